@@ -1,0 +1,186 @@
+/** The jobs of all queues in one SQLite file: every change is one short transaction. */
+import Database from 'better-sqlite3';
+import type { DeadLetter, Message, Outcome, QueueDepth, ReceivedMessage } from '../../../ports/messageBroker.js';
+
+/**
+ * `due_at` (ms since the epoch) says when a job may be handed out. Taking a job moves it to the end of the
+ * lease, so a job whose consumer died becomes due by itself. `deliveries` grows with each hand-out and
+ * with `seq` names it: what a consumer says about an earlier hand-out no longer matches.
+ */
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS jobs (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    queue TEXT NOT NULL,
+    id TEXT NOT NULL,
+    body TEXT NOT NULL,
+    due_at INTEGER NOT NULL,
+    taken INTEGER NOT NULL DEFAULT 0,
+    deliveries INTEGER NOT NULL DEFAULT 0,
+    dead_at TEXT,
+    reason TEXT,
+    UNIQUE (queue, id)
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS jobs_due ON jobs (queue, due_at, taken) WHERE dead_at IS NULL;
+  CREATE INDEX IF NOT EXISTS jobs_dead ON jobs (queue, dead_at) WHERE dead_at IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS checkpoints (name TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+`;
+
+/** One hand-out of a job. */
+export type TakenJob = { readonly seq: number; readonly deliveries: number; readonly message: ReceivedMessage };
+
+export type Settlement = { readonly job: TakenJob; readonly outcome: Outcome };
+
+export type Checkpoint = { readonly name: string; readonly position: number };
+
+type JobRow = { seq: number; id: string; body: string; deliveries: number };
+type DepthRow = { ready: number; delayed: number; in_work: number; oldest: number | null };
+type DeadRow = { id: string; body: string; reason: string | null; dead_at: string };
+
+export class JobStore {
+  readonly #db: Database.Database;
+  readonly #leaseMs: number;
+  readonly #publish: (queue: string, messages: readonly Message[], checkpoint?: Checkpoint) => void;
+  readonly #turn: (queue: string, settlements: readonly Settlement[], limit: number) => TakenJob[];
+  readonly #renew: (jobs: Iterable<TakenJob>) => void;
+  readonly #nextDue: Database.Statement<[string], number | null>;
+
+  /** Opens the file, making it where it is missing. `leaseMs`: how long a taken job stays with its consumer. */
+  constructor(file: string, leaseMs: number) {
+    this.#leaseMs = leaseMs;
+    this.#db = new Database(file);
+    this.#db.pragma('journal_mode = WAL');
+    this.#db.pragma('synchronous = FULL');
+    this.#db.exec(SCHEMA);
+    this.#nextDue = this.#db
+      .prepare<[string], number | null>('SELECT min(due_at) FROM jobs WHERE queue = ? AND dead_at IS NULL')
+      .pluck();
+    this.#publish = this.#preparePublish();
+    this.#turn = this.#prepareTurn();
+    this.#renew = this.#prepareRenew();
+  }
+
+  /** Stores all or nothing. Ids that the queue holds are left as they are; a checkpoint never moves back. */
+  publish(queue: string, messages: readonly Message[], checkpoint?: Checkpoint): void {
+    this.#publish(queue, messages, checkpoint);
+  }
+
+  checkpoint(name: string): number {
+    const read = this.#db.prepare<[string], number>('SELECT position FROM checkpoints WHERE name = ?').pluck();
+    return read.get(name) ?? 0;
+  }
+
+  /** Settles what has ended and takes up to `limit` due jobs, in one transaction. */
+  turn(queue: string, settlements: readonly Settlement[], limit: number): TakenJob[] {
+    return this.#turn(queue, settlements, limit);
+  }
+
+  /** Starts the leases of these jobs anew. */
+  renew(jobs: Iterable<TakenJob>): void {
+    this.#renew(jobs);
+  }
+
+  /** When the next job of the queue can be handed out (ms since the epoch); undefined when it has none. */
+  nextDue(queue: string): number | undefined {
+    return this.#nextDue.get(queue) ?? undefined;
+  }
+
+  depth(queue: string): QueueDepth {
+    const now = Date.now();
+    const counts = this.#db.prepare<[{ queue: string; now: number }], DepthRow>(`
+      SELECT count(*) FILTER (WHERE due_at <= :now) AS ready,
+             count(*) FILTER (WHERE due_at > :now AND NOT taken) AS delayed,
+             count(*) FILTER (WHERE due_at > :now AND taken) AS in_work,
+             min(due_at) AS oldest
+      FROM jobs WHERE queue = :queue AND dead_at IS NULL`);
+    const row = counts.get({ queue, now }) ?? { ready: 0, delayed: 0, in_work: 0, oldest: null };
+    const dead = this.#db
+      .prepare<[string], number>('SELECT count(*) FROM jobs WHERE queue = ? AND dead_at IS NOT NULL')
+      .pluck();
+    return {
+      ready: row.ready,
+      delayed: row.delayed,
+      inWork: row.in_work,
+      dead: dead.get(queue) ?? 0,
+      oldestReadyMs: Math.max(0, now - (row.oldest ?? now)),
+    };
+  }
+
+  deadLetters(queue: string, limit: number): DeadLetter[] {
+    const rows = this.#db.prepare<[string, number], DeadRow>(
+      'SELECT id, body, reason, dead_at FROM jobs WHERE queue = ? AND dead_at IS NOT NULL ORDER BY dead_at, seq LIMIT ?',
+    );
+    return rows.all(queue, limit).map((row) => ({
+      id: row.id,
+      body: JSON.parse(row.body),
+      reason: row.reason ?? '',
+      at: row.dead_at,
+    }));
+  }
+
+  revive(queue: string, id: string): boolean {
+    const ready = this.#db.prepare(
+      'UPDATE jobs SET dead_at = NULL, reason = NULL, due_at = ? WHERE queue = ? AND id = ? AND dead_at IS NOT NULL',
+    );
+    return ready.run(Date.now(), queue, id).changes > 0;
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #preparePublish(): (queue: string, messages: readonly Message[], checkpoint?: Checkpoint) => void {
+    const insert = this.#db.prepare(
+      'INSERT INTO jobs (queue, id, body, due_at) VALUES (?, ?, ?, ?) ON CONFLICT (queue, id) DO NOTHING',
+    );
+    const move = this.#db.prepare(
+      `INSERT INTO checkpoints (name, position) VALUES (?, ?)
+       ON CONFLICT (name) DO UPDATE SET position = max(position, excluded.position)`,
+    );
+    return this.#db.transaction((queue: string, messages: readonly Message[], checkpoint?: Checkpoint) => {
+      const now = Date.now();
+      for (const { id, body } of messages) insert.run(queue, id, JSON.stringify(body), now);
+      if (checkpoint !== undefined) move.run(checkpoint.name, checkpoint.position);
+    }).immediate;
+  }
+
+  #prepareTurn(): (queue: string, settlements: readonly Settlement[], limit: number) => TakenJob[] {
+    const current = 'WHERE seq = ? AND deliveries = ? AND taken';
+    const done = this.#db.prepare(`DELETE FROM jobs ${current}`);
+    const again = this.#db.prepare(`UPDATE jobs SET taken = 0, due_at = ? ${current}`);
+    const dead = this.#db.prepare(`UPDATE jobs SET taken = 0, dead_at = ?, reason = ? ${current}`);
+    const take = this.#db.prepare<[number, string, number, number], JobRow>(`
+      UPDATE jobs SET taken = 1, deliveries = deliveries + 1, due_at = ?
+      WHERE seq IN (SELECT seq FROM jobs WHERE queue = ? AND dead_at IS NULL AND due_at <= ? ORDER BY due_at, seq LIMIT ?)
+      RETURNING seq, id, body, deliveries`);
+
+    const settle = ({ job, outcome }: Settlement, now: number): void => {
+      if (outcome.kind === 'done') done.run(job.seq, job.deliveries);
+      else if (outcome.kind === 'dead') dead.run(new Date(now).toISOString(), outcome.reason, job.seq, job.deliveries);
+      else again.run(now + Math.max(0, Math.round(outcome.delayMs)), job.seq, job.deliveries);
+    };
+    return this.#db.transaction((queue: string, settlements: readonly Settlement[], limit: number) => {
+      const now = Date.now();
+      for (const settlement of settlements) settle(settlement, now);
+      if (limit <= 0) return [];
+      // RETURNING has no order of its own.
+      return take
+        .all(now + this.#leaseMs, queue, now, limit)
+        .sort((a, b) => a.seq - b.seq)
+        .map(toTaken);
+    }).immediate;
+  }
+
+  #prepareRenew(): (jobs: Iterable<TakenJob>) => void {
+    const extend = this.#db.prepare('UPDATE jobs SET due_at = ? WHERE seq = ? AND deliveries = ? AND taken');
+    return this.#db.transaction((jobs: Iterable<TakenJob>) => {
+      const until = Date.now() + this.#leaseMs;
+      for (const job of jobs) extend.run(until, job.seq, job.deliveries);
+    }).immediate;
+  }
+}
+
+const toTaken = (row: JobRow): TakenJob => ({
+  seq: row.seq,
+  deliveries: row.deliveries,
+  message: { id: row.id, body: JSON.parse(row.body), redeliveries: row.deliveries - 1 },
+});

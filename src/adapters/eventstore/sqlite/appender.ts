@@ -1,0 +1,119 @@
+import { Worker } from 'node:worker_threads';
+import {
+  type AppendResult,
+  EventStoreUnavailableError,
+  type EventToAppend,
+  type ExpectedRevision,
+  WrongExpectedRevisionError,
+} from '../../../ports/eventStore.js';
+import { encodeEvent } from './encoding.js';
+import type { AppenderMessage, AppenderSettings, AppendOutcome, AppendRequest, GroupAnswer } from './messages.js';
+
+type Pending = {
+  readonly stream: string;
+  readonly expectedRevision: ExpectedRevision;
+  readonly resolve: (result: AppendResult) => void;
+  readonly reject: (error: Error) => void;
+};
+
+/** This side of the appender thread: hands it appends, and their answers to those who wait for them. */
+export class Appender {
+  /** Transactions committed, and appends answered by them. */
+  commits = 0;
+  appends = 0;
+  readonly #settings: AppenderSettings;
+  readonly #pending = new Map<number, Pending>();
+  #lastTicket = 0;
+  #worker: Worker | undefined;
+  #closed = false;
+
+  constructor(settings: AppenderSettings) {
+    this.#settings = settings;
+  }
+
+  /** See `EventStore.append`. */
+  async append(
+    stream: string,
+    events: readonly EventToAppend[],
+    expectedRevision: ExpectedRevision,
+  ): Promise<AppendResult> {
+    if (this.#closed) throw new EventStoreUnavailableError('The event store is closed.');
+    const encoded = events.map(encodeEvent);
+    if (new Set(encoded.map(({ id }) => id)).size < encoded.length) {
+      throw new TypeError(`Two events of one append to ${stream} have the same id.`);
+    }
+    const size = encoded.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
+    const ticket = ++this.#lastTicket;
+    const request: AppendRequest = { kind: 'append', ticket, stream, events: encoded, expectedRevision, size };
+    return new Promise((resolve, reject) => {
+      this.#pending.set(ticket, { stream, expectedRevision, resolve, reject });
+      this.#send(request);
+    });
+  }
+
+  /** Lets the queued appends finish and ends the thread. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    worker.ref();
+    const ended = new Promise((resolve) => worker.once('exit', resolve));
+    const close: AppenderMessage = { kind: 'close' };
+    worker.postMessage(close);
+    await ended;
+  }
+
+  /** The running thread. Started by the first append, so that a store that only reads has none. */
+  #send(request: AppendRequest): void {
+    this.#worker ??= this.#start();
+    this.#worker.ref();
+    this.#worker.postMessage(request);
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL('./appender.worker.js', import.meta.url), { workerData: this.#settings });
+    let reason = 'it stopped';
+    worker.on('message', (answer: GroupAnswer) => this.#settle(answer));
+    worker.on('error', (error) => {
+      reason = String(error);
+    });
+    // No append outlives its thread: what was not answered may or may not be stored.
+    worker.on('exit', () => {
+      this.#worker = undefined;
+      this.#failAll([...this.#pending.keys()], `The appender thread ended: ${reason}.`);
+    });
+    return worker;
+  }
+
+  #settle(answer: GroupAnswer): void {
+    if (answer.kind === 'failed') {
+      this.#failAll(answer.tickets, `The append was not committed: ${answer.reason}`);
+    } else {
+      this.commits += 1;
+      this.appends += answer.outcomes.length;
+      for (const { ticket, outcome } of answer.outcomes) this.#answer(ticket, outcome);
+    }
+    // An idle thread does not keep the process running.
+    if (this.#pending.size === 0) this.#worker?.unref();
+  }
+
+  #answer(ticket: number, outcome: AppendOutcome): void {
+    const pending = this.#take(ticket);
+    if (pending === undefined) return;
+    if (outcome.kind === 'stored') {
+      pending.resolve({ revision: outcome.revision, position: outcome.position });
+    } else {
+      pending.reject(new WrongExpectedRevisionError(pending.stream, pending.expectedRevision, outcome.actual));
+    }
+  }
+
+  #failAll(tickets: readonly number[], reason: string): void {
+    for (const ticket of tickets) this.#take(ticket)?.reject(new EventStoreUnavailableError(reason));
+  }
+
+  #take(ticket: number): Pending | undefined {
+    const pending = this.#pending.get(ticket);
+    this.#pending.delete(ticket);
+    return pending;
+  }
+}

@@ -1,0 +1,155 @@
+import type { Database } from 'better-sqlite3';
+import type { EventSlice, Position, RecordedEvent, Revision } from '../../../ports/eventStore.js';
+import { withoutCovered } from './category.js';
+import { decodeEvent, type EventRow } from './encoding.js';
+
+/** A slice or a page ends, at the next end of an append, when it has this many characters of data. */
+const SLICE_SIZE = 4_000_000;
+/** A filter passes over at most this many index entries a slice (some 5 ms), then lets others run. */
+const SCAN_COUNT = 5_000;
+
+/** Where an event is, and how many of its append come after it. */
+type Place = { readonly position: number; readonly following: number };
+
+/** What one prefix finds between two positions. `end` is how far it has looked. */
+type Scan = { readonly places: readonly Place[]; readonly end: Position };
+
+/** Reads the log, in steps that are short enough for any thread's event loop. */
+export class LogReader {
+  readonly #statements: ReturnType<typeof prepare>;
+  readonly #inOneSnapshot: (read: () => EventSlice) => EventSlice;
+
+  constructor(db: Database) {
+    this.#statements = prepare(db);
+    this.#inOneSnapshot = db.transaction((read: () => EventSlice) => read());
+  }
+
+  head(): Position {
+    return this.#statements.head.get()?.position ?? 0;
+  }
+
+  /** The next events of a stream: about SLICE_SIZE characters of them. `ended`: there are no more. */
+  streamPage(stream: string, fromRevision: Revision): { readonly events: RecordedEvent[]; readonly ended: boolean } {
+    const events: RecordedEvent[] = [];
+    let size = 0;
+    for (const row of this.#statements.ofStream.iterate(stream, fromRevision)) {
+      events.push(decodeEvent(row));
+      size += row.data.length;
+      if (size >= SLICE_SIZE) return { events, ended: false };
+    }
+    return { events, ended: true };
+  }
+
+  storedEventTypes(): readonly { readonly type: string; readonly schemaVersion: number }[] {
+    return this.#statements.types.all();
+  }
+
+  /** The next slice after a position. `prefixes` unset: of all streams. */
+  slice(after: Position, prefixes: readonly string[] | undefined, maxCount: number): EventSlice {
+    return this.#inOneSnapshot(() =>
+      prefixes === undefined ? this.#unfiltered(after, maxCount) : this.#filtered(after, prefixes, maxCount),
+    );
+  }
+
+  #unfiltered(after: Position, maxCount: number): EventSlice {
+    const events: RecordedEvent[] = [];
+    let size = 0;
+    for (const row of this.#statements.after.iterate(after)) {
+      events.push(decodeEvent(row));
+      size += row.data.length;
+      if (row.following === 0 && (events.length >= maxCount || size >= SLICE_SIZE)) break;
+    }
+    const position = events.at(-1)?.position ?? after;
+    return { events, position, caughtUp: position >= this.head() };
+  }
+
+  #filtered(after: Position, prefixes: readonly string[], maxCount: number): EventSlice {
+    const head = Math.max(this.head(), after);
+    const scans = this.#scans(after, prefixes, maxCount, head);
+    const lookedAt = Math.min(head, ...scans.map(({ end }) => end));
+    const places = scans
+      .flatMap((scan) => scan.places)
+      .filter(({ position }) => position <= lookedAt)
+      .sort((one, other) => one.position - other.position);
+
+    const events: RecordedEvent[] = [];
+    let size = 0;
+    let position = after;
+    for (const place of places) {
+      if (place.position <= position) continue; // came with the rest of its append
+      if (events.length >= maxCount || size >= SLICE_SIZE) return { events, position, caughtUp: false };
+      position = endOfAppend(place);
+      for (const row of this.#statements.between.iterate(place.position, position)) {
+        events.push(decodeEvent(row));
+        size += row.data.length;
+      }
+    }
+    return { events, position: lookedAt, caughtUp: lookedAt >= head };
+  }
+
+  #scans(after: Position, prefixes: readonly string[], maxCount: number, head: Position): readonly Scan[] {
+    const categories = this.#statements.categories.all();
+    return withoutCovered(prefixes).flatMap((prefix) =>
+      categories.flatMap(({ category_id, name }) => {
+        if (name.startsWith(prefix)) return [this.#scanCategory(category_id, after, maxCount, head)];
+        if (prefix.startsWith(name)) return [this.#scanStreams(category_id, prefix, after, maxCount, head)];
+        return [];
+      }),
+    );
+  }
+
+  #scanCategory(categoryId: number, after: Position, maxCount: number, head: Position): Scan {
+    const places = this.#statements.inCategory.all(categoryId, after, maxCount);
+    return { places, end: endOfScan(places, maxCount) ?? head };
+  }
+
+  #scanStreams(categoryId: number, prefix: string, after: Position, maxCount: number, head: Position): Scan {
+    const furthest = this.#statements.nthInCategory.get(categoryId, after, SCAN_COUNT - 1);
+    const until = furthest === undefined ? head : endOfAppend(furthest);
+    const places = this.#statements.inStreams.all(categoryId, after, until, prefix, prefix, maxCount);
+    return { places, end: endOfScan(places, maxCount) ?? until };
+  }
+}
+
+function endOfAppend({ position, following }: Place): Position {
+  return position + following;
+}
+
+/** Where a scan stopped that found as many as it may; undefined when it went to its end. */
+function endOfScan(places: readonly Place[], maxCount: number): Position | undefined {
+  const last = places.at(-1);
+  return last !== undefined && places.length >= maxCount ? endOfAppend(last) : undefined;
+}
+
+/** CROSS JOIN holds SQLite to the order of the log; `events` gives the rows, the others only names. */
+const EVENTS = `
+  SELECT e.position, e.revision, e.following, lower(hex(e.event_id)) AS id, s.name AS stream,
+    t.type, t.schema_version, e.metadata, e.data
+  FROM events e CROSS JOIN streams s USING (stream_id) CROSS JOIN event_types t USING (type_id)`;
+
+function prepare(db: Database) {
+  return {
+    head: db.prepare<[], { position: number | null }>('SELECT max(position) AS position FROM events'),
+    types: db.prepare<[], { type: string; schemaVersion: number }>(
+      'SELECT type, schema_version AS schemaVersion FROM event_types',
+    ),
+    after: db.prepare<[number], EventRow>(`${EVENTS} WHERE e.position > ? ORDER BY e.position`),
+    between: db.prepare<[number, number], EventRow>(`${EVENTS} WHERE e.position BETWEEN ? AND ? ORDER BY e.position`),
+    ofStream: db.prepare<[string, number], EventRow>(
+      `${EVENTS} WHERE e.stream_id = (SELECT stream_id FROM streams WHERE name = ?) AND e.revision >= ?
+       ORDER BY e.revision`,
+    ),
+    categories: db.prepare<[], { category_id: number; name: string }>('SELECT category_id, name FROM categories'),
+    inCategory: db.prepare<[number, number, number], Place>(
+      'SELECT position, following FROM events WHERE category_id = ? AND position > ? ORDER BY position LIMIT ?',
+    ),
+    nthInCategory: db.prepare<[number, number, number], Place>(
+      'SELECT position, following FROM events WHERE category_id = ? AND position > ? ORDER BY position LIMIT 1 OFFSET ?',
+    ),
+    inStreams: db.prepare<[number, number, number, string, string, number], Place>(
+      `SELECT e.position, e.following FROM events e CROSS JOIN streams s USING (stream_id)
+       WHERE e.category_id = ? AND e.position > ? AND e.position <= ? AND substr(s.name, 1, length(?)) = ?
+       ORDER BY e.position LIMIT ?`,
+    ),
+  };
+}

@@ -1,0 +1,78 @@
+import Database from 'better-sqlite3';
+
+/** `full`: an acknowledged append survives power loss. `normal`: it survives the end of the process only. */
+export type Durability = 'full' | 'normal';
+
+/**
+ * How the file came to its present shape, oldest step first; the file's `user_version` counts the steps taken.
+ *
+ * - `following`: how many events of the same append come after this one. Readers never stop before it is 0.
+ * - `events_by_category` holds all that a filter by stream needs, so that what it passes over is never read.
+ */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE streams (stream_id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+  CREATE TABLE categories (category_id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+  CREATE TABLE event_types (
+    type_id INTEGER PRIMARY KEY,
+    type TEXT NOT NULL,
+    schema_version INTEGER NOT NULL,
+    UNIQUE (type, schema_version)
+  ) STRICT;
+  CREATE TABLE events (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    stream_id INTEGER NOT NULL,
+    category_id INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    following INTEGER NOT NULL,
+    type_id INTEGER NOT NULL,
+    event_id BLOB NOT NULL,
+    metadata TEXT NOT NULL,
+    data TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX events_by_stream ON events (stream_id, revision);
+  CREATE UNIQUE INDEX events_by_id ON events (stream_id, event_id);
+  CREATE INDEX events_by_category ON events (category_id, position, stream_id, following);
+  `,
+];
+
+export class UnknownFileVersionError extends Error {
+  override readonly name = 'UnknownFileVersionError';
+  constructor(file: string, version: number) {
+    super(
+      `${file} has version ${version}, written by a newer release; this one reads up to ${MIGRATIONS.length}. ` +
+        'Start the newer release, or restore a backup made before it ran.',
+    );
+  }
+}
+
+/**
+ * Opens a connection to the log's file and brings the file to the present version, making it where there is none.
+ * @throws UnknownFileVersionError when a newer release wrote the file
+ */
+export function openLog(file: string, durability: Durability, busyTimeoutMs: number): Database.Database {
+  const db = new Database(file, { timeout: busyTimeoutMs });
+  try {
+    db.pragma('journal_mode = WAL');
+    db.pragma(`synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`);
+    migrate(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function migrate(db: Database.Database): void {
+  if (versionOf(db) === MIGRATIONS.length) return;
+  db.transaction(() => {
+    const version = versionOf(db);
+    if (version > MIGRATIONS.length) throw new UnknownFileVersionError(db.name, version);
+    for (const step of MIGRATIONS.slice(version)) db.exec(step);
+    db.pragma(`user_version = ${MIGRATIONS.length}`);
+  }).immediate();
+}
+
+function versionOf(db: Database.Database): number {
+  return Number(db.pragma('user_version', { simple: true }));
+}

@@ -1,0 +1,149 @@
+import { realpathSync } from 'node:fs';
+import { setImmediate as eventLoopTurn } from 'node:timers/promises';
+import type { Database } from 'better-sqlite3';
+import {
+  type AppendResult,
+  type EventSlice,
+  type EventStore,
+  EventStoreUnavailableError,
+  type EventToAppend,
+  type ExpectedRevision,
+  type Position,
+  type RecordedEvent,
+  type Revision,
+  type SubscribeOptions,
+} from '../../../ports/eventStore.js';
+import { Appender } from './appender.js';
+import { LogReader } from './logReader.js';
+import { type Durability, openLog } from './schema.js';
+import { WakeUp } from './wakeUp.js';
+
+export type SqliteEventStoreSettings = {
+  /** Path of the log's file; made where there is none. Its directory must exist. */
+  readonly file: string;
+  /** Default `full`. */
+  readonly durability?: Durability;
+  /** How soon a waiting subscription notices what another process appended. Default 200 ms. */
+  readonly pollMs?: number;
+  /** How long a write waits for another process's write. Default 5,000 ms. */
+  readonly busyTimeoutMs?: number;
+};
+
+/** How often the appends of this store were committed; the difference is what group commit saved. */
+export type AppendStatistics = { readonly appends: number; readonly commits: number };
+
+export interface SqliteEventStore extends EventStore {
+  appendStatistics(): AppendStatistics;
+}
+
+const DEFAULT_SLICE_COUNT = 500;
+
+/**
+ * Opens the embedded event store on a file, which several processes and threads may share.
+ * Reading is done on the caller's thread, appending on a thread of its own.
+ * @throws UnknownFileVersionError when a newer release wrote the file
+ * @throws EventStoreUnavailableError when the file cannot be opened
+ */
+export async function openSqliteEventStore(settings: SqliteEventStoreSettings): Promise<SqliteEventStore> {
+  const durability = settings.durability ?? 'full';
+  const busyTimeoutMs = settings.busyTimeoutMs ?? 5_000;
+  const db = available(() => openLog(settings.file, durability, busyTimeoutMs));
+  const file = realpathSync(settings.file);
+  const channel = `event-log ${file}`;
+  const appender = new Appender({ file, durability, busyTimeoutMs, channel });
+  return new SqliteLog(db, appender, () => new WakeUp(channel, settings.pollMs ?? 200));
+}
+
+class SqliteLog implements SqliteEventStore {
+  readonly #db: Database;
+  readonly #reader: LogReader;
+  readonly #appender: Appender;
+  readonly #listen: () => WakeUp;
+  readonly #closing = new AbortController();
+  #closed: Promise<void> | undefined;
+
+  constructor(db: Database, appender: Appender, listen: () => WakeUp) {
+    this.#db = db;
+    this.#reader = new LogReader(db);
+    this.#appender = appender;
+    this.#listen = listen;
+  }
+
+  append(stream: string, events: readonly EventToAppend[], expectedRevision: ExpectedRevision): Promise<AppendResult> {
+    return this.#appender.append(stream, events, expectedRevision);
+  }
+
+  async readStream(stream: string, fromRevision: Revision = 0): Promise<readonly RecordedEvent[]> {
+    const events: RecordedEvent[] = [];
+    for (;;) {
+      const page = this.#read((reader) => reader.streamPage(stream, fromRevision + events.length));
+      events.push(...page.events);
+      if (page.ended) return events;
+      await eventLoopTurn();
+    }
+  }
+
+  async *subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice, void, void> {
+    const { streamPrefixes, maxCount = DEFAULT_SLICE_COUNT } = options;
+    const signal = AbortSignal.any([options.signal, this.#closing.signal]);
+    // Listens from the start, so that no append falls between reading and waiting.
+    const wakeUp = this.#listen();
+    try {
+      let position = options.after;
+      let first = true;
+      while (!signal.aborted) {
+        const slice = this.#read((reader) => reader.slice(position, streamPrefixes, maxCount));
+        if (first || slice.position > position) {
+          position = slice.position;
+          first = false;
+          yield slice;
+          await eventLoopTurn();
+        } else {
+          await wakeUp.next(signal);
+        }
+      }
+    } finally {
+      wakeUp.close();
+    }
+  }
+
+  async head(): Promise<Position> {
+    return this.#read((reader) => reader.head());
+  }
+
+  async storedEventTypes(): Promise<readonly { readonly type: string; readonly schemaVersion: number }[]> {
+    return this.#read((reader) => reader.storedEventTypes());
+  }
+
+  appendStatistics(): AppendStatistics {
+    return { appends: this.#appender.appends, commits: this.#appender.commits };
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#end();
+    return this.#closed;
+  }
+
+  async #end(): Promise<void> {
+    this.#closing.abort();
+    await this.#appender.close();
+    // The last connection to close empties and removes the write-ahead log.
+    this.#db.close();
+  }
+
+  #read<T>(read: (reader: LogReader) => T): T {
+    if (!this.#db.open) throw new EventStoreUnavailableError('The event store is closed.');
+    return available(() => read(this.#reader));
+  }
+}
+
+/** What SQLite refuses (busy, disk, damage) becomes the port's error; mistakes in the code stay what they are. */
+function available<T>(use: () => T): T {
+  try {
+    return use();
+  } catch (error) {
+    const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+    if (!code.startsWith('SQLITE_')) throw error;
+    throw new EventStoreUnavailableError(`The event log cannot be read (${code}): ${error}`, { cause: error });
+  }
+}

@@ -1,0 +1,30 @@
+/** An event store whose readers see only current versions of events, whatever the log holds. */
+import { currentVersion, type EventTypes, isReadable, UnreadableEventError, upcast } from '../../domain/eventTypes.js';
+import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+
+/**
+ * Wraps a store.
+ * @throws UnreadableEventError when the log holds a type or version that nothing can read
+ */
+export async function withUpcasting(store: EventStore, types: EventTypes): Promise<EventStore> {
+  const stored = await store.storedEventTypes();
+  const unreadable = stored.filter(({ type, schemaVersion }) => !isReadable(types, type, schemaVersion));
+  if (unreadable.length > 0) throw new UnreadableEventError(unreadable);
+
+  const toCurrent = (event: RecordedEvent): RecordedEvent => {
+    const { schemaVersion } = event.metadata;
+    if (schemaVersion === currentVersion(types, event.type)) return event;
+    return { ...event, data: upcast(types, event.type, schemaVersion, event.data) };
+  };
+
+  return {
+    append: (stream, events, expectedRevision) => store.append(stream, events, expectedRevision),
+    readStream: async (stream, fromRevision) => (await store.readStream(stream, fromRevision)).map(toCurrent),
+    async *subscribe(options) {
+      for await (const slice of store.subscribe(options)) yield { ...slice, events: slice.events.map(toCurrent) };
+    },
+    head: () => store.head(),
+    storedEventTypes: () => store.storedEventTypes(),
+    close: () => store.close(),
+  };
+}

@@ -1,0 +1,128 @@
+/** Reads of single records, by row, id or key. */
+import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
+import type { RecordJson, StoredRecord, TableRef } from '../../../ports/readModels.js';
+import { conditionOf } from './query/conditions.js';
+import type { Cell, ReadConnection, ReadTable } from './readConnection.js';
+import { idBytes, idText, timeText } from './rowFormat.js';
+import { batchTable, NO_BATCH, recordsTable } from './schema.js';
+
+type RecordTuple = [id: Buffer, createdAt: number, updatedAt: number, width: number, doc: string];
+const RECORD_COLUMNS = 'r.id, r.created_at, r.updated_at, r.width, r.doc';
+
+function recordText(table: ReadTable, [id, createdAt, updatedAt, width, doc]: RecordTuple): RecordJson {
+  const own = doc + (table.shape.docEndings[width] ?? '');
+  const head = `{"id":"${idText(id)}","created_at":"${timeText(createdAt)}","updated_at":"${timeText(updatedAt)}"`;
+  return own === '' ? `${head}}` : `${head},${own}}`;
+}
+
+/** The records of these rows, as they are sent. */
+export function recordTexts(connection: ReadConnection, table: ReadTable, rows: readonly number[]): RecordJson[] {
+  const select = connection.tuples<RecordTuple>(
+    `SELECT ${RECORD_COLUMNS} FROM ${recordsTable(table.id)} AS r WHERE r.row = ?`,
+  );
+  return rows.flatMap((row) => {
+    const tuple = select.get(row);
+    return tuple === undefined ? [] : [recordText(table, tuple)];
+  });
+}
+
+/** One record as it is sent, or undefined. */
+export function getRecord(connection: ReadConnection, ref: TableRef, id: string): RecordJson | undefined {
+  const bytes = idBytes(id);
+  if (bytes === undefined) return undefined;
+  return connection.atOnce(() => {
+    const table = connection.table(ref);
+    if (table === undefined || !table.made) return undefined;
+    const tuple = connection
+      .tuples<RecordTuple>(`SELECT ${RECORD_COLUMNS} FROM ${recordsTable(table.id)} AS r WHERE r.id = ?`)
+      .get(bytes);
+    return tuple === undefined ? undefined : recordText(table, tuple);
+  });
+}
+
+/** Stored records on their way between threads: one JSON text is far cheaper to hand over than many objects. */
+export type StoredRecordsText = string;
+
+type StoredTuple = [...RecordTuple, batch: string | null];
+
+const storedQuery = (table: ReadTable, where: string): string =>
+  `SELECT ${RECORD_COLUMNS}, (
+     SELECT n.batch FROM ${batchTable(table.id)} AS b JOIN batches AS n ON n.id = b.batch
+     WHERE b.row = r.row AND b.batch <> ${NO_BATCH})
+   FROM ${recordsTable(table.id)} AS r WHERE ${where}`;
+
+function storedText(table: ReadTable, [id, createdAt, updatedAt, width, doc, batch]: StoredTuple): string {
+  const own = doc + (table.shape.docEndings[width] ?? '');
+  return `["${idText(id)}","${timeText(createdAt)}","${timeText(updatedAt)}",${JSON.stringify(batch)},{${own}}]`;
+}
+
+export function parseStoredRecords(text: StoredRecordsText): readonly StoredRecord[] {
+  const records: readonly [string, string, string, string | null, Fields][] = JSON.parse(text);
+  return records.map(([id, createdAt, updatedAt, batchId, fields]) => ({ id, createdAt, updatedAt, batchId, fields }));
+}
+
+export type SnapshotText = {
+  readonly revision: number;
+  readonly lastEventAt: string;
+  readonly records: StoredRecordsText;
+};
+
+const NO_RECORDS = '[]';
+
+/** Records with one of these unique keys or ids, each once. */
+export function readSnapshot(
+  connection: ReadConnection,
+  ref: TableRef,
+  wanted: { readonly keys: readonly string[]; readonly ids: readonly string[] },
+): SnapshotText {
+  return connection.atOnce(() => {
+    const table = connection.table(ref);
+    if (table === undefined) return { revision: -1, lastEventAt: '', records: NO_RECORDS };
+    const { revision, lastEventAt } = table;
+    if (!table.made) return { revision, lastEventAt, records: NO_RECORDS };
+    const found = new Set<string>();
+    const look = (where: string, value: Cell): void => {
+      const tuple = connection.tuples<StoredTuple>(storedQuery(table, where)).get(value);
+      if (tuple !== undefined) found.add(storedText(table, tuple));
+    };
+    if (table.shape.layout.unique !== undefined) for (const key of wanted.keys) look('r.u = ?', key);
+    for (const id of wanted.ids) {
+      const bytes = idBytes(id);
+      if (bytes !== undefined) look('r.id = ?', bytes);
+    }
+    return { revision, lastEventAt, records: `[${[...found].join()}]` };
+  });
+}
+
+/** Records that have one of these values, exactly, in a field (or `id`). */
+export function findRecords(
+  connection: ReadConnection,
+  ref: TableRef,
+  field: string,
+  values: readonly string[],
+): StoredRecordsText {
+  return connection.atOnce(() => {
+    const table = connection.table(ref);
+    if (table === undefined || !table.made) return NO_RECORDS;
+    const { sql, cells } = conditionOf({ kind: 'equals', field, anyOf: values }, table.shape);
+    const tuples = connection.tuples<StoredTuple>(`${storedQuery(table, sql)} ORDER BY r.id`).all(...cells);
+    return `[${tuples.map((tuple) => storedText(table, tuple)).join()}]`;
+  });
+}
+
+/** How many records a clean-up with this batch id would delete. */
+export function countOutsideBatch(
+  connection: ReadConnection,
+  ref: TableRef,
+  batchId: string,
+): { readonly revision: number; readonly lastEventAt: string; readonly count: number } {
+  return connection.atOnce(() => {
+    const table = connection.table(ref);
+    if (table === undefined) return { revision: -1, lastEventAt: '', count: 0 };
+    const { revision, lastEventAt } = table;
+    if (!table.made) return { revision, lastEventAt, count: 0 };
+    const batch = connection.number('SELECT id FROM batches WHERE batch = ?', [batchId]);
+    const inside = connection.number(`SELECT count(*) FROM ${batchTable(table.id)} WHERE batch = ?`, [batch]);
+    return { revision, lastEventAt, count: batch === NO_BATCH ? table.rowCount : table.rowCount - inside };
+  });
+}

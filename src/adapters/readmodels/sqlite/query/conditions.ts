@@ -1,0 +1,111 @@
+/** Filters as SQL over one row of a table of records. */
+import type { Filter } from '../../../../ports/readModels.js';
+import { fold } from '../fold.js';
+import { type FieldLayout, isTextLayout, sortValue, uniqueText } from '../layout.js';
+import type { Cell, TableShape } from '../readConnection.js';
+import { idBytes } from '../rowFormat.js';
+import { trigramColumn } from '../schema.js';
+
+/** What a record has to fulfil. */
+export type Condition = {
+  /** True, false or NULL for a row. */
+  readonly sql: string;
+  readonly cells: readonly Cell[];
+  /** Column with an index that alone can answer `sql` (scanned), or finds the rows (looked up). */
+  readonly index?: string;
+  readonly how: 'scan' | 'look up';
+  /** The same condition as a query of a trigram index. */
+  readonly trigrams?: { readonly index: number; readonly query: string };
+};
+
+const NEVER: Condition = { sql: '0', cells: [], how: 'scan' };
+
+/** Shorter text has no trigram. */
+const TRIGRAM = 3;
+
+/** @throws RangeError when the asset type has no such field */
+export function conditionOf(filter: Filter, shape: TableShape): Condition {
+  if (filter.field === 'id') return idCondition(filter);
+  const field = shape.fields.get(filter.field);
+  if (field === undefined) throw new RangeError(`There is no field ${filter.field} to filter by.`);
+  return filter.kind === 'contains' ? contains(field, filter.anyOf) : equals(field, filter.anyOf, shape);
+}
+
+function idCondition(filter: Filter): Condition {
+  if (filter.kind !== 'equals') throw new RangeError('An id cannot be searched for by a part of it.');
+  const ids = filter.anyOf.flatMap((id) => (typeof id === 'string' ? (idBytes(id) ?? []) : []));
+  return ids.length === 0 ? NEVER : { sql: `id IN (${marks(ids)})`, cells: ids, index: 'id', how: 'look up' };
+}
+
+function contains(field: FieldLayout, anyOf: readonly string[]): Condition {
+  // Half a surrogate pair is no character, so no text contains it.
+  const needles = anyOf.filter((text) => text.isWellFormed()).map(fold);
+  if (needles.length === 0) return NEVER;
+  const column = field.match ?? extractedMatch(field);
+  const sql = `(${needles.map(() => `instr(${column}, ?) > 0`).join(' OR ')})`;
+  const cells = field.match === undefined ? needles.flatMap((needle) => [jsonPath(field), needle]) : needles;
+  return {
+    sql,
+    cells,
+    how: 'scan',
+    ...(field.match !== undefined && field.matchIndexed ? { index: field.match } : {}),
+    ...(field.trigrams !== undefined && field.match !== undefined && needles.every(hasTrigrams)
+      ? {
+          trigrams: {
+            index: field.trigrams,
+            query: `${trigramColumn(field.match)} : (${needles.map(phrase).join(' OR ')})`,
+          },
+        }
+      : {}),
+  };
+}
+
+// SQLite ends the text of a full-text query at a NUL.
+const hasTrigrams = (needle: string): boolean => [...needle].length >= TRIGRAM && !needle.includes('\0');
+const phrase = (needle: string): string => `"${needle.replaceAll('"', '""')}"`;
+
+function equals(field: FieldLayout, anyOf: readonly (string | number | boolean)[], shape: TableShape): Condition {
+  const values = anyOf.filter((value) => fits(field, value));
+  if (values.length === 0) return NEVER;
+  if (field.name === shape.layout.unique) {
+    const texts = values.map(uniqueText);
+    return { sql: `u IN (${marks(texts)})`, cells: texts, index: 'u', how: 'look up' };
+  }
+  const exact = `${extracted} IN (${marks(values)})`;
+  const exactCells = [jsonPath(field), ...values.map((value) => (typeof value === 'boolean' ? Number(value) : value))];
+  if (field.sort === undefined) return { sql: `(${exact})`, cells: exactCells, how: 'scan' };
+
+  const sortValues = values.map(sortValue);
+  const found = `${field.sort} IN (${marks(values)})`;
+  return {
+    sql: field.exactWhenFolded ? found : `(${found} AND ${exact})`,
+    cells: field.exactWhenFolded ? sortValues : [...sortValues, ...exactCells],
+    how: 'look up',
+    ...(field.sortIndexed ? { index: field.sort } : {}),
+  };
+}
+
+function fits(field: FieldLayout, value: string | number | boolean): boolean {
+  if (isTextLayout(field)) return typeof value === 'string';
+  return typeof value === (field.type === 'Boolean' ? 'boolean' : 'number');
+}
+
+const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ');
+
+/*
+ * For fields without a column, values are taken out of the row's JSON text: slow, but right.
+ * Each of these texts has one `?`, for `jsonPath(field)`.
+ */
+const DOC = `'{' || doc || '}'`;
+const extracted = `(${DOC} ->> ?)`;
+
+/** As a column of folded text would have it. */
+const extractedMatch = (field: FieldLayout): string => {
+  if (field.type === 'List') return `fold(nullif(${DOC} -> ?, 'null'))`;
+  return isTextLayout(field) ? `fold(${extracted})` : `nullif(${DOC} -> ?, 'null')`;
+};
+
+/** As a column to sort by would have it. */
+export const extractedSort = (field: FieldLayout): string => (isTextLayout(field) ? extractedMatch(field) : extracted);
+
+export const jsonPath = (field: FieldLayout): string => `$.${JSON.stringify(field.name)}`;

@@ -1,0 +1,24 @@
+/** What the planner reckons with. Times are microseconds, measured on 1,000,000 rows (bench/readModels.js). */
+export type Costs = {
+  /** One entry of an index passed over and tested. */
+  readonly scanned: number;
+  /** One row fetched by its number, in the order of an index over something else. */
+  readonly fetched: number;
+  /** One match fetched in row order and put through the sorter. */
+  readonly collected: number;
+  /** Matches up to this many are kept with their filter, so that they are looked for once. */
+  readonly keptRows: number;
+  /** A walk along a sort index tests at least this many rows before it gives up. */
+  readonly leastWalk: number;
+  /** Ties in the first sort term up to this many are sorted at once. */
+  readonly sortedTies: number;
+};
+
+export const COSTS: Costs = {
+  scanned: 0.08,
+  fetched: 2,
+  collected: 0.6,
+  keptRows: 5_000,
+  leastWalk: 500,
+  sortedTies: 5_000,
+};

@@ -1,0 +1,56 @@
+/** Answers a query for one page of a table, with the exact total. */
+import { LRUCache } from 'lru-cache';
+import type { RecordQuery, TableRef } from '../../../../ports/readModels.js';
+import { recordTexts } from '../points.js';
+import type { ReadConnection, ReadTable } from '../readConnection.js';
+import { conditionOf } from './conditions.js';
+import { COSTS, type Costs } from './costs.js';
+import { findMatches, type Matches } from './matches.js';
+import { rowsOf } from './pageRows.js';
+import { reversed, termsOf } from './sortTerms.js';
+
+const KEPT_FILTERS = 64;
+
+export class Lister {
+  readonly #connection: ReadConnection;
+  readonly #costs: Costs;
+  /** Pages of one filter are asked for one after another: what matches is found out once. */
+  readonly #matches = new LRUCache<string, Matches>({ max: KEPT_FILTERS });
+
+  constructor(connection: ReadConnection, costs: Costs = COSTS) {
+    this.#connection = connection;
+    this.#costs = costs;
+  }
+
+  /** @throws RangeError when the query names a field that the asset type does not have */
+  list(ref: TableRef, query: RecordQuery): { readonly records: readonly string[]; readonly total: number } {
+    return this.#connection.atOnce(() => {
+      const table = this.#connection.table(ref);
+      if (table === undefined || !table.made) return { records: [], total: 0 };
+      return this.#page(table, query);
+    });
+  }
+
+  #page(table: ReadTable, query: RecordQuery): { readonly records: readonly string[]; readonly total: number } {
+    const connection = this.#connection;
+    const costs = this.#costs;
+    const filters = query.filters.map((filter) => conditionOf(filter, table.shape));
+    const terms = termsOf(query.sort, table.shape);
+    const key = JSON.stringify([table.id, table.changes, query.filters]);
+    let matches = this.#matches.get(key);
+    if (matches === undefined) {
+      matches = findMatches({ connection, table, conditions: filters, costs });
+      this.#matches.set(key, matches);
+    }
+
+    const { total } = matches;
+    const wanted = Math.max(0, Math.min(query.limit, total - query.offset));
+    const conditions = total === table.rowCount ? [] : filters;
+    // The far half is reached sooner from its end.
+    const fromEnd = query.offset > total / 2;
+    const skip = fromEnd ? total - query.offset - wanted : query.offset;
+    const run = { connection, table, costs, conditions, skip, wanted, matches };
+    const rows = rowsOf({ ...run, terms: fromEnd ? reversed(terms) : terms });
+    return { records: recordTexts(connection, table, fromEnd ? rows.toReversed() : rows), total };
+  }
+}

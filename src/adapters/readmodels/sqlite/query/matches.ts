@@ -1,0 +1,135 @@
+/** How the records that fulfil a query's conditions are found and counted. */
+import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
+import { indexOf, recordsTable, trigramTable } from '../schema.js';
+import type { Condition } from './conditions.js';
+import type { Costs } from './costs.js';
+
+/** A way to reach the matching rows of the table, which goes by the name `r` in it. */
+export type Source = { readonly from: string; readonly where: string; readonly cells: readonly Cell[] };
+
+export type Matches = {
+  readonly total: number;
+  readonly source: Source;
+  /** Microseconds to go through `source` and sort. */
+  readonly cost: number;
+};
+
+/** Conditions as one SQL text. */
+export function allOf(conditions: readonly Condition[]): { readonly sql: string; readonly cells: readonly Cell[] } {
+  return {
+    sql: conditions.length === 0 ? '1' : conditions.map(({ sql }) => sql).join(' AND '),
+    cells: conditions.flatMap(({ cells }) => cells),
+  };
+}
+
+type Search = {
+  readonly connection: ReadConnection;
+  readonly table: ReadTable;
+  readonly conditions: readonly Condition[];
+  readonly costs: Costs;
+};
+
+/** Finds out how many records match, exactly, and how best to reach them. */
+export function findMatches(search: Search): Matches {
+  const { connection, table, conditions, costs } = search;
+  if (conditions.length === 0) {
+    const source = { from: `${recordsTable(table.id)} AS r`, where: '1', cells: [] };
+    return { total: table.rowCount, source, cost: table.rowCount * costs.collected };
+  }
+  const lookUp = conditions.find(({ how, index }) => how === 'look up' && index !== undefined);
+  if (lookUp !== undefined) return countAll(search, indexSource(search, lookUp), 0);
+  return byTrigrams(search) ?? byScan(search, connection);
+}
+
+/** Intersects what one trigram index can answer; further conditions are tested on each row. */
+function byTrigrams(search: Search): Matches | undefined {
+  const { connection, table, conditions, costs } = search;
+  const index = conditions.find(({ trigrams }) => trigrams !== undefined)?.trigrams?.index;
+  if (index === undefined) return undefined;
+  const answered = conditions.filter(({ trigrams }) => trigrams?.index === index);
+  const rest = conditions.filter((condition) => !answered.includes(condition));
+  const query = answered.map(({ trigrams }) => `(${trigrams?.query})`).join(' AND ');
+  const found = connection.number(`SELECT count(*) FROM ${trigramTable(table.id, index)}(?)`, [query]);
+  const scanned = rest.find((condition) => condition.index !== undefined);
+  if (rest.length > 0 && scanned !== undefined && found * costs.collected > table.rowCount * costs.scanned) {
+    return undefined;
+  }
+  const tests = allOf(rest);
+  const source = {
+    from: `${trigramTable(table.id, index)}(?) AS t CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = t.rowid`,
+    where: tests.sql,
+    cells: [query, ...tests.cells],
+  };
+  const cost = found * costs.collected;
+  if (rest.length === 0 || found === 0) return { total: found, source, cost };
+  return countAll(search, source, cost);
+}
+
+function countAll({ connection, costs }: Search, source: Source, leastCost: number): Matches {
+  const total = connection.number(`SELECT count(*) FROM ${source.from} WHERE ${source.where}`, source.cells);
+  return { total, source, cost: Math.max(leastCost, total * costs.collected) };
+}
+
+/** Scans an index that holds one condition's column, or where there is none the table. */
+function byScan(search: Search, connection: ReadConnection): Matches {
+  const { table, costs } = search;
+  const scanned = scannedCondition(search);
+  const source = scanned === undefined ? tableSource(search) : indexSource(search, scanned);
+  const order = scanned === undefined ? 'r.row' : `r.${scanned.index}, r.id`;
+  const scanCost = table.rowCount * (scanned === undefined ? costs.collected : costs.scanned);
+
+  // Few matches are kept, so that the page need not scan again.
+  const { from, where, cells } = source;
+  const rows = connection.column<number>(`SELECT r.row FROM ${from} WHERE ${where} ORDER BY ${order} LIMIT ?`, [
+    ...cells,
+    costs.keptRows,
+  ]);
+  if (rows.length < costs.keptRows) {
+    return { total: rows.length, source: listedSource(table, rows), cost: rows.length * costs.fetched };
+  }
+  // Many: the scan goes on behind the last of them, and only counts.
+  const last = rows.at(-1) ?? 0;
+  const behind = connection.number(
+    `SELECT count(*) FROM ${from} WHERE ${where} AND (${order}) >
+       (SELECT ${order} FROM ${recordsTable(table.id)} AS r WHERE r.row = ?)`,
+    [...cells, last],
+  );
+  const total = rows.length + behind;
+  return { total, source, cost: scanCost + total * costs.collected };
+}
+
+/**
+ * The condition whose index is scanned; the others are tested on rows fetched for it. Where too many
+ * would have to be fetched (a guess from the first rows), reading the whole table in order is cheaper.
+ */
+function scannedCondition({ connection, table, conditions }: Search): Condition | undefined {
+  const indexed = conditions.filter(({ index }) => index !== undefined);
+  if (conditions.length === 1) return indexed[0];
+  const share = (condition: Condition): number =>
+    connection.number(
+      `SELECT count(*) FROM (SELECT ${condition.sql} AS hit FROM ${recordsTable(table.id)} LIMIT ${SAMPLE}) WHERE hit`,
+      condition.cells,
+    ) / SAMPLE;
+  const shares = indexed.map((condition) => ({ condition, share: share(condition) }));
+  const rarest = shares.toSorted((a, b) => a.share - b.share)[0];
+  return rarest !== undefined && rarest.share < WORTH_FETCHING ? rarest.condition : undefined;
+}
+
+const SAMPLE = 1_000;
+const WORTH_FETCHING = 0.2;
+
+function indexSource({ table, conditions }: Search, first: Condition): Source {
+  const tests = allOf([first, ...conditions.filter((condition) => condition !== first)]);
+  const index = indexOf(table.id, first.index ?? 'id');
+  return { from: `${recordsTable(table.id)} AS r INDEXED BY ${index}`, where: tests.sql, cells: tests.cells };
+}
+
+function listedSource(table: ReadTable, rows: readonly number[]): Source {
+  const from = `json_each(?) AS j CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = j.value`;
+  return { from, where: '1', cells: [JSON.stringify(rows)] };
+}
+
+function tableSource({ table, conditions }: Search): Source {
+  const tests = allOf(conditions);
+  return { from: `${recordsTable(table.id)} AS r NOT INDEXED`, where: tests.sql, cells: tests.cells };
+}

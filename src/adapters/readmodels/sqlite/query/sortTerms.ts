@@ -1,0 +1,58 @@
+/** The order of a list as terms over columns, ties included. */
+import type { SortTerm } from '../../../../ports/readModels.js';
+import type { Cell, TableShape } from '../readConnection.js';
+import { extractedSort, jsonPath } from './conditions.js';
+
+export type Term = {
+  /** Column or expression. */
+  readonly sql: string;
+  readonly cells: readonly Cell[];
+  /** Column `sql` has an index over (sql, id). */
+  readonly indexed: boolean;
+  readonly descending: boolean;
+};
+
+const SYSTEM_COLUMNS = ['id', 'created_at', 'updated_at'];
+
+/**
+ * The terms to sort by: as asked, each field once, and the id last, in the direction of the last
+ * term asked; no terms mean order of creation.
+ * @throws RangeError when the asset type has no such field
+ */
+export function termsOf(sort: readonly SortTerm[], shape: TableShape): readonly Term[] {
+  const asked: readonly SortTerm[] = sort.length === 0 ? [{ field: 'created_at', direction: 'asc' }] : sort;
+  const last = asked.at(-1)?.direction ?? 'asc';
+  const terms: Term[] = [];
+  for (const { field, direction } of [...asked, { field: 'id', direction: last }]) {
+    const term = { ...columnOf(field, shape), descending: direction === 'desc' };
+    // Behind the id nothing is left to decide.
+    if (terms.some(({ sql, cells }) => sql === 'id' || (sql === term.sql && cells[0] === term.cells[0]))) continue;
+    terms.push(term);
+  }
+  return terms;
+}
+
+function columnOf(name: string, shape: TableShape): Omit<Term, 'descending'> {
+  if (SYSTEM_COLUMNS.includes(name)) return { sql: name, cells: [], indexed: true };
+  const field = shape.fields.get(name);
+  if (field === undefined) throw new RangeError(`There is no field ${name} to sort by.`);
+  if (field.sort === undefined) return { sql: extractedSort(field), cells: [jsonPath(field)], indexed: false };
+  return { sql: field.sort, cells: [], indexed: field.sortIndexed };
+}
+
+export const reversed = (terms: readonly Term[]): readonly Term[] =>
+  terms.map((term) => ({ ...term, descending: !term.descending }));
+
+/** For ORDER BY; bind `cells` of each term. Null comes first when ascending, as SQLite has it. */
+export const orderBy = (terms: readonly Term[]): string =>
+  terms.map(({ sql, descending }) => `${sql}${descending ? ' DESC' : ''}`).join(', ');
+
+export const cellsOf = (terms: readonly Term[]): readonly Cell[] => terms.flatMap(({ cells }) => cells);
+
+/** Does one index give this order? True for `id` alone, and for an indexed column with ties by id in its direction. */
+export function isOneIndex(terms: readonly Term[]): boolean {
+  const [first, second] = terms;
+  if (first === undefined || !first.indexed) return false;
+  if (first.sql === 'id') return true;
+  return terms.length === 2 && second?.sql === 'id' && second.descending === first.descending;
+}

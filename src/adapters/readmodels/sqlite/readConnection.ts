@@ -1,0 +1,151 @@
+/** A connection that answers queries: prepared statements kept, tables looked up in the catalog. */
+import type Database from 'better-sqlite3';
+import { LRUCache } from 'lru-cache';
+import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { Revision } from '../../../ports/eventStore.js';
+import type { TableRef } from '../../../ports/readModels.js';
+import { fold } from './fold.js';
+import type { FieldLayout, TableLayout } from './layout.js';
+import { docEndings } from './rowFormat.js';
+import { LIVE, openConnection } from './schema.js';
+
+/** What can be bound to a statement. */
+export type Cell = string | number | null | Buffer;
+
+/** A table as it is at the moment of a query. */
+export type ReadTable = {
+  readonly id: number;
+  /** False until the first record: the table's own tables are not there yet. */
+  readonly made: boolean;
+  readonly rowCount: number;
+  readonly revision: Revision;
+  readonly lastEventAt: string;
+  /** Grows with each change of the table. */
+  readonly changes: number;
+  readonly shape: TableShape;
+};
+
+/** What stays the same until the asset type changes. */
+export type TableShape = {
+  readonly version: number;
+  readonly layout: TableLayout;
+  readonly fields: ReadonlyMap<string, FieldLayout>;
+  readonly docEndings: readonly string[];
+};
+
+type CatalogRow = {
+  readonly id: number;
+  readonly version: number;
+  readonly made: number;
+  readonly row_count: number;
+  readonly revision: number;
+  readonly last_event_at: string;
+  readonly changes: number;
+};
+
+const STATEMENTS = 300;
+const SHAPES = 500;
+
+export class ReadConnection {
+  readonly #db: Database.Database;
+  readonly #statements = new LRUCache<string, Database.Statement<Cell[], unknown>>({ max: STATEMENTS });
+  readonly #shapes = new LRUCache<number, TableShape>({ max: SHAPES });
+
+  /** @throws ReadModelsUnavailableError when the file cannot be opened */
+  constructor(options: { readonly file: string; readonly cacheMegabytes: number }) {
+    this.#db = openConnection({ ...options, readOnly: true });
+    this.#db.function('fold', { deterministic: true }, (value) =>
+      value === null ? null : fold(typeof value === 'string' ? value : JSON.stringify(value)),
+    );
+  }
+
+  get db(): Database.Database {
+    return this.#db;
+  }
+
+  /** Runs `work` on one moment's state of the file. */
+  atOnce<Result>(work: () => Result): Result {
+    this.#db.exec('BEGIN');
+    try {
+      return work();
+    } finally {
+      this.#db.exec('COMMIT');
+    }
+  }
+
+  /** The table, or undefined while the read models know none of this name. Call it within `atOnce`. */
+  table(ref: TableRef): ReadTable | undefined {
+    const [row] = this.all<CatalogRow>(
+      `SELECT id, version, made, row_count, revision, last_event_at, changes
+       FROM catalog WHERE tenant = ? AND name = ? AND copy = ${LIVE}`,
+      [ref.tenant, ref.table],
+    );
+    if (row === undefined) return undefined;
+    return {
+      id: row.id,
+      made: row.made === 1,
+      rowCount: row.row_count,
+      revision: row.revision,
+      lastEventAt: row.last_event_at,
+      changes: row.changes,
+      shape: this.#shape(row.id, row.version),
+    };
+  }
+
+  #shape(id: number, version: number): TableShape {
+    const known = this.#shapes.get(id);
+    if (known?.version === version) return known;
+    const [row] = this.all<{ asset_type: string; layout: string }>(
+      'SELECT asset_type, layout FROM catalog WHERE id = ?',
+      [id],
+    );
+    if (row === undefined) throw new Error(`Table ${id} has left the catalog.`);
+    const assetType: AssetType = JSON.parse(row.asset_type);
+    const layout: TableLayout = JSON.parse(row.layout);
+    const shape = {
+      version,
+      layout,
+      fields: new Map(layout.fields.map((field) => [field.name, field])),
+      docEndings: docEndings(assetType),
+    };
+    this.#shapes.set(id, shape);
+    return shape;
+  }
+
+  /** All rows as objects. */
+  all<Row>(sql: string, cells: readonly Cell[] = []): Row[] {
+    return this.#prepare<Row>(sql, 'rows').all(...cells);
+  }
+
+  /** The first column of all rows. */
+  column<Value>(sql: string, cells: readonly Cell[] = []): Value[] {
+    return this.#prepare<Value>(sql, 'column').all(...cells);
+  }
+
+  /** The first column of the first row, such as a count. */
+  number(sql: string, cells: readonly Cell[] = []): number {
+    return this.#prepare<number>(sql, 'column').get(...cells) ?? 0;
+  }
+
+  /** A prepared statement whose rows come as arrays; for many runs of it in a row. */
+  tuples<Row>(sql: string): Database.Statement<Cell[], Row> {
+    return this.#prepare<Row>(sql, 'tuples');
+  }
+
+  #prepare<Row>(sql: string, shape: 'rows' | 'column' | 'tuples'): Database.Statement<Cell[], Row> {
+    const key = `${shape} ${sql}`;
+    const known = this.#statements.get(key);
+    // The type is a claim about the text of the query, which only its caller knows.
+    if (known !== undefined) return known as Database.Statement<Cell[], Row>;
+    const statement = this.#db.prepare<Cell[], Row>(sql);
+    if (shape === 'column') statement.pluck();
+    if (shape === 'tuples') statement.raw();
+    this.#statements.set(key, statement);
+    return statement;
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#db.close();
+  }
+}

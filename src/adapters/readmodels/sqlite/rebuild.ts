@@ -1,0 +1,154 @@
+/** A second copy of read models, filled beside what is served, that takes its place in one step. */
+
+import { setTimeout as delay } from 'node:timers/promises';
+import type Database from 'better-sqlite3';
+import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { Position, Revision } from '../../../ports/eventStore.js';
+import {
+  type HistoryEntry,
+  type ReadModelRebuild,
+  RebuildInProgressError,
+  type RebuildScope,
+  type RecordChange,
+  type TableRef,
+} from '../../../ports/readModels.js';
+import type { Checkpoints } from './checkpointChannel.js';
+import { clearDiscarded, discardCopy, discardLive } from './discarded.js';
+import { HistoryTable } from './history.js';
+import { LIVE, openConnection } from './schema.js';
+import { RecordTables } from './tables.js';
+import { beginImmediate } from './transactions.js';
+
+const CACHE_MEGABYTES = 32;
+/** Between two transactions of a rebuild: time for the live projection to get in. */
+const PAUSE_MS = 5;
+/** A rebuild that has committed nothing for so long is taken for dead. */
+const ABANDONED_AFTER_MS = 60_000;
+
+/**
+ * Starts a rebuild over a connection of its own; remains of dead ones are cleared away first.
+ * @throws RebuildInProgressError while another rebuild is at work
+ */
+export async function beginRebuild(file: string, scope: RebuildScope): Promise<ReadModelRebuild> {
+  const db = openConnection({ file, cacheMegabytes: CACHE_MEGABYTES, readOnly: false });
+  try {
+    await beginImmediate(db);
+    const copy = registerRebuild(db, scope);
+    db.exec('COMMIT');
+    await clearDiscarded(db);
+    return new SqliteRebuild(db, scope, copy);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function registerRebuild(db: Database.Database, scope: RebuildScope): number {
+  const others = db.prepare<[], { id: number; touched_at: number }>('SELECT id, touched_at FROM rebuilds').all();
+  for (const { id, touched_at } of others) {
+    if (touched_at > Date.now() - ABANDONED_AFTER_MS) throw new RebuildInProgressError();
+    discardCopy(db, id);
+  }
+  const { lastInsertRowid } = db
+    .prepare<[string, number]>('INSERT INTO rebuilds (projection, position, touched_at) VALUES (?, 0, ?)')
+    .run(scope.projection, Date.now());
+  return Number(lastInsertRowid);
+}
+
+class SqliteRebuild implements ReadModelRebuild {
+  readonly writer: ReadModelRebuild['writer'] = this;
+  readonly #db: Database.Database;
+  readonly #scope: RebuildScope;
+  readonly #copy: number;
+  readonly #tables: RecordTables;
+  readonly #history: HistoryTable;
+  readonly #touch: Database.Statement<[number, number, number]>;
+  #position: Position = 0;
+
+  constructor(db: Database.Database, scope: RebuildScope, copy: number) {
+    this.#db = db;
+    this.#scope = scope;
+    this.#copy = copy;
+    this.#tables = new RecordTables(db, copy);
+    this.#history = new HistoryTable(db, copy);
+    this.#touch = db.prepare('UPDATE rebuilds SET position = ?, touched_at = ? WHERE id = ?');
+  }
+
+  #covers(tenant: string, table?: string): boolean {
+    const scope = this.#scope;
+    const inTable = table === undefined || scope.table === undefined || scope.table === table;
+    return inTable && (scope.tenant === undefined || scope.tenant === tenant);
+  }
+
+  async begin(): Promise<void> {
+    await delay(PAUSE_MS);
+    await beginImmediate(this.#db);
+  }
+
+  async commit(checkpoints: Checkpoints): Promise<void> {
+    const position = checkpoints.get(this.#scope.projection) ?? this.#position;
+    const { changes } = this.#touch.run(position, Date.now(), this.#copy);
+    if (changes !== 1) throw new Error('This rebuild was taken for dead and cleared away by another.');
+    this.#db.exec('COMMIT');
+    this.#position = position;
+  }
+
+  async rollback(): Promise<void> {
+    this.#tables.forget();
+    if (this.#db.inTransaction) this.#db.exec('ROLLBACK');
+  }
+
+  async defineTable(table: TableRef, assetType: AssetType): Promise<void> {
+    if (this.#scope.projection === 'records' && this.#covers(table.tenant, table.table)) {
+      this.#tables.define(table, assetType);
+    }
+  }
+
+  async applyToTable(
+    table: TableRef,
+    changes: readonly RecordChange[],
+    event: { readonly revision: Revision; readonly at: string },
+  ): Promise<void> {
+    if (this.#scope.projection === 'records' && this.#covers(table.tenant, table.table)) {
+      this.#tables.apply(table, changes, event);
+    }
+  }
+
+  async addHistory(tenant: string, orderId: string, entries: readonly HistoryEntry[]): Promise<void> {
+    if (this.#scope.projection === 'order_history' && this.#covers(tenant)) {
+      this.#history.add(tenant, orderId, entries);
+    }
+  }
+
+  position(): Position {
+    return this.#position;
+  }
+
+  async holdLive(): Promise<Position> {
+    await beginImmediate(this.#db);
+    const live = this.#db
+      .prepare<[string], number>('SELECT position FROM checkpoints WHERE projection = ?')
+      .pluck()
+      .get(this.#scope.projection);
+    return live ?? 0;
+  }
+
+  async swap(): Promise<void> {
+    discardLive(this.#db, this.#scope);
+    this.#db.prepare<[number, number]>('UPDATE catalog SET copy = ? WHERE copy = ?').run(LIVE, this.#copy);
+    this.#db.prepare<[number, number]>('UPDATE histories SET copy = ? WHERE copy = ?').run(LIVE, this.#copy);
+    this.#db.prepare<[number]>('DELETE FROM rebuilds WHERE id = ?').run(this.#copy);
+    this.#db.exec('COMMIT');
+    await clearDiscarded(this.#db);
+    this.#db.close();
+  }
+
+  async abandon(): Promise<void> {
+    await this.rollback();
+    await beginImmediate(this.#db);
+    discardCopy(this.#db, this.#copy);
+    this.#db.exec('COMMIT');
+    await clearDiscarded(this.#db);
+    this.#db.close();
+  }
+}

@@ -1,0 +1,194 @@
+/** Writes the rows of one table of records. */
+import type Database from 'better-sqlite3';
+import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
+import type { RecordChange } from '../../../ports/readModels.js';
+import { columnsOf, type FieldLayout, matchText, sortValue, type TableLayout, uniqueText } from './layout.js';
+import { docEndings, docWriter, idBytes, microseconds } from './rowFormat.js';
+import {
+  batchTable,
+  dropStatements,
+  NO_BATCH,
+  recordsTable,
+  tableStatements,
+  trigramColumn,
+  trigramColumns,
+  trigramTable,
+} from './schema.js';
+
+type Cell = string | number | null | Buffer;
+type Statement<Result = unknown> = Database.Statement<Cell[], Result>;
+type TrigramIndex = {
+  readonly positions: readonly number[];
+  readonly insert: Statement;
+  readonly remove: Statement;
+};
+type StoredRow = { readonly row: number; readonly width: number; readonly doc: string };
+
+export class RecordWriter {
+  readonly #db: Database.Database;
+  readonly #id: number;
+  readonly #layout: TableLayout;
+  readonly #width: number;
+  readonly #writeDoc: (fields: Fields) => string;
+  readonly #docEndings: readonly string[];
+  readonly #columns: readonly string[];
+  readonly #insert: Statement;
+  readonly #insertBatch: Statement;
+  readonly #select: Statement<StoredRow>;
+  readonly #setBatch: Statement;
+  readonly #seen: Statement;
+  readonly #trigrams: readonly TrigramIndex[];
+  readonly #updates = new Map<string, Statement>();
+  readonly #batchNumber: (batchId: string | null) => number;
+
+  constructor(
+    db: Database.Database,
+    table: { readonly id: number; readonly layout: TableLayout; readonly assetType: AssetType },
+    batchNumber: (batchId: string | null) => number,
+  ) {
+    const { id, layout, assetType } = table;
+    const name = recordsTable(id);
+    this.#db = db;
+    this.#id = id;
+    this.#layout = layout;
+    this.#batchNumber = batchNumber;
+    this.#width = layout.fields.length;
+    this.#writeDoc = docWriter(assetType);
+    this.#docEndings = docEndings(assetType);
+    this.#columns = [
+      ...(layout.unique === undefined ? [] : ['u']),
+      ...layout.fields.flatMap(columnsOf).map((c) => c.name),
+    ];
+    const columns = ['row', 'id', 'created_at', 'updated_at', 'width', ...this.#columns, 'doc'];
+    this.#insert = db.prepare(`INSERT INTO ${name} (${columns}) VALUES (${columns.map(() => '?')})`);
+    this.#insertBatch = db.prepare(`INSERT INTO ${batchTable(id)} (row, batch) VALUES (?, ?)`);
+    this.#select = db.prepare(`SELECT row, width, doc FROM ${name} WHERE id = ?`);
+    this.#setBatch = db.prepare(`UPDATE ${batchTable(id)} SET batch = ? WHERE row = ?`);
+    this.#seen = db.prepare(
+      `UPDATE ${batchTable(id)} SET batch = ? WHERE row = (SELECT row FROM ${name} WHERE id = ?)`,
+    );
+    this.#trigrams = Array.from({ length: layout.trigramIndexes }, (_, index) => this.#trigramIndex(index));
+  }
+
+  #trigramIndex(index: number): TrigramIndex {
+    const columns = trigramColumns(this.#layout.fields, index);
+    const table = trigramTable(this.#id, index);
+    return {
+      positions: columns.map((column) => this.#columns.indexOf(column)),
+      insert: this.#db.prepare(
+        `INSERT INTO ${table} (rowid, ${columns.map(trigramColumn)}) VALUES (?, ${columns.map(() => '?')})`,
+      ),
+      remove: this.#db.prepare(`DELETE FROM ${table} WHERE rowid = ?`),
+    };
+  }
+
+  /** @throws Error when the id or the unique field's value is there already */
+  insert(row: number, change: RecordChange & { kind: 'insert' }): void {
+    const at = microseconds(change.at);
+    const cells = this.#cells(change.fields);
+    this.#insert.run(row, this.#idOf(change.id), at, at, this.#width, ...cells, this.#writeDoc(change.fields));
+    this.#insertBatch.run(row, this.#batchNumber(change.batchId));
+    for (const trigrams of this.#trigrams) this.#index(trigrams, row, cells);
+  }
+
+  #idOf(id: string): Buffer {
+    const bytes = idBytes(id);
+    if (bytes === undefined) throw new Error(`${id} is no UUID.`);
+    return bytes;
+  }
+
+  #cells(fields: Fields): (string | number | null)[] {
+    const cells: (string | number | null)[] = [];
+    const { unique } = this.#layout;
+    if (unique !== undefined) cells.push(uniqueText(fields[unique] ?? null));
+    for (const field of this.#layout.fields) pushCells(cells, field, fields);
+    return cells;
+  }
+
+  #index(trigrams: TrigramIndex, row: number, cells: readonly (string | number | null)[]): void {
+    const texts = trigrams.positions.map((position) => cells[position] ?? null);
+    if (texts.some((text) => text !== null)) trigrams.insert.run(row, ...texts);
+  }
+
+  patch(change: RecordChange & { kind: 'patch' }): void {
+    const stored = this.#select.get(this.#idOf(change.id));
+    if (stored === undefined) throw new Error(`There is no record ${change.id} to patch.`);
+    const before: Fields = JSON.parse(`{${stored.doc}${this.#docEndings[stored.width]}}`);
+    const after: Fields = { ...before, ...change.set };
+    const cells = this.#cells(after);
+    const cellsBefore = this.#cells(before);
+    const changed = cells.flatMap((cell, index) => (cell === cellsBefore[index] ? [] : [index]));
+
+    this.#update(changed).run(
+      ...changed.map((index) => cells[index] ?? null),
+      microseconds(change.at),
+      this.#width,
+      this.#writeDoc(after),
+      stored.row,
+    );
+    if (change.batchId !== undefined) this.#setBatch.run(this.#batchNumber(change.batchId), stored.row);
+    for (const trigrams of this.#trigrams) {
+      if (!trigrams.positions.some((position) => changed.includes(position))) continue;
+      trigrams.remove.run(stored.row);
+      this.#index(trigrams, stored.row, cells);
+    }
+  }
+
+  /** Sets only the columns that change: SQLite rewrites the index entries of every column that is set. */
+  #update(changed: readonly number[]): Statement {
+    const key = changed.join();
+    let statement = this.#updates.get(key);
+    if (statement === undefined) {
+      const columns = [...changed.map((index) => this.#columns[index]), 'updated_at', 'width', 'doc'];
+      statement = this.#db.prepare(
+        `UPDATE ${recordsTable(this.#id)} SET ${columns.map((column) => `${column} = ?`)} WHERE row = ?`,
+      );
+      this.#updates.set(key, statement);
+    }
+    return statement;
+  }
+
+  seen(change: RecordChange & { kind: 'seen' }): void {
+    const batch = this.#batchNumber(change.batchId);
+    for (const id of change.ids) {
+      const { changes } = this.#seen.run(batch, this.#idOf(id));
+      if (changes !== 1) throw new Error(`There is no record ${id} to be seen again.`);
+    }
+  }
+
+  /** Returns how many records went. `rowCount`: how many there were. */
+  sweep(change: RecordChange & { kind: 'sweep' }, rowCount: number): number {
+    const keep = this.#batchNumber(change.batchId);
+    const batches = batchTable(this.#id);
+    const outside = `SELECT row FROM ${batches} WHERE batch <> ?`;
+    const gone = this.#db.prepare<[number], number>(`SELECT count(*) FROM (${outside})`).pluck().get(keep) ?? 0;
+    if (gone === 0) return 0;
+    if (gone === rowCount) {
+      for (const statement of dropStatements(this.#id, this.#layout)) this.#db.exec(statement);
+      for (const statement of tableStatements(this.#id, this.#layout)) this.#db.exec(statement);
+      return gone;
+    }
+    for (let index = 0; index < this.#layout.trigramIndexes; index++) {
+      this.#db.prepare(`DELETE FROM ${trigramTable(this.#id, index)} WHERE rowid IN (${outside})`).run(keep);
+    }
+    this.#db.prepare(`DELETE FROM ${recordsTable(this.#id)} WHERE row IN (${outside})`).run(keep);
+    this.#db.prepare(`DELETE FROM ${batches} WHERE batch <> ?`).run(keep);
+    return gone;
+  }
+}
+
+function pushCells(cells: (string | number | null)[], field: FieldLayout, fields: Fields): void {
+  const value = fields[field.name] ?? null;
+  if (field.sort !== undefined) cells.push(sortValue(value));
+  if (field.match !== undefined && field.match !== field.sort) cells.push(matchText(value));
+}
+
+export const batchNumbers = (db: Database.Database): ((batchId: string | null) => number) => {
+  const find = db.prepare<[string], number>('SELECT id FROM batches WHERE batch = ?').pluck();
+  const add = db.prepare<[string]>('INSERT INTO batches (batch) VALUES (?)');
+  return (batchId) => {
+    if (batchId === null) return NO_BATCH;
+    return find.get(batchId) ?? Number(add.run(batchId).lastInsertRowid);
+  };
+};

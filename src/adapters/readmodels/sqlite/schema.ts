@@ -1,0 +1,172 @@
+/** What the file of read models holds, and how connections to it are opened. */
+import Database from 'better-sqlite3';
+import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import { columnsOf, type FieldLayout, type TableLayout } from './layout.js';
+
+/** The catalog's `copy` of what is served; a rebuild's copies carry its id, discarded tables `-id`. */
+export const LIVE = 0;
+
+/** The number that stands for "no batch id" in tables b<id>. */
+export const NO_BATCH = 0;
+
+/** Raised with every change of the schema; the file holds nothing that the log does not. */
+const SCHEMA_VERSION = 1;
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS checkpoints (projection TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
+
+  -- One line a table of records: r<id>, b<id> and r<id>_t<n> are its own, made with its first record.
+  CREATE TABLE IF NOT EXISTS catalog (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant TEXT NOT NULL,
+    name TEXT NOT NULL,
+    copy INTEGER NOT NULL,
+    asset_type TEXT NOT NULL,
+    layout TEXT NOT NULL,
+    -- Counts the changes of asset_type, and of the records.
+    version INTEGER NOT NULL DEFAULT 1,
+    changes INTEGER NOT NULL DEFAULT 0,
+    made INTEGER NOT NULL DEFAULT 0,
+    row_count INTEGER NOT NULL DEFAULT 0,
+    next_row INTEGER NOT NULL DEFAULT 1,
+    revision INTEGER NOT NULL DEFAULT -1,
+    last_event_at TEXT NOT NULL DEFAULT '',
+    UNIQUE (tenant, name, copy)
+  );
+  -- Batch ids as numbers: a sync moves one on every record.
+  CREATE TABLE IF NOT EXISTS batches (id INTEGER PRIMARY KEY, batch TEXT NOT NULL UNIQUE);
+
+  CREATE TABLE IF NOT EXISTS histories (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant TEXT NOT NULL,
+    copy INTEGER NOT NULL,
+    UNIQUE (tenant, copy)
+  );
+  CREATE TABLE IF NOT EXISTS history_entries (
+    history INTEGER NOT NULL,
+    order_id TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    entry TEXT NOT NULL,
+    PRIMARY KEY (history, order_id, revision)
+  ) WITHOUT ROWID;
+
+  CREATE TABLE IF NOT EXISTS rebuilds (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    projection TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    touched_at INTEGER NOT NULL
+  );
+`;
+
+export type ConnectionOptions = {
+  readonly file: string;
+  /** Of pages kept in memory. */
+  readonly cacheMegabytes: number;
+  readonly readOnly: boolean;
+};
+
+/**
+ * Opens the file, making it and its schema where they are missing.
+ * @throws ReadModelsUnavailableError when the file cannot be opened
+ */
+export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOptions): Database.Database {
+  try {
+    const db = new Database(file, { timeout: 10_000 });
+    db.pragma('journal_mode = WAL');
+    db.pragma('synchronous = NORMAL');
+    db.pragma(`cache_size = ${-1024 * cacheMegabytes}`);
+    db.pragma('temp_store = MEMORY');
+    db.pragma('mmap_size = 0');
+    db.transaction(() => ensureSchema(db)).immediate();
+    if (readOnly) db.pragma('query_only = ON');
+    return db;
+  } catch (error) {
+    throw new ReadModelsUnavailableError(`The read models in ${file} cannot be opened.`, { cause: error });
+  }
+}
+
+function ensureSchema(db: Database.Database): void {
+  const version = db.pragma('user_version', { simple: true });
+  if (version === SCHEMA_VERSION) return;
+  if (version !== 0)
+    throw new Error(`Its schema is version ${version}, not ${SCHEMA_VERSION}: delete it; it is rebuilt.`);
+  db.exec(SCHEMA);
+  db.pragma(`user_version = ${SCHEMA_VERSION}`);
+}
+
+export const recordsTable = (id: number): string => `r${id}`;
+export const batchTable = (id: number): string => `b${id}`;
+export const trigramTable = (id: number, index: number): string => `r${id}_t${index}`;
+export const indexOf = (id: number, column: string): string => `r${id}_${column}`;
+
+/** A trigram index's column for a column of the records; named apart, as the two are joined. */
+export const trigramColumn = (column: string): string => `t${column}`;
+
+/** The columns of the records that one trigram index covers. */
+export const trigramColumns = (fields: readonly FieldLayout[], index: number): readonly string[] =>
+  fields.flatMap((field) => (field.trigrams === index && field.match !== undefined ? [field.match] : []));
+
+/** The statements that make a table's own tables and indexes. */
+export function tableStatements(id: number, layout: TableLayout): readonly string[] {
+  const table = recordsTable(id);
+  const columns = layout.fields.flatMap(columnsOf).map(({ name, affinity }) => `${name} ${affinity},`);
+  return [
+    `CREATE TABLE ${table} (
+       row INTEGER PRIMARY KEY,
+       id BLOB NOT NULL,
+       created_at INTEGER NOT NULL,
+       updated_at INTEGER NOT NULL,
+       width INTEGER NOT NULL,
+       ${layout.unique === undefined ? '' : 'u TEXT,'}
+       ${columns.join(' ')}
+       doc TEXT NOT NULL
+     )`,
+    `CREATE TABLE ${batchTable(id)} (row INTEGER PRIMARY KEY, batch INTEGER NOT NULL)`,
+    `CREATE UNIQUE INDEX ${indexOf(id, 'id')} ON ${table} (id)`,
+    ...(layout.unique === undefined ? [] : [`CREATE UNIQUE INDEX ${indexOf(id, 'u')} ON ${table} (u)`]),
+    `CREATE INDEX ${indexOf(id, 'created_at')} ON ${table} (created_at, id)`,
+    `CREATE INDEX ${indexOf(id, 'updated_at')} ON ${table} (updated_at, id)`,
+    ...fieldStatements(id, layout.fields, layout.trigramIndexes),
+  ];
+}
+
+/** The statements that add fields to a table that is there. */
+export function addedFieldStatements(id: number, before: TableLayout, after: TableLayout): readonly string[] {
+  const added = after.fields.slice(before.fields.length);
+  return [
+    ...added
+      .flatMap(columnsOf)
+      .map(({ name, affinity }) => `ALTER TABLE ${recordsTable(id)} ADD COLUMN ${name} ${affinity}`),
+    ...fieldStatements(id, added, after.trigramIndexes),
+  ];
+}
+
+function fieldStatements(id: number, fields: readonly FieldLayout[], trigramIndexes: number): readonly string[] {
+  const indexes = fields
+    .flatMap(columnsOf)
+    .filter((column) => column.indexed)
+    .map(({ name }) => `CREATE INDEX ${indexOf(id, name)} ON ${recordsTable(id)} (${name}, id)`);
+  const trigrams: string[] = [];
+  for (let index = 0; index < trigramIndexes; index++) {
+    const columns = trigramColumns(fields, index);
+    if (columns.length === 0) continue;
+    // Without content: the row has it. Fed with folded text, so a quoted phrase finds exactly what contains it.
+    trigrams.push(
+      `CREATE VIRTUAL TABLE ${trigramTable(id, index)} USING fts5 (
+         ${columns.map(trigramColumn).join(', ')}, content = '', contentless_delete = 1, tokenize = 'trigram case_sensitive 1')`,
+    );
+  }
+  return [...indexes, ...trigrams];
+}
+
+/** The statements that remove a table's own tables, each of bounded work. */
+export function dropStatements(id: number, layout: TableLayout): readonly string[] {
+  const columns = ['created_at', 'updated_at', 'id', ...(layout.unique === undefined ? [] : ['u'])];
+  const indexed = layout.fields.flatMap(columnsOf).filter((column) => column.indexed);
+  return [
+    ...Array.from({ length: layout.trigramIndexes }, (_, index) => `DROP TABLE IF EXISTS ${trigramTable(id, index)}`),
+    ...[...columns, ...indexed.map(({ name }) => name)].map((name) => `DROP INDEX IF EXISTS ${indexOf(id, name)}`),
+    `DROP TABLE IF EXISTS ${batchTable(id)}`,
+    `DROP TABLE IF EXISTS ${recordsTable(id)}`,
+  ];
+}

@@ -1,0 +1,152 @@
+/** The tables of records of one copy (what is served, or what a rebuild fills), as they are written. */
+import type Database from 'better-sqlite3';
+import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { Revision } from '../../../ports/eventStore.js';
+import type { RecordChange, TableRef } from '../../../ports/readModels.js';
+import { layoutOf, type TableLayout } from './layout.js';
+import { batchNumbers, RecordWriter } from './recordWriter.js';
+import { addedFieldStatements, tableStatements } from './schema.js';
+
+type CatalogRow = {
+  readonly id: number;
+  readonly asset_type: string;
+  readonly layout: string;
+  readonly made: number;
+  readonly row_count: number;
+  readonly next_row: number;
+};
+
+type OpenTable = {
+  readonly id: number;
+  readonly assetType: AssetType;
+  readonly assetTypeText: string;
+  readonly layout: TableLayout;
+  made: boolean;
+  rowCount: number;
+  nextRow: number;
+  writer?: RecordWriter;
+};
+
+export class RecordTables {
+  readonly #db: Database.Database;
+  readonly #copy: number;
+  readonly #open = new Map<string, OpenTable>();
+  readonly #batchNumber: (batchId: string | null) => number;
+
+  constructor(db: Database.Database, copy: number) {
+    this.#db = db;
+    this.#copy = copy;
+    const numbers = batchNumbers(db);
+    let last: { batchId: string | null; number: number } | undefined;
+    this.#batchNumber = (batchId) => {
+      if (last?.batchId !== batchId) last = { batchId, number: numbers(batchId) };
+      return last.number;
+    };
+    this.forget = () => {
+      last = undefined;
+      this.#open.clear();
+    };
+  }
+
+  /** Drops what is known from earlier transactions: after a rollback, or when another connection has written. */
+  readonly forget: () => void;
+
+  define(ref: TableRef, assetType: AssetType): void {
+    const known = this.#find(ref);
+    const text = JSON.stringify(assetType);
+    if (known === undefined) {
+      this.#db
+        .prepare('INSERT INTO catalog (tenant, name, copy, asset_type, layout) VALUES (?, ?, ?, ?, ?)')
+        .run(ref.tenant, ref.table, this.#copy, text, JSON.stringify(layoutOf(assetType)));
+      return;
+    }
+    if (known.assetTypeText === text) return;
+    // A table without records is laid out anew.
+    const layout = layoutOf(assetType, known.made ? known.layout : undefined);
+    this.#db
+      .prepare('UPDATE catalog SET asset_type = ?, layout = ?, version = version + 1 WHERE id = ?')
+      .run(text, JSON.stringify(layout), known.id);
+    if (known.made) {
+      for (const statement of addedFieldStatements(known.id, known.layout, layout)) this.#db.exec(statement);
+    }
+    this.#open.delete(keyOf(ref));
+  }
+
+  /** @throws Error when the table was never defined, or a change does not fit its records */
+  apply(
+    ref: TableRef,
+    changes: readonly RecordChange[],
+    event: { readonly revision: Revision; readonly at: string },
+  ): void {
+    const table = this.#find(ref);
+    if (table === undefined) throw new Error(`Table ${ref.table} of ${ref.tenant} is not defined.`);
+    try {
+      for (const change of changes) this.#apply(table, change);
+    } catch (error) {
+      throw new Error(`Read model ${ref.tenant}/${ref.table} does not fit the log; rebuild its records.`, {
+        cause: error,
+      });
+    }
+    this.#db
+      .prepare<[number, number, number, string, number, number]>(
+        `UPDATE catalog SET row_count = ?, next_row = ?, revision = ?, last_event_at = ?, made = ?,
+         changes = changes + 1 WHERE id = ?`,
+      )
+      .run(table.rowCount, table.nextRow, event.revision, event.at, Number(table.made), table.id);
+  }
+
+  #apply(table: OpenTable, change: RecordChange): void {
+    const writer = this.#writer(table, change);
+    if (writer === undefined) return;
+    switch (change.kind) {
+      case 'insert':
+        writer.insert(table.nextRow, change);
+        table.nextRow += 1;
+        table.rowCount += 1;
+        break;
+      case 'patch':
+        writer.patch(change);
+        break;
+      case 'seen':
+        writer.seen(change);
+        break;
+      case 'sweep':
+        table.rowCount -= writer.sweep(change, table.rowCount);
+        break;
+    }
+  }
+
+  /** Makes the table's own tables with its first record: many tables stay empty, and each connection reads all schemas. */
+  #writer(table: OpenTable, change: RecordChange): RecordWriter | undefined {
+    if (!table.made) {
+      if (change.kind === 'sweep') return undefined;
+      for (const statement of tableStatements(table.id, table.layout)) this.#db.exec(statement);
+      table.made = true;
+    }
+    table.writer ??= new RecordWriter(this.#db, table, this.#batchNumber);
+    return table.writer;
+  }
+
+  #find(ref: TableRef): OpenTable | undefined {
+    const key = keyOf(ref);
+    const open = this.#open.get(key);
+    if (open !== undefined) return open;
+    const row = this.#db
+      .prepare<[string, string, number], CatalogRow>('SELECT * FROM catalog WHERE tenant = ? AND name = ? AND copy = ?')
+      .get(ref.tenant, ref.table, this.#copy);
+    if (row === undefined) return undefined;
+    const table: OpenTable = {
+      id: row.id,
+      assetType: JSON.parse(row.asset_type),
+      assetTypeText: row.asset_type,
+      layout: JSON.parse(row.layout),
+      made: row.made === 1,
+      rowCount: row.row_count,
+      nextRow: row.next_row,
+    };
+    this.#open.set(key, table);
+    return table;
+  }
+}
+
+const keyOf = (ref: TableRef): string => JSON.stringify([ref.tenant, ref.table]);

@@ -1,0 +1,53 @@
+/** Write transactions on a file that another connection, or another process, may be writing too. */
+import { setTimeout as delay } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
+
+/** A rebuild holds the file while it catches up before its swap, and a large clean-up while it deletes. */
+const PATIENCE_MS = 120_000;
+const RETRY_MS = 2;
+
+const isBusy = (error: unknown): boolean =>
+  error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
+
+/**
+ * Begins a write transaction. Asks often rather than sleeping in SQLite's own busy handler, whose waits grow
+ * to 100 ms: a rebuild that commits slice after slice would starve the live projection.
+ *
+ * @throws ReadModelsUnavailableError when another writer holds the file for two minutes
+ */
+export async function beginImmediate(db: Database.Database): Promise<void> {
+  const giveUpAt = Date.now() + PATIENCE_MS;
+  db.pragma('busy_timeout = 0');
+  for (;;) {
+    try {
+      db.exec('BEGIN IMMEDIATE');
+      return;
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      if (Date.now() > giveUpAt) {
+        throw new ReadModelsUnavailableError('Another writer holds the read models.', { cause: error });
+      }
+      await delay(RETRY_MS);
+    }
+  }
+}
+
+/** Notices what other connections commit. */
+export class DataVersion {
+  readonly #read: Database.Statement<[], number>;
+  #last: number | undefined;
+
+  constructor(db: Database.Database) {
+    this.#read = db.prepare<[], number>('PRAGMA data_version').pluck();
+    this.#last = this.#read.get();
+  }
+
+  /** Has another connection committed since this was last asked? */
+  hasMoved(): boolean {
+    const now = this.#read.get();
+    const moved = now !== this.#last;
+    this.#last = now;
+    return moved;
+  }
+}

@@ -1,0 +1,47 @@
+/** The answer envelopes (spec §2.2), made around JSON text that is ready to be sent. */
+import type { Paging } from './listQuery.js';
+
+/** @param record JSON text */
+export const recordEnvelope = (record: string): string => `{"data":${record}}`;
+
+export type PageOf = Paging & {
+  /** The list's URL without its query, as the client used it. */
+  readonly url: string;
+  /** Parameters that links repeat. */
+  readonly kept: readonly (readonly [name: string, value: string])[];
+  /** All there are, on all pages. */
+  readonly total: number;
+};
+
+/**
+ * A page of a collection.
+ * @param records the records' JSON texts, joined by commas
+ */
+export function collectionEnvelope(records: string, list: PageOf): string {
+  const { page, perPage, total } = list;
+  const lastPage = Math.max(1, Math.ceil(total / perPage));
+  const linkTo = pageLinks(list);
+  const links = {
+    first: linkTo(1),
+    last: linkTo(lastPage),
+    prev: page > 1 ? linkTo(Math.min(page - 1, lastPage)) : null,
+    next: page < lastPage ? linkTo(page + 1) : null,
+  };
+  const before = (page - 1) * perPage;
+  const empty = before >= total;
+  const meta = {
+    current_page: page,
+    from: empty ? 0 : before + 1,
+    to: empty ? 0 : Math.min(before + perPage, total),
+    per_page: perPage,
+    last_page: lastPage,
+    total,
+  };
+  return `{"data":[${records}],"links":${JSON.stringify(links)},"meta":${JSON.stringify(meta)}}`;
+}
+
+function pageLinks({ url, kept, perPage }: PageOf): (page: number) => string {
+  const repeated = new URLSearchParams(kept.map(([name, value]): [string, string] => [name, value])).toString();
+  const rest = `&perPage=${perPage}${repeated === '' ? '' : `&${repeated}`}`;
+  return (page) => `${url}?page=${page}${rest}`;
+}

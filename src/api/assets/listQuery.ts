@@ -1,0 +1,122 @@
+/** The query parameters of a list (spec §4.3): page, perPage, filter[…], sort. */
+import { type AssetType, isFilterable, isSortable } from '../../domain/assetTypes/assetType.js';
+import type { Filter, RecordQuery, SortTerm } from '../../ports/readModels.js';
+import { badRequest } from '../errors.js';
+
+export const PAGE_SIZES = [25, 100, 1000] as const;
+const DEFAULT_PAGE_SIZE = 25;
+
+const MAX_FILTERS = 20;
+const MAX_VALUES = 100;
+const MAX_VALUE_LENGTH = 255;
+const MAX_SORT_TERMS = 10;
+/** Offsets beyond this are no safe integers any more. */
+const MAX_PAGE = Math.floor(Number.MAX_SAFE_INTEGER / 1000);
+
+export type Paging = { readonly page: number; readonly perPage: number };
+
+export type ListQuery = Paging & {
+  readonly query: RecordQuery;
+  /** What a link to another page of the same list repeats: filters and sort, as they came. */
+  readonly kept: readonly (readonly [name: string, value: string])[];
+};
+
+/** The parameters of a request's URL. Names and values are plain text: `__proto__` is a name like any other. */
+export function parametersOf(url: string): URLSearchParams {
+  const start = url.indexOf('?');
+  return new URLSearchParams(start < 0 ? '' : url.slice(start + 1));
+}
+
+/** @throws HttpError 400 for a `page` that is no positive integer */
+export function parsePaging(parameters: URLSearchParams): Paging {
+  const [pageText = '1', second] = parameters.getAll('page');
+  const page = /^0*[1-9]\d*$/.test(pageText) ? Number(pageText) : 0;
+  if (page < 1 || second !== undefined) throw badRequest('page must be a positive integer.');
+  if (page > MAX_PAGE) throw badRequest(`page must be at most ${MAX_PAGE}.`);
+  const sizes = parameters.getAll('perPage');
+  const perPage = PAGE_SIZES.find((size) => sizes.length === 1 && sizes[0] === String(size)) ?? DEFAULT_PAGE_SIZE;
+  return { page, perPage };
+}
+
+/** @throws HttpError 400 naming what is wrong: a disallowed field, an empty value, a malformed parameter, too many of them */
+export function parseListQuery(assetType: AssetType, parameters: URLSearchParams): ListQuery {
+  const { page, perPage } = parsePaging(parameters);
+  const query: RecordQuery = {
+    filters: parseFilters(assetType, parameters),
+    sort: parseSort(assetType, parameters.getAll('sort')),
+    offset: (page - 1) * perPage,
+    limit: perPage,
+  };
+  const kept = [...parameters].filter(([name]) => name === 'sort' || name.startsWith('filter['));
+  return { page, perPage, query, kept };
+}
+
+/** `filter[name]`; `filter[name][]` and `filter[name][0]` for several values. */
+const FILTER_NAME = /^filter\[([^[\]]+)\](?:\[\d{0,4}\])?$/;
+
+function parseFilters(assetType: AssetType, parameters: URLSearchParams): readonly Filter[] {
+  const values = new Map<string, string[]>();
+  for (const [name, value] of parameters) {
+    if (!/^(filter|sort)(\[|$)/.test(name) || name === 'sort') continue;
+    const field = FILTER_NAME.exec(name)?.[1];
+    if (field === undefined)
+      throw badRequest(`${quoted(name)} is malformed: filters are written filter[<field>]=<value>.`);
+    if (!isFilterable(assetType, field)) throw badRequest(`${assetType.name} cannot be filtered by ${quoted(field)}.`);
+    const anyOf = values.get(field) ?? [];
+    anyOf.push(...filterValues(field, value));
+    if (anyOf.length > MAX_VALUES) throw badRequest(`filter[${field}] has more than ${MAX_VALUES} values.`);
+    values.set(field, anyOf);
+  }
+  if (values.size > MAX_FILTERS) throw badRequest(`There are more than ${MAX_FILTERS} filters.`);
+  return [...values].map(([field, anyOf]) => ({ kind: 'contains', field, anyOf }));
+}
+
+/** The values between commas; `\,` is a literal comma. An empty value would match everything, so it is refused. */
+function filterValues(field: string, text: string): readonly string[] {
+  const values = splitAtCommas(text).filter((value) => value !== '');
+  if (values.length === 0) throw badRequest(`filter[${field}] has an empty value.`);
+  for (const value of values) {
+    if (value.length > MAX_VALUE_LENGTH) {
+      throw badRequest(`filter[${field}] has a value of more than ${MAX_VALUE_LENGTH} characters.`);
+    }
+    if (value.includes('\0')) throw badRequest(`filter[${field}] has a NUL character.`);
+  }
+  return values;
+}
+
+export function splitAtCommas(text: string): string[] {
+  const pieces: string[] = [];
+  let piece = '';
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charAt(at);
+    if (character === '\\' && text.charAt(at + 1) === ',') {
+      piece += ',';
+      at += 1;
+    } else if (character === ',') {
+      pieces.push(piece);
+      piece = '';
+    } else {
+      piece += character;
+    }
+  }
+  pieces.push(piece);
+  return pieces;
+}
+
+function parseSort(assetType: AssetType, given: readonly string[]): readonly SortTerm[] {
+  const [text, second] = given;
+  if (text === undefined) return [];
+  if (second !== undefined) throw badRequest('sort is given twice; separate its fields by commas.');
+  const terms = new Map<string, SortTerm>();
+  for (const term of text.split(',')) {
+    const descending = term.startsWith('-');
+    const field = descending ? term.slice(1) : term;
+    if (!isSortable(assetType, field)) throw badRequest(`${assetType.name} cannot be sorted by ${quoted(field)}.`);
+    // A field named again cannot change the order any more.
+    if (!terms.has(field)) terms.set(field, { field, direction: descending ? 'desc' : 'asc' });
+  }
+  if (terms.size > MAX_SORT_TERMS) throw badRequest(`sort has more than ${MAX_SORT_TERMS} fields.`);
+  return [...terms.values()];
+}
+
+const quoted = (text: string): string => JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text);

@@ -1,0 +1,169 @@
+/** Access tokens: JWTs as RFC 9068 describes them, signed with ES256. */
+import { randomUUID } from 'node:crypto';
+import jwt from 'jsonwebtoken';
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import { SCOPES, type Scope } from '../../domain/identity/scopes.js';
+import type { SigningKeys } from './signingKeys.js';
+
+export type TokenConfig = {
+  /** The `iss` claim: a URL that names this installation. */
+  readonly issuer: string;
+  /** Lifetime of an API client's token. */
+  readonly tokenTtlSeconds: number;
+  /** Lifetime of a platform user's token. */
+  readonly sessionTtlSeconds: number;
+};
+
+export type ClientToken = {
+  readonly tenant: string;
+  readonly clientId: string;
+  readonly scopes: ReadonlySet<Scope>;
+  /** Seconds since the epoch. */
+  readonly expiresAt: number;
+};
+
+export type UserToken = {
+  readonly tenant: string;
+  readonly userId: number;
+  /** What the session was opened with, so that a new password ends it; see `issueUserToken`. */
+  readonly credential: string;
+  /** Seconds since the epoch. */
+  readonly expiresAt: number;
+};
+
+export type IssuedToken = { readonly token: string; readonly expiresIn: number };
+
+/** The token is no good; the message says why, and may be shown (RFC 6750 §3.1). */
+export class InvalidTokenError extends Error {
+  override readonly name = 'InvalidTokenError';
+}
+
+const ALGORITHM = 'ES256';
+const TOKEN_TYPE = 'at+jwt';
+const CACHED_TOKENS = 10_000;
+const LONGEST_TOKEN = 4096;
+
+const common = { tenant: z.string(), exp: z.number() };
+const clientClaims = z.object({ ...common, client_id: z.string(), scope: z.string() });
+const userClaims = z.object({ ...common, user_id: z.number().int(), credential: z.string() });
+
+const nowSeconds = (): number => Math.floor(Date.now() / 1000);
+
+export class TokenService {
+  readonly #keys: SigningKeys;
+  readonly #config: TokenConfig;
+  // Checking a signature takes longer than answering a read: what was found good stays known until it expires.
+  readonly #clients = new LRUCache<string, ClientToken>({ max: CACHED_TOKENS });
+  readonly #users = new LRUCache<string, UserToken>({ max: CACHED_TOKENS });
+
+  constructor(keys: SigningKeys, config: TokenConfig) {
+    this.#keys = keys;
+    this.#config = config;
+  }
+
+  /** The public keys that tokens can be checked with. */
+  jwks(): ReturnType<SigningKeys['jwks']> {
+    return this.#keys.jwks();
+  }
+
+  issueClientToken(tenant: string, clientId: string, scopes: readonly Scope[]): IssuedToken {
+    const claims = { client_id: clientId, scope: scopes.join(' '), tenant };
+    return this.#issue(clientId, this.#apiAudience, claims, this.#config.tokenTtlSeconds);
+  }
+
+  /**
+   * @param credential a short digest of the password hash that the session was opened with; `userOf` gives it
+   *   back, so that the caller can refuse a session from before a change of password
+   */
+  issueUserToken(tenant: string, userId: number, credential: string): IssuedToken {
+    const claims = { user_id: userId, credential, tenant };
+    return this.#issue(`user:${userId}`, this.#platformAudience, claims, this.#config.sessionTtlSeconds);
+  }
+
+  /** A client's token for the asset API, checked. Whether the client still exists is for the caller to see. @throws InvalidTokenError */
+  clientOf(token: string): Promise<ClientToken> | ClientToken {
+    return fresh(this.#clients, token) ?? this.#verifyClient(token);
+  }
+
+  /** A user's token for the platform API, checked. Whether the user still exists is for the caller to see. @throws InvalidTokenError */
+  userOf(token: string): Promise<UserToken> | UserToken {
+    return fresh(this.#users, token) ?? this.#verifyUser(token);
+  }
+
+  get #apiAudience(): string {
+    return `${this.#config.issuer}/api/v1/dynamic-assets`;
+  }
+
+  get #platformAudience(): string {
+    return `${this.#config.issuer}/api/v1/platform`;
+  }
+
+  #issue(subject: string, audience: string, claims: object, expiresIn: number): IssuedToken {
+    const { kid, privateKey } = this.#keys.current;
+    const token = jwt.sign(claims, privateKey, {
+      algorithm: ALGORITHM,
+      header: { alg: ALGORITHM, typ: TOKEN_TYPE, kid },
+      issuer: this.#config.issuer,
+      audience,
+      subject,
+      jwtid: randomUUID(),
+      expiresIn,
+    });
+    return { token, expiresIn };
+  }
+
+  async #verifyClient(token: string): Promise<ClientToken> {
+    const claims = clientClaims.safeParse(await this.#verify(token, this.#apiAudience));
+    if (!claims.success) throw new InvalidTokenError('The token lacks claims.');
+    const { tenant, client_id: clientId, scope, exp } = claims.data;
+    const named = new Set(scope.split(' '));
+    const verified = { tenant, clientId, scopes: new Set(SCOPES.filter((one) => named.has(one))), expiresAt: exp };
+    this.#clients.set(token, verified);
+    return verified;
+  }
+
+  async #verifyUser(token: string): Promise<UserToken> {
+    const claims = userClaims.safeParse(await this.#verify(token, this.#platformAudience));
+    if (!claims.success) throw new InvalidTokenError('The token lacks claims.');
+    const { tenant, user_id: userId, credential, exp } = claims.data;
+    const verified = { tenant, userId, credential, expiresAt: exp };
+    this.#users.set(token, verified);
+    return verified;
+  }
+
+  /** The claims of a token with a good signature, type, issuer, audience and time. */
+  async #verify(token: string, audience: string): Promise<unknown> {
+    if (token.length > LONGEST_TOKEN) throw new InvalidTokenError('The token is malformed.');
+    const header = decodeHeader(token);
+    if (header?.alg !== ALGORITHM || header.typ !== TOKEN_TYPE || header.kid === undefined) {
+      throw new InvalidTokenError('The token is malformed, or not signed by this service.');
+    }
+    const key = await this.#keys.find(header.kid);
+    if (key === undefined) throw new InvalidTokenError('The token is signed with an unknown key.');
+    try {
+      return jwt.verify(token, key.publicKey, { algorithms: [ALGORITHM], issuer: this.#config.issuer, audience });
+    } catch (error) {
+      if (error instanceof jwt.TokenExpiredError) throw new InvalidTokenError('The token has expired.');
+      if (error instanceof jwt.JsonWebTokenError) throw new InvalidTokenError('The token is not valid here.');
+      throw error;
+    }
+  }
+}
+
+/** What is known of a token, unless its time is over. */
+function fresh<T extends { readonly expiresAt: number }>(cache: LRUCache<string, T>, token: string): T | undefined {
+  const known = cache.get(token);
+  if (known === undefined || known.expiresAt > nowSeconds()) return known;
+  cache.delete(token);
+  throw new InvalidTokenError('The token has expired.');
+}
+
+/** jsonwebtoken throws a plain SyntaxError for a header that is no JSON. */
+function decodeHeader(token: string): jwt.JwtHeader | undefined {
+  try {
+    return jwt.decode(token, { complete: true })?.header;
+  } catch {
+    return undefined;
+  }
+}

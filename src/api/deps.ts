@@ -1,0 +1,41 @@
+/** What the HTTP API is given by the composition root. */
+import type { Logger } from 'pino';
+import type { Commands, TenantDirectory } from '../commands/context.js';
+import type { ReadModels } from '../ports/readModels.js';
+import type { TokenService } from './auth/tokens.js';
+import type { ServiceMetrics } from './metrics.js';
+
+export type ApiConfig = {
+  /** Tenants live under this host: `<tenant>.<baseHost>`. Lower case, no port. */
+  readonly baseHost: string;
+  /** Tenant of a request that names no tenant: a bare host, localhost, an IP address. */
+  readonly defaultTenant?: string;
+  /** How many proxies in front set X-Forwarded-For, -Host and -Proto; 0 ignores these headers. */
+  readonly trustProxy: number;
+  /** Largest request body, in bytes after decompression. */
+  readonly bodyLimitBytes: number;
+  /** Requests a second and at once that each client may make; 0 a second means no limit. A tenant can have its own. */
+  readonly rateLimit: { readonly perSecond: number; readonly burst: number };
+  /** Refused token requests that a client id may have from one address each minute. */
+  readonly tokenFailuresPerMinute: number;
+  /** How long a write waits for the read models before it answers all the same, in milliseconds. */
+  readonly projectionWaitMs: number;
+};
+
+export type ReadinessReport = {
+  readonly ready: boolean;
+  readonly checks: { readonly [name: string]: { readonly ok: boolean; readonly detail?: string } };
+};
+
+export type ApiDeps = {
+  readonly commands: Commands;
+  readonly readModels: ReadModels;
+  readonly directory: TenantDirectory;
+  readonly tokens: TokenService;
+  readonly config: ApiConfig;
+  readonly log: Logger;
+  readonly metrics: ServiceMetrics;
+  readonly ready: () => Promise<ReadinessReport>;
+  /** Why a URL cannot be a webhook's target, to be read after "The url field"; undefined when it can. */
+  readonly checkWebhookTarget: (url: string) => Promise<string | undefined>;
+};

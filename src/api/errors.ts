@@ -1,0 +1,116 @@
+/** Every error answer of the API is made here (spec §7). */
+import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
+import type { Logger } from 'pino';
+import {
+  ConflictError,
+  NotFoundError,
+  NotSupportedError,
+  TryAgainError,
+  ValidationError,
+} from '../commands/context.js';
+import { EventStoreUnavailableError, EventTooLargeError } from '../ports/eventStore.js';
+import { ReadModelsUnavailableError } from '../ports/readModels.js';
+import { sendJson } from './sendJson.js';
+
+export type ErrorBody =
+  | { readonly message: string; readonly error: string }
+  | { readonly message: string; readonly errors: { readonly [field: string]: readonly string[] } };
+
+/** An answer other than success that the API itself decides on. `message` says what is wrong, `reason` why or what to do. */
+export class HttpError extends Error {
+  override readonly name = 'HttpError';
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly reason: string,
+    readonly headers: { readonly [name: string]: string } = {},
+  ) {
+    super(message);
+  }
+}
+
+export const badRequest = (reason: string): HttpError => new HttpError(400, 'Bad request.', reason);
+export const notFound = (reason: string): HttpError => new HttpError(404, 'Not found.', reason);
+
+/** Last handler of a route: every method it has no handler for. `allow` as in the header (RFC 9110 §10.2.1). */
+export function methodNotAllowed(allow: string): RequestHandler {
+  return (req, res) => {
+    if (req.method === 'OPTIONS') {
+      res.setHeader('Allow', allow).status(204).end();
+      return;
+    }
+    throw new HttpError(405, 'Method not allowed.', `${req.method} is not offered here; ${allow} is.`, {
+      Allow: allow,
+    });
+  };
+}
+
+/** Last handler of all: no route has this path. */
+export const unknownPath: RequestHandler = (req) => {
+  throw notFound(`There is nothing at ${req.path}.`);
+};
+
+type Answer = {
+  readonly status: number;
+  readonly body: ErrorBody;
+  readonly headers?: { readonly [name: string]: string };
+};
+
+const tryLater = (reason: string): Answer => ({
+  status: 503,
+  body: { message: 'Temporarily unavailable; try again.', error: reason },
+  headers: { 'Retry-After': '1' },
+});
+
+/** The answer to an error that someone foresaw; undefined for all others. */
+function answerTo(error: unknown): Answer | undefined {
+  if (error instanceof HttpError) {
+    return { status: error.status, body: { message: error.message, error: error.reason }, headers: error.headers };
+  }
+  if (error instanceof ValidationError) {
+    return { status: 422, body: { message: error.message, errors: error.errors } };
+  }
+  if (error instanceof NotFoundError) return { status: 404, body: { message: 'Not found.', error: error.message } };
+  if (error instanceof ConflictError) return { status: 409, body: { message: 'Conflict.', error: error.message } };
+  if (error instanceof NotSupportedError) {
+    return { status: 400, body: { message: error.message, error: 'This operation is only safe on reference data.' } };
+  }
+  if (error instanceof EventTooLargeError) {
+    return {
+      status: 422,
+      body: { message: 'The record is too large.', errors: { body: [`The record is too large. ${error.message}`] } },
+    };
+  }
+  if (error instanceof TryAgainError) return tryLater(error.message);
+  if (error instanceof EventStoreUnavailableError) return tryLater('The event log cannot be reached.');
+  if (error instanceof ReadModelsUnavailableError) return tryLater('The read models cannot be reached.');
+  return undefined;
+}
+
+/** Errors of express and its body parser carry a client status. */
+function requestError(error: unknown): Answer | undefined {
+  if (!(error instanceof Error) || !('status' in error)) return undefined;
+  const { status } = error;
+  if (typeof status !== 'number' || status < 400 || status > 499) return undefined;
+  const message =
+    status === 413 ? 'The body is too large.' : status === 415 ? 'Unsupported media type.' : 'Bad request.';
+  return { status, body: { message, error: error.message } };
+}
+
+/** Express's error handler. What nobody foresaw is logged and shows nothing but the request's id. */
+export function errorHandler(log: Logger): ErrorRequestHandler {
+  return (error: unknown, req: Request, res: Response, _next) => {
+    const { requestId } = req.context;
+    const answer = answerTo(error) ?? requestError(error);
+    if (answer === undefined || answer.status >= 500) {
+      log.error({ err: error, requestId, method: req.method, url: req.originalUrl }, 'request failed');
+    }
+    if (res.headersSent) {
+      res.destroy();
+      return;
+    }
+    const { status, body, headers } = answer ?? { status: 500, body: { message: 'Server error', error: requestId } };
+    for (const [name, value] of Object.entries(headers ?? {})) res.setHeader(name, value);
+    sendJson(res, status, JSON.stringify(body));
+  };
+}

@@ -1,0 +1,78 @@
+/** Reading JSON request bodies: bounded in size and depth, and only after the client is known. */
+import { isUtf8 } from 'node:buffer';
+import express, { type Request, type RequestHandler, type Response } from 'express';
+import { badRequest, HttpError } from './errors.js';
+
+/** Objects and arrays within each other; no asset needs more than three. */
+const MAX_DEPTH = 32;
+
+/**
+ * A reader of JSON bodies. It resolves to the parsed body, and throws HttpError: 415 for another content
+ * type or charset, 413 over the limit, 400 for what is not JSON in UTF-8 or nested too deeply.
+ */
+export type JsonBodyReader = (req: Request, res: Response) => Promise<unknown>;
+
+/** @param limitBytes after decompression */
+export function jsonBodyReader(limitBytes: number): JsonBodyReader {
+  const parse = express.json({ limit: limitBytes, strict: false, type: () => true, verify: requireUtf8 });
+  return async (req, res) => {
+    requireJsonType(req.headers['content-type']);
+    await runParser(parse, req, res);
+    const body: unknown = req.body;
+    if (body === undefined) throw badRequest('The body is empty; a JSON object is expected.');
+    if (isDeeperThan(MAX_DEPTH, body)) throw badRequest(`The body is nested deeper than ${MAX_DEPTH} levels.`);
+    return body;
+  };
+}
+
+/** A body parser of express, as a promise. It reads a body that is too large to its end, so that the client gets the answer. */
+export function runParser(parser: RequestHandler, req: Request, res: Response): Promise<void> {
+  return new Promise((resolve, reject) => {
+    parser(req, res, (error?: unknown) => {
+      if (error === undefined) resolve();
+      else reject(toHttpError(error));
+    });
+  });
+}
+
+const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
+
+function requireJsonType(contentType: string | undefined): void {
+  if (contentType !== undefined && JSON_TYPE.test(contentType)) return;
+  throw new HttpError(415, 'Unsupported media type.', 'Send the body as Content-Type: application/json, in UTF-8.');
+}
+
+function requireUtf8(_req: unknown, _res: unknown, body: Buffer): void {
+  if (!isUtf8(body)) throw badRequest('The body is not valid UTF-8.');
+}
+
+/** Names of what express' body parser can find wrong. */
+function toHttpError(error: unknown): unknown {
+  const type = error instanceof Error && 'type' in error ? error.type : undefined;
+  switch (type) {
+    case 'entity.too.large': {
+      const limit = error instanceof Error && 'limit' in error ? ` of ${String(error.limit)} bytes` : '';
+      return new HttpError(413, 'The body is too large.', `The body is over the limit${limit}.`);
+    }
+    case 'entity.parse.failed':
+      return badRequest('The body is not valid JSON.');
+    case 'encoding.unsupported':
+      return new HttpError(
+        415,
+        'Unsupported media type.',
+        'The Content-Encoding is not supported; gzip, deflate and br are.',
+      );
+    default:
+      return error;
+  }
+}
+
+function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) return value.some((entry) => isDeeperThan(levels - 1, entry));
+  for (const key in value) {
+    if (isDeeperThan(levels - 1, (value as { readonly [key: string]: unknown })[key])) return true;
+  }
+  return false;
+}

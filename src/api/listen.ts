@@ -1,0 +1,56 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export type HttpServer = {
+  readonly port: number;
+  /**
+   * Takes no more connections, lets requests in flight finish, and closes connections as they fall idle.
+   * After `graceMs` (default 10 seconds) what is left is cut. Resolves when all connections are closed.
+   */
+  stop(graceMs?: number): Promise<void>;
+};
+
+// A proxy in front reuses idle connections for up to a minute; the server must not close them first.
+const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+const HEADERS_TIMEOUT_MS = 20_000;
+const REQUEST_TIMEOUT_MS = 120_000;
+const DEFAULT_GRACE_MS = 10_000;
+const IDLE_SWEEP_MS = 50;
+
+/** @throws Error (EADDRINUSE, EACCES, …) when the address cannot be had */
+export async function startHttpServer(
+  listener: RequestListener,
+  address: { readonly host: string; readonly port: number },
+): Promise<HttpServer> {
+  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS }, listener);
+  server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address.port, address.host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  let stopped: Promise<void> | undefined;
+  return {
+    port: (server.address() as AddressInfo).port,
+    stop: (graceMs = DEFAULT_GRACE_MS) => {
+      stopped ??= stopServer(server, graceMs);
+      return stopped;
+    },
+  };
+}
+
+async function stopServer(server: Server, graceMs: number): Promise<void> {
+  // A connection that is busy now falls idle when its answer is out.
+  const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS);
+  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.close((error) => (error === undefined ? resolve() : reject(error)));
+    });
+  } finally {
+    clearInterval(sweep);
+    clearTimeout(cut);
+  }
+}

@@ -1,0 +1,67 @@
+/** Example records that the schemas accept. */
+import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
+import type { Fields, FieldType, FieldValue } from '../../domain/assetTypes/fieldTypes.js';
+
+export const EXAMPLE_ID = '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10';
+const EXAMPLE_TIME = '2026-11-21T03:11:47.123456Z';
+export const EXAMPLE_BATCH_ID = 'sync-2026-11-21';
+
+const BY_TYPE: { readonly [type in FieldType]: FieldValue } = {
+  String: 'text',
+  LongText: 'A longer text.',
+  Integer: 12,
+  Decimal: 12.5,
+  Date: '2026-11-21',
+  DateTime: EXAMPLE_TIME,
+  Boolean: true,
+};
+
+const BY_NAME: Fields = {
+  external_id: 'C-1001',
+  account_id: 'C-1001',
+  buyer_customer_party_id: 'C-1001',
+  accounting_customer_party_id: 'C-1001',
+  name: 'Bakkerij De Molen',
+  code: 'PCE',
+  value: 'Piece',
+  language: 'nl',
+  street_name: 'Dorpsstraat',
+  address_number: '12',
+  city_name: 'Utrecht',
+  postal_zone: '3511 AB',
+  country: 'NL',
+  currency_code: 'EUR',
+  processing_status: 'pending_validation',
+};
+
+function exampleValue(field: AssetField): FieldValue {
+  if (field.list === true) return ['Item 4711 is out of stock.'];
+  if (field.format === 'uuid') return EXAMPLE_ID;
+  const value = (Object.hasOwn(BY_NAME, field.name) ? BY_NAME[field.name] : undefined) ?? BY_TYPE[field.type];
+  if (field.oneOf !== undefined) return field.oneOf[0] ?? null;
+  if (typeof BY_TYPE[field.type] !== typeof value) return BY_TYPE[field.type];
+  return typeof value === 'string' && field.maxLength !== undefined ? value.slice(0, field.maxLength) : value;
+}
+
+/** What a create needs, and the first few fields it may name. */
+export function createExample(assetType: AssetType): Fields {
+  const writable = assetType.fields.filter((field) => field.readOnly !== true && field.list !== true);
+  const named = writable.filter((field, index) => field.required || index < 8);
+  return Object.fromEntries(named.map((field) => [field.name, exampleValue(field)]));
+}
+
+/** One field that changes; the status update of an order (spec §4.9). */
+export function updateExample(assetType: AssetType): Fields {
+  if (assetType.role === 'order') return { processing_status: 'completed' };
+  const field = assetType.fields.find(
+    ({ name, readOnly }) => name !== assetType.uniqueField && name !== assetType.parent?.field && readOnly !== true,
+  );
+  return field === undefined ? createExample(assetType) : { [field.name]: exampleValue(field) };
+}
+
+/** A whole record as it is read. */
+export function recordExample(assetType: AssetType): Fields {
+  const written = createExample(assetType);
+  const fields = assetType.fields.map(({ name }) => [name, written[name] ?? null] as const);
+  return { id: EXAMPLE_ID, created_at: EXAMPLE_TIME, updated_at: EXAMPLE_TIME, ...Object.fromEntries(fields) };
+}

@@ -1,0 +1,29 @@
+/** One order with everything that belongs to it, for the screen on which it is validated. */
+import type { Commands } from '../../commands/context.js';
+import { exportSnapshot } from '../../commands/orders/exportSnapshot.js';
+import type { Tenant } from '../../domain/identity/directory.js';
+import type { Approver } from '../../domain/order/events.js';
+import { type ExportDocument, exportDocument } from '../../domain/order/exportDocument.js';
+import type { Order } from '../../domain/order/order.js';
+
+const NOBODY: Approver = { id: 0, first_name: '', last_name: '', locale: '', email: '' };
+
+/** Shaped like the export that an approval would send (spec §2.3), with the order's own status, reasons and approval. */
+export async function orderDocument(
+  commands: Commands,
+  tenant: Tenant,
+  orderId: string,
+  order: Order,
+): Promise<ExportDocument> {
+  const snapshot = await exportSnapshot(commands, tenant.name, orderId, order);
+  const expanded = exportDocument(snapshot, { approvedAt: '', approver: NOBODY }, tenant.assetTypes);
+  return { ...expanded, ...snapshot.order, approver: approverOf(tenant, order) };
+}
+
+/** null when nobody approved the order, or the user who did was removed since. */
+function approverOf(tenant: Tenant, order: Order): Approver | null {
+  const user = tenant.users.get(Number(order.fields.approved_by ?? 0));
+  if (user === undefined) return null;
+  const { id, firstName, lastName, locale, email } = user;
+  return { id, first_name: firstName, last_name: lastName, locale, email };
+}

@@ -1,0 +1,84 @@
+/** What is known of a request while it is served; one object a request, set up by the first middleware. */
+import { randomUUID } from 'node:crypto';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import type { Logger } from 'pino';
+import type { Caller } from '../commands/context.js';
+import type { Tenant } from '../domain/identity/directory.js';
+import type { Actor } from '../ports/eventStore.js';
+import type { ServiceMetrics } from './metrics.js';
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** There from the first middleware on. */
+      context: RequestContext;
+    }
+  }
+}
+
+/** Ids a client may give its request; anything else is replaced. */
+const SANE_REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+
+export class RequestContext {
+  readonly startedAt = performance.now();
+  /** Path under which the router is mounted that serves the request, for metrics. */
+  mount = '';
+  /** Scopes of the token; empty for users and before authentication. */
+  scopes: ReadonlySet<string> = new Set();
+  #tenant: Tenant | undefined;
+  #actor: Actor | undefined;
+
+  constructor(readonly requestId: string) {}
+
+  set tenant(tenant: Tenant) {
+    this.#tenant = tenant;
+  }
+
+  /** @throws Error before `resolveTenant` ran */
+  get tenant(): Tenant {
+    if (this.#tenant === undefined) throw new Error('The tenant of this request is not known yet.');
+    return this.#tenant;
+  }
+
+  set actor(actor: Actor) {
+    this.#actor = actor;
+  }
+
+  /** @throws Error before authentication */
+  get actor(): Actor {
+    if (this.#actor === undefined) throw new Error('This request is not authenticated yet.');
+    return this.#actor;
+  }
+
+  /** Who asks, for commands: the request's id ties all its events together. */
+  caller(): Caller {
+    const { requestId } = this;
+    return { tenant: this.tenant.name, actor: this.actor, correlationId: requestId, causationId: requestId };
+  }
+}
+
+/** Gives the request its id (X-Request-Id in and out), and counts and logs its end. */
+export function openRequest(log: Logger, metrics: ServiceMetrics): RequestHandler {
+  function closed(this: Response): void {
+    const { req } = this;
+    const route = typeof req.route?.path === 'string' ? req.route.path : '';
+    const seconds = (performance.now() - req.context.startedAt) / 1000;
+    // 499: the client went away before it had its answer (as nginx logs it).
+    const status = this.writableFinished ? this.statusCode : 499;
+    metrics.observeRequest(req.method, req.context.mount, route, status, seconds);
+    if (log.isLevelEnabled('debug')) {
+      const { requestId } = req.context;
+      log.debug({ requestId, method: req.method, url: req.originalUrl, status, seconds }, 'request');
+    }
+  }
+
+  return (req: Request, res: Response, next: NextFunction): void => {
+    const given = req.headers['x-request-id'];
+    const requestId = typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : randomUUID();
+    req.context = new RequestContext(requestId);
+    res.setHeader('X-Request-Id', requestId);
+    res.setHeader('X-Content-Type-Options', 'nosniff');
+    res.on('close', closed);
+    next();
+  };
+}

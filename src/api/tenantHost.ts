@@ -1,0 +1,61 @@
+/** Which tenant a request is for: the first label of its host (decisions, "Tenants"). */
+import { isIP } from 'node:net';
+import type { Request, RequestHandler } from 'express';
+import type { ApiConfig, ApiDeps } from './deps.js';
+import type { DirectoryRefresh } from './directoryRefresh.js';
+import { notFound } from './errors.js';
+
+/** The host without its port, in lower case; an IPv6 address without its brackets. */
+function hostName(host: string): string {
+  const bracket = host.indexOf(']');
+  if (host.startsWith('[') && bracket > 0) return host.slice(1, bracket).toLowerCase();
+  const colon = host.indexOf(':');
+  return (colon < 0 ? host : host.slice(0, colon)).toLowerCase();
+}
+
+/** The tenant's name that a host stands for; undefined when it stands for none. Whether it exists is another question. */
+export function tenantNameOf(host: string, config: Pick<ApiConfig, 'baseHost' | 'defaultTenant'>): string | undefined {
+  const name = hostName(host);
+  const { baseHost, defaultTenant } = config;
+  if (name.length > baseHost.length + 1 && name.endsWith(baseHost) && name.at(-baseHost.length - 1) === '.') {
+    const label = name.slice(0, -baseHost.length - 1);
+    return label.includes('.') ? undefined : label;
+  }
+  // A host without a dot is a machine's own name, such as `localhost` or a container's.
+  const bare = name === baseHost || !name.includes('.') || isIP(name) !== 0;
+  return bare ? defaultTenant : undefined;
+}
+
+/** Host as the client used it, with its port; X-Forwarded-Host only behind a trusted proxy. */
+export const requestHost = (req: Request, config: Pick<ApiConfig, 'trustProxy'>): string =>
+  (config.trustProxy > 0 ? req.host : req.headers.host) ?? '';
+
+/** Scheme and host as the client used them, without a trailing slash. */
+export const requestOrigin = (req: Request, config: Pick<ApiConfig, 'trustProxy'>): string =>
+  `${req.protocol}://${requestHost(req, config)}`;
+
+/** Middleware: sets the request's tenant. An unknown one is 404. */
+export function resolveTenant(
+  { directory, config }: Pick<ApiDeps, 'directory' | 'config'>,
+  refresh: DirectoryRefresh,
+): RequestHandler {
+  return (req, _res, next) => {
+    const name = tenantNameOf(requestHost(req, config), config);
+    const known = name === undefined ? undefined : directory.tenant(name);
+    if (known !== undefined) {
+      req.context.tenant = known;
+      next();
+      return;
+    }
+    if (name === undefined) throw unknownTenant();
+    // Another process may have made the tenant a moment ago.
+    return refresh.run().then(() => {
+      const tenant = directory.tenant(name);
+      if (tenant === undefined) throw unknownTenant();
+      req.context.tenant = tenant;
+      next();
+    });
+  };
+}
+
+const unknownTenant = () => notFound('This host belongs to no tenant.');

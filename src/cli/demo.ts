@@ -1,0 +1,124 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { type Config, readConfig } from '../config.js';
+import { openDirectoryCommands } from '../main.js';
+import { ApiClient } from './demo/apiClient.js';
+import { syncLocations } from './demo/locations.js';
+import { runOrders } from './demo/orders.js';
+import { loadPlaces } from './demo/places.js';
+import { WebhookReceiver } from './demo/receiver.js';
+import { ServiceProcess } from './demo/serviceProcess.js';
+import { CliError } from './errors.js';
+import { type OpenedTenant, openTenant } from './openTenant.js';
+import { operator } from './operator.js';
+import { printLines } from './output.js';
+
+type DemoOptions = { readonly locations: number; readonly orders: number; readonly dataDir?: string };
+
+const TRANSPORT = 'freight';
+const STOCK = 'shop';
+
+export function demoCommand(): Command {
+  return new Command('demo')
+    .description(
+      'Run the whole story over HTTP on real data: sync about 170,000 places in batches, create orders, export one by a signed webhook, read its history.',
+    )
+    .option('--locations <count>', 'at most this many places', wholeNumber, 1_000_000)
+    .option('--orders <count>', 'this many orders', wholeNumber, 3000)
+    .option('--data-dir <path>', 'keep the data here (default: a temporary directory, removed at the end)')
+    .addHelpText('after', '\nExample:\n  $ dynamic-assets demo --locations 20000 --orders 500')
+    .action(demo);
+}
+
+function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 to 9999999.');
+  return Number(text);
+}
+
+async function demo(options: DemoOptions): Promise<void> {
+  const places = loadPlaces(options.locations);
+  const temporary = await mkdtemp(join(tmpdir(), 'dynamic-assets-demo-'));
+  try {
+    const dataDir = options.dataDir ?? join(temporary, 'data');
+    const config = readConfig({ ...process.env, DATA_DIR: dataDir });
+    const tenants = await openTenants(config);
+    const receiver = await WebhookReceiver.start();
+    try {
+      const caFile = join(temporary, 'receiver.pem');
+      await writeFile(caFile, receiver.certificate);
+      const service = await ServiceProcess.start({
+        DATA_DIR: config.DATA_DIR,
+        LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
+        WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+        WEBHOOK_CA_FILE: caFile,
+      });
+      try {
+        await runStory(service.origin, config.BASE_HOST, tenants, receiver, { places, orders: options.orders });
+      } finally {
+        await service.stop();
+      }
+    } finally {
+      await receiver.stop();
+    }
+    if (options.dataDir !== undefined) printLines('', `The data is in ${config.DATA_DIR}.`);
+  } finally {
+    await rm(temporary, { recursive: true, force: true });
+  }
+}
+
+type Tenants = { readonly transport: OpenedTenant; readonly stock: OpenedTenant };
+
+/** Made before the service starts, as an operator would. @throws CliError on a directory that is in use */
+async function openTenants(config: Config): Promise<Tenants> {
+  const { commands, close } = await openDirectoryCommands(config);
+  try {
+    if ([...commands.directory.tenants()].length > 0) {
+      throw new CliError(`There are tenants in ${config.DATA_DIR} already: the demo needs an empty data directory.`);
+    }
+    const open = (name: string, orderModel: string): Promise<OpenedTenant> =>
+      openTenant(commands, operator(name), {
+        orderModel,
+        displayName: name,
+        adminEmail: `admin@${name}.${config.BASE_HOST}`,
+      });
+    return {
+      transport: await open(TRANSPORT, 'dyn_transport_order'),
+      stock: await open(STOCK, 'dyn_stock_order'),
+    };
+  } finally {
+    await close();
+  }
+}
+
+async function runStory(
+  origin: string,
+  baseHost: string,
+  { transport, stock }: Tenants,
+  receiver: WebhookReceiver,
+  { places, orders }: { readonly places: Parameters<typeof syncLocations>[1]; readonly orders: number },
+): Promise<void> {
+  const freight = new ApiClient(origin, `${TRANSPORT}.${baseHost}`);
+  const shop = new ApiClient(origin, `${STOCK}.${baseHost}`);
+  const platform = new ApiClient(origin, `${STOCK}.${baseHost}`);
+  const started = performance.now();
+  try {
+    printLines(`The service runs at ${origin}. Transport tenant "${TRANSPORT}":`);
+    await freight.useClientCredentials(credentialsOf(transport));
+    await syncLocations(freight, places);
+
+    printLines('', `Stock tenant "${STOCK}":`);
+    await shop.useClientCredentials(credentialsOf(stock));
+    await platform.signIn(stock.admin.email, stock.admin.password);
+    await runOrders({ api: shop, platform, receiver }, orders);
+    printLines('', `Done in ${((performance.now() - started) / 1000).toFixed(1)} s.`);
+  } finally {
+    await Promise.all([freight.close(), shop.close(), platform.close()]);
+  }
+}
+
+const credentialsOf = ({ client }: OpenedTenant) => ({
+  clientId: client.client_id,
+  clientSecret: client.client_secret,
+});

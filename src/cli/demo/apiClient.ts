@@ -1,0 +1,95 @@
+/** A client of the service as an integrator would write one: tokens, JSON, every answer checked. */
+import { Pool } from 'undici';
+
+export type Credentials = { readonly clientId: string; readonly clientSecret: string };
+
+/** Renewed this long before the token runs out. */
+const RENEW_MS = 60_000;
+
+export class ApiClient {
+  readonly #pool: Pool;
+  readonly #host: string;
+  #authorization = '';
+  #renewAt = 0;
+  #credentials: Credentials | undefined;
+
+  /** @param origin such as `http://127.0.0.1:3000`; @param host the tenant's host name, such as `demo.localhost` */
+  constructor(origin: string, host: string) {
+    this.#pool = new Pool(origin, { connections: 8 });
+    this.#host = host;
+  }
+
+  /** OAuth client credentials (RFC 6749 §4.4), renewed in time from then on. */
+  async useClientCredentials(credentials: Credentials): Promise<void> {
+    this.#credentials = credentials;
+    await this.#renew(credentials);
+  }
+
+  /** Signs in as a person of the platform. */
+  async signIn(email: string, password: string): Promise<void> {
+    const answer = await this.#call('POST', '/api/v1/platform/session', { email, password });
+    this.#authorization = `Bearer ${textAt(answer, 'data', 'token')}`;
+  }
+
+  /** @returns the parsed body. @throws Error naming request and answer for any status over 299 */
+  async request(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<unknown> {
+    if (this.#credentials !== undefined && Date.now() > this.#renewAt) await this.#renew(this.#credentials);
+    return this.#call(method, path, body);
+  }
+
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+
+  async #renew({ clientId, clientSecret }: Credentials): Promise<void> {
+    const grant = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
+    const answer = await this.#call('POST', '/oauth/token', grant);
+    this.#authorization = `Bearer ${textAt(answer, 'access_token')}`;
+    this.#renewAt = Date.now() + Number(at(answer, 'expires_in')) * 1000 - RENEW_MS;
+  }
+
+  async #call(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<unknown> {
+    const answer = await this.#pool.request({
+      method,
+      path,
+      headers: {
+        host: this.#host,
+        'content-type': 'application/json',
+        ...(this.#authorization === '' ? {} : { authorization: this.#authorization }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await answer.body.text();
+    if (answer.statusCode > 299) throw new Error(`${method} ${path} was answered ${answer.statusCode}: ${text}`);
+    return text === '' ? undefined : JSON.parse(text);
+  }
+}
+
+/** The value at a path of an answer; undefined where there is none. */
+export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>(
+    (inner, key) => (typeof inner === 'object' && inner !== null ? Reflect.get(inner, key) : undefined),
+    value,
+  );
+}
+
+/** @throws Error when there is no text */
+export function textAt(value: unknown, ...path: readonly (string | number)[]): string {
+  const found = at(value, ...path);
+  if (typeof found !== 'string') throw new Error(`The answer has no ${path.join('.')}: ${JSON.stringify(value)}`);
+  return found;
+}
+
+/** @throws Error when there is no number */
+export function numberAt(value: unknown, ...path: readonly (string | number)[]): number {
+  const found = at(value, ...path);
+  if (typeof found !== 'number') throw new Error(`The answer has no ${path.join('.')}: ${JSON.stringify(value)}`);
+  return found;
+}
+
+/** @throws Error when there is no list */
+export function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
+  const found = at(value, ...path);
+  if (!Array.isArray(found)) throw new Error(`The answer has no list ${path.join('.')}: ${JSON.stringify(value)}`);
+  return found;
+}

@@ -1,0 +1,63 @@
+/** The transport tenant: a table of real places kept in step with an external list (spec §4.8, workflow). */
+import { printLines } from '../output.js';
+import { type ApiClient, numberAt } from './apiClient.js';
+import { chunks, timedStep } from './narration.js';
+import type { Place } from './places.js';
+
+const TABLE = '/api/v1/dynamic-assets/dyn/dyn_location/assets';
+const BATCH_SIZE = 1000;
+/** Of the second list: every so many places are renamed, or gone. */
+const CHANGED_EVERY = 500;
+const REMOVED_EVERY = 700;
+
+type Counts = { created: number; updated: number; unchanged: number };
+
+export async function syncLocations(api: ApiClient, places: readonly Place[]): Promise<void> {
+  await sync(api, 'First sync', places, 'sync-1');
+  await sync(api, 'The same again', places, 'sync-2');
+
+  const removed = places.filter((_, index) => index % REMOVED_EVERY === 1);
+  const kept = places.filter((_, index) => index % REMOVED_EVERY !== 1);
+  const next = kept.map((place, index) =>
+    index % CHANGED_EVERY === 0 ? { ...place, name: `${place.name} (Terminal)` } : place,
+  );
+  await sync(api, 'A newer list', next, 'sync-3');
+  const started = performance.now();
+  const answer = await api.request('POST', `${TABLE}/clean-up`, { batch_id: 'sync-3' });
+  const deleted = numberAt(answer, 'data', 'deleted');
+  const seconds = ((performance.now() - started) / 1000).toFixed(2);
+  if (deleted !== removed.length) throw new Error(`The clean-up deleted ${deleted} instead of ${removed.length}.`);
+  const total = numberAt(await api.request('GET', TABLE), 'meta', 'total');
+  if (total !== next.length) throw new Error(`The table holds ${total} records instead of ${next.length}.`);
+  printLines(
+    `Clean-up: exactly ${deleted} deleted in ${seconds} s; the table holds ${total.toLocaleString('en')} places`,
+  );
+  await search(api);
+}
+
+async function sync(api: ApiClient, title: string, places: readonly Place[], batchId: string): Promise<void> {
+  const counts: Counts = { created: 0, updated: 0, unchanged: 0 };
+  await timedStep(title, places.length, 'places', async (onProgress) => {
+    let done = 0;
+    for (const batch of chunks(places, BATCH_SIZE)) {
+      const items = batch.map((place) => ({ ...place, _batch_id: batchId }));
+      const answer = await api.request('POST', `${TABLE}/batch`, { items });
+      counts.created += numberAt(answer, 'data', 'created');
+      counts.updated += numberAt(answer, 'data', 'updated');
+      counts.unchanged += numberAt(answer, 'data', 'unchanged');
+      done += batch.length;
+      onProgress(done);
+    }
+    return `${counts.created} created, ${counts.updated} updated, ${counts.unchanged} unchanged`;
+  });
+}
+
+/** One list as a user would ask for it. */
+async function search(api: ApiClient): Promise<void> {
+  const started = performance.now();
+  const answer = await api.request('GET', `${TABLE}?filter[name]=rotterdam,antwerp,hamburg&sort=country,-name`);
+  const ms = (performance.now() - started).toFixed(1);
+  printLines(
+    `Places with rotterdam, antwerp or hamburg in their name: ${numberAt(answer, 'meta', 'total')}, in ${ms} ms`,
+  );
+}

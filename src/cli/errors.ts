@@ -1,0 +1,32 @@
+/** Every error of the command line ends here: one message on standard error, and an exit code. */
+import { CommanderError } from 'commander';
+import { ValidationError } from '../commands/context.js';
+
+/** Something the caller can put right; the message says how. */
+export class CliError extends Error {
+  override readonly name = 'CliError';
+}
+
+export const EXIT_FAILURE = 1;
+export const EXIT_USAGE = 2;
+
+const hasCode = (error: Error, code: string): boolean => 'code' in error && error.code === code;
+
+/** Lines for standard error; none where commander has spoken already. */
+function messageOf(error: unknown): string {
+  if (error instanceof CommanderError) return '';
+  if (error instanceof ValidationError) return Object.values(error.errors).flat().join('\n');
+  if (!(error instanceof Error)) return String(error);
+  if (hasCode(error, 'EADDRINUSE')) return `${error.message}. Stop what listens there, or set PORT to another port.`;
+  if (hasCode(error, 'EACCES')) return `${error.message}. Set DATA_DIR (and PORT) to what this user may use.`;
+  return error.message;
+}
+
+/** Says what went wrong. @returns the exit code: 0 for help, 2 for wrong usage, 1 for everything else */
+export function report(error: unknown): number {
+  const message = messageOf(error);
+  if (message !== '') process.stderr.write(`${message}\n`);
+  if (error instanceof Error && process.env.LOG_LEVEL === 'debug') process.stderr.write(`${error.stack ?? ''}\n`);
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
+  return EXIT_FAILURE;
+}

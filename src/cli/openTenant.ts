@@ -1,0 +1,39 @@
+/** Makes a tenant ready for use: the tenant, a first admin, an API client with all scopes. */
+
+import { parseBody } from '../commands/body.js';
+import type { Caller } from '../commands/context.js';
+import { createClient } from '../commands/identity/clients.js';
+import type { DirectoryCommands } from '../commands/identity/directoryWriter.js';
+import { newPassword } from '../commands/identity/secrets.js';
+import { createTenant } from '../commands/identity/tenants.js';
+import { addUser, newUserBody } from '../commands/identity/users.js';
+import type { Scope } from '../domain/identity/scopes.js';
+
+export type OpenedTenant = {
+  readonly admin: { readonly email: string; readonly password: string };
+  readonly client: { readonly client_id: string; readonly client_secret: string; readonly scopes: readonly Scope[] };
+};
+
+/** @throws ValidationError (name, e-mail address), ConflictError (the tenant exists); nothing is made then */
+export async function openTenant(
+  commands: DirectoryCommands,
+  caller: Caller,
+  input: { readonly orderModel: string; readonly displayName: string; readonly adminEmail: string },
+): Promise<OpenedTenant> {
+  const admin = {
+    email: input.adminEmail,
+    password: newPassword(),
+    first_name: 'Admin',
+    last_name: input.displayName,
+    roles: ['admin', 'validator'],
+  };
+  // Checked first, so that a wrong address leaves no tenant without an admin behind.
+  const { email } = parseBody(newUserBody, admin);
+  await createTenant(commands, caller, { orderModel: input.orderModel, displayName: input.displayName });
+  await addUser(commands, caller, admin);
+  const client = await createClient(commands, caller, { name: 'First API client' });
+  return {
+    admin: { email, password: admin.password },
+    client: { client_id: client.clientId, client_secret: client.clientSecret, scopes: client.scopes },
+  };
+}

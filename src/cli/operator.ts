@@ -1,0 +1,32 @@
+/** What commands share that change a tenant's directory: they act as the operator, beside a running service or without one. */
+import { userInfo } from 'node:os';
+import { newId } from '../commands/clock.js';
+import type { Caller } from '../commands/context.js';
+import { type Config, readConfig } from '../config.js';
+import { type DirectoryTools, openDirectoryCommands } from '../main.js';
+
+/** The person at the command line, as the log remembers what they do. */
+export function operator(tenant: string): Caller {
+  const id = newId();
+  return { tenant, actor: { kind: 'operator', id: userName() }, correlationId: id, causationId: id };
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A user id without an entry in the system's user database, as in some containers.
+    return 'operator';
+  }
+}
+
+/** Opens the event log for the time of `work`. @throws ConfigError, and what the work throws */
+export async function withDirectory<T>(work: (tools: DirectoryTools, config: Config) => Promise<T>): Promise<T> {
+  const config = readConfig(process.env);
+  const tools = await openDirectoryCommands(config);
+  try {
+    return await work(tools, config);
+  } finally {
+    await tools.close();
+  }
+}

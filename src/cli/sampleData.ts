@@ -1,0 +1,159 @@
+/** The tenant `demo` of a first start: a small wholesaler with items, customers and three orders. */
+import { newId } from '../commands/clock.js';
+import type { Caller, Commands } from '../commands/context.js';
+import { saveOrder } from '../commands/orders/validateOrders.js';
+import { createRecord } from '../commands/records.js';
+import { upsertBatch } from '../commands/referenceTables/upsertBatch.js';
+import { type OpenedTenant, openTenant } from './openTenant.js';
+
+export const DEMO_TENANT = 'demo';
+
+const UNIT_CODES = [
+  { code: 'PCE', value: 'Piece' },
+  { code: 'BX', value: 'Box' },
+  { code: 'CS', value: 'Case' },
+  { code: 'KGM', value: 'Kilogram' },
+  { code: 'PX', value: 'Pallet' },
+];
+
+/** Name, brand, base unit, net weight in kg. */
+const ITEMS: readonly (readonly [string, string, string, number])[] = [
+  ['Coffee beans, medium roast 1 kg', 'Kade', 'PCE', 1],
+  ['Coffee beans, dark roast 1 kg', 'Kade', 'PCE', 1],
+  ['Ground coffee 250 g', 'Kade', 'PCE', 0.25],
+  ['Espresso capsules, 100', 'Kade', 'BX', 0.6],
+  ['Black tea, 100 bags', 'Theehuis', 'BX', 0.2],
+  ['Green tea, 100 bags', 'Theehuis', 'BX', 0.2],
+  ['Rooibos, 100 bags', 'Theehuis', 'BX', 0.2],
+  ['Hot chocolate powder 1 kg', 'Cacaofabriek', 'PCE', 1],
+  ['Dark chocolate 70 %, 20 bars', 'Cacaofabriek', 'CS', 2],
+  ['Milk chocolate, 20 bars', 'Cacaofabriek', 'CS', 2],
+  ['Cane sugar sticks, 1000', 'Suikerunie', 'BX', 4],
+  ['Sugar, white, 25 kg', 'Suikerunie', 'PCE', 25],
+  ['Coffee creamer cups, 240', 'Zuivel', 'BX', 2.4],
+  ['Oat drink barista, 6 × 1 l', 'Haver', 'CS', 6.3],
+  ['Stroopwafels, 36 × 2', 'Bakkerij Goud', 'CS', 2.8],
+  ['Speculoos, 300 single packs', 'Bakkerij Goud', 'BX', 1.8],
+  ['Paper cups 180 ml, 1000', 'Bekers & Zo', 'BX', 6],
+  ['Lids 180 ml, 1000', 'Bekers & Zo', 'BX', 3],
+  ['Wooden stirrers, 1000', 'Bekers & Zo', 'BX', 1.1],
+  ['Descaler 1 l', 'Helder', 'PCE', 1.1],
+];
+
+/** Name, street, number, postal code, city, country. */
+const PARTIES: readonly (readonly [string, string, string, string, string, string])[] = [
+  ['Grand Café De Brug', 'Kade', '12', '3511 AB', 'Utrecht', 'NL'],
+  ['Hotel Zeezicht', 'Boulevard', '201', '2042 PB', 'Zandvoort', 'NL'],
+  ['Kantine Noord', 'Industrieweg', '48', '9723 AP', 'Groningen', 'NL'],
+  ['Brasserie du Marché', 'Rue du Marché', '7', '4000', 'Liège', 'BE'],
+  ['Kaffeehaus Linden', 'Lindenallee', '33', '50968', 'Köln', 'DE'],
+];
+
+/** Customer's number, their reference, item and quantity of each line, and whether the order is validated already. */
+const ORDERS: readonly {
+  readonly party: number;
+  readonly reference: string;
+  readonly lines: readonly (readonly [item: number, quantity: number])[];
+  readonly validated: boolean;
+}[] = [
+  { party: 1, reference: 'PO 2024-118', lines: [[1, 24], [4, 10], [17, 2]], validated: true }, // biome-ignore format: one order a line
+  { party: 2, reference: 'Breakfast week 12', lines: [[5, 6], [8, 4], [13, 8], [15, 3]], validated: false }, // biome-ignore format: one order a line
+  { party: 5, reference: 'B-77310', lines: [[2, 12], [19, 1]], validated: false }, // biome-ignore format: one order a line
+];
+
+const itemKey = (number: number): string => `ITEM-${String(number).padStart(3, '0')}`;
+const partyKey = (number: number): string => `CUST-${String(number).padStart(3, '0')}`;
+
+/** Makes the tenant, then its data. @throws ConflictError when another process made it first */
+export async function openDemoTenant(commands: Commands, baseHost: string): Promise<OpenedTenant> {
+  const caller: Caller = {
+    tenant: DEMO_TENANT,
+    actor: { kind: 'system', id: 'sample-data' },
+    correlationId: newId(),
+    causationId: newId(),
+  };
+  const opened = await openTenant(commands, caller, {
+    orderModel: 'dyn_stock_order',
+    displayName: 'Demo',
+    adminEmail: `admin@${DEMO_TENANT}.${baseHost}`,
+  });
+  const units = await addReferenceData(commands, caller, 'dyn_unit_code', UNIT_CODES.map((unit) => ({ ...unit, id: newId() }))); // biome-ignore format: reads as a table
+  const unitIds = new Map(units.map((unit) => [unit.code, unit.id]));
+  const items = await addReferenceData(commands, caller, 'dyn_item', sampleItems(unitIds));
+  await addReferenceData(commands, caller, 'dyn_party', sampleParties());
+  let position = 0;
+  for (const order of ORDERS) position = await addOrder(commands, caller, order, items);
+  await commands.readModels.waitFor('records', position, 10_000);
+  return opened;
+}
+
+async function addReferenceData<Item extends { readonly id: string }>(
+  commands: Commands,
+  caller: Caller,
+  table: string,
+  items: readonly Item[],
+): Promise<readonly Item[]> {
+  await upsertBatch(commands, caller, table, { items });
+  return items;
+}
+
+type SampleItem = { readonly id: string; readonly base_unit_code_id: string | null };
+
+function sampleItems(unitIds: ReadonlyMap<string, string>): readonly SampleItem[] {
+  return ITEMS.map(([name, brand, unit, weight], index) => ({
+    id: newId(),
+    external_id: itemKey(index + 1),
+    name,
+    brand_name: brand,
+    sku: `${brand.slice(0, 3).toUpperCase()}-${100 + index}`,
+    base_unit_code_id: unitIds.get(unit) ?? null,
+    net_weight: weight,
+    active: true,
+  }));
+}
+
+function sampleParties(): readonly { readonly id: string }[] {
+  return PARTIES.map(([name, street, number, postalZone, city, country], index) => ({
+    id: newId(),
+    external_id: partyKey(index + 1),
+    account_id: partyKey(index + 1),
+    name,
+    street_name: street,
+    address_number: number,
+    postal_zone: postalZone,
+    city_name: city,
+    country,
+  }));
+}
+
+async function addOrder(
+  commands: Commands,
+  caller: Caller,
+  order: (typeof ORDERS)[number],
+  items: readonly SampleItem[],
+): Promise<number> {
+  const today = commands.now().slice(0, 10);
+  const { id } = await createRecord(commands, caller, 'dyn_stock_order', {
+    customer_reference: order.reference,
+    buyer_customer_party_id: partyKey(order.party),
+    accounting_customer_party_id: partyKey(order.party),
+    issue_date: today,
+    delivery_date: today,
+    currency_code: 'EUR',
+    accuracy: 0.97,
+  });
+  let position = 0;
+  for (const [index, [itemNumber, quantity]] of order.lines.entries()) {
+    const item = items[itemNumber - 1];
+    const line = await createRecord(commands, caller, 'dyn_order_line', {
+      order_id: id,
+      line_number: index + 1,
+      item_id: item?.id ?? null,
+      unit_code_id: item?.base_unit_code_id ?? null,
+      quantity,
+    });
+    position = line.position;
+  }
+  if (order.validated) ({ position } = await saveOrder(commands, caller, id, { processing_status: 'validated' }));
+  return position;
+}

@@ -1,0 +1,99 @@
+import { Command } from 'commander';
+import { destination, type Logger, pino } from 'pino';
+import { ConflictError } from '../commands/context.js';
+import { type Config, readConfig } from '../config.js';
+import { type RunningService, startService } from '../main.js';
+import type { OpenedTenant } from './openTenant.js';
+import { printLines } from './output.js';
+import { DEMO_TENANT, openDemoTenant } from './sampleData.js';
+import { settingsHelp } from './settingsTable.js';
+
+export function startCommand(): Command {
+  return new Command('start')
+    .description('Start the service. Stops in good order on SIGINT or SIGTERM.')
+    .addHelpText(
+      'after',
+      `\n${settingsHelp()}\n\nExample:\n  $ PORT=8080 DATA_DIR=/var/lib/dynamic-assets dynamic-assets start`,
+    )
+    .action(start);
+}
+
+async function start(): Promise<void> {
+  const config = readConfig(process.env);
+  const log = pino({ level: config.LOG_LEVEL }, destination({ dest: 2, sync: true }));
+  // A bare localhost means the sample tenant, where there is one; elsewhere such requests stay 404.
+  const service = await startService({ ...config, DEFAULT_TENANT: config.DEFAULT_TENANT ?? DEMO_TENANT }, log);
+  const signal = nextSignal();
+  const address = shownAddress(service.address);
+  const demo = await openDemoTenantOnce(service, config);
+  printLines(`Listening on ${address}`);
+  if (demo !== undefined) printLines(...welcome(address, demo));
+  log.info({ signal: await signal }, 'stopping: requests in flight are finished first');
+  await stopOrGiveUp(service, log);
+}
+
+/** Only on an empty embedded event log: nobody wants sample data in a shared engine. */
+async function openDemoTenantOnce(service: RunningService, config: Config): Promise<OpenedTenant | undefined> {
+  const isEmpty = [...service.directory.tenants()].length === 0;
+  if (!isEmpty || config.EVENTSTORE_URL !== undefined) return undefined;
+  try {
+    return await openDemoTenant(service.commands, config.BASE_HOST);
+  } catch (error) {
+    if (error instanceof ConflictError) return undefined;
+    throw error;
+  }
+}
+
+/** A name that works in a browser on this machine for addresses that stand for it. */
+function shownAddress(address: string): string {
+  const url = new URL(address);
+  if (['127.0.0.1', '0.0.0.0', '[::1]', '[::]'].includes(url.hostname)) url.hostname = 'localhost';
+  return url.origin;
+}
+
+function nextSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    process.once('SIGINT', resolve);
+    process.once('SIGTERM', resolve);
+  });
+}
+
+/** A second signal does not wait any longer; the log is durable, so nothing acknowledged is lost. */
+async function stopOrGiveUp(service: RunningService, log: Logger): Promise<void> {
+  const again = nextSignal().then(() => {
+    log.warn('stopped at once');
+    process.exit(1);
+  });
+  await Promise.race([service.stop(), again]);
+  process.exit(0);
+}
+
+/** The first steps, to be pasted into a shell. */
+export function curlLines(address: string, clientId: string, clientSecret: string): string[] {
+  const body = JSON.stringify({ grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret });
+  return [
+    `TOKEN=$(curl -sS ${address}/oauth/token -H 'Content-Type: application/json' \\`,
+    `  -d '${body}' \\`,
+    `  | sed -E 's/.*"access_token": *"([^"]+)".*/\\1/')`,
+    `curl -sS "${address}/api/v1/dynamic-assets/dyn/dyn_item/assets?sort=name" -H "Authorization: Bearer $TOKEN"`,
+  ];
+}
+
+function welcome(address: string, { admin, client }: OpenedTenant): string[] {
+  return [
+    '',
+    `The data directory was empty, so there is a tenant "${DEMO_TENANT}" now, with sample data:`,
+    '20 items, 5 customers, 3 orders. These credentials are shown this once:',
+    '',
+    `  admin e-mail   ${admin.email}`,
+    `  admin password ${admin.password}`,
+    `  client id      ${client.client_id}`,
+    `  client secret  ${client.client_secret}`,
+    '',
+    'Get a token, then list the items:',
+    '',
+    ...curlLines(address, client.client_id, client.client_secret),
+    '',
+    `Everything the API offers: ${address}/openapi.json`,
+  ];
+}

@@ -1,0 +1,90 @@
+/** What every command works with. */
+import { currentVersion, eventTypes } from '../domain/eventTypes.js';
+import type { Tenant } from '../domain/identity/directory.js';
+import type { Actor, EventStore, EventToAppend, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { ReadModels } from '../ports/readModels.js';
+
+/** Who asks, and on whose behalf; becomes the metadata of the events that follow. */
+export type Caller = {
+  readonly tenant: string;
+  readonly actor: Actor;
+  readonly correlationId: string;
+  readonly causationId: string;
+};
+
+/** The tenants as this process knows them: folded from the log, in memory. */
+export interface TenantDirectory {
+  tenant(name: string): Tenant | undefined;
+  tenants(): Iterable<Tenant>;
+  /** Resolves when everything up to this position is known here. */
+  waitFor(position: Position): Promise<void>;
+}
+
+/** Keeps webhook secrets unreadable in the log (AES-256-GCM under the installation's key). */
+export interface SecretBox {
+  seal(plain: string): string;
+  /** @throws Error when it was sealed under another key */
+  open(sealed: string): string;
+}
+
+export type Commands = {
+  readonly eventStore: EventStore;
+  readonly readModels: ReadModels;
+  readonly directory: TenantDirectory;
+  readonly secretBox: SecretBox;
+  /** Now, as ISO 8601 UTC with microseconds. */
+  readonly now: () => string;
+  /** A fresh UUID version 7. */
+  readonly newId: () => string;
+};
+
+/** Bad input: nothing was stored. Becomes 422 with these messages by field. */
+export class ValidationError extends Error {
+  override readonly name = 'ValidationError';
+  constructor(readonly errors: { readonly [field: string]: readonly string[] }) {
+    super(Object.values(errors)[0]?.[0] ?? 'The given data was invalid.');
+  }
+}
+
+/** There is no such thing. Becomes 404. */
+export class NotFoundError extends Error {
+  override readonly name = 'NotFoundError';
+}
+
+/** The thing is not in a state for this. Becomes 409. */
+export class ConflictError extends Error {
+  override readonly name = 'ConflictError';
+}
+
+/** The kind of asset does not offer this. Becomes 400. */
+export class NotSupportedError extends Error {
+  override readonly name = 'NotSupportedError';
+}
+
+/** Cannot be decided now; trying again is safe. Becomes 503. */
+export class TryAgainError extends Error {
+  override readonly name = 'TryAgainError';
+}
+
+/** A time that is not before `last`: timestamps never go backwards within a stream. */
+export const notBefore = (now: string, last: string): string => (now > last ? now : last);
+
+/** Wraps domain events for the log. */
+export function toAppend(
+  commands: Pick<Commands, 'newId'>,
+  caller: Caller,
+  occurredAt: string,
+  events: readonly { readonly type: string; readonly data: unknown }[],
+): EventToAppend[] {
+  return events.map(({ type, data }) => {
+    const schemaVersion = currentVersion(eventTypes, type);
+    if (schemaVersion === undefined) throw new Error(`${type} is missing in domain/eventTypes.ts.`);
+    return { id: commands.newId(), type, data, metadata: { ...caller, occurredAt, schemaVersion } };
+  });
+}
+
+/** Time of the last event of a stream as read; '' when it has none. */
+export const lastTime = (events: readonly RecordedEvent[]): string => events.at(-1)?.metadata.occurredAt ?? '';
+
+/** How often a command decides anew when others write to the same stream meanwhile. */
+export const MAX_ATTEMPTS = 20;

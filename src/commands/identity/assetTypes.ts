@@ -1,0 +1,136 @@
+/** Customizing Reference Data (spec §1): a tenant adds fields and tables; Master Data stays as it is. */
+import { z } from 'zod';
+import { type AssetField, type AssetType, findField, SYSTEM_FIELDS } from '../../domain/assetTypes/assetType.js';
+import { FIELD_TYPES, LONG_TEXT_MAX_LENGTH, STRING_MAX_LENGTH } from '../../domain/assetTypes/fieldTypes.js';
+import { tenantStream } from '../../domain/streams.js';
+import type { Position } from '../../ports/eventStore.js';
+import { parseBody } from '../body.js';
+import { type Caller, NotFoundError, ValidationError } from '../context.js';
+import { assetTypeOf } from '../tables.js';
+import { type DirectoryCommands, writeDirectory } from './directoryWriter.js';
+
+const MAX_FIELDS = 200;
+const MAX_TABLES = 200;
+
+const fieldName = z
+  .string('must be a string.')
+  .regex(
+    /^[a-z][a-z0-9_]{0,62}$/,
+    'must be lower-case letters, digits and underscores, beginning with a letter, at most 63.',
+  );
+
+export const fieldBody = z
+  .strictObject({
+    name: fieldName,
+    label: z
+      .string('must be a string.')
+      .min(1, 'must not be empty.')
+      .max(255, 'must be at most 255 characters.')
+      .optional(),
+    type: z.enum(FIELD_TYPES, `must be one of ${FIELD_TYPES.join(', ')}.`),
+    required: z.boolean('must be true or false.').default(false),
+    filterable: z.boolean('must be true or false.').default(false),
+    sortable: z.boolean('must be true or false.').default(false),
+    max_length: z.number('must be a number.').int('must be an integer.').min(1, 'must be at least 1.').optional(),
+  })
+  .refine(
+    ({ type, max_length: max }) =>
+      max === undefined || max <= (type === 'LongText' ? LONG_TEXT_MAX_LENGTH : STRING_MAX_LENGTH),
+    {
+      path: ['max_length'],
+      message: `must be at most ${STRING_MAX_LENGTH} for String and ${LONG_TEXT_MAX_LENGTH} for LongText.`,
+    },
+  )
+  .refine(({ type, sortable }) => !(type === 'LongText' && sortable), {
+    path: ['sortable'],
+    message: 'must be false for LongText: nobody sorts by a text of this length.',
+  });
+
+export const tableBody = z.strictObject({
+  name: z
+    .string('must be a string.')
+    .regex(/^dyn_[a-z][a-z0-9_]{0,58}$/, 'must begin with dyn_, then lower-case letters, digits and underscores.'),
+  label: z
+    .string('must be a string.')
+    .min(1, 'must not be empty.')
+    .max(255, 'must be at most 255 characters.')
+    .optional(),
+  description: z.string('must be a string.').max(1000, 'must be at most 1000 characters.').default(''),
+  unique_field: fieldName.default('external_id'),
+  fields: z
+    .array(fieldBody, 'must be an array of fields.')
+    .min(1, 'must have at least 1 field.')
+    .max(MAX_FIELDS, `must have at most ${MAX_FIELDS} fields.`),
+});
+
+/** @throws ValidationError (also for a name in use, or Master Data); NotFoundError */
+export async function addAssetField(
+  commands: DirectoryCommands,
+  caller: Caller,
+  table: string,
+  body: unknown,
+): Promise<Position> {
+  const field = toField(parseBody(fieldBody, body));
+  return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
+    if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
+    const assetType = assetTypeOf(tenant, table);
+    if (!assetType.supportingData)
+      throw new ValidationError({ table: [`${table} is Master Data and cannot be customized.`] });
+    if (findField(assetType, field.name) !== undefined || isSystemField(field.name)) {
+      throw new ValidationError({ name: [`${table} has a field ${field.name} already.`] });
+    }
+    if (assetType.fields.length >= MAX_FIELDS)
+      throw new ValidationError({ name: [`${table} has ${MAX_FIELDS} fields; no more fit.`] });
+    return [{ type: 'AssetFieldAdded', data: { table, field } }];
+  });
+}
+
+/** @throws ValidationError (also for a name in use, or a unique field that is not among the fields) */
+export async function addAssetTable(commands: DirectoryCommands, caller: Caller, body: unknown): Promise<Position> {
+  const assetType = toAssetType(parseBody(tableBody, body));
+  return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
+    if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
+    if (tenant.assetTypes.has(assetType.name))
+      throw new ValidationError({ name: [`There is an asset ${assetType.name} already.`] });
+    if (tenant.assetTypes.size >= MAX_TABLES)
+      throw new ValidationError({ name: [`There are ${MAX_TABLES} assets; no more fit.`] });
+    return [{ type: 'AssetTableAdded', data: { assetType } }];
+  });
+}
+
+const isSystemField = (name: string): boolean => (SYSTEM_FIELDS as readonly string[]).includes(name);
+
+const labelOf = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ');
+
+const toField = (input: z.output<typeof fieldBody>): AssetField => ({
+  name: input.name,
+  label: input.label ?? labelOf(input.name),
+  type: input.type,
+  required: input.required,
+  filterable: input.filterable,
+  sortable: input.sortable,
+  ...(input.max_length === undefined ? {} : { maxLength: input.max_length }),
+  custom: true,
+});
+
+function toAssetType(input: z.output<typeof tableBody>): AssetType {
+  const names = input.fields.map((field) => field.name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index || isSystemField(name));
+  if (twice !== undefined)
+    throw new ValidationError({ fields: [`The field ${twice} is given twice, or is a system field.`] });
+  const unique = input.fields.find((field) => field.name === input.unique_field);
+  if (unique === undefined || unique.type !== 'String' || !unique.required) {
+    throw new ValidationError({ unique_field: ['The unique_field must name a required field of type String.'] });
+  }
+  return {
+    name: input.name,
+    label: input.label ?? labelOf(input.name.slice('dyn_'.length)),
+    description: input.description,
+    supportingData: true,
+    role: 'reference',
+    uniqueField: input.unique_field,
+    fields: input.fields.map(toField),
+    relationships: [],
+    custom: true,
+  };
+}

@@ -1,0 +1,43 @@
+/** Secrets the service makes, and how they are kept. */
+import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+
+const SECRET_BYTES = 32;
+
+/** A new client secret: 256 random bits, with a prefix that scanners for leaked secrets can know. */
+export const newClientSecret = (): string => `das_${randomBytes(SECRET_BYTES).toString('base64url')}`;
+
+/** A password for a first admin; to be changed. */
+export const newPassword = (): string => randomBytes(12).toString('base64url');
+
+/** SHA-256, hex. For generated secrets only: they cannot be guessed, so a slow hash would protect nothing. */
+export const hashSecret = (secret: string): string => createHash('sha256').update(secret).digest('hex');
+
+export function secretMatches(secret: string, hash: string): boolean {
+  const given = Buffer.from(hashSecret(secret), 'hex');
+  const kept = Buffer.from(hash, 'hex');
+  return given.length === kept.length && timingSafeEqual(given, kept);
+}
+
+// scrypt parameters as OWASP's password storage page gives them for interactive logins (N = 2^15, r = 8, p = 3).
+const SCRYPT = { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 };
+const KEY_BYTES = 32;
+
+const derive = (password: string, salt: Buffer): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    scrypt(password.normalize('NFKC'), salt, KEY_BYTES, SCRYPT, (error, key) =>
+      error === null ? resolve(key) : reject(error),
+    );
+  });
+
+/** `scrypt$<salt>$<key>`, base64url. */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(16);
+  return `scrypt$${salt.toString('base64url')}$${(await derive(password, salt)).toString('base64url')}`;
+}
+
+export async function passwordMatches(password: string, hash: string): Promise<boolean> {
+  const [, salt = '', key = ''] = hash.split('$');
+  const kept = Buffer.from(key, 'base64url');
+  const given = await derive(password, Buffer.from(salt, 'base64url'));
+  return kept.length === given.length && timingSafeEqual(kept, given);
+}

@@ -1,0 +1,45 @@
+/** Tenants: made by an operator, one order model each. */
+import { ORDER_MODELS, type OrderModel, type RateLimit } from '../../domain/identity/events.js';
+import { TENANT_NAME, tenantStream } from '../../domain/streams.js';
+import type { Position } from '../../ports/eventStore.js';
+import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
+import { type DirectoryCommands, writeDirectory } from './directoryWriter.js';
+
+/**
+ * @throws ValidationError for a name that is no host label or an unknown order model
+ * @throws ConflictError when the tenant exists
+ */
+export async function createTenant(
+  commands: DirectoryCommands,
+  caller: Caller,
+  input: { readonly displayName?: string; readonly orderModel: string },
+): Promise<Position> {
+  const name = caller.tenant;
+  if (!TENANT_NAME.test(name)) {
+    throw new ValidationError({
+      name: ['The name must be 1 to 40 lower-case letters, digits and single hyphens: it becomes part of a host name.'],
+    });
+  }
+  const orderModel = ORDER_MODELS.find((model) => model === input.orderModel);
+  if (orderModel === undefined) {
+    throw new ValidationError({ order_model: [`The order model must be one of ${ORDER_MODELS.join(', ')}.`] });
+  }
+  return writeDirectory(commands, caller, tenantStream(name), (tenant) => {
+    if (tenant !== undefined) throw new ConflictError(`Tenant ${name} exists already.`);
+    return [tenantCreated(name, input.displayName ?? name, orderModel)];
+  });
+}
+
+const tenantCreated = (name: string, displayName: string, orderModel: OrderModel) =>
+  ({ type: 'TenantCreated', data: { name, displayName, orderModel } }) as const;
+
+export async function changeRateLimit(
+  commands: DirectoryCommands,
+  caller: Caller,
+  limit: RateLimit,
+): Promise<Position> {
+  return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
+    if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
+    return [{ type: 'RateLimitChanged', data: limit }];
+  });
+}

@@ -1,0 +1,121 @@
+/** Users of the platform: admins, validators, auditors. Ids are integers, counted up within a tenant. */
+import { z } from 'zod';
+import type { User } from '../../domain/identity/directory.js';
+import { ROLES } from '../../domain/identity/scopes.js';
+import { usersStream } from '../../domain/streams.js';
+import type { Position } from '../../ports/eventStore.js';
+import { parseBody } from '../body.js';
+import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
+import { type DirectoryCommands, writeDirectory } from './directoryWriter.js';
+import { hashPassword, passwordMatches } from './secrets.js';
+
+const name = z.string('must be a string.').min(1, 'must not be empty.').max(255, 'must be at most 255 characters.');
+const password = z
+  .string('must be a string.')
+  .min(12, 'must be at least 12 characters.')
+  .max(200, 'must be at most 200 characters.');
+const roles = z
+  .array(z.enum(ROLES, `must be one of ${ROLES.join(', ')}.`), 'must be an array of roles.')
+  .min(1, 'must have at least 1 role.');
+const locale = z
+  .string('must be a string.')
+  .regex(/^[a-z]{2}([-_][A-Z]{2})?$/, 'must be a locale such as en or nl_NL.');
+
+export const newUserBody = z.strictObject({
+  email: z.email('must be an e-mail address.').transform((email) => email.toLowerCase()),
+  password,
+  first_name: name,
+  last_name: name,
+  locale: locale.default('en'),
+  roles,
+});
+
+export const changeUserBody = z.strictObject({
+  password: password.optional(),
+  first_name: name.optional(),
+  last_name: name.optional(),
+  locale: locale.optional(),
+  roles: roles.optional(),
+});
+
+/** @param body see newUserBody. @throws ValidationError (also for an e-mail address in use), NotFoundError (tenant) */
+export async function addUser(
+  commands: DirectoryCommands,
+  caller: Caller,
+  body: unknown,
+): Promise<{ readonly position: Position; readonly id: number }> {
+  const input = parseBody(newUserBody, body);
+  const passwordHash = await hashPassword(input.password);
+  let id = 0;
+  const position = await writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
+    if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
+    if ([...tenant.users.values()].some((user) => user.email === input.email)) {
+      throw new ValidationError({ email: ['The email field names a user that exists already.'] });
+    }
+    id = tenant.lastUserId + 1;
+    const { email, locale: userLocale, roles: userRoles, first_name: firstName, last_name: lastName } = input;
+    return [
+      {
+        type: 'UserAdded',
+        data: { id, email, firstName, lastName, locale: userLocale, roles: userRoles, passwordHash },
+      },
+    ];
+  });
+  return { position, id };
+}
+
+/** @param body see changeUserBody. @throws ValidationError, NotFoundError, ConflictError (last admin) */
+export async function changeUser(
+  commands: DirectoryCommands,
+  caller: Caller,
+  id: number,
+  body: unknown,
+): Promise<Position> {
+  const input = parseBody(changeUserBody, body);
+  const passwordHash = input.password === undefined ? undefined : await hashPassword(input.password);
+  return writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
+    const users = tenant?.users ?? new Map<number, User>();
+    if (!users.has(id)) throw new NotFoundError(`There is no user ${id}.`);
+    if (input.roles !== undefined && !input.roles.includes('admin')) keepAnAdmin(users, id);
+    const data = {
+      id,
+      ...(input.first_name === undefined ? {} : { firstName: input.first_name }),
+      ...(input.last_name === undefined ? {} : { lastName: input.last_name }),
+      ...(input.locale === undefined ? {} : { locale: input.locale }),
+      ...(input.roles === undefined ? {} : { roles: input.roles }),
+      ...(passwordHash === undefined ? {} : { passwordHash }),
+    };
+    return Object.keys(data).length === 1 ? [] : [{ type: 'UserChanged', data }];
+  });
+}
+
+/** @throws NotFoundError, ConflictError (last admin) */
+export async function removeUser(commands: DirectoryCommands, caller: Caller, id: number): Promise<Position> {
+  return writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
+    const users = tenant?.users ?? new Map<number, User>();
+    if (!users.has(id)) throw new NotFoundError(`There is no user ${id}.`);
+    keepAnAdmin(users, id);
+    return [{ type: 'UserRemoved', data: { id } }];
+  });
+}
+
+function keepAnAdmin(users: ReadonlyMap<number, User>, without: number): void {
+  const others = [...users.values()].filter((user) => user.id !== without && user.roles.includes('admin'));
+  if (others.length === 0) throw new ConflictError('This is the last admin; somebody has to manage the settings.');
+}
+
+let decoyHash: Promise<string> | undefined;
+
+/** The user, when e-mail address and password are right. Takes as long for an unknown address as for a wrong password. */
+export async function authenticateUser(
+  directory: DirectoryCommands['directory'],
+  tenantName: string,
+  email: string,
+  givenPassword: string,
+): Promise<User | undefined> {
+  const users = directory.tenant(tenantName)?.users.values() ?? [];
+  const user = [...users].find((candidate) => candidate.email === email.toLowerCase());
+  decoyHash ??= hashPassword('a password nobody has');
+  const matches = await passwordMatches(givenPassword, user?.passwordHash ?? (await decoyHash));
+  return matches ? user : undefined;
+}

@@ -1,0 +1,86 @@
+/** What the people of the platform do with an order: save, approve, reject (spec §3). */
+import { checkRecord } from '../../domain/assetTypes/recordSchema.js';
+import type { User } from '../../domain/identity/directory.js';
+import { missingForExport } from '../../domain/order/completeness.js';
+import {
+  approveOrder as decideApproval,
+  rejectOrder as decideRejection,
+  updateOrder,
+} from '../../domain/order/decide.js';
+import type { Approver } from '../../domain/order/events.js';
+import { type Caller, type Commands, ConflictError, NotFoundError, ValidationError } from '../context.js';
+import type { WrittenRecord } from '../recordView.js';
+import { assetTypeOf, recordId, tenantOf } from '../tables.js';
+import { exportSnapshot } from './exportSnapshot.js';
+import { orderView, type WrittenOrder, writeOrder } from './orderWriter.js';
+
+const approverOf = (user: User): Approver => ({
+  id: user.id,
+  first_name: user.firstName,
+  last_name: user.lastName,
+  locale: user.locale,
+  email: user.email,
+});
+
+/** Approves an order that is `validated` or `failed`; its export follows. @throws ConflictError otherwise */
+export async function approveOrder(commands: Commands, caller: Caller, id: string, user: User): Promise<WrittenRecord> {
+  const { orderModel } = tenantOf(commands, caller.tenant);
+  const orderId = recordId(orderModel, id);
+  const written = await writeOrder(commands, caller, orderId, async (order, at) => {
+    const snapshot = await exportSnapshot(commands, caller.tenant, orderId, order);
+    return decideApproval(order, approverOf(user), at, snapshot);
+  });
+  return view(commands, caller, orderId, written);
+}
+
+/** @param reasons shown with the order; may be empty */
+export async function rejectOrder(
+  commands: Commands,
+  caller: Caller,
+  id: string,
+  reasons: readonly string[],
+): Promise<WrittenRecord> {
+  const { orderModel } = tenantOf(commands, caller.tenant);
+  const orderId = recordId(orderModel, id);
+  return view(
+    commands,
+    caller,
+    orderId,
+    await writeOrder(commands, caller, orderId, (order) => decideRejection(order, reasons)),
+  );
+}
+
+/**
+ * Saves a validator's changes. The order becomes `saved`, or `validated` when the body says so and nothing
+ * that an export needs is missing.
+ * @param body asset fields; `processing_status` may only be `saved` or `validated`
+ * @throws ValidationError naming what is missing; ConflictError for an order that has left the validators
+ */
+export async function saveOrder(commands: Commands, caller: Caller, id: string, body: unknown): Promise<WrittenRecord> {
+  const tenant = tenantOf(commands, caller.tenant);
+  const assetType = assetTypeOf(tenant, tenant.orderModel);
+  const orderId = recordId(assetType.name, id);
+  const checked = checkRecord(assetType, 'update', body);
+  if (!checked.ok) throw new ValidationError(checked.errors);
+  const { input } = checked;
+  const status = input.fields.processing_status ?? 'saved';
+  if (status !== 'saved' && status !== 'validated') {
+    throw new ValidationError({ processing_status: ['The processing_status field must be saved or validated here.'] });
+  }
+  const written = await writeOrder(commands, caller, orderId, (order) => {
+    if (order.status === 'submitted' || order.status === 'completed') {
+      throw new ConflictError(`An order that is ${order.status} cannot be saved.`);
+    }
+    const missing = status === 'validated' ? missingForExport(order, input.fields) : {};
+    if (Object.keys(missing).length > 0) throw new ValidationError(missing);
+    return updateOrder(order, orderId, { ...input, fields: { ...input.fields, processing_status: status } });
+  });
+  return view(commands, caller, orderId, written);
+}
+
+function view(commands: Commands, caller: Caller, id: string, written: WrittenOrder): WrittenRecord {
+  const tenant = tenantOf(commands, caller.tenant);
+  const assetType = assetTypeOf(tenant, tenant.orderModel);
+  if (written.order.table !== assetType.name) throw new NotFoundError(`There is no order ${id}.`);
+  return { position: written.position, id, record: orderView(assetType, id, written.order) };
+}

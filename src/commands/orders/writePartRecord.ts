@@ -1,0 +1,75 @@
+/** Create and update of a part of an order: a line, or a consignment, goods, an allowance or charge. */
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { RecordInput } from '../../domain/assetTypes/recordSchema.js';
+import { addPart, unknownParent, updatePart } from '../../domain/order/decide.js';
+import type { Order } from '../../domain/order/order.js';
+import { type Caller, type Commands, NotFoundError } from '../context.js';
+import { type RecordView, recordView, type WrittenRecord } from '../recordView.js';
+import { assetTypeOf, tenantOf } from '../tables.js';
+import { acceptedEvents, writeOrder } from './orderWriter.js';
+
+/** @throws ValidationError when the parent field names no known order (or part of one) */
+export async function createPartRecord(
+  commands: Commands,
+  caller: Caller,
+  assetType: AssetType,
+  input: RecordInput,
+): Promise<WrittenRecord> {
+  const id = input.id ?? commands.newId();
+  const orderId = await orderOfParent(commands, caller.tenant, assetType, input.fields[assetType.parent?.field ?? '']);
+  try {
+    if (orderId === undefined) return refuseParent(assetType);
+    const { position, order } = await writeOrder(commands, caller, orderId, (current) =>
+      addPart(current, assetType, input, id),
+    );
+    return { position, id, record: partView(assetType, order, id) };
+  } catch (error) {
+    if (error instanceof NotFoundError) return refuseParent(assetType);
+    throw error;
+  }
+}
+
+/** @throws NotFoundError */
+export async function updatePartRecord(
+  commands: Commands,
+  caller: Caller,
+  assetType: AssetType,
+  id: string,
+  input: RecordInput,
+): Promise<WrittenRecord> {
+  const known = await commands.readModels.get({ tenant: caller.tenant, table: assetType.name }, id);
+  const parent = known === undefined ? undefined : JSON.parse(known)[assetType.parent?.field ?? ''];
+  const orderId = await orderOfParent(commands, caller.tenant, assetType, parent);
+  if (orderId === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
+  const { position, order } = await writeOrder(commands, caller, orderId, (current) =>
+    updatePart(current, assetType, id, input),
+  );
+  return { position, id, record: partView(assetType, order, id) };
+}
+
+/** The id of the order that a part's parent field leads to, over other parts if need be; undefined when it leads nowhere. */
+async function orderOfParent(
+  commands: Commands,
+  tenant: string,
+  assetType: AssetType,
+  value: unknown,
+): Promise<string | undefined> {
+  const parent = assetType.parent;
+  if (parent === undefined || typeof value !== 'string') return undefined;
+  const parentType = assetTypeOf(tenantOf(commands, tenant), parent.table);
+  if (parentType.role === 'order') return value;
+  const record = await commands.readModels.get({ tenant, table: parent.table }, value);
+  if (record === undefined) return undefined;
+  return orderOfParent(commands, tenant, parentType, JSON.parse(record)[parentType.parent?.field ?? '']);
+}
+
+function refuseParent(assetType: AssetType): never {
+  acceptedEvents(unknownParent(assetType.parent?.field ?? 'order_id'));
+  throw new Error('unreachable');
+}
+
+function partView(assetType: AssetType, order: Order, id: string): RecordView {
+  const part = order.parts.get(id);
+  if (part === undefined) throw new Error(`Part ${id} is not in its order.`);
+  return recordView(assetType, part);
+}

@@ -1,0 +1,83 @@
+/** Batch upsert (spec §4.7): all items or none, matched on the unique field. */
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
+import {
+  type BatchCounts,
+  type BatchDecision,
+  upsertBatch as decide,
+  duplicateKeys,
+  keyOf,
+} from '../../domain/referenceTable/decide.js';
+import type { Position } from '../../ports/eventStore.js';
+import { type Caller, type Commands, ValidationError } from '../context.js';
+import { referenceTypeOf, tenantOf } from '../tables.js';
+import { tableWriterOf } from './tableWriters.js';
+
+export const MAX_BATCH_ITEMS = 1000;
+
+export type BatchResult = { readonly position: Position; readonly counts: BatchCounts };
+
+/**
+ * @param body `{ items: [{ …fields, _batch_id? }] }`, 1 to 1000 items
+ * @throws ValidationError with every error of every item, keyed `items` or `items.<index>.<field>`
+ * @throws NotSupportedError on Master Data
+ */
+export async function upsertBatch(
+  commands: Commands,
+  caller: Caller,
+  table: string,
+  body: unknown,
+  options: { readonly dryRun?: boolean } = {},
+): Promise<BatchResult> {
+  const assetType = referenceTypeOf(tenantOf(commands, caller.tenant), table, 'written by batch');
+  const items = checkItems(assetType, itemsOf(body));
+  const newIds = items.map(() => commands.newId());
+  const wanted = {
+    keys: items.map((item) => keyOf(assetType, item.fields)),
+    ids: items.flatMap((item) => (item.id === undefined ? [] : [item.id])),
+  };
+  const { decision, result } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) => {
+    const decided = accepted(decide(assetType, items, newIds, known));
+    return options.dryRun === true ? { ...decided, events: [] } : decided;
+  });
+  return { position: result?.position ?? 0, counts: decision.counts };
+}
+
+function accepted(decision: BatchDecision): Extract<BatchDecision, { ok: true }> {
+  if (!decision.ok) throw new ValidationError(decision.errors);
+  return decision;
+}
+
+function itemsOf(body: unknown): readonly unknown[] {
+  const items = typeof body === 'object' && body !== null && 'items' in body ? body.items : undefined;
+  if (!Array.isArray(items))
+    throw new ValidationError({ items: ['The items field is required and must be an array.'] });
+  if (items.length < 1) throw new ValidationError({ items: ['The items field must have at least 1 item.'] });
+  if (items.length > MAX_BATCH_ITEMS) {
+    throw new ValidationError({ items: [`The items field must not have more than ${MAX_BATCH_ITEMS} items.`] });
+  }
+  const foreign = Object.keys(body as object).filter((key) => key !== 'items');
+  if (foreign.length > 0) {
+    throw new ValidationError(Object.fromEntries(foreign.map((key) => [key, [`${key} is not a field of a batch.`]])));
+  }
+  return items;
+}
+
+function checkItems(assetType: AssetType, items: readonly unknown[]): readonly RecordInput[] {
+  const errors: Record<string, readonly string[]> = {};
+  const inputs: { readonly index: number; readonly input: RecordInput }[] = [];
+  for (const [index, item] of items.entries()) {
+    const checked = checkRecord(assetType, 'batchItem', item);
+    if (checked.ok) inputs.push({ index, input: checked.input });
+    else for (const [field, messages] of Object.entries(checked.errors)) errors[itemKey(index, field, item)] = messages;
+  }
+  Object.assign(errors, duplicateKeys(assetType, inputs));
+  if (Object.keys(errors).length > 0) throw new ValidationError(errors);
+  return inputs.map(({ input }) => input);
+}
+
+/** An item that is no object at all is reported under its index alone. */
+const itemKey = (index: number, field: string, item: unknown): string =>
+  field === 'body' && (typeof item !== 'object' || item === null || Array.isArray(item))
+    ? `items.${index}`
+    : `items.${index}.${field}`;

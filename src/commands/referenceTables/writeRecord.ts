@@ -1,0 +1,52 @@
+/** Create and update of one reference record (spec §4.5, §4.6). */
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { RecordInput } from '../../domain/assetTypes/recordSchema.js';
+import { createRecord, type Decision, keyOf, uniqueFieldOf, updateRecord } from '../../domain/referenceTable/decide.js';
+import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
+import { type Caller, type Commands, NotFoundError, ValidationError } from '../context.js';
+import { recordView, type WrittenRecord } from '../recordView.js';
+import { tableWriterOf } from './tableWriters.js';
+
+export async function createReferenceRecord(
+  commands: Commands,
+  caller: Caller,
+  assetType: AssetType,
+  input: RecordInput,
+): Promise<WrittenRecord> {
+  const newId = commands.newId();
+  const id = input.id ?? newId;
+  const wanted = { keys: [keyOf(assetType, input.fields)], ids: [id] };
+  const { result, at } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) =>
+    accepted(createRecord(assetType, input, newId, known)),
+  );
+  const record = recordView(assetType, { id, createdAt: at, updatedAt: at, fields: input.fields });
+  return { position: result?.position ?? 0, id, record };
+}
+
+export async function updateReferenceRecord(
+  commands: Commands,
+  caller: Caller,
+  assetType: AssetType,
+  id: string,
+  input: RecordInput,
+): Promise<WrittenRecord> {
+  const key = input.fields[uniqueFieldOf(assetType)];
+  const wanted = { keys: key === undefined ? [] : [String(key)], ids: [id] };
+  const { result, at, decision, known } = await tableWriterOf(commands).write(caller, assetType, wanted, (table) => {
+    const current = table.byId(id);
+    if (current === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
+    return { ...accepted(updateRecord(assetType, current, input, table)), current };
+  });
+  const record = recordView(assetType, {
+    id,
+    createdAt: known.createdAt(id),
+    updatedAt: result === undefined ? known.updatedAt(id) : at,
+    fields: { ...decision.current.fields, ...input.fields },
+  });
+  return { position: result?.position ?? 0, id, record };
+}
+
+function accepted<Event extends ReferenceTableEvent>(decision: Decision<Event>): { readonly events: readonly Event[] } {
+  if (!decision.ok) throw new ValidationError(decision.errors);
+  return decision;
+}

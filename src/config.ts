@@ -1,0 +1,136 @@
+/** The settings: environment variables, checked once at the start, each with its default and meaning. */
+import { resolve } from 'node:path';
+import { z } from 'zod';
+
+const integer = (fallback: number, min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, `must be a whole number from ${min} to ${max}`)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`)
+    .default(fallback);
+
+const url = (protocols: readonly string[], example: string) =>
+  z
+    .string()
+    .refine(
+      (value) => URL.canParse(value) && protocols.includes(new URL(value).protocol),
+      `must be a URL such as ${example}`,
+    )
+    .optional();
+
+const list = (text: string): string[] =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
+/** A wait before each attempt: none before the first unless five are given; the last one repeats where too few are. */
+function toFiveWaits(waits: readonly number[]): readonly number[] {
+  const last = waits.at(-1) ?? 0;
+  const all = waits.length === 5 ? waits : [0, ...waits];
+  return Array.from({ length: 5 }, (_, index) => all[index] ?? last);
+}
+
+const CIDR = /^[0-9a-fA-F:.]+\/\d{1,3}$/;
+const HOST_LABELS = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
+
+/** One entry for each variable. `describe` is its meaning, as the help and the README show it. */
+export const settings = {
+  PORT: integer(3000, 0, 65535).describe('TCP port of the HTTP server; 0 takes a free one'),
+  HOST: z.string().min(1).default('127.0.0.1').describe('Address the HTTP server listens on; 0.0.0.0 for all'),
+  DATA_DIR: z
+    .string()
+    .min(1)
+    .default('data')
+    .transform((path) => resolve(path))
+    .describe('Directory of the embedded engines and of the signing keys; made when it is missing'),
+  BASE_HOST: z
+    .string()
+    .regex(HOST_LABELS, 'must be a host name such as assets.example.com')
+    .default('localhost')
+    .describe('Host name under which tenants live: <tenant>.<BASE_HOST>'),
+  DEFAULT_TENANT: z.string().min(1).optional().describe('Tenant of requests to a bare host name or an IP address'),
+  LOG_LEVEL: z
+    .enum(
+      ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+      'must be fatal, error, warn, info, debug, trace or silent',
+    )
+    .default('info')
+    .describe('How much is logged (JSON lines on standard error)'),
+  EVENTSTORE_URL: url(
+    ['esdb:', 'esdb+discover:', 'kurrentdb:', 'kurrentdb+discover:'],
+    'esdb://127.0.0.1:2113?tls=false',
+  ).describe('EventStoreDB for the event log; the embedded one where unset'),
+  MONGODB_URL: url(['mongodb:', 'mongodb+srv:'], 'mongodb://127.0.0.1:27017/assets').describe(
+    'MongoDB for the read models; the embedded ones where unset',
+  ),
+  RABBITMQ_URL: url(['amqp:', 'amqps:'], 'amqp://127.0.0.1:5672').describe(
+    'RabbitMQ for webhook jobs; the embedded queue where unset',
+  ),
+  DURABILITY: z
+    .enum(['full', 'normal'], 'must be full or normal')
+    .default('full')
+    .describe('full: an acknowledged write survives power loss; normal: it survives a crash of the process'),
+  READER_THREADS: integer(2, 1, 32).describe('Threads that answer lists and counts from the embedded read models'),
+  WRITE_WAIT_MS: integer(5000, 0, 60000).describe('How long an answer to a write waits for the read model to show it'),
+  BODY_LIMIT_BYTES: integer(8 * 1024 * 1024, 1024, 64 * 1024 * 1024).describe('Largest request body; more is 413'),
+  TRUST_PROXY: integer(0, 0, 10).describe(
+    'How many proxies in front set X-Forwarded-For, -Host and -Proto; 0 ignores these headers',
+  ),
+  TOKEN_TTL_SECONDS: integer(3600, 10, 86400).describe('Validity of an access token'),
+  RATE_LIMIT_PER_SECOND: integer(0, 0, 1_000_000).describe('Requests a second for each API client; 0 for no limit'),
+  RATE_LIMIT_BURST: integer(0, 0, 1_000_000).describe('Requests a client may make at once; 0 for twice the rate'),
+  WEBHOOK_ALLOWED_NETWORKS: z
+    .string()
+    .default('')
+    .transform(list)
+    .refine((cidrs) => cidrs.every((cidr) => CIDR.test(cidr)), 'must be CIDRs such as 10.0.0.0/8,127.0.0.0/8')
+    .describe('Networks that webhooks may reach although they are private'),
+  WEBHOOK_BACKOFF_MS: z
+    .string()
+    .default('30000,120000,600000,3600000')
+    .transform(list)
+    .refine(
+      (waits) => waits.length >= 1 && waits.length <= 5 && waits.every((wait) => /^\d{1,9}$/.test(wait)),
+      'must be waits in milliseconds, such as 30000,120000,600000,3600000',
+    )
+    .transform((waits) => toFiveWaits(waits.map(Number)))
+    .describe(
+      'Waits between the five delivery attempts, in milliseconds; a fifth number, set first, delays the first attempt',
+    ),
+  WEBHOOK_CONCURRENCY: integer(50, 1, 1000).describe('Deliveries in work at once'),
+  WEBHOOK_TIMEOUT_MS: integer(15000, 100, 120000).describe('Time limit of one delivery attempt'),
+  WEBHOOK_CA_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('PEM file of a certificate authority that webhooks trust besides the usual ones'),
+  SECRETS_KEY: z
+    .string()
+    .regex(/^[A-Za-z0-9+/]{43}=$/, 'must be 32 bytes in base64')
+    .optional()
+    .describe('Key that seals webhook secrets, 32 bytes in base64; made and kept in DATA_DIR where unset'),
+} as const;
+
+const schema = z.object(settings);
+
+export type Config = z.output<typeof schema>;
+
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/** @throws ConfigError naming each variable that is wrong and what is allowed */
+export function readConfig(environment: { readonly [name: string]: string | undefined }): Config {
+  const given = Object.fromEntries(
+    Object.keys(settings).map((name) => [name, environment[name] === '' ? undefined : environment[name]]),
+  );
+  const result = schema.safeParse(given);
+  if (result.success) return result.data;
+  const lines = result.error.issues.map((issue) => {
+    const name = String(issue.path[0]);
+    return `${name} ${issue.message} (it is ${JSON.stringify(given[name])})`;
+  });
+  throw new ConfigError(lines.join('\n'));
+}

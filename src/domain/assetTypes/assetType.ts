@@ -1,0 +1,71 @@
+/** What an asset type is: the schema of a dynamic table (spec §1, §2.1). */
+import type { FieldType } from './fieldTypes.js';
+
+export type AssetField = {
+  readonly name: string;
+  readonly label: string;
+  readonly type: FieldType;
+  /** Must be given on create, and may not be set to null. A field that is not required is nullable. */
+  readonly required: boolean;
+  readonly filterable: boolean;
+  readonly sortable: boolean;
+  /** In characters; only for String and LongText. */
+  readonly maxLength?: number;
+  /** Values must be UUIDs (fields that name a record of another table). */
+  readonly format?: 'uuid';
+  /** Set by the service; accepted in a body and ignored. */
+  readonly readOnly?: true;
+  /** The value is an array of strings. */
+  readonly list?: true;
+  /** Only these values. */
+  readonly oneOf?: readonly string[];
+  /** Added by the tenant, not part of the standard. */
+  readonly custom?: true;
+};
+
+export type Relationship = {
+  /** Name of the expanded object in an order payload (`item`, `lines`). */
+  readonly name: string;
+  readonly kind: 'belongs_to' | 'has_many';
+  readonly table: string;
+  /** The field that refers: of this table for belongs_to, of the other for has_many. */
+  readonly field: string;
+  /** The field referred to. */
+  readonly key: string;
+};
+
+export type AssetType = {
+  /** The `{table}` path segment. */
+  readonly name: string;
+  readonly label: string;
+  readonly description: string;
+  /** True: Reference Data, customizable. False: Master Data. */
+  readonly supportingData: boolean;
+  /** The unique index field; Reference Data only. */
+  readonly uniqueField?: string;
+  /** In the order they are shown; later versions only add at the end. */
+  readonly fields: readonly AssetField[];
+  readonly relationships: readonly Relationship[];
+  /** Master Data: `order` is the root of the consistency boundary, `part` belongs to one. */
+  readonly role: 'reference' | 'order' | 'part';
+  /** A part: the field that names its parent, and the parent's table. */
+  readonly parent?: { readonly field: string; readonly table: string };
+  /** Added by the tenant as a whole. */
+  readonly custom?: true;
+};
+
+/** Fields every record has beside its own (spec §2.1). Not part of `AssetType.fields`. */
+export const SYSTEM_FIELDS = ['id', 'created_at', 'updated_at', '_batch_id'] as const;
+
+/** System fields a list can always be sorted by (spec §4.3). */
+export const ALWAYS_SORTABLE = ['created_at', 'updated_at'] as const;
+
+export function findField(assetType: AssetType, name: string): AssetField | undefined {
+  return assetType.fields.find((field) => field.name === name);
+}
+
+export const isSortable = (assetType: AssetType, name: string): boolean =>
+  (ALWAYS_SORTABLE as readonly string[]).includes(name) || findField(assetType, name)?.sortable === true;
+
+export const isFilterable = (assetType: AssetType, name: string): boolean =>
+  findField(assetType, name)?.filterable === true;

@@ -1,0 +1,103 @@
+/** The seven types a field of an asset can have (spec §2.1), and how a value of each is checked. */
+import { z } from 'zod';
+
+export const FIELD_TYPES = ['String', 'LongText', 'Integer', 'Decimal', 'Date', 'DateTime', 'Boolean'] as const;
+export type FieldType = (typeof FIELD_TYPES)[number];
+
+/** A list of strings occurs only in fields marked `list` (error_reason). */
+export type FieldValue = string | number | boolean | null | readonly string[];
+export type Fields = { readonly [field: string]: FieldValue };
+
+export const STRING_MAX_LENGTH = 255;
+export const LONG_TEXT_MAX_LENGTH = 65_535;
+/** More digits than this would be rounded by a double. */
+export const DECIMAL_MAX_DIGITS = 15;
+
+/** Is this text one that every engine stores and compares alike? (No NUL, no half surrogate pair.) */
+const isStorableText = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
+
+const text = (maxLength: number) =>
+  z
+    .string('must be a string.')
+    .max(maxLength, `must be at most ${maxLength} characters.`)
+    .refine(isStorableText, 'must be well-formed Unicode text without NUL characters.');
+
+const DECIMAL_TEXT = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$/;
+
+/** Digits that count: `0012.50` has 4 (12.50), `1200` has 4, `0.05` has 1. */
+function significantDigits(text: string): number {
+  const digits = text
+    .replace(/[eE].*$/, '')
+    .replace(/[+\-.]/g, '')
+    .replace(/^0+/, '');
+  return digits.length;
+}
+
+/**
+ * A number, or a string that holds one, of at most 15 significant digits: more would be rounded
+ * silently on its way through JSON, so it is refused.
+ */
+const decimal = z.union([z.number(), z.string()], 'must be a number.').transform((value, context) => {
+  const source = typeof value === 'number' ? String(value) : value.trim();
+  const number = DECIMAL_TEXT.test(source) ? Number(source) : Number.NaN;
+  if (!Number.isFinite(number)) {
+    context.addIssue({ code: 'custom', message: 'must be a number.' });
+    return z.NEVER;
+  }
+  if (significantDigits(source) > DECIMAL_MAX_DIGITS) {
+    context.addIssue({ code: 'custom', message: `must have at most ${DECIMAL_MAX_DIGITS} significant digits.` });
+    return z.NEVER;
+  }
+  return number === 0 ? 0 : number;
+});
+
+const integer = z
+  .number('must be an integer.')
+  .refine((value) => Number.isSafeInteger(value), 'must be an integer between -(2^53 - 1) and 2^53 - 1.')
+  .transform((value) => (value === 0 ? 0 : value));
+
+const date = z.iso.date('must be a date in the form YYYY-MM-DD.');
+
+/** ISO 8601 with a zone; without one it is UTC. Stored as UTC with six digits. */
+const dateTime = z.iso
+  .datetime({ offset: true, local: true, error: 'must be an ISO 8601 date and time, such as 2026-11-21T03:11:47Z.' })
+  .transform((value, context) => {
+    const normalized = normalizeDateTime(value);
+    if (normalized === undefined) {
+      context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time, such as 2026-11-21T03:11:47Z.' });
+      return z.NEVER;
+    }
+    return normalized;
+  });
+
+/** `2026-11-21T04:11:47.5+01:00` becomes `2026-11-21T03:11:47.500000Z`; undefined when it is no real time. */
+export function normalizeDateTime(value: string): string | undefined {
+  const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d:?\d\d)?$/.exec(value);
+  if (match === null) return undefined;
+  const [, minutes, seconds = '00', fraction = '', zone = 'Z'] = match;
+  const time = new Date(`${minutes}:${seconds}${zone}`);
+  if (Number.isNaN(time.getTime())) return undefined;
+  return `${time.toISOString().slice(0, 19)}.${fraction.padEnd(6, '0').slice(0, 6)}Z`;
+}
+
+const boolean = z.boolean('must be true or false.');
+
+/** The zod schema of one value of a field type, null not included. */
+export function valueSchema(type: FieldType, maxLength?: number): z.ZodType<FieldValue> {
+  switch (type) {
+    case 'String':
+      return text(maxLength ?? STRING_MAX_LENGTH);
+    case 'LongText':
+      return text(maxLength ?? LONG_TEXT_MAX_LENGTH);
+    case 'Integer':
+      return integer;
+    case 'Decimal':
+      return decimal;
+    case 'Date':
+      return date;
+    case 'DateTime':
+      return dateTime;
+    case 'Boolean':
+      return boolean;
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * The zod schema of an asset type's request bodies: one source for validation (spec §4.5 to §4.7)
+ * and for the JSON Schema that info and OpenAPI show.
+ */
+import { z } from 'zod';
+import type { AssetField, AssetType } from './assetType.js';
+import { FieldErrorList, type FieldErrors } from './fieldErrors.js';
+import { type Fields, valueSchema } from './fieldTypes.js';
+
+/** Where a body comes in; each has rules of its own. */
+export type BodyKind = 'create' | 'update' | 'batchItem';
+
+export type RecordInput = {
+  /** Only what the body named, checked and normalized; read-only fields left out. */
+  readonly fields: Fields;
+  /** `id` of the body, where it had one. */
+  readonly id?: string;
+  /** `_batch_id` of a batch item; undefined where it was not named. */
+  readonly batchId?: string | null;
+};
+
+export type Checked =
+  | { readonly ok: true; readonly input: RecordInput }
+  | { readonly ok: false; readonly errors: FieldErrors };
+
+const MAX_LIST_ITEMS = 100;
+const BATCH_ID_MAX_LENGTH = 255;
+
+function fieldSchema(field: AssetField): z.ZodType {
+  let schema: z.ZodType = valueSchema(field.type, field.maxLength);
+  if (field.format === 'uuid') schema = z.guid('must be a UUID.').transform((id) => id.toLowerCase());
+  if (field.oneOf !== undefined) {
+    schema = z.enum([...field.oneOf], `must be one of ${field.oneOf.join(', ')}.`);
+  }
+  if (field.list === true) {
+    schema = z
+      .array(schema, 'must be an array of strings.')
+      .max(MAX_LIST_ITEMS, `must have at most ${MAX_LIST_ITEMS} entries.`);
+  }
+  if (field.required && field.type === 'String') {
+    schema = schema.refine((value) => value !== '', 'must not be empty.');
+  }
+  return field.required ? schema : schema.nullable();
+}
+
+/** Body schema of one asset type; unknown keys are errors. */
+export function recordSchema(assetType: AssetType, kind: BodyKind): z.ZodObject {
+  const shape: Record<string, z.ZodType> = {};
+  for (const field of assetType.fields) {
+    if (field.readOnly === true) {
+      shape[field.name] = z.unknown().optional();
+      continue;
+    }
+    const schema = fieldSchema(field);
+    shape[field.name] = field.required && kind !== 'update' ? schema : schema.optional();
+  }
+  shape.id = z.guid('must be a UUID.').optional();
+  shape.created_at = z.unknown().optional();
+  shape.updated_at = z.unknown().optional();
+  if (kind === 'batchItem') {
+    shape._batch_id = z
+      .string('must be a string.')
+      .min(1, 'must not be empty.')
+      .max(BATCH_ID_MAX_LENGTH, `must be at most ${BATCH_ID_MAX_LENGTH} characters.`)
+      .nullable()
+      .optional();
+  }
+  return z.strictObject(shape);
+}
+
+type Compiled = { readonly [kind in BodyKind]: z.ZodObject };
+const compiled = new WeakMap<AssetType, Compiled>();
+
+/** The same schemas, made once for each asset type. */
+export function recordSchemas(assetType: AssetType): Compiled {
+  let schemas = compiled.get(assetType);
+  if (schemas === undefined) {
+    schemas = {
+      create: recordSchema(assetType, 'create'),
+      update: recordSchema(assetType, 'update'),
+      batchItem: recordSchema(assetType, 'batchItem'),
+    };
+    compiled.set(assetType, schemas);
+  }
+  return schemas;
+}
+
+/** Checks a body against its asset type. All errors are reported at once. */
+export function checkRecord(assetType: AssetType, kind: BodyKind, body: unknown): Checked {
+  const hidden = hiddenKey(body);
+  if (hidden !== undefined) return { ok: false, errors: { [hidden]: [unknownField(hidden, assetType)] } };
+  const result = recordSchemas(assetType)[kind].safeParse(body);
+  if (!result.success) return { ok: false, errors: toFieldErrors(result.error, body, assetType) };
+  return { ok: true, input: toInput(assetType, result.data) };
+}
+
+/** `__proto__` as an own key is not seen by every schema library; it is an unknown field like any other. */
+function hiddenKey(body: unknown): string | undefined {
+  return typeof body === 'object' && body !== null && Object.hasOwn(body, '__proto__') ? '__proto__' : undefined;
+}
+
+function toInput(assetType: AssetType, parsed: { readonly [key: string]: unknown }): RecordInput {
+  const fields: Record<string, Fields[string]> = {};
+  for (const field of assetType.fields) {
+    const value = parsed[field.name];
+    if (value !== undefined && field.readOnly !== true) fields[field.name] = value as Fields[string];
+  }
+  return {
+    fields,
+    ...(typeof parsed.id === 'string' ? { id: parsed.id.toLowerCase() } : {}),
+    ...(typeof parsed._batch_id === 'string' || parsed._batch_id === null ? { batchId: parsed._batch_id } : {}),
+  };
+}
+
+const unknownField = (name: string, assetType: AssetType): string => `${name} is not a field of ${assetType.name}.`;
+
+function toFieldErrors(error: z.ZodError, body: unknown, assetType: AssetType): FieldErrors {
+  const errors = new FieldErrorList();
+  for (const issue of error.issues) {
+    const field = String(issue.path[0] ?? '');
+    if (issue.code === 'unrecognized_keys') {
+      for (const key of issue.keys) errors.add(key, unknownField(key, assetType));
+    } else if (field === '') {
+      errors.add('body', 'The body must be a JSON object.');
+    } else if (isAbsent(body, field)) {
+      errors.add(field, `The ${field} field is required.`);
+    } else {
+      errors.add(field, `The ${field} field ${issue.message}`);
+    }
+  }
+  return errors.toErrors();
+}
+
+const isAbsent = (body: unknown, field: string): boolean =>
+  typeof body === 'object' && body !== null && (!Object.hasOwn(body, field) || (body as Fields)[field] === null);

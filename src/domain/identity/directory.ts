@@ -1,0 +1,124 @@
+/** What the service knows of its tenants, folded from the directory streams: asset types, clients, users, webhooks. */
+import type { AssetType } from '../assetTypes/assetType.js';
+import { stockModel } from '../assetTypes/stockModel.js';
+import { transportModel } from '../assetTypes/transportModel.js';
+import type { CustomData, WebhookEventKind } from '../webhook/events.js';
+import type { DirectoryEvent, OrderModel, RateLimit } from './events.js';
+import type { Role, Scope } from './scopes.js';
+
+export type ApiClient = {
+  readonly clientId: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly secretHash: string;
+  readonly createdAt: string;
+};
+
+export type User = {
+  readonly id: number;
+  readonly email: string;
+  readonly firstName: string;
+  readonly lastName: string;
+  readonly locale: string;
+  readonly roles: readonly Role[];
+  readonly passwordHash: string;
+};
+
+export type Webhook = {
+  readonly id: string;
+  readonly name: string;
+  readonly url: string;
+  readonly events: readonly WebhookEventKind[];
+  readonly customData: CustomData;
+  readonly sealedSecret: string;
+  readonly createdAt: string;
+};
+
+export type Tenant = {
+  readonly name: string;
+  readonly displayName: string;
+  readonly orderModel: OrderModel;
+  readonly assetTypes: ReadonlyMap<string, AssetType>;
+  readonly clients: ReadonlyMap<string, ApiClient>;
+  readonly users: ReadonlyMap<number, User>;
+  /** Ids are never used twice, so that an old approval keeps its approver. */
+  readonly lastUserId: number;
+  readonly webhooks: ReadonlyMap<string, Webhook>;
+  readonly rateLimit?: RateLimit;
+};
+
+/** Streams that the directory is folded from. */
+export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'clients-', 'webhooks-'] as const;
+
+/** Streams that the shape of a tenant's tables is folded from. */
+export const TENANT_STREAM_PREFIX = 'tenant-';
+
+const standardTypes = (model: OrderModel): ReadonlyMap<string, AssetType> =>
+  new Map((model === 'dyn_stock_order' ? stockModel : transportModel).map((type) => [type.name, type]));
+
+function withEntry<K, V>(map: ReadonlyMap<K, V>, key: K, value: V | undefined): ReadonlyMap<K, V> {
+  const copy = new Map(map);
+  if (value === undefined) copy.delete(key);
+  else copy.set(key, value);
+  return copy;
+}
+
+/** Tenant after one more event; undefined before TenantCreated. `at` is the event's time. */
+export function evolveTenant(tenant: Tenant | undefined, event: DirectoryEvent, at: string): Tenant | undefined {
+  if (event.type === 'TenantCreated') {
+    const { name, displayName, orderModel } = event.data;
+    return {
+      name,
+      displayName,
+      orderModel,
+      assetTypes: standardTypes(orderModel),
+      clients: new Map(),
+      users: new Map(),
+      lastUserId: 0,
+      webhooks: new Map(),
+    };
+  }
+  if (tenant === undefined) return undefined;
+  switch (event.type) {
+    case 'AssetTableAdded':
+      return { ...tenant, assetTypes: withEntry(tenant.assetTypes, event.data.assetType.name, event.data.assetType) };
+    case 'AssetFieldAdded': {
+      const type = tenant.assetTypes.get(event.data.table);
+      if (type === undefined) return tenant;
+      const grown = { ...type, fields: [...type.fields, event.data.field] };
+      return { ...tenant, assetTypes: withEntry(tenant.assetTypes, type.name, grown) };
+    }
+    case 'RateLimitChanged':
+      return { ...tenant, rateLimit: event.data };
+    case 'UserAdded':
+      return { ...tenant, users: withEntry(tenant.users, event.data.id, event.data), lastUserId: event.data.id };
+    case 'UserChanged': {
+      const user = tenant.users.get(event.data.id);
+      return user === undefined
+        ? tenant
+        : { ...tenant, users: withEntry(tenant.users, user.id, { ...user, ...event.data }) };
+    }
+    case 'UserRemoved':
+      return { ...tenant, users: withEntry(tenant.users, event.data.id, undefined) };
+    case 'ApiClientCreated':
+      return { ...tenant, clients: withEntry(tenant.clients, event.data.clientId, { ...event.data, createdAt: at }) };
+    case 'ApiClientSecretRegenerated': {
+      const client = tenant.clients.get(event.data.clientId);
+      return client === undefined
+        ? tenant
+        : { ...tenant, clients: withEntry(tenant.clients, client.clientId, { ...client, ...event.data }) };
+    }
+    case 'ApiClientRemoved':
+      return { ...tenant, clients: withEntry(tenant.clients, event.data.clientId, undefined) };
+    case 'WebhookCreated':
+      return { ...tenant, webhooks: withEntry(tenant.webhooks, event.data.id, { ...event.data, createdAt: at }) };
+    case 'WebhookSecretRegenerated': {
+      const webhook = tenant.webhooks.get(event.data.id);
+      return webhook === undefined
+        ? tenant
+        : { ...tenant, webhooks: withEntry(tenant.webhooks, webhook.id, { ...webhook, ...event.data }) };
+    }
+    case 'WebhookRemoved':
+      return { ...tenant, webhooks: withEntry(tenant.webhooks, event.data.id, undefined) };
+  }
+}

@@ -1,0 +1,173 @@
+/** The rules of an order (spec §3, §4.5, §4.6, §4.9). Pure: time, ids and look-ups come in as values. */
+import type { AssetType } from '../assetTypes/assetType.js';
+import type { FieldErrors } from '../assetTypes/fieldErrors.js';
+import type { Fields } from '../assetTypes/fieldTypes.js';
+import type { RecordInput } from '../assetTypes/recordSchema.js';
+import { changedFields } from '../referenceTable/decide.js';
+import type { Approver, Changes, OrderEvent, StatusChange } from './events.js';
+import type { ExportSnapshot } from './exportDocument.js';
+import type { Order } from './order.js';
+import { APPROVABLE, type OrderStatus } from './status.js';
+
+/** `errors` are about the body (422); `conflict` is about the state the order is in (409). */
+export type OrderDecision =
+  | { readonly ok: true; readonly events: readonly OrderEvent[] }
+  | { readonly ok: false; readonly errors: FieldErrors }
+  | { readonly ok: false; readonly conflict: string };
+
+const refuse = (field: string, message: string): OrderDecision => ({ ok: false, errors: { [field]: [message] } });
+const accept = (...events: OrderEvent[]): OrderDecision => ({ ok: true, events });
+
+const withoutNulls = (fields: Fields): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+
+const stay = (order: Order): StatusChange => ({ from: order.status, to: order.status });
+const move = (order: Order, to: OrderStatus): StatusChange => ({ from: order.status, to });
+
+const toChanges = (current: Fields, set: Fields): Changes =>
+  Object.fromEntries(Object.entries(set).map(([name, to]) => [name, { from: current[name] ?? null, to }]));
+
+export function createOrder(assetType: AssetType, input: RecordInput): OrderDecision {
+  const { processing_status: status, ...fields } = input.fields;
+  return accept({
+    type: 'OrderCreated',
+    data: {
+      table: assetType.name,
+      fields: withoutNulls(fields),
+      status: (status as OrderStatus | null | undefined) ?? 'pending_validation',
+    },
+  });
+}
+
+/**
+ * PUT on an order. With nothing but the status (and its reasons) it is the status update of spec §4.9;
+ * with other fields it changes the order, which is then `saved` unless a status is sent too.
+ */
+export function updateOrder(order: Order, orderId: string, input: RecordInput): OrderDecision {
+  if (input.id !== undefined && input.id !== orderId) return refuse('id', 'The id differs from the one in the path.');
+  const { processing_status: sent, error_reason: errorReason, ...rest } = input.fields;
+  if (sent === null) return refuse('processing_status', 'The processing_status field must not be null.');
+  const set = changedFields(order.fields, rest);
+  const status = sent as OrderStatus | undefined;
+  const changes = toChanges(order.fields, set);
+
+  const events: OrderEvent[] = [];
+  if (Object.keys(set).length > 0) {
+    events.push({
+      type: 'OrderChanged',
+      data: { changes, status: status === undefined ? move(order, 'saved') : stay(order) },
+    });
+  }
+  if (status !== undefined || errorReason !== undefined) {
+    const before = status === undefined && events.length > 0 ? 'saved' : order.status;
+    const reasons = errorReason === undefined ? reasonsKept(order, status) : (errorReason as readonly string[] | null);
+    const to = status ?? before;
+    if (to !== before || !sameReasons(reasons, order.fields.error_reason)) {
+      events.push({ type: 'OrderStatusChanged', data: { status: { from: before, to }, errorReason: reasons } });
+    }
+  }
+  return accept(...events);
+}
+
+/** A status other than a failure clears the reasons of an earlier one. */
+function reasonsKept(order: Order, status: OrderStatus | undefined): readonly string[] | null {
+  const current = order.fields.error_reason;
+  const keeps = status === undefined || status === 'submit_failed';
+  return keeps && Array.isArray(current) ? current : null;
+}
+
+const sameReasons = (a: readonly string[] | null, b: unknown): boolean =>
+  JSON.stringify(a) === JSON.stringify(b ?? null);
+
+/** A new line, consignment, goods or charge. `order` is the one its parent field leads to. */
+export function addPart(order: Order, assetType: AssetType, input: RecordInput, newId: string): OrderDecision {
+  const id = input.id ?? newId;
+  if (order.parts.has(id)) return refuse('id', `The id ${id} is taken.`);
+  const parentError = checkParent(order, assetType, input.fields);
+  if (parentError !== undefined) return parentError;
+  return accept({
+    type: 'OrderPartAdded',
+    data: { table: assetType.name, id, fields: withoutNulls(input.fields), status: statusAfterPartChange(order) },
+  });
+}
+
+export function updatePart(order: Order, assetType: AssetType, partId: string, input: RecordInput): OrderDecision {
+  const part = order.parts.get(partId);
+  if (part === undefined) throw new Error(`Part ${partId} is not of this order.`);
+  if (input.id !== undefined && input.id !== partId) return refuse('id', 'The id differs from the one in the path.');
+  const parentField = assetType.parent?.field ?? '';
+  const parent = input.fields[parentField];
+  if (parent !== undefined && parent !== part.fields[parentField]) {
+    return refuse(parentField, `The ${parentField} field cannot be changed: a part stays with its order.`);
+  }
+  const set = changedFields(part.fields, input.fields);
+  if (Object.keys(set).length === 0) return accept();
+  return accept({
+    type: 'OrderPartChanged',
+    data: {
+      table: assetType.name,
+      id: partId,
+      changes: toChanges(part.fields, set),
+      status: statusAfterPartChange(order),
+    },
+  });
+}
+
+/** An order whose parts change after the first save counts as altered; a new order is still being filled. */
+const statusAfterPartChange = (order: Order): StatusChange =>
+  order.status === 'pending_validation' ? stay(order) : move(order, 'saved');
+
+/** A part of a part (goods of a consignment) must name a part of the same order. */
+function checkParent(order: Order, assetType: AssetType, fields: Fields): OrderDecision | undefined {
+  const parent = assetType.parent;
+  if (parent === undefined || parent.table === order.table) return undefined;
+  const parentId = String(fields[parent.field] ?? '');
+  return order.parts.get(parentId)?.table === parent.table ? undefined : unknownParent(parent.field);
+}
+
+export const unknownParent = (field: string): OrderDecision =>
+  refuse(field, `The ${field} field names no known record.`);
+
+/** Approval (spec §3): needs `validated` or `failed`; of several at once the first wins. */
+export function approveOrder(
+  order: Order,
+  approver: Approver,
+  approvedAt: string,
+  snapshot: ExportSnapshot,
+): OrderDecision {
+  if (!APPROVABLE.includes(order.status)) {
+    return {
+      ok: false,
+      conflict: `An order can be approved when it is ${APPROVABLE.join(' or ')}; this one is ${order.status}.`,
+    };
+  }
+  return accept({
+    type: 'OrderApproved',
+    data: { status: move(order, 'submitted'), approvedAt, approver, snapshot },
+  });
+}
+
+export function rejectOrder(order: Order, reasons: readonly string[]): OrderDecision {
+  if (['submitted', 'completed', 'rejected'].includes(order.status)) {
+    return { ok: false, conflict: `An order that is ${order.status} cannot be rejected.` };
+  }
+  return accept({ type: 'OrderRejected', data: { status: move(order, 'rejected'), reasons } });
+}
+
+/**
+ * The export of approval `approvalEventId` has failed for good. Says nothing about an order that has moved
+ * on since (another approval, a status reported by the integration), so it may be told twice.
+ */
+export function failExport(
+  order: Order,
+  failure: {
+    readonly approvalEventId: string;
+    readonly reasons: readonly string[];
+    readonly webhookId: string;
+    readonly deliveryId: string;
+  },
+): OrderDecision {
+  if (order.status !== 'submitted' || order.approval !== failure.approvalEventId) return accept();
+  const { reasons, webhookId, deliveryId } = failure;
+  return accept({ type: 'OrderExportFailed', data: { status: move(order, 'failed'), reasons, webhookId, deliveryId } });
+}

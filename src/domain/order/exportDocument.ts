@@ -1,0 +1,71 @@
+/** The `validated_order` document of an export (spec §2.3), made from what was approved. */
+import type { AssetType } from '../assetTypes/assetType.js';
+import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
+import type { Approver } from './events.js';
+
+/** A record as the export shows it: id, created_at, updated_at and its fields. */
+export type ExportRecord = { readonly id: string; readonly created_at: string; readonly updated_at: string } & Fields;
+
+/**
+ * Everything an export is made of. Records that several lines name (items, unit codes) are held once,
+ * so that an order of many lines stays a small event.
+ */
+export type ExportSnapshot = {
+  readonly table: string;
+  readonly order: ExportRecord;
+  readonly parts: readonly { readonly table: string; readonly record: ExportRecord }[];
+  /** By table, then by the value that names them. */
+  readonly related: { readonly [table: string]: { readonly [key: string]: ExportRecord } };
+};
+
+export type ExportDocument = { readonly [key: string]: unknown };
+
+/** `2026-11-21T03:11:47.123456Z` as `2026-11-21 03:11:47`, the form of approved_at (spec §2.3). */
+export const toSpacedDateTime = (timestamp: string): string => timestamp.slice(0, 19).replace('T', ' ');
+
+/** Reads like the API's view of an order, with parts, related records and approver expanded. */
+export function exportDocument(
+  snapshot: ExportSnapshot,
+  approval: { readonly approvedAt: string; readonly approver: Approver },
+  assetTypes: ReadonlyMap<string, AssetType>,
+): ExportDocument {
+  return {
+    ...expand(snapshot.table, snapshot.order, snapshot, assetTypes),
+    processing_status: 'submitted',
+    error_reason: null,
+    approved_at: toSpacedDateTime(approval.approvedAt),
+    approved_by: approval.approver.id,
+    approver: approval.approver,
+  };
+}
+
+/** A record with its relations: objects for belongs_to, arrays for has_many. Related records are expanded one level more. */
+function expand(
+  table: string,
+  record: ExportRecord,
+  snapshot: ExportSnapshot,
+  assetTypes: ReadonlyMap<string, AssetType>,
+): ExportDocument {
+  const document: Record<string, unknown> = { ...record };
+  for (const relation of assetTypes.get(table)?.relationships ?? []) {
+    if (relation.kind === 'has_many') {
+      document[relation.name] = snapshot.parts
+        .filter((part) => part.table === relation.table && part.record[relation.field] === record.id)
+        .map((part) => expand(part.table, part.record, snapshot, assetTypes));
+    } else if (assetTypes.get(relation.table)?.role === 'reference') {
+      const related = relatedRecord(snapshot, relation.table, String(record[relation.field] ?? ''));
+      document[relation.name] = related === undefined ? null : expand(relation.table, related, snapshot, assetTypes);
+    }
+  }
+  if (table === 'dyn_item') document.category = category(record);
+  return document;
+}
+
+/** Keys come from the integrator, so only own properties count. */
+function relatedRecord(snapshot: ExportSnapshot, table: string, key: string): ExportRecord | undefined {
+  const records = snapshot.related[table];
+  return records !== undefined && Object.hasOwn(records, key) ? records[key] : undefined;
+}
+
+const category = (item: ExportRecord): { id: FieldValue; name: FieldValue } | null =>
+  (item.category_id ?? null) === null ? null : { id: item.category_id ?? null, name: item.category_name ?? null };

@@ -1,0 +1,222 @@
+/** The rules of a reference table: keys are unique, batches are all or nothing, clean-ups are exact (spec §4.5 to §4.8). */
+import type { AssetType } from '../assetTypes/assetType.js';
+import type { FieldErrors } from '../assetTypes/fieldErrors.js';
+import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
+import type { RecordInput } from '../assetTypes/recordSchema.js';
+import type { BatchUpserted, RecordChanged, RecordCreated, TableCleanedUp } from './events.js';
+import { packIds } from './packedIds.js';
+
+export type KnownRecord = { readonly id: string; readonly batchId: string | null; readonly fields: Fields };
+
+/** The records a decision is about; others are of no concern to it. */
+export interface KnownRecords {
+  byKey(key: string): KnownRecord | undefined;
+  byId(id: string): KnownRecord | undefined;
+}
+
+export type Decision<Event> =
+  | { readonly ok: true; readonly events: readonly Event[] }
+  | { readonly ok: false; readonly errors: FieldErrors };
+
+/** A batch upsert's parts stay well under the limit of one event. */
+const PART_BYTES = 400_000;
+
+const refuse = (field: string, message: string): { ok: false; errors: FieldErrors } => ({
+  ok: false,
+  errors: { [field]: [message] },
+});
+
+/** The unique field of a reference table. @throws Error for an asset type that has none (Master Data) */
+export function uniqueFieldOf(assetType: AssetType): string {
+  if (assetType.uniqueField === undefined) throw new Error(`${assetType.name} has no unique field.`);
+  return assetType.uniqueField;
+}
+
+export const keyOf = (assetType: AssetType, fields: Fields): string => String(fields[uniqueFieldOf(assetType)] ?? '');
+
+const withoutNulls = (fields: Fields): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+
+const sameValue = (a: FieldValue | undefined, b: FieldValue): boolean =>
+  a === b || (a ?? null) === b || (Array.isArray(a) && Array.isArray(b) && JSON.stringify(a) === JSON.stringify(b));
+
+/** What of `wanted` differs from `current`. */
+export function changedFields(current: Fields, wanted: Fields): Fields {
+  return Object.fromEntries(Object.entries(wanted).filter(([name, value]) => !sameValue(current[name], value)));
+}
+
+export function createRecord(
+  assetType: AssetType,
+  input: RecordInput,
+  newId: string,
+  known: KnownRecords,
+): Decision<RecordCreated> {
+  const key = keyOf(assetType, input.fields);
+  if (known.byKey(key) !== undefined) return refuse(uniqueFieldOf(assetType), takenMessage(assetType, key));
+  const id = input.id ?? newId;
+  if (known.byId(id) !== undefined) return refuse('id', `The id ${id} is taken.`);
+  return { ok: true, events: [{ type: 'RecordCreated', data: { id, fields: withoutNulls(input.fields) } }] };
+}
+
+/** No event when nothing changes. */
+export function updateRecord(
+  assetType: AssetType,
+  current: KnownRecord,
+  input: RecordInput,
+  known: KnownRecords,
+): Decision<RecordChanged> {
+  if (input.id !== undefined && input.id !== current.id)
+    return refuse('id', 'The id differs from the one in the path.');
+  const set = changedFields(current.fields, input.fields);
+  const unique = uniqueFieldOf(assetType);
+  const newKey = set[unique];
+  if (newKey !== undefined && known.byKey(String(newKey)) !== undefined) {
+    return refuse(unique, takenMessage(assetType, String(newKey)));
+  }
+  if (Object.keys(set).length === 0) return { ok: true, events: [] };
+  return { ok: true, events: [{ type: 'RecordChanged', data: { id: current.id, set } }] };
+}
+
+export type BatchCounts = { readonly created: number; readonly updated: number; readonly unchanged: number };
+
+export type BatchDecision =
+  | { readonly ok: true; readonly events: readonly BatchUpserted[]; readonly counts: BatchCounts }
+  | { readonly ok: false; readonly errors: FieldErrors };
+
+/**
+ * Decides a whole batch. Items are checked already (types, required fields); `newIds` has one fresh id
+ * for each. All conflicts are reported at once, under `items.<index>.<field>`.
+ */
+export function upsertBatch(
+  assetType: AssetType,
+  items: readonly RecordInput[],
+  newIds: readonly string[],
+  known: KnownRecords,
+): BatchDecision {
+  const errors: Record<string, string[]> = {};
+  const parts = new BatchParts();
+  const counts = { created: 0, updated: 0, unchanged: 0 };
+  const takenIds = new Set<string>();
+
+  for (const [index, item] of items.entries()) {
+    const current = known.byKey(keyOf(assetType, item.fields));
+    if (current === undefined) {
+      const id = item.id ?? newIds[index] ?? '';
+      if (item.id !== undefined && (takenIds.has(id) || known.byId(id) !== undefined)) {
+        errors[`items.${index}.id`] = [`The id ${id} belongs to another record.`];
+      }
+      takenIds.add(id);
+      counts.created += 1;
+      parts.of(item.batchId).created.push({ id, fields: withoutNulls(item.fields) });
+      continue;
+    }
+    if (item.id !== undefined && item.id !== current.id) {
+      errors[`items.${index}.id`] = [
+        `The id differs from ${current.id}, the record with this ${uniqueFieldOf(assetType)}.`,
+      ];
+    }
+    const set = changedFields(current.fields, item.fields);
+    if (Object.keys(set).length > 0) {
+      counts.updated += 1;
+      parts.of(item.batchId).changed.push({ id: current.id, set });
+    } else {
+      counts.unchanged += 1;
+      if (item.batchId !== undefined && item.batchId !== current.batchId) parts.of(item.batchId).seen.push(current.id);
+    }
+  }
+  if (Object.keys(errors).length > 0) return { ok: false, errors };
+  return { ok: true, events: parts.toEvents(), counts };
+}
+
+/** The same key twice in one batch: an error on the later item's key (spec is silent; decided). */
+export function duplicateKeys(
+  assetType: AssetType,
+  items: readonly { readonly index: number; readonly input: RecordInput }[],
+): FieldErrors {
+  const unique = uniqueFieldOf(assetType);
+  const firstIndex = new Map<string, number>();
+  const errors: Record<string, string[]> = {};
+  for (const { index, input } of items) {
+    const key = keyOf(assetType, input.fields);
+    const first = firstIndex.get(key);
+    if (first === undefined) firstIndex.set(key, index);
+    else
+      errors[`items.${index}.${unique}`] = [
+        `The ${unique} ${JSON.stringify(key)} is given twice: also in item ${first}.`,
+      ];
+  }
+  return errors;
+}
+
+export const cleanUp = (batchId: string, deleted: number): TableCleanedUp => ({
+  type: 'TableCleanedUp',
+  data: { batchId, deleted },
+});
+
+const takenMessage = (assetType: AssetType, key: string): string =>
+  `The ${uniqueFieldOf(assetType)} ${JSON.stringify(key)} is taken by another record.`;
+
+type Part = {
+  readonly created: { id: string; fields: Fields }[];
+  readonly changed: { id: string; set: Fields }[];
+  readonly seen: string[];
+};
+
+/** Groups the items of a batch by their `_batch_id` and cuts groups that are too large for one event. */
+class BatchParts {
+  readonly #groups = new Map<string | null | undefined, Part>();
+
+  of(batchId: string | null | undefined): Part {
+    let part = this.#groups.get(batchId);
+    if (part === undefined) {
+      part = { created: [], changed: [], seen: [] };
+      this.#groups.set(batchId, part);
+    }
+    return part;
+  }
+
+  toEvents(): BatchUpserted[] {
+    return [...this.#groups].flatMap(([batchId, part]) =>
+      cut(part).map((piece) => ({
+        type: 'BatchUpserted' as const,
+        data: {
+          ...(batchId === undefined ? {} : { batchId }),
+          created: piece.created,
+          changed: piece.changed,
+          seen: packIds(piece.seen),
+        },
+      })),
+    );
+  }
+}
+
+function cut(part: Part): Part[] {
+  const pieces: Part[] = [];
+  let piece: Part = { created: [], changed: [], seen: part.seen };
+  let bytes = part.seen.length * 22;
+  const room = (size: number): Part => {
+    if (bytes > 0 && bytes + size > PART_BYTES) {
+      pieces.push(piece);
+      piece = { created: [], changed: [], seen: [] };
+      bytes = 0;
+    }
+    bytes += size;
+    return piece;
+  };
+  for (const created of part.created) room(estimateBytes(created.fields)).created.push(created);
+  for (const changed of part.changed) room(estimateBytes(changed.set)).changed.push(changed);
+  pieces.push(piece);
+  return pieces;
+}
+
+/** Upper bound of the JSON bytes of some fields, without making the JSON: text counts three bytes a character. */
+function estimateBytes(fields: Fields): number {
+  let bytes = 64;
+  for (const [name, value] of Object.entries(fields)) {
+    bytes +=
+      name.length +
+      8 +
+      (typeof value === 'string' ? value.length * 3 : Array.isArray(value) ? JSON.stringify(value).length * 3 : 24);
+  }
+  return bytes;
+}

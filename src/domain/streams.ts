@@ -1,0 +1,27 @@
+/** Names of the streams. The part before the first `-` is the category. */
+
+export const tenantStream = (tenant: string): string => `tenant-${tenant}`;
+export const usersStream = (tenant: string): string => `users-${tenant}`;
+export const clientsStream = (tenant: string): string => `clients-${tenant}`;
+export const webhooksStream = (tenant: string): string => `webhooks-${tenant}`;
+export const tableStream = (tenant: string, table: string): string => `table-${tenant}.${table}`;
+export const orderStream = (tenant: string, orderId: string): string => `order-${tenant}.${orderId}`;
+export const deliveryStream = (tenant: string, deliveryId: string): string => `delivery-${tenant}.${deliveryId}`;
+
+export const STREAM_PREFIXES = { table: 'table-', order: 'order-', delivery: 'delivery-' } as const;
+
+export type StreamName = { readonly category: string; readonly tenant: string; readonly rest: string };
+
+/** `order-acme.<id>` as its parts. Tenant names have no dot. */
+export function parseStream(stream: string): StreamName {
+  const dash = stream.indexOf('-');
+  const dot = stream.indexOf('.', dash);
+  return {
+    category: stream.slice(0, dash),
+    tenant: dot < 0 ? stream.slice(dash + 1) : stream.slice(dash + 1, dot),
+    rest: dot < 0 ? '' : stream.slice(dot + 1),
+  };
+}
+
+/** Tenant names are host labels (RFC 1123), at most 40 characters. */
+export const TENANT_NAME = /^(?=.{1,40}$)[a-z0-9](-?[a-z0-9])*$/;

@@ -1,0 +1,115 @@
+/** The rules of one delivery to one webhook (spec §6.4): at most five attempts, each counted before it is made. */
+import { jittered, MAX_DELIVERY_ATTEMPTS, MAX_RETRY_AFTER_MS, shortest, waitBefore } from './backoff.js';
+import type { DeliveryEvent, DeliverySubject } from './events.js';
+
+export type Delivery = {
+  readonly subject: DeliverySubject;
+  /** Attempts that were started, however they ended. */
+  readonly started: number;
+  /** The attempt whose outcome is not known: being made now, or cut off by a crash. */
+  readonly unsettled: number | undefined;
+  /** Why each attempt failed, in order. */
+  readonly failures: readonly string[];
+  readonly outcome: 'open' | 'succeeded' | 'failed';
+  /** When the request or the last failure was recorded (ISO 8601): the next wait counts from here. */
+  readonly waitsSince: string;
+};
+
+/** What came of a call. `status` is null when there was no answer. */
+export type CallResult =
+  | { readonly ok: true; readonly status: number; readonly durationMs: number }
+  | {
+      readonly ok: false;
+      readonly reason: string;
+      readonly status: number | null;
+      readonly durationMs: number;
+      readonly responseBody: string | null;
+      /** How long the receiver asks to be left alone. */
+      readonly retryAfterMs?: number;
+    };
+
+/** State after one more event, recorded `at` (ISO 8601). */
+export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at: string): Delivery {
+  if (event.type === 'DeliveryRequested') {
+    return { subject: event.data, started: 0, unsettled: undefined, failures: [], outcome: 'open', waitsSince: at };
+  }
+  if (delivery === undefined) throw new Error(`${event.type} before DeliveryRequested.`);
+  switch (event.type) {
+    case 'DeliveryAttemptStarted':
+      return { ...delivery, started: event.data.attempt, unsettled: event.data.attempt };
+    case 'DeliveryAttemptFailed': {
+      const { attempt, reason } = event.data;
+      const unsettled = delivery.unsettled === attempt ? undefined : delivery.unsettled;
+      return {
+        ...delivery,
+        unsettled,
+        failures: [...delivery.failures, `Attempt ${attempt}: ${reason}`],
+        waitsSince: at,
+      };
+    }
+    case 'DeliverySucceeded':
+      return { ...delivery, unsettled: undefined, outcome: 'succeeded' };
+    case 'DeliveryFailed':
+      return { ...delivery, unsettled: undefined, outcome: 'failed' };
+  }
+}
+
+/** What to do next about a delivery. */
+export type NextStep =
+  | { readonly kind: 'over' }
+  /** Record this, then decide again. */
+  | { readonly kind: 'settle'; readonly event: DeliveryEvent }
+  | { readonly kind: 'wait'; readonly delayMs: number }
+  | { readonly kind: 'attempt'; readonly attempt: number }
+  /** All attempts are used: the order is to be failed, then `failDelivery` recorded. */
+  | { readonly kind: 'exhausted' };
+
+/**
+ * Decides on a delivery that nobody is working on. An attempt without an outcome was cut off: whether the receiver
+ * had it is not known, so it counts as used and failed.
+ */
+export function nextStep(delivery: Delivery, now: string, waits: readonly number[]): NextStep {
+  if (delivery.outcome !== 'open') return { kind: 'over' };
+  if (delivery.unsettled !== undefined) {
+    const reason = 'The service stopped before the outcome was known.';
+    const unknown = { attempt: delivery.unsettled, reason, status: null, durationMs: 0, responseBody: null };
+    return { kind: 'settle', event: { type: 'DeliveryAttemptFailed', data: unknown } };
+  }
+  if (delivery.started >= MAX_DELIVERY_ATTEMPTS) return { kind: 'exhausted' };
+  const attempt = delivery.started + 1;
+  // A redelivery by the broker after a crash may come early; it must not use up the attempts in a rush.
+  const due = Date.parse(delivery.waitsSince) + shortest(waitBefore(attempt, waits));
+  const delayMs = due - Date.parse(now);
+  return delayMs > 0 ? { kind: 'wait', delayMs } : { kind: 'attempt', attempt };
+}
+
+/**
+ * Events for what came of an attempt. None when the delivery is over, or when the failure was recorded already
+ * (by another process that took the attempt for cut off). A success always counts: the receiver has the order.
+ */
+export function decideOutcome(delivery: Delivery, attempt: number, result: CallResult): readonly DeliveryEvent[] {
+  if (delivery.outcome !== 'open') return [];
+  const { status, durationMs } = result;
+  if (result.ok) return [{ type: 'DeliverySucceeded', data: { attempt, status: result.status, durationMs } }];
+  if (delivery.unsettled !== attempt) return [];
+  const { reason, responseBody } = result;
+  return [{ type: 'DeliveryAttemptFailed', data: { attempt, reason, status, durationMs, responseBody } }];
+}
+
+/** Ends a delivery for good; nothing when it has ended. */
+export function failDelivery(delivery: Delivery, reason: string): readonly DeliveryEvent[] {
+  if (delivery.outcome !== 'open') return [];
+  return [{ type: 'DeliveryFailed', data: { attempts: delivery.started, reason } }];
+}
+
+/** Wait after a failed attempt: the backoff, or longer if the receiver asked for it. */
+export function waitAfterFailure(
+  delivery: Delivery,
+  result: CallResult,
+  waits: readonly number[],
+  random: number,
+): number {
+  const wait = jittered(waitBefore(delivery.started + 1, waits), random);
+  const asked = result.ok ? 0 : Math.min(result.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
+  return Math.max(wait, asked);
+}

@@ -1,0 +1,137 @@
+/**
+ * The event log: append-only streams, and one total order over all of them.
+ *
+ * Adapters: `adapters/eventstore/sqlite` (embedded), `adapters/eventstore/eventstoredb`.
+ * What every adapter must do is written down as tests: `test/contract/eventStore.ts`.
+ */
+
+/** Place of an event in the order of all events. Grows with each commit; 0 is "before the first". */
+export type Position = number;
+
+/** Place of an event in its stream. The first event has revision 0. */
+export type Revision = number;
+
+/** `no-stream`: the stream must not exist yet. `any`: no check. */
+export type ExpectedRevision = Revision | 'no-stream' | 'any';
+
+/** Who caused an event. `system` is the service itself (webhook outcome, sample data). */
+export type Actor =
+  | { readonly kind: 'client'; readonly id: string }
+  | { readonly kind: 'user'; readonly id: string; readonly name: string }
+  | { readonly kind: 'operator'; readonly id: string }
+  | { readonly kind: 'system'; readonly id: string };
+
+export type EventMetadata = {
+  readonly tenant: string;
+  readonly actor: Actor;
+  /** The same for everything that one request set in motion. */
+  readonly correlationId: string;
+  /** Id of the event or request that led to this event directly. */
+  readonly causationId: string;
+  /** ISO 8601 UTC with six digits; never goes backwards within a stream. */
+  readonly occurredAt: string;
+  /** Version of the shape of `data`; older ones are upcast on read. */
+  readonly schemaVersion: number;
+};
+
+export type EventToAppend = {
+  /** UUID. Appending the same id twice to a stream stores it once. */
+  readonly id: string;
+  readonly type: string;
+  /** Plain JSON. Its text must stay under `MAX_EVENT_BYTES`. */
+  readonly data: unknown;
+  readonly metadata: EventMetadata;
+};
+
+export type RecordedEvent = {
+  readonly id: string;
+  readonly stream: string;
+  readonly revision: Revision;
+  readonly position: Position;
+  readonly type: string;
+  readonly data: unknown;
+  readonly metadata: EventMetadata;
+};
+
+export type AppendResult = {
+  /** Revision of the last event of this append. */
+  readonly revision: Revision;
+  /** Position of the last event of this append. */
+  readonly position: Position;
+};
+
+/** A run of events in log order. Never ends inside an append: an append is seen whole or not at all. */
+export type EventSlice = {
+  readonly events: readonly RecordedEvent[];
+  /** Everything up to here has been looked at, also what the filter left out. */
+  readonly position: Position;
+  /** True when this slice reached the head of the log as it was when read. */
+  readonly caughtUp: boolean;
+};
+
+export type SubscribeOptions = {
+  /** Exclusive: events with a higher position are delivered. 0 for everything. */
+  readonly after: Position;
+  /** Only streams whose name begins with one of these; all streams where unset. */
+  readonly streamPrefixes?: readonly string[];
+  /** At most about this many events a slice (an append is never cut). Default 500. */
+  readonly maxCount?: number;
+  /** Ends the iteration. */
+  readonly signal: AbortSignal;
+};
+
+/** One event's `data` may have at most this many bytes of JSON (EventStoreDB refuses 1,048,576 in one call). */
+export const MAX_EVENT_BYTES = 1_000_000;
+
+export interface EventStore {
+  /**
+   * Appends all events or none, durably: when the promise resolves they survive a crash.
+   * @throws WrongExpectedRevisionError when the stream is not at `expectedRevision`
+   * @throws EventTooLargeError when one event's data is over MAX_EVENT_BYTES
+   * @throws EventStoreUnavailableError when the log cannot be reached; nothing is known to be stored
+   */
+  append(stream: string, events: readonly EventToAppend[], expectedRevision: ExpectedRevision): Promise<AppendResult>;
+
+  /** Events of one stream in order, from `fromRevision` (default 0) on. An unknown stream has none. */
+  readStream(stream: string, fromRevision?: Revision): Promise<readonly RecordedEvent[]>;
+
+  /**
+   * Catch-up subscription: first what is stored, then what comes, slice by slice.
+   * The reader sets the pace: the next slice is read when it is asked for. An empty
+   * slice is yielded when the filter passed over events, so that a checkpoint can move.
+   */
+  subscribe(options: SubscribeOptions): AsyncIterable<EventSlice>;
+
+  /** Position of the last event in the log; 0 when it is empty. */
+  head(): Promise<Position>;
+
+  /** Each event type and schema version that is stored, for the check at start-up. */
+  storedEventTypes(): Promise<readonly { readonly type: string; readonly schemaVersion: number }[]>;
+
+  close(): Promise<void>;
+}
+
+export class WrongExpectedRevisionError extends Error {
+  override readonly name = 'WrongExpectedRevisionError';
+  constructor(
+    readonly stream: string,
+    readonly expected: ExpectedRevision,
+    readonly actual: Revision | 'no-stream',
+  ) {
+    super(`Stream ${stream} is at ${actual}, not at ${expected}.`);
+  }
+}
+
+export class EventTooLargeError extends Error {
+  override readonly name = 'EventTooLargeError';
+  constructor(
+    readonly eventType: string,
+    readonly bytes: number,
+  ) {
+    super(`${eventType} has ${bytes} bytes of data; at most ${MAX_EVENT_BYTES} fit into one event.`);
+  }
+}
+
+export class EventStoreUnavailableError extends Error {
+  override readonly name = 'EventStoreUnavailableError';
+}

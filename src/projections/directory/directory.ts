@@ -1,0 +1,82 @@
+/**
+ * The tenants, in memory, kept current from the log. Each process that needs them has its own: tokens are
+ * checked and commands decided without any read model.
+ */
+import { DIRECTORY_STREAM_PREFIXES, evolveTenant, type Tenant } from '../../domain/identity/directory.js';
+import type { DirectoryEvent } from '../../domain/identity/events.js';
+import { parseStream } from '../../domain/streams.js';
+import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+
+type Waiter = { readonly position: Position; readonly resolve: () => void; readonly reject: (error: Error) => void };
+
+export class Directory {
+  readonly #tenants = new Map<string, Tenant>();
+  readonly #waiters = new Set<Waiter>();
+  readonly #stopping = new AbortController();
+  #position: Position = 0;
+  #running: Promise<void> = Promise.resolve();
+  #failure: Error | undefined;
+
+  /** Reads what is stored, then keeps up in the background. Resolves when it is current. */
+  static async start(eventStore: EventStore, onError: (error: unknown) => void): Promise<Directory> {
+    const directory = new Directory();
+    const head = await eventStore.head();
+    directory.#running = directory.#keepUp(eventStore).catch((error: unknown) => {
+      directory.#fail(error instanceof Error ? error : new Error(String(error)));
+      onError(error);
+    });
+    await directory.waitFor(head);
+    return directory;
+  }
+
+  tenant(name: string): Tenant | undefined {
+    return this.#tenants.get(name);
+  }
+
+  tenants(): Iterable<Tenant> {
+    return this.#tenants.values();
+  }
+
+  get position(): Position {
+    return this.#position;
+  }
+
+  /** Resolves when everything up to this position is known here. Rejects when the directory has stopped. */
+  waitFor(position: Position): Promise<void> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    if (this.#position >= position) return Promise.resolve();
+    return new Promise((resolve, reject) => this.#waiters.add({ position, resolve, reject }));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    this.#fail(new Error('The directory has been stopped.'));
+  }
+
+  async #keepUp(eventStore: EventStore): Promise<void> {
+    const { signal } = this.#stopping;
+    for await (const slice of eventStore.subscribe({ after: 0, streamPrefixes: DIRECTORY_STREAM_PREFIXES, signal })) {
+      for (const event of slice.events) this.#apply(event);
+      this.#position = slice.position;
+      for (const waiter of this.#waiters) {
+        if (waiter.position > this.#position) continue;
+        this.#waiters.delete(waiter);
+        waiter.resolve();
+      }
+    }
+  }
+
+  #apply(event: RecordedEvent): void {
+    const name = parseStream(event.stream).tenant;
+    const change = { type: event.type, data: event.data } as DirectoryEvent;
+    const tenant = evolveTenant(this.#tenants.get(name), change, event.metadata.occurredAt);
+    if (tenant !== undefined) this.#tenants.set(name, tenant);
+  }
+
+  #fail(error: Error): void {
+    this.#failure = error;
+    for (const waiter of this.#waiters) waiter.reject(error);
+    this.#waiters.clear();
+  }
+}

@@ -1,0 +1,74 @@
+/** The history of each order for auditors: who did what when, from which status to which, and why. */
+import type { Fields } from '../../domain/assetTypes/fieldTypes.js';
+import { TENANT_STREAM_PREFIX } from '../../domain/identity/directory.js';
+import type { Changes, OrderEvent } from '../../domain/order/events.js';
+import { parseStream, STREAM_PREFIXES } from '../../domain/streams.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
+import type { HistoryEntry } from '../../ports/readModels.js';
+import type { Projection } from '../projection.js';
+
+export const orderHistoryProjection: Projection = {
+  name: 'order_history',
+  version: 1,
+  streamPrefixes: [TENANT_STREAM_PREFIX, STREAM_PREFIXES.order],
+  async apply(event, tenant, target) {
+    const { category, rest: orderId } = parseStream(event.stream);
+    if (category !== 'order') return;
+    await target.addHistory(tenant.name, orderId, [historyEntry(event, tenant.orderModel, orderId)]);
+  },
+};
+
+function historyEntry(recorded: RecordedEvent, orderModel: string, orderId: string): HistoryEntry {
+  const event = { type: recorded.type, data: recorded.data } as OrderEvent;
+  const { metadata } = recorded;
+  const status = event.type === 'OrderCreated' ? { from: null, to: event.data.status } : event.data.status;
+  return {
+    position: recorded.position,
+    revision: recorded.revision,
+    eventId: recorded.id,
+    eventType: event.type,
+    at: metadata.occurredAt,
+    actor: metadata.actor,
+    correlationId: metadata.correlationId,
+    causationId: metadata.causationId,
+    statusFrom: status.from,
+    statusTo: status.to,
+    reasons: reasonsOf(event),
+    changes: changesOf(event, orderModel, orderId),
+  };
+}
+
+function reasonsOf(event: OrderEvent): readonly string[] {
+  switch (event.type) {
+    case 'OrderStatusChanged':
+      return event.data.errorReason ?? [];
+    case 'OrderRejected':
+    case 'OrderExportFailed':
+      return event.data.reasons;
+    default:
+      return [];
+  }
+}
+
+type HistoryChanges = HistoryEntry['changes'];
+
+function changesOf(event: OrderEvent, orderModel: string, orderId: string): HistoryChanges {
+  switch (event.type) {
+    case 'OrderCreated':
+      return added(orderModel, orderId, event.data.fields);
+    case 'OrderChanged':
+      return changed(orderModel, orderId, event.data.changes);
+    case 'OrderPartAdded':
+      return added(event.data.table, event.data.id, event.data.fields);
+    case 'OrderPartChanged':
+      return changed(event.data.table, event.data.id, event.data.changes);
+    default:
+      return [];
+  }
+}
+
+const added = (table: string, id: string, fields: Fields): HistoryChanges =>
+  Object.entries(fields).map(([field, to]) => ({ table, id, field, from: null, to }));
+
+const changed = (table: string, id: string, changes: Changes): HistoryChanges =>
+  Object.entries(changes).map(([field, { from, to }]) => ({ table, id, field, from, to }));

@@ -1,0 +1,19 @@
+/** What a projection is: a fold of the log into a read model, one event at a time. */
+import type { Tenant } from '../domain/identity/directory.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+import type { ReadModelWriter } from '../ports/readModels.js';
+
+/** The part of the read models that projections write to; a rebuild gives them a hidden copy of it. */
+export type ProjectionTarget = Pick<ReadModelWriter, 'defineTable' | 'applyToTable' | 'addHistory'>;
+
+export type Projection = {
+  readonly name: 'records' | 'order_history';
+  /** Raised when it writes differently than before: the runner then rebuilds it from the log. */
+  readonly version: number;
+  readonly streamPrefixes: readonly string[];
+  /**
+   * Applies one event. `tenant` is the event's tenant as of this event (asset types are what counts).
+   * Must have no effect besides `target`: no calls, no time, no messages.
+   */
+  apply(event: RecordedEvent, tenant: Tenant, target: ProjectionTarget): Promise<void>;
+};

@@ -1,0 +1,147 @@
+/**
+ * Rebuilds read models beside the live ones: a hidden copy is filled from the log while the live one serves
+ * and goes on, and takes its place in one step when both are at the same position. Nothing else hears of
+ * the replayed events: projections have no side effects, so no webhook is sent again.
+ */
+
+import { TENANT_STREAM_PREFIX } from '../domain/identity/directory.js';
+import { parseStream, STREAM_PREFIXES, tenantStream } from '../domain/streams.js';
+import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { ReadModelRebuild, ReadModelWriter, RebuildableReadModels, RebuildScope } from '../ports/readModels.js';
+import type { Projection, ProjectionTarget } from './projection.js';
+import { projections } from './projections.js';
+import { TenantFold } from './tenantFold.js';
+
+export type RebuildDeps = { readonly eventStore: EventStore; readonly writer: ReadModelWriter & RebuildableReadModels };
+
+export type RebuildProgress = { readonly position: Position; readonly head: Position };
+
+export type RebuildReport = RebuildScope & {
+  readonly events: number;
+  readonly position: Position;
+  readonly seconds: number;
+};
+
+/** Close enough to the live one to hold it still for the rest. */
+const CLOSE = 200;
+
+/** @throws Error for an unknown projection; the copy is thrown away and the live one stays when anything fails */
+export async function rebuildProjection(
+  deps: RebuildDeps,
+  scope: RebuildScope,
+  onProgress: (progress: RebuildProgress) => void = () => {},
+): Promise<RebuildReport> {
+  const projection = projections.find(({ name }) => name === scope.projection);
+  if (projection === undefined) throw new Error(`There is no projection ${scope.projection}.`);
+  const started = performance.now();
+  const copy = await deps.writer.beginRebuild(scope);
+  const replay = new Replay(deps.eventStore, projection, scope, copy);
+  try {
+    for (;;) {
+      const live = await deps.writer.checkpoint(projection.name);
+      await replay.advance(live, (position) => onProgress({ position, head: live }));
+      if ((await deps.writer.checkpoint(projection.name)) - live < CLOSE) break;
+    }
+    const position = await copy.holdLive();
+    await replay.finish(position);
+    await copy.swap();
+    onProgress({ position, head: position });
+    return { ...scope, events: replay.events, position, seconds: (performance.now() - started) / 1000 };
+  } catch (error) {
+    await copy.abandon();
+    throw error;
+  }
+}
+
+/** Feeds the copy from the log, as far as it is told and no further: never beyond the live one. */
+class Replay {
+  readonly #eventStore: EventStore;
+  readonly #projection: Projection;
+  readonly #scope: RebuildScope;
+  readonly #copy: ReadModelRebuild;
+  readonly #tenants = new TenantFold();
+  #position: Position = 0;
+  events = 0;
+
+  constructor(eventStore: EventStore, projection: Projection, scope: RebuildScope, copy: ReadModelRebuild) {
+    this.#eventStore = eventStore;
+    this.#projection = projection;
+    this.#scope = scope;
+    this.#copy = copy;
+  }
+
+  /** In transactions of its own, a slice each. */
+  async advance(to: Position, onProgress: (position: Position) => void): Promise<void> {
+    const { writer } = this.#copy;
+    await this.#read(to, async (events) => {
+      await writer.begin();
+      try {
+        for (const event of events) await this.#apply(event);
+        await writer.commit(new Map([[this.#projection.name, this.#position]]));
+      } catch (error) {
+        await writer.rollback();
+        throw error;
+      }
+      onProgress(this.#position);
+    });
+  }
+
+  /** In the transaction that holds the live one. */
+  async finish(to: Position): Promise<void> {
+    await this.#read(to, async (events) => {
+      for (const event of events) await this.#apply(event);
+    });
+  }
+
+  async #read(to: Position, take: (events: readonly RecordedEvent[]) => Promise<void>): Promise<void> {
+    if (this.#position >= to) return;
+    const reading = new AbortController();
+    const subscription = this.#eventStore.subscribe({
+      after: this.#position,
+      streamPrefixes: streamsOf(this.#projection, this.#scope),
+      signal: reading.signal,
+    });
+    for await (const slice of subscription) {
+      this.#position = Math.min(slice.position, to);
+      await take(slice.events.filter((event) => event.position <= to));
+      if (slice.position >= to) break;
+    }
+    reading.abort();
+    this.#position = to;
+  }
+
+  async #apply(event: RecordedEvent): Promise<void> {
+    const tenant = this.#tenants.evolve(event);
+    if (tenant === undefined || !concerns(event, this.#scope)) return;
+    this.events += 1;
+    await this.#projection.apply(event, tenant, onlyTable(this.#copy.writer, this.#scope.table));
+  }
+}
+
+function streamsOf(projection: Projection, { tenant }: RebuildScope): readonly string[] {
+  if (tenant === undefined) return projection.streamPrefixes;
+  return projection.streamPrefixes.map((prefix) =>
+    prefix === TENANT_STREAM_PREFIX ? tenantStream(tenant) : `${prefix}${tenant}.`,
+  );
+}
+
+/** Prefixes let through more than the scope: `tenant-acme` also begins `tenant-acme2`. */
+function concerns(event: RecordedEvent, scope: RebuildScope): boolean {
+  const { category, tenant, rest } = parseStream(event.stream);
+  if (scope.tenant !== undefined && tenant !== scope.tenant) return false;
+  return scope.table === undefined || `${category}-` !== STREAM_PREFIXES.table || rest === scope.table;
+}
+
+/** A rebuild of one table must not write to the others. */
+function onlyTable(target: ProjectionTarget, wanted: string | undefined): ProjectionTarget {
+  if (wanted === undefined) return target;
+  return {
+    defineTable: async (table, assetType) => {
+      if (table.table === wanted) await target.defineTable(table, assetType);
+    },
+    applyToTable: async (table, changes, event) => {
+      if (table.table === wanted) await target.applyToTable(table, changes, event);
+    },
+    addHistory: (tenant, orderId, entries) => target.addHistory(tenant, orderId, entries),
+  };
+}

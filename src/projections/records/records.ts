@@ -1,0 +1,72 @@
+/** Tables of records: what get and list answer from. */
+import type { Tenant } from '../../domain/identity/directory.js';
+import { TENANT_STREAM_PREFIX } from '../../domain/identity/directory.js';
+import type { TenantEvent } from '../../domain/identity/events.js';
+import type { OrderEvent } from '../../domain/order/events.js';
+import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
+import { parseStream, STREAM_PREFIXES } from '../../domain/streams.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
+import type { Projection, ProjectionTarget } from '../projection.js';
+import { orderChanges } from './orderChanges.js';
+import { referenceChanges } from './referenceChanges.js';
+
+export const recordsProjection: Projection = {
+  name: 'records',
+  version: 1,
+  streamPrefixes: [TENANT_STREAM_PREFIX, STREAM_PREFIXES.table, STREAM_PREFIXES.order],
+  async apply(event, tenant, target) {
+    const { category, rest } = parseStream(event.stream);
+    const typed = { type: event.type, data: event.data };
+    if (category === 'tenant') await defineTables(typed as TenantEvent, tenant, target);
+    else if (category === 'table') await applyReference(event, typed as ReferenceTableEvent, tenant, rest, target);
+    else if (category === 'order') await applyOrder(event, typed as OrderEvent, tenant, rest, target);
+  },
+};
+
+async function defineTables(event: TenantEvent, tenant: Tenant, target: ProjectionTarget): Promise<void> {
+  const changed = tablesChangedBy(event, tenant);
+  for (const table of changed) {
+    const assetType = tenant.assetTypes.get(table);
+    if (assetType !== undefined) await target.defineTable({ tenant: tenant.name, table }, assetType);
+  }
+}
+
+function tablesChangedBy(event: TenantEvent, tenant: Tenant): readonly string[] {
+  switch (event.type) {
+    case 'TenantCreated':
+      return [...tenant.assetTypes.keys()];
+    case 'AssetTableAdded':
+      return [event.data.assetType.name];
+    case 'AssetFieldAdded':
+      return [event.data.table];
+    case 'RateLimitChanged':
+      return [];
+  }
+}
+
+async function applyReference(
+  recorded: RecordedEvent,
+  event: ReferenceTableEvent,
+  tenant: Tenant,
+  table: string,
+  target: ProjectionTarget,
+): Promise<void> {
+  const at = recorded.metadata.occurredAt;
+  await target.applyToTable({ tenant: tenant.name, table }, referenceChanges(event, at), {
+    revision: recorded.revision,
+    at,
+  });
+}
+
+async function applyOrder(
+  recorded: RecordedEvent,
+  event: OrderEvent,
+  tenant: Tenant,
+  orderId: string,
+  target: ProjectionTarget,
+): Promise<void> {
+  const at = recorded.metadata.occurredAt;
+  for (const { table, change } of orderChanges(event, tenant.orderModel, orderId, at)) {
+    await target.applyToTable({ tenant: tenant.name, table }, [change], { revision: recorded.revision, at });
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * Keeps the read models current: reads the log from the lowest checkpoint on, applies each event to each
+ * projection that has not seen it, and commits what a slice changed together with the checkpoints.
+ */
+import type { EventSlice, EventStore, Position } from '../ports/eventStore.js';
+import type { ReadModelWriter } from '../ports/readModels.js';
+import type { Projection } from './projection.js';
+import { TenantFold } from './tenantFold.js';
+
+export type RunnerDeps = {
+  readonly eventStore: EventStore;
+  readonly writer: ReadModelWriter;
+  readonly projections: readonly Projection[];
+};
+
+/** A checkpoint is written at least each time this many positions were passed over. */
+const QUIET_POSITIONS = 5_000;
+
+/** Runs until the signal aborts. @throws whatever an engine or a projection throws; starting again goes on where it was */
+export async function runProjections(
+  { eventStore, writer, projections }: RunnerDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const projection of projections) await resetOldVersion(writer, projection);
+  const after = Math.min(...(await readCheckpoints(writer, projections)).values());
+  const tenants = await TenantFold.upTo(eventStore, after);
+  const streamPrefixes = [...new Set(projections.flatMap((projection) => projection.streamPrefixes))];
+  let committed = after;
+  for await (const slice of eventStore.subscribe({ after, streamPrefixes, signal })) {
+    if (slice.events.length === 0 && !slice.caughtUp && slice.position - committed < QUIET_POSITIONS) continue;
+    if (slice.position === committed) continue;
+    await projectSlice(writer, projections, tenants, slice);
+    committed = slice.position;
+  }
+}
+
+async function projectSlice(
+  writer: ReadModelWriter,
+  projections: readonly Projection[],
+  tenants: TenantFold,
+  slice: EventSlice,
+): Promise<void> {
+  await writer.begin();
+  try {
+    // Read again under the lock: another process may project the same log, and a rebuild may have swapped.
+    const checkpoints = await readCheckpoints(writer, projections);
+    for (const event of slice.events) {
+      const tenant = tenants.evolve(event);
+      if (tenant === undefined) continue;
+      for (const projection of projections) {
+        const seen = (checkpoints.get(projection.name) ?? 0) >= event.position;
+        if (seen || !projection.streamPrefixes.some((prefix) => event.stream.startsWith(prefix))) continue;
+        await projection.apply(event, tenant, writer).catch((error: unknown) => {
+          throw new ProjectionError(projection.name, event.position, event.type, { cause: error });
+        });
+      }
+    }
+    await writer.commit(reached(checkpoints, projections, slice.position));
+  } catch (error) {
+    await writer.rollback();
+    throw error;
+  }
+}
+
+function reached(
+  checkpoints: ReadonlyMap<string, Position>,
+  projections: readonly Projection[],
+  position: Position,
+): ReadonlyMap<string, Position> {
+  return new Map(
+    projections.flatMap((projection) => [
+      [projection.name, Math.max(position, checkpoints.get(projection.name) ?? 0)] as const,
+      [versionMark(projection), projection.version] as const,
+    ]),
+  );
+}
+
+async function readCheckpoints(
+  writer: ReadModelWriter,
+  projections: readonly Projection[],
+): Promise<ReadonlyMap<string, Position>> {
+  const entries = projections.map(async ({ name }) => [name, await writer.checkpoint(name)] as const);
+  return new Map(await Promise.all(entries));
+}
+
+/** The version that wrote a projection stands beside its checkpoint. */
+const versionMark = (projection: Projection): string => `${projection.name}.version`;
+
+async function resetOldVersion(writer: ReadModelWriter, projection: Projection): Promise<void> {
+  const written = await writer.checkpoint(versionMark(projection));
+  if (written !== 0 && written !== projection.version) await writer.reset(projection.name);
+}
+
+/** An event that a projection cannot apply: it stops there, and says where. */
+export class ProjectionError extends Error {
+  override readonly name = 'ProjectionError';
+  constructor(
+    readonly projection: string,
+    readonly position: Position,
+    eventType: string,
+    options: ErrorOptions,
+  ) {
+    super(`The projection ${projection} cannot apply ${eventType} at position ${position}.`, options);
+  }
+}

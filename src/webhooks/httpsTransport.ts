@@ -1,0 +1,137 @@
+/** Makes one call to a receiver: verified TLS, checked address, limits on time and size, no redirects. */
+import { X509Certificate } from 'node:crypto';
+import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
+import { Agent, buildConnector, type Dispatcher, request } from 'undici';
+import type { CallResult } from '../domain/webhook/delivery.js';
+import { retryAfterMs } from './retryAfter.js';
+import {
+  type AddressPolicy,
+  checkedLookup,
+  checkLiteral,
+  type LookUpAll,
+  RefusedAddressError,
+  systemLookUp,
+} from './targetAddress.js';
+
+export type WebhookCall = {
+  readonly url: string;
+  readonly headers: { readonly [name: string]: string };
+  readonly body: Uint8Array;
+};
+
+export interface WebhookTransport {
+  /** One POST. Never rejects: whatever goes wrong is a failed call with its reason. */
+  post(call: WebhookCall): Promise<CallResult>;
+  close(): Promise<void>;
+}
+
+export type TransportOptions = {
+  readonly policy: AddressPolicy;
+  /** PEM text of certificate authorities trusted beside the usual ones (WEBHOOK_CA_FILE). */
+  readonly caPem?: string;
+  /** Name lookup, connection and TLS handshake. Default 5,000. */
+  readonly connectTimeoutMs?: number;
+  /** The whole call. Default 15,000. */
+  readonly totalTimeoutMs?: number;
+  readonly lookUp?: LookUpAll;
+};
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const TOTAL_TIMEOUT_MS = 15_000;
+const KEEP_ALIVE_MS = 10_000;
+/** What is read of an answer's body, so that the connection can be used again. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+/** What is kept of it. */
+const KEPT_ANSWER_BYTES = 1024;
+
+/** @throws Error when `caPem` holds no certificate */
+export function createHttpsTransport(options: TransportOptions): WebhookTransport {
+  const totalTimeoutMs = options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS;
+  const agent = new Agent({ connect: checkedConnector(options), keepAliveTimeout: KEEP_ALIVE_MS });
+  return {
+    post: (call) => post(agent, call, totalTimeoutMs),
+    close: () => agent.close(),
+  };
+}
+
+/** Connects to nothing but what the policy lets pass, and only over verified TLS. */
+function checkedConnector({ policy, caPem, connectTimeoutMs, lookUp }: TransportOptions): buildConnector.connector {
+  const connect = buildConnector({
+    timeout: connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+    lookup: checkedLookup(policy, lookUp ?? systemLookUp),
+    rejectUnauthorized: true,
+    // Made once: a context with the root certificates is costly to make for each connection.
+    secureContext: trust(caPem),
+  });
+  return (target, callback) => {
+    try {
+      if (target.protocol !== 'https:') throw new RefusedAddressError('Only HTTPS is spoken.');
+      checkLiteral(policy, target.hostname);
+    } catch (error) {
+      return callback(error instanceof Error ? error : new Error(String(error)), null);
+    }
+    connect(target, callback);
+  };
+}
+
+function trust(caPem: string | undefined): SecureContext {
+  if (caPem === undefined) return createSecureContext();
+  // A text without any certificate would be taken without a word.
+  new X509Certificate(caPem);
+  return createSecureContext({ ca: [...rootCertificates, caPem] });
+}
+
+async function post(agent: Agent, call: WebhookCall, totalTimeoutMs: number): Promise<CallResult> {
+  const startedAt = performance.now();
+  const durationMs = (): number => Math.round(performance.now() - startedAt);
+  const signal = AbortSignal.timeout(totalTimeoutMs);
+  try {
+    const answer = await request(call.url, {
+      method: 'POST',
+      dispatcher: agent,
+      headers: call.headers,
+      body: call.body,
+      signal,
+    });
+    const responseBody = await firstPart(answer.body);
+    const status = answer.statusCode;
+    if (status >= 200 && status < 300) return { ok: true, status, durationMs: durationMs() };
+    const reason = status >= 300 && status < 400 ? `redirect (HTTP ${status}) is not followed` : `HTTP ${status}`;
+    const asked = retryAfterMs(answer.headers['retry-after'], Date.now());
+    const failed = { ok: false, reason, status, durationMs: durationMs(), responseBody } as const;
+    return asked === undefined ? failed : { ...failed, retryAfterMs: asked };
+  } catch (error) {
+    const reason = signal.aborted ? `no answer within ${totalTimeoutMs} ms` : describe(error);
+    return { ok: false, reason, status: null, durationMs: durationMs(), responseBody: null };
+  }
+}
+
+/**
+ * The first KiB of the body as text. The status line is the receiver's word on the delivery, the body is for the log
+ * only: one that ends early or never does not turn the answer into a failure.
+ */
+async function firstPart(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const kept: Uint8Array[] = [];
+  let read = 0;
+  try {
+    for await (const chunk of body) {
+      const bytes: Uint8Array = Buffer.from(chunk);
+      if (read < KEPT_ANSWER_BYTES) kept.push(bytes.subarray(0, KEPT_ANSWER_BYTES - read));
+      read += bytes.length;
+      if (read >= MAX_ANSWER_BYTES) break;
+    }
+  } catch {
+    // Cut off or out of time: what has come is kept.
+  }
+  // `stream` leaves out a character that the limit has cut in two.
+  return new TextDecoder().decode(Buffer.concat(kept), { stream: true });
+}
+
+/** The reason of a failed call in one line, as the order shows it. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof AggregateError && error.errors[0] instanceof Error) return describe(error.errors[0]);
+  if (error instanceof RefusedAddressError) return error.message;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+  return code === undefined || error.message.includes(code) ? error.message : `${error.message} (${code})`;
+}

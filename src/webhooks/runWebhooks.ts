@@ -1,0 +1,53 @@
+/** The webhook path of one process: the relay and the subscriber, kept running. */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { runApprovalRelay } from './approvalRelay.js';
+import { runSubscriber, type SubscriberDeps } from './subscriber.js';
+
+const FIRST_RESTART_MS = 500;
+const LONGEST_RESTART_MS = 30_000;
+/** What has run this long had come up well: the next restart is a quick one again. */
+const STEADY_MS = 60_000;
+
+export type WebhookDeps = Omit<SubscriberDeps, 'random'> & {
+  /** From 0 to 1, for the jitter of the backoff. Default Math.random. */
+  readonly random?: () => number;
+};
+
+/** Starts relay and subscriber; each is started again when it fails. `stop` waits for the calls in work. */
+export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
+  const { logger } = deps;
+  const abort = new AbortController();
+  const subscriber: SubscriberDeps = { ...deps, random: deps.random ?? Math.random };
+  const running = [
+    keepRunning('approval relay', () => runApprovalRelay(deps, abort.signal), logger, abort.signal),
+    keepRunning('webhook subscriber', () => runSubscriber(subscriber, abort.signal), logger, abort.signal),
+  ];
+  return {
+    async stop() {
+      abort.abort();
+      await Promise.all(running);
+    },
+  };
+}
+
+async function keepRunning(name: string, run: () => Promise<void>, logger: Logger, signal: AbortSignal): Promise<void> {
+  let delayMs = FIRST_RESTART_MS;
+  while (!signal.aborted) {
+    const startedAt = Date.now();
+    try {
+      await run();
+      if (!signal.aborted) logger.warn({ delayMs }, `${name} ended by itself and is started again`);
+    } catch (error) {
+      if (signal.aborted) {
+        logger.debug({ err: error }, `${name} was stopped`);
+        return;
+      }
+      logger.error({ err: error, delayMs }, `${name} failed and is started again`);
+    }
+    if (Date.now() - startedAt > STEADY_MS) delayMs = FIRST_RESTART_MS;
+    // Ends early when stopped; the loop's condition then ends the loop.
+    await wait(delayMs, undefined, { signal }).catch(() => undefined);
+    delayMs = Math.min(LONGEST_RESTART_MS, delayMs * 2);
+  }
+}

@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { openSqliteBroker } from '#app/adapters/broker/sqlite/broker.js';
+import { describeMessageBroker } from './messageBroker.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'broker-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+describeMessageBroker('sqlite', () =>
+  openSqliteBroker({ file: join(directory, 'broker.db'), onHandlerError: () => undefined }),
+);
+
+describe('sqlite broker and processes that die', () => {
+  const file = join(directory, 'leases.db');
+  const leaseMs = 300;
+
+  /** Another process that takes messages of the queue and never settles them; resolves when it has one. */
+  async function processThatHolds(queue: string): Promise<ChildProcess> {
+    const script = `
+      import { openSqliteBroker } from ${JSON.stringify(resolve('dist/adapters/broker/sqlite/broker.js'))};
+      const broker = await openSqliteBroker({ file: ${JSON.stringify(file)}, leaseMs: ${leaseMs} });
+      await broker.consume(${JSON.stringify(queue)}, { concurrency: 1, signal: new AbortController().signal }, (message) => {
+        process.stdout.write(message.id);
+        return new Promise(() => undefined);
+      });`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await once(child.stdout, 'data');
+    return child;
+  }
+
+  test('a living process keeps its message beyond the lease; a killed one loses it when the lease ends', async () => {
+    const broker = await openSqliteBroker({ file, leaseMs });
+    await broker.publish('held', [{ id: 'a', body: 1 }]);
+    const child = await processThatHolds('held');
+
+    const stop = new AbortController();
+    const redeliveries: number[] = [];
+    const consumed = broker.consume('held', { concurrency: 1, signal: stop.signal }, async (message) => {
+      redeliveries.push(message.redeliveries);
+      stop.abort();
+      return { kind: 'done' };
+    });
+    await new Promise((wait) => setTimeout(wait, 3 * leaseMs));
+    expect(redeliveries).toEqual([]);
+
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    await consumed;
+    expect(redeliveries).toEqual([1]);
+    expect(await broker.depth('held')).toMatchObject({ ready: 0, inWork: 0 });
+    await broker.close();
+  });
+
+  test('what a consumer says after its lease was lost changes nothing', async () => {
+    const broker = await openSqliteBroker({ file, leaseMs: 30 });
+    await broker.publish('stalled', [{ id: 'a', body: 1 }]);
+    const other = await openSqliteBroker({ file, leaseMs: 60_000 });
+    const stop = new AbortController();
+    const seen: string[] = [];
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((free) => {
+      release = free;
+    });
+    const stalled = broker.consume('stalled', { concurrency: 1, signal: stop.signal }, async () => {
+      seen.push('first');
+      // The process stands still, as one that swaps or sleeps: no renewal can run.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+      void other.consume('stalled', { concurrency: 1, signal: stop.signal }, async ({ redeliveries }) => {
+        seen.push(`other ${redeliveries}`);
+        await held;
+        return { kind: 'dead', reason: 'settled by the holder' };
+      });
+      return { kind: 'done' };
+    });
+    stop.abort();
+    await stalled;
+    release();
+    await other.close();
+    expect(seen).toEqual(['first', 'other 1']);
+    expect(await broker.deadLetters('stalled', 1)).toMatchObject([{ reason: 'settled by the holder' }]);
+    await broker.close();
+  });
+
+  test('close ends the consumers first and settles what is in work', async () => {
+    const broker = await openSqliteBroker({ file });
+    await broker.publish('closing', [{ id: 'a', body: 1 }]);
+    let taken: () => void = () => undefined;
+    const inWork = new Promise<void>((started) => {
+      taken = started;
+    });
+    const consumed = broker.consume('closing', { concurrency: 1, signal: new AbortController().signal }, async () => {
+      taken();
+      await new Promise((wait) => setTimeout(wait, 20));
+      return { kind: 'done' };
+    });
+    await inWork;
+    await broker.close();
+    await consumed;
+    const again = await openSqliteBroker({ file });
+    expect(await again.depth('closing')).toMatchObject({ ready: 0, inWork: 0, dead: 0 });
+    await again.close();
+  });
+});

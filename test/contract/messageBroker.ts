@@ -1,0 +1,333 @@
+/** What every adapter of the message broker port must do. */
+import { randomUUID } from 'node:crypto';
+import type { Message, MessageBroker, Outcome, ReceivedMessage } from '#app/ports/messageBroker.js';
+
+/** `open` opens the same broker each time, as another process would; the suite closes what it opened. */
+export function describeMessageBroker(name: string, open: () => Promise<MessageBroker>): void {
+  describe(`message broker: ${name}`, () => {
+    let brokers: MessageBroker[] = [];
+    let stops: AbortController[] = [];
+    let queue: string;
+
+    const another = async (): Promise<MessageBroker> => {
+      const broker = await open();
+      brokers.push(broker);
+      return broker;
+    };
+
+    /** A consumer that keeps what it was handed, until the test or the end of the test stops it. */
+    function consume(
+      broker: MessageBroker,
+      handle: (message: ReceivedMessage) => Promise<Outcome> | Outcome,
+      concurrency = 10,
+    ): { received: ReceivedMessage[]; arrived: (count: number) => Promise<void>; stop: () => Promise<void> } {
+      const received: ReceivedMessage[] = [];
+      const waiting: { count: number; resolve: () => void }[] = [];
+      const abort = new AbortController();
+      stops.push(abort);
+      const ended = broker.consume(queue, { concurrency, signal: abort.signal }, async (message) => {
+        received.push(message);
+        for (const { count, resolve } of waiting) if (received.length >= count) resolve();
+        return handle(message);
+      });
+      return {
+        received,
+        arrived: (count) =>
+          new Promise((resolve, reject) => {
+            ended.catch(reject);
+            if (received.length >= count) resolve();
+            else waiting.push({ count, resolve });
+          }),
+        stop: () => {
+          abort.abort();
+          return ended;
+        },
+      };
+    }
+
+    const done = (): Outcome => ({ kind: 'done' });
+    const message = (id: string, body: unknown = { id }): Message => ({ id, body });
+    const messages = (count: number): Message[] => Array.from({ length: count }, (_, i) => message(`m${i}`));
+    const ids = (received: readonly Message[]): string[] => received.map(({ id }) => id).sort();
+    const nothing = { ready: 0, delayed: 0, inWork: 0, dead: 0 };
+
+    beforeEach(() => {
+      queue = `contract-${randomUUID()}`;
+      brokers = [];
+      stops = [];
+    });
+
+    afterEach(async () => {
+      for (const stop of stops) stop.abort();
+      await Promise.all(brokers.map((broker) => broker.close()));
+    });
+
+    test('hands out what was published, body unchanged, and forgets it when done', async () => {
+      const broker = await another();
+      const body = { text: 'żółć \u0000 🚚', list: [1, 2.5, null, { deep: true }] };
+      await broker.publish(queue, [message('a', body)]);
+      const consumer = consume(broker, done);
+      await consumer.arrived(1);
+      await consumer.stop();
+      expect(consumer.received).toEqual([{ id: 'a', body, redeliveries: 0 }]);
+      expect(await broker.depth(queue)).toEqual({ ...nothing, oldestReadyMs: 0 });
+    });
+
+    test('wakes a consumer that was there before the message, also of another process', async () => {
+      const consumer = consume(await another(), done);
+      const publisher = await another();
+      await publisher.publish(queue, [message('a')]);
+      await consumer.arrived(1);
+    });
+
+    test('what was published is still there when the broker is opened again', async () => {
+      const first = await another();
+      await first.publish(queue, messages(3));
+      await first.close();
+      const consumer = consume(await another(), done);
+      await consumer.arrived(3);
+      expect(ids(consumer.received)).toEqual(['m0', 'm1', 'm2']);
+    });
+
+    test('an id that waits, is in work or is dead is not published again', async () => {
+      const broker = await another();
+      await broker.publish(queue, [message('a'), message('a', 'second')]);
+      await broker.publish(queue, [message('a', 'third')]);
+      const consumer = consume(broker, async ({ id }) => {
+        if (id === 'a') await broker.publish(queue, [message('a', 'fourth'), message('b')]);
+        return { kind: 'dead', reason: 'no use' };
+      });
+      await consumer.arrived(2);
+      await consumer.stop();
+      await broker.publish(queue, [message('a', 'fifth')]);
+      expect(consumer.received.map(({ id, body }) => [id, body])).toEqual([
+        ['a', { id: 'a' }],
+        ['b', { id: 'b' }],
+      ]);
+      expect(await broker.depth(queue)).toMatchObject({ ...nothing, dead: 2 });
+    });
+
+    test('an id that is done may be published again', async () => {
+      const broker = await another();
+      const consumer = consume(broker, done);
+      await broker.publish(queue, [message('a')]);
+      await consumer.arrived(1);
+      await consumer.stop();
+      await broker.publish(queue, [message('a', 'anew')]);
+      const next = consume(broker, done);
+      await next.arrived(1);
+      expect(next.received).toEqual([{ id: 'a', body: 'anew', redeliveries: 0 }]);
+    });
+
+    test('queues do not mix', async () => {
+      const broker = await another();
+      await broker.publish(`${queue}-other`, [message('x')]);
+      await broker.publish(queue, [message('a')]);
+      const consumer = consume(broker, done);
+      await consumer.arrived(1);
+      await consumer.stop();
+      expect(ids(consumer.received)).toEqual(['a']);
+      expect(await broker.depth(`${queue}-other`)).toMatchObject({ ...nothing, ready: 1 });
+    });
+
+    test('"again" hands the message out after the delay, not before, and counts', async () => {
+      const broker = await another();
+      await broker.publish(queue, [message('a')]);
+      const at: number[] = [];
+      const consumer = consume(broker, ({ redeliveries }) => {
+        at.push(Date.now());
+        return redeliveries < 2 ? { kind: 'again', delayMs: 150 } : { kind: 'done' };
+      });
+      await consumer.arrived(3);
+      await consumer.stop();
+      expect(consumer.received.map(({ redeliveries }) => redeliveries)).toEqual([0, 1, 2]);
+      const gaps = at.slice(1).map((time, i) => time - (at[i] ?? 0));
+      for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(149);
+      expect(await broker.depth(queue)).toMatchObject(nothing);
+    });
+
+    test('a message that waits does not hold up the others', async () => {
+      const broker = await another();
+      await broker.publish(queue, [message('late')]);
+      const consumer = consume(broker, ({ id }) => (id === 'late' ? { kind: 'again', delayMs: 60_000 } : done()), 1);
+      await consumer.arrived(1);
+      await broker.publish(queue, messages(3));
+      await consumer.arrived(4);
+      await consumer.stop();
+      expect(await broker.depth(queue)).toMatchObject({ ...nothing, delayed: 1 });
+    });
+
+    test('a message whose handler threw is handed out again after about a second', async () => {
+      const broker = await another();
+      await broker.publish(queue, [message('a')]);
+      const at: number[] = [];
+      const consumer = consume(broker, async ({ redeliveries }) => {
+        at.push(Date.now());
+        if (redeliveries === 0) throw new Error('not this time');
+        return done();
+      });
+      await consumer.arrived(2);
+      await consumer.stop();
+      expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(900);
+      expect(await broker.depth(queue)).toMatchObject(nothing);
+    });
+
+    test('a dead letter is kept with its reason and can be revived', async () => {
+      const broker = await another();
+      await broker.publish(queue, [message('a', { n: 1 })]);
+      const consumer = consume(broker, ({ redeliveries }) =>
+        redeliveries === 0 ? { kind: 'dead', reason: 'cannot be read' } : done(),
+      );
+      await consumer.arrived(1);
+      await consumer.stop();
+      const [letter, ...more] = await broker.deadLetters(queue, 10);
+      expect(more).toEqual([]);
+      expect(letter).toMatchObject({ id: 'a', body: { n: 1 }, reason: 'cannot be read' });
+      expect(letter?.at).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+
+      expect(await broker.revive(queue, 'unknown')).toBe(false);
+      expect(await broker.revive(queue, 'a')).toBe(true);
+      expect(await broker.revive(queue, 'a')).toBe(false);
+      const next = consume(broker, done);
+      await next.arrived(1);
+      await next.stop();
+      expect(await broker.deadLetters(queue, 10)).toEqual([]);
+      expect(await broker.depth(queue)).toMatchObject(nothing);
+    });
+
+    test('dead letters are listed up to the limit', async () => {
+      const broker = await another();
+      await broker.publish(queue, messages(5));
+      const consumer = consume(broker, () => ({ kind: 'dead', reason: 'all of them' }));
+      await consumer.arrived(5);
+      await consumer.stop();
+      expect(await broker.deadLetters(queue, 3)).toHaveLength(3);
+    });
+
+    test('never more in work than the concurrency allows', async () => {
+      const broker = await another();
+      await broker.publish(queue, messages(40));
+      let inWork = 0;
+      let most = 0;
+      const consumer = consume(
+        broker,
+        async () => {
+          inWork += 1;
+          most = Math.max(most, inWork);
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          inWork -= 1;
+          return done();
+        },
+        4,
+      );
+      await consumer.arrived(40);
+      await consumer.stop();
+      expect(most).toBe(4);
+    });
+
+    test('a slow handler does not keep the others waiting', async () => {
+      const broker = await another();
+      await broker.publish(queue, [message('slow'), ...messages(10)]);
+      let release: () => void = () => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const consumer = consume(
+        broker,
+        async ({ id }) => {
+          if (id === 'slow') await held;
+          return done();
+        },
+        2,
+      );
+      await consumer.arrived(11);
+      release();
+      await consumer.stop();
+    });
+
+    test('consumers of several processes share a queue: each message is handled once', async () => {
+      const processes = [await another(), await another(), await another()];
+      const consumers = processes.map((broker) => consume(broker, done, 5));
+      const publisher = await another();
+      const all = messages(300);
+      for (let i = 0; i < all.length; i += 20) await publisher.publish(queue, all.slice(i, i + 20));
+      const received = (): ReceivedMessage[] => consumers.flatMap((consumer) => consumer.received);
+      while (received().length < all.length) await new Promise((resolve) => setTimeout(resolve, 10));
+      await Promise.all(consumers.map((consumer) => consumer.stop()));
+      expect(ids(received())).toEqual(ids(all));
+      expect(await publisher.depth(queue)).toMatchObject(nothing);
+    });
+
+    test('when stopped, waits for what is in work, settles it, and takes no more', async () => {
+      const broker = await another();
+      await broker.publish(queue, messages(2));
+      let release: () => void = () => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const consumer = consume(
+        broker,
+        async () => {
+          await held;
+          return done();
+        },
+        1,
+      );
+      await consumer.arrived(1);
+      expect(await broker.depth(queue)).toMatchObject({ ...nothing, ready: 1, inWork: 1 });
+      let ended = false;
+      const stopped = consumer.stop().then(() => {
+        ended = true;
+      });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      expect(ended).toBe(false);
+      release();
+      await stopped;
+      expect(consumer.received).toHaveLength(1);
+      expect(await broker.depth(queue)).toMatchObject({ ...nothing, ready: 1 });
+    });
+
+    test('consuming with a signal that has ended does nothing', async () => {
+      const broker = await another();
+      await broker.publish(queue, [message('a')]);
+      await broker.consume(queue, { concurrency: 1, signal: AbortSignal.abort() }, async () => done());
+      expect(await broker.depth(queue)).toMatchObject({ ...nothing, ready: 1 });
+    });
+
+    test('depth tells how long the oldest has been ready', async () => {
+      const broker = await another();
+      await broker.publish(queue, [message('a')]);
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      await broker.publish(queue, [message('b')]);
+      const depth = await broker.depth(queue);
+      expect(depth).toMatchObject({ ...nothing, ready: 2 });
+      expect(depth.oldestReadyMs).toBeGreaterThanOrEqual(59);
+    });
+
+    test('a checkpoint is stored with its messages, by name, and never moves back', async () => {
+      const broker = await another();
+      const checkpoint = `relay-${randomUUID()}`;
+      expect(await broker.checkpoint(checkpoint)).toBe(0);
+      await broker.publishWithCheckpoint(queue, messages(2), { name: checkpoint, position: 17 });
+      await broker.publishWithCheckpoint(queue, [], { name: checkpoint, position: 9_007_199_254_740_991 });
+      await broker.publishWithCheckpoint(queue, [], { name: checkpoint, position: 5 });
+      const other = await another();
+      expect(await other.checkpoint(checkpoint)).toBe(9_007_199_254_740_991);
+      expect(await other.checkpoint(`${checkpoint}-other`)).toBe(0);
+      expect(await other.depth(queue)).toMatchObject({ ...nothing, ready: 2 });
+    });
+
+    test('messages of one publish that cannot all be stored are not stored at all', async () => {
+      const broker = await another();
+      const circular: { self?: unknown } = {};
+      circular.self = circular;
+      const checkpoint = { name: `relay-${randomUUID()}`, position: 3 };
+      await expect(broker.publish(queue, [message('a'), message('b', circular)])).rejects.toThrow();
+      await expect(
+        broker.publishWithCheckpoint(queue, [message('a'), message('b', circular)], checkpoint),
+      ).rejects.toThrow();
+      expect(await broker.depth(queue)).toMatchObject(nothing);
+      expect(await broker.checkpoint(checkpoint.name)).toBe(0);
+    });
+  });
+}

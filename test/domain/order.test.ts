@@ -1,0 +1,238 @@
+import type { AssetType } from '#app/domain/assetTypes/assetType.js';
+import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
+import { stockModel } from '#app/domain/assetTypes/stockModel.js';
+import {
+  addPart,
+  approveOrder,
+  createOrder,
+  failExport,
+  type OrderDecision,
+  rejectOrder,
+  updateOrder,
+  updatePart,
+} from '#app/domain/order/decide.js';
+import type { OrderEvent } from '#app/domain/order/events.js';
+import { type ExportSnapshot, exportDocument } from '#app/domain/order/exportDocument.js';
+import { evolve, type Order } from '#app/domain/order/order.js';
+
+const orderType = stockModel.find((type) => type.role === 'order') as AssetType;
+const lineType = stockModel.find((type) => type.role === 'part') as AssetType;
+const ORDER_ID = '0190a000-0000-7000-8000-000000000001';
+const LINE_ID = '0190a000-0000-7000-8000-000000000002';
+const approver = { id: 7, first_name: 'Ann', last_name: 'Lee', locale: 'en', email: 'ann@example.com' };
+const snapshot = { table: 'dyn_stock_order', order: {}, parts: [], related: {} } as unknown as ExportSnapshot;
+
+const input = (fields: RecordInput['fields']): RecordInput => ({ fields });
+
+function given(...events: OrderEvent[]): Order {
+  const at = (index: number) => `2026-11-21T00:00:0${index}.000000Z`;
+  const order = events.reduce<Order | undefined>(
+    (state, event, index) => evolve(state, event, { id: `event-${index}`, at: at(index) }),
+    undefined,
+  );
+  if (order === undefined) throw new Error('no events');
+  return order;
+}
+
+const created = (status: Order['status'] = 'pending_validation'): OrderEvent => ({
+  type: 'OrderCreated',
+  data: { table: 'dyn_stock_order', fields: { customer_reference: 'PO 1' }, status },
+});
+const approved: OrderEvent = {
+  type: 'OrderApproved',
+  data: {
+    status: { from: 'validated', to: 'submitted' },
+    approvedAt: '2026-11-21T00:00:01.000000Z',
+    approver,
+    snapshot,
+  },
+};
+
+const events = (decision: OrderDecision) => (decision.ok ? decision.events : decision);
+
+describe('an order, given events, when a command, then events', () => {
+  it('§3 a new order is pending_validation', () => {
+    expect(events(createOrder(orderType, input({ notes: 'x', sales_order_id: null })))).toEqual([
+      {
+        type: 'OrderCreated',
+        data: { table: 'dyn_stock_order', fields: { notes: 'x' }, status: 'pending_validation' },
+      },
+    ]);
+  });
+
+  it('§4.9 a status update sets the status as sent, from any status', () => {
+    expect(
+      events(updateOrder(given(created('submitted')), ORDER_ID, input({ processing_status: 'completed' }))),
+    ).toEqual([
+      { type: 'OrderStatusChanged', data: { status: { from: 'submitted', to: 'completed' }, errorReason: null } },
+    ]);
+  });
+
+  it('§4.9 submit_failed stores its reasons; completed clears them', () => {
+    const failed = updateOrder(
+      given(created('submitted')),
+      ORDER_ID,
+      input({ processing_status: 'submit_failed', error_reason: ['no stock'] }),
+    );
+    expect(events(failed)).toEqual([
+      {
+        type: 'OrderStatusChanged',
+        data: { status: { from: 'submitted', to: 'submit_failed' }, errorReason: ['no stock'] },
+      },
+    ]);
+    const order = given(created('submitted'), ...(failed.ok ? failed.events : []));
+    expect(order.fields.error_reason).toEqual(['no stock']);
+    expect(events(updateOrder(order, ORDER_ID, input({ processing_status: 'completed' })))).toMatchObject([
+      { data: { errorReason: null } },
+    ]);
+  });
+
+  it('a change of fields sets saved, unless a status is sent too', () => {
+    const order = given(created());
+    expect(events(updateOrder(order, ORDER_ID, input({ notes: 'new' })))).toEqual([
+      {
+        type: 'OrderChanged',
+        data: { changes: { notes: { from: null, to: 'new' } }, status: { from: 'pending_validation', to: 'saved' } },
+      },
+    ]);
+    const both = updateOrder(order, ORDER_ID, input({ notes: 'new', processing_status: 'validated' }));
+    expect(given(created(), ...(both.ok ? both.events : [])).status).toBe('validated');
+  });
+
+  it('nothing new, no event', () => {
+    expect(
+      events(
+        updateOrder(
+          given(created()),
+          ORDER_ID,
+          input({ customer_reference: 'PO 1', processing_status: 'pending_validation' }),
+        ),
+      ),
+    ).toEqual([]);
+  });
+
+  it('an id that differs from the path is refused', () => {
+    expect(updateOrder(given(created()), ORDER_ID, { id: LINE_ID, fields: {} })).toMatchObject({
+      ok: false,
+      errors: { id: [expect.any(String)] },
+    });
+  });
+
+  it('a line stays with its order, and changing one makes the order saved', () => {
+    const added = addPart(given(created()), lineType, input({ order_id: ORDER_ID, quantity: 2 }), LINE_ID);
+    expect(events(added)).toMatchObject([
+      { type: 'OrderPartAdded', data: { id: LINE_ID, status: { to: 'pending_validation' } } },
+    ]);
+    const order = given(created('validated'), ...(added.ok ? added.events : []));
+    expect(updatePart(order, lineType, LINE_ID, input({ order_id: LINE_ID }))).toMatchObject({
+      ok: false,
+      errors: { order_id: [expect.any(String)] },
+    });
+    expect(
+      events(
+        updatePart(
+          given(created(), ...(added.ok ? added.events : []), approvedToSaved()),
+          lineType,
+          LINE_ID,
+          input({ quantity: 3 }),
+        ),
+      ),
+    ).toMatchObject([
+      { type: 'OrderPartChanged', data: { changes: { quantity: { from: 2, to: 3 } }, status: { to: 'saved' } } },
+    ]);
+  });
+});
+
+const approvedToSaved = (): OrderEvent => ({
+  type: 'OrderStatusChanged',
+  data: { status: { from: 'pending_validation', to: 'validated' }, errorReason: null },
+});
+
+describe('§3 approval', () => {
+  it.each(['validated', 'failed'] as const)('is possible when the order is %s', (status) => {
+    expect(
+      events(approveOrder(given(created(status)), approver, '2026-11-21T00:00:09.000000Z', snapshot)),
+    ).toMatchObject([{ type: 'OrderApproved', data: { status: { from: status, to: 'submitted' } } }]);
+  });
+
+  it.each(['pending_validation', 'saved', 'submitted', 'completed', 'rejected', 'submit_failed'] as const)(
+    'is refused when it is %s',
+    (status) => {
+      expect(approveOrder(given(created(status)), approver, 'x', snapshot)).toMatchObject({
+        ok: false,
+        conflict: expect.stringContaining(status),
+      });
+    },
+  );
+
+  it('§6.4 a failed export puts the approved order to failed, with the reason, once', () => {
+    const order = given(created('validated'), approved);
+    const failure = { approvalEventId: 'event-1', reasons: ['HTTP 500'], webhookId: 'w', deliveryId: 'd' };
+    const failed = failExport(order, failure);
+    expect(events(failed)).toMatchObject([
+      { type: 'OrderExportFailed', data: { status: { from: 'submitted', to: 'failed' } } },
+    ]);
+    const after = given(created('validated'), approved, ...(failed.ok ? failed.events : []));
+    expect(after.fields.error_reason).toEqual(['HTTP 500']);
+    expect(events(failExport(after, failure))).toEqual([]);
+  });
+
+  it('a failure of an earlier approval does not touch an order that moved on', () => {
+    const order = given(created('validated'), approved);
+    expect(
+      events(failExport(order, { approvalEventId: 'another', reasons: [], webhookId: 'w', deliveryId: 'd' })),
+    ).toEqual([]);
+    const completed = given(created('validated'), approved, {
+      type: 'OrderStatusChanged',
+      data: { status: { from: 'submitted', to: 'completed' }, errorReason: null },
+    });
+    expect(
+      events(failExport(completed, { approvalEventId: 'event-1', reasons: [], webhookId: 'w', deliveryId: 'd' })),
+    ).toEqual([]);
+  });
+
+  it('an order that was rejected, submitted or completed cannot be rejected', () => {
+    expect(rejectOrder(given(created('submitted')), [])).toMatchObject({ ok: false });
+    expect(events(rejectOrder(given(created('saved')), ['double']))).toMatchObject([
+      { type: 'OrderRejected', data: { reasons: ['double'] } },
+    ]);
+  });
+});
+
+describe('§2.3 the exported document', () => {
+  it('expands parties, lines, items and unit codes, also under keys that objects have of their own', () => {
+    const record = (fields: object) => ({ id: ORDER_ID, created_at: 'c', updated_at: 'u', ...fields });
+    const full = {
+      table: 'dyn_stock_order',
+      order: record({ buyer_customer_party_id: '__proto__', accounting_customer_party_id: 'constructor' }),
+      parts: [
+        {
+          table: 'dyn_order_line',
+          record: { ...record({ order_id: ORDER_ID, item_id: 'i', unit_code_id: 'u' }), id: LINE_ID },
+        },
+      ],
+      related: {
+        dyn_party: JSON.parse('{"__proto__":{"id":"p","name":"Proto"}}'),
+        dyn_item: { i: record({ name: 'Item', category_id: 'c1', category_name: 'Cat', base_unit_code_id: 'u' }) },
+        dyn_unit_code: { u: record({ code: 'PCE' }) },
+      },
+    } as unknown as ExportSnapshot;
+    const types = new Map(stockModel.map((type) => [type.name, type]));
+    const document = exportDocument(full, { approvedAt: '2026-11-21T03:11:47.123456Z', approver }, types);
+    expect(document).toMatchObject({
+      approved_at: '2026-11-21 03:11:47',
+      approved_by: 7,
+      approver,
+      processing_status: 'submitted',
+      buyer_customer_party: { name: 'Proto' },
+      accounting_customer_party: null,
+      lines: [
+        {
+          id: LINE_ID,
+          item: { name: 'Item', category: { id: 'c1', name: 'Cat' }, base_unit_code: { code: 'PCE' } },
+          unit_code: { code: 'PCE' },
+        },
+      ],
+    });
+  });
+});

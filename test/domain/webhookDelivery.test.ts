@@ -1,0 +1,172 @@
+import { DEFAULT_BACKOFF_MS, jittered, MAX_DELIVERY_ATTEMPTS, waitBefore } from '#app/domain/webhook/backoff.js';
+import {
+  type CallResult,
+  type Delivery,
+  decideOutcome,
+  evolve,
+  failDelivery,
+  nextStep,
+  waitAfterFailure,
+} from '#app/domain/webhook/delivery.js';
+import type { DeliveryEvent } from '#app/domain/webhook/events.js';
+import { targetUrlError } from '#app/domain/webhook/targetUrl.js';
+
+const requested: DeliveryEvent = {
+  type: 'DeliveryRequested',
+  data: { webhookId: 'w', kind: 'order.approved', orderId: 'o', sourceEventId: 'e', sourceRevision: 3 },
+};
+const started = (attempt: number): DeliveryEvent => ({
+  type: 'DeliveryAttemptStarted',
+  data: { attempt, url: 'https://erp.example.com/' },
+});
+const failed = (attempt: number, reason = 'HTTP 500'): DeliveryEvent => ({
+  type: 'DeliveryAttemptFailed',
+  data: { attempt, reason, status: 500, durationMs: 7, responseBody: 'oops' },
+});
+const succeeded = (attempt: number): DeliveryEvent => ({
+  type: 'DeliverySucceeded',
+  data: { attempt, status: 200, durationMs: 7 },
+});
+
+const error500: CallResult = { ok: false, reason: 'HTTP 500', status: 500, durationMs: 7, responseBody: 'oops' };
+const ok200: CallResult = { ok: true, status: 200, durationMs: 7 };
+
+/** Given: one event a second from 12:00:01 on. */
+function given(...events: DeliveryEvent[]): Delivery {
+  const delivery = events.reduce<Delivery | undefined>(
+    (state, event, i) => evolve(state, event, `2026-11-21T12:00:0${(i + 1) % 10}.000000Z`),
+    undefined,
+  );
+  if (delivery === undefined) throw new Error('given nothing');
+  return delivery;
+}
+
+const LATER = '2026-11-22T00:00:00.000000Z';
+const next = (delivery: Delivery, now = LATER) => nextStep(delivery, now, DEFAULT_BACKOFF_MS);
+const failures = (count: number): DeliveryEvent[] =>
+  Array.from({ length: count }, (_, i) => [started(i + 1), failed(i + 1)]).flat();
+
+describe('a delivery (spec §6.4)', () => {
+  test('given a request, the first attempt is made at once', () => {
+    expect(next(given(requested), '2026-11-21T12:00:01.000000Z')).toEqual({ kind: 'attempt', attempt: 1 });
+  });
+
+  test.each([1, 2, 3, 4])('given %i failed attempts, another is made', (count) => {
+    expect(next(given(requested, ...failures(count)))).toEqual({ kind: 'attempt', attempt: count + 1 });
+  });
+
+  test('given 5 failed attempts, there is never a sixth', () => {
+    expect(next(given(requested, ...failures(5)))).toEqual({ kind: 'exhausted' });
+  });
+
+  test('given an attempt that a crash cut off, it counts as used and failed', () => {
+    const delivery = given(requested, ...failures(1), started(2));
+    const step = next(delivery);
+    expect(step).toMatchObject({ kind: 'settle', event: { type: 'DeliveryAttemptFailed', data: { attempt: 2 } } });
+    if (step.kind !== 'settle') throw new Error('not settled');
+    expect(next(evolve(delivery, step.event, '2026-11-21T12:00:09.000000Z'))).toEqual({ kind: 'attempt', attempt: 3 });
+  });
+
+  test('given a fifth attempt that was cut off, it is settled and nothing is left', () => {
+    const delivery = given(requested, ...failures(4), started(5));
+    const step = next(delivery);
+    if (step.kind !== 'settle') throw new Error('not settled');
+    expect(next(evolve(delivery, step.event, LATER))).toEqual({ kind: 'exhausted' });
+  });
+
+  test('given five attempts that were all cut off, nothing is left', () => {
+    const cutOff = [1, 2, 3, 4, 5].flatMap((n) => [started(n), failed(n, 'The service stopped.')]);
+    expect(next(given(requested, ...cutOff))).toEqual({ kind: 'exhausted' });
+  });
+
+  test('a message that comes early (after a crash) waits out the backoff', () => {
+    const delivery = given(requested, ...failures(2));
+    // Failed at 12:00:05; 2 minutes less 20 % later is the earliest.
+    expect(next(delivery, '2026-11-21T12:00:15.000000Z')).toEqual({ kind: 'wait', delayMs: 86_000 });
+    expect(next(delivery, '2026-11-21T12:01:41.000000Z')).toEqual({ kind: 'attempt', attempt: 3 });
+  });
+
+  test('given an end, it is over', () => {
+    expect(next(given(requested, started(1), succeeded(1)))).toEqual({ kind: 'over' });
+    expect(
+      next(given(requested, { type: 'DeliveryFailed', data: { attempts: 0, reason: 'webhook removed' } })),
+    ).toEqual({
+      kind: 'over',
+    });
+  });
+
+  test('when an attempt in work ends, then its outcome is recorded', () => {
+    const delivery = given(requested, started(1));
+    expect(decideOutcome(delivery, 1, error500)).toEqual([failed(1)]);
+    expect(decideOutcome(delivery, 1, ok200)).toEqual([succeeded(1)]);
+  });
+
+  test('when an attempt that was taken for cut off ends after all, a success counts, a failure was counted', () => {
+    const delivery = given(requested, started(1), failed(1));
+    expect(decideOutcome(delivery, 1, ok200)).toEqual([succeeded(1)]);
+    expect(decideOutcome(delivery, 1, error500)).toEqual([]);
+  });
+
+  test('when a delivery is over, nothing more is recorded', () => {
+    const delivery = given(requested, started(1), succeeded(1));
+    expect(decideOutcome(delivery, 1, ok200)).toEqual([]);
+    expect(failDelivery(delivery, 'late')).toEqual([]);
+  });
+
+  test('when given up, the attempts made are told', () => {
+    expect(failDelivery(given(requested, ...failures(5)), 'HTTP 500')).toEqual([
+      { type: 'DeliveryFailed', data: { attempts: 5, reason: 'HTTP 500' } },
+    ]);
+  });
+
+  test('the reasons of all attempts are kept for the order', () => {
+    const delivery = given(requested, started(1), failed(1, 'HTTP 500'), started(2), failed(2, 'no answer'));
+    expect(delivery.failures).toEqual(['Attempt 1: HTTP 500', 'Attempt 2: no answer']);
+  });
+});
+
+describe('backoff', () => {
+  test('by default attempts wait 0 s, 30 s, 2 min, 10 min, 1 h', () => {
+    const waits = [1, 2, 3, 4, 5].map((attempt) => waitBefore(attempt, DEFAULT_BACKOFF_MS));
+    expect(waits).toEqual([0, 30_000, 120_000, 600_000, 3_600_000]);
+    expect(waits).toHaveLength(MAX_DELIVERY_ATTEMPTS);
+  });
+
+  test('fewer than five waits are those between attempts, the last repeats', () => {
+    expect([1, 2, 3, 4, 5].map((attempt) => waitBefore(attempt, [10, 20]))).toEqual([0, 10, 20, 20, 20]);
+    expect([1, 2, 3, 4, 5].map((attempt) => waitBefore(attempt, [10, 20, 30, 40]))).toEqual([0, 10, 20, 30, 40]);
+    expect([1, 2].map((attempt) => waitBefore(attempt, []))).toEqual([0, 0]);
+  });
+
+  test('waits vary by 20 % either way', () => {
+    expect([0, 0.5, 1].map((random) => jittered(1000, random))).toEqual([800, 1000, 1200]);
+  });
+
+  test('Retry-After counts when it is longer than the backoff, up to an hour', () => {
+    const delivery = given(requested, ...failures(1));
+    const wait = (retryAfterMs: number) =>
+      waitAfterFailure(delivery, { ...error500, retryAfterMs }, DEFAULT_BACKOFF_MS, 0.5);
+    expect(wait(1000)).toBe(30_000);
+    expect(wait(45_000)).toBe(45_000);
+    expect(wait(100 * 3_600_000)).toBe(3_600_000);
+  });
+});
+
+describe('the URL of a webhook (spec §6.2)', () => {
+  test.each(['https://erp.example.com/orders', 'https://erp.example.com:8443/?a=b', 'HTTPS://ERP.example.com'])(
+    '%s is fine',
+    (url) => expect(targetUrlError(url)).toBeUndefined(),
+  );
+
+  test.each([
+    ['http://erp.example.com/', 'must be an HTTPS URL.'],
+    ['ftp://erp.example.com/', 'must be an HTTPS URL.'],
+    ['javascript:alert(1)', 'must be an HTTPS URL.'],
+    ['https://user:secret@erp.example.com/', 'must not contain credentials.'],
+    ['https://user@erp.example.com/', 'must not contain credentials.'],
+    ['erp.example.com', 'must be a URL, like https://erp.example.com/orders.'],
+    ['', 'must be a URL, like https://erp.example.com/orders.'],
+    ['https://', 'must be a URL, like https://erp.example.com/orders.'],
+    [`https://erp.example.com/${'a'.repeat(2048)}`, 'must be at most 2048 characters.'],
+  ])('%s is refused', (url, reason) => expect(targetUrlError(url)).toBe(reason));
+});

@@ -1,0 +1,72 @@
+/** The inside of the service without HTTP: commands, log, projections and read models on a fresh directory. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { newId, now } from '#app/commands/clock.js';
+import type { Caller, Commands } from '#app/commands/context.js';
+import { createTenant } from '#app/commands/identity/tenants.js';
+import { readConfig } from '#app/config.js';
+import { openEventStore, openReadModels, openReadModelWriter } from '#app/engines.js';
+import type { EventStore } from '#app/ports/eventStore.js';
+import type { ReadModels, ReadModelWriter, RebuildableReadModels } from '#app/ports/readModels.js';
+import { Directory } from '#app/projections/directory/directory.js';
+import { projections } from '#app/projections/projections.js';
+import { runProjections } from '#app/projections/runner.js';
+
+export type Inside = {
+  readonly commands: Commands;
+  readonly eventStore: EventStore;
+  readonly readModels: ReadModels;
+  /** A write side of its own, for rebuilds. */
+  readonly writer: ReadModelWriter & RebuildableReadModels;
+  caller(tenant: string): Caller;
+  /** Resolves when the read models show everything in the log. */
+  caughtUp(): Promise<void>;
+  close(): Promise<void>;
+};
+
+export async function openInside(): Promise<Inside> {
+  const directoryPath = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
+  const config = readConfig({ DATA_DIR: directoryPath });
+  const eventStore = await openEventStore(config);
+  const liveWriter = await openReadModelWriter(config);
+  const stopping = new AbortController();
+  const running = runProjections({ eventStore, writer: liveWriter, projections }, stopping.signal);
+  const readModels = await openReadModels(config);
+  const writer = await openReadModelWriter(config);
+  const directory = await Directory.start(eventStore, (error) => {
+    throw error;
+  });
+  const secretBox = { seal: (text: string) => text, open: (text: string) => text };
+  return {
+    commands: { eventStore, readModels, directory, secretBox, now, newId },
+    eventStore,
+    readModels,
+    writer,
+    caller: (tenant) => ({
+      tenant,
+      actor: { kind: 'system', id: 'test' },
+      correlationId: newId(),
+      causationId: newId(),
+    }),
+    async caughtUp() {
+      const head = await eventStore.head();
+      for (const { name } of projections) await readModels.waitFor(name, head, 10_000);
+    },
+    async close() {
+      await directory.stop();
+      stopping.abort();
+      await running;
+      await readModels.close();
+      await writer.close();
+      await liveWriter.close();
+      await eventStore.close();
+      await rm(directoryPath, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A tenant of the order model given. */
+export async function openTenant(inside: Inside, name: string, orderModel = 'dyn_stock_order'): Promise<void> {
+  await createTenant(inside.commands, inside.caller(name), { orderModel });
+}

@@ -1,0 +1,122 @@
+import { addAssetField } from '#app/commands/identity/assetTypes.js';
+import { createRecord, updateRecord } from '#app/commands/records.js';
+import { cleanUpTable } from '#app/commands/referenceTables/cleanUp.js';
+import { upsertBatch } from '#app/commands/referenceTables/upsertBatch.js';
+import { rebuildProjection } from '#app/projections/rebuild.js';
+import { type Inside, openInside, openTenant } from './harness.js';
+
+let inside: Inside;
+
+beforeEach(async () => {
+  inside = await openInside();
+  await openTenant(inside, 'acme');
+  await openTenant(inside, 'acme2');
+});
+afterEach(() => inside.close());
+
+const parties = (from: number, count: number, batchId: string, name = 'Party') => ({
+  items: Array.from({ length: count }, (_, index) => ({
+    external_id: `p${from + index}`,
+    name: `${name} ${from + index}`,
+    _batch_id: batchId,
+  })),
+});
+
+const sync = (tenant: string, body: unknown) => upsertBatch(inside.commands, inside.caller(tenant), 'dyn_party', body);
+
+async function everything(tenant: string, table: string): Promise<unknown> {
+  await inside.caughtUp();
+  const query = { filters: [], sort: [], offset: 0, limit: 1000 };
+  const page = await inside.readModels.list({ tenant, table }, query);
+  const counted = await inside.readModels.countOutsideBatch({ tenant, table }, 'nothing has this batch id');
+  return { page, counted };
+}
+
+async function history(tenant: string, orderId: string): Promise<unknown> {
+  await inside.caughtUp();
+  return inside.readModels.history(tenant, orderId, { offset: 0, limit: 100 });
+}
+
+async function fillAcme(): Promise<string> {
+  await sync('acme', parties(0, 400, 'one'));
+  await sync('acme', parties(100, 200, 'two', 'Other'));
+  await cleanUpTable(inside.commands, inside.caller('acme'), 'dyn_party', { batch_id: 'two' });
+  await addAssetField(inside.commands, inside.caller('acme'), 'dyn_party', {
+    name: 'grade',
+    type: 'String',
+    filterable: true,
+    sortable: true,
+  });
+  await sync('acme', { items: [{ external_id: 'p150', name: 'Graded', grade: 'A' }] });
+  const order = await createRecord(inside.commands, inside.caller('acme'), 'dyn_stock_order', { notes: 'first' });
+  await createRecord(inside.commands, inside.caller('acme'), 'dyn_order_line', { order_id: order.id, quantity: 3 });
+  await updateRecord(inside.commands, inside.caller('acme'), 'dyn_stock_order', order.id, { notes: 'second' });
+  return order.id;
+}
+
+it('a rebuild of everything shows what was there before', async () => {
+  const orderId = await fillAcme();
+  await sync('acme2', parties(0, 10, 'x'));
+  const tables = ['dyn_party', 'dyn_stock_order', 'dyn_order_line'];
+  const before = await Promise.all([
+    ...tables.map((table) => everything('acme', table)),
+    everything('acme2', 'dyn_party'),
+    history('acme', orderId),
+  ]);
+  await rebuildProjection(inside, { projection: 'records' });
+  await rebuildProjection(inside, { projection: 'order_history' });
+  const after = await Promise.all([
+    ...tables.map((table) => everything('acme', table)),
+    everything('acme2', 'dyn_party'),
+    history('acme', orderId),
+  ]);
+  expect(after).toEqual(before);
+});
+
+it.each([{ tenant: 'acme' }, { tenant: 'acme', table: 'dyn_party' }, { tenant: 'acme', table: 'dyn_order_line' }])(
+  'a rebuild of %j leaves everything as it was',
+  async (scope) => {
+    await fillAcme();
+    await sync('acme2', parties(0, 10, 'x'));
+    const shown = () =>
+      Promise.all([
+        everything('acme', 'dyn_party'),
+        everything('acme', 'dyn_order_line'),
+        everything('acme', 'dyn_stock_order'),
+        everything('acme2', 'dyn_party'),
+      ]);
+    const before = await shown();
+    const report = await rebuildProjection(inside, { projection: 'records', ...scope });
+    expect(report.events).toBeGreaterThan(0);
+    expect(await shown()).toEqual(before);
+    await sync('acme', parties(5000, 1, 'later'));
+    expect(await everything('acme', 'dyn_party')).toMatchObject({ page: { total: 201 } });
+  },
+);
+
+it('writes and reads go on during a rebuild, and nothing of them is lost', async () => {
+  await sync('acme', parties(0, 1000, 'one'));
+  let rebuilding = true;
+  let written = 1000;
+  const write = async (): Promise<void> => {
+    while (rebuilding) {
+      await sync('acme', parties(written, 20, 'one'));
+      written += 20;
+    }
+  };
+  const writing = write();
+  for (let round = 0; round < 3; round++) await rebuildProjection(inside, { projection: 'records' });
+  rebuilding = false;
+  await writing;
+  expect(await everything('acme', 'dyn_party')).toMatchObject({
+    page: { total: written },
+    counted: { count: written },
+  });
+});
+
+it('nothing but read models is written by a rebuild: the log stays as it is', async () => {
+  await fillAcme();
+  const head = await inside.eventStore.head();
+  await rebuildProjection(inside, { projection: 'records' });
+  expect(await inside.eventStore.head()).toBe(head);
+});

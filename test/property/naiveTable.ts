@@ -1,0 +1,132 @@
+import type { AssetField } from '#app/domain/assetTypes/assetType.js';
+import type { Fields, FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
+import type { Filter, RecordChange, RecordQuery } from '#app/ports/readModels.js';
+
+type NaiveRecord = {
+  readonly id: string;
+  readonly created_at: string;
+  updated_at: string;
+  batchId: string | null;
+  fields: Record<string, FieldValue>;
+};
+
+/** A step of a test: like a change, but naming records by a number that is taken modulo how many there are. */
+type Step =
+  | { kind: 'insert'; records: { id: string; at: string; batchId: string | null; fields: Record<string, unknown> }[] }
+  | { kind: 'patch'; pick: number; at: string; batchId: string | null | undefined; set: Record<string, unknown> }
+  | { kind: 'seen'; from: number; batchId: string | null }
+  | { kind: 'sweep'; batchId: string };
+
+const fold = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ').normalize('NFC');
+const matchText = (value: FieldValue): string => fold(typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Records in an array, queried by reading all of them: what the read models must answer alike. */
+export class NaiveTable {
+  #records: NaiveRecord[] = [];
+  #keys = 0;
+
+  constructor(readonly fields: readonly AssetField[]) {}
+
+  changesOf(step: Step): RecordChange[] {
+    if (step.kind === 'insert') {
+      return step.records.map(({ id, at, batchId, fields }) => {
+        this.#keys += 1;
+        return {
+          kind: 'insert',
+          id,
+          at,
+          batchId,
+          fields: { ...(fields as Fields), key: `Key-${this.#keys % 7}.${this.#keys}` },
+        };
+      });
+    }
+    const count = this.#records.length;
+    if (step.kind === 'seen') {
+      return [
+        { kind: 'seen', ids: this.#records.slice(step.from % (count + 1)).map(({ id }) => id), batchId: step.batchId },
+      ];
+    }
+    if (step.kind === 'sweep') return [step];
+    const record = this.#records[step.pick % Math.max(1, count)];
+    if (record === undefined) return [];
+    const { at, batchId, set } = step;
+    return [{ kind: 'patch', id: record.id, at, set: set as Fields, ...(batchId === undefined ? {} : { batchId }) }];
+  }
+
+  apply(changes: readonly RecordChange[]): void {
+    for (const change of changes) this.#apply(change);
+  }
+
+  #apply(change: RecordChange): void {
+    switch (change.kind) {
+      case 'insert':
+        this.#records.push({
+          id: change.id,
+          created_at: change.at,
+          updated_at: change.at,
+          batchId: change.batchId,
+          fields: { ...change.fields },
+        });
+        break;
+      case 'patch':
+        for (const record of this.#records.filter(({ id }) => id === change.id)) {
+          record.updated_at = change.at;
+          if (change.batchId !== undefined) record.batchId = change.batchId;
+          Object.assign(record.fields, change.set);
+        }
+        break;
+      case 'seen':
+        for (const record of this.#records) if (change.ids.includes(record.id)) record.batchId = change.batchId;
+        break;
+      case 'sweep':
+        this.#records = this.#records.filter(({ batchId }) => batchId === change.batchId);
+        break;
+    }
+  }
+
+  list(query: RecordQuery): { total: number; records: unknown[] } {
+    const matches = this.#records
+      .filter((record) => query.filters.every((filter) => this.#fulfils(record, filter)))
+      .toSorted((a, b) => this.#compare(a, b, query));
+    return {
+      total: matches.length,
+      records: matches.slice(query.offset, query.offset + query.limit).map((record) => this.#shown(record)),
+    };
+  }
+
+  #shown({ id, created_at, updated_at, fields }: NaiveRecord): unknown {
+    const own = this.fields.map(({ name }) => [name, fields[name] ?? null]);
+    return { id, created_at, updated_at, ...Object.fromEntries(own) };
+  }
+
+  #fulfils(record: NaiveRecord, filter: Filter): boolean {
+    const value = record.fields[filter.field] ?? null;
+    if (value === null) return false;
+    if (filter.kind === 'equals') return filter.anyOf.some((one) => one === value);
+    return filter.anyOf.some((one) => one.isWellFormed() && matchText(value).includes(fold(one)));
+  }
+
+  #compare(a: NaiveRecord, b: NaiveRecord, { sort }: RecordQuery): number {
+    const terms = sort.length === 0 ? [{ field: 'created_at', direction: 'asc' as const }] : sort;
+    const last = terms.at(-1)?.direction ?? 'asc';
+    for (const { field, direction } of [...terms, { field: 'id', direction: last }]) {
+      const order = compareValues(this.#sortValue(a, field), this.#sortValue(b, field));
+      if (order !== 0) return direction === 'asc' ? order : -order;
+    }
+    return 0;
+  }
+
+  #sortValue(record: NaiveRecord, field: string): string | number | null {
+    if (field === 'id' || field === 'created_at' || field === 'updated_at') return record[field];
+    const value = record.fields[field] ?? null;
+    if (value === null || typeof value === 'number') return value;
+    return typeof value === 'boolean' ? Number(value) : matchText(value);
+  }
+}
+
+/** Null first; text by code point. */
+function compareValues(a: string | number | null, b: string | number | null): number {
+  if (a === null || b === null) return Number(b === null) - Number(a === null);
+  if (typeof a === 'number' && typeof b === 'number') return a - b;
+  return Buffer.compare(Buffer.from(String(a)), Buffer.from(String(b)));
+}

@@ -1,0 +1,174 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { createHttpsTransport, type TransportOptions, type WebhookTransport } from '#app/webhooks/httpsTransport.js';
+import { addressPolicy, createTargetCheck, type LookUpAll } from '#app/webhooks/targetAddress.js';
+import { hang, type Receiver, startReceiver, status } from './receiver.js';
+
+const allowLoopback = addressPolicy(['127.0.0.0/8']);
+const strict = addressPolicy([]);
+
+describe('a call to a receiver', () => {
+  let receiver: Receiver;
+  let transport: WebhookTransport;
+
+  beforeEach(async () => {
+    receiver = await startReceiver(status(200, {}, 'thanks'));
+  });
+
+  afterEach(async () => {
+    await receiver.close();
+    await transport.close();
+  });
+
+  const open = (options: Partial<TransportOptions> = {}): WebhookTransport => {
+    transport = createHttpsTransport({ policy: allowLoopback, caPem: receiver.caPem, ...options });
+    return transport;
+  };
+
+  const post = (url = receiver.url) =>
+    transport.post({
+      url,
+      headers: { 'Content-Type': 'application/json', Signature: 'abc' },
+      body: Buffer.from('{"a":"ż"}'),
+    });
+
+  test('posts the bytes with the headers; 2xx is a success', async () => {
+    open();
+    expect(await post()).toEqual({ ok: true, status: 200, durationMs: expect.any(Number) });
+    const [call] = receiver.calls;
+    expect(call).toMatchObject({ method: 'POST', path: '/orders', body: Buffer.from('{"a":"ż"}') });
+    expect(call?.headers).toMatchObject({
+      'content-type': 'application/json',
+      signature: 'abc',
+      'content-length': '10',
+    });
+  });
+
+  test.each([400, 401, 404, 410, 429, 500, 503])('%i is a failure', async (code) => {
+    receiver.answers = [status(code, { 'Retry-After': '7' }, 'no')];
+    open();
+    expect(await post()).toEqual({
+      ok: false,
+      reason: `HTTP ${code}`,
+      status: code,
+      durationMs: expect.any(Number),
+      responseBody: 'no',
+      retryAfterMs: 7000,
+    });
+  });
+
+  test.each([301, 302, 303, 307, 308])('redirect %i is a failure and not followed', async (code) => {
+    receiver.answers = [status(code, { Location: receiver.url })];
+    open();
+    expect(await post()).toMatchObject({ ok: false, status: code, reason: `redirect (HTTP ${code}) is not followed` });
+    expect(receiver.calls).toHaveLength(1);
+  });
+
+  test('a receiver that does not answer is given up after the total time', async () => {
+    receiver.answers = [hang];
+    open({ totalTimeoutMs: 100 });
+    expect(await post()).toMatchObject({ ok: false, status: null, reason: 'no answer within 100 ms' });
+  });
+
+  test('a receiver that drips its body is cut off; its status counts', async () => {
+    receiver.answers = [(response) => response.writeHead(500).write('start')];
+    open({ totalTimeoutMs: 100 });
+    expect(await post()).toMatchObject({ ok: false, status: 500, responseBody: 'start' });
+    receiver.answers = [(response) => response.writeHead(200).write('start')];
+    expect(await post()).toMatchObject({ ok: true, status: 200 });
+  });
+
+  test('a receiver that resets the connection is a failure', async () => {
+    receiver.answers = [(response) => response.destroy()];
+    open();
+    expect(await post()).toMatchObject({ ok: false, status: null, reason: expect.stringMatching(/closed|ECONNRESET/) });
+  });
+
+  test('of a large answer 1 KiB is kept, and not much more is read', async () => {
+    receiver.answers = [
+      (response) => {
+        response.writeHead(500);
+        const more = (): void => {
+          while (!response.destroyed && response.write('é'.repeat(4096)));
+        };
+        response.on('drain', more);
+        more();
+      },
+    ];
+    open();
+    const result = await post();
+    expect(result).toMatchObject({ ok: false, status: 500, responseBody: 'é'.repeat(512) });
+  });
+
+  test('a certificate that nobody vouches for is a failure', async () => {
+    transport = createHttpsTransport({ policy: allowLoopback });
+    expect(await post()).toMatchObject({ ok: false, status: null, reason: expect.stringMatching(/self.signed/i) });
+    expect(receiver.calls).toEqual([]);
+  });
+
+  test('a certificate for another name is a failure', async () => {
+    const lookUp: LookUpAll = (_name, _options, callback) => callback(null, [{ address: '127.0.0.1', family: 4 }]);
+    open({ lookUp });
+    expect(await post(`https://receiver.test:${receiver.port}/`)).toMatchObject({ ok: true });
+    expect(await post(`https://other.test:${receiver.port}/`)).toMatchObject({
+      ok: false,
+      reason: expect.stringContaining('altnames'),
+    });
+  });
+
+  test('plain HTTP is not spoken', async () => {
+    open();
+    expect(await post(`http://127.0.0.1:${receiver.port}/`)).toMatchObject({ ok: false, status: null });
+    expect(receiver.connections).toBe(0);
+  });
+
+  test.each(['127.0.0.1', '0x7f.1', '017700000001', '2130706433', '[::ffff:127.0.0.1]', '[::1]', 'localhost'])(
+    'https://%s is refused before a connection is made',
+    async (host) => {
+      open({ policy: strict });
+      const result = await post(`https://${host}:${receiver.port}/`);
+      expect(result).toMatchObject({ ok: false, status: null, reason: expect.stringContaining('refused') });
+      expect(receiver.connections).toBe(0);
+    },
+  );
+
+  test('a name that turns to a refused address between check and connect is refused', async () => {
+    const turns = ['8.8.8.8', '127.0.0.1'];
+    const lookUp: LookUpAll = (_name, _options, callback) =>
+      callback(null, [{ address: turns.shift() ?? '127.0.0.1', family: 4 }]);
+    const url = `https://receiver.test:${receiver.port}/`;
+    expect(await createTargetCheck(strict, lookUp)(url)).toBeUndefined();
+    open({ policy: strict, lookUp });
+    expect(await post(url)).toMatchObject({ ok: false, reason: expect.stringContaining('127.0.0.1') });
+    expect(receiver.connections).toBe(0);
+  });
+
+  test('an authority file without a certificate is refused at the start', () => {
+    expect(() => open({ caPem: 'nothing' })).toThrow();
+    open();
+  });
+
+  test('connections are used again', async () => {
+    open();
+    for (let i = 0; i < 10; i++) await post();
+    // The second call may come before the first connection is known to be free.
+    expect(receiver.connections).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('a receiver that accepts and then says nothing', () => {
+  let server: Server;
+
+  afterEach(() => server.close());
+
+  test('is given up after the connect time, well before the total time', async () => {
+    server = createServer(() => undefined).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const transport = createHttpsTransport({ policy: allowLoopback, connectTimeoutMs: 200, totalTimeoutMs: 15_000 });
+    const result = await transport.post({ url: `https://127.0.0.1:${port}/`, headers: {}, body: Buffer.from('{}') });
+    expect(result).toMatchObject({ ok: false, status: null, reason: expect.stringContaining('Connect Timeout') });
+    expect(result.durationMs).toBeLessThan(5000);
+    await transport.close();
+  });
+});

@@ -1,0 +1,144 @@
+import type { LookupAddress } from 'node:dns';
+import {
+  addressPolicy,
+  checkedLookup,
+  checkLiteral,
+  createTargetCheck,
+  type LookUpAll,
+} from '#app/webhooks/targetAddress.js';
+
+const strict = addressPolicy([]);
+
+const REFUSED = [
+  '127.0.0.1',
+  '127.8.8.8',
+  '0.0.0.0',
+  '0.1.2.3',
+  '10.0.0.1',
+  '172.16.0.1',
+  '172.31.255.255',
+  '192.168.1.1',
+  '169.254.169.254',
+  '100.64.0.1',
+  '100.100.100.200',
+  '192.0.0.192',
+  '192.0.2.1',
+  '198.51.100.1',
+  '203.0.113.1',
+  '198.18.0.1',
+  '224.0.0.1',
+  '240.0.0.1',
+  '255.255.255.255',
+  '168.63.129.16',
+  '::',
+  '::1',
+  'fe80::1',
+  'fe80::1%eth0',
+  'fc00::1',
+  'fd00:ec2::254',
+  'fec0::1',
+  'ff02::1',
+  '2001:db8::1',
+  '3fff::1',
+  '::ffff:127.0.0.1',
+  '::ffff:8.8.8.8',
+  '::127.0.0.1',
+  '64:ff9b::7f00:1',
+  '64:ff9b:1::1',
+  '2002:7f00:1::',
+  '2001::1',
+  '100::1',
+  'localhost',
+  '',
+];
+
+describe('addresses of receivers', () => {
+  test.each(REFUSED)('%s is refused', (address) => expect(strict(address)).toEqual(expect.any(String)));
+
+  test.each(['8.8.8.8', '1.1.1.1', '172.32.0.1', '100.128.0.1', '2606:4700::1111', '2a00:1450:4001::1'])(
+    '%s may be used',
+    (address) => expect(strict(address)).toBeUndefined(),
+  );
+
+  test('networks that the operator allows may be used, others stay refused', () => {
+    const policy = addressPolicy(['127.0.0.0/8', '10.1.0.0/16', 'fd00::/8']);
+    for (const address of ['127.0.0.1', '10.1.2.3', 'fd12::1', '::ffff:10.1.2.3', '8.8.8.8']) {
+      expect(policy(address)).toBeUndefined();
+    }
+    for (const address of ['10.2.0.1', '::1', '169.254.169.254', '::ffff:10.2.0.1', '64:ff9b::7f00:1']) {
+      expect(policy(address)).toEqual(expect.any(String));
+    }
+  });
+
+  test.each(['10.0.0.0', 'all', '10.0.0.0/33', ''])('"%s" is no network', (cidr) =>
+    expect(() => addressPolicy([cidr])).toThrow('CIDR'),
+  );
+
+  test.each([
+    'https://0x7f.1/',
+    'https://017700000001/',
+    'https://2130706433/',
+    'https://127.1/',
+    'https://0/',
+    'https://[::ffff:127.0.0.1]/',
+    'https://[::ffff:7f00:1]/',
+    'https://[::1]/',
+    'https://[fe80::1]/',
+    'https://[fc00::1]/',
+    'https://169.254.169.254/latest/meta-data/',
+    'https://100.64.0.1/',
+    'https://127。0。0。1/',
+    'https://①②⑦.0.0.1/',
+  ])('%s is seen through', async (url) => {
+    expect(() => checkLiteral(strict, new URL(url).hostname)).toThrow('refused');
+    expect(await createTargetCheck(strict, never)(url)).toMatch(/^must lead to a public address/);
+  });
+});
+
+const never: LookUpAll = () => {
+  throw new Error('An address is not looked up.');
+};
+
+/** A name server that gives these answers in turn. */
+function answers(...turns: string[][]): LookUpAll {
+  return (_hostname, _options, callback) => {
+    const found = (turns.shift() ?? []).map(
+      (address): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 }),
+    );
+    callback(null, found);
+  };
+}
+
+const resolved = (lookUp: LookUpAll, all: boolean): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    checkedLookup(strict, lookUp)('erp.example.com', { all }, (error, address, family) => {
+      if (error === null) resolve(all ? address : { address, family });
+      else reject(error);
+    });
+  });
+
+describe('names of receivers', () => {
+  test('only addresses that may be used are answered to the connection', async () => {
+    const mixed = ['10.0.0.1', '8.8.8.8', '::1', '2606:4700::1111'];
+    expect(await resolved(answers(mixed), true)).toEqual([
+      { address: '8.8.8.8', family: 4 },
+      { address: '2606:4700::1111', family: 6 },
+    ]);
+    expect(await resolved(answers(mixed), false)).toEqual({ address: '8.8.8.8', family: 4 });
+    await expect(resolved(answers(['10.0.0.1', '::1']), true)).rejects.toThrow('10.0.0.1 is not a public address');
+    await expect(resolved(answers([]), true)).rejects.toThrow('no address');
+  });
+
+  test('a name that leads to a refused address only is refused when the webhook is made', async () => {
+    const check = createTargetCheck(strict, answers(['192.168.0.7']));
+    expect(await check('https://erp.example.com/')).toMatch('192.168.0.7 is not a public address');
+  });
+
+  test('a name that cannot be looked up now may be used: each attempt checks again', async () => {
+    const failing: LookUpAll = (_hostname, _options, callback) => callback(new Error('ENOTFOUND'), []);
+    expect(await createTargetCheck(strict, failing)('https://erp.example.com/')).toBeUndefined();
+    expect(await createTargetCheck(strict, answers(['8.8.8.8']))('https://erp.example.com/')).toBeUndefined();
+    expect(await createTargetCheck(strict, never)('https://8.8.8.8/')).toBeUndefined();
+    expect(await createTargetCheck(strict, never)('http://erp.example.com/')).toBe('must be an HTTPS URL.');
+  });
+});
