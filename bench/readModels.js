@@ -40,7 +40,8 @@ function place(n) {
   };
 }
 
-const quantile = (values, q) => values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))];
+const quantile = (values, q) =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))];
 const show = (label, values, unit = 'ms') =>
   console.log(
     `${label.padEnd(64)} p50 ${quantile(values, 0.5).toFixed(2).padStart(8)} ${unit}   p99 ${quantile(values, 0.99).toFixed(2).padStart(8)} ${unit}`,
@@ -88,7 +89,21 @@ async function fillPlain(file, count) {
       const fields = place(i);
       const folded = texts.map((name) => fold(fields[name]));
       const id = Buffer.from(v7().replaceAll('-', ''), 'hex');
-      rows.push([[i, id, i, i, fields.external_id, ...folded, fields.latitude, fields.longitude, 'first', JSON.stringify(fields)], [i, ...folded]]);
+      rows.push([
+        [
+          i,
+          id,
+          i,
+          i,
+          fields.external_id,
+          ...folded,
+          fields.latitude,
+          fields.longitude,
+          'first',
+          JSON.stringify(fields),
+        ],
+        [i, ...folded],
+      ]);
     }
     const start = performance.now();
     db.exec('BEGIN IMMEDIATE');
@@ -157,7 +172,9 @@ function cases(total) {
       page({ filters: [contains('country', 'nl'), contains('name', 'dam')], sort: [asc('name')] }),
       page({ filters: [contains('country', 'us'), contains('name', 'san')], sort: [asc('city_name')] }),
     ],
-    'filter by country': ['nl', 'us', 'be', 'ad'].map((text) => page({ filters: [contains('country', text)], sort: [asc('name')] })),
+    'filter by country': ['nl', 'us', 'be', 'ad'].map((text) =>
+      page({ filters: [contains('country', text)], sort: [asc('name')] }),
+    ),
   };
 }
 
@@ -219,7 +236,10 @@ async function measureSeen(writer, ids, batchId, count) {
   for (let n = 0; n < count; n += BATCH) {
     const start = performance.now();
     await writer.begin();
-    await writer.applyToTable(ref, [{ kind: 'seen', ids: ids.slice(n, n + BATCH), batchId }], { revision: n, at: at(n) });
+    await writer.applyToTable(ref, [{ kind: 'seen', ids: ids.slice(n, n + BATCH), batchId }], {
+      revision: n,
+      at: at(n),
+    });
     await writer.commit(new Map());
     times.push(performance.now() - start);
   }
@@ -235,7 +255,12 @@ async function measureSweep(directory) {
   await writer.commit(new Map());
   const ids = [];
   await fill(writer, 0, 200_000, ids);
-  await measureSeen(writer, ids.filter((_, n) => n % 2 === 0), 'second', 100_000);
+  await measureSeen(
+    writer,
+    ids.filter((_, n) => n % 2 === 0),
+    'second',
+    100_000,
+  );
   const start = performance.now();
   await writer.begin();
   await writer.applyToTable(ref, [{ kind: 'sweep', batchId: 'second' }], { revision: 1, at: at(1) });
@@ -248,7 +273,9 @@ const directory = await mkdtemp(join(tmpdir(), 'read-models-bench-'));
 try {
   if (!process.env.SKIP_PLAIN) {
     const plain = await fillPlain(join(directory, 'plain.db'), RECORDS);
-    console.log(`straight into SQLite: first 10,000 ${rate(plain.slice(0, 10))} rows/s, last 100,000 ${rate(plain.slice(-100))}, all ${rate(plain)}`);
+    console.log(
+      `straight into SQLite: first 10,000 ${rate(plain.slice(0, 10))} rows/s, last 100,000 ${rate(plain.slice(-100))}, all ${rate(plain)}`,
+    );
     show('  batch of 1000, the last 100', plain.slice(-100));
     await rm(join(directory, 'plain.db'));
   }
@@ -262,13 +289,17 @@ try {
   let times = [];
   for (const count of [10_000, RECORDS]) {
     times = [...times, ...(await fill(writer, ids.length, count, ids))];
-    console.log(`\n== ${count} records; the last 10 % at ${rate(times.slice(-Math.max(10, times.length / 10)))} rows/s, all at ${rate(times)}`);
+    console.log(
+      `\n== ${count} records; the last 10 % at ${rate(times.slice(-Math.max(10, times.length / 10)))} rows/s, all at ${rate(times)}`,
+    );
     show('  batch of 1000 inserts, the last', times.slice(-100));
     show('  batch of 1000 seen again', await measureSeen(writer, ids, `seen-${count}`, 10_000));
     await measureLists(readModels, writer, count);
     await measurePoints(readModels, ids, count);
   }
-  console.log(`resident ${(process.memoryUsage().rss / 2 ** 20).toFixed(0)} MB, of which heap ${(process.memoryUsage().heapUsed / 2 ** 20).toFixed(0)}; file ${((await stat(file)).size / 2 ** 20).toFixed(0)} MB, log ${((await stat(`${file}-wal`)).size / 2 ** 20).toFixed(0)} MB`);
+  console.log(
+    `resident ${(process.memoryUsage().rss / 2 ** 20).toFixed(0)} MB, of which heap ${(process.memoryUsage().heapUsed / 2 ** 20).toFixed(0)}; file ${((await stat(file)).size / 2 ** 20).toFixed(0)} MB, log ${((await stat(`${file}-wal`)).size / 2 ** 20).toFixed(0)} MB`,
+  );
   await readModels.close();
   await writer.close();
   if (!process.env.SKIP_SWEEP) await measureSweep(directory);

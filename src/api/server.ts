@@ -6,10 +6,13 @@ import type { ApiDeps } from './deps.js';
 import { DirectoryRefresh } from './directoryRefresh.js';
 import { errorHandler, methodNotAllowed, unknownPath } from './errors.js';
 import { healthRoutes } from './health.js';
+import { openApiRoutes } from './openapi/routes.js';
+import { platformRoutes } from './platform/routes.js';
 import { openRequest } from './requestContext.js';
 import { sendJson } from './sendJson.js';
 
 export const ASSETS_PATH = '/api/v1/dynamic-assets/dyn';
+export const PLATFORM_PATH = '/api/v1/platform';
 
 /** Listens nowhere yet: see `startHttpServer`. */
 export function createApi(deps: ApiDeps): Express {
@@ -24,9 +27,11 @@ export function createApi(deps: ApiDeps): Express {
 
   app.use(openRequest(deps.log, deps.metrics));
   app.use(ASSETS_PATH, assetRoutes(deps, refresh));
+  app.use(PLATFORM_PATH, platformRoutes(deps, refresh));
   app.use('/oauth', tokenEndpoint(deps, refresh));
   app.use('/.well-known', wellKnown(deps));
   app.use(healthRoutes(deps));
+  app.use(openApiRoutes(deps, refresh));
   app.use(unknownPath);
   app.use(errorHandler(deps.log));
   return app;

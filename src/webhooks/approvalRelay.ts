@@ -4,7 +4,7 @@ import { type Caller, type Commands, toAppend } from '../commands/context.js';
 import type { Webhook } from '../domain/identity/directory.js';
 import { deliveryStream, parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { DeliveryEvent } from '../domain/webhook/events.js';
-import { type EventSlice, type RecordedEvent, WrongExpectedRevisionError } from '../ports/eventStore.js';
+import { type RecordedEvent, WrongExpectedRevisionError } from '../ports/eventStore.js';
 import type { Message, MessageBroker } from '../ports/messageBroker.js';
 import { DELIVERY_QUEUE, type DeliveryJob } from './queue.js';
 
@@ -19,14 +19,14 @@ const RELAY = { kind: 'system', id: 'approval-relay' } as const;
 /** Approvals carry whole orders, so a slice is kept small. */
 const SLICE_EVENTS = 100;
 
-/** Where nothing is to be published, the checkpoint is moved this seldom: reading on from an older one is harmless. */
+/** Where no approval passes, the checkpoint is moved this seldom: reading on from an older one is harmless. */
 const IDLE_CHECKPOINT_MS = 10_000;
 
 /**
  * A webhook gets no approval from before it was made, even when the relay starts anew from the beginning of the log
  * (another broker). The clocks of several processes differ, and an export too many is better than one that is lost.
  */
-const CLOCK_TOLERANCE_MS = 60_000;
+const CLOCK_TOLERANCE_MS = 10_000;
 
 /** Runs until the signal ends it. Several relays may run side by side: what they write is the same. */
 export async function runApprovalRelay(deps: RelayDeps, signal: AbortSignal): Promise<void> {
@@ -35,8 +35,9 @@ export async function runApprovalRelay(deps: RelayDeps, signal: AbortSignal): Pr
   const streamPrefixes = [STREAM_PREFIXES.order];
   let checkpointAt = Date.now();
   for await (const slice of commands.eventStore.subscribe({ after, streamPrefixes, maxCount: SLICE_EVENTS, signal })) {
-    const messages = await requestDeliveries(deps, slice);
-    if (messages.length === 0 && Date.now() - checkpointAt < IDLE_CHECKPOINT_MS) continue;
+    const approvals = slice.events.filter((event) => event.type === 'OrderApproved');
+    if (approvals.length === 0 && Date.now() - checkpointAt < IDLE_CHECKPOINT_MS) continue;
+    const messages = await requestDeliveries(deps, approvals);
     // Crash safety rests on the order of the steps. First the deliveries are in the log, then the messages that name
     // them are published, so no message names what is not there. The checkpoint moves with the messages, so after a
     // crash before this line the slice is gone through again, which repeats nothing: the ids are the same.
@@ -45,8 +46,7 @@ export async function runApprovalRelay(deps: RelayDeps, signal: AbortSignal): Pr
   }
 }
 
-async function requestDeliveries(deps: RelayDeps, slice: EventSlice): Promise<Message[]> {
-  const approvals = slice.events.filter((event) => event.type === 'OrderApproved');
+async function requestDeliveries(deps: RelayDeps, approvals: readonly RecordedEvent[]): Promise<Message[]> {
   const last = approvals.at(-1);
   if (last === undefined) return [];
   // Webhooks that were made before the approval must be known here.

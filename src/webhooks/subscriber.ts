@@ -33,6 +33,8 @@ export type SubscriberSettings = {
   readonly concurrency: number;
   /** Waits in milliseconds, see domain/webhook/backoff.ts. */
   readonly backoffMs: readonly number[];
+  /** After this long a call has surely ended, or its process has. More than the transport's limit; default 20,000. */
+  readonly callLimitMs?: number;
   /** Shown to receivers as `User-Agent: dynamic-assets/<version>`. */
   readonly version: string;
 };
@@ -40,6 +42,7 @@ export type SubscriberSettings = {
 const DONE: Outcome = { kind: 'done' };
 /** Another process wrote to the delivery; it is looked at anew after this. */
 const CONTENDED: Outcome = { kind: 'again', delayMs: 1000 };
+const CALL_LIMIT_MS = 20_000;
 const MAX_TROUBLE_WAIT_MS = 60_000;
 
 /** Runs until the signal ends it, and then until the calls in work have ended. */
@@ -66,7 +69,8 @@ async function deliver(deps: SubscriberDeps, key: DeliveryKey): Promise<Outcome>
   const { commands, settings } = deps;
   const loaded = await loadDelivery(commands, key);
   if (loaded === undefined) return { kind: 'dead', reason: `There is no delivery ${key.deliveryId}.` };
-  const step = nextStep(loaded.delivery, commands.now(), settings.backoffMs);
+  const timing = { waits: settings.backoffMs, callLimitMs: settings.callLimitMs ?? CALL_LIMIT_MS };
+  const step = nextStep(loaded.delivery, commands.now(), timing);
   switch (step.kind) {
     case 'over':
       return DONE;

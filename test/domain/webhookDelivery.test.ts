@@ -42,7 +42,8 @@ function given(...events: DeliveryEvent[]): Delivery {
 }
 
 const LATER = '2026-11-22T00:00:00.000000Z';
-const next = (delivery: Delivery, now = LATER) => nextStep(delivery, now, DEFAULT_BACKOFF_MS);
+const next = (delivery: Delivery, now = LATER) =>
+  nextStep(delivery, now, { waits: DEFAULT_BACKOFF_MS, callLimitMs: 20_000 });
 const failures = (count: number): DeliveryEvent[] =>
   Array.from({ length: count }, (_, i) => [started(i + 1), failed(i + 1)]).flat();
 
@@ -65,6 +66,12 @@ describe('a delivery (spec §6.4)', () => {
     expect(step).toMatchObject({ kind: 'settle', event: { type: 'DeliveryAttemptFailed', data: { attempt: 2 } } });
     if (step.kind !== 'settle') throw new Error('not settled');
     expect(next(evolve(delivery, step.event, '2026-11-21T12:00:09.000000Z'))).toEqual({ kind: 'attempt', attempt: 3 });
+  });
+
+  test('given an attempt that may still be in work elsewhere, it is left alone until the call limit has passed', () => {
+    const delivery = given(requested, started(1));
+    expect(next(delivery, '2026-11-21T12:00:05.000000Z')).toEqual({ kind: 'wait', delayMs: 17_000 });
+    expect(next(delivery, '2026-11-21T12:00:22.000000Z')).toMatchObject({ kind: 'settle' });
   });
 
   test('given a fifth attempt that was cut off, it is settled and nothing is left', () => {

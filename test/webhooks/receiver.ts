@@ -37,8 +37,10 @@ export const status =
 /** Takes the call and never answers. */
 export const hang: Answer = () => undefined;
 
-/** A certificate for 127.0.0.1, ::1 and localhost, as PEM. */
-export async function certificate(): Promise<{ key: string; cert: string }> {
+/** A certificate for 127.0.0.1 and localhost, as PEM: the same for all receivers, so one authority serves for all. */
+let certificate: ReturnType<typeof makeCertificate> | undefined;
+
+async function makeCertificate(): Promise<{ key: string; cert: string }> {
   const { private: key, cert } = await generate([{ name: 'commonName', value: 'localhost' }], {
     keyType: 'ec',
     algorithm: 'sha256',
@@ -59,7 +61,8 @@ export async function certificate(): Promise<{ key: string; cert: string }> {
 }
 
 export async function startReceiver(...answers: Answer[]): Promise<Receiver> {
-  const { key, cert } = await certificate();
+  certificate ??= makeCertificate();
+  const { key, cert } = await certificate;
   const waiting: { count: number; resolve: () => void }[] = [];
   const server = createServer({ key, cert }, (request, response) => {
     const chunks: Buffer[] = [];

@@ -1,6 +1,6 @@
 /** `POST /oauth/token`: access tokens by client credentials (spec §4.10, §5; RFC 6749 §4.4). */
-import { createHash, timingSafeEqual } from 'node:crypto';
 import express, { type ErrorRequestHandler, type Request, type Response, Router } from 'express';
+import { secretMatches } from '../../commands/identity/secrets.js';
 import type { ApiClient } from '../../domain/identity/directory.js';
 import { isScope, type Scope } from '../../domain/identity/scopes.js';
 import type { ApiDeps } from '../deps.js';
@@ -73,18 +73,11 @@ async function findClient(
   request: TokenRequest,
 ): Promise<ApiClient | undefined> {
   const known = directory.tenant(tenant)?.clients.get(request.clientId);
-  if (known !== undefined && hasSecret(known, request.clientSecret)) return known;
+  if (known !== undefined && secretMatches(request.clientSecret, known.secretHash)) return known;
   // The client, or its new secret, may have been made by another process a moment ago.
   await refresh.run();
   const latest = directory.tenant(tenant)?.clients.get(request.clientId);
-  return latest !== undefined && hasSecret(latest, request.clientSecret) ? latest : undefined;
-}
-
-/** Compares digests, in time that does not depend on where they differ. */
-function hasSecret(client: ApiClient, secret: string): boolean {
-  const given = createHash('sha256').update(secret).digest();
-  const wanted = Buffer.from(client.secretHash, 'hex');
-  return given.length === wanted.length && timingSafeEqual(given, wanted);
+  return latest !== undefined && secretMatches(request.clientSecret, latest.secretHash) ? latest : undefined;
 }
 
 /** Scopes of the new token, a subset of the client's. @throws OAuthError invalid_scope */

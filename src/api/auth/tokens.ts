@@ -145,7 +145,10 @@ export class TokenService {
       return jwt.verify(token, key.publicKey, { algorithms: [ALGORITHM], issuer: this.#config.issuer, audience });
     } catch (error) {
       if (error instanceof jwt.TokenExpiredError) throw new InvalidTokenError('The token has expired.');
-      if (error instanceof jwt.JsonWebTokenError) throw new InvalidTokenError('The token is not valid here.');
+      // A signature of the wrong length comes as a plain TypeError.
+      if (error instanceof jwt.JsonWebTokenError || error instanceof TypeError) {
+        throw new InvalidTokenError('The token is not valid here.');
+      }
       throw error;
     }
   }

@@ -1,5 +1,12 @@
 /** Error answers of every operation (spec §7), as named responses. */
-import { closedObject, jsonResponse, type JsonSchema, type ResponseObject, type Responses, schemaRef } from './types.js';
+import {
+  closedObject,
+  type JsonSchema,
+  jsonResponse,
+  type ResponseObject,
+  type Responses,
+  schemaRef,
+} from './types.js';
 
 const text: JsonSchema = { type: 'string' };
 
@@ -29,7 +36,11 @@ const withHeader = (response: ResponseObject, name: string, description: string,
 const responses = {
   400: [
     'BadRequest',
-    error('Bad request: no JSON, or a filter or sort on a disallowed field.', 'Bad request.', 'notes cannot be sorted.'),
+    error(
+      'Bad request: no JSON, or a filter or sort on a disallowed field.',
+      'Bad request.',
+      'notes cannot be sorted.',
+    ),
   ],
   401: [
     'Unauthenticated',
@@ -80,7 +91,11 @@ const responses = {
   ],
   500: [
     'ServerError',
-    error('Something failed here; the error is the id of the request.', 'Server error', '0b6c2d0e-3f1a-4a57-9d0c-5a3e1f0a7c11'),
+    error(
+      'Something failed here; the error is the id of the request.',
+      'Server error',
+      '0b6c2d0e-3f1a-4a57-9d0c-5a3e1f0a7c11',
+    ),
   ],
   503: [
     'Unavailable',

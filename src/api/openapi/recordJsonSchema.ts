@@ -15,7 +15,9 @@ const SAFE_INTEGER: JsonSchema = {
 /** What zod's refinements check but cannot say. */
 const REFINED: { readonly [type in FieldType]?: JsonSchema } = {
   Integer: SAFE_INTEGER,
-  Decimal: { description: `A number, or a string that holds one, of at most ${DECIMAL_MAX_DIGITS} significant digits.` },
+  Decimal: {
+    description: `A number, or a string that holds one, of at most ${DECIMAL_MAX_DIGITS} significant digits.`,
+  },
   DateTime: { description: 'ISO 8601; UTC where no zone is given.' },
 };
 
@@ -47,7 +49,10 @@ function refined(field: AssetField, property: JsonSchema): JsonSchema {
   };
   if (!Array.isArray(property.anyOf)) return { ...property, ...more };
   const forms: readonly unknown[] = property.anyOf;
-  return { ...property, anyOf: forms.map((form) => (isObject(form) && form.type !== 'null' ? { ...form, ...more } : form)) };
+  return {
+    ...property,
+    anyOf: forms.map((form) => (isObject(form) && form.type !== 'null' ? { ...form, ...more } : form)),
+  };
 }
 
 const OUTPUT: { readonly [type in FieldType]: JsonSchema } = {

@@ -68,3 +68,11 @@ export const closedObject = (properties: { readonly [name: string]: JsonSchema }
 
 /** `{ data: … }` (spec §2.2). */
 export const dataOf = (schema: JsonSchema): JsonSchema => closedObject({ data: schema });
+
+/** A page of a collection (spec §2.2). */
+export const pageOf = (record: JsonSchema): JsonSchema =>
+  closedObject({
+    data: { type: 'array', items: record },
+    links: schemaRef('PageLinks'),
+    meta: schemaRef('PageMeta'),
+  });

@@ -34,7 +34,10 @@ export const rejectBody = z.strictObject({
 export function ordersRouter(deps: ApiDeps, readBody: JsonBodyReader): Router {
   const { commands } = deps;
   const router = Router({ caseSensitive: true });
-  router.route('/orders').get(allow(ANY_ROLE, listOrders(deps))).all(methodNotAllowed('GET, HEAD'));
+  router
+    .route('/orders')
+    .get(allow(ANY_ROLE, listOrders(deps)))
+    .all(methodNotAllowed('GET, HEAD'));
   router
     .route('/orders/:id')
     .get(allow(ANY_ROLE, getOrder(deps)))
@@ -44,7 +47,10 @@ export function ordersRouter(deps: ApiDeps, readBody: JsonBodyReader): Router {
       ),
     )
     .all(methodNotAllowed('GET, HEAD, PUT'));
-  router.route('/orders/:id/history').get(allow(ANY_ROLE, orderHistory(deps))).all(methodNotAllowed('GET, HEAD'));
+  router
+    .route('/orders/:id/history')
+    .get(allow(ANY_ROLE, orderHistory(deps)))
+    .all(methodNotAllowed('GET, HEAD'));
   router
     .route('/orders/:id/approve')
     .post(

@@ -87,17 +87,14 @@ export function recordSchemas(assetType: AssetType): Compiled {
 
 /** Checks a body against its asset type. All errors are reported at once. */
 export function checkRecord(assetType: AssetType, kind: BodyKind, body: unknown): Checked {
-  const hidden = hiddenKey(body);
-  if (hidden !== undefined) return { ok: false, errors: { [hidden]: [unknownField(hidden, assetType)] } };
   const result = recordSchemas(assetType)[kind].safeParse(body);
-  if (!result.success) return { ok: false, errors: toFieldErrors(result.error, body, assetType) };
-  return { ok: true, input: toInput(assetType, result.data) };
+  if (result.success && !namesPrototype(body)) return { ok: true, input: toInput(assetType, result.data) };
+  return { ok: false, errors: toFieldErrors(result.error, body, assetType) };
 }
 
 /** `__proto__` as an own key is not seen by every schema library; it is an unknown field like any other. */
-function hiddenKey(body: unknown): string | undefined {
-  return typeof body === 'object' && body !== null && Object.hasOwn(body, '__proto__') ? '__proto__' : undefined;
-}
+const namesPrototype = (body: unknown): boolean =>
+  typeof body === 'object' && body !== null && Object.hasOwn(body, '__proto__');
 
 function toInput(assetType: AssetType, parsed: { readonly [key: string]: unknown }): RecordInput {
   const fields: Record<string, Fields[string]> = {};
@@ -114,9 +111,10 @@ function toInput(assetType: AssetType, parsed: { readonly [key: string]: unknown
 
 const unknownField = (name: string, assetType: AssetType): string => `${name} is not a field of ${assetType.name}.`;
 
-function toFieldErrors(error: z.ZodError, body: unknown, assetType: AssetType): FieldErrors {
+function toFieldErrors(error: z.ZodError | undefined, body: unknown, assetType: AssetType): FieldErrors {
   const errors = new FieldErrorList();
-  for (const issue of error.issues) {
+  if (namesPrototype(body)) errors.add('__proto__', unknownField('__proto__', assetType));
+  for (const issue of error?.issues ?? []) {
     const field = String(issue.path[0] ?? '');
     if (issue.code === 'unrecognized_keys') {
       for (const key of issue.keys) errors.add(key, unknownField(key, assetType));

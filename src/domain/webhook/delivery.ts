@@ -7,7 +7,7 @@ export type Delivery = {
   /** Attempts that were started, however they ended. */
   readonly started: number;
   /** The attempt whose outcome is not known: being made now, or cut off by a crash. */
-  readonly unsettled: number | undefined;
+  readonly unsettled: { readonly attempt: number; readonly since: string } | undefined;
   /** Why each attempt failed, in order. */
   readonly failures: readonly string[];
   readonly outcome: 'open' | 'succeeded' | 'failed';
@@ -36,10 +36,10 @@ export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at:
   if (delivery === undefined) throw new Error(`${event.type} before DeliveryRequested.`);
   switch (event.type) {
     case 'DeliveryAttemptStarted':
-      return { ...delivery, started: event.data.attempt, unsettled: event.data.attempt };
+      return { ...delivery, started: event.data.attempt, unsettled: { attempt: event.data.attempt, since: at } };
     case 'DeliveryAttemptFailed': {
       const { attempt, reason } = event.data;
-      const unsettled = delivery.unsettled === attempt ? undefined : delivery.unsettled;
+      const unsettled = delivery.unsettled?.attempt === attempt ? undefined : delivery.unsettled;
       return {
         ...delivery,
         unsettled,
@@ -64,24 +64,45 @@ export type NextStep =
   /** All attempts are used: the order is to be failed, then `failDelivery` recorded. */
   | { readonly kind: 'exhausted' };
 
+export type DeliveryTiming = {
+  /** Waits before the attempts, in milliseconds (`waitBefore`). */
+  readonly waits: readonly number[];
+  /** A call that has not ended after so many milliseconds was cut off. */
+  readonly callLimitMs: number;
+};
+
 /**
- * Decides on a delivery that nobody is working on. An attempt without an outcome was cut off: whether the receiver
- * had it is not known, so it counts as used and failed.
+ * Decides on a delivery whose message was handed out, which after a crash or a lost connection may be early, and while
+ * another process is still at it. An attempt that was cut off counts as used and failed: whether the receiver had it is
+ * not known.
  */
-export function nextStep(delivery: Delivery, now: string, waits: readonly number[]): NextStep {
+export function nextStep(delivery: Delivery, now: string, { waits, callLimitMs }: DeliveryTiming): NextStep {
   if (delivery.outcome !== 'open') return { kind: 'over' };
-  if (delivery.unsettled !== undefined) {
-    const reason = 'The service stopped before the outcome was known.';
-    const unknown = { attempt: delivery.unsettled, reason, status: null, durationMs: 0, responseBody: null };
-    return { kind: 'settle', event: { type: 'DeliveryAttemptFailed', data: unknown } };
+  const { unsettled, started } = delivery;
+  if (unsettled !== undefined) {
+    return untilOr(unsettled.since, callLimitMs, now, { kind: 'settle', event: cutOff(unsettled.attempt) });
   }
-  if (delivery.started >= MAX_DELIVERY_ATTEMPTS) return { kind: 'exhausted' };
-  const attempt = delivery.started + 1;
-  // A redelivery by the broker after a crash may come early; it must not use up the attempts in a rush.
-  const due = Date.parse(delivery.waitsSince) + shortest(waitBefore(attempt, waits));
-  const delayMs = due - Date.parse(now);
-  return delayMs > 0 ? { kind: 'wait', delayMs } : { kind: 'attempt', attempt };
+  if (started >= MAX_DELIVERY_ATTEMPTS) return { kind: 'exhausted' };
+  const attempt = started + 1;
+  return untilOr(delivery.waitsSince, shortest(waitBefore(attempt, waits)), now, { kind: 'attempt', attempt });
 }
+
+/** The step, or waiting until so many milliseconds have passed. */
+function untilOr(since: string, ms: number, now: string, step: NextStep): NextStep {
+  const delayMs = Date.parse(since) + ms - Date.parse(now);
+  return delayMs > 0 ? { kind: 'wait', delayMs } : step;
+}
+
+const cutOff = (attempt: number): DeliveryEvent => ({
+  type: 'DeliveryAttemptFailed',
+  data: {
+    attempt,
+    reason: 'The service stopped before the outcome was known.',
+    status: null,
+    durationMs: 0,
+    responseBody: null,
+  },
+});
 
 /**
  * Events for what came of an attempt. None when the delivery is over, or when the failure was recorded already
@@ -91,7 +112,7 @@ export function decideOutcome(delivery: Delivery, attempt: number, result: CallR
   if (delivery.outcome !== 'open') return [];
   const { status, durationMs } = result;
   if (result.ok) return [{ type: 'DeliverySucceeded', data: { attempt, status: result.status, durationMs } }];
-  if (delivery.unsettled !== attempt) return [];
+  if (delivery.unsettled?.attempt !== attempt) return [];
   const { reason, responseBody } = result;
   return [{ type: 'DeliveryAttemptFailed', data: { attempt, reason, status, durationMs, responseBody } }];
 }

@@ -67,8 +67,7 @@ export class Consumer {
     // After a stall (a machine that slept) our own leases must not look free to us.
     if (Date.now() - this.#renewedAt > leaseMs / 2) this.#renew();
     const free = this.#stopping ? 0 : concurrency - this.#inWork.size;
-    const due = (free > 0 ? this.#store.nextDue(queue) : undefined) ?? Number.POSITIVE_INFINITY;
-    const wanted = due <= Date.now() ? free : 0;
+    const wanted = free > 0 && this.#dueInMs() <= 0 ? free : 0;
     const settlements = this.#settlements;
     this.#settlements = [];
     if (wanted > 0 || settlements.length > 0) {
@@ -76,7 +75,11 @@ export class Consumer {
     }
     if (this.#stopping && this.#inWork.size === 0) return 0;
     if (this.#stopping || this.#inWork.size >= concurrency) return undefined;
-    return Math.min(pollMs, Math.max(0, due - Date.now()));
+    return Math.min(pollMs, Math.max(0, this.#dueInMs()));
+  }
+
+  #dueInMs(): number {
+    return (this.#store.nextDue(this.#options.queue) ?? Number.POSITIVE_INFINITY) - Date.now();
   }
 
   async #rest(ms: number | undefined): Promise<void> {

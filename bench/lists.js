@@ -1,0 +1,121 @@
+/** Lists of 25 with their exact total over HTTP. Every case is asked with many values, so that no cache of counts helps. */
+import { atMost, p99, quantile } from './figures.js';
+import { createClient } from './service.js';
+
+const ASSETS = '/api/v1/dynamic-assets/dyn/dyn_location/assets';
+const SORTS = [
+  'name',
+  'city_name',
+  'postal_zone',
+  'country',
+  'latitude',
+  'longitude',
+  'external_id',
+  'created_at',
+  'updated_at',
+];
+const TERMS = [
+  'ber',
+  'san',
+  'ville',
+  'ing',
+  'new',
+  'ton',
+  'ara',
+  'rotterdam',
+  'kyiv',
+  'dam',
+  'burg',
+  'ier',
+  'rio',
+  'haus',
+  'mont',
+  'lake',
+  'port',
+  'chi',
+  'nov',
+  'gor',
+  'sta',
+  'hill',
+];
+const SHORT = ['a', 'er', 'an', 'o', 'qx', 'ß', 'zz', 'wy', 'e', 'ma', 'ts', 'u', 'ko', 'ü'];
+
+const sorts = SORTS.flatMap((field) => [field, `-${field}`]);
+const filtered = (terms, fields) =>
+  terms.flatMap((term) =>
+    fields.map(
+      (field, i) =>
+        `filter[${field}]=${encodeURIComponent(term)}&sort=${sorts[(term.length * 7 + i * 5) % sorts.length]}`,
+    ),
+  );
+
+async function measure(client, queries, rounds = 1) {
+  const times = [];
+  for (let round = 0; round < rounds; round++) {
+    for (const query of queries) {
+      const start = performance.now();
+      await client.ok('GET', `${ASSETS}?${encodeURI(decodeURI(query)).replaceAll('[', '%5B').replaceAll(']', '%5D')}`);
+      times.push(performance.now() - start);
+    }
+  }
+  return times;
+}
+
+export async function measureLists(service, records) {
+  const { client } = service;
+  const deepPage = Math.round((records / 25) * 0.9);
+  await measure(client, ['page=1'], 50);
+  p99(
+    'list, unfiltered, any sort',
+    await measure(
+      client,
+      sorts.map((sort) => `sort=${sort}`),
+      12,
+    ),
+    10,
+  );
+  p99(
+    'list, a filter of 3 or more characters, any sort',
+    await measure(client, filtered(TERMS, ['name', 'city_name'])),
+    15,
+  );
+  p99('list, a filter of 1 or 2 characters', await measure(client, filtered(SHORT, ['name', 'city_name'])), 120);
+  p99(
+    `list, page ${deepPage}`,
+    await measure(client, [`page=${deepPage}`, ...sorts.map((sort) => `page=${deepPage}&sort=${sort}`)], 6),
+    50,
+  );
+  await compareWithSmall(service);
+  const lag = await service.metric('nodejs_eventloop_lag_p99_seconds');
+  atMost('event loop of the service, p99 of its delay', lag * 1000, 30, 'ms');
+}
+
+/** The same lists in a tenant with 10,000 records. */
+async function compareWithSmall({ client, cli, port }) {
+  const made = await cli('tenant', 'create', 'small', '--order-model', 'dyn_transport_order');
+  const small = createClient(port, 'small.localhost');
+  const token = await small.ok('POST', '/oauth/token', {
+    grant_type: 'client_credentials',
+    ...made.client,
+    scopes: undefined,
+  });
+  small.headers.authorization = `Bearer ${JSON.parse(token).access_token}`;
+  const { place } = await import('./places.js');
+  for (let from = 0; from < 10_000; from += 1000) {
+    const items = Array.from({ length: 1000 }, (_, i) => place(from + i));
+    await small.ok('POST', `${ASSETS}/batch`, { items });
+  }
+  const queries = sorts.map((sort) => `sort=${sort}`);
+  const times = { small: [], large: [] };
+  for (let round = 0; round < 20; round++) {
+    times.small.push(...(await measure(small, queries)));
+    times.large.push(...(await measure(client, queries)));
+  }
+  small.close();
+  atMost(
+    'cost of a list, beside that at 10,000 records',
+    quantile(times.large, 0.5) / quantile(times.small, 0.5),
+    1.5,
+    'times',
+  );
+}

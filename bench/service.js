@@ -1,0 +1,97 @@
+/** The service as a process of its own on a fresh directory, and a plain client for it. */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const CLI = fileURLToPath(new URL('../dist/cli/index.js', import.meta.url));
+
+export async function startService(directory) {
+  const env = {
+    ...process.env,
+    DATA_DIR: directory,
+    PORT: '0',
+    HOST: '127.0.0.1',
+    BASE_HOST: 'localhost',
+    LOG_LEVEL: 'warn',
+  };
+  const cli = async (...args) =>
+    JSON.parse((await promisify(execFile)(process.execPath, [CLI, ...args, '--json'], { env })).stdout);
+  const credentials = await cli('tenant', 'create', 'bench', '--order-model', 'dyn_transport_order');
+  const child = spawn(process.execPath, [CLI, 'start'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  child.stdout.setEncoding('utf8');
+  let output = '';
+  while (!/Listening on \S+:(\d+)/.test(output)) output += (await once(child.stdout, 'data'))[0];
+  const port = Number(/Listening on \S+?:(\d+)/.exec(output)[1]);
+  const client = createClient(port, 'bench.localhost');
+  const token = await client.send('POST', '/oauth/token', {
+    grant_type: 'client_credentials',
+    client_id: credentials.client.client_id,
+    client_secret: credentials.client.client_secret,
+  });
+  client.headers.authorization = `Bearer ${JSON.parse(token.text).access_token}`;
+  return {
+    port,
+    pid: child.pid,
+    client,
+    cli,
+    /** Resident memory in MB; as the system counts it. */
+    async residentMb() {
+      return Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${child.pid}/status`, 'utf8'))[1]) / 1024;
+    },
+    /** One figure of /metrics. */
+    async metric(name) {
+      const { text } = await client.send('GET', '/metrics');
+      return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+    },
+    async stop() {
+      client.close();
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    },
+  };
+}
+
+export function createClient(port, host) {
+  const agent = new Agent({ keepAlive: true });
+  const headers = { host };
+  return {
+    headers,
+    close: () => agent.destroy(),
+    /** Resolves with the whole answer, of whatever status. */
+    send(method, path, body) {
+      const raw = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
+      return new Promise((resolve, reject) => {
+        const outgoing = request(
+          {
+            agent,
+            host: '127.0.0.1',
+            port,
+            method,
+            path,
+            headers:
+              raw === undefined
+                ? headers
+                : { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(raw) },
+          },
+          (incoming) => {
+            const chunks = [];
+            incoming.on('data', (chunk) => chunks.push(chunk));
+            incoming.on('end', () => resolve({ status: incoming.statusCode, text: Buffer.concat(chunks).toString() }));
+            incoming.on('error', reject);
+          },
+        );
+        outgoing.on('error', reject);
+        outgoing.end(raw);
+      });
+    },
+    /** The same, but anything else than success is an error. */
+    async ok(method, path, body) {
+      const answer = await this.send(method, path, body);
+      if (answer.status > 299) throw new Error(`${method} ${path}: ${answer.status} ${answer.text.slice(0, 300)}`);
+      return answer.text;
+    },
+  };
+}

@@ -1,0 +1,44 @@
+/** What every refusal must be: the status, the body of spec §7, and nothing stored. */
+import { z } from 'zod';
+import type { Answer } from './http.js';
+import type { Service } from './service.js';
+
+const otherError = z.strictObject({ message: z.string().min(1), error: z.string().min(1) });
+const validationError = z.strictObject({
+  message: z.string().min(1),
+  errors: z.record(z.string(), z.array(z.string().min(1)).min(1)),
+});
+
+/** Messages by field of a validation error (spec §7). Fails the test where the body has another shape. */
+export function fieldErrors(answer: Answer): { readonly [field: string]: readonly string[] } {
+  expect(answer).toMatchObject({ status: 422, headers: { 'content-type': 'application/json; charset=utf-8' } });
+  return validationError.parse(answer.body).errors;
+}
+
+export function expectErrorBody(answer: Answer): void {
+  expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+  const schema = answer.status === 422 ? validationError : otherError;
+  schema.parse(answer.body);
+}
+
+/** Sends, and checks that it is refused with this status and the body of §7, and that the event log did not grow. */
+export async function expectRefused(service: Service, status: number, send: () => Promise<Answer>): Promise<Answer> {
+  const before = service.logHead();
+  const answer = await send();
+  if (answer.status !== status)
+    throw new Error(`${status} was expected, not ${answer.status}: ${answer.text.slice(0, 500)}`);
+  expectErrorBody(answer);
+  expect(service.logHead()).toBe(before);
+  return answer;
+}
+
+/** A 422 whose errors name exactly these fields. */
+export async function expectInvalid(
+  service: Service,
+  fields: readonly string[],
+  send: () => Promise<Answer>,
+): Promise<Answer> {
+  const answer = await expectRefused(service, 422, send);
+  expect(Object.keys(fieldErrors(answer)).sort()).toEqual([...fields].sort());
+  return answer;
+}

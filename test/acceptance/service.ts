@@ -1,0 +1,205 @@
+/**
+ * Starts the real, built service as a process of its own on a fresh data directory, for tests through real HTTP.
+ *
+ *     const service = await startService({ tenants: { acme: 'dyn_stock_order' } });
+ *     const acme = service.tenant('acme');
+ *     await acme.create('dyn_item', { external_id: 'A1', name: 'Tea' });
+ *     await service.dispose();
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import Database from 'better-sqlite3';
+import { z } from 'zod';
+import { type Answer, closeConnections, type Outgoing, send } from './http.js';
+import { TenantClient } from './tenant.js';
+
+export type OrderModel = 'dyn_stock_order' | 'dyn_transport_order';
+
+export type ServiceOptions = {
+  /** Made before the start. Without any, the service makes its sample tenant `demo`. */
+  readonly tenants?: { readonly [name: string]: OrderModel };
+  /** Settings beside the defaults below. */
+  readonly env?: { readonly [name: string]: string };
+};
+
+export type CliResult = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+const CLI = resolve('dist/cli/index.js');
+const START_TIMEOUT_MS = 30_000;
+const LEVEL_ERROR = 50;
+
+const createdTenant = z.object({
+  tenant: z.string(),
+  admin: z.object({ email: z.string(), password: z.string() }),
+  client: z.object({ client_id: z.string(), client_secret: z.string(), scopes: z.array(z.string()) }),
+});
+export type CreatedTenant = z.output<typeof createdTenant>;
+
+/** Makes the tenants, starts the service and resolves when it listens. */
+export async function startService(options: ServiceOptions = {}): Promise<Service> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
+  const service = new Service(dataDir, options.env ?? {});
+  for (const [name, model] of Object.entries(options.tenants ?? {})) await service.createTenant(name, model);
+  await service.start();
+  return service;
+}
+
+export class Service {
+  readonly dataDir: string;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #tenants = new Map<string, TenantClient>();
+  #process: ChildProcess | undefined;
+  #port = 0;
+  #log = '';
+  #events: Database.Database | undefined;
+
+  constructor(dataDir: string, env: { readonly [name: string]: string }) {
+    this.dataDir = dataDir;
+    this.#env = {
+      PATH: process.env.PATH,
+      PORT: '0',
+      HOST: '127.0.0.1',
+      DATA_DIR: dataDir,
+      BASE_HOST: 'localhost',
+      LOG_LEVEL: 'warn',
+      ...env,
+    };
+  }
+
+  /** Another one after each start. */
+  get port(): number {
+    return this.#port;
+  }
+
+  get pid(): number {
+    const pid = this.#process?.pid;
+    if (pid === undefined) throw new Error('The service does not run.');
+    return pid;
+  }
+
+  /** Everything it wrote to standard error, JSON lines. */
+  get log(): string {
+    return this.#log;
+  }
+
+  /** Lines of the log of level error and above: what nobody foresaw. */
+  get loggedErrors(): readonly string[] {
+    return this.#log.split('\n').filter((line) => {
+      const level = /^\{"level":(\d+)/.exec(line)?.[1];
+      return level === undefined ? line !== '' : Number(level) >= LEVEL_ERROR;
+    });
+  }
+
+  /** Resolves when it listens. @throws Error with what it wrote, when it ends instead */
+  async start(): Promise<void> {
+    const child = spawn(process.execPath, [CLI, 'start'], { cwd: this.dataDir, env: this.#env });
+    this.#process = child;
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.#log += text;
+    });
+    this.#port = await listeningPort(child, () => this.#log);
+  }
+
+  /** Ends it in good order. @returns its exit code */
+  stop(): Promise<number | null> {
+    return this.#end('SIGTERM');
+  }
+
+  /** Ends it as a crash does: no code of it runs any more. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  /** Stops it (or kills it) and starts it on the same data. */
+  async restart(how: 'stop' | 'kill' = 'stop'): Promise<void> {
+    await (how === 'kill' ? this.kill() : this.stop());
+    await this.start();
+  }
+
+  /** Stops it and removes its data. */
+  async dispose(): Promise<void> {
+    this.#events?.close();
+    await this.stop();
+    closeConnections();
+    await rm(this.dataDir, { recursive: true, force: true });
+  }
+
+  /** Runs the command line on the same data directory, beside the service. */
+  async cli(...args: string[]): Promise<CliResult> {
+    const child = spawn(process.execPath, [CLI, ...args], { cwd: this.dataDir, env: this.#env });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+    });
+    const [code] = await once(child, 'close');
+    return { code: typeof code === 'number' ? code : -1, stdout, stderr };
+  }
+
+  /** Makes a tenant by the command line, whether the service runs or not. */
+  async createTenant(name: string, model: OrderModel): Promise<TenantClient> {
+    const made = await this.cli('tenant', 'create', name, '--order-model', model, '--json');
+    if (made.code !== 0) throw new Error(`tenant create ${name}: ${made.stderr}`);
+    const tenant = new TenantClient(this, createdTenant.parse(JSON.parse(made.stdout)), model);
+    this.#tenants.set(name, tenant);
+    return tenant;
+  }
+
+  /** A tenant made by this object. */
+  tenant(name: string): TenantClient {
+    const tenant = this.#tenants.get(name);
+    if (tenant === undefined) throw new Error(`Tenant ${name} was not made here.`);
+    return tenant;
+  }
+
+  /** A request as it is; the host is `localhost` unless a header says otherwise. */
+  send(outgoing: Outgoing): Promise<Answer> {
+    const headers = { host: `localhost:${this.#port}`, ...outgoing.headers };
+    return send(this.#port, { ...outgoing, headers });
+  }
+
+  /** Position of the last event in the log, 0 when it is empty: it moves whenever anything is stored. */
+  logHead(): number {
+    this.#events ??= new Database(join(this.dataDir, 'events.db'), { readonly: true });
+    return Number(this.#events.prepare('SELECT coalesce(max(position), 0) FROM events').pluck().get());
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#process;
+    if (child === undefined) return null;
+    this.#process = undefined;
+    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+    return child.exitCode;
+  }
+}
+
+function listeningPort(child: ChildProcess, log: () => string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const fail = (why: string): void => reject(new Error(`The service ${why}. It wrote:\n${output}${log()}`));
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL');
+      fail(`did not listen within ${START_TIMEOUT_MS} ms`);
+    }, START_TIMEOUT_MS);
+    let output = '';
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      const port = /^Listening on http:\/\/\S+?:(\d+)$/m.exec(output)?.[1];
+      if (port === undefined) return;
+      clearTimeout(timer);
+      resolve(Number(port));
+    });
+    child.once('exit', (code, signal) => {
+      clearTimeout(timer);
+      fail(`ended (code ${code}, signal ${signal}) before it listened`);
+    });
+  });
+}

@@ -1,0 +1,31 @@
+import { type Service, type ServiceOptions, startService } from './service.js';
+import type { TenantClient } from './tenant.js';
+
+export type Run = {
+  /** There while tests run. */
+  readonly service: Service;
+  tenant(name: string): TenantClient;
+};
+
+/** One service for all tests of a file. It fails the file when the service logged an error that nobody foresaw. */
+export function useService(options: ServiceOptions): Run {
+  let service: Service | undefined;
+  const running = (): Service => {
+    if (service === undefined) throw new Error('The service runs only while tests do.');
+    return service;
+  };
+  beforeAll(async () => {
+    service = await startService(options);
+  });
+  afterAll(async () => {
+    if (service === undefined) return;
+    await service.dispose();
+    expect(service.loggedErrors).toEqual([]);
+  });
+  return {
+    get service() {
+      return running();
+    },
+    tenant: (name) => running().tenant(name),
+  };
+}

@@ -1,0 +1,114 @@
+/**
+ * The service is killed (SIGKILL) again and again under concurrent writes. After each restart every
+ * acknowledged write is there, no part of an unacknowledged batch is, and the read models equal a fold of
+ * the log. `KILLS=500 npm test -- kill` does more; `SEED=…` repeats a run.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Service, startService } from '../acceptance/service.js';
+import type { AssetRecord, TenantClient } from '../acceptance/tenant.js';
+import { foldOfLog } from './foldOfLog.js';
+import { Workload } from './workload.js';
+
+const KILLS = Number(process.env.KILLS ?? 50);
+const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
+const LONGEST_RUN_MS = 700;
+const FULL_CHECK_EVERY = 10;
+
+/** mulberry32: a small generator that can be seeded. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+let service: Service;
+let acme: TenantClient;
+
+beforeAll(async () => {
+  service = await startService({ tenants: { acme: 'dyn_stock_order' } });
+  acme = service.tenant('acme');
+  await acme.token();
+});
+afterAll(() => service.dispose());
+
+async function all(table: string, query: Record<string, string> = {}): Promise<AssetRecord[]> {
+  const records: AssetRecord[] = [];
+  for (let page = 1; ; page++) {
+    const list = await acme.list(table, { perPage: '1000', page: String(page), ...query });
+    records.push(...list.data);
+    if (page >= list.meta.last_page) return records;
+  }
+}
+
+/** What this round's writers were told must be so; `from` are the ledgers' lengths before the round. */
+async function checkRound(work: Workload, from: { batches: number; created: number; orders: number }): Promise<void> {
+  for (const batch of work.batches.slice(from.batches)) {
+    const { meta } = await acme.list('dyn_party', { 'filter[external_id]': batch.prefix });
+    if (batch.acknowledged) expect([batch.prefix, meta.total]).toEqual([batch.prefix, batch.size]);
+    else expect([0, batch.size]).toContain(meta.total);
+  }
+  for (const created of work.created.slice(from.created)) {
+    if (created.id !== undefined)
+      expect(await acme.get('dyn_item', created.id)).toMatchObject({ external_id: created.key });
+  }
+  for (const order of work.orders.slice(from.orders)) {
+    const { processing_status: status } = await acme.get('dyn_stock_order', order.id);
+    expect([order.status, order.underWay]).toContain(status);
+  }
+  await checkLastSync(work);
+}
+
+/** After an acknowledged clean-up the table holds exactly that synchronisation, but for what the next one had begun. */
+async function checkLastSync(work: Workload): Promise<void> {
+  const cleaned = work.syncs.findLast((sync) => sync.done === 'cleaned');
+  const next = work.syncs.at(-1);
+  if (cleaned === undefined || next === undefined) return;
+  const codes = (await all('dyn_unit_code')).map((record) => String(record.code)).sort();
+  const afterClean = [...cleaned.keys].sort();
+  const afterUpsert = [...new Set([...cleaned.keys, ...next.keys])].sort();
+  const afterNext = [...next.keys].sort();
+  const possible =
+    next === cleaned ? [afterClean] : next.done === 'begun' ? [afterClean, afterUpsert] : [afterUpsert, afterNext];
+  expect(possible).toContainEqual(codes);
+}
+
+async function checkAgainstLog(): Promise<void> {
+  const tables = await foldOfLog(service.dataDir, 'acme');
+  for (const table of ['dyn_party', 'dyn_item', 'dyn_unit_code', 'dyn_stock_order']) {
+    const expected = [...(tables.get(table)?.values() ?? [])];
+    const shown = await all(table);
+    const byId = new Map(shown.map((record) => [record.id, record]));
+    expect([table, shown.length, byId.size]).toEqual([table, expected.length, expected.length]);
+    for (const { id, fields } of expected) {
+      const { id: _, created_at, updated_at, ...own } = byId.get(id) ?? { id, created_at: '', updated_at: '' };
+      const set = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== null));
+      expect(set).toEqual(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)));
+    }
+  }
+}
+
+it(
+  `no acknowledged write is lost and no half batch is seen over ${KILLS} kills (seed ${SEED})`,
+  async () => {
+    const random = seeded(SEED);
+    const work = new Workload(acme, random);
+    for (let kill = 1; kill <= KILLS; kill++) {
+      const from = { batches: work.batches.length, created: work.created.length, orders: work.orders.length };
+      const writing = work.run();
+      await wait(random() * LONGEST_RUN_MS);
+      await service.kill();
+      await writing;
+      await service.start();
+      await checkRound(work, from);
+      if (kill % FULL_CHECK_EVERY === 0 || kill === KILLS) await checkAgainstLog();
+    }
+    const acknowledged = work.batches.filter((batch) => batch.acknowledged).length;
+    expect(acknowledged).toBeGreaterThan(KILLS);
+    expect(service.loggedErrors).toEqual([]);
+  },
+  60_000 + KILLS * 20_000,
+);

@@ -1,0 +1,345 @@
+import { createHmac } from 'node:crypto';
+import { toAppend } from '#app/commands/context.js';
+import { failExport } from '#app/commands/orders/failExport.js';
+import { removeWebhook } from '#app/commands/webhooks.js';
+import { deliveryStream, orderStream } from '#app/domain/streams.js';
+import type { RecordedEvent } from '#app/ports/eventStore.js';
+import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
+import { hang, type Receiver, startReceiver, status } from './receiver.js';
+import { makeDataDirectory, openService, removeDataDirectory, type Service, TENANT, typesOf } from './service.js';
+
+const NOTHING_WAITS = { ready: 0, delayed: 0, inWork: 0, dead: 0 };
+const caller = { tenant: TENANT, actor: { kind: 'system', id: 'test' }, correlationId: 'c', causationId: 'c' } as const;
+
+describe('from approval to delivery (spec §6)', () => {
+  let directory: string;
+  let service: Service;
+  let receivers: Receiver[];
+
+  beforeEach(async () => {
+    directory = await makeDataDirectory();
+    service = await openService(directory);
+    receivers = [];
+  });
+
+  afterEach(async () => {
+    // First, so that calls that hang end.
+    await Promise.all(receivers.map((receiver) => receiver.close()));
+    await service.close();
+    await removeDataDirectory(directory);
+  });
+
+  async function receiver(...answers: Parameters<typeof startReceiver>): Promise<Receiver> {
+    const started = await startReceiver(...answers);
+    receivers.push(started);
+    return started;
+  }
+
+  const orderEvents = (orderId: string) => service.commands.eventStore.readStream(orderStream(TENANT, orderId));
+  const deliveryEvents = async (last: RecordedEvent) => service.commands.eventStore.readStream(last.stream);
+
+  test('§6.1, §6.3: the approved order arrives once, signed, with its custom data', async () => {
+    const erp = await receiver(status(204));
+    const { secret } = await service.createWebhook(erp.url, { warehouse: 'północ' });
+    service.start({ caPem: erp.caPem });
+    const orderId = await service.createOrder({ notes: 'żółć' });
+    await service.approve(orderId);
+    const last = await service.event('DeliverySucceeded', orderId);
+
+    expect(erp.calls).toHaveLength(1);
+    const [call] = erp.calls;
+    if (call === undefined) throw new Error('no call');
+    const payload = JSON.parse(call.body.toString('utf8'));
+    expect(Object.keys(payload)).toEqual(['validated_order', 'custom_data']);
+    expect(payload).toMatchObject({
+      validated_order: {
+        id: orderId,
+        processing_status: 'submitted',
+        notes: 'żółć',
+        customer_reference: 'PO-1',
+        approved_by: 1,
+        approver: { id: 1, first_name: 'Ada', email: 'ada@example.com' },
+        lines: [],
+        error_reason: null,
+      },
+      custom_data: { warehouse: 'północ' },
+    });
+    expect(call.method).toBe('POST');
+    expect(call.headers['content-type']).toBe('application/json');
+    expect(call.headers.signature).toBe(createHmac('sha256', secret).update(call.body).digest('hex'));
+    expect(call.headers['user-agent']).toBe('dynamic-assets/1.2.3');
+    expect(call.headers['webhook-id']).toMatch(/^[0-9a-f-]{36}$/);
+
+    expect(typesOf(await deliveryEvents(last))).toEqual([
+      'DeliveryRequested',
+      'DeliveryAttemptStarted',
+      'DeliverySucceeded',
+    ]);
+    expect(typesOf(await orderEvents(orderId))).toEqual(['OrderCreated', 'OrderApproved']);
+    await service.stop();
+    expect(await service.broker.depth(DELIVERY_QUEUE)).toMatchObject(NOTHING_WAITS);
+  });
+
+  test('§6.4: after a failure it is sent again: the same bytes, the same webhook-id', async () => {
+    const erp = await receiver(status(500, {}, 'down'), status(200));
+    await service.createWebhook(erp.url);
+    service.start({ caPem: erp.caPem });
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    const last = await service.event('DeliverySucceeded', orderId);
+    expect(erp.calls).toHaveLength(2);
+    expect(erp.calls[1]?.body).toEqual(erp.calls[0]?.body);
+    expect(erp.calls[1]?.headers['webhook-id']).toBe(erp.calls[0]?.headers['webhook-id']);
+    expect(erp.calls[1]?.headers.signature).toBe(erp.calls[0]?.headers.signature);
+    const events = await deliveryEvents(last);
+    expect(events.map(({ type, data }) => ({ type, data }))).toMatchObject([
+      { type: 'DeliveryRequested', data: { orderId } },
+      { type: 'DeliveryAttemptStarted', data: { attempt: 1, url: erp.url } },
+      { type: 'DeliveryAttemptFailed', data: { attempt: 1, reason: 'HTTP 500', status: 500, responseBody: 'down' } },
+      { type: 'DeliveryAttemptStarted', data: { attempt: 2 } },
+      { type: 'DeliverySucceeded', data: { attempt: 2, status: 200 } },
+    ]);
+  });
+
+  test('§3, §6.4: after 5 failures the order is failed with the reasons, and there is no sixth call', async () => {
+    const erp = await receiver(status(500));
+    await service.createWebhook(erp.url);
+    service.start({ caPem: erp.caPem });
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    const last = await service.event('DeliveryFailed', orderId);
+    expect(last.data).toMatchObject({ attempts: 5 });
+    const order = await orderEvents(orderId);
+    expect(typesOf(order)).toEqual(['OrderCreated', 'OrderApproved', 'OrderExportFailed']);
+    expect(order.at(-1)?.data).toMatchObject({
+      status: { from: 'submitted', to: 'failed' },
+      reasons: [
+        'All 5 attempts to deliver to webhook ERP failed.',
+        'Attempt 1: HTTP 500',
+        ...[2, 3, 4, 5].map((n) => `Attempt ${n}: HTTP 500`),
+      ],
+    });
+    await service.stop();
+    expect(erp.calls).toHaveLength(5);
+    expect(await service.broker.depth(DELIVERY_QUEUE)).toMatchObject(NOTHING_WAITS);
+
+    // Approved again, it is exported again, as a delivery of its own.
+    erp.answers = [status(200)];
+    service.start({ caPem: erp.caPem });
+    await service.approve(orderId);
+    const again = await service.event('DeliverySucceeded', orderId);
+    expect(again.stream).not.toBe(last.stream);
+  });
+
+  test('a receiver that hangs is given up and asked again', async () => {
+    const erp = await receiver(hang, status(200));
+    await service.createWebhook(erp.url);
+    service.start({ caPem: erp.caPem, totalTimeoutMs: 100 });
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    const events = await deliveryEvents(await service.event('DeliverySucceeded', orderId));
+    expect(events[2]?.data).toMatchObject({ attempt: 1, status: null, reason: 'no answer within 100 ms' });
+    expect(erp.calls).toHaveLength(2);
+  });
+
+  test('a redirect is a failure and is not followed', async () => {
+    const elsewhere = await receiver(status(200));
+    const erp = await receiver(status(307, { Location: elsewhere.url }));
+    await service.createWebhook(erp.url);
+    service.start({ caPem: erp.caPem });
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    await service.event('DeliveryFailed', orderId);
+    expect(erp.calls).toHaveLength(5);
+    expect(elsewhere.connections).toBe(0);
+  });
+
+  test('a refused address is a failure at each attempt, and nothing connects to it', async () => {
+    const erp = await receiver(status(200));
+    await service.createWebhook(erp.url);
+    service.start({ caPem: erp.caPem, policy: () => 'it is refused here' });
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    await service.event('DeliveryFailed', orderId);
+    expect(erp.connections).toBe(0);
+  });
+
+  test('one slow receiver does not delay another', async () => {
+    const slow = await receiver(hang);
+    const quick = await receiver(status(200));
+    await service.createWebhook(slow.url);
+    await service.createWebhook(quick.url);
+    service.start({ caPem: slow.caPem });
+    for (let i = 0; i < 20; i++) await service.approve(await service.createOrder());
+    await slow.arrived(20);
+    // None of the calls to the slow one has ended yet.
+    await quick.arrived(20);
+  });
+
+  test('each webhook gets its own delivery; one that fails for good fails the order', async () => {
+    const good = await receiver(status(200));
+    const bad = await receiver(status(503));
+    await service.createWebhook(good.url);
+    await service.createWebhook(bad.url);
+    service.start({ caPem: good.caPem });
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    await service.event('DeliverySucceeded', orderId);
+    await service.event('DeliveryFailed', orderId);
+    expect([good.calls.length, bad.calls.length]).toEqual([1, 5]);
+    expect(typesOf(await orderEvents(orderId)).at(-1)).toBe('OrderExportFailed');
+  });
+
+  test('a webhook that was removed meanwhile gets no call, and the order stays', async () => {
+    const erp = await receiver(status(500));
+    const { id } = await service.createWebhook(erp.url);
+    service.start({ caPem: erp.caPem }, [0, 300]);
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    await service.event('DeliveryAttemptFailed', orderId);
+    await removeWebhook(service.commands, caller, id);
+    const last = await service.event('DeliveryFailed', orderId);
+    expect(last.data).toEqual({ attempts: 1, reason: 'webhook removed' });
+    expect(erp.calls).toHaveLength(1);
+    expect(typesOf(await orderEvents(orderId))).toEqual(['OrderCreated', 'OrderApproved']);
+  });
+
+  test('without a webhook an approval goes nowhere, and the order stays submitted', async () => {
+    const erp = await receiver(status(200));
+    service.start({ caPem: erp.caPem });
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    const { position } = (await orderEvents(orderId)).at(-1) ?? { position: 0 };
+    while ((await service.broker.checkpoint('approval-relay')) < position) await new Promise(setImmediate);
+
+    // Nor does it reach a webhook that is made afterwards.
+    await service.stop();
+    await service.createWebhook(erp.url);
+    service.start({ caPem: erp.caPem });
+    const later = await service.createOrder();
+    await service.approve(later);
+    await service.event('DeliverySucceeded', later);
+    expect(erp.calls).toHaveLength(1);
+    expect(typesOf(await orderEvents(orderId))).toEqual(['OrderCreated', 'OrderApproved']);
+  });
+
+  test('an order reported as completed before the last failure stays completed', async () => {
+    const erp = await receiver(status(500));
+    await service.createWebhook(erp.url);
+    service.start({ caPem: erp.caPem }, [0, 100]);
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    await service.event('DeliveryAttemptFailed', orderId);
+    const data = { status: { from: 'submitted', to: 'completed' }, errorReason: null };
+    const report = toAppend(service.commands, caller, service.commands.now(), [{ type: 'OrderStatusChanged', data }]);
+    await service.commands.eventStore.append(orderStream(TENANT, orderId), report, 'any');
+    await service.event('DeliveryFailed', orderId);
+    expect(typesOf(await orderEvents(orderId)).at(-1)).toBe('OrderStatusChanged');
+  });
+
+  describe('after a crash', () => {
+    /** An order approved and its delivery as far as a crash let it come, with the message still in the queue. */
+    async function crashedAfter(
+      webhookId: string,
+      ...types: string[]
+    ): Promise<{ orderId: string; deliveryId: string }> {
+      const orderId = await service.createOrder();
+      await service.approve(orderId);
+      const approval = (await orderEvents(orderId)).at(-1);
+      const deliveryId = service.commands.newId();
+      const subject = { webhookId, kind: 'order.approved', orderId, sourceEventId: approval?.id, sourceRevision: 1 };
+      let attempt = 0;
+      const events = types.map((type) => {
+        if (type === 'DeliveryAttemptStarted') attempt += 1;
+        return { type, data: { attempt, url: '', reason: 'HTTP 500', status: 500, durationMs: 1, responseBody: null } };
+      });
+      const toStore = toAppend(service.commands, caller, service.commands.now(), [
+        { type: 'DeliveryRequested', data: subject },
+        ...events,
+      ]);
+      await service.commands.eventStore.append(deliveryStream(TENANT, deliveryId), toStore, 'no-stream');
+      await service.broker.publishWithCheckpoint(
+        DELIVERY_QUEUE,
+        [{ id: deliveryId, body: { tenant: TENANT, deliveryId } }],
+        // The relay had passed the approval.
+        { name: 'approval-relay', position: await service.commands.eventStore.head() },
+      );
+      return { orderId, deliveryId };
+    }
+
+    const attempts = (count: number): string[] =>
+      Array.from({ length: count }, () => ['DeliveryAttemptStarted', 'DeliveryAttemptFailed']).flat();
+
+    test('a call whose outcome is not known counts: the fifth is not repeated, the order fails', async () => {
+      const erp = await receiver(status(200));
+      const { id } = await service.createWebhook(erp.url);
+      const { orderId } = await crashedAfter(id, ...attempts(4), 'DeliveryAttemptStarted');
+      service.start({ caPem: erp.caPem });
+      await service.event('DeliveryFailed', orderId);
+      expect(erp.calls).toEqual([]);
+      expect((await orderEvents(orderId)).at(-1)?.data).toMatchObject({
+        reasons: expect.arrayContaining(['Attempt 5: The service stopped before the outcome was known.']),
+      });
+    });
+
+    test('between the last failure and the change of the order: the order fails, without a call', async () => {
+      const erp = await receiver(status(200));
+      const { id } = await service.createWebhook(erp.url);
+      const { orderId } = await crashedAfter(id, ...attempts(5));
+      service.start({ caPem: erp.caPem });
+      await service.event('DeliveryFailed', orderId);
+      expect(erp.calls).toEqual([]);
+      expect(typesOf(await orderEvents(orderId))).toEqual(['OrderCreated', 'OrderApproved', 'OrderExportFailed']);
+    });
+
+    test('between the change of the order and the end of the delivery: neither is repeated', async () => {
+      const erp = await receiver(status(200));
+      const { id } = await service.createWebhook(erp.url);
+      const { orderId, deliveryId } = await crashedAfter(id, ...attempts(5));
+      const approvalEventId = (await orderEvents(orderId)).at(-1)?.id ?? '';
+      const failure = { orderId, approvalEventId, reasons: ['HTTP 500'], webhookId: id, deliveryId };
+      await failExport(service.commands, caller, failure);
+      service.start({ caPem: erp.caPem });
+      await service.event('DeliveryFailed', orderId);
+      expect(erp.calls).toEqual([]);
+      expect(typesOf(await orderEvents(orderId))).toEqual(['OrderCreated', 'OrderApproved', 'OrderExportFailed']);
+    });
+
+    test('between the request of a delivery and its message: the relay goes through the approval again', async () => {
+      const erp = await receiver(status(200));
+      await service.createWebhook(erp.url);
+      const orderId = await service.createOrder();
+      await service.approve(orderId);
+      service.start({ caPem: erp.caPem });
+      const first = await service.event('DeliverySucceeded', orderId);
+      await service.close();
+
+      // Another broker, as after its loss: the relay begins at the beginning. Nothing is sent twice, nor to a webhook
+      // that is younger than the approval.
+      await removeDataDirectory(`${directory}/broker.db`);
+      service = await openService(directory);
+      const young = await receiver(status(200));
+      await service.createWebhook(young.url, {}, () => new Date(Date.now() + 3_600_000).toISOString());
+      service.start({ caPem: erp.caPem });
+      const later = await service.createOrder();
+      await service.approve(later);
+      await service.event('DeliverySucceeded', later);
+      await service.stop();
+      expect(erp.calls).toHaveLength(2);
+      expect(young.connections).toBe(0);
+      expect(typesOf(await deliveryEvents(first))).toHaveLength(3);
+      expect(await service.broker.depth(DELIVERY_QUEUE)).toMatchObject(NOTHING_WAITS);
+    });
+
+    test('a message that names no delivery is put aside', async () => {
+      service.start({});
+      await service.broker.publish(DELIVERY_QUEUE, [
+        { id: 'unknown', body: { tenant: TENANT, deliveryId: service.commands.newId() } },
+        { id: 'nonsense', body: 'nonsense' },
+      ]);
+      while ((await service.broker.depth(DELIVERY_QUEUE)).dead < 2) await new Promise((wait) => setTimeout(wait, 10));
+      const letters = await service.broker.deadLetters(DELIVERY_QUEUE, 10);
+      expect(letters.map(({ id }) => id).sort()).toEqual(['nonsense', 'unknown']);
+    });
+  });
+});

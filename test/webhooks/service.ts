@@ -1,0 +1,144 @@
+/** The webhook path on real embedded adapters in one data directory, opened as a process of the service opens them. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { openSqliteBroker } from '#app/adapters/broker/sqlite/broker.js';
+import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
+import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
+import { newId, now } from '#app/commands/clock.js';
+import { type Caller, type Commands, toAppend } from '#app/commands/context.js';
+import { createTenant } from '#app/commands/identity/tenants.js';
+import { approveOrder } from '#app/commands/orders/validateOrders.js';
+import { createWebhook, type NewWebhook } from '#app/commands/webhooks.js';
+import { orderStream } from '#app/domain/streams.js';
+import type { RecordedEvent } from '#app/ports/eventStore.js';
+import type { MessageBroker } from '#app/ports/messageBroker.js';
+import { Directory } from '#app/projections/directory/directory.js';
+import { createHttpsTransport, type TransportOptions } from '#app/webhooks/httpsTransport.js';
+import { startWebhooks } from '#app/webhooks/runWebhooks.js';
+import { createSecretBox } from '#app/webhooks/secretBox.js';
+import { addressPolicy } from '#app/webhooks/targetAddress.js';
+
+export const TENANT = 'acme';
+export const SECRET_KEY = Buffer.alloc(32, 7);
+
+const caller: Caller = {
+  tenant: TENANT,
+  actor: { kind: 'user', id: '1', name: 'Ada' },
+  correlationId: 'test',
+  causationId: 'test',
+};
+
+const approver = {
+  id: 1,
+  email: 'ada@example.com',
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  locale: 'en',
+  roles: ['validator'],
+  passwordHash: '',
+} as const;
+
+export type Service = {
+  readonly commands: Commands;
+  readonly broker: MessageBroker;
+  /** Starts relay and subscriber. */
+  start(transport: Partial<TransportOptions>, backoffMs?: readonly number[], concurrency?: number): void;
+  /** Ends them; what is in work ends first. */
+  stop(): Promise<void>;
+  createWebhook(url: string, customData?: Record<string, unknown>, now?: () => string): Promise<NewWebhook>;
+  /** A validated order. */
+  createOrder(fields?: Record<string, string>): Promise<string>;
+  approve(orderId: string): Promise<void>;
+  /** The next event of the type about the order, from the beginning of the log on. */
+  event(type: string, orderId: string, count?: number): Promise<RecordedEvent>;
+  close(): Promise<void>;
+};
+
+export const makeDataDirectory = (): Promise<string> => mkdtemp(join(tmpdir(), 'webhooks-'));
+export const removeDataDirectory = (directory: string): Promise<void> =>
+  rm(directory, { recursive: true, force: true });
+
+export async function openService(directory: string, leaseMs = 60_000): Promise<Service> {
+  const eventStore = await openSqliteEventStore({ file: join(directory, 'events.db') });
+  const readModels = await openSqliteReadModels({ file: join(directory, 'readmodels.db'), readers: 1 });
+  const broker = await openSqliteBroker({ file: join(directory, 'broker.db'), leaseMs });
+  const tenants = await Directory.start(eventStore, () => undefined);
+  const commands: Commands = {
+    eventStore,
+    readModels,
+    directory: tenants,
+    secretBox: createSecretBox(SECRET_KEY),
+    now,
+    newId,
+  };
+  if (tenants.tenant(TENANT) === undefined) await createTenant(commands, caller, { orderModel: 'dyn_stock_order' });
+  let running: { stop(): Promise<void> } | undefined;
+  const stop = async (): Promise<void> => {
+    await running?.stop();
+    running = undefined;
+  };
+
+  const isAbout = (event: RecordedEvent, orderId: string): boolean =>
+    event.stream === orderStream(TENANT, orderId) ||
+    (typeof event.data === 'object' &&
+      event.data !== null &&
+      'orderId' in event.data &&
+      event.data.orderId === orderId);
+
+  return {
+    commands,
+    broker,
+    start(options, backoffMs = [0, 20, 20, 20, 20], concurrency = 50) {
+      const transport = createHttpsTransport({ policy: addressPolicy(['127.0.0.0/8']), ...options });
+      const settings = { concurrency, backoffMs, version: '1.2.3', callLimitMs: 0 };
+      const logger = pino({ level: 'silent' });
+      const webhooks = startWebhooks({ commands, broker, transport, settings, logger });
+      running = {
+        async stop() {
+          await webhooks.stop();
+          await transport.close();
+        },
+      };
+    },
+    stop,
+    createWebhook: (url, custom_data = {}, time = now) =>
+      createWebhook({ ...commands, now: time }, caller, { url, custom_data, name: 'ERP' }, async () => undefined),
+    async createOrder(fields = {}) {
+      const id = newId();
+      const data = { table: 'dyn_stock_order', fields: { customer_reference: 'PO-1', ...fields }, status: 'validated' };
+      const events = toAppend(commands, caller, now(), [{ type: 'OrderCreated', data }]);
+      await eventStore.append(orderStream(TENANT, id), events, 'no-stream');
+      return id;
+    },
+    async approve(orderId) {
+      await approveOrder(commands, caller, orderId, approver);
+    },
+    async event(type, orderId, count = 1) {
+      const abort = new AbortController();
+      let missing = count;
+      const deliveries = new Set<string>();
+      for await (const slice of eventStore.subscribe({ after: 0, signal: abort.signal })) {
+        for (const event of slice.events) {
+          // Only the first event of a delivery names its order.
+          if (isAbout(event, orderId)) deliveries.add(event.stream);
+          if (event.type === type && deliveries.has(event.stream) && --missing === 0) {
+            abort.abort();
+            return event;
+          }
+        }
+      }
+      throw new Error(`The log ended without ${type}.`);
+    },
+    async close() {
+      await stop();
+      await broker.close();
+      await tenants.stop();
+      await readModels.close();
+      await eventStore.close();
+    },
+  };
+}
+
+export const typesOf = (events: readonly RecordedEvent[]): string[] => events.map(({ type }) => type);

@@ -1,0 +1,24 @@
+// A process of its own for the crash tests: relay and subscriber on the data directory it is given.
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { openSqliteBroker } from '#app/adapters/broker/sqlite/broker.js';
+import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
+import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
+import { newId, now } from '#app/commands/clock.js';
+import { Directory } from '#app/projections/directory/directory.js';
+import { createHttpsTransport } from '#app/webhooks/httpsTransport.js';
+import { startWebhooks } from '#app/webhooks/runWebhooks.js';
+import { createSecretBox } from '#app/webhooks/secretBox.js';
+import { addressPolicy } from '#app/webhooks/targetAddress.js';
+
+const { directory, caPem, leaseMs, backoffMs, secretKey } = JSON.parse(process.argv[2]);
+const eventStore = await openSqliteEventStore({ file: join(directory, 'events.db') });
+const readModels = await openSqliteReadModels({ file: join(directory, 'readmodels.db'), readers: 1 });
+const secretBox = createSecretBox(Buffer.from(secretKey, 'hex'));
+startWebhooks({
+  commands: { eventStore, readModels, directory: await Directory.start(eventStore, () => {}), secretBox, now, newId },
+  broker: await openSqliteBroker({ file: join(directory, 'broker.db'), leaseMs, pollMs: 20 }),
+  transport: createHttpsTransport({ policy: addressPolicy(['127.0.0.0/8']), caPem }),
+  settings: { concurrency: 50, backoffMs, version: '0', callLimitMs: 0 },
+  logger: pino({ level: 'error' }, process.stderr),
+});
