@@ -17,7 +17,8 @@ import { installationKey } from './installationKey.js';
 import type { EventStore } from './ports/eventStore.js';
 import type { ReadModels, RebuildScope } from './ports/readModels.js';
 import { Directory } from './projections/directory/directory.js';
-import { type ProjectionStatus, projectionStatus, projections } from './projections/projections.js';
+import { type ProjectionStatus, projectionStatus } from './projections/projections.js';
+import { ProjectionWatch } from './projections/projectionWatch.js';
 import { type RebuildProgress, type RebuildReport, rebuildProjection } from './projections/rebuild.js';
 import { ProjectorThread } from './projectorThread.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
@@ -36,6 +37,7 @@ export type RunningService = {
 
 const SESSION_SECONDS = 8 * 3600;
 const TOKEN_FAILURES_PER_MINUTE = 20;
+const START_CATCH_UP_MS = 30_000;
 
 /** Starts the whole service in this process. @throws ConfigError, UnreadableEventError, or what an engine throws */
 export async function startService(config: Config, log: Logger): Promise<RunningService> {
@@ -44,7 +46,9 @@ export async function startService(config: Config, log: Logger): Promise<Running
   const projector = new ProjectorThread(config, log);
   const readModels = await openReadModels(config);
   const broker = await openBroker(config);
-  const directory = await Directory.start(eventStore, (error) => log.fatal({ err: error }, 'the directory stopped'));
+  const directory = await Directory.start(eventStore, (error) =>
+    log.error({ err: error }, 'the directory of tenants is interrupted, and tries again'),
+  );
   const secretBox = createSecretBox(await installationKey(config));
   const commands: Commands = { eventStore, readModels, directory, secretBox, now, newId };
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS);
@@ -64,6 +68,7 @@ export async function startService(config: Config, log: Logger): Promise<Running
     ...(await apiDeps(config, log, commands, projector)),
     checkWebhookTarget: createTargetCheck(policy),
   });
+  await catchUp(eventStore, readModels, log);
   const server = await startHttpServer(api, { host: config.HOST, port: config.PORT });
   return {
     address: `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${server.port}`,
@@ -82,18 +87,24 @@ export async function startService(config: Config, log: Logger): Promise<Running
   };
 }
 
+/** Answers should show what was acknowledged before the start; a long backlog does not hold up the start for ever. */
+async function catchUp(eventStore: EventStore, readModels: ReadModels, log: Logger): Promise<void> {
+  const current = await new ProjectionWatch(eventStore, readModels).catchUp(START_CATCH_UP_MS);
+  if (!current) log.warn('the read models are behind the log; /health/ready says when they have caught up');
+}
+
 async function apiDeps(
   config: Config,
   log: Logger,
   commands: Commands,
   projector: ProjectorThread,
 ): Promise<Omit<ApiDeps, 'checkWebhookTarget'>> {
-  const { eventStore, readModels } = commands;
+  const watch = new ProjectionWatch(commands.eventStore, commands.readModels);
   const keys = await SigningKeys.open(join(config.DATA_DIR, 'keys'));
   const issuer = `https://${config.BASE_HOST}`;
   return {
     commands,
-    readModels,
+    readModels: commands.readModels,
     directory: commands.directory,
     tokens: new TokenService(keys, {
       issuer,
@@ -113,28 +124,21 @@ async function apiDeps(
       projectionWaitMs: config.WRITE_WAIT_MS,
     },
     log,
-    metrics: new ServiceMetrics(() => projectionLag(eventStore, readModels)),
-    ready: () => readiness(eventStore, readModels, projector),
+    metrics: new ServiceMetrics(() => watch.lag()),
+    ready: () => readiness(watch, commands, projector),
   };
 }
 
-async function projectionLag(eventStore: EventStore, readModels: ReadModels): Promise<ReadonlyMap<string, number>> {
-  const head = await eventStore.head();
-  const lags = projections.map(
-    async ({ name }) => [name, Math.max(0, head - (await readModels.checkpoint(name)))] as const,
-  );
-  return new Map(await Promise.all(lags));
-}
-
 async function readiness(
-  eventStore: EventStore,
-  readModels: ReadModels,
+  watch: ProjectionWatch,
+  commands: Commands,
   projector: ProjectorThread,
 ): Promise<ReadinessReport> {
-  const eventLog = await check(() => eventStore.head());
-  const reading = await check(() => readModels.checkpoint('records'));
-  const projecting = projector.failure === undefined ? { ok: true } : { ok: false, detail: projector.failure.message };
-  const checks = { event_store: eventLog, read_models: reading, projector: projecting };
+  const eventLog = await check(() => commands.eventStore.head());
+  const reading = await check(() => commands.readModels.checkpoint('records'));
+  const trouble = projector.failure?.message ?? (await watch.trouble().catch(String));
+  const projecting = trouble === undefined ? { ok: true } : { ok: false, detail: trouble };
+  const checks = { event_store: eventLog, read_models: reading, projections: projecting };
   return { ready: Object.values(checks).every(({ ok }) => ok), checks };
 }
 

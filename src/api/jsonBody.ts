@@ -14,12 +14,12 @@ export type JsonBodyReader = (req: Request, res: Response) => Promise<unknown>;
 
 /** @param limitBytes after decompression */
 export function jsonBodyReader(limitBytes: number): JsonBodyReader {
-  const parse = express.json({ limit: limitBytes, strict: false, type: () => true, verify: requireUtf8 });
+  const parse = express.json({ limit: limitBytes, strict: false, type: () => true, verify: requireText });
   return async (req, res) => {
     requireJsonType(req.headers['content-type']);
     await runParser(parse, req, res);
     const body: unknown = req.body;
-    if (body === undefined) throw badRequest('The body is empty; a JSON object is expected.');
+    if (body === undefined) throw emptyBody();
     if (isDeeperThan(MAX_DEPTH, body)) throw badRequest(`The body is nested deeper than ${MAX_DEPTH} levels.`);
     return body;
   };
@@ -42,7 +42,11 @@ function requireJsonType(contentType: string | undefined): void {
   throw new HttpError(415, 'Unsupported media type.', 'Send the body as Content-Type: application/json, in UTF-8.');
 }
 
-function requireUtf8(_req: unknown, _res: unknown, body: Buffer): void {
+const emptyBody = (): HttpError => badRequest('The body is empty; a JSON object is expected.');
+
+/** The parser would take an empty body for `{}`. */
+function requireText(_req: unknown, _res: unknown, body: Buffer): void {
+  if (body.length === 0) throw emptyBody();
   if (!isUtf8(body)) throw badRequest('The body is not valid UTF-8.');
 }
 

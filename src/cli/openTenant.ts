@@ -8,6 +8,7 @@ import { newPassword } from '../commands/identity/secrets.js';
 import { createTenant } from '../commands/identity/tenants.js';
 import { addUser, newUserBody } from '../commands/identity/users.js';
 import type { Scope } from '../domain/identity/scopes.js';
+import { TENANT_NAME } from '../domain/streams.js';
 
 export type OpenedTenant = {
   readonly admin: { readonly email: string; readonly password: string };
@@ -21,19 +22,19 @@ export async function openTenant(
   input: { readonly orderModel: string; readonly displayName: string; readonly adminEmail: string },
 ): Promise<OpenedTenant> {
   const admin = {
-    email: input.adminEmail,
+    email: input.adminEmail.toLowerCase(),
     password: newPassword(),
     first_name: 'Admin',
     last_name: input.displayName,
     roles: ['admin', 'validator'],
   };
-  // Checked first, so that a wrong address leaves no tenant without an admin behind.
-  const { email } = parseBody(newUserBody, admin);
+  // Checked first, so that a wrong address leaves no tenant without an admin behind. A wrong name is refused below.
+  if (TENANT_NAME.test(caller.tenant)) parseBody(newUserBody, admin);
   await createTenant(commands, caller, { orderModel: input.orderModel, displayName: input.displayName });
   await addUser(commands, caller, admin);
   const client = await createClient(commands, caller, { name: 'First API client' });
   return {
-    admin: { email, password: admin.password },
+    admin: { email: admin.email, password: admin.password },
     client: { client_id: client.clientId, client_secret: client.clientSecret, scopes: client.scopes },
   };
 }

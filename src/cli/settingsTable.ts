@@ -26,7 +26,10 @@ const code = (text: string): string => (text === '' ? '' : `\`${text}\``);
 
 /** The table of the README. */
 export function settingsMarkdown(): string {
-  const rows = settingRows.map((row) => `| \`${row.name}\` | ${code(row.defaultText)} | ${row.meaning} |`);
+  const rows = settingRows.map(({ name, defaultText: text, meaning }) => {
+    // Outside of code, Markdown takes <tenant> for a tag.
+    return `| \`${name}\` | ${code(text)} | ${meaning.replaceAll('<', '&lt;')} |`;
+  });
   return ['| Variable | Default | Meaning |', '|---|---|---|', ...rows].join('\n');
 }
 

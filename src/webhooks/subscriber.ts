@@ -57,7 +57,7 @@ async function handle(deps: SubscriberDeps, message: ReceivedMessage): Promise<O
   try {
     return await deliver(deps, job.data);
   } catch (error) {
-    // The service's own trouble (the log cannot be reached), not the receiver's: it uses up no attempt.
+    // The service's own trouble (the log cannot be reached), not the receiver's; the log tells how far it had come.
     const delayMs = Math.min(MAX_TROUBLE_WAIT_MS, 1000 * 2 ** Math.min(message.redeliveries, 10));
     deps.logger.error({ err: error, ...job.data, delayMs }, 'webhook delivery is put off');
     return { kind: 'again', delayMs };
@@ -140,10 +140,9 @@ async function settle(
     const settled = await recordDelivery(commands, current, decideOutcome(current.delivery, number, result));
     if (settled !== undefined) {
       const { delivery, tenant, deliveryId } = settled;
-      logger.info(
-        { tenant, deliveryId, orderId: delivery.subject.orderId, attempt: number, result },
-        'webhook attempt',
-      );
+      const { ok, status, durationMs } = result;
+      const { orderId } = delivery.subject;
+      logger.info({ tenant, deliveryId, orderId, attempt: number, ok, status, durationMs }, 'webhook attempt');
       if (delivery.outcome !== 'open') return DONE;
       if (delivery.unsettled === undefined && delivery.started >= MAX_DELIVERY_ATTEMPTS) return giveUp(deps, settled);
       return { kind: 'again', delayMs: waitAfterFailure(delivery, result, settings.backoffMs, deps.random()) };

@@ -1,6 +1,7 @@
 /** What every adapter of the message broker port must do. */
 import { randomUUID } from 'node:crypto';
 import type { Message, MessageBroker, Outcome, ReceivedMessage } from '#app/ports/messageBroker.js';
+import { gate, type Handler, RecordingConsumer } from './recordingConsumer.js';
 
 /** `open` opens the same broker each time, as another process would; the suite closes what it opened. */
 export function describeMessageBroker(name: string, open: () => Promise<MessageBroker>): void {
@@ -15,35 +16,11 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
       return broker;
     };
 
-    /** A consumer that keeps what it was handed, until the test or the end of the test stops it. */
-    function consume(
-      broker: MessageBroker,
-      handle: (message: ReceivedMessage) => Promise<Outcome> | Outcome,
-      concurrency = 10,
-    ): { received: ReceivedMessage[]; arrived: (count: number) => Promise<void>; stop: () => Promise<void> } {
-      const received: ReceivedMessage[] = [];
-      const waiting: { count: number; resolve: () => void }[] = [];
+    const consume = (broker: MessageBroker, handle: Handler, concurrency = 10): RecordingConsumer => {
       const abort = new AbortController();
       stops.push(abort);
-      const ended = broker.consume(queue, { concurrency, signal: abort.signal }, async (message) => {
-        received.push(message);
-        for (const { count, resolve } of waiting) if (received.length >= count) resolve();
-        return handle(message);
-      });
-      return {
-        received,
-        arrived: (count) =>
-          new Promise((resolve, reject) => {
-            ended.catch(reject);
-            if (received.length >= count) resolve();
-            else waiting.push({ count, resolve });
-          }),
-        stop: () => {
-          abort.abort();
-          return ended;
-        },
-      };
-    }
+      return new RecordingConsumer(broker, queue, handle, concurrency, abort);
+    };
 
     const done = (): Outcome => ({ kind: 'done' });
     const message = (id: string, body: unknown = { id }): Message => ({ id, body });
@@ -198,9 +175,8 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
     test('dead letters are listed up to the limit', async () => {
       const broker = await another();
       await broker.publish(queue, messages(5));
-      const consumer = consume(broker, () => ({ kind: 'dead', reason: 'all of them' }));
-      await consumer.arrived(5);
-      await consumer.stop();
+      await consume(broker, () => ({ kind: 'dead', reason: 'all of them' })).arrived(5);
+      while ((await broker.depth(queue)).dead < 5) await new Promise(setImmediate);
       expect(await broker.deadLetters(queue, 3)).toHaveLength(3);
     });
 
@@ -228,10 +204,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
     test('a slow handler does not keep the others waiting', async () => {
       const broker = await another();
       await broker.publish(queue, [message('slow'), ...messages(10)]);
-      let release: () => void = () => {};
-      const held = new Promise<void>((resolve) => {
-        release = resolve;
-      });
+      const { held, release } = gate();
       const consumer = consume(
         broker,
         async ({ id }) => {
@@ -261,10 +234,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
     test('when stopped, waits for what is in work, settles it, and takes no more', async () => {
       const broker = await another();
       await broker.publish(queue, messages(2));
-      let release: () => void = () => {};
-      const held = new Promise<void>((resolve) => {
-        release = resolve;
-      });
+      const { held, release } = gate();
       const consumer = consume(
         broker,
         async () => {

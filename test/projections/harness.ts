@@ -14,6 +14,7 @@ import { projections } from '#app/projections/projections.js';
 import { runProjections } from '#app/projections/runner.js';
 
 export type Inside = {
+  readonly directoryPath: string;
   readonly commands: Commands;
   readonly eventStore: EventStore;
   readonly readModels: ReadModels;
@@ -25,8 +26,9 @@ export type Inside = {
   close(): Promise<void>;
 };
 
-export async function openInside(): Promise<Inside> {
-  const directoryPath = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
+/** @param beside opens a second one on the same directory, as another process would */
+export async function openInside(beside?: Inside): Promise<Inside> {
+  const directoryPath = beside?.directoryPath ?? (await mkdtemp(join(tmpdir(), 'dynamic-assets-')));
   const config = readConfig({ DATA_DIR: directoryPath });
   const eventStore = await openEventStore(config);
   const liveWriter = await openReadModelWriter(config);
@@ -39,6 +41,7 @@ export async function openInside(): Promise<Inside> {
   });
   const secretBox = { seal: (text: string) => text, open: (text: string) => text };
   return {
+    directoryPath,
     commands: { eventStore, readModels, directory, secretBox, now, newId },
     eventStore,
     readModels,
@@ -61,7 +64,7 @@ export async function openInside(): Promise<Inside> {
       await writer.close();
       await liveWriter.close();
       await eventStore.close();
-      await rm(directoryPath, { recursive: true, force: true });
+      if (beside === undefined) await rm(directoryPath, { recursive: true, force: true });
     },
   };
 }

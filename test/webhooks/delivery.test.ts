@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { toAppend } from '#app/commands/context.js';
-import { failExport } from '#app/commands/orders/failExport.js';
 import { removeWebhook } from '#app/commands/webhooks.js';
-import { deliveryStream, orderStream } from '#app/domain/streams.js';
+import { orderStream } from '#app/domain/streams.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
 import { hang, type Receiver, startReceiver, status } from './receiver.js';
@@ -235,111 +234,5 @@ describe('from approval to delivery (spec §6)', () => {
     await service.commands.eventStore.append(orderStream(TENANT, orderId), report, 'any');
     await service.event('DeliveryFailed', orderId);
     expect(typesOf(await orderEvents(orderId)).at(-1)).toBe('OrderStatusChanged');
-  });
-
-  describe('after a crash', () => {
-    /** An order approved and its delivery as far as a crash let it come, with the message still in the queue. */
-    async function crashedAfter(
-      webhookId: string,
-      ...types: string[]
-    ): Promise<{ orderId: string; deliveryId: string }> {
-      const orderId = await service.createOrder();
-      await service.approve(orderId);
-      const approval = (await orderEvents(orderId)).at(-1);
-      const deliveryId = service.commands.newId();
-      const subject = { webhookId, kind: 'order.approved', orderId, sourceEventId: approval?.id, sourceRevision: 1 };
-      let attempt = 0;
-      const events = types.map((type) => {
-        if (type === 'DeliveryAttemptStarted') attempt += 1;
-        return { type, data: { attempt, url: '', reason: 'HTTP 500', status: 500, durationMs: 1, responseBody: null } };
-      });
-      const toStore = toAppend(service.commands, caller, service.commands.now(), [
-        { type: 'DeliveryRequested', data: subject },
-        ...events,
-      ]);
-      await service.commands.eventStore.append(deliveryStream(TENANT, deliveryId), toStore, 'no-stream');
-      await service.broker.publishWithCheckpoint(
-        DELIVERY_QUEUE,
-        [{ id: deliveryId, body: { tenant: TENANT, deliveryId } }],
-        // The relay had passed the approval.
-        { name: 'approval-relay', position: await service.commands.eventStore.head() },
-      );
-      return { orderId, deliveryId };
-    }
-
-    const attempts = (count: number): string[] =>
-      Array.from({ length: count }, () => ['DeliveryAttemptStarted', 'DeliveryAttemptFailed']).flat();
-
-    test('a call whose outcome is not known counts: the fifth is not repeated, the order fails', async () => {
-      const erp = await receiver(status(200));
-      const { id } = await service.createWebhook(erp.url);
-      const { orderId } = await crashedAfter(id, ...attempts(4), 'DeliveryAttemptStarted');
-      service.start({ caPem: erp.caPem });
-      await service.event('DeliveryFailed', orderId);
-      expect(erp.calls).toEqual([]);
-      expect((await orderEvents(orderId)).at(-1)?.data).toMatchObject({
-        reasons: expect.arrayContaining(['Attempt 5: The service stopped before the outcome was known.']),
-      });
-    });
-
-    test('between the last failure and the change of the order: the order fails, without a call', async () => {
-      const erp = await receiver(status(200));
-      const { id } = await service.createWebhook(erp.url);
-      const { orderId } = await crashedAfter(id, ...attempts(5));
-      service.start({ caPem: erp.caPem });
-      await service.event('DeliveryFailed', orderId);
-      expect(erp.calls).toEqual([]);
-      expect(typesOf(await orderEvents(orderId))).toEqual(['OrderCreated', 'OrderApproved', 'OrderExportFailed']);
-    });
-
-    test('between the change of the order and the end of the delivery: neither is repeated', async () => {
-      const erp = await receiver(status(200));
-      const { id } = await service.createWebhook(erp.url);
-      const { orderId, deliveryId } = await crashedAfter(id, ...attempts(5));
-      const approvalEventId = (await orderEvents(orderId)).at(-1)?.id ?? '';
-      const failure = { orderId, approvalEventId, reasons: ['HTTP 500'], webhookId: id, deliveryId };
-      await failExport(service.commands, caller, failure);
-      service.start({ caPem: erp.caPem });
-      await service.event('DeliveryFailed', orderId);
-      expect(erp.calls).toEqual([]);
-      expect(typesOf(await orderEvents(orderId))).toEqual(['OrderCreated', 'OrderApproved', 'OrderExportFailed']);
-    });
-
-    test('between the request of a delivery and its message: the relay goes through the approval again', async () => {
-      const erp = await receiver(status(200));
-      await service.createWebhook(erp.url);
-      const orderId = await service.createOrder();
-      await service.approve(orderId);
-      service.start({ caPem: erp.caPem });
-      const first = await service.event('DeliverySucceeded', orderId);
-      await service.close();
-
-      // Another broker, as after its loss: the relay begins at the beginning. Nothing is sent twice, nor to a webhook
-      // that is younger than the approval.
-      await removeDataDirectory(`${directory}/broker.db`);
-      service = await openService(directory);
-      const young = await receiver(status(200));
-      await service.createWebhook(young.url, {}, () => new Date(Date.now() + 3_600_000).toISOString());
-      service.start({ caPem: erp.caPem });
-      const later = await service.createOrder();
-      await service.approve(later);
-      await service.event('DeliverySucceeded', later);
-      await service.stop();
-      expect(erp.calls).toHaveLength(2);
-      expect(young.connections).toBe(0);
-      expect(typesOf(await deliveryEvents(first))).toHaveLength(3);
-      expect(await service.broker.depth(DELIVERY_QUEUE)).toMatchObject(NOTHING_WAITS);
-    });
-
-    test('a message that names no delivery is put aside', async () => {
-      service.start({});
-      await service.broker.publish(DELIVERY_QUEUE, [
-        { id: 'unknown', body: { tenant: TENANT, deliveryId: service.commands.newId() } },
-        { id: 'nonsense', body: 'nonsense' },
-      ]);
-      while ((await service.broker.depth(DELIVERY_QUEUE)).dead < 2) await new Promise((wait) => setTimeout(wait, 10));
-      const letters = await service.broker.deadLetters(DELIVERY_QUEUE, 10);
-      expect(letters.map(({ id }) => id).sort()).toEqual(['nonsense', 'unknown']);
-    });
   });
 });

@@ -20,6 +20,8 @@ type Before = {
   readonly updatedAt: (id: string) => string;
 };
 
+const NOTHING: Fields = {};
+
 export class Overlay {
   readonly #byId = new Map<string, Entry>();
   readonly #idByKey = new Map<string, string>();
@@ -62,7 +64,8 @@ export class Overlay {
       const known = before.byId(id);
       if (known === undefined) return;
       const newBatchId = batchId === undefined ? known.batchId : batchId;
-      put(id, newBatchId, { ...known.fields, ...set }, before.createdAt(id), updatedAt ?? before.updatedAt(id));
+      const fields = set === NOTHING ? known.fields : { ...known.fields, ...set };
+      put(id, newBatchId, fields, before.createdAt(id), updatedAt ?? before.updatedAt(id));
     };
     for (const event of events) {
       switch (event.type) {
@@ -75,7 +78,7 @@ export class Overlay {
         case 'BatchUpserted':
           for (const { id, fields } of event.data.created) put(id, event.data.batchId ?? null, fields, at, at);
           for (const { id, set } of event.data.changed) patch(id, set, event.data.batchId, at);
-          for (const id of unpackIds(event.data.seen)) patch(id, {}, event.data.batchId, undefined);
+          for (const id of unpackIds(event.data.seen)) patch(id, NOTHING, event.data.batchId, undefined);
           break;
         case 'TableCleanedUp':
           throw new Error('A clean-up is a barrier, not a change of known records.');

@@ -2,10 +2,14 @@
  * The tenants, in memory, kept current from the log. Each process that needs them has its own: tokens are
  * checked and commands decided without any read model.
  */
+
+import { setTimeout as wait } from 'node:timers/promises';
 import { DIRECTORY_STREAM_PREFIXES, evolveTenant, type Tenant } from '../../domain/identity/directory.js';
 import type { DirectoryEvent } from '../../domain/identity/events.js';
 import { parseStream } from '../../domain/streams.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+
+const RETRY_MS = 1000;
 
 type Waiter = { readonly position: Position; readonly resolve: () => void; readonly reject: (error: Error) => void };
 
@@ -17,14 +21,14 @@ export class Directory {
   #running: Promise<void> = Promise.resolve();
   #failure: Error | undefined;
 
-  /** Reads what is stored, then keeps up in the background. Resolves when it is current. */
+  /**
+   * Reads what is stored, then keeps up in the background. Resolves when it is current.
+   * @param onError hears of each interruption; the directory goes on by itself
+   */
   static async start(eventStore: EventStore, onError: (error: unknown) => void): Promise<Directory> {
     const directory = new Directory();
     const head = await eventStore.head();
-    directory.#running = directory.#keepUp(eventStore).catch((error: unknown) => {
-      directory.#fail(error instanceof Error ? error : new Error(String(error)));
-      onError(error);
-    });
+    directory.#running = directory.#keepUp(eventStore, onError);
     await directory.waitFor(head);
     return directory;
   }
@@ -54,9 +58,23 @@ export class Directory {
     this.#fail(new Error('The directory has been stopped.'));
   }
 
-  async #keepUp(eventStore: EventStore): Promise<void> {
+  /** An event store that was away is tried again, from where the directory stands. */
+  async #keepUp(eventStore: EventStore, onError: (error: unknown) => void): Promise<void> {
     const { signal } = this.#stopping;
-    for await (const slice of eventStore.subscribe({ after: 0, streamPrefixes: DIRECTORY_STREAM_PREFIXES, signal })) {
+    while (!signal.aborted) {
+      try {
+        await this.#read(eventStore, signal);
+      } catch (error) {
+        onError(error);
+        // Ends early when stopped; the loop's condition then ends the loop.
+        await wait(RETRY_MS, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  async #read(eventStore: EventStore, signal: AbortSignal): Promise<void> {
+    const options = { after: this.#position, streamPrefixes: DIRECTORY_STREAM_PREFIXES, signal };
+    for await (const slice of eventStore.subscribe(options)) {
       for (const event of slice.events) this.#apply(event);
       this.#position = slice.position;
       for (const waiter of this.#waiters) {

@@ -3,10 +3,13 @@ import type { EventSlice, Position, RecordedEvent, Revision } from '../../../por
 import { withoutCovered } from './category.js';
 import { decodeEvent, type EventRow } from './encoding.js';
 
-/** A slice or a page ends, at the next end of an append, when it has this many characters of data. */
+/** A slice ends, at the next end of an append, when it has this many characters of data. */
 const SLICE_SIZE = 4_000_000;
-/** A filter passes over at most this many index entries a slice (some 5 ms), then lets others run. */
-const SCAN_COUNT = 5_000;
+/** A page of a stream ends sooner, because streams are read on the thread that serves requests. */
+const PAGE_SIZE = 1_000_000;
+const PAGE_COUNT = 1_000;
+/** A filter passes over at most this many index entries a slice (a few milliseconds), then lets others run. */
+const SCAN_COUNT = 20_000;
 
 /** Where an event is, and how many of its append come after it. */
 type Place = { readonly position: number; readonly following: number };
@@ -28,14 +31,14 @@ export class LogReader {
     return this.#statements.head.get()?.position ?? 0;
   }
 
-  /** The next events of a stream: about SLICE_SIZE characters of them. `ended`: there are no more. */
+  /** The next events of a stream: about PAGE_SIZE characters of them. `ended`: there are no more. */
   streamPage(stream: string, fromRevision: Revision): { readonly events: RecordedEvent[]; readonly ended: boolean } {
     const events: RecordedEvent[] = [];
     let size = 0;
     for (const row of this.#statements.ofStream.iterate(stream, fromRevision)) {
       events.push(decodeEvent(row));
       size += row.data.length;
-      if (size >= SLICE_SIZE) return { events, ended: false };
+      if (size >= PAGE_SIZE || events.length >= PAGE_COUNT) return { events, ended: false };
     }
     return { events, ended: true };
   }

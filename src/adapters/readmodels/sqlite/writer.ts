@@ -14,6 +14,7 @@ import type {
   TableRef,
 } from '../../../ports/readModels.js';
 import { type Checkpoints, openCheckpointChannel } from './checkpointChannel.js';
+import { Checkpointer } from './checkpointer.js';
 import { clearDiscarded, discardLive } from './discarded.js';
 import { HistoryTable } from './history.js';
 import { beginRebuild } from './rebuild.js';
@@ -22,6 +23,8 @@ import { RecordTables } from './tables.js';
 import { beginImmediate, DataVersion } from './transactions.js';
 
 const CACHE_MEGABYTES = 64;
+/** The write-ahead log's limit (256 MB) where the checkpointer does not keep up. */
+const LOG_PAGES = 65_536;
 
 /**
  * Opens the write side. Its calls block the calling thread while SQLite works.
@@ -38,6 +41,7 @@ class SqliteReadModelWriter implements ReadModelWriter, RebuildableReadModels {
   readonly #file: string;
   readonly #db: Database.Database;
   readonly #channel: BroadcastChannel;
+  readonly #checkpointer: Checkpointer;
   readonly #tables: RecordTables;
   readonly #history: HistoryTable;
   readonly #dataVersion: DataVersion;
@@ -48,6 +52,8 @@ class SqliteReadModelWriter implements ReadModelWriter, RebuildableReadModels {
     this.#file = file;
     this.#db = db;
     this.#channel = channel;
+    db.pragma(`wal_autocheckpoint = ${LOG_PAGES}`);
+    this.#checkpointer = new Checkpointer({ file });
     this.#tables = new RecordTables(db, LIVE);
     this.#history = new HistoryTable(db, LIVE);
     this.#dataVersion = new DataVersion(db);
@@ -64,6 +70,7 @@ class SqliteReadModelWriter implements ReadModelWriter, RebuildableReadModels {
     for (const [projection, position] of checkpoints) this.#setCheckpoint.run(projection, position);
     this.#db.exec('COMMIT');
     this.#channel.postMessage(checkpoints);
+    this.#checkpointer.wake();
   }
 
   async rollback(): Promise<void> {
@@ -110,6 +117,7 @@ class SqliteReadModelWriter implements ReadModelWriter, RebuildableReadModels {
 
   async close(): Promise<void> {
     this.#channel.close();
+    await this.#checkpointer.close();
     this.#db.close();
   }
 }

@@ -1,0 +1,68 @@
+/** Watches the projections from outside: how far behind they are, and whether one stands still. */
+import type { EventStore, Position } from '../ports/eventStore.js';
+import type { ReadModels } from '../ports/readModels.js';
+import { projections } from './projections.js';
+
+/** A projection that is behind and has not moved for this long is not just busy. */
+const STANDSTILL_MS = 30_000;
+
+type Seen = { readonly position: Position; readonly since: number };
+
+export class ProjectionWatch {
+  readonly #eventStore: Pick<EventStore, 'head'>;
+  readonly #readModels: Pick<ReadModels, 'checkpoint' | 'waitFor'>;
+  readonly #now: () => number;
+  readonly #seen = new Map<string, Seen>();
+  #currentOnce = false;
+
+  /** @param now milliseconds, for tests */
+  constructor(
+    eventStore: Pick<EventStore, 'head'>,
+    readModels: Pick<ReadModels, 'checkpoint' | 'waitFor'>,
+    now: () => number = Date.now,
+  ) {
+    this.#eventStore = eventStore;
+    this.#readModels = readModels;
+    this.#now = now;
+  }
+
+  /** Waits until every projection shows what is in the log now. False when that took longer than `timeoutMs`. */
+  async catchUp(timeoutMs: number): Promise<boolean> {
+    const head = await this.#eventStore.head();
+    const reached = await Promise.all(projections.map(({ name }) => this.#readModels.waitFor(name, head, timeoutMs)));
+    this.#currentOnce ||= reached.every((each) => each);
+    return this.#currentOnce;
+  }
+
+  /** Positions each projection is behind the head of the log. */
+  async lag(): Promise<ReadonlyMap<string, number>> {
+    const head = await this.#eventStore.head();
+    const lags = projections.map(async ({ name }) => {
+      const position = await this.#readModels.checkpoint(name);
+      return [name, Math.max(0, head - position)] as const;
+    });
+    return new Map(await Promise.all(lags));
+  }
+
+  /** What is wrong; undefined when every projection is current or on its way. */
+  async trouble(): Promise<string | undefined> {
+    if (!this.#currentOnce && !(await this.catchUp(0))) {
+      return `The projections have not caught up since the start: ${await this.#lagText()}.`;
+    }
+    const head = await this.#eventStore.head();
+    for (const { name } of projections) {
+      const position = await this.#readModels.checkpoint(name);
+      const before = this.#seen.get(name);
+      if (before === undefined || before.position !== position || position >= head) {
+        this.#seen.set(name, { position, since: this.#now() });
+      } else if (this.#now() - before.since > STANDSTILL_MS) {
+        return `The projection ${name} stands still at ${position}; the log is at ${head}.`;
+      }
+    }
+    return undefined;
+  }
+
+  async #lagText(): Promise<string> {
+    return [...(await this.lag())].map(([name, behind]) => `${name} is ${behind} positions behind`).join(', ');
+  }
+}

@@ -1,0 +1,139 @@
+/** The seven field types: what each takes, what it gives back, what it refuses (spec §2.1). */
+import { addTableOfEveryType, EVERY_TYPE } from './everyType.js';
+import { expectInvalid } from './refusals.js';
+import { useService } from './useService.js';
+
+const run = useService({ tenants: { acme: 'dyn_stock_order' } });
+const acme = () => run.tenant('acme');
+beforeAll(() => addTableOfEveryType(acme()));
+
+let last = 0;
+const newCode = (): string => {
+  last += 1;
+  return `C${last}`;
+};
+
+const SAME = Symbol('the same');
+const accepted: readonly (readonly [field: string, sent: unknown, shown: unknown])[] = [
+  ['title', '', SAME],
+  ['title', '  spaces stay  ', SAME],
+  ['title', 'x'.repeat(255), SAME],
+  ['title', 'quotes \' " ` and %_\\ and <b>&amp;</b>', SAME],
+  ['title', 'zeile\nneu\ttab', SAME],
+  ['title', 'Åse 漢字 🚚 é', SAME],
+  ['title', '__proto__', SAME],
+  ['title', null, null],
+  ['text', 'y'.repeat(65_535), SAME],
+  ['count', 0, SAME],
+  ['count', -1, SAME],
+  ['count', 9_007_199_254_740_991, SAME],
+  ['count', -9_007_199_254_740_991, SAME],
+  ['amount', 12.5, SAME],
+  ['amount', '12.50', 12.5],
+  ['amount', '-0.05', -0.05],
+  ['amount', '1e3', 1000],
+  ['amount', 123_456_789_012_345, SAME],
+  ['amount', '0.123456789012345', 0.123456789012345],
+  ['amount', 0.1, SAME],
+  ['day', '2026-11-21', SAME],
+  ['day', '2024-02-29', SAME],
+  ['moment', '2026-11-21T03:11:47.123456Z', SAME],
+  ['moment', '2026-11-21T03:11:47Z', '2026-11-21T03:11:47.000000Z'],
+  ['moment', '2026-11-21T04:11:47.5+01:00', '2026-11-21T03:11:47.500000Z'],
+  ['moment', '2026-01-01T00:30:00+01:00', '2025-12-31T23:30:00.000000Z'],
+  ['moment', '2026-11-21T03:11:47', '2026-11-21T03:11:47.000000Z'],
+  ['flag', true, SAME],
+  ['flag', false, SAME],
+  ['flag', null, null],
+];
+
+it.each(accepted)('§2.1: %s takes %j', async (field, sent, shown) => {
+  const wanted = shown === SAME ? sent : shown;
+  const created = await acme().create(EVERY_TYPE, { code: newCode(), [field]: sent });
+  expect(created[field]).toEqual(wanted);
+  expect(await acme().get(EVERY_TYPE, created.id)).toEqual(created);
+
+  const other = await acme().create(EVERY_TYPE, { code: newCode() });
+  expect(other[field]).toBeNull();
+  expect((await acme().update(EVERY_TYPE, other.id, { [field]: sent }))[field]).toEqual(wanted);
+
+  const code = newCode();
+  await acme().batch(EVERY_TYPE, [{ code, [field]: sent }]);
+  const { data } = await acme().list(EVERY_TYPE, { sort: '-created_at' });
+  expect(data.find((record) => record.code === code)?.[field]).toEqual(wanted);
+});
+
+const refused: readonly (readonly [field: string, why: string, json: string])[] = [
+  ['title', 'a number', '1'],
+  ['title', 'a boolean', 'true'],
+  ['title', 'an object', '{"a":1}'],
+  ['title', 'a list', '["a"]'],
+  ['title', '256 characters', JSON.stringify('x'.repeat(256))],
+  ['title', 'a NUL character', '"a\\u0000b"'],
+  ['title', 'a lone high surrogate', '"a\\ud800"'],
+  ['title', 'a lone low surrogate', '"\\udc00a"'],
+  ['title', 'surrogates in the wrong order', '"\\udc00\\ud800"'],
+  ['short', '6 characters of 5', '"123456"'],
+  ['text', '65,536 characters', JSON.stringify('x'.repeat(65_536))],
+  ['text', 'a NUL character', '"\\u0000"'],
+  ['text', 'a lone surrogate', '"\\udfff"'],
+  ['text', 'a number', '0'],
+  ['count', 'a fraction', '1.5'],
+  ['count', 'a string', '"1"'],
+  ['count', 'a boolean', 'true'],
+  ['count', 'more than 2^53 - 1', '9007199254740992'],
+  ['count', 'infinity', '1e400'],
+  ['amount', 'a word', '"twelve"'],
+  ['amount', 'an empty string', '""'],
+  ['amount', 'a boolean', 'false'],
+  ['amount', 'a list', '[1]'],
+  ['amount', 'a comma', '"12,5"'],
+  ['amount', 'hexadecimal', '"0x10"'],
+  ['amount', 'NaN as text', '"NaN"'],
+  ['amount', 'Infinity as text', '"Infinity"'],
+  ['amount', 'infinity', '1e400'],
+  ['amount', '16 digits as a number', '1234567890123456'],
+  ['amount', '16 digits as text', '"1234567890.123456"'],
+  ['amount', '17 digits after the point', '0.12345678901234567'],
+  ['amount', '20 digits', '12345678901234567890'],
+  ['day', 'no leap year', '"2026-02-29"'],
+  ['day', 'month 13', '"2026-13-01"'],
+  ['day', 'day 32', '"2026-01-32"'],
+  ['day', 'a date and time', '"2026-01-01T00:00:00Z"'],
+  ['day', 'short forms', '"2026-1-1"'],
+  ['day', 'another order', '"21-11-2026"'],
+  ['day', 'an empty string', '""'],
+  ['day', 'a number', '20260101'],
+  ['moment', 'a date alone', '"2026-11-21"'],
+  ['moment', 'a day that is none', '"2026-02-30T00:00:00Z"'],
+  ['moment', 'hour 25', '"2026-11-21T25:00:00Z"'],
+  ['moment', 'a space between', '"2026-11-21 03:11:47"'],
+  ['moment', 'a zone that is none', '"2026-11-21T03:11:47+99:00"'],
+  ['moment', 'a year beyond 9999 in UTC', '"9999-12-31T23:59:59-01:00"'],
+  ['moment', 'a number', '1795230707'],
+  ['flag', 'the text "true"', '"true"'],
+  ['flag', 'the number 1', '1'],
+  ['flag', 'an empty string', '""'],
+];
+
+it.each(refused)(
+  '§2.1, §7: %s refuses %s on create, update and batch, and nothing is stored',
+  async (field, _why, json) => {
+    const record = await acme().create(EVERY_TYPE, { code: newCode() });
+    const path = `/api/v1/dynamic-assets/dyn/${EVERY_TYPE}/assets`;
+    const item = `{"code":"${newCode()}","${field}":${json}}`;
+    await expectInvalid(run.service, [field], () => acme().send('POST', path, { raw: item }));
+    await expectInvalid(run.service, [field], () =>
+      acme().send('PUT', `${path}/${record.id}`, { raw: `{"${field}":${json}}` }),
+    );
+    await expectInvalid(run.service, [`items.1.${field}`], () =>
+      acme().send('POST', `${path}/batch`, { raw: `{"items":[{"code":"${newCode()}"},${item}]}` }),
+    );
+    expect(await acme().get(EVERY_TYPE, record.id)).toEqual(record);
+  },
+);
+
+it('decision: a decimal comes out as a JSON number, byte for byte as short as it can be', async () => {
+  const { id } = await acme().create(EVERY_TYPE, { code: newCode(), amount: '0.10' });
+  expect((await acme().getRecord(EVERY_TYPE, id)).text).toContain('"amount":0.1,');
+});

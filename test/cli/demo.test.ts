@@ -1,0 +1,35 @@
+import { mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Workplace } from './cli.js';
+
+describe('demo', () => {
+  let workplace: Workplace;
+  beforeAll(async () => {
+    workplace = await Workplace.make();
+  });
+  afterAll(() => workplace.remove());
+
+  it('runs the whole story over HTTP and cleans up', async () => {
+    const temporary = join(workplace.directory, 'tmp');
+    await mkdir(temporary);
+    const { code, stdout, stderr } = await workplace.run(['demo', '--locations', '3000', '--orders', '20'], {
+      TMPDIR: temporary,
+    });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/First sync: 3,000 places in .*; 3000 created, 0 updated, 0 unchanged/);
+    expect(stdout).toMatch(/The same again: 3,000 places in .*; 0 created, 0 updated, 3000 unchanged/);
+    expect(stdout).toMatch(/Clean-up: exactly 5 deleted in .*; the table holds 2,995 places/);
+    expect(stdout).toMatch(/Orders with 3 lines each: 20 orders/);
+    expect(stdout).toMatch(/Webhook: .*signature verified, 3 lines, status submitted/);
+    expect(stdout).toMatch(/OrderApproved +validated +submitted +user Admin shop/);
+    expect(stdout).toMatch(/OrderStatusChanged +submitted +completed +client/);
+    expect(await readdir(temporary)).toEqual([]);
+  });
+
+  it('refuses a data directory that is in use', async () => {
+    await workplace.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order']);
+    const { code, stderr } = await workplace.run(['demo', '--data-dir', 'data', '--locations', '10']);
+    expect(stderr).toMatch(/^There are tenants in .* already: the demo needs an empty data directory\.\n$/);
+    expect(code).toBe(1);
+  });
+});

@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { settingRows, settingsMarkdown } from '#app/cli/settingsTable.js';
+import { REPOSITORY, Workplace } from './cli.js';
+
+const file = (name: string): string => readFileSync(join(REPOSITORY, name), 'utf8');
+
+describe('the documents are in step with src/config.ts', () => {
+  it('README.md has the table of settings', () => {
+    expect(file('README.md')).toContain(`\n${settingsMarkdown()}\n<!-- /settings -->`);
+  });
+
+  it('.env.example has every setting, with its default', () => {
+    const lines = file('.env.example').split('\n');
+    for (const { name, defaultText } of settingRows) {
+      const line = lines.find((candidate) => candidate.startsWith(`# ${name}=`));
+      expect(line).toBeDefined();
+      if (defaultText !== '') expect(line).toBe(`# ${name}=${defaultText}`);
+    }
+  });
+});
+
+describe('config', () => {
+  let workplace: Workplace;
+  beforeAll(async () => {
+    workplace = await Workplace.make();
+  });
+  afterAll(() => workplace.remove());
+
+  it('shows each setting with its value, where that comes from, and its meaning', async () => {
+    const { code, stdout } = await workplace.run(['config'], { PORT: '8080' });
+    expect(code).toBe(0);
+    expect(stdout).toContain('PORT=8080  (default: 3000)\n    TCP port of the HTTP server; 0 takes a free one\n');
+    expect(stdout).toContain('HOST=127.0.0.1  (default)\n');
+  });
+
+  it('shows no key and no password', async () => {
+    const key = Buffer.alloc(32, 7).toString('base64');
+    const environment = { SECRETS_KEY: key, MONGODB_URL: 'mongodb://service:hush@127.0.0.1:27017/assets' };
+    const { stdout } = await workplace.run(['config'], environment);
+    expect(stdout).toContain('SECRETS_KEY=********');
+    expect(stdout).toContain('MONGODB_URL=mongodb://service:********@127.0.0.1:27017/assets');
+    expect(stdout).not.toContain(key);
+    expect(stdout).not.toContain('hush');
+  });
+});

@@ -1,0 +1,77 @@
+import { settings } from '#app/config.js';
+import { Workplace } from './cli.js';
+
+let workplace: Workplace;
+
+beforeAll(async () => {
+  workplace = await Workplace.make();
+});
+afterAll(() => workplace.remove());
+
+describe('help', () => {
+  it.each([
+    [[]],
+    [['start']],
+    [['tenant', 'create']],
+    [['tenant', 'list']],
+    [['client', 'create']],
+    [['user', 'create']],
+    [['webhook', 'create']],
+    [['projections', 'list']],
+    [['projections', 'rebuild']],
+    [['config']],
+    [['demo']],
+  ])('of %j has an example and ends with 0', async (command) => {
+    const { code, stdout, stderr } = await workplace.run([...command, '--help']);
+    expect(stdout).toContain(`Usage: ${['dynamic-assets', ...command].join(' ')}`);
+    expect(stdout).toMatch(/Example:\n {2}\$ /);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+
+  it('of start names every setting', async () => {
+    const { stdout } = await workplace.run(['start', '--help']);
+    for (const name of Object.keys(settings)) expect(stdout).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
+  });
+});
+
+describe('wrong usage ends with 2 and one clear message on standard error', () => {
+  it.each([
+    [['frobnicate'], "unknown command 'frobnicate'"],
+    [['start', '--fast'], "unknown option '--fast'"],
+    [['tenant', 'create', 'acme'], '--order-model'],
+    [['tenant', 'create', 'acme', '--order-model', 'dyn_party'], 'dyn_stock_order, dyn_transport_order'],
+    [['client', 'create', '--name', 'ERP'], '--tenant'],
+    [['webhook', 'create', '--tenant', 'acme', '--url', 'https://a.example', '--custom-data', '{'], 'JSON object'],
+    [['demo', '--orders', 'many'], 'whole number'],
+  ])('%j', async (command, message) => {
+    const { code, stdout, stderr } = await workplace.run(command);
+    expect(stderr).toContain(message);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  });
+});
+
+describe('a wrong setting stops every command, with its name and what is allowed', () => {
+  it.each([
+    ['PORT', 'http', 'must be a whole number from 0 to 65535'],
+    ['LOG_LEVEL', 'loud', 'must be fatal, error, warn, info, debug, trace or silent'],
+    ['EVENTSTORE_URL', 'localhost:2113', 'must be a URL such as esdb://127.0.0.1:2113?tls=false'],
+    ['WEBHOOK_ALLOWED_NETWORKS', '10.0.0.1', 'must be CIDRs such as 10.0.0.0/8,127.0.0.0/8'],
+    ['SECRETS_KEY', 'short', 'must be 32 bytes in base64'],
+  ])('start with %s=%s', async (name, value, allowed) => {
+    const { code, stdout, stderr } = await workplace.run(['start'], { [name]: value });
+    expect(stderr).toBe(`${name} ${allowed} (it is ${JSON.stringify(value)})\n`);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  });
+
+  it.each([[['tenant', 'list']], [['projections', 'list']], [['config']]])('%j', async (command) => {
+    const { code, stderr } = await workplace.run(command, { PORT: '', DURABILITY: 'maybe' });
+    expect(stderr).toBe('DURABILITY must be full or normal (it is "maybe")\n');
+    expect(code).toBe(1);
+  });
+
+  it('an engine that this version does not have is refused, not ignored', async () => {
+    const { code, stderr } = await workplace.run(['start'], { RABBITMQ_URL: 'amqp://127.0.0.1:5672' });
+    expect(stderr).toContain('RABBITMQ_URL');
+    expect(code).toBe(1);
+  });
+});

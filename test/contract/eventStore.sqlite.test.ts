@@ -1,0 +1,190 @@
+import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import fs from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import readline from 'node:readline';
+import Database from 'better-sqlite3';
+import { openSqliteEventStore, type SqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
+import { EventStoreUnavailableError, type RecordedEvent } from '#app/ports/eventStore.js';
+import { describeEventStore } from './eventStore.js';
+import { event, events, firstEvents, ids, storedSlices } from './eventStoreFixtures.js';
+
+const secondProcess = path.join(__dirname, 'eventStoreProcess.mjs');
+const directories: string[] = [];
+
+afterAll(async () => {
+  for (const directory of directories) await fs.rm(directory, { recursive: true });
+});
+
+async function newFile(): Promise<string> {
+  const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'event-store-'));
+  directories.push(directory);
+  return path.join(directory, 'events.db');
+}
+
+describeEventStore('sqlite', async () => {
+  const file = await newFile();
+  const opened: SqliteEventStore[] = [];
+  const open = async () => {
+    const store = await openSqliteEventStore({ file });
+    opened.push(store);
+    return store;
+  };
+  const store = await open();
+  return {
+    store,
+    openSecond: open,
+    reopen: async () => {
+      await store.close();
+      return open();
+    },
+    close: async () => {
+      for (const each of opened) await each.close();
+    },
+  };
+});
+
+describe('event store on an SQLite file', () => {
+  let file: string;
+  let store: SqliteEventStore;
+  beforeEach(async () => {
+    file = await newFile();
+    store = await openSqliteEventStore({ file, busyTimeoutMs: 50 });
+  });
+  afterEach(() => store.close());
+
+  test('starts empty', async () => {
+    expect(await store.head()).toBe(0);
+    expect(await storedSlices(store, { after: 0 })).toEqual([{ events: [], position: 0, caughtUp: true }]);
+  });
+
+  test('commits appends that come together together', async () => {
+    await Promise.all(Array.from({ length: 500 }, (_, n) => store.append(`order-${n % 50}`, events(1), 'any')));
+    const { appends, commits } = store.appendStatistics();
+    expect(appends).toBe(500);
+    expect(commits).toBeLessThan(50);
+  });
+
+  test('fails only the append that conflicts, not those committed with it', async () => {
+    const results = await Promise.allSettled(
+      Array.from({ length: 30 }, (_, n) => store.append(`order-${n}`, events(1), n % 3 === 0 ? 7 : 'no-stream')),
+    );
+    expect(results.map(({ status }) => status)).toEqual(
+      results.map((_, n) => (n % 3 === 0 ? 'rejected' : 'fulfilled')),
+    );
+    expect(await store.head()).toBe(20);
+  });
+
+  test('answers a repeated append whatever revision it expects', async () => {
+    const given = events(2);
+    const answer = await store.append('order-1', given, 'no-stream');
+    await store.append('order-1', events(2), 1);
+    for (const expected of [0, 1, 3, 99]) expect(await store.append('order-1', given, expected)).toEqual(answer);
+  });
+
+  test('answers an append of nothing after its check', async () => {
+    await store.append('order-1', events(2), 'no-stream');
+    expect(await store.append('order-1', [], 1)).toEqual({ revision: 1, position: 2 });
+    await expect(store.append('order-1', [], 'no-stream')).rejects.toThrow('Stream order-1 is at 1');
+  });
+
+  test('refuses the same id twice in one append, and an id that is no UUID', async () => {
+    const twice = event();
+    await expect(store.append('order-1', [twice, { ...twice, id: twice.id.toUpperCase() }], 'any')).rejects.toThrow(
+      'same id',
+    );
+    await expect(store.append('order-1', [{ ...event(), id: '1' }], 'any')).rejects.toThrow('not a UUID');
+  });
+
+  test('says that it is unavailable while another connection holds the file, and goes on after', async () => {
+    const other = new Database(file);
+    other.exec('BEGIN IMMEDIATE');
+    await expect(store.append('order-1', events(1), 'any')).rejects.toThrow(EventStoreUnavailableError);
+    other.exec('ROLLBACK');
+    other.close();
+    expect(await store.append('order-1', events(1), 'any')).toEqual({ revision: 0, position: 1 });
+  });
+
+  test('starts its appender thread anew when that has died', async () => {
+    await fs.rename(file, `${file}.aside`);
+    await fs.mkdir(file);
+    const appends = [store.append('order-1', events(1), 'any'), store.append('order-2', events(1), 'any')];
+    for (const append of appends) await expect(append).rejects.toThrow(EventStoreUnavailableError);
+    await fs.rmdir(file);
+    await fs.rename(`${file}.aside`, file);
+    expect((await store.append('order-1', events(1), 'any')).revision).toBe(0);
+  });
+
+  test('refuses a file of a newer release and leaves it alone', async () => {
+    await store.close();
+    const db = new Database(file);
+    db.pragma('user_version = 99');
+    db.close();
+    await expect(openSqliteEventStore({ file })).rejects.toThrow('version 99, written by a newer release');
+  });
+
+  test('leaves one file behind when it is closed', async () => {
+    await store.append('order-1', events(5), 'any');
+    await store.close();
+    expect(await fs.readdir(path.dirname(file))).toEqual(['events.db']);
+  });
+
+  test('ends its subscriptions when it is closed', async () => {
+    const { signal } = new AbortController();
+    for await (const slice of store.subscribe({ after: 0, signal })) {
+      expect(slice.caughtUp).toBe(true);
+      setImmediate(() => store.close());
+    }
+  });
+
+  test('notices what another process appends, which then ends by itself', async () => {
+    const seen = firstEvents(store, { after: 0 }, 5);
+    const child = spawn(process.execPath, [secondProcess, 'append', file, 'order-2nd', '5'], { stdio: 'inherit' });
+    const exited = once(child, 'exit');
+    expect((await seen).map(({ stream, revision }) => [stream, revision])).toEqual(
+      [0, 1, 2, 3, 4].map((revision) => ['order-2nd', revision]),
+    );
+    expect(await exited).toEqual([0, null]);
+    expect((await store.append('order-2nd', events(1), 4)).revision).toBe(5);
+  });
+});
+
+test('every acknowledged append survives kill -9, and no append survives in part', async () => {
+  const file = await newFile();
+  const acknowledged: string[] = [];
+  for (let round = 0; round < 10; round++) {
+    acknowledged.push(...(await appendUntilKilled(file)));
+    const store = await openSqliteEventStore({ file });
+    const stored = (await storedSlices(store, { after: 0 })).flatMap((slice) => slice.events);
+    const appends = partsByAppend(stored);
+    for (const parts of appends.values()) expect(parts).toEqual([0, 1, 2]);
+    expect(acknowledged.filter((append) => !appends.has(append))).toEqual([]);
+    expect(stored.map(({ position }) => position)).toEqual(stored.map((_, index) => index + 1));
+    expect(new Set(ids(stored)).size).toBe(stored.length);
+    await store.close();
+  }
+  expect(acknowledged.length).toBeGreaterThan(0);
+});
+
+/** Runs a process that appends, and kills it after a random number of acknowledgements. Returns those it printed. */
+async function appendUntilKilled(file: string): Promise<readonly string[]> {
+  const child = spawn(process.execPath, [secondProcess, 'forever', file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const wanted = randomInt(1, 400);
+  const printed: string[] = [];
+  for await (const line of readline.createInterface({ input: child.stdout })) {
+    printed.push(line);
+    if (printed.length === wanted) child.kill('SIGKILL');
+  }
+  return printed.filter((line) => line.length === 36); // the last one may be cut
+}
+
+function partsByAppend(stored: readonly RecordedEvent[]): ReadonlyMap<string, readonly number[]> {
+  const appends = new Map<string, number[]>();
+  for (const { data } of stored) {
+    const { append, part } = Object(data);
+    appends.set(append, [...(appends.get(append) ?? []), part]);
+  }
+  return appends;
+}

@@ -1,0 +1,257 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type EventStore,
+  EventStoreUnavailableError,
+  EventTooLargeError,
+  MAX_EVENT_BYTES,
+  WrongExpectedRevisionError,
+} from '#app/ports/eventStore.js';
+import { describeConcurrentWriters } from './eventStoreConcurrency.js';
+import { event, events, ids } from './eventStoreFixtures.js';
+import { describeSubscriptions } from './eventStoreSubscriptions.js';
+
+/** A log under test. It may hold other data: nothing here expects it to be empty. */
+export type LogUnderTest = {
+  readonly store: EventStore;
+  /** Closes the store and opens the same log anew. */
+  reopen(): Promise<EventStore>;
+  /** Another store on the same log, as another process would have it. */
+  openSecond(): Promise<EventStore>;
+  close(): Promise<void>;
+};
+
+/** The specification of the port `EventStore`, run over each adapter. */
+export function describeEventStore(name: string, open: () => Promise<LogUnderTest>): void {
+  describe(`event store: ${name}`, () => {
+    let log: LogUnderTest;
+    const store = () => log.store;
+
+    beforeAll(async () => {
+      log = await open();
+    });
+    afterAll(() => log.close());
+
+    describeStreams(store);
+    describeExpectedRevision(store);
+    describeIdempotency(store);
+    describeLimits(store);
+    describeSubscriptions(store);
+    describeConcurrentWriters(store, () => log.openSecond());
+    describeLife(open);
+  });
+}
+
+function describeStreams(store: () => EventStore): void {
+  describe('streams', () => {
+    test('an event is read back as it was appended, with its stream, revision and position', async () => {
+      const stream = `order-${randomUUID()}`;
+      const given = event({ lines: [{ quantity: 1.5, note: null }], open: true });
+      const { revision, position } = await store().append(stream, [given], 'no-stream');
+      expect(revision).toBe(0);
+      expect(await store().readStream(stream)).toEqual([{ ...given, stream, revision, position }]);
+    });
+
+    test('revisions count from 0 without a gap and positions grow', async () => {
+      const stream = `order-${randomUUID()}`;
+      await store().append(stream, events(3), 'no-stream');
+      const last = await store().append(stream, events(2), 2);
+      const stored = await store().readStream(stream);
+      expect(stored.map(({ revision }) => revision)).toEqual([0, 1, 2, 3, 4]);
+      const positions = stored.map(({ position }) => position);
+      expect(positions).toEqual([...new Set(positions)].sort((one, other) => one - other));
+      expect(last).toEqual({ revision: 4, position: positions.at(-1) });
+    });
+
+    test('a stream is read from a revision on', async () => {
+      const stream = `order-${randomUUID()}`;
+      const given = events(5);
+      await store().append(stream, given, 'no-stream');
+      expect(ids(await store().readStream(stream, 3))).toEqual(ids(given.slice(3)));
+      expect(await store().readStream(stream, 5)).toEqual([]);
+    });
+
+    test('an unknown stream has no events', async () => {
+      expect(await store().readStream(`order-${randomUUID()}`)).toEqual([]);
+    });
+
+    test('text of any script survives', async () => {
+      const stream = `order-${randomUUID()}`;
+      const data = { 'clé "ü"': 'Łódź 東京 🚚 \u0000 \u2028 \\ \n', '': 'empty key', __proto__x: [''] };
+      await store().append(stream, [event(data)], 'no-stream');
+      expect((await store().readStream(stream))[0]?.data).toEqual(data);
+    });
+
+    test('the head is the position of the last append', async () => {
+      const { position } = await store().append(`order-${randomUUID()}`, events(2), 'no-stream');
+      expect(await store().head()).toBe(position);
+    });
+
+    test('the stored event types are listed once for each schema version', async () => {
+      const type = `Type${randomUUID()}`;
+      await store().append(`order-${randomUUID()}`, [event({}, type), event({}, type), event({}, type, 2)], 'any');
+      const listed = (await store().storedEventTypes()).filter((each) => each.type === type);
+      expect(listed.sort((one, other) => one.schemaVersion - other.schemaVersion)).toEqual([
+        { type, schemaVersion: 1 },
+        { type, schemaVersion: 2 },
+      ]);
+    });
+  });
+}
+
+function describeExpectedRevision(store: () => EventStore): void {
+  describe('expected revision', () => {
+    test.each([
+      { expected: 'no-stream' as const, actual: 2 },
+      { expected: 1, actual: 2 },
+      { expected: 3, actual: 2 },
+    ])('$expected is refused on a stream at $actual, and nothing is stored', async ({ expected, actual }) => {
+      const stream = `order-${randomUUID()}`;
+      const given = events(3);
+      await store().append(stream, given, 'no-stream');
+      const refusal = await store()
+        .append(stream, events(2), expected)
+        .catch((error: unknown) => error);
+      expect(refusal).toBeInstanceOf(WrongExpectedRevisionError);
+      expect(refusal).toMatchObject({ stream, expected, actual });
+      expect(ids(await store().readStream(stream))).toEqual(ids(given));
+    });
+
+    test('a revision is refused on a stream that does not exist', async () => {
+      const stream = `order-${randomUUID()}`;
+      await expect(store().append(stream, events(1), 0)).rejects.toMatchObject({
+        name: 'WrongExpectedRevisionError',
+        actual: 'no-stream',
+      });
+    });
+
+    test('any appends to a new and to an existing stream', async () => {
+      const stream = `order-${randomUUID()}`;
+      expect((await store().append(stream, events(1), 'any')).revision).toBe(0);
+      expect((await store().append(stream, events(1), 'any')).revision).toBe(1);
+    });
+
+    test('of many appends at once that expect the same revision one wins', async () => {
+      const stream = `order-${randomUUID()}`;
+      const attempts = await Promise.allSettled(
+        Array.from({ length: 20 }, () => store().append(stream, events(2), 'no-stream')),
+      );
+      expect(attempts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+      expect(await store().readStream(stream)).toHaveLength(2);
+    });
+  });
+}
+
+function describeIdempotency(store: () => EventStore): void {
+  describe('appending the same event ids again', () => {
+    test('gives the same answer and stores them once', async () => {
+      const stream = `order-${randomUUID()}`;
+      const given = events(3);
+      const answer = await store().append(stream, given, 'no-stream');
+      expect(await store().append(stream, given, 'no-stream')).toEqual(answer);
+      expect(await store().append(stream, given, 'any')).toEqual(answer);
+      expect(ids(await store().readStream(stream))).toEqual(ids(given));
+    });
+
+    test('gives the same answer after the stream has gone on', async () => {
+      const stream = `order-${randomUUID()}`;
+      const given = events(2);
+      const answer = await store().append(stream, given, 'no-stream');
+      const later = events(2);
+      await store().append(stream, later, 1);
+      expect(await store().append(stream, given, 'no-stream')).toEqual(answer);
+      expect(ids(await store().readStream(stream))).toEqual(ids([...given, ...later]));
+    });
+
+    test('at the same time stores them once', async () => {
+      const stream = `order-${randomUUID()}`;
+      const given = events(2);
+      const [one, other] = await Promise.all([
+        store().append(stream, given, 'no-stream'),
+        store().append(stream, given, 'no-stream'),
+      ]);
+      expect(one).toEqual(other);
+      expect(await store().readStream(stream)).toHaveLength(2);
+    });
+
+    test('together with new ones is refused', async () => {
+      const stream = `order-${randomUUID()}`;
+      const given = events(1);
+      await store().append(stream, given, 'no-stream');
+      await expect(store().append(stream, [...given, event()], 'no-stream')).rejects.toThrow(
+        WrongExpectedRevisionError,
+      );
+      expect(await store().readStream(stream)).toHaveLength(1);
+    });
+
+    test('to another stream is another append', async () => {
+      const given = events(1);
+      const stream = `order-${randomUUID()}`;
+      await store().append(`order-${randomUUID()}`, given, 'no-stream');
+      expect((await store().append(stream, given, 'no-stream')).revision).toBe(0);
+      expect(ids(await store().readStream(stream))).toEqual(ids(given));
+    });
+  });
+}
+
+function describeLimits(store: () => EventStore): void {
+  describe('size', () => {
+    const dataOf = (bytes: number) => 'é'.repeat((bytes - 2) / 2);
+
+    test('an event of exactly MAX_EVENT_BYTES is stored', async () => {
+      const stream = `order-${randomUUID()}`;
+      await store().append(stream, [event(dataOf(MAX_EVENT_BYTES))], 'no-stream');
+      expect((await store().readStream(stream))[0]?.data).toHaveLength((MAX_EVENT_BYTES - 2) / 2);
+    });
+
+    test('a larger one is refused, and its whole append with it', async () => {
+      const stream = `order-${randomUUID()}`;
+      const append = store().append(stream, [event(), event(dataOf(MAX_EVENT_BYTES + 2))], 'no-stream');
+      await expect(append).rejects.toThrow(EventTooLargeError);
+      await expect(append).rejects.toMatchObject({ eventType: 'ThingHappened', bytes: MAX_EVENT_BYTES + 2 });
+      expect(await store().readStream(stream)).toEqual([]);
+    });
+
+    test('an append of many events that are large together is stored whole', async () => {
+      const stream = `order-${randomUUID()}`;
+      const given = Array.from({ length: 12 }, () => event(dataOf(600_000)));
+      await store().append(stream, given, 'no-stream');
+      expect(ids(await store().readStream(stream))).toEqual(ids(given));
+    });
+  });
+}
+
+function describeLife(open: () => Promise<LogUnderTest>): void {
+  describe('closing and opening', () => {
+    test('what was appended is there after a restart, at the same position', async () => {
+      const log = await open();
+      const stream = `order-${randomUUID()}`;
+      await log.store.append(stream, events(3), 'no-stream');
+      const before = await log.store.readStream(stream);
+      const reopened = await log.reopen();
+      expect(await reopened.readStream(stream)).toEqual(before);
+      expect((await reopened.append(stream, events(1), 2)).revision).toBe(3);
+      await log.close();
+    });
+
+    test('closing waits for the appends in work', async () => {
+      const log = await open();
+      const stream = `order-${randomUUID()}`;
+      const appends = Array.from({ length: 20 }, () => log.store.append(stream, events(1), 'any'));
+      const reopened = await log.reopen();
+      await Promise.all(appends);
+      expect(await reopened.readStream(stream)).toHaveLength(20);
+      await log.close();
+    });
+
+    test('a closed store refuses to append and to read', async () => {
+      const log = await open();
+      await log.store.append(`order-${randomUUID()}`, events(1), 'any');
+      await log.store.close();
+      await expect(log.store.append(`order-${randomUUID()}`, events(1), 'any')).rejects.toThrow(
+        EventStoreUnavailableError,
+      );
+      await expect(log.store.readStream(`order-${randomUUID()}`)).rejects.toThrow(EventStoreUnavailableError);
+      await log.close();
+    });
+  });
+}

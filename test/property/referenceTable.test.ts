@@ -1,0 +1,140 @@
+/** Random commands against a reference table: the records shown equal those of a naive model in memory. */
+import fc from 'fast-check';
+import { ValidationError } from '#app/commands/context.js';
+import { createRecord, updateRecord } from '#app/commands/records.js';
+import { cleanUpTable } from '#app/commands/referenceTables/cleanUp.js';
+import { upsertBatch } from '#app/commands/referenceTables/upsertBatch.js';
+import { type Inside, openInside, openTenant } from '../projections/harness.js';
+
+type Row = { key: string; name: string; city: string | null; batchId: string | null };
+type Item = { external_id: string; name: string; city_name?: string | null; _batch_id?: string | null };
+
+const key = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'A', '__proto__', 'constructor', 'é', '%', "'");
+const name = fc
+  .string({ minLength: 1, maxLength: 5, unit: 'binary' })
+  .filter((text) => text.isWellFormed() && !text.includes('\0'));
+const batchId = fc.constantFrom('one', 'two', 'three');
+const item: fc.Arbitrary<Item> = fc.record(
+  {
+    external_id: key,
+    name,
+    city_name: fc.option(fc.constantFrom('Gent', 'Köln')),
+    _batch_id: fc.option(batchId),
+  },
+  { requiredKeys: ['external_id', 'name'] },
+);
+const items = fc.uniqueArray(item, { minLength: 1, maxLength: 6, selector: ({ external_id }) => external_id });
+
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('batch' as const), items }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('create' as const), key, name }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('update' as const), key, newKey: fc.option(key), name: fc.option(name) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('cleanUp' as const), batchId }) },
+);
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+
+let inside: Inside;
+let tenants = 0;
+beforeAll(async () => {
+  inside = await openInside();
+});
+afterAll(() => inside.close());
+
+/** What the step does to the model, and whether it must be refused. */
+function applyToModel(model: Map<string, Row>, step: Step): { refused: boolean; deleted?: number } {
+  switch (step.kind) {
+    case 'create':
+      if (model.has(step.key)) return { refused: true };
+      model.set(step.key, { key: step.key, name: step.name, city: null, batchId: null });
+      return { refused: false };
+    case 'update': {
+      const row = model.get(step.key);
+      if (row === undefined) return { refused: false };
+      const newKey = step.newKey ?? step.key;
+      if (newKey !== step.key && model.has(newKey)) return { refused: true };
+      model.delete(step.key);
+      model.set(newKey, { ...row, key: newKey, name: step.name ?? row.name });
+      return { refused: false };
+    }
+    case 'batch':
+      for (const given of step.items) {
+        const row = model.get(given.external_id) ?? { key: given.external_id, name: '', city: null, batchId: null };
+        model.set(row.key, {
+          key: row.key,
+          name: given.name,
+          city: given.city_name === undefined ? row.city : given.city_name,
+          batchId: given._batch_id === undefined ? row.batchId : given._batch_id,
+        });
+      }
+      return { refused: false };
+    case 'cleanUp': {
+      const gone = [...model.values()].filter((row) => row.batchId !== step.batchId);
+      for (const row of gone) model.delete(row.key);
+      return { refused: false, deleted: gone.length };
+    }
+  }
+}
+
+async function apply(tenant: string, step: Step, ids: Map<string, string>): Promise<{ deleted?: number }> {
+  const { commands } = inside;
+  const caller = inside.caller(tenant);
+  if (step.kind === 'create')
+    await createRecord(commands, caller, 'dyn_party', { external_id: step.key, name: step.name });
+  else if (step.kind === 'batch') await upsertBatch(commands, caller, 'dyn_party', { items: step.items });
+  else if (step.kind === 'cleanUp') return cleanUpTable(commands, caller, 'dyn_party', { batch_id: step.batchId });
+  else {
+    const id = ids.get(step.key);
+    const body = {
+      ...(step.newKey === null ? {} : { external_id: step.newKey }),
+      ...(step.name === null ? {} : { name: step.name }),
+    };
+    if (id !== undefined) await updateRecord(commands, caller, 'dyn_party', id, body);
+  }
+  return {};
+}
+
+async function shown(tenant: string): Promise<Map<string, { id: string; row: Omit<Row, 'batchId'> }>> {
+  await inside.caughtUp();
+  const page = await inside.readModels.list(
+    { tenant, table: 'dyn_party' },
+    { filters: [], sort: [], offset: 0, limit: 1000 },
+  );
+  const records = recordsOf(page);
+  expect(page.total).toBe(records.length);
+  return new Map(
+    records.map((record) => [
+      record.external_id,
+      { id: record.id, row: { key: record.external_id, name: record.name, city: record.city_name } },
+    ]),
+  );
+}
+
+type Shown = { id: string; external_id: string; name: string; city_name: string | null };
+const recordsOf = (page: Awaited<ReturnType<Inside['readModels']['list']>>): Shown[] =>
+  page.records.map((text) => JSON.parse(text) as Shown);
+
+it('shows what a naive model holds, and refuses what it refuses, over random commands', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
+      tenants += 1;
+      const tenant = `t${tenants}`;
+      await openTenant(inside, tenant);
+      const model = new Map<string, Row>();
+      for (const each of steps) {
+        const ids = new Map([...(await shown(tenant))].map(([k, { id }]) => [k, id]));
+        const expected = applyToModel(model, each);
+        const outcome = await apply(tenant, each, ids).catch((error: unknown) => error);
+        if (expected.refused) expect(outcome).toBeInstanceOf(ValidationError);
+        else expect(outcome).toMatchObject(expected.deleted === undefined ? {} : { deleted: expected.deleted });
+        if (!expected.refused) expect(outcome).not.toBeInstanceOf(Error);
+      }
+      const records = await shown(tenant);
+      const rows = new Map([...model].map(([k, { batchId: _, ...row }]) => [k, row]));
+      expect(new Map([...records].map(([k, { row }]) => [k, row]))).toEqual(rows);
+    }),
+    { numRuns: 30 },
+  );
+});
