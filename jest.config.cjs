@@ -6,7 +6,7 @@ module.exports = {
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: { '^.+\\.[jt]s$': ['@swc/jest', { module: { type: 'commonjs' }, jsc: { target: 'es2023' }, sourceMaps: 'inline' }] },
   // These packages ship ES modules only.
-  transformIgnorePatterns: ['/node_modules/(?!(uuid|p-queue|p-timeout|eventemitter3)/)'],
+  transformIgnorePatterns: ['/node_modules/(?!(uuid|p-queue|p-timeout|eventemitter3|@apidevtools/json-schema-ref-parser)/)'],
   modulePathIgnorePatterns: ['<rootDir>/data/'],
   testTimeout: 60_000,
   maxWorkers: 2,

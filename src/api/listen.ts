@@ -42,6 +42,7 @@ export async function startHttpServer(
 }
 
 async function stopServer(server: Server, graceMs: number): Promise<void> {
+  server.prependListener('request', (_req, res) => res.setHeader('Connection', 'close'));
   // A connection that is busy now falls idle when its answer is out.
   const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS);
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Config, readConfig } from '../config.js';
-import { openDirectoryCommands } from '../main.js';
+import { openDirectoryTools } from '../operatorTools.js';
 import { ApiClient } from './demo/apiClient.js';
 import { syncLocations } from './demo/locations.js';
 import { runOrders } from './demo/orders.js';
@@ -11,7 +11,7 @@ import { loadPlaces } from './demo/places.js';
 import { WebhookReceiver } from './demo/receiver.js';
 import { ServiceProcess } from './demo/serviceProcess.js';
 import { CliError } from './errors.js';
-import { type OpenedTenant, openTenant } from './openTenant.js';
+import { type OpenedTenant, openTenant, placeholderEmail } from './openTenant.js';
 import { operator } from './operator.js';
 import { printLines } from './output.js';
 
@@ -39,6 +39,7 @@ function wholeNumber(text: string): number {
 
 async function demo(options: DemoOptions): Promise<void> {
   const places = loadPlaces(options.locations);
+  const interrupted = interruption();
   const temporary = await mkdtemp(join(tmpdir(), 'dynamic-assets-demo-'));
   try {
     const dataDir = options.dataDir ?? join(temporary, 'data');
@@ -55,7 +56,8 @@ async function demo(options: DemoOptions): Promise<void> {
         WEBHOOK_CA_FILE: caFile,
       });
       try {
-        await runStory(service.origin, config.BASE_HOST, tenants, receiver, { places, orders: options.orders });
+        const story = { places, orders: options.orders };
+        await Promise.race([interrupted, runStory(service.origin, config.BASE_HOST, tenants, receiver, story)]);
       } finally {
         await service.stop();
       }
@@ -68,11 +70,23 @@ async function demo(options: DemoOptions): Promise<void> {
   }
 }
 
+/** Rejects on Ctrl-C, so that what was started is stopped and cleaned up. */
+function interruption(): Promise<never> {
+  const interrupted = new Promise<never>((_, reject) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(signal, () => reject(new CliError('Interrupted; everything is cleaned up.')));
+    }
+  });
+  // Nobody may be waiting for it yet.
+  interrupted.catch(() => undefined);
+  return interrupted;
+}
+
 type Tenants = { readonly transport: OpenedTenant; readonly stock: OpenedTenant };
 
 /** Made before the service starts, as an operator would. @throws CliError on a directory that is in use */
 async function openTenants(config: Config): Promise<Tenants> {
-  const { commands, close } = await openDirectoryCommands(config);
+  const { commands, close } = await openDirectoryTools(config);
   try {
     if ([...commands.directory.tenants()].length > 0) {
       throw new CliError(`There are tenants in ${config.DATA_DIR} already: the demo needs an empty data directory.`);
@@ -81,7 +95,7 @@ async function openTenants(config: Config): Promise<Tenants> {
       openTenant(commands, operator(name), {
         orderModel,
         displayName: name,
-        adminEmail: `admin@${name}.${config.BASE_HOST}`,
+        adminEmail: placeholderEmail(name),
       });
     return {
       transport: await open(TRANSPORT, 'dyn_transport_order'),

@@ -15,6 +15,9 @@ export type OpenedTenant = {
   readonly client: { readonly client_id: string; readonly client_secret: string; readonly scopes: readonly Scope[] };
 };
 
+/** An address to sign in with where nobody gave one. The domain is reserved (RFC 2606), so it is never somebody's. */
+export const placeholderEmail = (tenant: string): string => `admin@${tenant}.example`;
+
 /** @throws ValidationError (name, e-mail address), ConflictError (the tenant exists); nothing is made then */
 export async function openTenant(
   commands: DirectoryCommands,

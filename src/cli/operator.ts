@@ -2,8 +2,8 @@
 import { userInfo } from 'node:os';
 import { newId } from '../commands/clock.js';
 import type { Caller } from '../commands/context.js';
-import { type Config, readConfig } from '../config.js';
-import { type DirectoryTools, openDirectoryCommands } from '../main.js';
+import { readConfig } from '../config.js';
+import { type DirectoryTools, openDirectoryTools } from '../operatorTools.js';
 
 /** The person at the command line, as the log remembers what they do. */
 export function operator(tenant: string): Caller {
@@ -21,11 +21,10 @@ function userName(): string {
 }
 
 /** Opens the event log for the time of `work`. @throws ConfigError, and what the work throws */
-export async function withDirectory<T>(work: (tools: DirectoryTools, config: Config) => Promise<T>): Promise<T> {
-  const config = readConfig(process.env);
-  const tools = await openDirectoryCommands(config);
+export async function withDirectory<T>(work: (tools: DirectoryTools) => Promise<T>): Promise<T> {
+  const tools = await openDirectoryTools(readConfig(process.env));
   try {
-    return await work(tools, config);
+    return await work(tools);
   } finally {
     await tools.close();
   }

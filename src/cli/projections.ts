@@ -1,7 +1,7 @@
 import { SingleBar } from 'cli-progress';
 import { Command, Option } from 'commander';
 import { readConfig } from '../config.js';
-import { openProjectionTools } from '../main.js';
+import { openProjectionTools } from '../operatorTools.js';
 import { projections } from '../projections/projections.js';
 import type { RebuildReport } from '../projections/rebuild.js';
 import { CliError } from './errors.js';

@@ -4,7 +4,7 @@ import type { Caller, Commands } from '../commands/context.js';
 import { saveOrder } from '../commands/orders/validateOrders.js';
 import { createRecord } from '../commands/records.js';
 import { upsertBatch } from '../commands/referenceTables/upsertBatch.js';
-import { type OpenedTenant, openTenant } from './openTenant.js';
+import { type OpenedTenant, openTenant, placeholderEmail } from './openTenant.js';
 
 export const DEMO_TENANT = 'demo';
 
@@ -49,6 +49,7 @@ const PARTIES: readonly (readonly [string, string, string, string, string, strin
   ['Kaffeehaus Linden', 'Lindenallee', '33', '50968', 'Köln', 'DE'],
 ];
 
+// biome-ignore format: one order a line
 /** Customer's number, their reference, item and quantity of each line, and whether the order is validated already. */
 const ORDERS: readonly {
   readonly party: number;
@@ -56,16 +57,16 @@ const ORDERS: readonly {
   readonly lines: readonly (readonly [item: number, quantity: number])[];
   readonly validated: boolean;
 }[] = [
-  { party: 1, reference: 'PO 2024-118', lines: [[1, 24], [4, 10], [17, 2]], validated: true }, // biome-ignore format: one order a line
-  { party: 2, reference: 'Breakfast week 12', lines: [[5, 6], [8, 4], [13, 8], [15, 3]], validated: false }, // biome-ignore format: one order a line
-  { party: 5, reference: 'B-77310', lines: [[2, 12], [19, 1]], validated: false }, // biome-ignore format: one order a line
+  { party: 1, reference: 'PO 2024-118', lines: [[1, 24], [4, 10], [17, 2]], validated: true },
+  { party: 2, reference: 'Breakfast week 12', lines: [[5, 6], [8, 4], [13, 8], [15, 3]], validated: false },
+  { party: 5, reference: 'B-77310', lines: [[2, 12], [19, 1]], validated: false },
 ];
 
 const itemKey = (number: number): string => `ITEM-${String(number).padStart(3, '0')}`;
 const partyKey = (number: number): string => `CUST-${String(number).padStart(3, '0')}`;
 
 /** Makes the tenant, then its data. @throws ConflictError when another process made it first */
-export async function openDemoTenant(commands: Commands, baseHost: string): Promise<OpenedTenant> {
+export async function openDemoTenant(commands: Commands): Promise<OpenedTenant> {
   const caller: Caller = {
     tenant: DEMO_TENANT,
     actor: { kind: 'system', id: 'sample-data' },
@@ -75,26 +76,17 @@ export async function openDemoTenant(commands: Commands, baseHost: string): Prom
   const opened = await openTenant(commands, caller, {
     orderModel: 'dyn_stock_order',
     displayName: 'Demo',
-    adminEmail: `admin@${DEMO_TENANT}.${baseHost}`,
+    adminEmail: placeholderEmail(DEMO_TENANT),
   });
-  const units = await addReferenceData(commands, caller, 'dyn_unit_code', UNIT_CODES.map((unit) => ({ ...unit, id: newId() }))); // biome-ignore format: reads as a table
-  const unitIds = new Map(units.map((unit) => [unit.code, unit.id]));
-  const items = await addReferenceData(commands, caller, 'dyn_item', sampleItems(unitIds));
-  await addReferenceData(commands, caller, 'dyn_party', sampleParties());
+  const unitCodes = UNIT_CODES.map((unit) => ({ ...unit, id: newId() }));
+  const items = sampleItems(new Map(unitCodes.map(({ code, id }) => [code, id])));
+  await upsertBatch(commands, caller, 'dyn_unit_code', { items: unitCodes });
+  await upsertBatch(commands, caller, 'dyn_item', { items });
+  await upsertBatch(commands, caller, 'dyn_party', { items: sampleParties() });
   let position = 0;
   for (const order of ORDERS) position = await addOrder(commands, caller, order, items);
   await commands.readModels.waitFor('records', position, 10_000);
   return opened;
-}
-
-async function addReferenceData<Item extends { readonly id: string }>(
-  commands: Commands,
-  caller: Caller,
-  table: string,
-  items: readonly Item[],
-): Promise<readonly Item[]> {
-  await upsertBatch(commands, caller, table, { items });
-  return items;
 }
 
 type SampleItem = { readonly id: string; readonly base_unit_code_id: string | null };

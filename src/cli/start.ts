@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { destination, type Logger, pino } from 'pino';
 import { ConflictError } from '../commands/context.js';
 import { type Config, readConfig } from '../config.js';
-import { type RunningService, startService } from '../main.js';
+import type { RunningService } from '../main.js';
 import type { OpenedTenant } from './openTenant.js';
 import { printLines } from './output.js';
 import { DEMO_TENANT, openDemoTenant } from './sampleData.js';
@@ -21,6 +21,8 @@ export function startCommand(): Command {
 async function start(): Promise<void> {
   const config = readConfig(process.env);
   const log = pino({ level: config.LOG_LEVEL }, destination({ dest: 2, sync: true }));
+  // Loaded only here: the other commands are short, and need little of it.
+  const { startService } = await import('../main.js');
   // A bare localhost means the sample tenant, where there is one; elsewhere such requests stay 404.
   const service = await startService({ ...config, DEFAULT_TENANT: config.DEFAULT_TENANT ?? DEMO_TENANT }, log);
   const signal = nextSignal();
@@ -37,7 +39,7 @@ async function openDemoTenantOnce(service: RunningService, config: Config): Prom
   const isEmpty = [...service.directory.tenants()].length === 0;
   if (!isEmpty || config.EVENTSTORE_URL !== undefined) return undefined;
   try {
-    return await openDemoTenant(service.commands, config.BASE_HOST);
+    return await openDemoTenant(service.commands);
   } catch (error) {
     if (error instanceof ConflictError) return undefined;
     throw error;
@@ -61,7 +63,7 @@ function nextSignal(): Promise<NodeJS.Signals> {
 /** A second signal does not wait any longer; the log is durable, so nothing acknowledged is lost. */
 async function stopOrGiveUp(service: RunningService, log: Logger): Promise<void> {
   const again = nextSignal().then(() => {
-    log.warn('stopped at once');
+    log.info('stopped at once');
     process.exit(1);
   });
   await Promise.race([service.stop(), again]);

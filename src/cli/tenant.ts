@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { ORDER_MODELS } from '../domain/identity/events.js';
-import { openTenant } from './openTenant.js';
+import { openTenant, placeholderEmail } from './openTenant.js';
 import { operator, withDirectory } from './operator.js';
 import { columns, printJson, printLines } from './output.js';
 
@@ -24,18 +24,18 @@ function createCommand(): Command {
     .argument('<name>', 'first label of its host name: lower-case letters, digits, single hyphens; at most 40')
     .addOption(new Option('--order-model <table>', 'what its orders are').choices(ORDER_MODELS).makeOptionMandatory())
     .option('--display-name <text>', 'name shown to people (default: the name)')
-    .option('--admin-email <address>', 'of the first admin (default: admin@<name>.<BASE_HOST>)')
+    .option('--admin-email <address>', 'of the first admin (default: admin@<name>.example)')
     .option('--json', 'print one line of JSON')
     .addHelpText('after', '\nExample:\n  $ dynamic-assets tenant create acme --order-model dyn_stock_order')
     .action(create);
 }
 
 async function create(name: string, options: CreateOptions): Promise<void> {
-  const made = await withDirectory(({ commands }, config) =>
+  const made = await withDirectory(({ commands }) =>
     openTenant(commands, operator(name), {
       orderModel: options.orderModel,
       displayName: options.displayName ?? name,
-      adminEmail: options.adminEmail ?? `admin@${name}.${config.BASE_HOST}`,
+      adminEmail: options.adminEmail ?? placeholderEmail(name),
     }),
   );
   const { admin, client } = made;

@@ -3,6 +3,7 @@ import { createPublicKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { z } from 'zod';
 import type { Answer } from './http.js';
+import { expectRefused } from './refusals.js';
 import { ASSETS } from './tenant.js';
 import { useService } from './useService.js';
 
@@ -237,6 +238,20 @@ describe('API clients', () => {
     expect((await acme().platform('DELETE', `/api-clients/${made.client_id}`)).status).toBe(204);
     expectOAuthError(await tokenOf(made), 401, 'invalid_client');
     expect((await acme().getList('dyn_item', '', { token })).status).toBe(401);
+  });
+
+  it('§5.1: it takes the admin role', async () => {
+    for (const role of ['validator', 'auditor'] as const) {
+      const token = await acme().addPerson(role);
+      const { client_id } = acme().client;
+      const calls = [
+        () => acme().platform('POST', '/api-clients', { body: { name: 'X' }, token }),
+        () => acme().platform('POST', `/api-clients/${client_id}/secret`, { body: {}, token }),
+        () => acme().platform('DELETE', `/api-clients/${client_id}`, { token }),
+      ];
+      for (const call of calls) await expectRefused(run.service, 403, call);
+    }
+    issued(await acme().requestToken(credentials()));
   });
 
   it('§5.1: the list of clients shows no secret', async () => {

@@ -1,5 +1,5 @@
 /** A plain HTTP client that may set any header, `Host` among them (fetch may not), and sends bodies byte by byte. */
-import { Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
+import { type Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 
 export type Answer = {
   readonly status: number;
@@ -18,10 +18,8 @@ export type Outgoing = {
   readonly raw?: string | Buffer;
 };
 
-const agent = new Agent({ keepAlive: true, maxSockets: 64 });
-
 /** One request to 127.0.0.1. Rejects only where there is no answer. */
-export function send(port: number, { method, path, headers = {}, raw }: Outgoing): Promise<Answer> {
+export function send(agent: Agent, port: number, { method, path, headers = {}, raw }: Outgoing): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const outgoing = request({ agent, host: '127.0.0.1', port, method, path, headers }, (incoming) => {
       const chunks: Buffer[] = [];
@@ -38,6 +36,3 @@ export function send(port: number, { method, path, headers = {}, raw }: Outgoing
     outgoing.end(raw);
   });
 }
-
-/** Idle connections would keep the test run open. */
-export const closeConnections = (): void => agent.destroy();

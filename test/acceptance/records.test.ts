@@ -64,6 +64,16 @@ describe('create', () => {
     await expectInvalid(run.service, ['external_id'], () => acme().postRecord('dyn_item', { ...item, name: 'Other' }));
   });
 
+  it('§2.1, §4.7 rule 3: keys are compared exactly', async () => {
+    const keys = ['exact', 'EXACT', 'exact ', '007', '7', '7.0', 'é', 'e\u0301'];
+    for (const external_id of keys) await acme().create('dyn_item', { external_id, name: 'X' });
+    const counts = await acme().batch(
+      'dyn_item',
+      keys.map((external_id) => ({ external_id, name: `Name of ${external_id}` })),
+    );
+    expect(counts).toMatchObject({ created: 0, updated: keys.length });
+  });
+
   it('decision: unique keys hold under concurrent writers', async () => {
     const item = newItem();
     const answers = await Promise.all(Array.from({ length: 20 }, () => acme().postRecord('dyn_item', item)));

@@ -9,11 +9,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
-import { type Answer, closeConnections, type Outgoing, send } from './http.js';
+import { type Answer, type Outgoing, send } from './http.js';
 import { TenantClient } from './tenant.js';
 
 export type OrderModel = 'dyn_stock_order' | 'dyn_transport_order';
@@ -50,6 +51,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
 export class Service {
   readonly dataDir: string;
   readonly #env: NodeJS.ProcessEnv;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
   readonly #tenants = new Map<string, TenantClient>();
   #process: ChildProcess | undefined;
   #port = 0;
@@ -123,7 +125,7 @@ export class Service {
   async dispose(): Promise<void> {
     this.#events?.close();
     await this.stop();
-    closeConnections();
+    this.#agent.destroy();
     await rm(this.dataDir, { recursive: true, force: true });
   }
 
@@ -161,7 +163,7 @@ export class Service {
   /** A request as it is; the host is `localhost` unless a header says otherwise. */
   send(outgoing: Outgoing): Promise<Answer> {
     const headers = { host: `localhost:${this.#port}`, ...outgoing.headers };
-    return send(this.#port, { ...outgoing, headers });
+    return send(this.#agent, this.#port, { ...outgoing, headers });
   }
 
   /** Position of the last event in the log, 0 when it is empty: it moves whenever anything is stored. */

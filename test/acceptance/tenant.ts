@@ -55,6 +55,7 @@ export class TenantClient {
   readonly #service: Service;
   readonly #tokens = new Map<string, Promise<string>>();
   #session: Promise<string> | undefined;
+  #people = 0;
 
   constructor(service: Service, created: CreatedTenant, orderModel: OrderModel) {
     this.#service = service;
@@ -188,6 +189,16 @@ export class TenantClient {
   async platform(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
     const token = options.token === undefined ? await this.signIn() : options.token;
     return this.send(method, `${PLATFORM}${path}`, { ...options, token });
+  }
+
+  /** Adds a user with this role; the session's token. */
+  async addPerson(role: 'admin' | 'validator' | 'auditor'): Promise<string> {
+    this.#people += 1;
+    const email = `${role}-${this.#people}@example.com`;
+    const password = 'a long enough password';
+    const body = { email, password, first_name: 'Eva', last_name: `Smit ${this.#people}`, locale: 'nl', roles: [role] };
+    await this.platformData('POST', '/users', body);
+    return this.#newSession({ email, password });
   }
 
   /** The `data` of a platform answer that must be a success. */

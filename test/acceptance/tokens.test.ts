@@ -187,7 +187,7 @@ it('§5.5: a token that worked is 401 once its time is over, and a new one works
   expect((await acme().getList('dyn_item')).status).toBe(200);
 });
 
-it('§5.5: TOKEN_TTL_SECONDS sets the validity; expires_in and the exp claim say the same', async () => {
+it('§5.3, §5.5: the claims of a token say the same validity as expires_in', async () => {
   const { claims } = await goodToken();
   expect(claims.exp - claims.iat).toBe(3600);
 });

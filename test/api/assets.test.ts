@@ -66,7 +66,11 @@ describe('records over HTTP', () => {
   });
 
   test('§2.2: links are absolute, keep filters, sort and page size, and end at the last page', async () => {
-    const items = Array.from({ length: 60 }, (_, n) => ({ external_id: `L${n}`, name: `Listed ${n % 2}`, sku: `S${n}` }));
+    const items = Array.from({ length: 60 }, (_, n) => ({
+      external_id: `L${n}`,
+      name: `Listed ${n % 2}`,
+      sku: `S${n}`,
+    }));
     await api.call('POST', dyn('/dyn_item/assets/batch'), { token, body: { items } });
     const query = 'filter[name]=listed&sort=-sku&page=2&perPage=7';
     const { json } = await api.call('GET', `${dyn('/dyn_item/assets')}?${query}`, { token });
@@ -87,16 +91,36 @@ describe('records over HTTP', () => {
     expect(json.links.prev).toContain('page=3&');
   });
 
-  test.each(['page=0', 'page=-1', 'page=abc', 'page=1.5', 'page=', 'page=1&page=2', 'filter[notes]=x', 'filter[name]=',
-    'filter[name]=,,', 'filter=x', 'filter[]=x', 'filter[name][a]=x', 'filter[__proto__]=x', 'sort=notes', 'sort=',
-    'sort[]=name', 'sort=name&sort=sku', 'sort=__proto__'])('§4.3: %s is 400 with a body of §7', async (query) => {
+  test.each([
+    'page=0',
+    'page=-1',
+    'page=abc',
+    'page=1.5',
+    'page=',
+    'page=1&page=2',
+    'filter[notes]=x',
+    'filter[name]=',
+    'filter[name]=,,',
+    'filter=x',
+    'filter[]=x',
+    'filter[name][a]=x',
+    'filter[__proto__]=x',
+    'sort=notes',
+    'sort=',
+    'sort[]=name',
+    'sort=name&sort=sku',
+    'sort=__proto__',
+  ])('§4.3: %s is 400 with a body of §7', async (query) => {
     const { status, json } = await api.call('GET', `${dyn('/dyn_item/assets')}?${query}`, { token });
     expect(status).toBe(400);
     expect(json).toEqual({ message: 'Bad request.', error: expect.any(String) });
   });
 
   test('§4.9, history: an order tells who moved it from where to where', async () => {
-    const { json } = await api.call('POST', dyn('/dyn_stock_order/assets'), { token, body: { customer_reference: 'R' } });
+    const { json } = await api.call('POST', dyn('/dyn_stock_order/assets'), {
+      token,
+      body: { customer_reference: 'R' },
+    });
     const path = dyn(`/dyn_stock_order/assets/${json.data.id}`);
     const body = { processing_status: 'submit_failed', error_reason: ['no such article'] };
     expect((await api.call('PUT', path, { token, body })).json.data).toMatchObject(body);

@@ -3,13 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pino } from 'pino';
 import { newId } from '#app/commands/clock.js';
 import type { Caller } from '#app/commands/context.js';
 import { createClient, type NewClient } from '#app/commands/identity/clients.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
 import { readConfig } from '#app/config.js';
 import { type RunningService, startService } from '#app/main.js';
-import { pino } from 'pino';
 
 export type Answer = {
   readonly status: number;
@@ -41,6 +41,7 @@ export type TestApi = {
   stop(): Promise<void>;
 };
 
+const SECRETS_KEY = Buffer.alloc(32, 7).toString('base64');
 const ASSETS = '/api/v1/dynamic-assets/dyn';
 /** A path below the assets' prefix. */
 export const dyn = (path: string): string => `${ASSETS}${path}`;
@@ -54,7 +55,7 @@ export const operator = (tenant: string): Caller => ({
 
 export async function startTestApi(environment: { readonly [name: string]: string } = {}): Promise<TestApi> {
   const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-api-'));
-  const config = readConfig({ PORT: '0', DATA_DIR: directory, DURABILITY: 'normal', ...environment });
+  const config = readConfig({ PORT: '0', DATA_DIR: directory, DURABILITY: 'normal', SECRETS_KEY, ...environment });
   const service = await startService(config, pino({ level: 'silent' }));
   const port = Number(new URL(service.address).port);
   const call: TestApi['call'] = (method, path, options = {}) => send(port, method, path, options);
@@ -69,7 +70,12 @@ export async function startTestApi(environment: { readonly [name: string]: strin
       createClient(service.commands, operator(tenant), { name: 'test', ...(scopes === undefined ? {} : { scopes }) }),
     async token(tenant, client, scope) {
       const { clientId: client_id, clientSecret: client_secret } = client;
-      const body = { grant_type: 'client_credentials', client_id, client_secret, ...(scope === undefined ? {} : { scope }) };
+      const body = {
+        grant_type: 'client_credentials',
+        client_id,
+        client_secret,
+        ...(scope === undefined ? {} : { scope }),
+      };
       const answer = await call('POST', '/oauth/token', { host: `${tenant}.localhost`, body });
       if (answer.status !== 200) throw new Error(`No token: ${answer.text}`);
       return String(answer.json.access_token);

@@ -1,5 +1,5 @@
 import { dyn, startTestApi, type TestApi } from './harness.js';
-import { addPerson, PASSWORD, PLATFORM, type Person, signIn } from './people.js';
+import { addPerson, PASSWORD, type Person, PLATFORM, signIn } from './people.js';
 
 let api: TestApi;
 let admin: Person;
@@ -92,7 +92,7 @@ describe('signing in', () => {
 
 describe('behind a proxy', () => {
   test('the cookie is Secure where the request came by https', async () => {
-    const proxied = await startTestApi({ TRUST_PROXY: process.env.TRUST_PROXY_SETTING ?? '1' });
+    const proxied = await startTestApi({ TRUST_PROXY: '1' });
     try {
       await proxied.addTenant('acme');
       await addPerson(proxied, 'acme', 'anna', ['admin']);

@@ -18,7 +18,7 @@ const createWebhook = (tenant: string, url: string): string[] => [
 /** What `tenant create --json` must print, exactly. */
 const openedTenant = (name: string) => ({
   tenant: name,
-  admin: { email: `admin@${name}.localhost`, password: expect.stringMatching(/^.{12,}$/) },
+  admin: { email: `admin@${name}.example`, password: expect.stringMatching(/^.{12,}$/) },
   client: { client_id: expect.any(String), client_secret: expect.any(String), scopes: SCOPES },
 });
 

@@ -49,11 +49,16 @@ describeEventStore('sqlite', async () => {
 describe('event store on an SQLite file', () => {
   let file: string;
   let store: SqliteEventStore;
+  let patient: SqliteEventStore;
   beforeEach(async () => {
     file = await newFile();
     store = await openSqliteEventStore({ file, busyTimeoutMs: 50 });
+    patient = await openSqliteEventStore({ file, pollMs: 3_600_000 });
   });
-  afterEach(() => store.close());
+  afterEach(async () => {
+    await patient.close();
+    await store.close();
+  });
 
   test('starts empty', async () => {
     expect(await store.head()).toBe(0);
@@ -118,6 +123,7 @@ describe('event store on an SQLite file', () => {
   });
 
   test('refuses a file of a newer release and leaves it alone', async () => {
+    await patient.close();
     await store.close();
     const db = new Database(file);
     db.pragma('user_version = 99');
@@ -127,6 +133,7 @@ describe('event store on an SQLite file', () => {
 
   test('leaves one file behind when it is closed', async () => {
     await store.append('order-1', events(5), 'any');
+    await patient.close();
     await store.close();
     expect(await fs.readdir(path.dirname(file))).toEqual(['events.db']);
   });
@@ -137,6 +144,15 @@ describe('event store on an SQLite file', () => {
       expect(slice.caughtUp).toBe(true);
       setImmediate(() => store.close());
     }
+  });
+
+  test('wakes its subscriptions by word of the append or the end, not by the poll', async () => {
+    const ending = new AbortController();
+    for await (const slice of patient.subscribe({ after: 0, signal: ending.signal })) {
+      if (slice.position === 0) setImmediate(() => void store.append('order-1', events(1), 'any'));
+      if (slice.position === 1) setTimeout(() => ending.abort(), 20); // when it waits
+    }
+    expect(await patient.head()).toBe(1);
   });
 
   test('notices what another process appends, which then ends by itself', async () => {

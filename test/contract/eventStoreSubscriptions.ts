@@ -156,7 +156,7 @@ function describeEnding(store: () => EventStore): void {
       const slices: EventSlice[] = [];
       for await (const slice of store().subscribe({ after: await store().head(), signal: ending.signal })) {
         slices.push(slice);
-        setImmediate(() => ending.abort());
+        setTimeout(() => ending.abort(), 20);
       }
       expect(slices).toHaveLength(1);
     });

@@ -52,8 +52,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
 
     test('wakes a consumer that was there before the message, also of another process', async () => {
       const consumer = consume(await another(), done);
-      const publisher = await another();
-      await publisher.publish(queue, [message('a')]);
+      await (await another()).publish(queue, [message('a')]);
       await consumer.arrived(1);
     });
 
@@ -118,8 +117,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
       await consumer.arrived(3);
       await consumer.stop();
       expect(consumer.received.map(({ redeliveries }) => redeliveries)).toEqual([0, 1, 2]);
-      const gaps = at.slice(1).map((time, i) => time - (at[i] ?? 0));
-      for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(149);
+      for (const [i, time] of at.slice(1).entries()) expect(time - (at[i] ?? 0)).toBeGreaterThanOrEqual(149);
       expect(await broker.depth(queue)).toMatchObject(nothing);
     });
 
@@ -140,8 +138,8 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
       const at: number[] = [];
       const consumer = consume(broker, async ({ redeliveries }) => {
         at.push(Date.now());
-        if (redeliveries === 0) throw new Error('not this time');
-        return done();
+        if (redeliveries > 0) return done();
+        throw new Error('not this time');
       });
       await consumer.arrived(2);
       await consumer.stop();
@@ -157,10 +155,9 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
       );
       await consumer.arrived(1);
       await consumer.stop();
-      const [letter, ...more] = await broker.deadLetters(queue, 10);
-      expect(more).toEqual([]);
-      expect(letter).toMatchObject({ id: 'a', body: { n: 1 }, reason: 'cannot be read' });
-      expect(letter?.at).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+      const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+      const letter = { id: 'a', body: { n: 1 }, reason: 'cannot be read', at };
+      expect(await broker.deadLetters(queue, 10)).toEqual([letter]);
 
       expect(await broker.revive(queue, 'unknown')).toBe(false);
       expect(await broker.revive(queue, 'a')).toBe(true);

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { COSTS } from '#app/adapters/readmodels/sqlite/query/costs.js';
 import { Lister } from '#app/adapters/readmodels/sqlite/query/list.js';
 import { ReadConnection } from '#app/adapters/readmodels/sqlite/readConnection.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
@@ -161,12 +162,24 @@ const query: fc.Arbitrary<RecordQuery> = fc.record({
   limit: fc.constantFrom(1, 3, 25),
 });
 
-// Each makes the planner take another way: as it likes, always walk, walk and give up, always collect.
-const COSTS = {
-  measured: { scanned: 0.08, fetched: 2, collected: 0.6, keptRows: 5000, leastWalk: 500, sortedTies: 5000 },
-  walking: { scanned: 0.001, fetched: 0.001, collected: 1000, keptRows: 2, leastWalk: 1000, sortedTies: 0 },
-  givingUp: { scanned: 1, fetched: 1, collected: 0.0001, keptRows: 1, leastWalk: 2, sortedTies: 1 },
-  collecting: { scanned: 1, fetched: 1, collected: 0, keptRows: 3, leastWalk: 0, sortedTies: 1000 },
+// Each makes the planner take another way: walk or collect, test rows or sets of rows, give up or not.
+const walking = {
+  scanned: 0,
+  probed: 1,
+  gathered: 1,
+  fetched: 0.001,
+  collected: 1000,
+  keptRows: 2,
+  leastWalk: 1000,
+  sortedTies: 0,
+};
+const PLANNERS = {
+  measured: COSTS,
+  walking,
+  'walking by sets': { ...walking, scanned: 1, fetched: 1, probed: 0, gathered: 0, keptRows: 50 },
+  'giving up': { ...walking, fetched: 1, collected: 0.001, keptRows: 1, leastWalk: 2 },
+  'giving up by sets': { ...walking, fetched: 1, scanned: 1, probed: 0.1, gathered: 0, collected: 0.1, leastWalk: 1 },
+  collecting: { ...walking, fetched: 1, collected: 0, keptRows: 3, leastWalk: 0, sortedTies: 1000 },
 };
 
 const ref = { tenant: 'acme', table: 'places' };
@@ -204,7 +217,7 @@ describe('the query engine of the embedded read models', () => {
 
         const connection = new ReadConnection({ file, cacheMegabytes: 1 });
         try {
-          for (const [name, costs] of Object.entries(COSTS)) {
+          for (const [name, costs] of Object.entries(PLANNERS)) {
             const lister = new Lister(connection, costs);
             for (const one of queries) {
               const { records, total } = lister.list(ref, one);

@@ -135,6 +135,6 @@ it('shows what a naive model holds, and refuses what it refuses, over random com
       const rows = new Map([...model].map(([k, { batchId: _, ...row }]) => [k, row]));
       expect(new Map([...records].map(([k, { row }]) => [k, row]))).toEqual(rows);
     }),
-    { numRuns: 30 },
+    { numRuns: Number(process.env.RUNS ?? 30) },
   );
 });

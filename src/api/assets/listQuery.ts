@@ -60,7 +60,7 @@ function parseFilters(assetType: AssetType, parameters: URLSearchParams): readon
     if (!/^(filter|sort)(\[|$)/.test(name) || name === 'sort') continue;
     const field = FILTER_NAME.exec(name)?.[1];
     if (field === undefined)
-      throw badRequest(`${quoted(name)} is malformed: filters are written filter[<field>]=<value>.`);
+      throw badRequest(`${quoted(name)} is malformed: write filter[<field>]=<value> and sort=<field>,-<field>.`);
     if (!isFilterable(assetType, field)) throw badRequest(`${assetType.name} cannot be filtered by ${quoted(field)}.`);
     const anyOf = values.get(field) ?? [];
     anyOf.push(...filterValues(field, value));

@@ -126,9 +126,12 @@ async function createKeyFile(directory: string, name: string): Promise<void> {
     await file.close();
     await link(draft, join(directory, name));
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (!isTaken(error)) throw error;
   } finally {
     await file.close();
     await unlink(draft);
   }
 }
+
+const isTaken = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && 'code' in error && error.code === 'EEXIST';

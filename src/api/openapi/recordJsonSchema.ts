@@ -41,18 +41,22 @@ export function recordInputSchema(assetType: AssetType, kind: BodyKind): JsonSch
   return { ...schema, properties };
 }
 
-/** Adds what the type demands to a property, or to its first form where null is the other one. */
+/** Adds what the type demands; null stays allowed where it was, which zod says by `anyOf` or a list of types. */
 function refined(field: AssetField, property: JsonSchema): JsonSchema {
   const more: JsonSchema = {
     ...REFINED[field.type],
-    ...(field.required && field.type === 'String' ? { minLength: 1 } : {}),
+    ...(field.required && field.type === 'String' && field.format === undefined ? { minLength: 1 } : {}),
   };
-  if (!Array.isArray(property.anyOf)) return { ...property, ...more };
-  const forms: readonly unknown[] = property.anyOf;
-  return {
-    ...property,
-    anyOf: forms.map((form) => (isObject(form) && form.type !== 'null' ? { ...form, ...more } : form)),
-  };
+  const { anyOf, type } = property;
+  if (Array.isArray(anyOf)) {
+    const forms: readonly unknown[] = anyOf;
+    return {
+      ...property,
+      anyOf: forms.map((form) => (isObject(form) && form.type !== 'null' ? { ...form, ...more } : form)),
+    };
+  }
+  const isNullable = Array.isArray(type) && type.includes('null');
+  return { ...property, ...more, ...(isNullable && more.type !== undefined ? { type: [more.type, 'null'] } : {}) };
 }
 
 const OUTPUT: { readonly [type in FieldType]: JsonSchema } = {

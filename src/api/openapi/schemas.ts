@@ -17,6 +17,13 @@ const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items });
 const oneOf = (values: readonly string[]): JsonSchema => ({ type: 'string', enum: values });
 const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] });
 
+/** `dry_run: true` stands beside the counts of a dry run. */
+const withDryRun = (counts: Schemas): JsonSchema => ({
+  type: 'object',
+  properties: { ...counts, dry_run: { type: 'boolean', const: true } },
+  required: Object.keys(counts),
+});
+
 const assetHeading = {
   name: text,
   label: text,
@@ -65,11 +72,11 @@ export const assetSchemas: Schemas = {
     custom: { type: 'boolean', description: 'Added by the organisation.' },
   }),
   BatchResult: {
-    ...closedObject({ message: text, created: count, updated: count, unchanged: count }),
+    ...withDryRun({ message: text, created: count, updated: count, unchanged: count }),
     examples: [{ message: 'Batch upsert of 3 items succeeded.', created: 1, updated: 1, unchanged: 1 }],
   },
   CleanUpResult: {
-    ...closedObject({ message: text, deleted: count }),
+    ...withDryRun({ message: text, deleted: count }),
     examples: [{ message: 'Clean-up succeeded: 12 records were deleted.', deleted: 12 }],
   },
   HistoryEntry: closedObject({

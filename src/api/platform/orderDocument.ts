@@ -2,7 +2,7 @@
 import type { Commands } from '../../commands/context.js';
 import { exportSnapshot } from '../../commands/orders/exportSnapshot.js';
 import type { Tenant } from '../../domain/identity/directory.js';
-import type { Approver } from '../../domain/order/events.js';
+import type { Approver } from '../../domain/order/approver.js';
 import { type ExportDocument, exportDocument } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
 

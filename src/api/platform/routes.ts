@@ -25,7 +25,7 @@ export function platformRoutes(deps: ApiDeps, refresh: DirectoryRefresh): Router
     next();
   });
   router.use(resolveTenant(deps, refresh));
-  router.use(sessionRouter(deps, refresh, readBody));
+  router.use(sessionRouter(deps, refresh));
   router.use(authenticateUser(deps, refresh));
   router.use(ordersRouter(deps, readBody));
   router.use(apiClientsRouter(deps, readBody));

@@ -6,13 +6,16 @@ import { authenticateUser as checkPassword } from '../../commands/identity/users
 import type { ApiDeps } from '../deps.js';
 import type { DirectoryRefresh } from '../directoryRefresh.js';
 import { HttpError, methodNotAllowed } from '../errors.js';
-import type { JsonBodyReader } from '../jsonBody.js';
+import { jsonBodyReader } from '../jsonBody.js';
 import { tooManyRequests } from '../rateLimit.js';
 import { sendJson } from '../sendJson.js';
 import { clearSessionCookie, setSessionCookie } from './sessionCookie.js';
 import { ANY_ROLE, allow, authenticateUser, credentialOf } from './signedIn.js';
 import { SignInAttempts } from './signInAttempts.js';
 import { userView } from './userView.js';
+
+/** Nobody is known yet who could send more. */
+const readBody = jsonBodyReader(16_384);
 
 export const signInBody = z.strictObject({
   email: z.string('must be a string.').max(320, 'must be at most 320 characters.'),
@@ -24,7 +27,7 @@ const refused = (): HttpError =>
     'WWW-Authenticate': 'Bearer realm="dynamic-assets"',
   });
 
-export function sessionRouter(deps: ApiDeps, refresh: DirectoryRefresh, readBody: JsonBodyReader): Router {
+export function sessionRouter(deps: ApiDeps, refresh: DirectoryRefresh): Router {
   const { directory, tokens, log } = deps;
   const attempts = new SignInAttempts();
   const router = Router({ caseSensitive: true });

@@ -58,7 +58,11 @@ function refuseForgery(req: Request, ownOrigin: string): void {
   }
   const { origin } = req.headers;
   if (origin !== undefined && origin !== ownOrigin) {
-    throw new HttpError(403, 'Forbidden.', `The session cookie is not accepted from the origin ${origin}.`);
+    throw new HttpError(
+      403,
+      'Forbidden.',
+      `The session cookie is accepted from the origin ${ownOrigin} only. (Behind a proxy, TRUST_PROXY must be set.)`,
+    );
   }
 }
 

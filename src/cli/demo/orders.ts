@@ -29,7 +29,10 @@ export async function runOrders(story: OrderStory, orders: number): Promise<void
 }
 
 async function fillReferenceData(api: ApiClient): Promise<readonly string[]> {
-  const units = [{ code: 'PCE', value: 'Piece' }, { code: 'BX', value: 'Box' }]; // biome-ignore format: short
+  const units = [
+    { code: 'PCE', value: 'Piece' },
+    { code: 'BX', value: 'Box' },
+  ];
   const items = Array.from({ length: ITEMS }, (_, index) => ({
     external_id: `ITEM-${index + 1}`,
     name: `Article ${index + 1}`,

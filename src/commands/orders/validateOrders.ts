@@ -1,13 +1,13 @@
 /** What the people of the platform do with an order: save, approve, reject (spec §3). */
 import { checkRecord } from '../../domain/assetTypes/recordSchema.js';
 import type { User } from '../../domain/identity/directory.js';
+import type { Approver } from '../../domain/order/approver.js';
 import { missingForExport } from '../../domain/order/completeness.js';
 import {
   approveOrder as decideApproval,
   rejectOrder as decideRejection,
   updateOrder,
 } from '../../domain/order/decide.js';
-import type { Approver } from '../../domain/order/events.js';
 import { type Caller, type Commands, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import type { WrittenRecord } from '../recordView.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';

@@ -77,7 +77,10 @@ export function normalizeDateTime(value: string): string | undefined {
   const [, minutes, seconds = '00', fraction = '', zone = 'Z'] = match;
   const time = new Date(`${minutes}:${seconds}${zone}`);
   if (Number.isNaN(time.getTime())) return undefined;
-  return `${time.toISOString().slice(0, 19)}.${fraction.padEnd(6, '0').slice(0, 6)}Z`;
+  const utc = time.toISOString();
+  // In UTC it may fall into a year that four digits cannot name.
+  if (!/^\d{4}-/.test(utc)) return undefined;
+  return `${utc.slice(0, 19)}.${fraction.padEnd(6, '0').slice(0, 6)}Z`;
 }
 
 const boolean = z.boolean('must be true or false.');

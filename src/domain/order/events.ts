@@ -1,5 +1,6 @@
 /** Events of an order's stream, `order-<tenant>.<order id>`: the order with all its parts. */
 import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
+import type { Approver } from './approver.js';
 import type { ExportSnapshot } from './exportDocument.js';
 import type { OrderStatus } from './status.js';
 
@@ -44,14 +45,6 @@ export type OrderPartChanged = {
 export type OrderStatusChanged = {
   readonly type: 'OrderStatusChanged';
   readonly data: { readonly status: StatusChange; readonly errorReason: readonly string[] | null };
-};
-
-export type Approver = {
-  readonly id: number;
-  readonly first_name: string;
-  readonly last_name: string;
-  readonly locale: string;
-  readonly email: string;
 };
 
 export type OrderApproved = {

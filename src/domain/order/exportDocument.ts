@@ -1,7 +1,7 @@
 /** The `validated_order` document of an export (spec §2.3), made from what was approved. */
 import type { AssetType } from '../assetTypes/assetType.js';
 import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
-import type { Approver } from './events.js';
+import type { Approver } from './approver.js';
 
 /** A record as the export shows it: id, created_at, updated_at and its fields. */
 export type ExportRecord = { readonly id: string; readonly created_at: string; readonly updated_at: string } & Fields;

@@ -63,7 +63,7 @@ export class Appender {
     await ended;
   }
 
-  /** The running thread. Started by the first append, so that a store that only reads has none. */
+  /** The first append starts the thread, so that a store that only reads has none. */
   #send(request: AppendRequest): void {
     this.#worker ??= this.#start();
     this.#worker.ref();
@@ -93,8 +93,8 @@ export class Appender {
       this.appends += answer.outcomes.length;
       for (const { ticket, outcome } of answer.outcomes) this.#answer(ticket, outcome);
     }
-    // An idle thread does not keep the process running.
-    if (this.#pending.size === 0) this.#worker?.unref();
+    // An idle thread does not keep the process running; one that is being closed does, to its end.
+    if (this.#pending.size === 0 && !this.#closed) this.#worker?.unref();
   }
 
   #answer(ticket: number, outcome: AppendOutcome): void {

@@ -4,10 +4,12 @@ import type { RecordJson, StoredRecord, TableRef } from '../../../ports/readMode
 import { conditionOf } from './query/conditions.js';
 import type { Cell, ReadConnection, ReadTable } from './readConnection.js';
 import { idBytes, idText, timeText } from './rowFormat.js';
-import { batchTable, NO_BATCH, recordsTable } from './schema.js';
+import { batchTable, docTable, NO_BATCH, recordsTable } from './schema.js';
 
 type RecordTuple = [id: Buffer, createdAt: number, updatedAt: number, width: number, doc: string];
-const RECORD_COLUMNS = 'r.id, r.created_at, r.updated_at, r.width, r.doc';
+const RECORD_COLUMNS = 'r.id, r.created_at, r.updated_at, d.width, d.doc';
+const records = (table: ReadTable): string =>
+  `${recordsTable(table.id)} AS r JOIN ${docTable(table.id)} AS d ON d.row = r.row`;
 
 function recordText(table: ReadTable, [id, createdAt, updatedAt, width, doc]: RecordTuple): RecordJson {
   const own = doc + (table.shape.docEndings[width] ?? '');
@@ -17,9 +19,7 @@ function recordText(table: ReadTable, [id, createdAt, updatedAt, width, doc]: Re
 
 /** The records of these rows, as they are sent. */
 export function recordTexts(connection: ReadConnection, table: ReadTable, rows: readonly number[]): RecordJson[] {
-  const select = connection.tuples<RecordTuple>(
-    `SELECT ${RECORD_COLUMNS} FROM ${recordsTable(table.id)} AS r WHERE r.row = ?`,
-  );
+  const select = connection.tuples<RecordTuple>(`SELECT ${RECORD_COLUMNS} FROM ${records(table)} WHERE r.row = ?`);
   return rows.flatMap((row) => {
     const tuple = select.get(row);
     return tuple === undefined ? [] : [recordText(table, tuple)];
@@ -34,7 +34,7 @@ export function getRecord(connection: ReadConnection, ref: TableRef, id: string)
     const table = connection.table(ref);
     if (table === undefined || !table.made) return undefined;
     const tuple = connection
-      .tuples<RecordTuple>(`SELECT ${RECORD_COLUMNS} FROM ${recordsTable(table.id)} AS r WHERE r.id = ?`)
+      .tuples<RecordTuple>(`SELECT ${RECORD_COLUMNS} FROM ${records(table)} WHERE r.id = ?`)
       .get(bytes);
     return tuple === undefined ? undefined : recordText(table, tuple);
   });
@@ -49,7 +49,7 @@ const storedQuery = (table: ReadTable, where: string): string =>
   `SELECT ${RECORD_COLUMNS}, (
      SELECT n.batch FROM ${batchTable(table.id)} AS b JOIN batches AS n ON n.id = b.batch
      WHERE b.row = r.row AND b.batch <> ${NO_BATCH})
-   FROM ${recordsTable(table.id)} AS r WHERE ${where}`;
+   FROM ${records(table)} WHERE ${where}`;
 
 function storedText(table: ReadTable, [id, createdAt, updatedAt, width, doc, batch]: StoredTuple): string {
   const own = doc + (table.shape.docEndings[width] ?? '');
@@ -104,7 +104,7 @@ export function findRecords(
   return connection.atOnce(() => {
     const table = connection.table(ref);
     if (table === undefined || !table.made) return NO_RECORDS;
-    const { sql, cells } = conditionOf({ kind: 'equals', field, anyOf: values }, table.shape);
+    const { sql, cells } = conditionOf({ kind: 'equals', field, anyOf: values }, table);
     const tuples = connection.tuples<StoredTuple>(`${storedQuery(table, sql)} ORDER BY r.id`).all(...cells);
     return `[${tuples.map((tuple) => storedText(table, tuple)).join()}]`;
   });

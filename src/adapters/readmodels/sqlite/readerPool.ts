@@ -1,4 +1,5 @@
 /** A few reader threads, so that no query holds the caller's event loop. */
+import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import type { Answer, Question } from './reader.js';
@@ -11,27 +12,32 @@ type Job = {
 };
 type Thread = { readonly worker: Worker; job?: Job };
 
+const closed = (): Error => new ReadModelsUnavailableError('The read models are closed.');
+
 export class ReaderPool {
   readonly #data: ReaderThreadData;
-  readonly #threads: Thread[];
+  readonly #size: number;
+  readonly #threads: Thread[] = [];
   readonly #waiting: Job[] = [];
   #closed = false;
 
-  constructor(data: ReaderThreadData, threads: number) {
+  constructor(data: ReaderThreadData, size: number) {
     this.#data = data;
-    this.#threads = Array.from({ length: threads }, () => this.#start());
+    this.#size = size;
+    while (this.#threads.length < size) this.#start();
   }
 
   #start(): Thread {
     const worker = new Worker(new URL('./readerThread.js', import.meta.url), { workerData: this.#data });
     const thread: Thread = { worker };
-    let failure: Error | undefined;
+    let failure: unknown;
     worker.on('message', (reply: Reply) => this.#finish(thread, reply));
     worker.on('error', (error) => {
-      failure = error instanceof Error ? error : new Error(String(error));
+      failure = error;
     });
-    worker.on('exit', () => this.#replace(thread, failure));
+    worker.on('exit', () => this.#lose(thread, failure));
     worker.unref();
+    this.#threads.push(thread);
     return thread;
   }
 
@@ -40,7 +46,7 @@ export class ReaderPool {
    * @throws ReadModelsUnavailableError when the thread dies over it, or the pool is closed
    */
   async ask<Kind extends Question['kind']>(question: Question & { readonly kind: Kind }): Promise<Answer<Kind>> {
-    if (this.#closed) throw new ReadModelsUnavailableError('The read models are closed.');
+    if (this.#closed) throw closed();
     return new Promise<Answer<Kind>>((resolve, reject) => {
       // A thread answers a question with the answer of its kind; the types of messages cannot say so.
       this.#waiting.push({ question, resolve: (answer) => resolve(answer as Answer<Kind>), reject });
@@ -49,15 +55,16 @@ export class ReaderPool {
   }
 
   #next(): void {
-    const free = this.#threads.find((thread) => thread.job === undefined);
-    if (free === undefined) return;
+    let thread = this.#threads.find(({ job }) => job === undefined);
+    if (thread === undefined && this.#threads.length < this.#size) thread = this.#start();
+    if (thread === undefined) return;
     const job = this.#waiting.shift();
     if (job === undefined) return;
-    free.job = job;
+    thread.job = job;
     // A thread at work keeps the process alive, an idle one does not.
-    free.worker.ref();
-    const request: Request = { number: 0, question: job.question };
-    free.worker.postMessage(request);
+    thread.worker.ref();
+    const request: Request = { question: job.question };
+    thread.worker.postMessage(request);
   }
 
   #finish(thread: Thread, reply: Reply): void {
@@ -69,17 +76,24 @@ export class ReaderPool {
     this.#next();
   }
 
-  #replace(thread: Thread, failure: Error | undefined): void {
-    thread.job?.reject(new ReadModelsUnavailableError('A reader thread has ended.', { cause: failure }));
-    if (this.#closed) return;
-    this.#threads[this.#threads.indexOf(thread)] = this.#start();
-    this.#next();
+  /** A thread that has died is replaced when the next question needs it. */
+  #lose(thread: Thread, failure: unknown): void {
+    this.#threads.splice(this.#threads.indexOf(thread), 1);
+    thread.job?.reject(new ReadModelsUnavailableError('A reader thread has died.', { cause: failure }));
+    if (!this.#closed && this.#waiting.length > 0) this.#next();
   }
 
+  /** Questions in work are answered; those that wait are refused. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const job of this.#waiting.splice(0))
-      job.reject(new ReadModelsUnavailableError('The read models are closed.'));
-    await Promise.all(this.#threads.map(({ worker }) => worker.terminate()));
+    for (const job of this.#waiting.splice(0)) job.reject(closed());
+    const request: Request = 'close';
+    await Promise.all(
+      this.#threads.map(({ worker }) => {
+        worker.ref();
+        worker.postMessage(request);
+        return once(worker, 'exit');
+      }),
+    );
   }
 }

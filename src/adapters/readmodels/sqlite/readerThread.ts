@@ -4,21 +4,26 @@ import { ReadConnection } from './readConnection.js';
 import { type Question, Reader } from './reader.js';
 
 export type ReaderThreadData = { readonly file: string; readonly cacheMegabytes: number };
-export type Request = { readonly number: number; readonly question: Question };
-export type Reply =
-  | { readonly number: number; readonly answer: unknown }
-  | { readonly number: number; readonly error: Error };
+export type Request = { readonly question: Question } | 'close';
+export type Reply = { readonly answer: unknown } | { readonly error: Error };
 
 const data: ReaderThreadData = workerData;
 const connection = new ReadConnection(data);
 const reader = new Reader(connection);
 
-parentPort?.on('message', ({ number, question }: Request) => {
-  let reply: Reply;
+function reply(question: Question): Reply {
   try {
-    reply = { number, answer: reader.answer(question) };
+    return { answer: reader.answer(question) };
   } catch (error) {
-    reply = { number, error: error instanceof Error ? error : new Error(String(error)) };
+    return { error: error instanceof Error ? error : new Error(String(error)) };
   }
-  parentPort?.postMessage(reply);
+}
+
+parentPort?.on('message', (request: Request) => {
+  if (request === 'close') {
+    connection.close();
+    parentPort?.close();
+  } else {
+    parentPort?.postMessage(reply(request.question));
+  }
 });

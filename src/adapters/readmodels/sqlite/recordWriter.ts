@@ -7,6 +7,7 @@ import { columnsOf, type FieldLayout, matchText, sortValue, type TableLayout, un
 import { docEndings, docWriter, idBytes, microseconds } from './rowFormat.js';
 import {
   batchTable,
+  docTable,
   dropStatements,
   NO_BATCH,
   recordsTable,
@@ -34,6 +35,8 @@ export class RecordWriter {
   readonly #docEndings: readonly string[];
   readonly #columns: readonly string[];
   readonly #insert: Statement;
+  readonly #insertDoc: Statement;
+  readonly #updateDoc: Statement;
   readonly #insertBatch: Statement;
   readonly #select: Statement<StoredRow>;
   readonly #setBatch: Statement;
@@ -60,10 +63,12 @@ export class RecordWriter {
       ...(layout.unique === undefined ? [] : ['u']),
       ...layout.fields.flatMap(columnsOf).map((c) => c.name),
     ];
-    const columns = ['row', 'id', 'created_at', 'updated_at', 'width', ...this.#columns, 'doc'];
+    const columns = ['row', 'id', 'created_at', 'updated_at', ...this.#columns];
     this.#insert = db.prepare(`INSERT INTO ${name} (${columns}) VALUES (${columns.map(() => '?')})`);
+    this.#insertDoc = db.prepare(`INSERT INTO ${docTable(id)} (row, width, doc) VALUES (?, ?, ?)`);
+    this.#updateDoc = db.prepare(`UPDATE ${docTable(id)} SET width = ?, doc = ? WHERE row = ?`);
     this.#insertBatch = db.prepare(`INSERT INTO ${batchTable(id)} (row, batch) VALUES (?, ?)`);
-    this.#select = db.prepare(`SELECT row, width, doc FROM ${name} WHERE id = ?`);
+    this.#select = db.prepare(`SELECT row, width, doc FROM ${name} JOIN ${docTable(id)} USING (row) WHERE id = ?`);
     this.#setBatch = db.prepare(`UPDATE ${batchTable(id)} SET batch = ? WHERE row = ?`);
     this.#seen = db.prepare(
       `UPDATE ${batchTable(id)} SET batch = ? WHERE row = (SELECT row FROM ${name} WHERE id = ?)`,
@@ -87,7 +92,8 @@ export class RecordWriter {
   insert(row: number, change: RecordChange & { kind: 'insert' }): void {
     const at = microseconds(change.at);
     const cells = this.#cells(change.fields);
-    this.#insert.run(row, this.#idOf(change.id), at, at, this.#width, ...cells, this.#writeDoc(change.fields));
+    this.#insert.run(row, this.#idOf(change.id), at, at, ...cells);
+    this.#insertDoc.run(row, this.#width, this.#writeDoc(change.fields));
     this.#insertBatch.run(row, this.#batchNumber(change.batchId));
     for (const trigrams of this.#trigrams) this.#index(trigrams, row, cells);
   }
@@ -120,13 +126,8 @@ export class RecordWriter {
     const cellsBefore = this.#cells(before);
     const changed = cells.flatMap((cell, index) => (cell === cellsBefore[index] ? [] : [index]));
 
-    this.#update(changed).run(
-      ...changed.map((index) => cells[index] ?? null),
-      microseconds(change.at),
-      this.#width,
-      this.#writeDoc(after),
-      stored.row,
-    );
+    this.#update(changed).run(...changed.map((index) => cells[index] ?? null), microseconds(change.at), stored.row);
+    this.#updateDoc.run(this.#width, this.#writeDoc(after), stored.row);
     if (change.batchId !== undefined) this.#setBatch.run(this.#batchNumber(change.batchId), stored.row);
     for (const trigrams of this.#trigrams) {
       if (!trigrams.positions.some((position) => changed.includes(position))) continue;
@@ -140,7 +141,7 @@ export class RecordWriter {
     const key = changed.join();
     let statement = this.#updates.get(key);
     if (statement === undefined) {
-      const columns = [...changed.map((index) => this.#columns[index]), 'updated_at', 'width', 'doc'];
+      const columns = [...changed.map((index) => this.#columns[index]), 'updated_at'];
       statement = this.#db.prepare(
         `UPDATE ${recordsTable(this.#id)} SET ${columns.map((column) => `${column} = ?`)} WHERE row = ?`,
       );
@@ -172,6 +173,7 @@ export class RecordWriter {
     for (let index = 0; index < this.#layout.trigramIndexes; index++) {
       this.#db.prepare(`DELETE FROM ${trigramTable(this.#id, index)} WHERE rowid IN (${outside})`).run(keep);
     }
+    this.#db.prepare(`DELETE FROM ${docTable(this.#id)} WHERE row IN (${outside})`).run(keep);
     this.#db.prepare(`DELETE FROM ${recordsTable(this.#id)} WHERE row IN (${outside})`).run(keep);
     this.#db.prepare(`DELETE FROM ${batches} WHERE batch <> ?`).run(keep);
     return gone;

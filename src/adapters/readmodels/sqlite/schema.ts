@@ -15,7 +15,9 @@ const SCHEMA_VERSION = 1;
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS checkpoints (projection TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
 
-  -- One line a table of records: r<id>, b<id> and r<id>_t<n> are its own, made with its first record.
+  -- One line a table of records. Its own tables are made with its first record: r<id> holds what is sorted and
+  -- filtered by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as they move at each sync),
+  -- r<id>_t<n> the trigrams.
   CREATE TABLE IF NOT EXISTS catalog (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
@@ -77,7 +79,8 @@ export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOpt
     db.pragma(`cache_size = ${-1024 * cacheMegabytes}`);
     db.pragma('temp_store = MEMORY');
     db.pragma('mmap_size = 0');
-    db.transaction(() => ensureSchema(db)).immediate();
+    // Looks before it locks: a writer at work keeps nobody from opening.
+    if (schemaVersion(db) !== SCHEMA_VERSION) db.transaction(() => makeSchema(db)).immediate();
     if (readOnly) db.pragma('query_only = ON');
     return db;
   } catch (error) {
@@ -85,8 +88,10 @@ export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOpt
   }
 }
 
-function ensureSchema(db: Database.Database): void {
-  const version = db.pragma('user_version', { simple: true });
+const schemaVersion = (db: Database.Database): unknown => db.pragma('user_version', { simple: true });
+
+function makeSchema(db: Database.Database): void {
+  const version = schemaVersion(db);
   if (version === SCHEMA_VERSION) return;
   if (version !== 0)
     throw new Error(`Its schema is version ${version}, not ${SCHEMA_VERSION}: delete it; it is rebuilt.`);
@@ -95,6 +100,7 @@ function ensureSchema(db: Database.Database): void {
 }
 
 export const recordsTable = (id: number): string => `r${id}`;
+export const docTable = (id: number): string => `d${id}`;
 export const batchTable = (id: number): string => `b${id}`;
 export const trigramTable = (id: number, index: number): string => `r${id}_t${index}`;
 export const indexOf = (id: number, column: string): string => `r${id}_${column}`;
@@ -109,18 +115,20 @@ export const trigramColumns = (fields: readonly FieldLayout[], index: number): r
 /** The statements that make a table's own tables and indexes. */
 export function tableStatements(id: number, layout: TableLayout): readonly string[] {
   const table = recordsTable(id);
-  const columns = layout.fields.flatMap(columnsOf).map(({ name, affinity }) => `${name} ${affinity},`);
+  const columns = [
+    'updated_at INTEGER NOT NULL',
+    ...(layout.unique === undefined ? [] : ['u TEXT']),
+    ...layout.fields.flatMap(columnsOf).map(({ name, affinity }) => `${name} ${affinity}`),
+  ];
   return [
     `CREATE TABLE ${table} (
        row INTEGER PRIMARY KEY,
        id BLOB NOT NULL,
        created_at INTEGER NOT NULL,
-       updated_at INTEGER NOT NULL,
-       width INTEGER NOT NULL,
-       ${layout.unique === undefined ? '' : 'u TEXT,'}
-       ${columns.join(' ')}
-       doc TEXT NOT NULL
+       ${columns.join(', ')}
      )`,
+    // `doc`: the record's own fields as JSON text without braces; `width`: how many fields of the asset type it covers.
+    `CREATE TABLE ${docTable(id)} (row INTEGER PRIMARY KEY, width INTEGER NOT NULL, doc TEXT NOT NULL)`,
     `CREATE TABLE ${batchTable(id)} (row INTEGER PRIMARY KEY, batch INTEGER NOT NULL)`,
     `CREATE UNIQUE INDEX ${indexOf(id, 'id')} ON ${table} (id)`,
     ...(layout.unique === undefined ? [] : [`CREATE UNIQUE INDEX ${indexOf(id, 'u')} ON ${table} (u)`]),
@@ -167,6 +175,7 @@ export function dropStatements(id: number, layout: TableLayout): readonly string
     ...Array.from({ length: layout.trigramIndexes }, (_, index) => `DROP TABLE IF EXISTS ${trigramTable(id, index)}`),
     ...[...columns, ...indexed.map(({ name }) => name)].map((name) => `DROP INDEX IF EXISTS ${indexOf(id, name)}`),
     `DROP TABLE IF EXISTS ${batchTable(id)}`,
+    `DROP TABLE IF EXISTS ${docTable(id)}`,
     `DROP TABLE IF EXISTS ${recordsTable(id)}`,
   ];
 }

@@ -23,8 +23,8 @@ import { RecordTables } from './tables.js';
 import { beginImmediate, DataVersion } from './transactions.js';
 
 const CACHE_MEGABYTES = 64;
-/** The write-ahead log's limit (256 MB) where the checkpointer does not keep up. */
-const LOG_PAGES = 65_536;
+/** The write-ahead log's limit (128 MB) where the checkpointer does not keep up. */
+const LOG_PAGES = 32_768;
 
 /**
  * Opens the write side. Its calls block the calling thread while SQLite works.

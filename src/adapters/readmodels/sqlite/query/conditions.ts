@@ -1,10 +1,10 @@
-/** Filters as SQL over one row of a table of records. */
+/** Filters as SQL over one row `r` of a table of records. */
 import type { Filter } from '../../../../ports/readModels.js';
 import { fold } from '../fold.js';
 import { type FieldLayout, isTextLayout, sortValue, uniqueText } from '../layout.js';
-import type { Cell, TableShape } from '../readConnection.js';
+import type { Cell, ReadTable } from '../readConnection.js';
 import { idBytes } from '../rowFormat.js';
-import { trigramColumn } from '../schema.js';
+import { docTable, trigramColumn } from '../schema.js';
 
 /** What a record has to fulfil. */
 export type Condition = {
@@ -24,11 +24,11 @@ const NEVER: Condition = { sql: '0', cells: [], how: 'scan' };
 const TRIGRAM = 3;
 
 /** @throws RangeError when the asset type has no such field */
-export function conditionOf(filter: Filter, shape: TableShape): Condition {
+export function conditionOf(filter: Filter, table: ReadTable): Condition {
   if (filter.field === 'id') return idCondition(filter);
-  const field = shape.fields.get(filter.field);
+  const field = table.shape.fields.get(filter.field);
   if (field === undefined) throw new RangeError(`There is no field ${filter.field} to filter by.`);
-  return filter.kind === 'contains' ? contains(field, filter.anyOf) : equals(field, filter.anyOf, shape);
+  return filter.kind === 'contains' ? contains(field, filter.anyOf, table) : equals(field, filter.anyOf, table);
 }
 
 function idCondition(filter: Filter): Condition {
@@ -37,11 +37,11 @@ function idCondition(filter: Filter): Condition {
   return ids.length === 0 ? NEVER : { sql: `id IN (${marks(ids)})`, cells: ids, index: 'id', how: 'look up' };
 }
 
-function contains(field: FieldLayout, anyOf: readonly string[]): Condition {
+function contains(field: FieldLayout, anyOf: readonly string[], table: ReadTable): Condition {
   // Half a surrogate pair is no character, so no text contains it.
   const needles = anyOf.filter((text) => text.isWellFormed()).map(fold);
   if (needles.length === 0) return NEVER;
-  const column = field.match ?? extractedMatch(field);
+  const column = field.match ?? extractedMatch(field, table);
   const sql = `(${needles.map(() => `instr(${column}, ?) > 0`).join(' OR ')})`;
   const cells = field.match === undefined ? needles.flatMap((needle) => [jsonPath(field), needle]) : needles;
   return {
@@ -64,14 +64,14 @@ function contains(field: FieldLayout, anyOf: readonly string[]): Condition {
 const hasTrigrams = (needle: string): boolean => [...needle].length >= TRIGRAM && !needle.includes('\0');
 const phrase = (needle: string): string => `"${needle.replaceAll('"', '""')}"`;
 
-function equals(field: FieldLayout, anyOf: readonly (string | number | boolean)[], shape: TableShape): Condition {
+function equals(field: FieldLayout, anyOf: readonly (string | number | boolean)[], table: ReadTable): Condition {
   const values = anyOf.filter((value) => fits(field, value));
   if (values.length === 0) return NEVER;
-  if (field.name === shape.layout.unique) {
+  if (field.name === table.shape.layout.unique) {
     const texts = values.map(uniqueText);
     return { sql: `u IN (${marks(texts)})`, cells: texts, index: 'u', how: 'look up' };
   }
-  const exact = `${extracted} IN (${marks(values)})`;
+  const exact = `${extracted(table)} IN (${marks(values)})`;
   const exactCells = [jsonPath(field), ...values.map((value) => (typeof value === 'boolean' ? Number(value) : value))];
   if (field.sort === undefined) return { sql: `(${exact})`, cells: exactCells, how: 'scan' };
 
@@ -96,16 +96,19 @@ const marks = (values: readonly unknown[]): string => values.map(() => '?').join
  * For fields without a column, values are taken out of the row's JSON text: slow, but right.
  * Each of these texts has one `?`, for `jsonPath(field)`.
  */
-const DOC = `'{' || doc || '}'`;
-const extracted = `(${DOC} ->> ?)`;
+const document = (table: ReadTable): string =>
+  `(SELECT '{' || d.doc || '}' FROM ${docTable(table.id)} AS d WHERE d.row = r.row)`;
+const extracted = (table: ReadTable): string => `(${document(table)} ->> ?)`;
 
 /** As a column of folded text would have it. */
-const extractedMatch = (field: FieldLayout): string => {
-  if (field.type === 'List') return `fold(nullif(${DOC} -> ?, 'null'))`;
-  return isTextLayout(field) ? `fold(${extracted})` : `nullif(${DOC} -> ?, 'null')`;
+const extractedMatch = (field: FieldLayout, table: ReadTable): string => {
+  const json = `nullif(${document(table)} -> ?, 'null')`;
+  if (field.type === 'List') return `fold(${json})`;
+  return isTextLayout(field) ? `fold(${extracted(table)})` : json;
 };
 
 /** As a column to sort by would have it. */
-export const extractedSort = (field: FieldLayout): string => (isTextLayout(field) ? extractedMatch(field) : extracted);
+export const extractedSort = (field: FieldLayout, table: ReadTable): string =>
+  isTextLayout(field) ? extractedMatch(field, table) : extracted(table);
 
 export const jsonPath = (field: FieldLayout): string => `$.${JSON.stringify(field.name)}`;

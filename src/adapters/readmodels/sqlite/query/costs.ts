@@ -1,7 +1,10 @@
 /** What the planner reckons with. Times are microseconds, measured on 1,000,000 rows (bench/readModels.js). */
 export type Costs = {
-  /** One entry of an index passed over and tested. */
+  /** One entry of an index passed over and tested by its own text. */
   readonly scanned: number;
+  /** One entry of an index looked up in a set of row numbers, and one number put into that set. */
+  readonly probed: number;
+  readonly gathered: number;
   /** One row fetched by its number, in the order of an index over something else. */
   readonly fetched: number;
   /** One match fetched in row order and put through the sorter. */
@@ -16,9 +19,11 @@ export type Costs = {
 
 export const COSTS: Costs = {
   scanned: 0.08,
-  fetched: 2,
-  collected: 0.6,
-  keptRows: 5_000,
+  probed: 0.45,
+  gathered: 0.15,
+  fetched: 4,
+  collected: 1.8,
+  keptRows: 10_000,
   leastWalk: 500,
   sortedTies: 5_000,
 };

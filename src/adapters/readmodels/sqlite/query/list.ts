@@ -34,8 +34,8 @@ export class Lister {
   #page(table: ReadTable, query: RecordQuery): { readonly records: readonly string[]; readonly total: number } {
     const connection = this.#connection;
     const costs = this.#costs;
-    const filters = query.filters.map((filter) => conditionOf(filter, table.shape));
-    const terms = termsOf(query.sort, table.shape);
+    const filters = query.filters.map((filter) => conditionOf(filter, table));
+    const terms = termsOf(query.sort, table);
     const key = JSON.stringify([table.id, table.changes, query.filters]);
     let matches = this.#matches.get(key);
     if (matches === undefined) {

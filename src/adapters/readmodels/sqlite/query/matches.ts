@@ -12,7 +12,12 @@ export type Matches = {
   readonly source: Source;
   /** Microseconds to go through `source` and sort. */
   readonly cost: number;
+  /** The matches as a set of row numbers, where it is cheap to have. */
+  readonly members?: Members;
 };
+
+/** `condition` and `rest` together say the same as the conditions that were searched for. */
+export type Members = { readonly count: number; readonly condition: Condition; readonly rest: readonly Condition[] };
 
 /** Conditions as one SQL text. */
 export function allOf(conditions: readonly Condition[]): { readonly sql: string; readonly cells: readonly Cell[] } {
@@ -37,7 +42,11 @@ export function findMatches(search: Search): Matches {
     return { total: table.rowCount, source, cost: table.rowCount * costs.collected };
   }
   const lookUp = conditions.find(({ how, index }) => how === 'look up' && index !== undefined);
-  if (lookUp !== undefined) return countAll(search, indexSource(search, lookUp), 0);
+  if (lookUp !== undefined) {
+    const source = indexSource(search, lookUp);
+    const total = count(connection, source);
+    return { total, source, cost: total * costs.fetched };
+  }
   return byTrigrams(search) ?? byScan(search, connection);
 }
 
@@ -49,26 +58,27 @@ function byTrigrams(search: Search): Matches | undefined {
   const answered = conditions.filter(({ trigrams }) => trigrams?.index === index);
   const rest = conditions.filter((condition) => !answered.includes(condition));
   const query = answered.map(({ trigrams }) => `(${trigrams?.query})`).join(' AND ');
-  const found = connection.number(`SELECT count(*) FROM ${trigramTable(table.id, index)}(?)`, [query]);
+  const trigrams = trigramTable(table.id, index);
+  const found = connection.number(`SELECT count(*) FROM ${trigrams}(?)`, [query]);
   const scanned = rest.find((condition) => condition.index !== undefined);
   if (rest.length > 0 && scanned !== undefined && found * costs.collected > table.rowCount * costs.scanned) {
     return undefined;
   }
   const tests = allOf(rest);
   const source = {
-    from: `${trigramTable(table.id, index)}(?) AS t CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = t.rowid`,
+    from: `${trigrams}(?) AS t CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = t.rowid`,
     where: tests.sql,
     cells: [query, ...tests.cells],
   };
-  const cost = found * costs.collected;
-  if (rest.length === 0 || found === 0) return { total: found, source, cost };
-  return countAll(search, source, cost);
+  const total = rest.length === 0 || found === 0 ? found : count(connection, source);
+  const members = { count: found, condition: memberOf(`SELECT rowid FROM ${trigrams}(?)`, query), rest };
+  return { total, source, cost: found * costs.collected, members };
 }
 
-function countAll({ connection, costs }: Search, source: Source, leastCost: number): Matches {
-  const total = connection.number(`SELECT count(*) FROM ${source.from} WHERE ${source.where}`, source.cells);
-  return { total, source, cost: Math.max(leastCost, total * costs.collected) };
-}
+const memberOf = (rows: string, cell: string): Condition => ({ sql: `r.row IN (${rows})`, cells: [cell], how: 'scan' });
+
+const count = (connection: ReadConnection, source: Source): number =>
+  connection.number(`SELECT count(*) FROM ${source.from} WHERE ${source.where}`, source.cells);
 
 /** Scans an index that holds one condition's column, or where there is none the table. */
 function byScan(search: Search, connection: ReadConnection): Matches {
@@ -85,7 +95,7 @@ function byScan(search: Search, connection: ReadConnection): Matches {
     costs.keptRows,
   ]);
   if (rows.length < costs.keptRows) {
-    return { total: rows.length, source: listedSource(table, rows), cost: rows.length * costs.fetched };
+    return listed(search, rows);
   }
   // Many: the scan goes on behind the last of them, and only counts.
   const last = rows.at(-1) ?? 0;
@@ -107,7 +117,7 @@ function scannedCondition({ connection, table, conditions }: Search): Condition 
   if (conditions.length === 1) return indexed[0];
   const share = (condition: Condition): number =>
     connection.number(
-      `SELECT count(*) FROM (SELECT ${condition.sql} AS hit FROM ${recordsTable(table.id)} LIMIT ${SAMPLE}) WHERE hit`,
+      `SELECT count(*) FROM (SELECT ${condition.sql} AS hit FROM ${recordsTable(table.id)} AS r LIMIT ${SAMPLE}) WHERE hit`,
       condition.cells,
     ) / SAMPLE;
   const shares = indexed.map((condition) => ({ condition, share: share(condition) }));
@@ -124,9 +134,16 @@ function indexSource({ table, conditions }: Search, first: Condition): Source {
   return { from: `${recordsTable(table.id)} AS r INDEXED BY ${index}`, where: tests.sql, cells: tests.cells };
 }
 
-function listedSource(table: ReadTable, rows: readonly number[]): Source {
+/** Matches that are known one by one. */
+function listed({ table, costs }: Search, rows: readonly number[]): Matches {
+  const cell = JSON.stringify(rows.toSorted((a, b) => a - b));
   const from = `json_each(?) AS j CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = j.value`;
-  return { from, where: '1', cells: [JSON.stringify(rows)] };
+  return {
+    total: rows.length,
+    source: { from, where: '1', cells: [cell] },
+    cost: rows.length * costs.collected,
+    members: { count: rows.length, condition: memberOf('SELECT value FROM json_each(?)', cell), rest: [] },
+  };
 }
 
 function tableSource({ table, conditions }: Search): Source {

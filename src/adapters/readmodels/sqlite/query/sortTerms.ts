@@ -1,6 +1,6 @@
 /** The order of a list as terms over columns, ties included. */
 import type { SortTerm } from '../../../../ports/readModels.js';
-import type { Cell, TableShape } from '../readConnection.js';
+import type { Cell, ReadTable } from '../readConnection.js';
 import { extractedSort, jsonPath } from './conditions.js';
 
 export type Term = {
@@ -19,12 +19,12 @@ const SYSTEM_COLUMNS = ['id', 'created_at', 'updated_at'];
  * term asked; no terms mean order of creation.
  * @throws RangeError when the asset type has no such field
  */
-export function termsOf(sort: readonly SortTerm[], shape: TableShape): readonly Term[] {
+export function termsOf(sort: readonly SortTerm[], table: ReadTable): readonly Term[] {
   const asked: readonly SortTerm[] = sort.length === 0 ? [{ field: 'created_at', direction: 'asc' }] : sort;
   const last = asked.at(-1)?.direction ?? 'asc';
   const terms: Term[] = [];
   for (const { field, direction } of [...asked, { field: 'id', direction: last }]) {
-    const term = { ...columnOf(field, shape), descending: direction === 'desc' };
+    const term = { ...columnOf(field, table), descending: direction === 'desc' };
     // Behind the id nothing is left to decide.
     if (terms.some(({ sql, cells }) => sql === 'id' || (sql === term.sql && cells[0] === term.cells[0]))) continue;
     terms.push(term);
@@ -32,11 +32,11 @@ export function termsOf(sort: readonly SortTerm[], shape: TableShape): readonly 
   return terms;
 }
 
-function columnOf(name: string, shape: TableShape): Omit<Term, 'descending'> {
+function columnOf(name: string, table: ReadTable): Omit<Term, 'descending'> {
   if (SYSTEM_COLUMNS.includes(name)) return { sql: name, cells: [], indexed: true };
-  const field = shape.fields.get(name);
+  const field = table.shape.fields.get(name);
   if (field === undefined) throw new RangeError(`There is no field ${name} to sort by.`);
-  if (field.sort === undefined) return { sql: extractedSort(field), cells: [jsonPath(field)], indexed: false };
+  if (field.sort === undefined) return { sql: extractedSort(field, table), cells: [jsonPath(field)], indexed: false };
   return { sql: field.sort, cells: [], indexed: field.sortIndexed };
 }
 

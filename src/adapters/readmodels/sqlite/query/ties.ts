@@ -59,15 +59,19 @@ function within(run: Run, first: Term, range: Range, total: number): Run {
 
 /** `rows`: how many rows the range has; `total`: how many of them match. */
 function narrowed(run: Run, first: Term, range: Range, { rows, total }: { rows: number; total: number }): Run {
-  const { table, costs } = run;
-  const conditions = [...run.conditions, { ...range, how: 'look up' as const }];
-  const tests = allOf(conditions);
+  const { table, costs, matches } = run;
+  const inRange = { ...range, how: 'look up' as const };
+  const conditions = [...run.conditions, inRange];
+  const members = matches.members && { ...matches.members, rest: [...matches.members.rest, inRange] };
+  const bySet = members !== undefined && members.count * costs.gathered < rows * costs.fetched;
+  const tests = allOf(bySet ? [members.condition, ...members.rest] : conditions);
   const source = {
     from: `${recordsTable(table.id)} AS r INDEXED BY ${indexOf(table.id, first.sql)}`,
     where: tests.sql,
     cells: tests.cells,
   };
-  return { ...run, conditions, matches: { total, source, cost: rows * costs.fetched } };
+  const cost = bySet ? members.count * costs.gathered + total * costs.fetched : rows * costs.fetched;
+  return { ...run, conditions, matches: { total, source, cost, ...(members === undefined ? {} : { members }) } };
 }
 
 /** How many rows come before the first that has `value`, in the direction of the term. */

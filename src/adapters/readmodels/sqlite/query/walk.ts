@@ -30,18 +30,16 @@ export function walk<Value>(run: Run, what: string, skip: number, wanted: number
   if (first === undefined || !first.indexed) return undefined;
   const direction = first.descending ? ' DESC' : '';
   const order = first.sql === 'id' ? `id${direction}` : `${first.sql}${direction}, id${direction}`;
-  const from = `${recordsTable(table.id)} INDEXED BY ${indexOf(table.id, first.sql)}`;
+  const from = `${recordsTable(table.id)} AS r INDEXED BY ${indexOf(table.id, first.sql)}`;
   if (conditions.length === 0) {
     return connection.column<Value>(`SELECT ${what} FROM ${from} ORDER BY ${order} LIMIT ? OFFSET ?`, [wanted, skip]);
   }
 
-  const covered = conditions.every(({ index, how }) => how === 'scan' && index === first.sql);
-  const unit = covered ? costs.scanned : costs.fetched;
-  const expected = ((skip + wanted) * table.rowCount * unit) / Math.max(1, matches.total);
-  if (expected > Math.max(matches.cost, costs.leastWalk * unit)) return undefined;
+  const rows = ((skip + wanted) * table.rowCount) / Math.max(1, matches.total);
+  const { setUp, unit, tests } = cheapestTest(run, first, rows);
+  if (rows > costs.leastWalk && setUp + rows * unit > matches.cost) return undefined;
   // The matches may all lie at the far end: then collecting them is still to come.
-  const budget = Math.max(costs.leastWalk, Math.ceil(matches.cost / unit));
-  const tests = allOf(conditions);
+  const budget = Math.max(costs.leastWalk, Math.ceil((matches.cost - setUp) / unit));
   const cells: Cell[] = [...tests.cells, budget, wanted, skip];
   const found = connection.column<Value>(
     `SELECT value FROM (SELECT ${what} AS value, ${tests.sql} AS hit FROM ${from} ORDER BY ${order} LIMIT ?)
@@ -49,4 +47,20 @@ export function walk<Value>(run: Run, what: string, skip: number, wanted: number
     cells,
   );
   return found.length === wanted ? found : undefined;
+}
+
+type Test = { readonly setUp: number; readonly unit: number; readonly tests: ReturnType<typeof allOf> };
+
+/** How to test `rows` rows of a walk: by what each row says, or by whether it is in the set of the matches. */
+function cheapestTest({ conditions, costs, matches }: Run, first: Term, rows: number): Test {
+  const covered = conditions.every(({ index, how }) => how === 'scan' && index === first.sql);
+  const byRow = { setUp: 0, unit: covered ? costs.scanned : costs.fetched, tests: allOf(conditions) };
+  const { members } = matches;
+  if (members === undefined) return byRow;
+  const bySet = {
+    setUp: members.count * costs.gathered,
+    unit: costs.probed,
+    tests: allOf([members.condition, ...members.rest]),
+  };
+  return bySet.setUp + rows * bySet.unit < rows * byRow.unit ? bySet : byRow;
 }

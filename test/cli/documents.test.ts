@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { settingRows, settingsMarkdown } from '#app/cli/settingsTable.js';
+import { eventTypes } from '#app/domain/eventTypes.js';
 import { REPOSITORY, Workplace } from './cli.js';
 
 const file = (name: string): string => readFileSync(join(REPOSITORY, name), 'utf8');
 
-describe('the documents are in step with src/config.ts', () => {
+describe('the documents are in step with the code', () => {
   it('README.md has the table of settings', () => {
     expect(file('README.md')).toContain(`\n${settingsMarkdown()}\n<!-- /settings -->`);
   });
@@ -17,6 +18,18 @@ describe('the documents are in step with src/config.ts', () => {
       expect(line).toBeDefined();
       if (defaultText !== '') expect(line).toBe(`# ${name}=${defaultText}`);
     }
+  });
+});
+
+describe('docs/events.md', () => {
+  const entries = [...file('docs/events.md').matchAll(/^\*\*(\w+)\*\*.*\n\n```json\n([^`]*)```/gm)];
+
+  it('has an entry for every event type', () => {
+    expect(entries.map(([, type]) => type).sort()).toEqual(Object.keys(eventTypes).sort());
+  });
+
+  it.each(entries.map(([, type, example]) => [type, example]))('the example of %s is JSON', (_, example) => {
+    expect(() => JSON.parse(String(example))).not.toThrow();
   });
 });
 

@@ -1,0 +1,146 @@
+/** Clean-up, and the synchronisation it ends (spec §4.8). */
+import { expectInvalid, expectRefused } from './refusals.js';
+import { useService } from './useService.js';
+
+const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
+const acme = () => run.tenant('acme');
+
+const parties = (from: number, to: number, more: object = {}) =>
+  Array.from({ length: to - from }, (_, n) => ({ external_id: `P${from + n}`, name: `Party ${from + n}`, ...more }));
+const keys = async (table = 'dyn_party') =>
+  (await acme().list(table, { perPage: '1000' })).data.map((record) => record.external_id);
+
+beforeEach(async () => {
+  await acme().cleanUp('dyn_party', 'nothing has this batch id');
+});
+
+it('§4.8: deletes every record whose _batch_id does not match, and says how many', async () => {
+  await acme().batch('dyn_party', parties(0, 300, { _batch_id: 'old' }));
+  await acme().batch('dyn_party', parties(200, 250, { _batch_id: 'new' }));
+  const answer = await acme().postCleanUp('dyn_party', { batch_id: 'new' });
+  expect(answer).toMatchObject({ status: 200, body: { data: { message: expect.any(String), deleted: 250 } } });
+  expect(await keys()).toEqual(parties(200, 250).map(({ external_id }) => external_id));
+});
+
+it('§4.8, decision: records without a _batch_id do not match, and go as well', async () => {
+  const created = await acme().create('dyn_party', { external_id: 'by hand', name: 'Created' });
+  await acme().batch('dyn_party', [...parties(0, 3), ...parties(3, 6, { _batch_id: null })]);
+  await acme().batch('dyn_party', parties(6, 8, { _batch_id: 'sync' }));
+  expect(await acme().cleanUp('dyn_party', 'sync')).toMatchObject({ deleted: 7 });
+  expect(await keys()).toEqual(['P6', 'P7']);
+  await expectRefused(run.service, 404, () => acme().getRecord('dyn_party', created.id));
+  await expectRefused(run.service, 404, () => acme().putRecord('dyn_party', created.id, { name: 'X' }));
+});
+
+it('§4.8: the synchronisation workflow leaves exactly the records of that synchronisation', async () => {
+  const sync = async (id: string, from: number, to: number) => {
+    for (let at = from; at < to; at += 400) {
+      await acme().batch('dyn_party', parties(at, Math.min(at + 400, to), { _batch_id: id, notes: 'synced' }));
+    }
+    return acme().cleanUp('dyn_party', id);
+  };
+  expect(await sync('monday', 0, 1500)).toMatchObject({ deleted: 0 });
+  const before = (await acme().list('dyn_party', { 'filter[external_id]': 'P1234' })).data[0];
+  await acme().create('dyn_party', { external_id: 'stray', name: 'Not in the external system' });
+  expect(await sync('tuesday', 700, 2100)).toMatchObject({ deleted: 701 });
+  expect((await acme().list('dyn_party')).meta.total).toBe(1400);
+  expect((await acme().list('dyn_party', { 'filter[external_id]': 'P1234' })).data[0]).toEqual(before);
+  expect(await acme().cleanUp('dyn_party', 'tuesday')).toMatchObject({ deleted: 0 });
+});
+
+it('§4.8: an update by PUT keeps the _batch_id of a record', async () => {
+  await acme().batch('dyn_party', parties(0, 2, { _batch_id: 'sync' }));
+  const [one] = (await acme().list('dyn_party')).data;
+  await acme().update('dyn_party', one?.id ?? '', { name: 'Renamed' });
+  expect(await acme().cleanUp('dyn_party', 'sync')).toMatchObject({ deleted: 0 });
+});
+
+it('§4.8: the batch ids are compared exactly', async () => {
+  await acme().batch('dyn_party', parties(0, 1, { _batch_id: 'Sync' }));
+  await acme().batch('dyn_party', parties(1, 2, { _batch_id: 'sync ' }));
+  await acme().batch('dyn_party', parties(2, 3, { _batch_id: 'sync' }));
+  await acme().batch('dyn_party', parties(3, 4, { _batch_id: '%' }));
+  await acme().batch('dyn_party', parties(4, 5, { _batch_id: 'SYNC' }));
+  expect(await acme().cleanUp('dyn_party', 'sync')).toMatchObject({ deleted: 4 });
+  expect(await keys()).toEqual(['P2']);
+});
+
+it('§4.8: a wrong batch_id deletes everything', async () => {
+  await acme().batch('dyn_party', parties(0, 10, { _batch_id: 'sync' }));
+  expect(await acme().cleanUp('dyn_party', 'snyc')).toMatchObject({ deleted: 10 });
+  expect(await keys()).toEqual([]);
+});
+
+it('additive: ?dry_run=true counts what a clean-up would delete, and deletes nothing', async () => {
+  await acme().batch('dyn_party', parties(0, 3, { _batch_id: 'sync' }));
+  const before = run.service.logHead();
+  const answer = await acme().postCleanUp('dyn_party', { batch_id: 'other' }, { query: { dry_run: 'true' } });
+  expect(answer).toMatchObject({ status: 200, body: { data: { deleted: 3, dry_run: true } } });
+  expect(run.service.logHead()).toBe(before);
+  expect((await acme().list('dyn_party')).meta.total).toBe(3);
+});
+
+it('§4.8: other tables and other tenants keep their records', async () => {
+  const other = run.tenant('other');
+  await other.batch('dyn_party', parties(0, 5));
+  await acme().batch('dyn_item', [{ external_id: 'I1', name: 'Item' }]);
+  await acme().batch('dyn_party', parties(0, 5));
+  expect(await acme().cleanUp('dyn_party', 'x')).toMatchObject({ deleted: 5 });
+  expect(await keys('dyn_item')).toEqual(['I1']);
+  expect((await other.list('dyn_party')).meta.total).toBe(5);
+});
+
+it('§4.8: a key that was cleaned up is free again, for a record with a new id', async () => {
+  const before = await acme().create('dyn_party', { external_id: 'again', name: 'One' });
+  await acme().cleanUp('dyn_party', 'x');
+  const after = await acme().create('dyn_party', { external_id: 'again', name: 'Two' });
+  expect(after.id).not.toBe(before.id);
+  expect(await acme().batch('dyn_party', [{ external_id: 'again', name: 'Three' }])).toMatchObject({ updated: 1 });
+});
+
+it('§4.8: a clean-up counts exactly while others write', async () => {
+  await acme().batch('dyn_party', parties(0, 500, { _batch_id: 'old' }));
+  const results = await Promise.all([
+    acme().batch('dyn_party', parties(0, 200, { _batch_id: 'new' })),
+    acme().cleanUp('dyn_party', 'new'),
+    acme().batch('dyn_party', parties(400, 600, { _batch_id: 'new' })),
+    acme().cleanUp('dyn_party', 'new'),
+  ]);
+  const deleted = results.reduce((sum, result) => sum + ('deleted' in result ? result.deleted : 0), 0);
+  const created = results.reduce((sum, result) => sum + ('created' in result ? result.created : 0), 0);
+  expect((await acme().list('dyn_party')).meta.total).toBe(500 + created - deleted);
+});
+
+it.each([
+  ['no batch_id', {}],
+  ['null', { batch_id: null }],
+  ['an empty text', { batch_id: '' }],
+  ['a number', { batch_id: 1 }],
+  ['a list', { batch_id: ['sync'] }],
+  ['an object', { batch_id: { $ne: 'sync' } }],
+  ['256 characters', { batch_id: 'x'.repeat(256) }],
+  ['_batch_id in its place', { _batch_id: 'sync' }],
+])('§4.8, §7: %s is 422, and nothing is deleted', async (_what, body) => {
+  await acme().batch('dyn_party', parties(0, 3));
+  const fields = '_batch_id' in body ? ['_batch_id', 'batch_id'] : ['batch_id'];
+  await expectInvalid(run.service, fields, () => acme().postCleanUp('dyn_party', body));
+  expect((await acme().list('dyn_party')).meta.total).toBe(3);
+});
+
+it.each(['null', '[]', '"sync"', '1'])('§4.8, §7: the body %s is 422, and nothing is deleted', async (raw) => {
+  const path = '/api/v1/dynamic-assets/dyn/dyn_party/assets/clean-up';
+  await expectInvalid(run.service, ['body'], () => acme().send('POST', path, { raw }));
+});
+
+it.each(['dyn_stock_order', 'dyn_order_line'])(
+  '§4.8, decision: on the Master Data table %s it is 400 with message and error',
+  async (table) => {
+    const order = await acme().create('dyn_stock_order', {});
+    const answer = await expectRefused(run.service, 400, () => acme().postCleanUp(table, { batch_id: 'x' }));
+    expect(answer.body).toEqual({
+      message: expect.stringMatching(/cannot be cleaned up/),
+      error: expect.stringMatching(/only safe on reference data/),
+    });
+    expect(await acme().get('dyn_stock_order', order.id)).toEqual(order);
+  },
+);

@@ -1,0 +1,186 @@
+/** Reference Data is customizable, Master Data is not (spec §1): fields and tables that a tenant adds. */
+import { expectInvalid, expectRefused } from './refusals.js';
+import { fullestRecord, infoOf } from './samples.js';
+import type { Fields } from './tenant.js';
+import { useService } from './useService.js';
+
+const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
+const acme = () => run.tenant('acme');
+const addField = (table: string, body: unknown, token?: string) =>
+  acme().platform('POST', `/asset-types/${table}/fields`, token === undefined ? { body } : { body, token });
+const addTable = (body: unknown) => acme().platform('POST', '/asset-types', { body });
+const KEY = { name: 'external_id', type: 'String', required: true };
+
+describe('a field added', () => {
+  it('§1: old records show it as null; it can be set, filtered and sorted by at once', async () => {
+    const old = await acme().create('dyn_item', { external_id: 'A1', name: 'Old' });
+    await acme().batch('dyn_item', [{ external_id: 'A2', name: 'Old too', _batch_id: 'b' }]);
+    const added = await addField('dyn_item', { name: 'colour', type: 'String', filterable: true, sortable: true });
+    expect(added.status).toBe(201);
+
+    expect(await acme().get('dyn_item', old.id)).toEqual({ ...old, colour: null });
+    expect((await acme().list('dyn_item')).data.map(({ colour }) => colour)).toEqual([null, null]);
+    expect(await acme().create('dyn_item', { external_id: 'A3', name: 'New', colour: 'Red' })).toMatchObject({
+      colour: 'Red',
+    });
+    expect(await acme().update('dyn_item', old.id, { colour: 'blue' })).toMatchObject({ colour: 'blue', name: 'Old' });
+    await acme().batch('dyn_item', [{ external_id: 'A2', name: 'Old too', colour: 'dark red' }]);
+
+    const found = await acme().list('dyn_item', { 'filter[colour]': 'red', sort: '-colour' });
+    expect(found.data.map(({ external_id }) => external_id)).toEqual(['A3', 'A2']);
+    const info = await infoOf(acme(), 'dyn_item');
+    expect(info.fields.at(-1)).toMatchObject({
+      name: 'colour',
+      type: 'String',
+      filterable: true,
+      sortable: true,
+      nullable: true,
+      custom: true,
+    });
+  });
+
+  it.each(['String', 'LongText', 'Integer', 'Decimal', 'Date', 'DateTime', 'Boolean'])(
+    '§2.1: a field of type %s can be added',
+    async (type) => {
+      const name = `own_${type.toLowerCase()}`;
+      await acme().platformData('POST', '/asset-types/dyn_party/fields', { name, type, filterable: true });
+      const info = await infoOf(acme(), 'dyn_party');
+      const fields = fullestRecord(info, info.fields.length);
+      const party = await acme().create('dyn_party', fields);
+      expect(party).toMatchObject({ [name]: fields[name] });
+      const shown = JSON.stringify(fields[name]).replaceAll('"', '').replaceAll(',', '\\,');
+      expect((await acme().list('dyn_party', { [`filter[${name}]`]: shown })).data).toContainEqual(party);
+    },
+  );
+
+  it('§4.3: a field that is not to be filtered or sorted is 400 there', async () => {
+    await acme().platformData('POST', '/asset-types/dyn_item/fields', { name: 'shelf', type: 'Integer' });
+    await expectRefused(run.service, 400, () => acme().getList('dyn_item', { 'filter[shelf]': '1' }));
+    await expectRefused(run.service, 400, () => acme().getList('dyn_item', { sort: 'shelf' }));
+    await expectInvalid(run.service, ['shelf'], () =>
+      acme().postRecord('dyn_item', { external_id: 'S1', name: 'X', shelf: '1' }),
+    );
+  });
+
+  it('§2.1: a required field added later counts for new records; old ones stay and can still be changed', async () => {
+    const old = await acme().create('dyn_unit_code', { code: 'PCE', value: 'Piece' });
+    await acme().platformData('POST', '/asset-types/dyn_unit_code/fields', {
+      name: 'factor',
+      type: 'Decimal',
+      required: true,
+    });
+    await expectInvalid(run.service, ['factor'], () =>
+      acme().postRecord('dyn_unit_code', { code: 'BX', value: 'Box' }),
+    );
+    expect(await acme().update('dyn_unit_code', old.id, { value: 'Pieces' })).toMatchObject({
+      value: 'Pieces',
+      factor: null,
+    });
+  });
+
+  it('§6: what was added stays over a restart', async () => {
+    const before = await infoOf(acme(), 'dyn_item');
+    await run.service.restart();
+    const { links: _before, ...old } = before;
+    const { links: _after, ...now } = await infoOf(acme(), 'dyn_item');
+    expect(now).toEqual(old);
+    expect((await acme().list('dyn_item', { 'filter[colour]': 'red' })).meta.total).toBe(2);
+  });
+});
+
+describe('a table added', () => {
+  it('§1: works like any Reference Data table', async () => {
+    const answer = await addTable({
+      name: 'dyn_warehouse',
+      label: 'Warehouses',
+      unique_field: 'code',
+      fields: [
+        { name: 'code', type: 'String', required: true, filterable: true, sortable: true },
+        { name: 'doors', type: 'Integer', sortable: true },
+      ],
+    });
+    expect(answer.status).toBe(201);
+    expect(await infoOf(acme(), 'dyn_warehouse')).toMatchObject({
+      label: 'Warehouses',
+      supporting_data: true,
+      unique_field: 'code',
+    });
+    const one = await acme().create('dyn_warehouse', { code: 'N', doors: 4 });
+    await expectInvalid(run.service, ['code'], () => acme().postRecord('dyn_warehouse', { code: 'N' }));
+    await acme().batch('dyn_warehouse', [
+      { code: 'S', doors: 2, _batch_id: 'b' },
+      { code: 'N', doors: 5 },
+    ]);
+    expect((await acme().list('dyn_warehouse', { sort: 'doors' })).data.map(({ code }) => code)).toEqual(['S', 'N']);
+    expect(await acme().cleanUp('dyn_warehouse', 'b')).toMatchObject({ deleted: 1 });
+    await expectRefused(run.service, 404, () => acme().getRecord('dyn_warehouse', one.id));
+    const token = await acme().token('read:order_data write:order_data');
+    await expectRefused(run.service, 403, () => acme().getList('dyn_warehouse', '', { token }));
+  });
+
+  const good = { name: 'dyn_bad', fields: [KEY] };
+  const wrong: readonly (readonly [string, Fields, readonly string[]])[] = [
+    ['a name in use', { ...good, name: 'dyn_item' }, ['name']],
+    ['a name without dyn_', { ...good, name: 'items' }, ['name']],
+    ['a name with SQL', { ...good, name: 'dyn_x"; DROP TABLE records' }, ['name']],
+    ['a name in capitals', { ...good, name: 'dyn_Item' }, ['name']],
+    ['a name of 100 characters', { ...good, name: `dyn_${'x'.repeat(100)}` }, ['name']],
+    ['no fields', { ...good, fields: [] }, ['fields']],
+    [
+      '201 fields',
+      { ...good, fields: Array.from({ length: 201 }, (_, n) => ({ name: `f${n}`, type: 'String' })) },
+      ['fields'],
+    ],
+    ['a field twice', { ...good, fields: [KEY, KEY] }, ['fields']],
+    ['a unique field that is not there', { ...good, unique_field: 'code' }, ['unique_field']],
+    ['a unique field that is not required', { ...good, fields: [{ ...KEY, required: false }] }, ['unique_field']],
+    ['a unique field that is no text', { ...good, fields: [{ ...KEY, type: 'Integer' }] }, ['unique_field']],
+    ['a system field', { ...good, fields: [KEY, { name: 'created_at', type: 'DateTime' }] }, ['fields']],
+    ['an unknown property', { ...good, supporting_data: false }, ['supporting_data']],
+  ];
+  it.each(wrong)('§7: a table with %s is 422', async (_what, body, fields) => {
+    await expectInvalid(run.service, fields, () => addTable(body));
+  });
+});
+
+describe('refusals', () => {
+  it.each(['dyn_stock_order', 'dyn_order_line'])('§1: the Master Data table %s cannot be customized', async (table) => {
+    await expectInvalid(run.service, ['table'], () => addField(table, { name: 'colour', type: 'String' }));
+  });
+
+  const wrong: readonly (readonly [string, unknown, readonly string[]])[] = [
+    ['a name in use', { name: 'name', type: 'String' }, ['name']],
+    ['the name of a system field', { name: 'created_at', type: 'DateTime' }, ['name']],
+    ['the name id', { name: 'id', type: 'String' }, ['name']],
+    ['the name _batch_id', { name: '_batch_id', type: 'String' }, ['name']],
+    ['the name __proto__', { name: '__proto__', type: 'String' }, ['name']],
+    ['SQL as name', { name: 'x" TEXT; --', type: 'String' }, ['name']],
+    ['capitals', { name: 'Colour', type: 'String' }, ['name']],
+    ['an unknown type', { name: 'own', type: 'Money' }, ['type']],
+    ['no type', { name: 'own' }, ['type']],
+    ['a text as flag', { name: 'own', type: 'String', sortable: 'yes' }, ['sortable']],
+    ['sorting of a LongText', { name: 'own', type: 'LongText', sortable: true }, ['sortable']],
+    ['a length over 255 of a String', { name: 'own', type: 'String', max_length: 256 }, ['max_length']],
+    ['an unknown property', { name: 'own', type: 'String', unique: true }, ['unique']],
+  ];
+  it.each(wrong)('§7: a field with %s is 422', async (_what, body, fields) => {
+    await expectInvalid(run.service, fields, () => addField('dyn_item', body));
+  });
+
+  it('§1: only an admin customizes; an unknown table is 404', async () => {
+    const body = { name: 'own', type: 'String' };
+    for (const role of ['validator', 'auditor'] as const) {
+      const token = await acme().addPerson(role);
+      await expectRefused(run.service, 403, () => addField('dyn_item', body, token));
+      await expectRefused(run.service, 403, () =>
+        acme().platform('POST', '/asset-types', { body: { name: 'dyn_own', fields: [KEY] }, token }),
+      );
+    }
+    await expectRefused(run.service, 404, () => addField('dyn_unknown', body));
+    await expectRefused(run.service, 404, () => addField('dyn_location', body));
+  });
+
+  it('§1: what one tenant adds is not there for another', async () => {
+    expect((await infoOf(run.tenant('hauler'), 'dyn_party')).fields.some(({ custom }) => custom)).toBe(false);
+  });
+});

@@ -1,0 +1,165 @@
+/** What integrators are sent when an order is approved (spec §2.3, §6.1). */
+import { approve, parsed, quickDelivery, validatedOrder, withWebhook } from './export.js';
+import { Receiver } from './receiver.js';
+import { useService } from './useService.js';
+
+let receiver: Receiver;
+const run = useService(async () => {
+  receiver = await Receiver.start();
+  return {
+    tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' },
+    env: quickDelivery(receiver),
+  };
+});
+afterAll(() => receiver.stop());
+const acme = () => run.tenant('acme');
+
+const UUID = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+const TIMESTAMP = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+
+it('§2.3, §6.1: an approved order is sent as validated_order and custom_data, field by field as specified', async () => {
+  const customData = { warehouse: 'north', nested: { a: [1, null, 'ü'] } };
+  await withWebhook(
+    acme(),
+    receiver,
+    '/payload',
+    async () => {
+      const { order, line, item, unitCode, buyer } = await validatedOrder(acme());
+      await approve(acme(), order.id);
+      const [call] = await receiver.received('/payload', 1);
+      const payload = parsed(call?.body);
+      expect(Object.keys(Object(payload)).sort()).toEqual(['custom_data', 'validated_order']);
+
+      const times = { created_at: TIMESTAMP, updated_at: TIMESTAMP };
+      const party = {
+        ...times,
+        id: buyer.id,
+        account_id: buyer.account_id,
+        name: buyer.name,
+        language: null,
+        website_uri: null,
+        street_name: 'Kade',
+        additional_street_name: 'Building B',
+        city_name: 'Utrecht',
+        postal_zone: '3511 AB',
+        country: 'NL',
+        contact_name: null,
+        contact_telephone: null,
+        contact_email: null,
+        external_id: buyer.external_id,
+        address_number: '12',
+      };
+      const unit = { ...times, id: unitCode.id, code: unitCode.code, value: 'Piece' };
+      expect(payload).toMatchObject({
+        custom_data: customData,
+        validated_order: {
+          ...times,
+          id: order.id,
+          sales_order_id: null,
+          processing_status: 'submitted',
+          issue_date: '2026-11-21',
+          issue_time: null,
+          delivery_date: '2026-12-01',
+          notes: null,
+          customer_reference: order.customer_reference,
+          accuracy: 0.975,
+          order_inquiry_id: UUID,
+          buyer_customer_party_id: buyer.external_id,
+          accounting_customer_party_id: buyer.external_id,
+          error_reason: null,
+          approved_at: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/),
+          approved_by: 1,
+          buyer_customer_party: party,
+          accounting_customer_party: party,
+          approver: {
+            id: 1,
+            first_name: expect.any(String),
+            last_name: expect.any(String),
+            locale: expect.any(String),
+            email: acme().admin.email,
+          },
+          lines: [
+            {
+              ...times,
+              id: line.id,
+              quantity: 2.5,
+              item_id: item.id,
+              order_id: order.id,
+              unit_code_id: unitCode.id,
+              item: {
+                ...times,
+                id: item.id,
+                name: 'Tea, 100 bags ☕',
+                description: 'Black tea',
+                brand_name: 'Theehuis',
+                sku: item.sku,
+                ean: '8712345678906',
+                external_id: item.external_id,
+                base_unit_code_id: unitCode.id,
+                category_id: 'CAT1',
+                product_id: 'PR1',
+                base_unit_code: unit,
+                category: { name: 'Hot drinks' },
+              },
+              unit_code: unit,
+            },
+          ],
+        },
+      });
+      expect(String(call?.body)).not.toContain('_batch_id');
+    },
+    { custom_data: customData },
+  );
+});
+
+it('§2.3: what an order does not name is null or an empty object of the payload', async () => {
+  await withWebhook(acme(), receiver, '/sparse', async () => {
+    await acme().create('dyn_party', { external_id: 'S1', name: 'Sparse' });
+    const order = await acme().create('dyn_stock_order', {
+      buyer_customer_party_id: 'S1',
+      delivery_date: '2026-12-01',
+    });
+    await acme().create('dyn_order_line', { order_id: order.id, quantity: 1 });
+    await acme().update('dyn_stock_order', order.id, { processing_status: 'validated' });
+    await approve(acme(), order.id);
+    const [call] = await receiver.received('/sparse', 1);
+    expect(parsed(call?.body)).toMatchObject({
+      custom_data: {},
+      validated_order: { accounting_customer_party: null, lines: [{ item: null, unit_code: null, item_id: null }] },
+    });
+  });
+});
+
+it('§1, §6.1: a transport order is sent with its consignments, goods and charges', async () => {
+  const hauler = run.tenant('hauler');
+  await withWebhook(hauler, receiver, '/transport', async () => {
+    await hauler.create('dyn_location', { external_id: 'L1', name: 'Depot' });
+    const order = await hauler.create('dyn_transport_order', {
+      buyer_customer_party_id: 'C1',
+      transport_reference: 'T1',
+    });
+    const consignment = await hauler.create('dyn_consignment', {
+      transport_order_id: order.id,
+      loading_location_id: 'L1',
+    });
+    const goods = await hauler.create('dyn_goods', { consignment_id: consignment.id, quantity: 3 });
+    const charge = await hauler.create('dyn_allowance_charge', {
+      transport_order_id: order.id,
+      charge_indicator: true,
+      amount: 9.95,
+    });
+    await hauler.update('dyn_transport_order', order.id, { processing_status: 'validated' });
+    await approve(hauler, order.id);
+    const [call] = await receiver.received('/transport', 1);
+    expect(parsed(call?.body)).toMatchObject({
+      validated_order: {
+        id: order.id,
+        transport_reference: 'T1',
+        consignments: [
+          { id: consignment.id, loading_location: { name: 'Depot' }, goods: [{ id: goods.id, quantity: 3 }] },
+        ],
+        allowance_charges: [{ id: charge.id, amount: 9.95 }],
+      },
+    });
+  });
+});

@@ -1,0 +1,124 @@
+/** What an auditor can read of an order: every change, who made it, and why (issue: `…/assets/{id}/history`). */
+import { z } from 'zod';
+import { expectRefused } from './refusals.js';
+import { ASSETS } from './tenant.js';
+import { useService } from './useService.js';
+
+const run = useService({ tenants: { acme: 'dyn_stock_order' } });
+const acme = () => run.tenant('acme');
+
+const historyList = z.object({
+  data: z.array(
+    z.looseObject({
+      id: z.string(),
+      event: z.string(),
+      occurred_at: z.string(),
+      actor: z.looseObject({ kind: z.string(), id: z.string() }),
+      status_from: z.string().nullable(),
+      status_to: z.string(),
+      reasons: z.array(z.string()),
+      changes: z.array(
+        z.strictObject({ table: z.string(), id: z.string(), field: z.string(), from: z.unknown(), to: z.unknown() }),
+      ),
+      correlation_id: z.string(),
+    }),
+  ),
+  meta: z.looseObject({ total: z.int() }),
+});
+const historyPath = (id: string, table = 'dyn_stock_order') => `${ASSETS}/${table}/assets/${id}/history`;
+async function history(id: string) {
+  const answer = await acme().send('GET', historyPath(id));
+  expect(answer.status).toBe(200);
+  return historyList.parse(answer.body).data;
+}
+
+it('decisions, events and streams: the history of an order shows who, when, from, to, reasons and changed fields', async () => {
+  const client = acme().client.client_id;
+  const order = await acme().create('dyn_stock_order', { customer_reference: 'PO-1', delivery_date: '2026-12-01' });
+  const line = await acme().create('dyn_order_line', { order_id: order.id, quantity: 1 });
+  await acme().update('dyn_order_line', line.id, { quantity: 5 });
+  await acme().update('dyn_stock_order', order.id, { buyer_customer_party_id: 'C1', customer_reference: 'PO-2' });
+  await acme().update('dyn_stock_order', order.id, { processing_status: 'validated' });
+  await acme().platformData('POST', `/orders/${order.id}/approve`, {});
+  await acme().update('dyn_stock_order', order.id, {
+    processing_status: 'submit_failed',
+    error_reason: ['No stock', 'No price'],
+  });
+
+  const entries = await history(order.id);
+  expect(entries.map(({ status_from, status_to }) => [status_from, status_to])).toEqual([
+    [null, 'pending_validation'],
+    ['pending_validation', 'pending_validation'],
+    ['pending_validation', 'pending_validation'],
+    ['pending_validation', 'saved'],
+    ['saved', 'validated'],
+    ['validated', 'submitted'],
+    ['submitted', 'submit_failed'],
+  ]);
+  const [created, added, changed, saved, , approved, failed] = entries;
+  expect(created?.actor).toMatchObject({ kind: 'client', id: client });
+  expect(created?.changes).toContainEqual({
+    table: 'dyn_stock_order',
+    id: order.id,
+    field: 'customer_reference',
+    from: null,
+    to: 'PO-1',
+  });
+  expect(added?.changes).toContainEqual({ table: 'dyn_order_line', id: line.id, field: 'quantity', from: null, to: 1 });
+  expect(changed?.changes).toEqual([{ table: 'dyn_order_line', id: line.id, field: 'quantity', from: 1, to: 5 }]);
+  expect(saved?.changes).toContainEqual({
+    table: 'dyn_stock_order',
+    id: order.id,
+    field: 'customer_reference',
+    from: 'PO-1',
+    to: 'PO-2',
+  });
+  expect(approved?.actor).toMatchObject({ kind: 'user', id: '1' });
+  expect(failed).toMatchObject({ reasons: ['No stock', 'No price'], actor: { kind: 'client', id: client } });
+  const times = entries.map(({ occurred_at }) => occurred_at);
+  expect(times).toEqual([...times].sort());
+  for (const time of times) expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+  expect(new Set(entries.map(({ id }) => id)).size).toBe(7);
+});
+
+it('decisions, events and streams: the request id of a change is its correlation id', async () => {
+  const headers = { 'x-request-id': 'erp-4711' };
+  const answer = await acme().postRecord('dyn_stock_order', {}, { headers });
+  expect(answer).toMatchObject({ status: 201, headers: { 'x-request-id': 'erp-4711' } });
+  const id = String(answer.headers.location).split('/').at(-1) ?? '';
+  expect((await history(id))[0]).toMatchObject({ correlation_id: 'erp-4711' });
+});
+
+it('decisions, events and streams: a refused change leaves no line', async () => {
+  const { id } = await acme().create('dyn_stock_order', {});
+  await acme().putRecord('dyn_stock_order', id, { processing_status: 'failed' });
+  await acme().putRecord('dyn_stock_order', id, { colour: 'red' });
+  expect(await history(id)).toHaveLength(1);
+});
+
+it('§2.2: a long history has pages', async () => {
+  const { id } = await acme().create('dyn_stock_order', {});
+  for (let n = 0; n < 29; n += 1) {
+    await acme().update('dyn_stock_order', id, { processing_status: n % 2 === 0 ? 'saved' : 'validated' });
+  }
+  const first = historyList.parse((await acme().send('GET', historyPath(id))).body);
+  expect(first.data).toHaveLength(25);
+  expect(first.meta).toMatchObject({ total: 30, last_page: 2, per_page: 25 });
+  const second = historyList.parse((await acme().send('GET', historyPath(id), { query: { page: '2' } })).body);
+  expect(second.data).toHaveLength(5);
+  await expectRefused(run.service, 400, () => acme().send('GET', historyPath(id), { query: { page: '0' } }));
+});
+
+it('§5: the history needs read:order_data', async () => {
+  const { id } = await acme().create('dyn_stock_order', {});
+  const token = await acme().token('read:reference_data write:order_data');
+  await expectRefused(run.service, 403, () => acme().send('GET', historyPath(id), { token }));
+  await expectRefused(run.service, 401, () => acme().send('GET', historyPath(id), { token: null }));
+});
+
+it('§7: the history of what is no order is 404', async () => {
+  const item = await acme().create('dyn_item', { external_id: 'I1', name: 'Tea' });
+  await expectRefused(run.service, 404, () => acme().send('GET', historyPath(item.id, 'dyn_item')));
+  await expectRefused(run.service, 404, () => acme().send('GET', historyPath(item.id)));
+  await expectRefused(run.service, 404, () => acme().send('GET', historyPath('1')));
+});

@@ -1,0 +1,298 @@
+/** The states of an order, and who moves it between them (spec §3, §4.9). */
+import { expectInvalid, expectRefused } from './refusals.js';
+import { party } from './samples.js';
+import type { AssetRecord, Fields, TenantClient } from './tenant.js';
+import { useService } from './useService.js';
+
+const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
+const acme = () => run.tenant('acme');
+const hauler = () => run.tenant('hauler');
+
+const STATES = ['pending_validation', 'saved', 'validated', 'rejected', 'submitted', 'submit_failed', 'completed'];
+const UNKNOWN = '01a1feb1-9a64-76fa-95fa-131ef9230738';
+
+beforeAll(async () => {
+  await acme().create('dyn_party', party('C1'));
+});
+
+/** An order that lacks nothing for its export. */
+async function orderWithLine(fields: Fields = {}): Promise<AssetRecord> {
+  const order = await acme().create('dyn_stock_order', {
+    buyer_customer_party_id: 'C1',
+    delivery_date: '2026-12-01',
+    ...fields,
+  });
+  await acme().create('dyn_order_line', { order_id: order.id, quantity: 2 });
+  return order;
+}
+const status = async (id: string) => (await acme().get('dyn_stock_order', id)).processing_status;
+const setStatus = (id: string, processing_status: unknown, more: Fields = {}) =>
+  acme().putRecord('dyn_stock_order', id, { processing_status, ...more });
+async function validated(): Promise<AssetRecord> {
+  const order = await orderWithLine();
+  return acme().update('dyn_stock_order', order.id, { processing_status: 'validated' });
+}
+
+describe('status update', () => {
+  it('§3: a new order is pending_validation', async () => {
+    expect((await acme().create('dyn_stock_order', {})).processing_status).toBe('pending_validation');
+    expect((await hauler().create('dyn_transport_order', {})).processing_status).toBe('pending_validation');
+  });
+
+  it.each(STATES)('§3, §4.9: from %s the API moves an order to any state of the list', async (from) => {
+    const { id } = await acme().create('dyn_stock_order', {});
+    for (const to of STATES) {
+      expect(await setStatus(id, from)).toMatchObject({ status: 200, body: { data: { processing_status: from } } });
+      expect(await setStatus(id, to)).toMatchObject({ status: 200, body: { data: { id, processing_status: to } } });
+      expect(await status(id)).toBe(to);
+    }
+  });
+
+  it('§4.9: the default order model of a transport tenant is updated in the same way', async () => {
+    const { id } = await hauler().create('dyn_transport_order', {});
+    expect(await hauler().update('dyn_transport_order', id, { processing_status: 'completed' })).toMatchObject({
+      processing_status: 'completed',
+    });
+  });
+
+  it.each([
+    ['failed, which only the service sets (decision)', 'failed'],
+    ['an unknown state', 'done'],
+    ['another case', 'COMPLETED'],
+    ['an empty text', ''],
+    ['null', null],
+    ['a number', 1],
+    ['true', true],
+    ['a list', ['completed']],
+    ['__proto__', '__proto__'],
+  ])('§4.9: %s is 422 on processing_status', async (_what, sent) => {
+    const { id } = await acme().create('dyn_stock_order', {});
+    await expectInvalid(run.service, ['processing_status'], () => setStatus(id, sent));
+    expect(await status(id)).toBe('pending_validation');
+    if (sent !== null)
+      await expectInvalid(run.service, ['processing_status'], () =>
+        acme().postRecord('dyn_stock_order', { processing_status: sent }),
+      );
+  });
+
+  it('§3, §4.9: with submit_failed, error_reason messages are stored and shown on the platform', async () => {
+    const { id } = await acme().create('dyn_stock_order', {});
+    const error_reason = ['Item A1 is not known', 'Ünïcode "quotes" <b>'];
+    expect(
+      await acme().update('dyn_stock_order', id, { processing_status: 'submit_failed', error_reason }),
+    ).toMatchObject({ error_reason });
+    expect(await acme().get('dyn_stock_order', id)).toMatchObject({ error_reason, processing_status: 'submit_failed' });
+    expect(await acme().platformData('GET', `/orders/${id}`)).toMatchObject({
+      error_reason,
+      processing_status: 'submit_failed',
+    });
+    expect(await acme().update('dyn_stock_order', id, { processing_status: 'completed' })).toMatchObject({
+      error_reason: null,
+    });
+  });
+
+  it.each([
+    ['a text', 'one'],
+    ['a number', 1],
+    ['an object', { 0: 'one' }],
+    ['a list with a number', ['one', 2]],
+    ['a list with null', [null]],
+    ['a list in a list', [['one']]],
+    ['a NUL character', ['a\0b']],
+    ['a lone surrogate', ['\ud800']],
+  ])('§4.9: error_reason given as %s is 422', async (_what, error_reason) => {
+    const { id } = await acme().create('dyn_stock_order', {});
+    await expectInvalid(run.service, ['error_reason'], () => setStatus(id, 'submit_failed', { error_reason }));
+  });
+
+  it('§4.9: an unknown order is 404, an unknown field 422', async () => {
+    await expectRefused(run.service, 404, () => setStatus(UNKNOWN, 'completed'));
+    const { id } = await acme().create('dyn_stock_order', {});
+    await expectInvalid(run.service, ['reason'], () => setStatus(id, 'completed', { reason: 'x' }));
+  });
+
+  it('decision: PUT with other fields than the status changes the order and sets saved, unless a status is sent too', async () => {
+    const { id } = await acme().create('dyn_stock_order', {});
+    expect(await acme().update('dyn_stock_order', id, { notes: 'By phone' })).toMatchObject({
+      notes: 'By phone',
+      processing_status: 'saved',
+    });
+    const both = { notes: 'Twice', processing_status: 'validated' };
+    expect(await acme().update('dyn_stock_order', id, both)).toMatchObject(both);
+  });
+
+  it('decision: an order that was read can be sent back; that changes nothing', async () => {
+    const order = await validated();
+    const before = run.service.logHead();
+    expect(await acme().update('dyn_stock_order', order.id, order)).toEqual(order);
+    expect(run.service.logHead()).toBe(before);
+  });
+
+  it('decision: who approved, and when, is set by the service alone; in a body it is ignored', async () => {
+    const sent = { approved_by: 99, approved_at: '2020-01-01T00:00:00Z' };
+    const order = await acme().create('dyn_stock_order', sent);
+    expect(order).toMatchObject({ approved_by: null, approved_at: null });
+    expect(await acme().update('dyn_stock_order', order.id, sent)).toEqual(order);
+  });
+
+  it('§4.3: orders can be listed by their status', async () => {
+    const { id } = await acme().create('dyn_stock_order', { processing_status: 'rejected', customer_reference: 'R-1' });
+    const { data } = await acme().list('dyn_stock_order', {
+      'filter[processing_status]': 'reject',
+      'filter[customer_reference]': 'R-1',
+    });
+    expect(data.map((order) => order.id)).toEqual([id]);
+  });
+});
+
+describe('parts of an order', () => {
+  it('§1: lines belong to an order that exists', async () => {
+    const { id } = await acme().create('dyn_stock_order', {});
+    const line = await acme().create('dyn_order_line', { order_id: id, quantity: '2.50', description: 'Tea' });
+    expect(line).toMatchObject({ order_id: id, quantity: 2.5 });
+    expect(await acme().get('dyn_order_line', line.id)).toEqual(line);
+    for (const order_id of [UNKNOWN, line.id])
+      await expectInvalid(run.service, ['order_id'], () =>
+        acme().postRecord('dyn_order_line', { order_id, quantity: 1 }),
+      );
+    await expectInvalid(run.service, ['order_id', 'quantity'], () =>
+      acme().postRecord('dyn_order_line', { order_id: '1' }),
+    );
+  });
+
+  it('§4.6: a line is updated like any record, and stays with its order', async () => {
+    const [one, two] = [await acme().create('dyn_stock_order', {}), await acme().create('dyn_stock_order', {})];
+    const line = await acme().create('dyn_order_line', { order_id: one.id, quantity: 1 });
+    expect(await acme().update('dyn_order_line', line.id, { quantity: 7 })).toMatchObject({
+      quantity: 7,
+      order_id: one.id,
+    });
+    expect((await acme().list('dyn_order_line', { 'filter[order_id]': one.id })).data).toMatchObject([
+      { id: line.id, quantity: 7 },
+    ]);
+    await expectInvalid(run.service, ['order_id'], () =>
+      acme().putRecord('dyn_order_line', line.id, { order_id: two.id }),
+    );
+    await expectRefused(run.service, 404, () => acme().putRecord('dyn_order_line', UNKNOWN, { quantity: 1 }));
+  });
+
+  it('§1: a transport has consignments with goods, and charges', async () => {
+    const order = await hauler().create('dyn_transport_order', { transport_reference: 'T1' });
+    const consignment = await hauler().create('dyn_consignment', {
+      transport_order_id: order.id,
+      loading_date: '2026-12-01',
+    });
+    const goods = await hauler().create('dyn_goods', {
+      consignment_id: consignment.id,
+      quantity: 3,
+      gross_weight: 12.5,
+      stackable: true,
+    });
+    const charge = await hauler().create('dyn_allowance_charge', {
+      transport_order_id: order.id,
+      charge_indicator: true,
+      amount: 9.95,
+    });
+    expect((await hauler().list('dyn_goods')).data).toEqual([goods]);
+    expect(await hauler().get('dyn_allowance_charge', charge.id)).toEqual(charge);
+    expect(await hauler().update('dyn_goods', goods.id, { quantity: 4 })).toMatchObject({ quantity: 4 });
+    const wrong: [string, string, Fields][] = [
+      ['dyn_consignment', 'transport_order_id', {}],
+      ['dyn_goods', 'consignment_id', { quantity: 1 }],
+      ['dyn_allowance_charge', 'transport_order_id', { charge_indicator: true, amount: 1 }],
+    ];
+    for (const [table, field, fields] of wrong) {
+      for (const parent of [UNKNOWN, goods.id])
+        await expectInvalid(run.service, [field], () => hauler().postRecord(table, { ...fields, [field]: parent }));
+    }
+    await expectInvalid(run.service, ['consignment_id'], () =>
+      hauler().postRecord('dyn_goods', { quantity: 1, consignment_id: order.id }),
+    );
+  });
+});
+
+describe('approval', () => {
+  const approve = (id: string, tenant: TenantClient = acme()) =>
+    tenant.platform('POST', `/orders/${id}/approve`, { body: {} });
+  const queue = async (name: string) => {
+    const answer = await acme().platform('GET', '/orders', { query: { queue: name, perPage: '1000' } });
+    return answer.text;
+  };
+
+  it('§3: a validated order that is approved is submitted, and appears in the archive', async () => {
+    const { id } = await validated();
+    expect(await queue('to_validate')).toContain(id);
+    expect(await approve(id)).toMatchObject({ status: 200, body: { data: { id, processing_status: 'submitted' } } });
+    expect(await queue('to_validate')).not.toContain(id);
+    expect(await queue('archive')).toContain(id);
+  });
+
+  it('decision: without a webhook the approved order stays submitted; who and when are kept', async () => {
+    const { id } = await validated();
+    await approve(id);
+    const order = await acme().get('dyn_stock_order', id);
+    expect(order).toMatchObject({ processing_status: 'submitted', approved_by: 1, error_reason: null });
+    expect(order.approved_at).toMatch(/^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d/);
+  });
+
+  it.each(STATES.filter((state) => state !== 'validated'))(
+    '§3: an order that is %s cannot be approved (409)',
+    async (state) => {
+      const { id } = await validated();
+      await setStatus(id, state);
+      await expectRefused(run.service, 409, () => approve(id));
+    },
+  );
+
+  it('§3: of several approvals at once, one wins', async () => {
+    const { id } = await validated();
+    const answers = await Promise.all(Array.from({ length: 8 }, () => approve(id)));
+    expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409, 409, 409, 409, 409, 409, 409]);
+  });
+
+  it('§3: after the approval the integration reports completed, or submit_failed', async () => {
+    const [one, two] = [await validated(), await validated()];
+    await approve(one.id);
+    await approve(two.id);
+    expect(await acme().update('dyn_stock_order', one.id, { processing_status: 'completed' })).toMatchObject({
+      processing_status: 'completed',
+    });
+    const failure = { processing_status: 'submit_failed', error_reason: ['No stock'] };
+    expect(await acme().update('dyn_stock_order', two.id, failure)).toMatchObject(failure);
+    expect(await acme().get('dyn_stock_order', one.id)).toMatchObject({ approved_by: 1 });
+  });
+
+  it('§3: a person saves, validates and rejects orders; what is missing is named', async () => {
+    const empty = await acme().create('dyn_stock_order', {});
+    const save = (id: string, body: Fields) => acme().platform('PUT', `/orders/${id}`, { body });
+    await expectInvalid(run.service, ['buyer_customer_party_id', 'delivery_date', 'dyn_order_line'], () =>
+      save(empty.id, { processing_status: 'validated' }),
+    );
+    expect(await save(empty.id, { notes: 'x' })).toMatchObject({
+      status: 200,
+      body: { data: { processing_status: 'saved' } },
+    });
+    const { id } = await orderWithLine();
+    expect(await save(id, { processing_status: 'validated' })).toMatchObject({ status: 200 });
+    const rejected = await acme().platform('POST', `/orders/${id}/reject`, { body: { reasons: ['Twice'] } });
+    expect(rejected).toMatchObject({
+      status: 200,
+      body: { data: { processing_status: 'rejected', error_reason: ['Twice'] } },
+    });
+    expect(await queue('archive')).toContain(id);
+    await expectRefused(run.service, 409, () => acme().platform('POST', `/orders/${id}/reject`, { body: {} }));
+  });
+
+  it('§3: approval takes a person with the role; an API client and an auditor may not', async () => {
+    const { id } = await validated();
+    const auditor = await acme().addPerson('auditor');
+    const validator = await acme().addPerson('validator');
+    const path = `/orders/${id}/approve`;
+    await expectRefused(run.service, 403, () => acme().platform('POST', path, { body: {}, token: auditor }));
+    const client = await acme().token();
+    await expectRefused(run.service, 401, () => acme().platform('POST', path, { body: {}, token: client }));
+    await expectRefused(run.service, 401, () => acme().platform('POST', path, { body: {}, token: null }));
+    expect((await acme().platform('POST', path, { body: {}, token: validator })).status).toBe(200);
+    await expectRefused(run.service, 404, () => approve(UNKNOWN));
+  });
+});

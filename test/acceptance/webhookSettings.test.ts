@@ -1,0 +1,90 @@
+/** Making and managing webhooks (spec §6): admins only, HTTPS only, no way into private networks. */
+import { addWebhook } from './export.js';
+import { expectInvalid, expectRefused } from './refusals.js';
+import { useService } from './useService.js';
+
+const run = useService({
+  tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
+  env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' },
+});
+const acme = () => run.tenant('acme');
+const post = (body: unknown, token?: string) =>
+  acme().platform('POST', '/webhooks', token === undefined ? { body } : { body, token });
+const GOOD = 'https://127.0.0.1:9/orders';
+
+it('§6, §6.3: an admin creates a webhook; its secret is shown this once', async () => {
+  const made = await addWebhook(acme(), GOOD, { events: ['order.approved'], name: 'ERP' });
+  expect(made).toMatchObject({ url: GOOD, events: ['order.approved'], name: 'ERP' });
+  const list = await acme().platform('GET', '/webhooks');
+  expect(list.text).toContain(made.id);
+  expect(list.text).not.toContain(made.secret);
+  expect(list.text).not.toMatch(/secret/i);
+});
+
+it('§6: only a person with the admin role manages webhooks', async () => {
+  const { id } = await addWebhook(acme(), GOOD);
+  for (const token of [await acme().addPerson('validator'), await acme().addPerson('auditor')]) {
+    await expectRefused(run.service, 403, () => post({ url: GOOD }, token));
+    await expectRefused(run.service, 403, () => acme().platform('DELETE', `/webhooks/${id}`, { token }));
+    await expectRefused(run.service, 403, () => acme().platform('POST', `/webhooks/${id}/secret`, { body: {}, token }));
+  }
+  const client = await acme().token();
+  await expectRefused(run.service, 401, () => post({ url: GOOD }, client));
+});
+
+it.each([
+  ['http', 'http://127.0.0.1/orders'],
+  ['another scheme', 'ftp://127.0.0.1/orders'],
+  ['a file', 'file:///etc/passwd'],
+  ['no scheme', '127.0.0.1/orders'],
+  ['credentials', 'https://user:secret@127.0.0.1/'],
+  ['nothing', ''],
+  ['3,000 characters', `https://127.0.0.1/${'x'.repeat(3000)}`],
+])('§6.2: a target with %s is 422', async (_what, url) => {
+  await expectInvalid(run.service, ['url'], () => post({ url }));
+});
+
+it.each([
+  'https://10.0.0.1/',
+  'https://192.168.1.1/',
+  'https://172.16.0.1/',
+  'https://169.254.169.254/latest/meta-data',
+  'https://100.64.0.1/',
+  'https://0.0.0.0/',
+  'https://[::1]/',
+  'https://[fd00::1]/',
+  'https://[fe80::1]/',
+  'https://[::ffff:10.0.0.1]/',
+  'https://0xA000001/',
+  'https://167772161/',
+])('§6.2, issue: the private address %s is refused, when it is not among the allowed networks', async (url) => {
+  await expectInvalid(run.service, ['url'], () => post({ url }));
+});
+
+it.each([
+  ['an unknown kind of event', { url: GOOD, events: ['order.eaten'] }, 'events.0'],
+  ['no kind of event', { url: GOOD, events: [] }, 'events'],
+  ['custom data that is no object', { url: GOOD, custom_data: [1] }, 'custom_data'],
+  ['custom data of 100,000 bytes', { url: GOOD, custom_data: { a: 'x'.repeat(100_000) } }, 'custom_data'],
+  ['an unknown field', { url: GOOD, colour: 'red' }, 'colour'],
+  ['a URL that is no text', { url: 1 }, 'url'],
+  ['no URL', {}, 'url'],
+])('§7: a webhook with %s is 422', async (_what, body, field) => {
+  await expectInvalid(run.service, [field], () => post(body));
+});
+
+it('§6.4, decision: the attempts are made at 0 s, 30 s, 2 min, 10 min and 1 h, unless set otherwise', async () => {
+  const { stdout } = await run.service.cli('config', '--json');
+  expect(JSON.parse(stdout)).toContainEqual(
+    expect.objectContaining({ name: 'WEBHOOK_BACKOFF_MS', default: '0,30000,120000,600000,3600000' }),
+  );
+});
+
+it('§6: an unknown webhook, or another tenant’s, is 404', async () => {
+  const foreign = await addWebhook(run.tenant('other'), GOOD);
+  for (const id of [foreign.id, 'abc', '__proto__']) {
+    await expectRefused(run.service, 404, () => acme().platform('DELETE', `/webhooks/${id}`));
+    await expectRefused(run.service, 404, () => acme().platform('POST', `/webhooks/${id}/secret`, { body: {} }));
+  }
+  expect((await run.tenant('other').platform('GET', '/webhooks')).text).toContain(foreign.id);
+});

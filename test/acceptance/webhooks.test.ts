@@ -1,0 +1,196 @@
+/** How an approved order is delivered, and what becomes of one that cannot be (spec §3, §6, §8). */
+import { createHmac } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { addWebhook, approve, parsed, quickDelivery, reaches, validatedOrder, withWebhook } from './export.js';
+import { Receiver } from './receiver.js';
+import { useService } from './useService.js';
+
+let receiver: Receiver;
+const run = useService(async () => {
+  receiver = await Receiver.start();
+  return {
+    tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' },
+    env: quickDelivery(receiver),
+  };
+});
+afterAll(() => receiver.stop());
+const acme = () => run.tenant('acme');
+
+const hmac = (body: Buffer, secret: string) => createHmac('sha256', secret).update(body).digest('hex');
+/** Longer than all waits between attempts together. */
+const AFTER_ALL_ATTEMPTS_MS = 400;
+
+it('§6.3: Signature is the hex HMAC-SHA256 of the body with the secret; the body is JSON', async () => {
+  await withWebhook(acme(), receiver, '/signed', async ({ id, secret }) => {
+    const one = await validatedOrder(acme());
+    await approve(acme(), one.order.id);
+    const [first] = await receiver.received('/signed', 1);
+    expect(first).toMatchObject({
+      method: 'POST',
+      headers: { 'content-type': 'application/json', signature: hmac(first?.body ?? Buffer.of(), secret) },
+    });
+
+    const answer = await acme().platformData('POST', `/webhooks/${id}/secret`, {});
+    const renewed = String(Reflect.get(Object(answer), 'secret'));
+    expect(renewed).not.toBe(secret);
+    const two = await validatedOrder(acme());
+    await approve(acme(), two.order.id);
+    const [, second] = await receiver.received('/signed', 2);
+    expect(second?.headers.signature).toBe(hmac(second?.body ?? Buffer.of(), renewed));
+  });
+});
+
+it('§3: the integration reports completed after it received the order', async () => {
+  await withWebhook(acme(), receiver, '/completed', async () => {
+    const { order } = await validatedOrder(acme());
+    await approve(acme(), order.id);
+    const [call] = await receiver.received('/completed', 1);
+    const { id } = Object(Reflect.get(Object(parsed(call?.body)), 'validated_order'));
+    await acme().update('dyn_stock_order', String(id), { processing_status: 'completed' });
+    expect(await acme().get('dyn_stock_order', order.id)).toMatchObject({ processing_status: 'completed' });
+  });
+});
+
+it('§6.4: a delivery that fails is attempted again, with the same bytes, until it succeeds', async () => {
+  receiver.reply('/third', (nth) => ({ status: nth < 3 ? 500 : 204 }));
+  await withWebhook(acme(), receiver, '/third', async ({ secret }) => {
+    const { order } = await validatedOrder(acme());
+    await approve(acme(), order.id);
+    const calls = await receiver.received('/third', 3);
+    for (const { body, headers } of calls) {
+      expect(body.equals(calls[0]?.body ?? Buffer.of())).toBe(true);
+      expect(headers.signature).toBe(hmac(body, secret));
+    }
+    await wait(AFTER_ALL_ATTEMPTS_MS);
+    expect(receiver.calls('/third')).toHaveLength(3);
+    expect(await acme().get('dyn_stock_order', order.id)).toMatchObject({ processing_status: 'submitted' });
+  });
+});
+
+it('§3, §6.4, §8: after the 5th failed attempt the order is failed, with its reason, among the orders to validate', async () => {
+  receiver.reply('/never', () => ({ status: 503 }));
+  await withWebhook(acme(), receiver, '/never', async () => {
+    const { order } = await validatedOrder(acme());
+    await approve(acme(), order.id);
+    const failed = await reaches(acme(), order.id, 'failed');
+    expect(receiver.calls('/never')).toHaveLength(5);
+    expect(JSON.stringify(failed.error_reason)).toMatch(/503/);
+    const shown = await acme().platform('GET', `/orders/${order.id}`);
+    expect(shown.body).toMatchObject({ data: { processing_status: 'failed', error_reason: failed.error_reason } });
+    expect((await acme().platform('GET', '/orders', { query: { queue: 'to_validate' } })).text).toContain(order.id);
+    expect((await acme().platform('GET', '/orders', { query: { queue: 'archive' } })).text).not.toContain(order.id);
+    await wait(AFTER_ALL_ATTEMPTS_MS);
+    expect(receiver.calls('/never')).toHaveLength(5);
+  });
+});
+
+it('decision: another approval, or any status change, leaves failed', async () => {
+  receiver.reply('/later', (nth) => ({ status: nth <= 5 ? 500 : 200 }));
+  await withWebhook(acme(), receiver, '/later', async () => {
+    const { order } = await validatedOrder(acme());
+    await approve(acme(), order.id);
+    await reaches(acme(), order.id, 'failed');
+    await approve(acme(), order.id);
+    await receiver.received('/later', 6);
+    expect(await acme().get('dyn_stock_order', order.id)).toMatchObject({
+      processing_status: 'submitted',
+      error_reason: null,
+    });
+    await wait(AFTER_ALL_ATTEMPTS_MS);
+    expect(receiver.calls('/later')).toHaveLength(6);
+  });
+  receiver.reply('/gone', () => ({ status: 410 }));
+  await withWebhook(acme(), receiver, '/gone', async () => {
+    const { order } = await validatedOrder(acme());
+    await approve(acme(), order.id);
+    await reaches(acme(), order.id, 'failed');
+    expect(await acme().update('dyn_stock_order', order.id, { processing_status: 'completed' })).toMatchObject({
+      error_reason: null,
+    });
+  });
+});
+
+it.each([
+  ['a redirect', () => ({ status: 302, headers: { location: receiver.url('/elsewhere') } })],
+  ['a client error', () => ({ status: 404 })],
+  ['no answer in time', () => undefined],
+])('§6.4: %s is a failed attempt', async (what, reply) => {
+  const path = `/failing/${what.replaceAll(' ', '-')}`;
+  receiver.reply(path, reply);
+  await withWebhook(acme(), receiver, path, async () => {
+    const { order } = await validatedOrder(acme());
+    await approve(acme(), order.id);
+    await reaches(acme(), order.id, 'failed');
+    expect(receiver.calls(path)).toHaveLength(5);
+    expect(receiver.calls('/elsewhere')).toHaveLength(0);
+  });
+});
+
+it('§6.2: a receiver whose certificate nobody vouches for gets nothing', async () => {
+  const stranger = await Receiver.start();
+  await withWebhook(acme(), stranger, '/stranger', async () => {
+    const { order } = await validatedOrder(acme());
+    await approve(acme(), order.id);
+    expect(JSON.stringify((await reaches(acme(), order.id, 'failed')).error_reason)).toMatch(/certificate/i);
+    expect(stranger.calls('/stranger')).toHaveLength(0);
+  });
+  await stranger.stop();
+});
+
+it('decision: each of several webhooks gets the order, and one that hard-fails puts it to failed', async () => {
+  receiver.reply('/bad', () => ({ status: 500 }));
+  await withWebhook(acme(), receiver, '/good', async (good) => {
+    await withWebhook(acme(), receiver, '/bad', async (bad) => {
+      const { order } = await validatedOrder(acme());
+      await approve(acme(), order.id);
+      await reaches(acme(), order.id, 'failed');
+      const [call] = receiver.calls('/good');
+      expect(receiver.calls('/good')).toHaveLength(1);
+      expect(receiver.calls('/bad')).toHaveLength(5);
+      expect(call?.headers.signature).toBe(hmac(call?.body ?? Buffer.of(), good.secret));
+      expect(call?.headers.signature).not.toBe(hmac(call?.body ?? Buffer.of(), bad.secret));
+    });
+  });
+});
+
+it('§3: of several approvals at once one wins, and one delivery is made', async () => {
+  await withWebhook(acme(), receiver, '/once', async () => {
+    const { order } = await validatedOrder(acme());
+    await Promise.all(
+      Array.from({ length: 6 }, () => acme().platform('POST', `/orders/${order.id}/approve`, { body: {} })),
+    );
+    await receiver.received('/once', 1);
+    await wait(AFTER_ALL_ATTEMPTS_MS);
+    expect(receiver.calls('/once')).toHaveLength(1);
+  });
+});
+
+it('§6: a webhook that was removed, or is another tenant’s, gets nothing', async () => {
+  await withWebhook(run.tenant('hauler'), receiver, '/foreign', async () => {
+    const removed = await addWebhook(acme(), receiver.url('/removed'));
+    expect((await acme().platform('DELETE', `/webhooks/${removed.id}`)).status).toBe(204);
+    await withWebhook(acme(), receiver, '/present', async () => {
+      const { order } = await validatedOrder(acme());
+      await approve(acme(), order.id);
+      await receiver.received('/present', 1);
+      await wait(AFTER_ALL_ATTEMPTS_MS);
+      expect([...receiver.calls('/removed'), ...receiver.calls('/foreign')]).toEqual([]);
+    });
+  });
+});
+
+it('§6.4: attempts go on after the service was killed between them', async () => {
+  receiver.reply('/killed', (nth) => (nth < 2 ? { status: 500, headers: { 'retry-after': '1' } } : { status: 200 }));
+  await withWebhook(acme(), receiver, '/killed', async () => {
+    const { order } = await validatedOrder(acme());
+    const before = run.service.logHead();
+    await approve(acme(), order.id);
+    await receiver.received('/killed', 1);
+    // Approved, requested, attempt started, attempt failed; then the next attempt is put off.
+    while (run.service.logHead() < before + 4) await wait(10);
+    await wait(100);
+    await run.service.restart('kill');
+    await receiver.received('/killed', 2);
+    expect(await acme().get('dyn_stock_order', order.id)).toMatchObject({ processing_status: 'submitted' });
+  });
+});

@@ -1,0 +1,229 @@
+import SwaggerParser from '@apidevtools/swagger-parser';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { type Answer, dyn, type Json, startTestApi, type TestApi } from './harness.js';
+import { addPerson, PASSWORD, type Person, PLATFORM, signIn } from './people.js';
+
+type Operation = {
+  readonly operationId: string;
+  readonly security: readonly object[];
+  readonly requestBody?: { readonly content: { readonly 'application/json': { readonly example?: unknown } } };
+  readonly responses: { readonly [status: string]: unknown };
+};
+
+const METHODS = ['get', 'put', 'post', 'delete'];
+
+let api: TestApi;
+let admin: Person;
+let token: string;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  await api.addTenant('acme');
+  await api.addTenant('cargo', 'dyn_transport_order');
+  admin = await addPerson(api, 'acme', 'anna', ['admin']);
+  token = await api.token('acme', await api.addClient('acme'));
+});
+
+afterAll(() => api.stop());
+
+const documentOf = async (host = 'acme.localhost'): Promise<Json> =>
+  (await api.call('GET', '/openapi.json', { host })).json;
+
+/** Every operation of a document, with its method and path. */
+const operationsOf = (document: Json): readonly { method: string; path: string; operation: Operation }[] =>
+  Object.entries<{ [method: string]: Operation }>(document.paths).flatMap(([path, item]) =>
+    Object.entries(item)
+      .filter(([method]) => METHODS.includes(method))
+      .map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+  );
+
+/** Checks values against parts of the document, by JSON pointer. */
+class Schemas {
+  readonly #ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true }));
+
+  constructor(document: Json) {
+    this.#ajv.addSchema(document, 'openapi.json');
+  }
+
+  at(...path: readonly (string | number)[]): ValidateFunction {
+    const pointer = path.map((part) => encodeURIComponent(String(part).replaceAll('~', '~0').replaceAll('/', '~1')));
+    const validate = this.#ajv.getSchema(`openapi.json#/${pointer.join('/')}`);
+    if (validate === undefined) throw new Error(`The document has nothing at ${path.join(' ')}.`);
+    return validate;
+  }
+
+  /** Errors of an answer against what the operation says of this status. */
+  errorsOf(document: Json, method: string, path: string, answer: Answer): unknown {
+    const response = document.paths[path][method].responses[answer.status];
+    const where =
+      response.$ref === undefined
+        ? ['paths', path, method, 'responses', answer.status]
+        : String(response.$ref).slice(2).split('/');
+    const validate = this.at(...where, 'content', 'application/json', 'schema');
+    return validate(answer.json) ? [] : validate.errors;
+  }
+}
+
+describe('GET /openapi.json', () => {
+  test.each(['acme.localhost', 'cargo.localhost'])(
+    '%s: is a valid OpenAPI 3.1 document, without a token',
+    async (host) => {
+      const answer = await api.call('GET', '/openapi.json', { host });
+      expect(answer.status).toBe(200);
+      expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+      const document = await SwaggerParser.validate(JSON.parse(answer.text));
+      expect(document).toMatchObject({ openapi: '3.1.0' });
+      const ids = operationsOf(document).map(({ operation }) => operation.operationId);
+      expect(new Set(ids).size).toBe(ids.length);
+    },
+  );
+
+  test('belongs to the tenant of the host: its tables only', async () => {
+    const acme = Object.keys((await documentOf()).paths);
+    const cargo = Object.keys((await documentOf('cargo.localhost')).paths);
+    expect(acme).toContain(dyn('/dyn_order_line/assets'));
+    expect(acme).not.toContain(dyn('/dyn_goods/assets'));
+    expect(cargo).toContain(dyn('/dyn_goods/assets'));
+    expect(cargo).not.toContain(dyn('/dyn_order_line/assets'));
+    expect((await api.call('GET', '/openapi.json', { host: 'nobody.localhost' })).status).toBe(404);
+  });
+
+  test('§4.7, §4.8: only Reference Data has batch and clean-up; each operation names its scope', async () => {
+    const { paths } = await documentOf();
+    expect(paths[dyn('/dyn_item/assets/batch')].post.security).toEqual([{ oauth2: ['write:reference_data'] }]);
+    expect(paths[dyn('/dyn_item/assets/clean-up')].post.security).toEqual([{ oauth2: ['write:reference_data'] }]);
+    expect(paths[dyn('/dyn_stock_order/assets/batch')]).toBeUndefined();
+    expect(paths[dyn('/dyn_stock_order/assets')].get.security).toEqual([{ oauth2: ['read:order_data'] }]);
+    expect(paths[dyn('/dyn_stock_order/assets')].post.security).toEqual([{ oauth2: ['write:order_data'] }]);
+  });
+
+  test("shows the tenant's own tables and fields as soon as they are there", async () => {
+    const fields = [
+      { name: 'external_id', type: 'String', required: true, filterable: true, max_length: 20 },
+      { name: 'trucks', type: 'Integer', sortable: true },
+    ];
+    await admin.call('POST', '/asset-types', { name: 'dyn_carrier', fields });
+    await admin.call('POST', '/asset-types/dyn_item/fields', { name: 'colour', type: 'String', filterable: true });
+    const document = await documentOf();
+    await SwaggerParser.validate(structuredClone(document));
+    const { schemas } = document.components;
+    expect(schemas['dyn_carrier.create']).toMatchObject({
+      required: ['external_id'],
+      additionalProperties: false,
+      properties: { external_id: { type: 'string', maxLength: 20 }, trucks: { type: ['integer', 'null'] } },
+    });
+    expect(schemas['dyn_item.create'].properties).toHaveProperty('colour');
+    const filters = document.paths[dyn('/dyn_item/assets')].get.parameters.map(({ name }: { name?: string }) => name);
+    expect(filters).toContain('filter[colour]');
+    expect((await documentOf('cargo.localhost')).components.schemas).not.toHaveProperty('dyn_carrier');
+  });
+});
+
+describe('the document tells the truth', () => {
+  test.each(['acme.localhost', 'cargo.localhost'])('%s: its examples are what its schemas allow', async (host) => {
+    const document = await documentOf(host);
+    const schemas = new Schemas(document);
+    for (const { method, path, operation } of operationsOf(document)) {
+      const content = operation.requestBody?.content['application/json'];
+      if (content === undefined) continue;
+      const at = ['paths', path, method.toLowerCase(), 'requestBody', 'content', 'application/json', 'schema'];
+      const validate = schemas.at(...at);
+      validate(content.example);
+      expect({ path, method, errors: validate.errors }).toEqual({ path, method, errors: null });
+    }
+    for (const [name, { examples = [] }] of Object.entries<{ examples?: unknown[] }>(document.components.schemas)) {
+      for (const example of examples) {
+        const validate = schemas.at('components', 'schemas', name);
+        validate(example);
+        expect({ name, errors: validate.errors }).toEqual({ name, errors: null });
+      }
+    }
+  });
+
+  test('every operation exists, and asks for a token where it says so', async () => {
+    for (const { method, path, operation } of operationsOf(await documentOf())) {
+      if (operation.operationId === 'platform_sign_out') continue;
+      const answer = await api.call(method, path.replaceAll(/\{[a-z_]+\}/g, '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10'));
+      if (operation.security.length > 0) expect({ method, path, status: answer.status }).toMatchObject({ status: 401 });
+      // Those that need no token miss their body here, but are found.
+      else expect([200, 400, 415]).toContain(answer.status);
+    }
+  });
+
+  test('every example record can be created, and all answers are as described', async () => {
+    const document = await documentOf();
+    const schemas = new Schemas(document);
+    const answers: [method: string, path: string, Answer][] = [];
+    for (const table of ['dyn_party', 'dyn_unit_code', 'dyn_item', 'dyn_stock_order']) {
+      const path = dyn(`/${table}/assets`);
+      const { example } = document.paths[path].post.requestBody.content['application/json'];
+      const made = await api.call('POST', path, { token, body: example });
+      expect({ table, status: made.status, text: made.text }).toMatchObject({ status: 201 });
+      const one = `${path}/${made.json.data.id}`;
+      const update = document.paths[`${path}/{asset_id}`].put.requestBody.content['application/json'].example;
+      answers.push(
+        ['post', path, made],
+        ['post', path, await api.call('POST', path, { token, body: { nothing: 1 } })],
+        ['put', `${path}/{asset_id}`, await api.call('PUT', one, { token, body: update })],
+        ['get', `${path}/{asset_id}`, await api.call('GET', one, { token })],
+        ['get', path, await api.call('GET', path, { token })],
+        ['get', path, await api.call('GET', `${path}?sort=nothing`, { token })],
+        ['get', dyn(`/${table}/info`), await api.call('GET', dyn(`/${table}/info`), { token })],
+      );
+      if (table === 'dyn_stock_order') {
+        answers.push(['get', `${path}/{asset_id}/history`, await api.call('GET', `${one}/history`, { token })]);
+        continue;
+      }
+      const batch = document.paths[`${path}/batch`].post.requestBody.content['application/json'].example;
+      const cleanUp = document.paths[`${path}/clean-up`].post.requestBody.content['application/json'].example;
+      answers.push(
+        ['post', `${path}/batch`, await api.call('POST', `${path}/batch`, { token, body: batch })],
+        ['post', `${path}/clean-up`, await api.call('POST', `${path}/clean-up?dry_run=true`, { token, body: cleanUp })],
+      );
+    }
+    answers.push(['get', dyn(''), await api.call('GET', dyn(''), { token })]);
+    for (const [method, path, answer] of answers) {
+      const errors = schemas.errorsOf(document, method, path, answer);
+      expect({ method, path, status: answer.status, errors }).toEqual({
+        method,
+        path,
+        status: answer.status,
+        errors: [],
+      });
+    }
+  });
+
+  test('the platform answers as described', async () => {
+    const document = await documentOf();
+    const schemas = new Schemas(document);
+    const order = await api.call('POST', dyn('/dyn_stock_order/assets'), { token, body: {} });
+    const path = `/orders/${order.json.data.id}`;
+    const answers: [method: string, path: string, Answer][] = [
+      ['post', '/session', await signIn(api, admin.email, PASSWORD)],
+      ['post', '/session', await signIn(api, admin.email, 'wrong password')],
+      ['get', '/session', await admin.call('GET', '/session')],
+      ['post', '/api-clients', await admin.call('POST', '/api-clients', { name: 'ERP' })],
+      ['get', '/api-clients', await admin.call('GET', '/api-clients')],
+      ['get', '/webhooks', await admin.call('GET', '/webhooks')],
+      ['get', '/users', await admin.call('GET', '/users')],
+      ['get', '/tenant', await admin.call('GET', '/tenant')],
+      ['get', '/asset-types', await admin.call('GET', '/asset-types')],
+      ['get', '/orders', await admin.call('GET', '/orders')],
+      ['get', '/orders/{order_id}', await admin.call('GET', path)],
+      ['put', '/orders/{order_id}', await admin.call('PUT', path, { notes: 'x' })],
+      ['post', '/orders/{order_id}/approve', await admin.call('POST', `${path}/approve`)],
+      ['post', '/orders/{order_id}/reject', await admin.call('POST', `${path}/reject`)],
+      ['get', '/orders/{order_id}/history', await admin.call('GET', `${path}/history`)],
+    ];
+    for (const [method, below, answer] of answers) {
+      const errors = schemas.errorsOf(document, method, PLATFORM + below, answer);
+      expect({ method, below, status: answer.status, errors }).toEqual({
+        method,
+        below,
+        status: answer.status,
+        errors: [],
+      });
+    }
+  });
+});

@@ -1,0 +1,355 @@
+/** What every adapter of the read models port must do. */
+import type { ReadModels, ReadModelWriter, RebuildableReadModels } from '#app/ports/readModels.js';
+import {
+  acmePlaces,
+  at,
+  contains,
+  fill,
+  found,
+  historyEntry,
+  id,
+  insert,
+  type OpenReadModels,
+  places,
+  placesWithRegion,
+  query,
+  write,
+} from './readModelsFixture.js';
+import { describeRebuilds, describeReset } from './readModelsRebuild.js';
+
+const unknown = { tenant: 'acme', table: 'unheard_of' };
+const asc = (field: string) => ({ field, direction: 'asc' as const });
+const desc = (field: string) => ({ field, direction: 'desc' as const });
+
+export function describeReadModels(name: string, open: OpenReadModels): void {
+  describe(`read models: ${name}`, () => {
+    let readModels: ReadModels;
+    let writer: ReadModelWriter & RebuildableReadModels;
+    let hasTransactions: boolean;
+
+    beforeEach(async () => {
+      ({ readModels, writer, hasTransactions } = await open());
+    });
+    afterEach(async () => {
+      await readModels.close();
+      await writer.close();
+    });
+
+    describe('records', () => {
+      test('are sent as JSON text: id, times, then each field of the asset type in its order', async () => {
+        await fill(writer, [insert(1, { size: 12.5, name: 'Ünïcode "quoted"\n🚚', open: false })]);
+        const text =
+          `{"id":"${id(1)}","created_at":"${at(1)}","updated_at":"${at(1)}","code":"C1",` +
+          '"name":"Ünïcode \\"quoted\\"\\n🚚","size":12.5,"open":false,"notes":null}';
+        expect(await readModels.get(acmePlaces, id(1))).toBe(text);
+        expect(await readModels.get(acmePlaces, id(1).toUpperCase())).toBe(text);
+        expect((await readModels.list(acmePlaces, query())).records).toEqual([text]);
+      });
+
+      test('that are not there, of unknown tables, or with malformed ids are not found', async () => {
+        expect(await readModels.get(unknown, id(1))).toBeUndefined();
+        await fill(writer, []);
+        for (const wrong of [id(1), '', 'x', "' OR 1", `${id(1)}0`]) {
+          expect(await readModels.get(acmePlaces, wrong)).toBeUndefined();
+        }
+      });
+
+      test('change by a patch: what is named changes, updated_at moves, the rest stays', async () => {
+        await fill(writer, [insert(1, { name: 'Old', size: 1 }, 'one'), insert(2, { name: 'Other' })]);
+        await write(writer, () =>
+          writer.applyToTable(acmePlaces, [{ kind: 'patch', id: id(1), at: at(9), set: { name: 'New', notes: 'n' } }], {
+            revision: 5,
+            at: at(9),
+          }),
+        );
+        const { records } = await readModels.snapshot(acmePlaces, { keys: [], ids: [id(1)] });
+        expect(records).toEqual([
+          {
+            id: id(1),
+            createdAt: at(1),
+            updatedAt: at(9),
+            batchId: 'one',
+            fields: { code: 'C1', name: 'New', size: 1, open: null, notes: 'n' },
+          },
+        ]);
+        expect(await found(readModels, { filters: [contains('name', 'old')] })).toEqual({ records: [], total: 0 });
+        expect(await found(readModels, { filters: [contains('name', 'new')] })).toEqual({ records: ['C1'], total: 1 });
+      });
+
+      test('written before a field was added show it as null, and can be found by it once it is set', async () => {
+        await fill(writer, [insert(1, {}), insert(2, {})]);
+        await write(writer, async () => {
+          await writer.defineTable(acmePlaces, placesWithRegion);
+          await writer.applyToTable(
+            acmePlaces,
+            [insert(3, { region: 'North' }), { kind: 'patch', id: id(2), at: at(9), set: { region: 'Far north' } }],
+            { revision: 5, at: at(9) },
+          );
+        });
+        const regions = await found(readModels, { sort: [desc('region')] }, acmePlaces, 'region');
+        expect(regions.records).toEqual(['North', 'Far north', null]);
+        expect(await found(readModels, { filters: [contains('region', 'nor')] })).toMatchObject({ total: 2 });
+        expect(JSON.parse((await readModels.get(acmePlaces, id(1))) ?? '')).toMatchObject({ region: null });
+      });
+
+      test('of one tenant are never seen by another', async () => {
+        const other = { ...acmePlaces, tenant: 'other' };
+        await fill(writer, [insert(1, { name: 'Mine' })]);
+        await fill(writer, [insert(2, { name: 'Theirs' })], other);
+        expect(await found(readModels, {})).toEqual({ records: ['C1'], total: 1 });
+        expect(await found(readModels, {}, other)).toEqual({ records: ['C2'], total: 1 });
+        expect(await readModels.get(other, id(1))).toBeUndefined();
+        expect((await readModels.snapshot(other, { keys: ['C1'], ids: [id(1)] })).records).toEqual([]);
+        expect(await readModels.find(other, 'name', ['Mine'])).toEqual([]);
+      });
+    });
+
+    describe('lists', () => {
+      test('of an unknown or empty table are empty', async () => {
+        expect(await readModels.list(unknown, query())).toEqual({ records: [], total: 0 });
+        await fill(writer, []);
+        expect(await readModels.list(acmePlaces, query())).toEqual({ records: [], total: 0 });
+      });
+
+      test('go by creation where no sort is asked, in pages that never overlap', async () => {
+        await fill(
+          writer,
+          [3, 1, 2, 5, 4].map((n) => insert(n, {})),
+        );
+        expect(await found(readModels, { limit: 2 })).toEqual({ records: ['C1', 'C2'], total: 5 });
+        expect(await found(readModels, { limit: 2, offset: 4 })).toEqual({ records: ['C5'], total: 5 });
+        expect(await found(readModels, { limit: 2, offset: 6 })).toEqual({ records: [], total: 5 });
+      });
+
+      test('sort text without regard to case, null first, ties by id in the direction of the last term', async () => {
+        const names = ['b', 'A', null, 'a', 'B', 'Ä', 'ä'];
+        await fill(
+          writer,
+          names.map((name, n) => insert(n, { name, size: n % 2 })),
+        );
+        const sorted = async (...sort: ReturnType<typeof asc | typeof desc>[]) =>
+          (await found(readModels, { sort })).records.join(' ');
+        expect(await sorted(asc('name'))).toBe('C2 C1 C3 C0 C4 C5 C6');
+        expect(await sorted(desc('name'))).toBe('C6 C5 C4 C0 C3 C1 C2');
+        expect(await sorted(asc('size'), desc('name'))).toBe('C6 C4 C0 C2 C5 C3 C1');
+        expect(await sorted(desc('created_at'))).toBe('C6 C5 C4 C3 C2 C1 C0');
+      });
+
+      test('sort numbers as numbers and booleans false first', async () => {
+        await fill(
+          writer,
+          [10, 9, -1, 1.5].map((size, n) => insert(n, { size, open: n % 2 === 0 })),
+        );
+        expect(await found(readModels, { sort: [asc('size')] })).toMatchObject({ records: ['C2', 'C3', 'C1', 'C0'] });
+        expect(await found(readModels, { sort: [asc('open')] })).toMatchObject({ records: ['C1', 'C3', 'C0', 'C2'] });
+      });
+
+      test('filter by a part of the text, literally, without regard to case', async () => {
+        await fill(
+          writer,
+          ['100% Cotton', 'a_b\\c', 'O\'Brien "x"', 'ÅNGSTRÖM', null, 'ΟΔΟΣ', '𝒳𝒴𝒵 🚚'].map((name, n) =>
+            insert(n, { name }),
+          ),
+        );
+        const matches = async (...anyOf: string[]) =>
+          (await found(readModels, { filters: [contains('name', ...anyOf)] })).records.join(' ');
+        expect(await matches('%')).toBe('C0');
+        expect(await matches('0% c')).toBe('C0');
+        expect(await matches('_')).toBe('C1');
+        expect(await matches('_B\\')).toBe('C1');
+        expect(await matches('o\'brien "')).toBe('C2');
+        expect(await matches('ångström')).toBe('C3');
+        expect(await matches('ö')).toBe('C3');
+        expect(await matches('οδοσ')).toBe('C5');
+        expect(await matches('ΔΟς')).toBe('C5');
+        expect(await matches('𝒴𝒵 🚚')).toBe('C6');
+        expect(await matches('🚚')).toBe('C6');
+        expect(await matches('cotton', 'brien', 'nowhere')).toBe('C0 C2');
+      });
+
+      test('filter what is not text by a part of its JSON text', async () => {
+        await fill(
+          writer,
+          [12.5, 112.55, 3, null].map((size, n) => insert(n, { size, open: n === 0 })),
+        );
+        expect(await found(readModels, { filters: [contains('size', '12.5')] })).toMatchObject({
+          records: ['C0', 'C1'],
+        });
+        expect(await found(readModels, { filters: [contains('size', '3')] })).toMatchObject({ records: ['C2'] });
+        expect(await found(readModels, { filters: [contains('open', 'TRU')] })).toMatchObject({ records: ['C0'] });
+      });
+
+      test('combine filters with AND, with sort and page, and count exactly', async () => {
+        const names = ['Rotterdam Noord', 'Rotterdam Zuid', 'Amsterdam Noord', 'Zwolle'];
+        await fill(
+          writer,
+          names.map((name, n) => insert(n, { name, size: n })),
+        );
+        const filters = [contains('name', 'dam'), contains('name', 'noord', 'zu')];
+        expect(await found(readModels, { filters, sort: [desc('name')], limit: 2 })).toEqual({
+          records: ['C1', 'C0'],
+          total: 3,
+        });
+        expect(await found(readModels, { filters, sort: [desc('name')], limit: 2, offset: 2 })).toEqual({
+          records: ['C2'],
+          total: 3,
+        });
+        expect(await found(readModels, { filters: [contains('name', 'dam'), contains('size', '9')] })).toMatchObject({
+          total: 0,
+        });
+      });
+
+      test('can be asked for exact values', async () => {
+        await fill(
+          writer,
+          ['new', 'NEW', 'new!', null].map((name, n) => insert(n, { name, size: n, open: n > 1, notes: `n${n}` })),
+        );
+        const equal = async (field: string, ...anyOf: (string | number | boolean)[]) =>
+          (await found(readModels, { filters: [{ kind: 'equals', field, anyOf }] })).records.join(' ');
+        expect(await equal('name', 'new')).toBe('C0');
+        expect(await equal('name', 'new!', 'NEW')).toBe('C1 C2');
+        expect(await equal('size', 2, 7)).toBe('C2');
+        expect(await equal('open', false)).toBe('C0 C1');
+        expect(await equal('notes', 'n3')).toBe('C3');
+        expect(await equal('code', 'c3')).toBe('');
+        expect(await equal('code', 'C3')).toBe('C3');
+      });
+    });
+
+    describe('snapshots', () => {
+      test('of an unknown table show revision -1; of a table without events too', async () => {
+        const nothing = { revision: -1, lastEventAt: '', records: [] };
+        expect(await readModels.snapshot(unknown, { keys: ['C1'], ids: [id(1)] })).toEqual(nothing);
+        await write(writer, () => writer.defineTable(acmePlaces, places));
+        expect(await readModels.snapshot(acmePlaces, { keys: ['C1'], ids: [] })).toEqual(nothing);
+      });
+
+      test('have each record once that is named by key or id, exactly, and the revision they were read at', async () => {
+        await fill(
+          writer,
+          Array.from({ length: 100 }, (_, n) => insert(n, { name: 'x' }, n === 3 ? 'b' : null)),
+        );
+        const snapshot = await readModels.snapshot(acmePlaces, {
+          keys: ['C3', 'C4', 'C4', 'c5', 'C%', 'none'],
+          ids: [id(3), id(6), 'no id', id(1000)],
+        });
+        expect(snapshot.revision).toBe(4);
+        expect(snapshot.lastEventAt).toBe(at(4));
+        expect(snapshot.records.map(({ id, batchId }) => [id, batchId]).sort()).toEqual([
+          [id(3), 'b'],
+          [id(4), null],
+          [id(6), null],
+        ]);
+        const many = await readModels.snapshot(acmePlaces, {
+          keys: Array.from({ length: 1000 }, (_, n) => `C${n}`),
+          ids: [],
+        });
+        expect(many.records).toHaveLength(100);
+      });
+
+      test('find reads full records by a value', async () => {
+        await fill(writer, [insert(1, { name: 'a', notes: 'x' }), insert(2, { name: 'A' }), insert(3, { name: 'b' })]);
+        const codes = async (field: string, ...values: string[]) =>
+          (await readModels.find(acmePlaces, field, values)).map(({ fields }) => fields.code).sort();
+        expect(await codes('name', 'a', 'b')).toEqual(['C1', 'C3']);
+        expect(await codes('id', id(2), 'nonsense')).toEqual(['C2']);
+        expect(await codes('code', 'C3', 'C2')).toEqual(['C2', 'C3']);
+        expect(await codes('notes', 'x')).toEqual(['C1']);
+        expect(await readModels.find(unknown, 'code', ['C1'])).toEqual([]);
+      });
+    });
+
+    describe('batches', () => {
+      beforeEach(() => fill(writer, [insert(1, {}, 'old'), insert(2, {}, 'new'), insert(3, {}), insert(4, {}, 'old')]));
+
+      const apply = (change: Parameters<typeof writer.applyToTable>[1][number], revision = 5) =>
+        write(writer, () => writer.applyToTable(acmePlaces, [change], { revision, at: at(revision) }));
+
+      test('what is seen again moves to the batch and keeps updated_at', async () => {
+        await apply({ kind: 'seen', ids: [id(1), id(3)], batchId: 'new' });
+        expect(await readModels.countOutsideBatch(acmePlaces, 'new')).toEqual({
+          revision: 5,
+          lastEventAt: at(5),
+          count: 1,
+        });
+        const { records } = await readModels.snapshot(acmePlaces, { keys: [], ids: [id(1)] });
+        expect(records).toMatchObject([{ batchId: 'new', updatedAt: at(1) }]);
+      });
+
+      test('a sweep deletes all others, those without a batch id as well', async () => {
+        expect(await readModels.countOutsideBatch(acmePlaces, 'old')).toMatchObject({ count: 2 });
+        await apply({ kind: 'sweep', batchId: 'old' });
+        expect(await found(readModels, {})).toEqual({ records: ['C1', 'C4'], total: 2 });
+        expect(await found(readModels, { filters: [contains('code', 'c2', 'c3', 'c4')] })).toEqual({
+          records: ['C4'],
+          total: 1,
+        });
+        expect(await readModels.countOutsideBatch(acmePlaces, 'old')).toMatchObject({ count: 0 });
+      });
+
+      test('a sweep with an unheard-of batch id deletes everything, and the table can be filled again', async () => {
+        expect(await readModels.countOutsideBatch(acmePlaces, 'typo')).toMatchObject({ count: 4 });
+        await apply({ kind: 'sweep', batchId: 'typo' });
+        expect(await found(readModels, {})).toEqual({ records: [], total: 0 });
+        await apply(insert(1, { name: 'again' }, 'x'), 6);
+        expect(await found(readModels, { filters: [contains('name', 'gai')] })).toEqual({ records: ['C1'], total: 1 });
+      });
+
+      test('of unknown tables count nothing', async () => {
+        expect(await readModels.countOutsideBatch(unknown, 'x')).toEqual({ revision: -1, lastEventAt: '', count: 0 });
+      });
+    });
+
+    describe('checkpoints', () => {
+      test('are 0 at first, and stand with what was written with them', async () => {
+        expect(await readModels.checkpoint('records')).toBe(0);
+        await write(writer, () => writer.defineTable(acmePlaces, places), { records: 7, other: 3 });
+        expect(await readModels.checkpoint('records')).toBe(7);
+        expect(await writer.checkpoint('other')).toBe(3);
+      });
+
+      test('waiting ends when the position is reached, at once where it has been, false after the time-out', async () => {
+        await write(writer, async () => {}, { records: 7 });
+        expect(await readModels.waitFor('records', 7, 0)).toBe(true);
+        expect(await readModels.waitFor('records', 8, 20)).toBe(false);
+        const waiting = Promise.all([readModels.waitFor('records', 9, 10_000), readModels.waitFor('other', 1, 50)]);
+        await write(writer, async () => {}, { records: 10 });
+        expect(await waiting).toEqual([true, false]);
+      });
+
+      test('a rollback leaves nothing behind', async () => {
+        if (!hasTransactions) return;
+        await fill(writer, [insert(1, {})]);
+        await writer.begin();
+        await writer.applyToTable(acmePlaces, [insert(2, {}), { kind: 'sweep', batchId: 'x' }], {
+          revision: 9,
+          at: at(9),
+        });
+        await writer.addHistory('acme', id(1), [historyEntry(0)]);
+        expect(await found(readModels, {})).toEqual({ records: ['C1'], total: 1 });
+        await writer.rollback();
+        await write(writer, () => writer.applyToTable(acmePlaces, [insert(3, {})], { revision: 5, at: at(5) }), {
+          records: 1,
+        });
+        expect(await found(readModels, {})).toEqual({ records: ['C1', 'C3'], total: 2 });
+        expect(await readModels.history('acme', id(1), { offset: 0, limit: 10 })).toEqual({ entries: [], total: 0 });
+      });
+    });
+
+    describe('order history', () => {
+      test('is kept by order, oldest first, each revision once', async () => {
+        const entries = [historyEntry(0), historyEntry(1, { reasons: ['no stock'], statusFrom: 'saved' })];
+        await write(writer, () => writer.addHistory('acme', id(1), entries));
+        await write(writer, () => writer.addHistory('acme', id(1), [historyEntry(1), historyEntry(2)]));
+        const all = await readModels.history('acme', id(1), { offset: 0, limit: 10 });
+        expect(all).toEqual({ entries: [...entries, historyEntry(2)], total: 3 });
+        const page = await readModels.history('acme', id(1), { offset: 1, limit: 1 });
+        expect(page).toEqual({ entries: [entries[1]], total: 3 });
+        expect(await readModels.history('other', id(1), { offset: 0, limit: 10 })).toEqual({ entries: [], total: 0 });
+        expect(await readModels.history('acme', id(2), { offset: 0, limit: 10 })).toEqual({ entries: [], total: 0 });
+      });
+    });
+  });
+  describeReset(name, open);
+  describeRebuilds(name, open);
+}

@@ -1,0 +1,129 @@
+import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
+import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
+import type {
+  HistoryEntry,
+  ReadModels,
+  ReadModelWriter,
+  RebuildableReadModels,
+  RecordChange,
+  RecordQuery,
+  TableRef,
+} from '#app/ports/readModels.js';
+
+/** Both sides of the same, empty read models; the suite closes what it opened. */
+export type OpenReadModels = () => Promise<{
+  readonly readModels: ReadModels;
+  readonly writer: ReadModelWriter & RebuildableReadModels;
+  /** Another writer on the same read models, as another process would open it. */
+  readonly anotherWriter: () => Promise<ReadModelWriter & RebuildableReadModels>;
+  /** False where the engine has no transactions: then what is written may be seen before its commit. */
+  readonly hasTransactions: boolean;
+}>;
+
+const field = (name: string, more: Partial<AssetField> = {}): AssetField => ({
+  name,
+  label: name,
+  type: 'String',
+  required: false,
+  filterable: true,
+  sortable: true,
+  ...more,
+});
+
+export const places: AssetType = {
+  name: 'places',
+  label: 'Places',
+  description: 'Places to test with.',
+  supportingData: true,
+  role: 'reference',
+  uniqueField: 'code',
+  fields: [
+    field('code'),
+    field('name'),
+    field('size', { type: 'Decimal' }),
+    field('open', { type: 'Boolean' }),
+    field('notes', { type: 'LongText', filterable: false, sortable: false }),
+  ],
+  relationships: [],
+};
+
+export const placesWithRegion: AssetType = { ...places, fields: [...places.fields, field('region')] };
+
+export const acmePlaces: TableRef = { tenant: 'acme', table: 'places' };
+
+/** `id(7)` is a UUID that sorts as 7. */
+export const id = (n: number): string => `0198c1f2-0000-7000-8000-${String(n).padStart(12, '0')}`;
+
+/** `at(7)` is a time 7 microseconds after another. */
+export const at = (n: number): string => `2026-11-21T03:11:47.${String(n).padStart(6, '0')}Z`;
+
+export const insert = (n: number, fields: Fields, batchId: string | null = null): RecordChange => ({
+  kind: 'insert',
+  id: id(n),
+  at: at(n),
+  batchId,
+  fields: { code: `C${n}`, ...fields },
+});
+
+export const query = (more: Partial<RecordQuery> = {}): RecordQuery => ({
+  filters: [],
+  sort: [],
+  offset: 0,
+  limit: 25,
+  ...more,
+});
+
+export const contains = (field: string, ...anyOf: string[]): RecordQuery['filters'][number] => ({
+  kind: 'contains',
+  field,
+  anyOf,
+});
+
+export const historyEntry = (revision: number, more: Partial<HistoryEntry> = {}): HistoryEntry => ({
+  position: revision + 10,
+  revision,
+  eventId: id(revision),
+  eventType: 'OrderSaved',
+  at: at(revision),
+  actor: { kind: 'user', id: '7', name: 'Ada' },
+  correlationId: 'c',
+  causationId: 'd',
+  statusFrom: null,
+  statusTo: 'saved',
+  reasons: [],
+  changes: [{ table: 'dyn_stock_order', id: id(1), field: 'notes', from: null, to: 'now' }],
+  ...more,
+});
+
+/** One transaction of a projection. */
+export async function write(
+  writer: Pick<ReadModelWriter, 'begin' | 'commit'>,
+  work: () => Promise<void>,
+  checkpoints: Record<string, number> = {},
+): Promise<void> {
+  await writer.begin();
+  await work();
+  await writer.commit(new Map(Object.entries(checkpoints)));
+}
+
+/** Defines the table and applies changes, in one transaction. */
+export const fill = (
+  writer: Pick<ReadModelWriter, 'begin' | 'commit' | 'defineTable' | 'applyToTable'>,
+  changes: readonly RecordChange[],
+  table: TableRef = acmePlaces,
+): Promise<void> =>
+  write(writer, async () => {
+    await writer.defineTable(table, places);
+    await writer.applyToTable(table, changes, { revision: 4, at: at(4) });
+  });
+
+/** The values of one field (default: code) of the records that a query finds, and the total. */
+export async function found(
+  readModels: ReadModels,
+  more: Partial<RecordQuery>,
+  table: TableRef = acmePlaces,
+  of = 'code',
+): Promise<{ records: unknown[]; total: number }> {
+  const { records, total } = await readModels.list(table, query(more));
+  return { records: records.map((record) => JSON.parse(record)[of]), total };
+}

@@ -1,0 +1,181 @@
+import {
+  type ReadModelRebuild,
+  type ReadModels,
+  type ReadModelWriter,
+  type RebuildableReadModels,
+  RebuildInProgressError,
+} from '#app/ports/readModels.js';
+import {
+  acmePlaces,
+  at,
+  contains,
+  fill,
+  found,
+  historyEntry,
+  id,
+  insert,
+  type OpenReadModels,
+  places,
+  write,
+} from './readModelsFixture.js';
+
+const otherPlaces = { tenant: 'other', table: 'places' };
+const acmeItems = { tenant: 'acme', table: 'items' };
+const wholeHistory = { offset: 0, limit: 10 };
+
+type Opened = {
+  readonly readModels: ReadModels;
+  readonly writer: ReadModelWriter & RebuildableReadModels;
+  readonly anotherWriter: () => Promise<ReadModelWriter & RebuildableReadModels>;
+};
+
+export function describeReset(name: string, open: OpenReadModels): void {
+  describe(`read models, reset: ${name}`, () => {
+    test('drops what a projection wrote, its checkpoint, and nothing else', async () => {
+      const { readModels, writer } = await open();
+      await fill(writer, [insert(1, {})]);
+      await write(writer, () => writer.addHistory('acme', id(1), [historyEntry(0)]), { records: 5, order_history: 6 });
+
+      await writer.reset('records');
+      expect(await readModels.get(acmePlaces, id(1))).toBeUndefined();
+      expect(await readModels.checkpoint('records')).toBe(0);
+      expect(await readModels.checkpoint('order_history')).toBe(6);
+      expect(await readModels.history('acme', id(1), wholeHistory)).toMatchObject({ total: 1 });
+
+      await writer.reset('order_history');
+      expect(await readModels.history('acme', id(1), wholeHistory)).toMatchObject({ total: 0 });
+      expect(await readModels.checkpoint('order_history')).toBe(0);
+      await fill(writer, [insert(1, {}), insert(2, {})]);
+      expect(await found(readModels, {})).toEqual({ records: ['C1', 'C2'], total: 2 });
+      await readModels.close();
+      await writer.close();
+    });
+  });
+}
+
+export function describeRebuilds(name: string, open: OpenReadModels): void {
+  describe(`read models, rebuilt: ${name}`, () => {
+    let { readModels, writer, anotherWriter }: Partial<Opened> = {};
+    const opened = (): Opened => {
+      if (!readModels || !writer || !anotherWriter) throw new Error('nothing is open');
+      return { readModels, writer, anotherWriter };
+    };
+
+    beforeEach(async () => {
+      ({ readModels, writer, anotherWriter } = await open());
+      await fill(writer, [insert(1, { name: 'live' })]);
+      await fill(writer, [insert(2, { name: 'live' })], acmeItems);
+      await fill(writer, [insert(3, { name: 'live' })], otherPlaces);
+      await write(writer, () => writer?.addHistory('acme', id(1), [historyEntry(0)]) ?? Promise.resolve(), {
+        records: 7,
+      });
+      await write(writer, () => writer?.addHistory('other', id(1), [historyEntry(0)]) ?? Promise.resolve());
+    });
+    afterEach(async () => {
+      await opened().readModels.close();
+      await opened().writer.close();
+    });
+
+    const names = async () => {
+      const of = async (table: typeof acmePlaces) =>
+        (await found(opened().readModels, {}, table, 'name')).records.join();
+      return [await of(acmePlaces), await of(acmeItems), await of(otherPlaces)];
+    };
+
+    const fillCopy = async (rebuild: ReadModelRebuild, position = 7) => {
+      await write(
+        rebuild.writer,
+        async () => {
+          for (const [n, table] of [acmePlaces, acmeItems, otherPlaces].entries()) {
+            await rebuild.writer.defineTable(table, places);
+            await rebuild.writer.applyToTable(table, [insert(n + 1, { name: 'rebuilt' })], { revision: 0, at: at(0) });
+          }
+          await rebuild.writer.addHistory('acme', id(1), [historyEntry(0), historyEntry(1)]);
+          await rebuild.writer.addHistory('other', id(1), [historyEntry(0), historyEntry(1)]);
+        },
+        { records: position, order_history: position },
+      );
+    };
+
+    test.each([
+      ['everything', {}, ['rebuilt', 'rebuilt', 'rebuilt']],
+      ['one tenant', { tenant: 'acme' }, ['rebuilt', 'rebuilt', 'live']],
+      ['one table', { tenant: 'acme', table: 'items' }, ['live', 'rebuilt', 'live']],
+    ])('records of %s take the place of what was served, in one step', async (_, scope, expected) => {
+      const rebuild = await opened().writer.beginRebuild({ projection: 'records', ...scope });
+      await fillCopy(rebuild);
+      expect(rebuild.position()).toBe(7);
+      expect(await names()).toEqual(['live', 'live', 'live']);
+      expect(await rebuild.holdLive()).toBe(7);
+      await rebuild.swap();
+      expect(await names()).toEqual(expected);
+      expect(await found(opened().readModels, { filters: [contains('name', 'liv')] }, acmeItems)).toMatchObject({
+        total: 0,
+      });
+      expect(await opened().readModels.checkpoint('records')).toBe(7);
+      expect(await opened().readModels.history('acme', id(1), wholeHistory)).toMatchObject({ total: 1 });
+
+      // The live projection goes on, on the copy.
+      await write(opened().writer, () =>
+        opened().writer.applyToTable(acmeItems, [insert(9, { name: 'next' })], { revision: 1, at: at(9) }),
+      );
+      expect((await names())[1]).toBe('rebuilt,next');
+    });
+
+    test('histories of one tenant take the place of what was served', async () => {
+      const rebuild = await opened().writer.beginRebuild({ projection: 'order_history', tenant: 'acme' });
+      await fillCopy(rebuild);
+      await rebuild.holdLive();
+      await rebuild.swap();
+      expect(await opened().readModels.history('acme', id(1), wholeHistory)).toMatchObject({ total: 2 });
+      expect(await opened().readModels.history('other', id(1), wholeHistory)).toMatchObject({ total: 1 });
+      expect(await names()).toEqual(['live', 'live', 'live']);
+      await write(opened().writer, () => opened().writer.addHistory('acme', id(1), [historyEntry(2)]));
+      expect(await opened().readModels.history('acme', id(1), wholeHistory)).toMatchObject({ total: 3 });
+    });
+
+    test('what the live projection writes meanwhile is not lost: it is held until the copy has it too', async () => {
+      const { writer, readModels } = opened();
+      const rebuild = await writer.beginRebuild({ projection: 'records' });
+      await fillCopy(rebuild);
+      const late = () => writer.applyToTable(acmePlaces, [insert(8, { name: 'late' })], { revision: 1, at: at(8) });
+      await write(writer, late, { records: 8 });
+
+      expect(await rebuild.holdLive()).toBe(8);
+      const held = write(
+        writer,
+        () => writer.applyToTable(acmePlaces, [insert(9, { name: 'held' })], { revision: 2, at: at(9) }),
+        {
+          records: 9,
+        },
+      );
+      await rebuild.writer.applyToTable(acmePlaces, [insert(8, { name: 'late' })], { revision: 1, at: at(8) });
+      await rebuild.swap();
+      await held;
+      expect((await names())[0]).toBe('rebuilt,late,held');
+      expect(await readModels.checkpoint('records')).toBe(9);
+    });
+
+    test('an abandoned rebuild leaves everything as it was, and the live projection goes on', async () => {
+      const { writer } = opened();
+      const rebuild = await writer.beginRebuild({ projection: 'records' });
+      await fillCopy(rebuild);
+      await rebuild.holdLive();
+      await rebuild.abandon();
+      await write(writer, () =>
+        writer.applyToTable(acmePlaces, [insert(9, { name: 'on' })], { revision: 1, at: at(9) }),
+      );
+      expect(await names()).toEqual(['live,on', 'live', 'live']);
+    });
+
+    test('there is one at a time, also over several processes', async () => {
+      const { writer, anotherWriter } = opened();
+      const other = await anotherWriter();
+      const rebuild = await writer.beginRebuild({ projection: 'records' });
+      await expect(other.beginRebuild({ projection: 'records' })).rejects.toBeInstanceOf(RebuildInProgressError);
+      await rebuild.abandon();
+      await (await other.beginRebuild({ projection: 'records' })).abandon();
+      await other.close();
+    });
+  });
+}
