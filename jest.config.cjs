@@ -4,9 +4,13 @@ module.exports = {
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   // Tests name each other as the compiler wants it, with .js.
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
-  transform: { '^.+\\.[jt]s$': ['@swc/jest', { module: { type: 'commonjs' }, jsc: { target: 'es2023' }, sourceMaps: 'inline' }] },
+  transform: {
+    '^.+\\.[jt]s$': ['@swc/jest', { module: { type: 'commonjs' }, jsc: { target: 'es2023' }, sourceMaps: 'inline' }],
+  },
   // These packages ship ES modules only.
-  transformIgnorePatterns: ['/node_modules/(?!(uuid|p-queue|p-timeout|eventemitter3|@apidevtools/json-schema-ref-parser)/)'],
+  transformIgnorePatterns: [
+    '/node_modules/(?!(uuid|p-queue|p-timeout|eventemitter3|@apidevtools/json-schema-ref-parser)/)',
+  ],
   modulePathIgnorePatterns: ['<rootDir>/data/'],
   testTimeout: 60_000,
   maxWorkers: 2,

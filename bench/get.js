@@ -33,6 +33,9 @@ export async function measureGet({ client, port }) {
   const bare = new Worker(BARE, { eval: true, workerData: { text, express } });
   const [barePort] = await once(bare, 'message');
   const rates = { service: [], bare: [] };
+  // Both are measured warm: the engine compiles what runs often.
+  await requestsPerSecond(`http://127.0.0.1:${barePort}/record`, {});
+  await requestsPerSecond(`http://127.0.0.1:${port}${base}/${record.id}`, client.headers);
   for (let round = 0; round < ROUNDS; round++) {
     rates.bare.push(await requestsPerSecond(`http://127.0.0.1:${barePort}/record`, {}));
     rates.service.push(await requestsPerSecond(`http://127.0.0.1:${port}${base}/${record.id}`, client.headers));

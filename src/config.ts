@@ -81,6 +81,9 @@ export const settings = {
   TOKEN_TTL_SECONDS: integer(3600, 10, 86400).describe('Validity of an access token'),
   RATE_LIMIT_PER_SECOND: integer(0, 0, 1_000_000).describe('Requests a second for each API client; 0 for no limit'),
   RATE_LIMIT_BURST: integer(0, 0, 1_000_000).describe('Requests a client may make at once; 0 for twice the rate'),
+  TOKEN_FAILURES_PER_MINUTE: integer(20, 0, 1_000_000).describe(
+    'Refused token requests that a client id may have from one address each minute; 0 for no limit',
+  ),
   WEBHOOK_ALLOWED_NETWORKS: z
     .string()
     .default('')

@@ -16,7 +16,7 @@ async function readKey(file: string): Promise<Uint8Array | undefined> {
   try {
     return Buffer.from(await readFile(file, 'utf8'), 'base64');
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 }
@@ -29,7 +29,7 @@ async function makeKey(directory: string, file: string): Promise<Uint8Array> {
   try {
     await link(draft, file);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   } finally {
     await rm(draft, { force: true });
   }
@@ -38,4 +38,5 @@ async function makeKey(directory: string, file: string): Promise<Uint8Array> {
   return key;
 }
 
-const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
+const codeOf = (error: unknown): unknown =>
+  typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;

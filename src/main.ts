@@ -34,7 +34,6 @@ export type RunningService = {
 };
 
 const SESSION_SECONDS = 8 * 3600;
-const TOKEN_FAILURES_PER_MINUTE = 20;
 const START_CATCH_UP_MS = 30_000;
 /** An attempt with no outcome this long after its time limit was cut off by a crash. */
 const CALL_MARGIN_MS = 5_000;
@@ -144,6 +143,6 @@ const apiConfig = (config: Config): ApiConfig => ({
     perSecond: config.RATE_LIMIT_PER_SECOND,
     burst: config.RATE_LIMIT_BURST === 0 ? 2 * config.RATE_LIMIT_PER_SECOND : config.RATE_LIMIT_BURST,
   },
-  tokenFailuresPerMinute: TOKEN_FAILURES_PER_MINUTE,
+  tokenFailuresPerMinute: config.TOKEN_FAILURES_PER_MINUTE,
   projectionWaitMs: config.WRITE_WAIT_MS,
 });

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 export type HttpServer = {
   readonly port: number;
@@ -24,6 +25,7 @@ export async function startHttpServer(
 ): Promise<HttpServer> {
   const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS }, listener);
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
+  server.on('clientError', refuseUnreadable);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(address.port, address.host, () => {
@@ -39,6 +41,26 @@ export async function startHttpServer(
       return stopped;
     },
   };
+}
+
+const UNREADABLE: { readonly [code: string]: readonly [status: string, error: string] } = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The header fields are too large.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
+};
+
+/** What no handler ever sees, because it is no HTTP that can be read, is answered in the form of spec §7 as well. */
+function refuseUnreadable(error: Error & { readonly code?: string }, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, reason] = UNREADABLE[error.code ?? ''] ?? [
+    '400 Bad Request',
+    'The request is no HTTP that can be read.',
+  ];
+  const body = JSON.stringify({ message: status.slice(4), error: reason });
+  const head = `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}`;
+  socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nConnection: close\r\n\r\n${body}`);
 }
 
 async function stopServer(server: Server, graceMs: number): Promise<void> {

@@ -70,6 +70,7 @@ const refused: readonly (readonly [field: string, why: string, json: string])[] 
   ['title', 'an object', '{"a":1}'],
   ['title', 'a list', '["a"]'],
   ['title', '256 characters', JSON.stringify('x'.repeat(256))],
+  ['title', '256 characters of two UTF-16 units', JSON.stringify('🚚'.repeat(256))],
   ['title', 'a NUL character', '"a\\u0000b"'],
   ['title', 'a lone high surrogate', '"a\\ud800"'],
   ['title', 'a lone low surrogate', '"\\udc00a"'],

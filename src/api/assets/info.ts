@@ -4,10 +4,10 @@ import { ALWAYS_SORTABLE, type AssetField, type AssetType } from '../../domain/a
 import { LONG_TEXT_MAX_LENGTH, STRING_MAX_LENGTH } from '../../domain/assetTypes/fieldTypes.js';
 import { scopeFor } from '../../domain/identity/scopes.js';
 import type { ApiDeps } from '../deps.js';
+import { recordInputSchema } from '../openapi/recordJsonSchema.js';
 import { sendJson } from '../sendJson.js';
 import { requestOrigin } from '../tenantHost.js';
 import { allowedAsset } from './access.js';
-import { bodyJsonSchema } from './jsonSchema.js';
 
 const kindOf = (assetType: AssetType): 'reference' | 'master' => (assetType.supportingData ? 'reference' : 'master');
 
@@ -52,7 +52,12 @@ export const describeAsset = (assetType: AssetType) => ({
   unique_field: assetType.uniqueField ?? null,
   fields: [...systemFields, ...assetType.fields.map((field) => describeField(assetType, field))],
   relationships: assetType.relationships,
-  json_schema: bodyJsonSchema(assetType, 'create'),
+  json_schema: {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: assetType.label,
+    description: assetType.description,
+    ...recordInputSchema(assetType, 'create'),
+  },
 });
 
 const describeField = (assetType: AssetType, field: AssetField) => ({
