@@ -12,18 +12,45 @@ const MAX_DEPTH = 32;
  */
 export type JsonBodyReader = (req: Request, res: Response) => Promise<unknown>;
 
-/** @param limitBytes after decompression */
+/**
+ * Numbers with more digits than a double holds arrive as text, digit by digit: the field they are for says what
+ * becomes of them, instead of the parser's rounding.
+ * @param limitBytes after decompression
+ */
 export function jsonBodyReader(limitBytes: number): JsonBodyReader {
-  const parse = express.json({ limit: limitBytes, strict: false, type: () => true, verify: requireText });
+  const read = express.text({ limit: limitBytes, type: () => true, verify: requireText, defaultCharset: 'utf-8' });
   return async (req, res) => {
     requireJsonType(req.headers['content-type']);
-    await runParser(parse, req, res);
-    const body: unknown = req.body;
-    if (body === undefined) throw emptyBody();
+    await runParser(read, req, res);
+    const text: unknown = req.body;
+    if (typeof text !== 'string' || text === '') throw emptyBody();
+    const body = parse(text);
     if (isDeeperThan(MAX_DEPTH, body)) throw badRequest(`The body is nested deeper than ${MAX_DEPTH} levels.`);
     return body;
   };
 }
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(LONG_NUMBER.test(text) ? text.replace(JSON_TOKEN, exactly) : text);
+  } catch {
+    throw badRequest('The body is not valid JSON.');
+  }
+}
+
+/** Digits enough that rounding is possible; also finds text, which then is left as it is. */
+const LONG_NUMBER = /[\d.]{16}|\d[eE][+-]?\d{3}/;
+/** Strings, so that digits in them are passed over, and numbers (RFC 8259 §6, §7). */
+const JSON_TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+const digitsOf = (number: string): string =>
+  number
+    .replace(/[eE].*$/, '')
+    .replace(/[-+.]/g, '')
+    .replace(/^0+|0+$/g, '');
+
+const exactly = (token: string): string =>
+  token.startsWith('"') || digitsOf(token) === digitsOf(String(Number(token))) ? token : `"${token}"`;
 
 /** A body parser of express, as a promise. It reads a body that is too large to its end, so that the client gets the answer. */
 export function runParser(parser: RequestHandler, req: Request, res: Response): Promise<void> {

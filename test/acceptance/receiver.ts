@@ -1,11 +1,11 @@
 /** An integrator's endpoint: a real HTTPS server on loopback that keeps what it was sent. */
 import { once } from 'node:events';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { generate } from 'selfsigned';
 
 export type Call = {
@@ -89,6 +89,7 @@ export class Receiver {
     this.#server.closeAllConnections();
     this.#server.close();
     await once(this.#server, 'close');
+    await rm(dirname(this.caFile), { recursive: true, force: true });
   }
 
   #record(call: Call): ReturnType<Reply> {

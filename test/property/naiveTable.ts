@@ -29,15 +29,13 @@ export class NaiveTable {
 
   changesOf(step: Step): RecordChange[] {
     if (step.kind === 'insert') {
-      return step.records.map(({ id, at, batchId, fields }) => {
+      const taken = new Set(this.#records.map(({ id }) => id));
+      return step.records.flatMap(({ id, at, batchId, fields }): RecordChange[] => {
+        if (taken.has(id)) return [];
+        taken.add(id);
         this.#keys += 1;
-        return {
-          kind: 'insert',
-          id,
-          at,
-          batchId,
-          fields: { ...(fields as Fields), key: `Key-${this.#keys % 7}.${this.#keys}` },
-        };
+        const key = `Key-${this.#keys % 7}.${this.#keys}`;
+        return [{ kind: 'insert', id, at, batchId, fields: { ...(fields as Fields), key } }];
       });
     }
     const count = this.#records.length;

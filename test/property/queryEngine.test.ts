@@ -164,7 +164,7 @@ const query: fc.Arbitrary<RecordQuery> = fc.record({
 
 // Each makes the planner take another way: walk or collect, test rows or sets of rows, give up or not.
 const walking = {
-  scanned: 0,
+  scanned: 0.001,
   probed: 1,
   gathered: 1,
   fetched: 0.001,
@@ -176,7 +176,7 @@ const walking = {
 const PLANNERS = {
   measured: COSTS,
   walking,
-  'walking by sets': { ...walking, scanned: 1, fetched: 1, probed: 0, gathered: 0, keptRows: 50 },
+  'walking by sets': { ...walking, scanned: 1, fetched: 1, probed: 0.001, gathered: 0, keptRows: 50 },
   'giving up': { ...walking, fetched: 1, collected: 0.001, keptRows: 1, leastWalk: 2 },
   'giving up by sets': { ...walking, fetched: 1, scanned: 1, probed: 0.1, gathered: 0, collected: 0.1, leastWalk: 1 },
   collecting: { ...walking, fetched: 1, collected: 0, keptRows: 3, leastWalk: 0, sortedTies: 1000 },

@@ -15,7 +15,7 @@ export async function createPartRecord(
   assetType: AssetType,
   input: RecordInput,
 ): Promise<WrittenRecord> {
-  const id = input.id ?? commands.newId();
+  const id = commands.newId();
   const orderId = await orderOfParent(commands, caller.tenant, assetType, input.fields[assetType.parent?.field ?? '']);
   try {
     if (orderId === undefined) return refuseParent(assetType);

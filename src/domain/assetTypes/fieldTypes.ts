@@ -33,6 +33,9 @@ function significantDigits(text: string): number {
   return digits.length;
 }
 
+const isRoundedToZero = (source: string, number: number): boolean =>
+  number === 0 && /[1-9]/.test(source.replace(/[eE].*$/, ''));
+
 /**
  * A number, or a string that holds one, of at most 15 significant digits: more would be rounded
  * silently on its way through JSON, so it is refused.
@@ -40,7 +43,7 @@ function significantDigits(text: string): number {
 const decimal = z.union([z.number(), z.string()], 'must be a number.').transform((value, context) => {
   const source = typeof value === 'number' ? String(value) : value.trim();
   const number = DECIMAL_TEXT.test(source) ? Number(source) : Number.NaN;
-  if (!Number.isFinite(number)) {
+  if (!Number.isFinite(number) || isRoundedToZero(source, number)) {
     context.addIssue({ code: 'custom', message: 'must be a number.' });
     return z.NEVER;
   }

@@ -80,15 +80,22 @@ function reasonsKept(order: Order, status: OrderStatus | undefined): readonly st
 const sameReasons = (a: readonly string[] | null, b: unknown): boolean =>
   JSON.stringify(a) === JSON.stringify(b ?? null);
 
-/** A new line, consignment, goods or charge. `order` is the one its parent field leads to. */
+/**
+ * A new line, consignment, goods or charge. `order` is the one its parent field leads to. Its id is made by
+ * the service: parts of all orders share one table, and no stream could tell that a given id is free in it.
+ */
 export function addPart(order: Order, assetType: AssetType, input: RecordInput, newId: string): OrderDecision {
-  const id = input.id ?? newId;
-  if (order.parts.has(id)) return refuse('id', `The id ${id} is taken.`);
+  if (input.id !== undefined) return refuse('id', 'The id of a part of an order is made by the service.');
   const parentError = checkParent(order, assetType, input.fields);
   if (parentError !== undefined) return parentError;
   return accept({
     type: 'OrderPartAdded',
-    data: { table: assetType.name, id, fields: withoutNulls(input.fields), status: statusAfterPartChange(order) },
+    data: {
+      table: assetType.name,
+      id: newId,
+      fields: withoutNulls(input.fields),
+      status: statusAfterPartChange(order),
+    },
   });
 }
 

@@ -15,7 +15,6 @@ export class Checkpointer {
 
   constructor(data: CheckpointerData) {
     this.#worker = new Worker(new URL('./checkpointerThread.js', import.meta.url), { workerData: data });
-    this.#worker.unref();
     this.#worker.on('message', () => {
       if (this.#state === 'busy') this.#state = 'idle';
       if (this.#again) this.wake();
@@ -24,6 +23,7 @@ export class Checkpointer {
     this.#worker.on('error', () => {
       this.#state = 'ended';
     });
+    this.#worker.unref();
   }
 
   /** Tells of a commit. */

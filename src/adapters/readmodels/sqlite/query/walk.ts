@@ -39,7 +39,8 @@ export function walk<Value>(run: Run, what: string, skip: number, wanted: number
   const { setUp, unit, tests } = cheapestTest(run, first, rows);
   if (rows > costs.leastWalk && setUp + rows * unit > matches.cost) return undefined;
   // The matches may all lie at the far end: then collecting them is still to come.
-  const budget = Math.max(costs.leastWalk, Math.ceil((matches.cost - setUp) / unit));
+  const affordable = Math.max(costs.leastWalk, Math.ceil((matches.cost - setUp) / unit));
+  const budget = Math.min(table.rowCount, affordable);
   const cells: Cell[] = [...tests.cells, budget, wanted, skip];
   const found = connection.column<Value>(
     `SELECT value FROM (SELECT ${what} AS value, ${tests.sql} AS hit FROM ${from} ORDER BY ${order} LIMIT ?)

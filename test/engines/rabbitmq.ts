@@ -1,0 +1,195 @@
+/** A real RabbitMQ for tests: the one RABBITMQ_URL names, else a server on PATH, started here on a fresh directory. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { freePort } from './freePort.js';
+
+/** Debian's command on PATH changes to another user and refuses all but root; this one behind it does neither. */
+const DEBIAN_SERVER = '/usr/lib/rabbitmq/bin/rabbitmq-server';
+const START_TIMEOUT_MS = 60_000;
+
+const onPath = (command: string): string | undefined =>
+  (process.env.PATH ?? '')
+    .split(delimiter)
+    .map((directory) => join(directory, command))
+    .find((file) => existsSync(file));
+
+const serverCommand = (): string | undefined => {
+  const found = onPath('rabbitmq-server');
+  return found !== undefined && existsSync(DEBIAN_SERVER) ? DEBIAN_SERVER : found;
+};
+
+/** Why there is no RabbitMQ; undefined when there is one. */
+export const rabbitMqMissing = (): string | undefined =>
+  process.env.RABBITMQ_URL === undefined && serverCommand() === undefined
+    ? 'RABBITMQ_URL is unset and no rabbitmq-server is on PATH'
+    : undefined;
+
+/** Why there is no RabbitMQ that a test may stop; undefined when there is one. */
+export const rabbitMqServerMissing = (): string | undefined =>
+  serverCommand() === undefined ? 'no rabbitmq-server is on PATH' : undefined;
+
+/** The server that RABBITMQ_URL names, else one of its own. */
+export async function anyRabbitMq(): Promise<{ readonly url: string; dispose(): Promise<void> }> {
+  const url = process.env.RABBITMQ_URL;
+  return url === undefined ? RabbitMqServer.start() : { url, dispose: async () => undefined };
+}
+
+/** A server of the test's own, which it may stop, kill and start again on the same data. */
+export class RabbitMqServer {
+  readonly url: string;
+  readonly #port: number;
+  readonly #directory: string;
+  readonly #environment: NodeJS.ProcessEnv;
+  readonly #epmd: ChildProcess;
+  #server: ChildProcess | undefined;
+
+  private constructor(directory: string, port: number, environment: NodeJS.ProcessEnv, epmd: ChildProcess) {
+    this.url = `amqp://guest:guest@127.0.0.1:${port}`;
+    this.#port = port;
+    this.#directory = directory;
+    this.#environment = environment;
+    this.#epmd = epmd;
+  }
+
+  /** Resolves when it takes connections. @throws Error with what it wrote, when it does not come up */
+  static async start(): Promise<RabbitMqServer> {
+    const directory = await mkdtemp(join(tmpdir(), 'rabbitmq-'));
+    const [port, distPort, epmdPort] = [await freePort(), await freePort(), await freePort()];
+    const environment = environmentOf(directory, distPort, epmdPort);
+    await mkdir(join(directory, 'empty'));
+    await writeFile(join(directory, 'enabled_plugins'), '[].\n');
+    await writeFile(join(directory, 'rabbitmq.conf'), configuration(port));
+    // Erlang's name server would otherwise be started by the node, outlive it and listen on all addresses.
+    const epmd = spawn('epmd', ['-port', String(epmdPort), '-address', '127.0.0.1'], { stdio: 'ignore' });
+    await once(epmd, 'spawn');
+    const server = new RabbitMqServer(directory, port, environment, epmd);
+    await server.start();
+    return server;
+  }
+
+  /** After `stop` or `kill`: starts it again on its data. */
+  async start(): Promise<void> {
+    const child = spawn(serverCommand() ?? 'rabbitmq-server', [], { env: this.#environment });
+    this.#server = child;
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+      });
+    }
+    const deadline = Date.now() + START_TIMEOUT_MS;
+    while (!/completed with \d+ plugins/.test(output) || !(await listens(this.#port))) {
+      const ended = child.exitCode !== null || child.signalCode !== null;
+      if (ended || Date.now() > deadline) throw new Error(`RabbitMQ did not start. It wrote:\n${output}`);
+      await wait(50);
+    }
+  }
+
+  /** Ends it in good order. */
+  stop(): Promise<void> {
+    return this.#end('SIGTERM');
+  }
+
+  /** Ends it as a crash does. */
+  kill(): Promise<void> {
+    return this.#end('SIGKILL');
+  }
+
+  /** Lets it stand still, as a machine does that hangs: connections stay open and nothing answers. */
+  async freeze(): Promise<void> {
+    process.kill(await this.#pid(), 'SIGSTOP');
+  }
+
+  async thaw(): Promise<void> {
+    process.kill(await this.#pid(), 'SIGCONT');
+  }
+
+  /** Runs a command of rabbitmqctl. @throws Error with what it wrote */
+  async control(...args: string[]): Promise<void> {
+    const command = onPath('rabbitmqctl') ?? 'rabbitmqctl';
+    const behind = existsSync(DEBIAN_SERVER) ? DEBIAN_SERVER.replace(/server$/, 'ctl').replace('-ctl', 'ctl') : command;
+    const child = spawn(behind, args, { env: this.#environment, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+      });
+    }
+    const [code] = await once(child, 'close');
+    if (code !== 0) throw new Error(`rabbitmqctl ${args.join(' ')}: ${output}`);
+  }
+
+  /** Ends it and its name server, and removes its data. */
+  async dispose(): Promise<void> {
+    await this.#end('SIGTERM');
+    const ended = once(this.#epmd, 'exit');
+    this.#epmd.kill('SIGTERM');
+    await ended;
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  /** Of the Erlang machine; the command is a shell around it. */
+  async #pid(): Promise<number> {
+    return Number(await readFile(join(this.#directory, 'pid'), 'utf8'));
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#server;
+    this.#server = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    process.kill(await this.#pid(), signal);
+    await ended;
+  }
+}
+
+const environmentOf = (directory: string, distPort: number, epmdPort: number): NodeJS.ProcessEnv => ({
+  PATH: process.env.PATH,
+  // The cookie is made here.
+  HOME: directory,
+  RABBITMQ_NODENAME: 'test@localhost',
+  RABBITMQ_BASE: directory,
+  RABBITMQ_MNESIA_BASE: join(directory, 'mnesia'),
+  RABBITMQ_LOG_BASE: join(directory, 'log'),
+  RABBITMQ_PID_FILE: join(directory, 'pid'),
+  RABBITMQ_CONFIG_FILE: join(directory, 'rabbitmq.conf'),
+  RABBITMQ_ADVANCED_CONFIG_FILE: join(directory, 'advanced.config'),
+  RABBITMQ_CONFIG_FILES: join(directory, 'empty'),
+  RABBITMQ_CONF_ENV_FILE: join(directory, 'env.conf'),
+  RABBITMQ_GENERATED_CONFIG_DIR: join(directory, 'config'),
+  RABBITMQ_ENABLED_PLUGINS_FILE: join(directory, 'enabled_plugins'),
+  RABBITMQ_DIST_PORT: String(distPort),
+  // No busy waiting: the machine is shared with the tests.
+  RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS:
+    '-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu none +sbwtdio none',
+  ERL_EPMD_PORT: String(epmdPort),
+  ERL_EPMD_ADDRESS: '127.0.0.1',
+});
+
+const configuration = (port: number): string =>
+  [
+    `listeners.tcp.local = 127.0.0.1:${port}`,
+    'log.file.level = warning',
+    'disk_free_limit.absolute = 50MB',
+    'vm_memory_high_watermark.relative = 0.8',
+    '',
+  ].join('\n');
+
+async function listens(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    // Not yet; the caller asks again.
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
