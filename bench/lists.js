@@ -2,6 +2,7 @@
 import { atMost, p99, quantile } from './figures.js';
 import { createClient } from './service.js';
 
+const SAMPLING_MS = 10;
 const ASSETS = '/api/v1/dynamic-assets/dyn/dyn_location/assets';
 const SORTS = [
   'name',
@@ -65,6 +66,7 @@ export async function measureLists(service, records) {
   const { client } = service;
   const deepPage = Math.round((records / 25) * 0.9);
   await measure(client, ['page=1'], 50);
+  await service.metric('nodejs_eventloop_lag_max_seconds');
   p99(
     'list, unfiltered, any sort',
     await measure(
@@ -85,9 +87,10 @@ export async function measureLists(service, records) {
     await measure(client, [`page=${deepPage}`, ...sorts.map((sort) => `page=${deepPage}&sort=${sort}`)], 6),
     50,
   );
+  // Counted since the last look at the metrics; the sampler's own 10 ms are part of it.
+  const lag = (await service.metric('nodejs_eventloop_lag_max_seconds')) * 1000 - SAMPLING_MS;
+  atMost('event loop of the service held by lists, the longest', lag, 10, 'ms');
   await compareWithSmall(service);
-  const lag = await service.metric('nodejs_eventloop_lag_p99_seconds');
-  atMost('event loop of the service, p99 of its delay', lag * 1000, 30, 'ms');
 }
 
 /** The same lists in a tenant with 10,000 records. */

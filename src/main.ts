@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { SigningKeys } from './api/auth/signingKeys.js';
 import { TokenService } from './api/auth/tokens.js';
-import type { ApiConfig } from './api/deps.js';
+import type { ApiConfig, ApiDeps } from './api/deps.js';
 import { startHttpServer } from './api/listen.js';
 import { ServiceMetrics } from './api/metrics.js';
-import { createApi } from './api/server.js';
+import { createApi, createHealthApi } from './api/server.js';
 import { newId, now } from './commands/clock.js';
 import type { Commands } from './commands/context.js';
 import type { Config } from './config.js';
@@ -18,6 +18,7 @@ import { Directory } from './projections/directory/directory.js';
 import { ProjectionWatch } from './projections/projectionWatch.js';
 import { ProjectorThread } from './projectorThread.js';
 import { readiness } from './readiness.js';
+import { ROLES, type Role } from './roles.js';
 import { version } from './version.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
 import { startWebhooks } from './webhooks/runWebhooks.js';
@@ -42,23 +43,32 @@ const CALL_MARGIN_MS = 5_000;
 type Closing = (() => Promise<void>)[];
 
 /**
- * Starts the whole service in this process.
+ * Starts the service in this process, or the part of it that the roles name. Health and metrics are served in any case.
  * @throws ConfigError, UnreadableEventError, or what an engine throws; what was opened by then is closed again
  */
-export async function startService(config: Config, log: Logger): Promise<RunningService> {
+export async function startService(
+  config: Config,
+  log: Logger,
+  roles: ReadonlySet<Role> = new Set(ROLES),
+): Promise<RunningService> {
   const closing: Closing = [];
   const stop = async (): Promise<void> => {
     for (const close of closing.splice(0).reverse()) await close();
   };
   try {
-    return { ...(await open(config, log, closing)), stop };
+    return { ...(await open(config, log, roles, closing)), stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-async function open(config: Config, log: Logger, closing: Closing): Promise<Omit<RunningService, 'stop'>> {
+async function open(
+  config: Config,
+  log: Logger,
+  roles: ReadonlySet<Role>,
+  closing: Closing,
+): Promise<Omit<RunningService, 'stop'>> {
   const opened = <T>(part: T, close: (part: T) => Promise<void>): T => {
     closing.push(() => close(part));
     return part;
@@ -67,16 +77,20 @@ async function open(config: Config, log: Logger, closing: Closing): Promise<Omit
   const eventStore = opened(await openEventStore(config), (store) => store.close());
   const broker = opened(await openBroker(config), (each) => each.close());
   const readModels = opened(await openReadModels(config), (models) => models.close());
-  const projector = opened(new ProjectorThread(config, log), (thread) => thread.stop());
+  const projector = roles.has('projector')
+    ? opened(new ProjectorThread(config, log), (thread) => thread.stop())
+    : undefined;
   const directory = opened(await Directory.start(eventStore, directoryTrouble(log)), (each) => each.stop());
   const secretBox = createSecretBox(await installationKey(config));
   const commands: Commands = { eventStore, readModels, directory, secretBox, now, newId };
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS);
-  opened(startDeliveries(config, log, commands, broker, policy), (deliveries) => deliveries.stop());
+  if (roles.has('webhooks')) {
+    opened(startDeliveries(config, log, commands, broker, policy), (deliveries) => deliveries.stop());
+  }
 
   const watch = new ProjectionWatch(eventStore, readModels);
   const keys = await SigningKeys.open(join(config.DATA_DIR, 'keys'));
-  const api = createApi({
+  const deps: ApiDeps = {
     commands,
     readModels,
     directory,
@@ -84,14 +98,15 @@ async function open(config: Config, log: Logger, closing: Closing): Promise<Omit
     config: apiConfig(config),
     log,
     metrics: new ServiceMetrics(() => watch.lag()),
-    ready: () => readiness({ eventStore, readModels, watch, projectorFailure: () => projector.failure }),
+    ready: () => readiness({ eventStore, readModels, watch, projectorFailure: () => projector?.failure }),
     checkWebhookTarget: createTargetCheck(policy),
-  });
+  };
   // Answers should show what was acknowledged before the start; a long backlog does not hold up the start for ever.
-  if (!(await watch.catchUp(START_CATCH_UP_MS))) {
+  if (roles.has('api') && !(await watch.catchUp(START_CATCH_UP_MS))) {
     log.warn('the read models are behind the log; /health/ready says when they have caught up');
   }
-  const server = opened(await startHttpServer(api, { host: config.HOST, port: config.PORT }), (each) => each.stop());
+  const app = roles.has('api') ? createApi(deps) : createHealthApi(deps);
+  const server = opened(await startHttpServer(app, { host: config.HOST, port: config.PORT }), (each) => each.stop());
   const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
   return { address: `http://${host}:${server.port}`, commands, directory };
 }

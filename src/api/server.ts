@@ -17,23 +17,36 @@ export const PLATFORM_PATH = '/api/v1/platform';
 /** Listens nowhere yet: see `startHttpServer`. */
 export function createApi(deps: ApiDeps): Express {
   const refresh = new DirectoryRefresh(deps.commands);
+  return createApp(deps, (app) => {
+    app.use(ASSETS_PATH, assetRoutes(deps, refresh));
+    app.use(PLATFORM_PATH, platformRoutes(deps, refresh));
+    app.use('/oauth', tokenEndpoint(deps, refresh));
+    app.use('/.well-known', wellKnown(deps));
+    app.use(healthRoutes(deps));
+    app.use(openApiRoutes(deps, refresh));
+  });
+}
+
+/** For a process that serves no clients: health and metrics only. */
+export const createHealthApi = (deps: Pick<ApiDeps, 'config' | 'log' | 'metrics' | 'ready'>): Express =>
+  createApp(deps, (app) => app.use(healthRoutes(deps)));
+
+function createApp(
+  { config, log, metrics }: Pick<ApiDeps, 'config' | 'log' | 'metrics'>,
+  mount: (app: Express) => void,
+): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.enable('case sensitive routing');
-  app.set('trust proxy', deps.config.trustProxy);
+  app.set('trust proxy', config.trustProxy);
   // Query strings are parsed where they are used, by their own rules (spec §4.3).
   app.set('query parser', false);
 
-  app.use(openRequest(deps.log, deps.metrics));
-  app.use(ASSETS_PATH, assetRoutes(deps, refresh));
-  app.use(PLATFORM_PATH, platformRoutes(deps, refresh));
-  app.use('/oauth', tokenEndpoint(deps, refresh));
-  app.use('/.well-known', wellKnown(deps));
-  app.use(healthRoutes(deps));
-  app.use(openApiRoutes(deps, refresh));
+  app.use(openRequest(log, metrics));
+  mount(app);
   app.use(unknownPath);
-  app.use(errorHandler(deps.log));
+  app.use(errorHandler(log));
   return app;
 }
 

@@ -1,16 +1,22 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { destination, type Logger, pino } from 'pino';
 import { ConflictError } from '../commands/context.js';
 import { type Config, readConfig } from '../config.js';
 import type { RunningService } from '../main.js';
+import { ROLES, type Role } from '../roles.js';
 import type { OpenedTenant } from './openTenant.js';
-import { printLines } from './output.js';
+import { commaSeparated, printLines } from './output.js';
 import { DEMO_TENANT, openDemoTenant } from './sampleData.js';
 import { settingsHelp } from './settingsTable.js';
 
 export function startCommand(): Command {
   return new Command('start')
     .description('Start the service. Stops in good order on SIGINT or SIGTERM.')
+    .option(
+      '--role <list>',
+      `comma-separated parts of the service for this process: ${ROLES.join(', ')} (default: all)`,
+      rolesOption,
+    )
     .addHelpText(
       'after',
       `\n${settingsHelp()}\n\nExample:\n  $ PORT=8080 DATA_DIR=/var/lib/dynamic-assets dynamic-assets start`,
@@ -18,16 +24,25 @@ export function startCommand(): Command {
     .action(start);
 }
 
-async function start(): Promise<void> {
+function rolesOption(text: string): ReadonlySet<Role> {
+  const names = commaSeparated(text);
+  const roles = ROLES.filter((role) => names.includes(role));
+  if (names.length === 0 || names.some((name) => !roles.some((role) => role === name))) {
+    throw new InvalidArgumentError(`It must be one or more of ${ROLES.join(', ')}.`);
+  }
+  return new Set(roles);
+}
+
+async function start({ role: roles = new Set(ROLES) }: { readonly role?: ReadonlySet<Role> }): Promise<void> {
   const config = readConfig(process.env);
   const log = pino({ level: config.LOG_LEVEL }, destination({ dest: 2, sync: true }));
   // Loaded only here: the other commands are short, and need little of it.
   const { startService } = await import('../main.js');
   // A bare localhost means the sample tenant, where there is one; elsewhere such requests stay 404.
-  const service = await startService({ ...config, DEFAULT_TENANT: config.DEFAULT_TENANT ?? DEMO_TENANT }, log);
+  const service = await startService({ ...config, DEFAULT_TENANT: config.DEFAULT_TENANT ?? DEMO_TENANT }, log, roles);
   const signal = nextSignal();
   const address = shownAddress(service.address);
-  const demo = await openDemoTenantOnce(service, config);
+  const demo = roles.size === ROLES.length ? await openDemoTenantOnce(service, config) : undefined;
   printLines(`Listening on ${address}`);
   if (demo !== undefined) printLines(...welcome(address, demo));
   log.info({ signal: await signal }, 'stopping: requests in flight are finished first');

@@ -30,7 +30,7 @@ const firstFields = [
   field('rank', 'Integer', { filterable: false }),
   field('day', 'Date'),
   field('active', 'Boolean'),
-  field('item_id', 'String', { format: 'uuid' }),
+  field('item_id', 'String', { format: 'uuid', maxLength: 36 }),
   field('plain', 'String', { filterable: false, sortable: false }),
 ];
 const laterFields = [field('extra', 'String'), field('size', 'Decimal', { sortable: false })];
@@ -55,14 +55,30 @@ const text = fc.array(piece, { minLength: 1, maxLength: 5 }).map((pieces) => pie
 const needle = fc.oneof(
   { weight: 8, arbitrary: fc.array(piece, { minLength: 1, maxLength: 6 }).map((pieces) => pieces.join('')) },
   { weight: 1, arbitrary: fc.constantFrom('\ud83d', 'a\ude00b', '', 'a\0b', '12', '2.5', 'true', '2026-1', '-0') },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(
+      'nl',
+      'Ni',
+      'ab',
+      'nlx',
+      '2026',
+      '2026-12-01',
+      '1-21',
+      '0198C1F2-0000-7000-8000-000000000002',
+    ),
+  },
 );
 const uuids = fc.constantFrom(
   '0198c1f2-0000-7000-8000-000000000001',
   '0198c1f2-0000-7000-8000-000000000002',
-  'ffffffff-ffff-4fff-bfff-ffffffffffff',
+  'FFFFFFFF-ffff-4fff-bfff-ffffffffffff',
 );
-const value = (type: FieldType, format?: 'uuid'): fc.Arbitrary<string | number | boolean> => {
+// As long as a country's code may be, one longer when folded (İ), and shorter.
+const countries = fc.constantFrom('NL', 'nl', 'AB', 'nİ', 'İ', 'ab', 'Än', 'n', 'Kn');
+const value = ({ type, format, maxLength }: AssetField): fc.Arbitrary<string | number | boolean> => {
   if (format === 'uuid') return uuids;
+  if (maxLength === 2) return countries;
   switch (type) {
     case 'Integer':
       return fc.integer({ min: -2, max: 2 });
@@ -79,9 +95,7 @@ const value = (type: FieldType, format?: 'uuid'): fc.Arbitrary<string | number |
 const fields = (of: readonly AssetField[]) =>
   fc.record(
     Object.fromEntries(
-      of
-        .filter(({ name }) => name !== 'key')
-        .map(({ name, type, format }) => [name, fc.option(value(type, format), { freq: 3 })]),
+      of.filter(({ name }) => name !== 'key').map((one) => [one.name, fc.option(value(one), { freq: 3 })]),
     ),
   );
 
@@ -115,9 +129,7 @@ const step = (of: readonly AssetField[]): fc.Arbitrary<Step> =>
         at: times,
         batchId: fc.option(batches, { nil: undefined }),
         set: fc.record(
-          Object.fromEntries(
-            of.filter(({ name }) => name !== 'key').map((f) => [f.name, fc.option(value(f.type, f.format))]),
-          ),
+          Object.fromEntries(of.filter(({ name }) => name !== 'key').map((f) => [f.name, fc.option(value(f))])),
           { requiredKeys: [] },
         ),
       }),
@@ -142,11 +154,11 @@ const contains = fc
       anyOf: fc.array(needle, { minLength: 1, maxLength: 3 }),
     }),
   );
-const equals = fc.constantFrom(...allFields).chain(({ name, type, format }) =>
+const equals = fc.constantFrom(...allFields).chain((one) =>
   fc.record({
     kind: fc.constant('equals' as const),
-    field: fc.constant(name),
-    anyOf: fc.array(value(type, format), { minLength: 1, maxLength: 3 }),
+    field: fc.constant(one.name),
+    anyOf: fc.array(value(one), { minLength: 1, maxLength: 3 }),
   }),
 );
 const query: fc.Arbitrary<RecordQuery> = fc.record({

@@ -80,17 +80,20 @@ export function readSnapshot(
     if (table === undefined) return { revision: -1, lastEventAt: '', records: NO_RECORDS };
     const { revision, lastEventAt } = table;
     if (!table.made) return { revision, lastEventAt, records: NO_RECORDS };
-    const found = new Set<string>();
-    const look = (where: string, value: Cell): void => {
-      const tuple = connection.tuples<StoredTuple>(storedQuery(table, where)).get(value);
-      if (tuple !== undefined) found.add(storedText(table, tuple));
+    const found = new Map<string, string>();
+    const look = (column: 'u' | 'id', values: readonly Cell[]): void => {
+      const select = connection.tuples<StoredTuple>(storedQuery(table, `r.${column} = ?`));
+      for (const value of values) {
+        const tuple = select.get(value);
+        if (tuple !== undefined) found.set(tuple[0].toString('latin1'), storedText(table, tuple));
+      }
     };
-    if (table.shape.layout.unique !== undefined) for (const key of wanted.keys) look('r.u = ?', key);
-    for (const id of wanted.ids) {
-      const bytes = idBytes(id);
-      if (bytes !== undefined) look('r.id = ?', bytes);
-    }
-    return { revision, lastEventAt, records: `[${[...found].join()}]` };
+    if (table.shape.layout.unique !== undefined) look('u', wanted.keys);
+    look(
+      'id',
+      wanted.ids.flatMap((id) => idBytes(id) ?? []),
+    );
+    return { revision, lastEventAt, records: `[${[...found.values()].join()}]` };
   });
 }
 

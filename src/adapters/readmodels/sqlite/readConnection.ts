@@ -30,6 +30,8 @@ export type TableShape = {
   readonly version: number;
   readonly layout: TableLayout;
   readonly fields: ReadonlyMap<string, FieldLayout>;
+  /** Of the fields' values, in characters, where there is a limit. */
+  readonly maxLengths: ReadonlyMap<string, number>;
   readonly docEndings: readonly string[];
 };
 
@@ -69,7 +71,7 @@ export class ReadConnection {
     try {
       return work();
     } finally {
-      this.#db.exec('COMMIT');
+      if (this.#db.inTransaction) this.#db.exec('COMMIT');
     }
   }
 
@@ -106,6 +108,7 @@ export class ReadConnection {
       version,
       layout,
       fields: new Map(layout.fields.map((field) => [field.name, field])),
+      maxLengths: new Map(assetType.fields.flatMap(({ name, maxLength }) => (maxLength ? [[name, maxLength]] : []))),
       docEndings: docEndings(assetType),
     };
     this.#shapes.set(id, shape);

@@ -60,6 +60,9 @@ const SCHEMA = `
   );
 `;
 
+/** The write-ahead log's limit (256 MB): mostly the checkpointer empties it much sooner. */
+const LOG_PAGES = 65_536;
+
 export type ConnectionOptions = {
   readonly file: string;
   /** Of pages kept in memory. */
@@ -77,8 +80,8 @@ export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOpt
     db.pragma('journal_mode = WAL');
     db.pragma('synchronous = NORMAL');
     db.pragma(`cache_size = ${-1024 * cacheMegabytes}`);
-    db.pragma('temp_store = MEMORY');
     db.pragma('mmap_size = 0');
+    db.pragma(`wal_autocheckpoint = ${LOG_PAGES}`);
     // Looks before it locks: a writer at work keeps nobody from opening.
     if (schemaVersion(db) !== SCHEMA_VERSION) db.transaction(() => makeSchema(db)).immediate();
     if (readOnly) db.pragma('query_only = ON');

@@ -1,5 +1,6 @@
 /** The tables of records of one copy (what is served, or what a rebuild fills), as they are written. */
 import type Database from 'better-sqlite3';
+import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { RecordChange, TableRef } from '../../../ports/readModels.js';
@@ -30,7 +31,8 @@ type OpenTable = {
 export class RecordTables {
   readonly #db: Database.Database;
   readonly #copy: number;
-  readonly #open = new Map<string, OpenTable>();
+  /** A table's statements take memory; what is dropped here is opened again. */
+  readonly #open = new LRUCache<string, OpenTable>({ max: 200 });
   readonly #batchNumber: (batchId: string | null) => number;
 
   constructor(db: Database.Database, copy: number) {

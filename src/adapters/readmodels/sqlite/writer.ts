@@ -23,8 +23,6 @@ import { RecordTables } from './tables.js';
 import { beginImmediate, DataVersion } from './transactions.js';
 
 const CACHE_MEGABYTES = 64;
-/** The write-ahead log's limit (128 MB) where the checkpointer does not keep up. */
-const LOG_PAGES = 32_768;
 
 /**
  * Opens the write side. Its calls block the calling thread while SQLite works.
@@ -52,7 +50,6 @@ class SqliteReadModelWriter implements ReadModelWriter, RebuildableReadModels {
     this.#file = file;
     this.#db = db;
     this.#channel = channel;
-    db.pragma(`wal_autocheckpoint = ${LOG_PAGES}`);
     this.#checkpointer = new Checkpointer({ file });
     this.#tables = new RecordTables(db, LIVE);
     this.#history = new HistoryTable(db, LIVE);

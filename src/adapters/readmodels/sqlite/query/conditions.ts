@@ -39,10 +39,12 @@ function idCondition(filter: Filter): Condition {
 
 function contains(field: FieldLayout, anyOf: readonly string[], table: ReadTable): Condition {
   // Half a surrogate pair is no character, so no text contains it.
-  const needles = anyOf.filter((text) => text.isWellFormed()).map(fold);
-  if (needles.length === 0) return NEVER;
+  const needles = [...new Set(anyOf.filter((text) => text.isWellFormed()).map(fold))];
+  const [needle] = needles;
+  if (needle === undefined) return NEVER;
+  if (needles.length === 1 && onlyAtStart(field, needle, table)) return startsWith(field, needle);
   const column = field.match ?? extractedMatch(field, table);
-  const sql = `(${needles.map(() => `instr(${column}, ?) > 0`).join(' OR ')})`;
+  const sql = anyOfTests(needles.map(() => `instr(${column}, ?) > 0`));
   const cells = field.match === undefined ? needles.flatMap((needle) => [jsonPath(field), needle]) : needles;
   return {
     sql,
@@ -59,6 +61,39 @@ function contains(field: FieldLayout, anyOf: readonly string[], table: ReadTable
       : {}),
   };
 }
+
+/** Joined by OR, in groups: SQLite allows a depth of 1,000. */
+function anyOfTests(tests: readonly string[]): string {
+  const groups: string[] = [];
+  for (let start = 0; start < tests.length; start += 100) {
+    groups.push(`(${tests.slice(start, start + 100).join(' OR ')})`);
+  }
+  return groups.length === 1 ? groups.join() : `(${groups.join(' OR ')})`;
+}
+
+const ONLY_ASCII = /^[ -~]+$/;
+
+/**
+ * Can a value contain the text only as its beginning? Then an index finds it: a year in a date, all of
+ * a UUID or of a country's code. (A character of a value gives at most one of ASCII when folded, so that
+ * text of ASCII as long as a value may be takes all of it.)
+ */
+function onlyAtStart(field: FieldLayout, needle: string, table: ReadTable): boolean {
+  if (field.match === undefined || !field.matchIndexed || field.match !== field.sort) return false;
+  if (field.type === 'Date') return /^\d{4}/.test(needle);
+  if (field.type === 'DateTime') return /^\d{4}-/.test(needle);
+  const maxLength = table.shape.maxLengths.get(field.name);
+  return maxLength !== undefined && needle.length >= maxLength && ONLY_ASCII.test(needle);
+}
+
+const LAST_CHARACTER = '\u{10ffff}';
+
+const startsWith = ({ match }: FieldLayout, needle: string): Condition => ({
+  sql: `(${match} >= ? AND ${match} < ?)`,
+  cells: [needle, needle + LAST_CHARACTER],
+  how: 'look up',
+  ...(match === undefined ? {} : { index: match }),
+});
 
 // SQLite ends the text of a full-text query at a NUL.
 const hasTrigrams = (needle: string): boolean => [...needle].length >= TRIGRAM && !needle.includes('\0');

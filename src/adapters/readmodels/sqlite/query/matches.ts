@@ -47,7 +47,7 @@ export function findMatches(search: Search): Matches {
     const total = count(connection, source);
     return { total, source, cost: total * costs.fetched };
   }
-  return byTrigrams(search) ?? byScan(search, connection);
+  return byTrigrams(search) ?? byScan(search);
 }
 
 /** Intersects what one trigram index can answer; further conditions are tested on each row. */
@@ -81,8 +81,8 @@ const count = (connection: ReadConnection, source: Source): number =>
   connection.number(`SELECT count(*) FROM ${source.from} WHERE ${source.where}`, source.cells);
 
 /** Scans an index that holds one condition's column, or where there is none the table. */
-function byScan(search: Search, connection: ReadConnection): Matches {
-  const { table, costs } = search;
+function byScan(search: Search): Matches {
+  const { connection, table, costs } = search;
   const scanned = scannedCondition(search);
   const source = scanned === undefined ? tableSource(search) : indexSource(search, scanned);
   const order = scanned === undefined ? 'r.row' : `r.${scanned.index}, r.id`;
@@ -94,9 +94,7 @@ function byScan(search: Search, connection: ReadConnection): Matches {
     ...cells,
     costs.keptRows,
   ]);
-  if (rows.length < costs.keptRows) {
-    return listed(search, rows);
-  }
+  if (rows.length < costs.keptRows) return listed(search, rows);
   // Many: the scan goes on behind the last of them, and only counts.
   const last = rows.at(-1) ?? 0;
   const behind = connection.number(

@@ -3,7 +3,7 @@ import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import { indexOf, recordsTable } from '../schema.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
-import { allOf, type Matches } from './matches.js';
+import { allOf, type Matches, type Members } from './matches.js';
 import type { Term } from './sortTerms.js';
 
 /** A run of the sorted matches. The caller knows that there are `skip + wanted` of them. */
@@ -61,7 +61,17 @@ function cheapestTest({ conditions, costs, matches }: Run, first: Term, rows: nu
   const bySet = {
     setUp: members.count * costs.gathered,
     unit: costs.probed,
-    tests: allOf([members.condition, ...members.rest]),
+    tests: setFirst(members),
   };
   return bySet.setUp + rows * bySet.unit < rows * byRow.unit ? bySet : byRow;
+}
+
+/** SQLite would test the rest first, as it holds no subquery, and fetch every row for it. */
+function setFirst({ condition, rest }: Members): ReturnType<typeof allOf> {
+  if (rest.length === 0) return allOf([condition]);
+  const tests = allOf(rest);
+  return {
+    sql: `CASE WHEN ${condition.sql} THEN ${tests.sql} ELSE 0 END`,
+    cells: [...condition.cells, ...tests.cells],
+  };
 }

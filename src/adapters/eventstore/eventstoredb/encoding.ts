@@ -1,0 +1,137 @@
+import type { AllStreamRecordedEvent, EventData, JSONType, Position as LogPosition } from '@eventstore/db-client';
+import {
+  type EventMetadata,
+  type EventToAppend,
+  EventTooLargeError,
+  MAX_EVENT_BYTES,
+  type Position,
+} from '../../../ports/eventStore.js';
+import { isLast, type Part, runLengths, type StoredEvent } from './parts.js';
+
+/**
+ * Bytes of data and metadata in one call. The server refuses 1,048,576 of them; the rest is room for type names.
+ * The largest event (MAX_EVENT_BYTES) goes alone, and fits.
+ */
+const CALL_BYTES = 900_000;
+
+/** This adapter's own list of event types (see typeList.ts); no reader of the port sees it. */
+export const TYPE_STREAM = 'eventtypes';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** What the client gives for an event of a stream or of `$all`. */
+export type ClientEvent = Omit<AllStreamRecordedEvent, 'position'> & { readonly position?: LogPosition };
+
+/**
+ * An append as the calls that store it, each a list of events.
+ * @throws EventTooLargeError over MAX_EVENT_BYTES of data
+ * @throws TypeError when an id is no UUID or comes twice, or data is no JSON value
+ */
+export function encodeAppend(stream: string, events: readonly EventToAppend[]): readonly (readonly EventData[])[] {
+  if (new Set(events.map(({ id }) => id.toLowerCase())).size < events.length) {
+    throw new TypeError(`Two events of one append to ${stream} have the same id.`);
+  }
+  const sizes = events.map((event) => sizeOf(event));
+  const lengths = runLengths(sizes, CALL_BYTES);
+  const marked = events.map((event, index) => encode(event, partOf(events, index, lengths.length > 1)));
+  let taken = 0;
+  return lengths.map((length) => {
+    taken += length;
+    return marked.slice(taken - length, taken);
+  });
+}
+
+function partOf(events: readonly EventToAppend[], index: number, split: boolean): Part | undefined {
+  const append = events[0]?.id.toLowerCase();
+  return append === undefined || events.length === 1 ? undefined : { append, index, count: events.length, split };
+}
+
+function encode({ id, type, data, metadata }: EventToAppend, part: Part | undefined): EventData {
+  return {
+    id: id.toLowerCase(),
+    type,
+    contentType: 'application/json',
+    // The client's type leaves out numbers, booleans and null, which JSON has and which it stores well.
+    data: data as JSONType,
+    metadata: part === undefined ? { ...metadata } : { ...metadata, part },
+  };
+}
+
+/** Room for the mark of a part, which is made when the calls are known. */
+const PART_BYTES = 120;
+
+function sizeOf({ id, type, data, metadata }: EventToAppend): number {
+  if (!UUID.test(id)) throw new TypeError(`Event id ${id} is not a UUID.`);
+  const text: string | undefined = JSON.stringify(data);
+  if (text === undefined) throw new TypeError(`The data of ${type} is not a JSON value.`);
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MAX_EVENT_BYTES) throw new EventTooLargeError(type, bytes);
+  return bytes + Buffer.byteLength(JSON.stringify(metadata)) + PART_BYTES;
+}
+
+/** A stored event; undefined for one that this adapter did not write: the server may hold other data. */
+export function decode(event: ClientEvent): StoredEvent | undefined {
+  const { metadata } = event;
+  if (!event.isJson || isSystem(event.streamId) || !isOwn(metadata)) return undefined;
+  const { tenant, actor, correlationId, causationId, occurredAt, schemaVersion, part } = metadata;
+  const stored = {
+    event: {
+      id: event.id,
+      stream: event.streamId,
+      revision: Number(event.revision),
+      position: positionOf(event),
+      type: event.type,
+      data: event.data,
+      metadata: { tenant, actor, correlationId, causationId, occurredAt, schemaVersion },
+    },
+  };
+  return part === undefined ? stored : { ...stored, part };
+}
+
+/** Streams of the server and of this adapter itself. */
+export const isSystem = (stream: string): boolean => stream.startsWith('$') || stream === TYPE_STREAM;
+
+/** What the server says where it does not know a position. */
+const NO_POSITION = 2n ** 64n - 1n;
+
+/**
+ * Bytes from the start of the server's log.
+ * @throws Error when the server does not tell it with events of streams: before version 22.6
+ */
+export function positionOf({ position, streamId }: ClientEvent): Position {
+  if (position === undefined || position.commit === NO_POSITION) {
+    throw new Error(`The server gives no position for events of ${streamId}: it must be version 22.6 or newer.`);
+  }
+  return toPosition(position.commit);
+}
+
+/** @throws RangeError beyond 9 petabytes of log, where numbers are no longer exact */
+export function toPosition(commit: bigint): Position {
+  if (commit > BigInt(Number.MAX_SAFE_INTEGER)) throw new RangeError(`Position ${commit} is too large.`);
+  return Number(commit);
+}
+
+export const toLogPosition = (position: Position): LogPosition => ({
+  commit: BigInt(position),
+  prepare: BigInt(position),
+});
+
+function isOwn(metadata: unknown): metadata is EventMetadata & { readonly part?: Part } {
+  if (typeof metadata !== 'object' || metadata === null) return false;
+  const { tenant, actor, schemaVersion, part } = metadata as Partial<Record<string, unknown>>;
+  return (
+    typeof tenant === 'string' &&
+    typeof actor === 'object' &&
+    typeof schemaVersion === 'number' &&
+    (part === undefined || isPart(part))
+  );
+}
+
+function isPart(part: unknown): part is Part {
+  if (typeof part !== 'object' || part === null) return false;
+  const { append, index, count } = part as Partial<Part>;
+  return typeof append === 'string' && Number.isInteger(index) && Number.isInteger(count);
+}
+
+/** Whether the append of an event is over with it. */
+export const endsAppend = ({ part }: StoredEvent): boolean => part === undefined || isLast(part);

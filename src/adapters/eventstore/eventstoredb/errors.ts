@@ -1,0 +1,67 @@
+import { ErrorType, isCommandError, StreamDeletedError, WrongExpectedVersionError } from '@eventstore/db-client';
+import { EventStoreUnavailableError } from '../../../ports/eventStore.js';
+
+/** Someone tombstoned the stream on the server: it can never be read or written again. */
+export class StreamTombstonedError extends Error {
+  override readonly name = 'StreamTombstonedError';
+  constructor(readonly stream: string) {
+    super(`The stream ${stream} was tombstoned on the server. Restore it from a backup, or use another name.`);
+  }
+}
+
+/** The server's answer will be the same until someone changes a setting or the server. */
+export class EventStoreRefusalError extends EventStoreUnavailableError {}
+
+/** An answer that does not come in time. */
+export class TimeLimitError extends Error {
+  override readonly name = 'TimeLimitError';
+}
+
+/** Errors after which the same call may well succeed. */
+const PASSING: readonly string[] = [
+  ErrorType.TIMEOUT,
+  ErrorType.DEADLINE_EXCEEDED,
+  ErrorType.UNAVAILABLE,
+  ErrorType.CANCELLED,
+  ErrorType.NOT_LEADER,
+  // "Server Is Not Ready", "Server Is Busy" and what a dying connection reports arrive as unknown.
+  ErrorType.UNKNOWN,
+];
+
+export function isWrongVersion(error: unknown): error is WrongExpectedVersionError {
+  return error instanceof WrongExpectedVersionError;
+}
+
+export function isMissingStream(error: unknown): boolean {
+  return isClientError(error) && (error.type === ErrorType.STREAM_NOT_FOUND || error.type === ErrorType.NO_STREAM);
+}
+
+/** Whether to try again. Discovery of a cluster and lost sockets report plain errors, so those count as passing. */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof TimeLimitError) return true;
+  if (isClientError(error)) return PASSING.includes(error.type);
+  if (error instanceof EventStoreUnavailableError) return !(error instanceof EventStoreRefusalError);
+  return error instanceof Error && (/^Failed to discover/.test(error.message) || 'code' in error);
+}
+
+/** What a caller of the port gets to see. Mistakes in the code stay what they are. */
+export function toPortError(error: unknown, stream?: string): unknown {
+  if (error instanceof EventStoreUnavailableError) return error;
+  if (error instanceof StreamDeletedError) return new StreamTombstonedError(stream ?? error.streamName);
+  if (isPassing(error))
+    return new EventStoreUnavailableError(`The event store is away: ${textOf(error)}`, { cause: error });
+  if (!isClientError(error)) return error;
+  const hint =
+    error.type === ErrorType.ACCESS_DENIED
+      ? ' Check the user in EVENTSTORE_URL: it must read $all and append to streams.'
+      : '';
+  return new EventStoreRefusalError(`The event store refuses (${error.type}): ${error.message}.${hint}`, {
+    cause: error,
+  });
+}
+
+function isClientError(error: unknown): error is Error & { readonly type: string } {
+  return error instanceof Error && isCommandError(error);
+}
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

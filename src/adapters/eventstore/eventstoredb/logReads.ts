@@ -1,0 +1,149 @@
+import {
+  BACKWARDS,
+  END,
+  type EventStoreDBClient,
+  type ResolvedEvent,
+  START,
+  type StreamingRead,
+} from '@eventstore/db-client';
+import type { Position, RecordedEvent, Revision } from '../../../ports/eventStore.js';
+import { type ClientEvent, decode, isSystem, positionOf, toLogPosition } from './encoding.js';
+import { isMissingStream, isPassing, TimeLimitError, toPortError } from './errors.js';
+import { findTail, type StoredEvent, type Tail, visible } from './parts.js';
+import { Backoff, pause } from './timeLimit.js';
+
+/** How far back `head` looks for an event that is not the server's own. */
+const LOOK_BACK = [1, 32, 256];
+
+/** Everything is asked of the leader: a follower may not have yet what another node has already shown. */
+export const OF_LEADER = { requiresLeader: true } as const;
+
+/** Where the server starts a read or a subscription. */
+export type StartPosition = typeof START | ReturnType<typeof toLogPosition>;
+
+/** Reads of the server's log that end by themselves. Each is tried again for `timeoutMs` while the server is away. */
+export class LogReads {
+  readonly #client: EventStoreDBClient;
+  readonly #timeoutMs: number;
+
+  constructor(client: EventStoreDBClient, timeoutMs: number) {
+    this.#client = client;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** What may be seen of a stream, from a revision on. */
+  async stream(stream: string, fromRevision: Revision): Promise<readonly RecordedEvent[]> {
+    return visible(await this.storedIn(stream, fromRevision));
+  }
+
+  /** What is stored in a stream from a revision on, parts of unfinished appends as well. */
+  async storedIn(stream: string, fromRevision: Revision, maxCount?: number): Promise<readonly StoredEvent[]> {
+    const count = maxCount === undefined ? {} : { maxCount };
+    const events = await this.#streamEvents(stream, () =>
+      this.#client.readStream(stream, { ...OF_LEADER, fromRevision: BigInt(fromRevision), ...count }),
+    );
+    return events.flatMap((event) => decode(event) ?? []);
+  }
+
+  /** The raw events of one of this adapter's own streams. */
+  async ownStream(stream: string): Promise<readonly ClientEvent[]> {
+    return this.#streamEvents(stream, () => this.#client.readStream(stream, OF_LEADER));
+  }
+
+  async tail(stream: string): Promise<Tail> {
+    return findTail(async (revision) => {
+      const fromRevision = revision === 'end' ? END : BigInt(revision);
+      const options = { ...OF_LEADER, direction: BACKWARDS, fromRevision, maxCount: 1 } as const;
+      const [event] = await this.#streamEvents(stream, () => this.#client.readStream(stream, options));
+      return event === undefined ? undefined : (decode(event) ?? foreign(event));
+    });
+  }
+
+  /**
+   * Position of the last event, passing over the server's own unless there is nothing else near.
+   * It never goes back: of events that were passed over before, none is named later.
+   */
+  async head(): Promise<Position> {
+    let newest: ClientEvent | undefined;
+    for (const maxCount of LOOK_BACK) {
+      const events = await this.#allBackwards(END, maxCount);
+      newest = events[0];
+      const own = events.find((event) => !isSystem(event.streamId));
+      if (own !== undefined) return positionOf(own);
+      if (events.length < maxCount) break;
+    }
+    return newest === undefined ? 0 : positionOf(newest);
+  }
+
+  /**
+   * Where to subscribe so as to see everything after a position. The server takes the event at the start position as
+   * seen, or, where none stands there any more (scavenged), the next one: which would be lost. So the start is the
+   * event before; who subscribes passes over what it knows.
+   */
+  async startAfter(position: Position): Promise<StartPosition> {
+    if (position === 0) return START;
+    const [before] = await this.#allBackwards(toLogPosition(position), 1);
+    return before === undefined ? START : toLogPosition(positionOf(before));
+  }
+
+  async #allBackwards(fromPosition: typeof END | ReturnType<typeof toLogPosition>, maxCount: number) {
+    const options = { ...OF_LEADER, direction: BACKWARDS, fromPosition, maxCount } as const;
+    const resolved = await this.#retried(() => this.#collect(this.#client.readAll(options)));
+    return resolved.flatMap(({ event }): ClientEvent[] => (event === undefined ? [] : [event]));
+  }
+
+  async #streamEvents(stream: string, open: () => StreamingRead<ResolvedEvent>): Promise<readonly ClientEvent[]> {
+    try {
+      const resolved = await this.#retried(() => this.#collect(open()), stream);
+      return resolved.flatMap(({ event }) => (event === undefined ? [] : [event as ClientEvent]));
+    } catch (error) {
+      if (isMissingStream(error)) return [];
+      throw error;
+    }
+  }
+
+  /** Everything a read gives. The server must not pause for longer than the time limit. */
+  #collect<E>(read: StreamingRead<E>): Promise<readonly E[]> {
+    return new Promise((resolve, reject) => {
+      const events: E[] = [];
+      const timer = setTimeout(() => {
+        reject(new TimeLimitError(`reading stood still for ${this.#timeoutMs} ms`));
+        // Without an answer there may be no call yet to cancel: nobody waits for that.
+        void read.cancel().catch(() => undefined);
+      }, this.#timeoutMs);
+      read.on('data', (event) => {
+        events.push(event);
+        timer.refresh();
+      });
+      read.on('end', () => {
+        clearTimeout(timer);
+        resolve(events);
+      });
+      // Stays: the client reports some errors more than once.
+      read.on('error', (error) => {
+        clearTimeout(timer);
+        reject(error);
+      });
+    });
+  }
+
+  async #retried<T>(read: () => Promise<T>, stream?: string): Promise<T> {
+    const until = Date.now() + this.#timeoutMs;
+    const backoff = new Backoff(50, 1_000);
+    for (;;) {
+      try {
+        return await read();
+      } catch (error) {
+        const wait = backoff.next();
+        if (isMissingStream(error)) throw error;
+        if (!isPassing(error) || Date.now() + wait > until) throw toPortError(error, stream);
+        await pause(wait);
+      }
+    }
+  }
+}
+
+/** Where another program wrote the last event of a stream, the stream is not ours to look behind. */
+function foreign(event: ClientEvent): StoredEvent {
+  throw new Error(`The event ${event.revision} of ${event.streamId} was not written by this service.`);
+}

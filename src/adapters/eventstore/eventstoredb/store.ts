@@ -1,0 +1,103 @@
+import {
+  type AppendResult,
+  type EventSlice,
+  type EventStore,
+  EventStoreUnavailableError,
+  type EventToAppend,
+  type ExpectedRevision,
+  type Position,
+  type RecordedEvent,
+  type Revision,
+  type SubscribeOptions,
+} from '../../../ports/eventStore.js';
+import { Appender } from './appender.js';
+import { type Connection, connect } from './connection.js';
+import { LogReads } from './logReads.js';
+import { subscribe } from './subscription.js';
+import { TypeList } from './typeList.js';
+
+export type EventStoreDbSettings = {
+  /** `esdb://user:password@host:2113?tls=true`, or `esdb+discover://` for a cluster. */
+  readonly url: string;
+  /** After this long without the server, appends and reads reject. Default 4,000 ms. */
+  readonly timeoutMs?: number;
+  /** After this long without the server, a subscription ends with an error. Default 30,000 ms. */
+  readonly patienceMs?: number;
+};
+
+/**
+ * Opens the event store on an EventStoreDB server or cluster (22.6 or newer). The server may hold other data; what
+ * this service did not write is passed over.
+ * @throws ConnectionStringError
+ */
+export async function openEventStoreDb(settings: EventStoreDbSettings): Promise<EventStore> {
+  return new EventStoreDb(connect(settings.url), settings.timeoutMs ?? 4_000, settings.patienceMs ?? 30_000);
+}
+
+class EventStoreDb implements EventStore {
+  readonly #connection: Connection;
+  readonly #reads: LogReads;
+  readonly #types: TypeList;
+  readonly #appender: Appender;
+  readonly #timeoutMs: number;
+  readonly #patienceMs: number;
+  readonly #closing = new AbortController();
+  readonly #working = new Set<Promise<unknown>>();
+  #closed: Promise<void> | undefined;
+
+  constructor(connection: Connection, timeoutMs: number, patienceMs: number) {
+    const { client, appendCredentials: credentials } = connection;
+    this.#connection = connection;
+    this.#timeoutMs = timeoutMs;
+    this.#patienceMs = patienceMs;
+    this.#reads = new LogReads(client, timeoutMs);
+    this.#types = new TypeList(client, this.#reads, credentials);
+    this.#appender = new Appender({ client, credentials, reads: this.#reads, types: this.#types, timeoutMs });
+  }
+
+  append(stream: string, events: readonly EventToAppend[], expectedRevision: ExpectedRevision): Promise<AppendResult> {
+    return this.#work(() => this.#appender.append(stream, events, expectedRevision));
+  }
+
+  readStream(stream: string, fromRevision: Revision = 0): Promise<readonly RecordedEvent[]> {
+    return this.#work(() => this.#reads.stream(stream, fromRevision));
+  }
+
+  async *subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice> {
+    const signal = AbortSignal.any([options.signal, this.#closing.signal]);
+    const { client } = this.#connection;
+    const parts = { client, reads: this.#reads, timeoutMs: this.#timeoutMs, patienceMs: this.#patienceMs };
+    yield* subscribe(parts, { ...options, signal });
+  }
+
+  head(): Promise<Position> {
+    return this.#work(() => this.#reads.head());
+  }
+
+  storedEventTypes(): Promise<readonly { readonly type: string; readonly schemaVersion: number }[]> {
+    return this.#work(() => this.#types.read());
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#end();
+    return this.#closed;
+  }
+
+  /** Lets what is in work finish, which its time limit bounds. */
+  async #end(): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled(this.#working);
+    await this.#connection.client.dispose();
+  }
+
+  async #work<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closed !== undefined) throw new EventStoreUnavailableError('The event store is closed.');
+    const working = work();
+    this.#working.add(working);
+    try {
+      return await working;
+    } finally {
+      this.#working.delete(working);
+    }
+  }
+}

@@ -1,0 +1,143 @@
+import type { ReadModels, ReadModelWriter } from '#app/ports/readModels.js';
+import { acmePlaces, contains, fill, found, insert, type OpenReadModels, query } from './readModelsFixture.js';
+
+const unknown = { tenant: 'acme', table: 'unheard_of' };
+const asc = (field: string) => ({ field, direction: 'asc' as const });
+const desc = (field: string) => ({ field, direction: 'desc' as const });
+
+export function describeLists(name: string, open: OpenReadModels): void {
+  describe(`read models, lists: ${name}`, () => {
+    let readModels: ReadModels;
+    let writer: ReadModelWriter;
+
+    beforeEach(async () => {
+      ({ readModels, writer } = await open());
+    });
+    afterEach(async () => {
+      await readModels.close();
+      await writer.close();
+    });
+
+    test('of an unknown or empty table are empty', async () => {
+      expect(await readModels.list(unknown, query())).toEqual({ records: [], total: 0 });
+      await fill(writer, []);
+      expect(await readModels.list(acmePlaces, query())).toEqual({ records: [], total: 0 });
+    });
+
+    test('go by creation where no sort is asked, in pages that never overlap', async () => {
+      await fill(
+        writer,
+        [3, 1, 2, 5, 4].map((n) => insert(n, {})),
+      );
+      expect(await found(readModels, { limit: 2 })).toEqual({ records: ['C1', 'C2'], total: 5 });
+      expect(await found(readModels, { limit: 2, offset: 4 })).toEqual({ records: ['C5'], total: 5 });
+      expect(await found(readModels, { limit: 2, offset: 6 })).toEqual({ records: [], total: 5 });
+    });
+
+    test('sort text without regard to case, null first, ties by id in the direction of the last term', async () => {
+      const names = ['b', 'A', null, 'a', 'B', 'Ä', 'ä'];
+      await fill(
+        writer,
+        names.map((name, n) => insert(n, { name, size: n % 2 })),
+      );
+      const sorted = async (...sort: ReturnType<typeof asc | typeof desc>[]) =>
+        (await found(readModels, { sort })).records.join(' ');
+      expect(await sorted(asc('name'))).toBe('C2 C1 C3 C0 C4 C5 C6');
+      expect(await sorted(desc('name'))).toBe('C6 C5 C4 C0 C3 C1 C2');
+      expect(await sorted(asc('size'), desc('name'))).toBe('C6 C4 C0 C2 C5 C3 C1');
+      expect(await sorted(desc('created_at'))).toBe('C6 C5 C4 C3 C2 C1 C0');
+    });
+
+    test('sort numbers as numbers and booleans false first', async () => {
+      await fill(
+        writer,
+        [10, 9, -1, 1.5].map((size, n) => insert(n, { size, open: n % 2 === 0 })),
+      );
+      expect(await found(readModels, { sort: [asc('size')] })).toMatchObject({ records: ['C2', 'C3', 'C1', 'C0'] });
+      expect(await found(readModels, { sort: [asc('open')] })).toMatchObject({ records: ['C1', 'C3', 'C0', 'C2'] });
+    });
+
+    test('filter by a part of the text, literally, without regard to case', async () => {
+      await fill(
+        writer,
+        ['100% Cotton', 'a_b\\c', 'O\'Brien "x"', 'ÅNGSTRÖM', null, 'ΟΔΟΣ', '𝒳𝒴𝒵 🚚'].map((name, n) =>
+          insert(n, { name }),
+        ),
+      );
+      const matches = async (...anyOf: string[]) =>
+        (await found(readModels, { filters: [contains('name', ...anyOf)] })).records.join(' ');
+      expect(await matches('%')).toBe('C0');
+      expect(await matches('0% c')).toBe('C0');
+      expect(await matches('_')).toBe('C1');
+      expect(await matches('_B\\')).toBe('C1');
+      expect(await matches('o\'brien "')).toBe('C2');
+      expect(await matches('ångström')).toBe('C3');
+      expect(await matches('ö')).toBe('C3');
+      expect(await matches('οδοσ')).toBe('C5');
+      expect(await matches('ΔΟς')).toBe('C5');
+      expect(await matches('𝒴𝒵 🚚')).toBe('C6');
+      expect(await matches('🚚')).toBe('C6');
+      expect(await matches('cotton', 'brien', 'nowhere')).toBe('C0 C2');
+    });
+
+    test('filter what is not text by a part of its JSON text', async () => {
+      await fill(
+        writer,
+        [12.5, 112.55, 3, null].map((size, n) => insert(n, { size, open: n === 0 })),
+      );
+      expect(await found(readModels, { filters: [contains('size', '12.5')] })).toMatchObject({
+        records: ['C0', 'C1'],
+      });
+      expect(await found(readModels, { filters: [contains('size', '3')] })).toMatchObject({ records: ['C2'] });
+      expect(await found(readModels, { filters: [contains('open', 'TRU')] })).toMatchObject({ records: ['C0'] });
+    });
+
+    test('combine filters with AND, with sort and page, and count exactly', async () => {
+      const names = ['Rotterdam Noord', 'Rotterdam Zuid', 'Amsterdam Noord', 'Zwolle'];
+      await fill(
+        writer,
+        names.map((name, n) => insert(n, { name, size: n })),
+      );
+      const filters = [contains('name', 'dam'), contains('name', 'noord', 'zu')];
+      expect(await found(readModels, { filters, sort: [desc('name')], limit: 2 })).toEqual({
+        records: ['C1', 'C0'],
+        total: 3,
+      });
+      expect(await found(readModels, { filters, sort: [desc('name')], limit: 2, offset: 2 })).toEqual({
+        records: ['C2'],
+        total: 3,
+      });
+      expect(await found(readModels, { filters: [contains('name', 'dam'), contains('size', '9')] })).toMatchObject({
+        total: 0,
+      });
+    });
+
+    test('can be asked for exact values', async () => {
+      await fill(
+        writer,
+        ['new', 'NEW', 'new!', null].map((name, n) => insert(n, { name, size: n, open: n > 1, notes: `n${n}` })),
+      );
+      const equal = async (field: string, ...anyOf: (string | number | boolean)[]) =>
+        (await found(readModels, { filters: [{ kind: 'equals', field, anyOf }] })).records.join(' ');
+      expect(await equal('name', 'new')).toBe('C0');
+      expect(await equal('name', 'new!', 'NEW')).toBe('C1 C2');
+      expect(await equal('size', 2, 7)).toBe('C2');
+      expect(await equal('open', false)).toBe('C0 C1');
+      expect(await equal('notes', 'n3')).toBe('C3');
+      expect(await equal('code', 'c3')).toBe('');
+      expect(await equal('code', 'C3')).toBe('C3');
+    });
+
+    test('take a filter of thousands of values', async () => {
+      await fill(writer, [insert(1, { name: 'needle' }), insert(2, { name: 'hay' })]);
+      for (const length of [1, 3, 6]) {
+        const many = Array.from({ length: 3000 }, (_, n) => `${n}#####`.slice(0, length));
+        const anyOf = [...many, 'needle'.slice(0, length)];
+        expect(await found(readModels, { filters: [contains('name', ...anyOf)] })).toEqual({
+          records: ['C1'],
+          total: 1,
+        });
+      }
+    });
+  });
+}
