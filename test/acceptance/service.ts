@@ -51,6 +51,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
 export class Service {
   readonly dataDir: string;
   readonly #env: NodeJS.ProcessEnv;
+  readonly #args: readonly string[];
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
   readonly #tenants = new Map<string, TenantClient>();
   #process: ChildProcess | undefined;
@@ -58,8 +59,10 @@ export class Service {
   #log = '';
   #events: Database.Database | undefined;
 
-  constructor(dataDir: string, env: { readonly [name: string]: string }) {
+  /** @param args of the command `start` */
+  constructor(dataDir: string, env: { readonly [name: string]: string }, args: readonly string[] = []) {
     this.dataDir = dataDir;
+    this.#args = args;
     this.#env = {
       PATH: process.env.PATH,
       PORT: '0',
@@ -97,7 +100,7 @@ export class Service {
 
   /** Resolves when it listens. @throws Error with what it wrote, when it ends instead */
   async start(): Promise<void> {
-    const child = spawn(process.execPath, [CLI, 'start'], { cwd: this.dataDir, env: this.#env });
+    const child = spawn(process.execPath, [CLI, 'start', ...this.#args], { cwd: this.dataDir, env: this.#env });
     this.#process = child;
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#log += text;

@@ -1,14 +1,15 @@
 /** Write transactions on a file that another connection, or another process, may be writing too. */
 import { setTimeout as delay } from 'node:timers/promises';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 
 /** A rebuild holds the file while it catches up before its swap, and a large clean-up while it deletes. */
 const PATIENCE_MS = 120_000;
 const RETRY_MS = 2;
 
+// By its code, for the driver keeps one class of error for all that load it.
 const isBusy = (error: unknown): boolean =>
-  error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
+  typeof error === 'object' && error !== null && 'code' in error && String(error.code).startsWith('SQLITE_BUSY');
 
 /**
  * Begins a write transaction. Asks often rather than sleeping in SQLite's own busy handler, whose waits grow
