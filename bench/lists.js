@@ -4,17 +4,7 @@ import { createClient } from './service.js';
 
 const SAMPLING_MS = 10;
 const ASSETS = '/api/v1/dynamic-assets/dyn/dyn_location/assets';
-const SORTS = [
-  'name',
-  'city_name',
-  'postal_zone',
-  'country',
-  'latitude',
-  'longitude',
-  'external_id',
-  'created_at',
-  'updated_at',
-];
+const SORTS = ['name', 'city_name', 'postal_zone', 'country', 'external_id', 'created_at', 'updated_at'];
 const TERMS = [
   'ber',
   'san',

@@ -1,7 +1,7 @@
 /** The limit of a batch upsert: the same rows going straight into SQLite, with the same indexes, in the same batches. */
 import Database from 'better-sqlite3';
 import { v7 } from 'uuid';
-import { fold } from '../dist/adapters/readmodels/sqlite/fold.js';
+import { fold } from '../dist/domain/assetTypes/fold.js';
 
 const TEXTS = ['external_id', 'name', 'postal_zone', 'city_name', 'country'];
 
@@ -10,12 +10,12 @@ export function openPlainTable(file) {
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = NORMAL');
   db.pragma('cache_size = -65536');
-  const sorted = [...TEXTS, 'latitude', 'longitude', 'created_at', 'updated_at'];
+  const sorted = [...TEXTS, 'created_at', 'updated_at'];
   db.exec(`CREATE TABLE r (row INTEGER PRIMARY KEY, id BLOB, created_at INTEGER, updated_at INTEGER, key TEXT UNIQUE,
-    ${TEXTS.map((name) => `${name} TEXT`)}, latitude REAL, longitude REAL, batch TEXT, doc TEXT);
+    ${TEXTS.map((name) => `${name} TEXT`)}, batch TEXT, doc TEXT);
     CREATE UNIQUE INDEX r_id ON r (id); ${sorted.map((name) => `CREATE INDEX r_${name} ON r (${name}, id);`).join('')}
     CREATE VIRTUAL TABLE f USING fts5(${TEXTS}, content = '', contentless_delete = 1, tokenize = 'trigram case_sensitive 1');`);
-  const insert = db.prepare(`INSERT INTO r VALUES (${Array(14).fill('?')})`);
+  const insert = db.prepare(`INSERT INTO r VALUES (${Array(12).fill('?')})`);
   const insertText = db.prepare(`INSERT INTO f (rowid, ${TEXTS}) VALUES (?, ?, ?, ?, ?, ?)`);
   let row = 0;
   return {
@@ -27,18 +27,7 @@ export function openPlainTable(file) {
         row += 1;
         const folded = TEXTS.map((name) => fold(fields[name]));
         const id = Buffer.from(v7().replaceAll('-', ''), 'hex');
-        insert.run(
-          row,
-          id,
-          row,
-          row,
-          fields.external_id,
-          ...folded,
-          fields.latitude,
-          fields.longitude,
-          'first',
-          JSON.stringify(fields),
-        );
+        insert.run(row, id, row, row, fields.external_id, ...folded, 'first', JSON.stringify(fields));
         insertText.run(row, ...folded);
       }
       db.exec('COMMIT');

@@ -60,8 +60,8 @@ const SCHEMA = `
   );
 `;
 
-/** The write-ahead log's limit (256 MB): mostly the checkpointer empties it much sooner. */
-const LOG_PAGES = 65_536;
+/** The write-ahead log's limit (128 MB): mostly the checkpointer empties it much sooner. */
+const LOG_PAGES = 32_768;
 
 export type ConnectionOptions = {
   readonly file: string;

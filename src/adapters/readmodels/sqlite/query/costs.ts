@@ -9,6 +9,8 @@ export type Costs = {
   readonly fetched: number;
   /** One match fetched in row order and put through the sorter. */
   readonly collected: number;
+  /** What a walk may cost, as a share of what it saves when it succeeds. */
+  readonly dared: number;
   /** Matches up to this many are kept with their filter, so that they are looked for once. */
   readonly keptRows: number;
   /** A walk along a sort index tests at least this many rows before it gives up. */
@@ -19,11 +21,12 @@ export type Costs = {
 
 export const COSTS: Costs = {
   scanned: 0.08,
-  probed: 0.45,
-  gathered: 0.15,
+  probed: 0.35,
+  gathered: 0.25,
   fetched: 4,
-  collected: 1.8,
-  keptRows: 10_000,
-  leastWalk: 500,
+  collected: 3,
+  dared: 0.7,
+  keptRows: 16_000,
+  leastWalk: 2_000,
   sortedTies: 5_000,
 };

@@ -59,20 +59,24 @@ function byTrigrams(search: Search): Matches | undefined {
   const rest = conditions.filter((condition) => !answered.includes(condition));
   const query = answered.map(({ trigrams }) => `(${trigrams?.query})`).join(' AND ');
   const trigrams = trigramTable(table.id, index);
-  const found = connection.number(`SELECT count(*) FROM ${trigrams}(?)`, [query]);
-  const scanned = rest.find((condition) => condition.index !== undefined);
-  if (rest.length > 0 && scanned !== undefined && found * costs.collected > table.rowCount * costs.scanned) {
-    return undefined;
-  }
+  const found = () => connection.number(`SELECT count(*) FROM ${trigrams}(?)`, [query]);
+  const scannable = rest.some((condition) => condition.index !== undefined);
+  if (scannable && found() * costs.collected > table.rowCount * costs.scanned) return undefined;
+
   const tests = allOf(rest);
-  const source = {
-    from: `${trigrams}(?) AS t CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = t.rowid`,
-    where: tests.sql,
-    cells: [query, ...tests.cells],
-  };
-  const total = rest.length === 0 || found === 0 ? found : count(connection, source);
-  const members = { count: found, condition: memberOf(`SELECT rowid FROM ${trigrams}(?)`, query), rest };
-  return { total, source, cost: found * costs.collected, members };
+  const records = `CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = t.rowid`;
+  const cells = [query, ...tests.cells];
+  const source = { from: `${trigrams}(?) AS t ${records}`, where: tests.sql, cells };
+  // Few are kept: to ask the trigrams again for the page may cost as much as the first time.
+  const from = rest.length === 0 ? `${trigrams}(?) AS t` : source.from;
+  const rows = connection.column<number>(`SELECT t.rowid FROM ${from} WHERE ${tests.sql} LIMIT ?`, [
+    ...cells,
+    costs.keptRows,
+  ]);
+  if (rows.length < costs.keptRows) return listed(search, rows);
+  const members = { count: found(), condition: memberOf(`SELECT rowid FROM ${trigrams}(?)`, query), rest };
+  const total = rest.length === 0 ? members.count : count(connection, source);
+  return { total, source, cost: members.count * costs.collected, members };
 }
 
 const memberOf = (rows: string, cell: string): Condition => ({ sql: `r.row IN (${rows})`, cells: [cell], how: 'scan' });

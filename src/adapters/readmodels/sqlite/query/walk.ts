@@ -37,9 +37,9 @@ export function walk<Value>(run: Run, what: string, skip: number, wanted: number
 
   const rows = ((skip + wanted) * table.rowCount) / Math.max(1, matches.total);
   const { setUp, unit, tests } = cheapestTest(run, first, rows);
-  if (rows > costs.leastWalk && setUp + rows * unit > matches.cost) return undefined;
   // The matches may all lie at the far end: then collecting them is still to come.
-  const affordable = Math.max(costs.leastWalk, Math.ceil((matches.cost - setUp) / unit));
+  const affordable = Math.max(costs.leastWalk, Math.ceil((matches.cost * costs.dared - setUp) / unit));
+  if (rows > affordable) return undefined;
   const budget = Math.min(table.rowCount, affordable);
   const cells: Cell[] = [...tests.cells, budget, wanted, skip];
   const found = connection.column<Value>(
@@ -63,7 +63,8 @@ function cheapestTest({ conditions, costs, matches }: Run, first: Term, rows: nu
     unit: costs.probed,
     tests: setFirst(members),
   };
-  return bySet.setUp + rows * bySet.unit < rows * byRow.unit ? bySet : byRow;
+  // Matches are seldom spread evenly, and each row more costs less by the set: so it may look dearer.
+  return bySet.setUp + rows * bySet.unit < 2 * rows * byRow.unit ? bySet : byRow;
 }
 
 /** SQLite would test the rest first, as it holds no subquery, and fetch every row for it. */
