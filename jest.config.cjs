@@ -12,6 +12,8 @@ module.exports = {
     '/node_modules/(?!(uuid|p-queue|p-timeout|eventemitter3|@apidevtools/json-schema-ref-parser)/)',
   ],
   modulePathIgnorePatterns: ['<rootDir>/data/'],
+  // Names suites that were skipped because their engine is not to be had.
+  reporters: ['default', '<rootDir>/test/engines/skippedSuites.cjs'],
   testTimeout: 60_000,
   maxWorkers: 2,
 };

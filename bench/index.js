@@ -3,6 +3,7 @@
  *
  *   npm run bench                      1,000,000 records, about ten minutes
  *   npm run bench -- --records 100000  the same with fewer
+ *   npm run bench -- --engines         on the engines that EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL name
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,25 +11,37 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureBatches } from './batches.js';
 import { measureCleanUp } from './cleanUp.js';
+import { measureEngines } from './engines.js';
 import { atMost, note, summary } from './figures.js';
 import { measureGet } from './get.js';
 import { measureLists } from './lists.js';
 import { startService } from './service.js';
 
-const { values } = parseArgs({ options: { records: { type: 'string', default: '1000000' } } });
+const { values } = parseArgs({
+  options: { records: { type: 'string', default: '1000000' }, engines: { type: 'boolean', default: false } },
+});
 const records = Number(values.records);
 
+/** The embedded default, in depth. */
+async function measureEmbedded(directory) {
+  const none = { EVENTSTORE_URL: '', MONGODB_URL: '', RABBITMQ_URL: '' };
+  const service = await startService(join(directory, 'data'), none);
+  try {
+    await measureBatches(service, directory, records);
+    await measureGet(service);
+    await measureLists(service, records);
+    atMost(`memory of the service at ${records} records`, await service.residentMb(), 400, 'MB');
+    await measureCleanUp(service);
+    note('memory of the service at the end', `${(await service.residentMb()).toFixed(0)} MB`);
+  } finally {
+    await service.stop();
+  }
+}
+
 const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-bench-'));
-const service = await startService(join(directory, 'data'));
 try {
-  await measureBatches(service, directory, records);
-  await measureGet(service);
-  await measureLists(service, records);
-  atMost(`memory of the service at ${records} records`, await service.residentMb(), 400, 'MB');
-  await measureCleanUp(service);
-  note('memory of the service at the end', `${(await service.residentMb()).toFixed(0)} MB`);
+  await (values.engines ? measureEngines(directory) : measureEmbedded(directory));
 } finally {
-  await service.stop();
   await rm(directory, { recursive: true, force: true });
 }
 process.exitCode = summary() ? 0 : 1;

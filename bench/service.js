@@ -8,9 +8,11 @@ import { promisify } from 'node:util';
 
 const CLI = fileURLToPath(new URL('../dist/cli/index.js', import.meta.url));
 
-export async function startService(directory) {
+/** @param settings environment of the service beside the usual */
+export async function startService(directory, settings = {}) {
   const env = {
     ...process.env,
+    ...settings,
     DATA_DIR: directory,
     PORT: '0',
     HOST: '127.0.0.1',
@@ -33,6 +35,7 @@ export async function startService(directory) {
   });
   client.headers.authorization = `Bearer ${JSON.parse(token.text).access_token}`;
   return {
+    credentials,
     port,
     pid: child.pid,
     client,

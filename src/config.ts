@@ -10,11 +10,14 @@ const integer = (fallback: number, min: number, max: number) =>
     .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`)
     .default(fallback);
 
+/** A URL of a cluster names several hosts, which is none by the URL standard: the first stands for all. */
+const oneHost = (url: string): string => url.replace(/,[^/?#]*/, '');
+
 const url = (protocols: readonly string[], example: string) =>
   z
     .string()
     .refine(
-      (value) => URL.canParse(value) && protocols.includes(new URL(value).protocol),
+      (value) => URL.canParse(oneHost(value)) && protocols.includes(new URL(oneHost(value)).protocol),
       `must be a URL such as ${example}`,
     )
     .optional();

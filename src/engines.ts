@@ -1,12 +1,16 @@
 /** Which engine stands behind each port: decided by one setting each, embedded where it is unset. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { openRabbitMqBroker } from './adapters/broker/rabbitmq/broker.js';
 import { openSqliteBroker } from './adapters/broker/sqlite/broker.js';
+import { openEventStoreDb } from './adapters/eventstore/eventstoredb/store.js';
 import { openSqliteEventStore } from './adapters/eventstore/sqlite/store.js';
 import { withUpcasting } from './adapters/eventstore/upcasting.js';
+import { openMongoReadModels } from './adapters/readmodels/mongodb/store.js';
+import { openMongoReadModelWriter } from './adapters/readmodels/mongodb/writer.js';
 import { openSqliteReadModels } from './adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from './adapters/readmodels/sqlite/writer.js';
-import { type Config, ConfigError } from './config.js';
+import type { Config } from './config.js';
 import { eventTypes } from './domain/eventTypes.js';
 import type { EventStore } from './ports/eventStore.js';
 import type { MessageBroker } from './ports/messageBroker.js';
@@ -20,35 +24,43 @@ type EngineConfig = Pick<
 const file = (config: EngineConfig, name: string): string => join(config.DATA_DIR, name);
 
 /** The data directory holds orders and secrets: only its owner may look inside. */
-export async function prepareDataDirectory(config: EngineConfig): Promise<void> {
+export async function prepareDataDirectory(config: Pick<EngineConfig, 'DATA_DIR'>): Promise<void> {
   await mkdir(config.DATA_DIR, { recursive: true, mode: 0o700 });
 }
 
 /** @throws UnreadableEventError when the log holds events that this version cannot read */
 export async function openEventStore(config: EngineConfig): Promise<EventStore> {
-  refuseUnsupported(config, 'EVENTSTORE_URL');
-  const store = await openSqliteEventStore({ file: file(config, 'events.db'), durability: config.DURABILITY });
-  return withUpcasting(store, eventTypes);
+  const store = await openStoredLog(config);
+  try {
+    return await withUpcasting(store, eventTypes);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** The log with its events as they are stored, in whatever version. */
+export async function openStoredLog(
+  config: Pick<EngineConfig, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL'>,
+): Promise<EventStore> {
+  if (config.EVENTSTORE_URL !== undefined) return openEventStoreDb({ url: config.EVENTSTORE_URL });
+  return openSqliteEventStore({ file: join(config.DATA_DIR, 'events.db'), durability: config.DURABILITY });
 }
 
 export async function openReadModels(config: EngineConfig): Promise<ReadModels> {
-  refuseUnsupported(config, 'MONGODB_URL');
+  if (config.MONGODB_URL !== undefined) return openMongoReadModels({ url: config.MONGODB_URL });
   return openSqliteReadModels({ file: file(config, 'readmodels.db'), readers: config.READER_THREADS });
 }
 
 export async function openReadModelWriter(config: EngineConfig): Promise<ReadModelWriter & RebuildableReadModels> {
-  refuseUnsupported(config, 'MONGODB_URL');
+  if (config.MONGODB_URL !== undefined) return openMongoReadModelWriter({ url: config.MONGODB_URL });
   return openSqliteReadModelWriter({ file: file(config, 'readmodels.db') });
 }
 
-export async function openBroker(config: EngineConfig): Promise<MessageBroker> {
-  refuseUnsupported(config, 'RABBITMQ_URL');
-  return openSqliteBroker({ file: file(config, 'broker.db') });
-}
-
-/** Rather no start than a start on another engine than the one that was asked for. */
-function refuseUnsupported(config: EngineConfig, name: 'EVENTSTORE_URL' | 'MONGODB_URL' | 'RABBITMQ_URL'): void {
-  if (config[name] !== undefined) {
-    throw new ConfigError(`${name} is set, but this version runs on the embedded engines only: unset it.`);
-  }
+/** @param onTrouble told when the broker is lost; it is connected to again by itself, and need not be there at first */
+export async function openBroker(config: EngineConfig, onTrouble: (error: Error) => void): Promise<MessageBroker> {
+  const url = config.RABBITMQ_URL;
+  return url === undefined
+    ? openSqliteBroker({ file: file(config, 'broker.db') })
+    : openRabbitMqBroker({ url, onTrouble });
 }

@@ -11,16 +11,18 @@ import { createApi, createHealthApi } from './api/server.js';
 import { newId, now } from './commands/clock.js';
 import type { Commands } from './commands/context.js';
 import type { Config } from './config.js';
+import { registerEngineMetrics, registerQueueMetrics } from './engineMetrics.js';
 import { openBroker, openEventStore, openReadModels, prepareDataDirectory } from './engines.js';
 import { installationKey } from './installationKey.js';
 import type { MessageBroker } from './ports/messageBroker.js';
 import { Directory } from './projections/directory/directory.js';
 import { ProjectionWatch } from './projections/projectionWatch.js';
 import { ProjectorThread } from './projectorThread.js';
-import { readiness } from './readiness.js';
+import { type EngineProbes, readiness } from './readiness.js';
 import { ROLES, type Role } from './roles.js';
 import { version } from './version.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
+import { DELIVERY_QUEUE } from './webhooks/queue.js';
 import { startWebhooks } from './webhooks/runWebhooks.js';
 import { createSecretBox } from './webhooks/secretBox.js';
 import { type AddressPolicy, addressPolicy, createTargetCheck } from './webhooks/targetAddress.js';
@@ -75,7 +77,9 @@ async function open(
   };
   await prepareDataDirectory(config);
   const eventStore = opened(await openEventStore(config), (store) => store.close());
-  const broker = opened(await openBroker(config), (each) => each.close());
+  const broker = roles.has('webhooks')
+    ? opened(await openBroker(config, brokerTrouble(log)), (each) => each.close())
+    : undefined;
   const readModels = opened(await openReadModels(config), (models) => models.close());
   const projector = roles.has('projector')
     ? opened(new ProjectorThread(config, log), (thread) => thread.stop())
@@ -84,11 +88,19 @@ async function open(
   const secretBox = createSecretBox(await installationKey(config));
   const commands: Commands = { eventStore, readModels, directory, secretBox, now, newId };
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS);
-  if (roles.has('webhooks')) {
+  if (broker !== undefined) {
     opened(startDeliveries(config, log, commands, broker, policy), (deliveries) => deliveries.stop());
   }
 
   const watch = new ProjectionWatch(eventStore, readModels);
+  const engines: EngineProbes = {
+    event_store: () => eventStore.head(),
+    read_models: () => readModels.checkpoint('records'),
+    ...(broker === undefined ? {} : { broker: () => broker.ping() }),
+  };
+  const metrics = new ServiceMetrics(() => watch.lag());
+  registerEngineMetrics(metrics.registry, engines);
+  if (broker !== undefined) registerQueueMetrics(metrics.registry, broker, DELIVERY_QUEUE);
   const keys = await SigningKeys.open(join(config.DATA_DIR, 'keys'));
   const deps: ApiDeps = {
     commands,
@@ -97,12 +109,12 @@ async function open(
     tokens: new TokenService(keys, tokenConfig(config)),
     config: apiConfig(config),
     log,
-    metrics: new ServiceMetrics(() => watch.lag()),
-    ready: () => readiness({ eventStore, readModels, watch, projectorFailure: () => projector?.failure }),
+    metrics,
+    ready: () => readiness({ engines, watch, projectorFailure: () => projector?.failure }),
     checkWebhookTarget: createTargetCheck(policy),
   };
   // Answers should show what was acknowledged before the start; a long backlog does not hold up the start for ever.
-  if (roles.has('api') && !(await watch.catchUp(START_CATCH_UP_MS))) {
+  if (roles.has('api') && !(await watch.catchUp(START_CATCH_UP_MS).catch(readModelsTrouble(log)))) {
     log.warn('the read models are behind the log; /health/ready says when they have caught up');
   }
   const app = roles.has('api') ? createApi(deps) : createHealthApi(deps);
@@ -111,10 +123,23 @@ async function open(
   return { address: `http://${host}:${server.port}`, commands, directory };
 }
 
+/** A start does not wait for read models that are away: what the log alone can decide is served without them. */
+const readModelsTrouble =
+  (log: Logger) =>
+  (error: unknown): false => {
+    log.warn({ err: error }, 'the read models cannot be reached');
+    return false;
+  };
+
 const directoryTrouble =
   (log: Logger) =>
   (error: unknown): void =>
     log.error({ err: error }, 'the directory of tenants is interrupted, and tries again');
+
+const brokerTrouble =
+  (log: Logger) =>
+  (error: Error): void =>
+    log.warn({ err: error }, 'the message broker is interrupted, and is tried again');
 
 function startDeliveries(
   config: Config,

@@ -1,36 +1,56 @@
 /** What /health/ready answers: which part of the service is missing. */
+import { setTimeout as wait } from 'node:timers/promises';
 import type { ReadinessReport } from './api/deps.js';
-import type { EventStore } from './ports/eventStore.js';
-import type { ReadModels } from './ports/readModels.js';
 import type { ProjectionWatch } from './projections/projectionWatch.js';
 
+/** A cheap call to each engine this process needs, by its name; it rejects when the engine is away. */
+export type EngineProbes = { readonly [engine: string]: () => Promise<unknown> };
+
 type Parts = {
-  readonly eventStore: Pick<EventStore, 'head'>;
-  readonly readModels: Pick<ReadModels, 'checkpoint'>;
+  readonly engines: EngineProbes;
   readonly watch: ProjectionWatch;
   /** What stopped the projector last; undefined while it runs. */
   readonly projectorFailure: () => Error | undefined;
 };
 
-export async function readiness({ eventStore, readModels, watch, projectorFailure }: Parts): Promise<ReadinessReport> {
-  const checks = {
-    event_store: await check(() => eventStore.head()),
-    read_models: await check(() => readModels.checkpoint('records')),
-    projections: await check(async () => {
+type Check = { readonly ok: boolean; readonly detail?: string };
+
+/** Who asks waits for an answer: an engine that hangs counts as away. */
+const PROBE_LIMIT_MS = 3_000;
+
+export async function readiness({ engines, watch, projectorFailure }: Parts): Promise<ReadinessReport> {
+  const probes: EngineProbes = {
+    ...engines,
+    projections: async () => {
       const failure = projectorFailure();
       if (failure !== undefined) throw failure;
       const trouble = await watch.trouble();
       if (trouble !== undefined) throw new Error(trouble);
-    }),
+    },
   };
+  const checks = await checkAll(probes);
   return { ready: Object.values(checks).every(({ ok }) => ok), checks };
 }
 
-async function check(probe: () => Promise<unknown>): Promise<{ readonly ok: boolean; readonly detail?: string }> {
+/** Asks all of them at once; never rejects. */
+export async function checkAll(probes: EngineProbes): Promise<{ readonly [engine: string]: Check }> {
+  const checks = Object.entries(probes).map(async ([name, probe]) => [name, await check(probe)] as const);
+  return Object.fromEntries(await Promise.all(checks));
+}
+
+async function check(probe: () => Promise<unknown>): Promise<Check> {
+  const timer = new AbortController();
+  const late = wait(PROBE_LIMIT_MS, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`no answer within ${PROBE_LIMIT_MS} ms`);
+  });
   try {
-    await probe();
+    await Promise.race([probe(), late]);
     return { ok: true };
   } catch (error) {
     return { ok: false, detail: error instanceof Error ? error.message : String(error) };
+  } finally {
+    // Ended before its time, it rejects to nobody.
+    late.catch(() => undefined);
+    timer.abort();
   }
 }

@@ -26,7 +26,10 @@ export class ServiceMetrics {
       labelNames: ['projection'],
       registers: [this.registry],
       async collect() {
-        for (const [projection, lag] of await projectionLag()) this.set({ projection }, lag);
+        // While an engine is away there are no figures, rather than old ones; that it is away is told by engine_up.
+        const lags = await projectionLag().catch(() => new Map<string, number>());
+        this.reset();
+        for (const [projection, lag] of lags) this.set({ projection }, lag);
       },
     });
   }

@@ -4,6 +4,7 @@ import { version } from '../version.js';
 import { clientCommand } from './client.js';
 import { configCommand } from './configCommand.js';
 import { demoCommand } from './demo.js';
+import { migrateCommand } from './migrate.js';
 import { projectionsCommand } from './projections.js';
 import { startCommand } from './start.js';
 import { tenantCommand } from './tenant.js';
@@ -30,6 +31,7 @@ Example:
     userCommand(),
     webhookCommand(),
     projectionsCommand(),
+    migrateCommand(),
     configCommand(),
     demoCommand(),
   ]) {

@@ -1,7 +1,7 @@
 /** What every command works with. */
 import { currentVersion, eventTypes } from '../domain/eventTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import type { Actor, EventStore, EventToAppend, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { Actor, EventStore, EventToAppend, Position, RecordedEvent, Revision } from '../ports/eventStore.js';
 import type { ReadModels } from '../ports/readModels.js';
 
 /** Who asks, and on whose behalf; becomes the metadata of the events that follow. */
@@ -85,6 +85,9 @@ export function toAppend(
 
 /** Time of the last event of a stream as read; '' when it has none. */
 export const lastTime = (events: readonly RecordedEvent[]): string => events.at(-1)?.metadata.occurredAt ?? '';
+
+/** Revision of the last event of a stream as read; -1 when it has none. Revisions may have gaps, so counting is no way. */
+export const lastRevision = (events: readonly RecordedEvent[]): Revision => events.at(-1)?.revision ?? -1;
 
 /** How often a command decides anew when others write to the same stream meanwhile. */
 export const MAX_ATTEMPTS = 20;

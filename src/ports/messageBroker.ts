@@ -6,16 +6,24 @@
  */
 
 export type Message = {
-  /** Publishing an id that the queue still holds (waiting, taken or dead) changes nothing. */
+  /**
+   * Publishing an id that the queue still holds (waiting, taken or dead) changes nothing in the embedded adapter; with
+   * RabbitMQ both are handed out. So a handler must be idempotent: of what is done already it does nothing.
+   */
   readonly id: string;
   /** Plain JSON. */
   readonly body: unknown;
 };
 
 export type ReceivedMessage = Message & {
-  /** How often this message was handed out before; 0 at first. */
+  /** How often this message was handed out before; 0 at first. RabbitMQ also counts that it was looked at. */
   readonly redeliveries: number;
 };
+
+/** The broker cannot be reached, does not answer in time, or takes no messages now. Trying again later may succeed. */
+export class BrokerUnavailableError extends Error {
+  override readonly name = 'BrokerUnavailableError';
+}
 
 /** What becomes of a message after its handler. */
 export type Outcome =
@@ -34,22 +42,28 @@ export type ConsumeOptions = {
 
 export type DeadLetter = Message & { readonly reason: string; readonly at: string };
 
+/** As of a moment ago, while others work on the queue. */
 export type QueueDepth = {
   readonly ready: number;
   readonly delayed: number;
+  /** Of all processes in the embedded adapter; RabbitMQ tells nobody, so there it is this process's. */
   readonly inWork: number;
   readonly dead: number;
   /** Milliseconds since the oldest ready message became ready; 0 when there is none. */
   readonly oldestReadyMs: number;
 };
 
+/** Every method but `consume` rejects with `BrokerUnavailableError` while the broker is away, within seconds. */
 export interface MessageBroker {
-  /** Resolves when the messages are stored durably, all or none. */
+  /**
+   * Resolves when all messages are stored durably. Rejects when that cannot be known: some of them may be stored then,
+   * and publishing all of them again is harmless. Messages that are not JSON are refused before any is stored.
+   */
   publish(queue: string, messages: readonly Message[]): Promise<void>;
 
   /**
-   * Stores messages and the publisher's checkpoint together, so that a relay that
-   * crashes neither loses nor repeats what it published.
+   * Stores the messages, and after or with them the publisher's checkpoint: a relay that crashes in between may
+   * repeat what it published, and never loses any of it. The checkpoint never moves back behind what this process knows.
    */
   publishWithCheckpoint(
     queue: string,
@@ -62,8 +76,9 @@ export interface MessageBroker {
 
   /**
    * Hands messages to `handle` until the signal ends it. A message whose handler throws,
-   * or whose process dies, is handed out again (a lease runs out; a throw waits a second).
-   * Several consumers, also of other processes, share a queue: each message is in work once.
+   * or whose process dies, is handed out again (a lease runs out or a connection ends; a throw waits a second).
+   * Several consumers, also of other processes, share a queue: each message is in work once, unless the broker was
+   * away meanwhile. It goes on by itself when the broker is back.
    */
   consume(
     queue: string,
@@ -72,8 +87,11 @@ export interface MessageBroker {
   ): Promise<void>;
 
   depth(queue: string): Promise<QueueDepth>;
+  /** The oldest first; roughly so with RabbitMQ, where there are very many. */
   deadLetters(queue: string, limit: number): Promise<readonly DeadLetter[]>;
   /** Makes a dead letter ready again. False when there is none with this id. */
   revive(queue: string, id: string): Promise<boolean>;
+  /** Resolves when the broker can be reached and takes messages. */
+  ping(): Promise<void>;
   close(): Promise<void>;
 }

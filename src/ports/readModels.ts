@@ -168,6 +168,14 @@ export class ReadModelsUnavailableError extends Error {
   override readonly name = 'ReadModelsUnavailableError';
 }
 
+/** Another process projects into these read models. It is taken over when that one stops or dies: try again. */
+export class ProjectorLeaseHeldError extends Error {
+  override readonly name = 'ProjectorLeaseHeldError';
+  constructor() {
+    super('Another process keeps these read models current; this one stands by.');
+  }
+}
+
 /** One rebuild at a time: another is at work, here or in another process. */
 export class RebuildInProgressError extends Error {
   override readonly name = 'RebuildInProgressError';

@@ -1,5 +1,5 @@
 /** The stream of one delivery: loaded, and written to. */
-import { type Caller, type Commands, lastTime, notBefore, toAppend } from '../commands/context.js';
+import { type Caller, type Commands, lastRevision, lastTime, notBefore, toAppend } from '../commands/context.js';
 import { deliveryStream } from '../domain/streams.js';
 import { type Delivery, evolve } from '../domain/webhook/delivery.js';
 import type { DeliveryEvent } from '../domain/webhook/events.js';
@@ -34,7 +34,7 @@ export async function loadDelivery(access: LogAccess, key: DeliveryKey): Promise
   return {
     ...key,
     delivery,
-    revision: events.length - 1,
+    revision: lastRevision(events),
     lastAt: lastTime(events),
     requestedAt: requested.position,
     caller: { tenant: key.tenant, actor: SUBSCRIBER, correlationId, causationId: requested.id },

@@ -5,7 +5,7 @@ import { runApprovalRelay } from './approvalRelay.js';
 import { runSubscriber, type SubscriberDeps } from './subscriber.js';
 
 const FIRST_RESTART_MS = 500;
-const LONGEST_RESTART_MS = 30_000;
+const LONGEST_RESTART_MS = 5_000;
 /** What has run this long had come up well: the next restart is a quick one again. */
 const STEADY_MS = 60_000;
 

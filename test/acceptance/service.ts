@@ -14,6 +14,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
+import { ownDatabase } from '../engines/mongodb.js';
+import { ownQueues } from '../engines/rabbitmq.js';
 import { type Answer, type Outgoing, send } from './http.js';
 import { TenantClient } from './tenant.js';
 
@@ -70,6 +72,8 @@ export class Service {
       DATA_DIR: dataDir,
       BASE_HOST: 'localhost',
       LOG_LEVEL: 'warn',
+      ...ownDatabase(),
+      ...ownQueues(),
       ...env,
     };
   }

@@ -66,12 +66,15 @@ function plan(writer: number): readonly (readonly Counted[])[] {
 
 /** Appends with the revision it has read, and reads again on a conflict, as commands do. */
 async function write(store: EventStore, streams: readonly string[], appends: readonly (readonly Counted[])[]) {
+  const known = new Map<string, number>();
   for (const counted of appends) {
     const stream = streams[randomInt(streams.length)] ?? '';
     const given = counted.map((each) => event(each));
     await delay(randomInt(4));
     for (let done = false; !done; ) {
-      const revision = (await store.readStream(stream)).length - 1;
+      const before = known.get(stream) ?? -1;
+      const revision = (await store.readStream(stream, before + 1)).at(-1)?.revision ?? before;
+      known.set(stream, revision);
       done = await store.append(stream, given, revision === -1 ? 'no-stream' : revision).then(
         () => true,
         (error: unknown) => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openSqliteBroker } from '#app/adapters/broker/sqlite/broker.js';
 import { describeMessageBroker } from './messageBroker.js';
+import { RecordingConsumer } from './recordingConsumer.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'broker-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -12,6 +13,37 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 describeMessageBroker('sqlite', () =>
   openSqliteBroker({ file: join(directory, 'broker.db'), onHandlerError: () => undefined }),
 );
+
+describe('what only the sqlite broker promises', () => {
+  const file = join(directory, 'promises.db');
+
+  test('an id that waits, is in work or is dead is not published again', async () => {
+    const broker = await openSqliteBroker({ file });
+    const stop = new AbortController();
+    await broker.publish('ids', [
+      { id: 'a', body: 'first' },
+      { id: 'a', body: 'second' },
+    ]);
+    await broker.publish('ids', [{ id: 'a', body: 'third' }]);
+    const consumer = new RecordingConsumer(
+      broker,
+      'ids',
+      async ({ id }) => {
+        const fourth = { id: 'a', body: 'fourth' };
+        if (id === 'a') await broker.publish('ids', [fourth, { id: 'b', body: 'other' }]);
+        return { kind: 'dead', reason: 'no use' };
+      },
+      1,
+      stop,
+    );
+    await consumer.arrived(2);
+    await consumer.stop();
+    await broker.publish('ids', [{ id: 'a', body: 'fifth' }]);
+    expect(consumer.received.map(({ body }) => body)).toEqual(['first', 'other']);
+    expect(await broker.depth('ids')).toMatchObject({ ready: 0, delayed: 0, inWork: 0, dead: 2 });
+    await broker.close();
+  });
+});
 
 describe('sqlite broker and processes that die', () => {
   const file = join(directory, 'leases.db');

@@ -1,5 +1,6 @@
 /** A real RabbitMQ for tests: the one RABBITMQ_URL names, else a server on PATH, started here on a fresh directory. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -38,6 +39,14 @@ export const rabbitMqServerMissing = (): string | undefined =>
 export async function anyRabbitMq(): Promise<{ readonly url: string; dispose(): Promise<void> }> {
   const url = process.env.RABBITMQ_URL;
   return url === undefined ? RabbitMqServer.start() : { url, dispose: async () => undefined };
+}
+
+/** Lets a service use the server that RABBITMQ_URL names, apart from all others that do. */
+export function ownQueues(): { readonly RABBITMQ_URL?: string } {
+  if (process.env.RABBITMQ_URL === undefined) return {};
+  const url = new URL(process.env.RABBITMQ_URL);
+  url.searchParams.set('queue_prefix', `test-${randomUUID()}.`);
+  return { RABBITMQ_URL: url.href };
 }
 
 /** A server of the test's own, which it may stop, kill and start again on the same data. */
@@ -112,9 +121,10 @@ export class RabbitMqServer {
 
   /** Runs a command of rabbitmqctl. @throws Error with what it wrote */
   async control(...args: string[]): Promise<void> {
-    const command = onPath('rabbitmqctl') ?? 'rabbitmqctl';
-    const behind = existsSync(DEBIAN_SERVER) ? DEBIAN_SERVER.replace(/server$/, 'ctl').replace('-ctl', 'ctl') : command;
-    const child = spawn(behind, args, { env: this.#environment, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(serverCommand()?.replace(/rabbitmq-server$/, 'rabbitmqctl') ?? 'rabbitmqctl', args, {
+      env: this.#environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {

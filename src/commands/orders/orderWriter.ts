@@ -9,6 +9,7 @@ import {
   type Caller,
   type Commands,
   ConflictError,
+  lastRevision,
   lastTime,
   MAX_ATTEMPTS,
   NotFoundError,
@@ -35,7 +36,7 @@ export async function loadOrder(
 ): Promise<{ readonly order: Order; readonly revision: number; readonly lastAt: string } | undefined> {
   const events = await commands.eventStore.readStream(orderStream(tenant, orderId));
   const order = events.reduce<Order | undefined>(fold, undefined);
-  return order === undefined ? undefined : { order, revision: events.length - 1, lastAt: lastTime(events) };
+  return order === undefined ? undefined : { order, revision: lastRevision(events), lastAt: lastTime(events) };
 }
 
 /**

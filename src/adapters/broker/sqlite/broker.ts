@@ -97,6 +97,10 @@ class SqliteBroker implements MessageBroker {
     return revived;
   }
 
+  async ping(): Promise<void> {
+    this.#store.checkpoint('');
+  }
+
   /** Ends the consumers of this broker first: what is in work is settled. */
   async close(): Promise<void> {
     const running = [...this.#consumers].map(([consumer, { ended }]) => {

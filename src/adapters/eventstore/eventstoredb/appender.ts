@@ -7,6 +7,7 @@ import {
   type EventStoreDBClient,
   NO_STREAM,
 } from '@eventstore/db-client';
+import PQueue from 'p-queue';
 import {
   type AppendResult,
   type EventToAppend,
@@ -20,6 +21,11 @@ import { type LogReads, OF_LEADER } from './logReads.js';
 import type { Tail } from './parts.js';
 import { Backoff, pause, within } from './timeLimit.js';
 import type { TypeList } from './typeList.js';
+
+/** Calls on their way at once; more would wait in the server, and be overdue there when many come together. */
+const CALLS_AT_ONCE = 64;
+/** What a call gets that has waited for others for longer than the time limit, in milliseconds. */
+const LAST_TRY_MS = 1_000;
 
 /** How often an append steps over an unfinished one that others may step over at the same time. */
 const MAX_STEPS = 10;
@@ -36,6 +42,7 @@ export type AppenderParts = {
 /** Appends whole or, for every reader, not at all. */
 export class Appender {
   readonly #parts: AppenderParts;
+  readonly #calls = new PQueue({ concurrency: CALLS_AT_ONCE });
 
   constructor(parts: AppenderParts) {
     this.#parts = parts;
@@ -49,7 +56,9 @@ export class Appender {
   ): Promise<AppendResult> {
     const [first, ...rest] = encodeAppend(stream, events);
     if (first === undefined) return this.#appendNothing(stream, expectedRevision);
-    await this.#tried((deadline) => this.#parts.types.add(events, deadline), stream);
+    if (!this.#parts.types.has(events)) {
+      await this.#tried((deadline) => this.#parts.types.add(events, deadline), stream);
+    }
     let result = await this.#appendFirst(stream, first, expectedRevision);
     for (const call of rest) {
       // No other writer's event can stand between two calls: each insists on the last revision of the one before.
@@ -101,8 +110,15 @@ export class Appender {
   }
 
   /** @param call gets what is left of the time, in milliseconds */
-  async #tried<T>(call: (deadline: number) => Promise<T>, stream: string): Promise<T> {
-    const until = Date.now() + this.#parts.timeoutMs;
+  #tried<T>(call: (deadline: number) => Promise<T>, stream: string): Promise<T> {
+    const asked = Date.now();
+    return this.#calls.add(() => {
+      const until = Math.max(asked + this.#parts.timeoutMs, Date.now() + LAST_TRY_MS);
+      return this.#triedUntil(until, call, stream);
+    });
+  }
+
+  async #triedUntil<T>(until: number, call: (deadline: number) => Promise<T>, stream: string): Promise<T> {
     const backoff = new Backoff(50, 1_000);
     for (;;) {
       const left = until - Date.now();

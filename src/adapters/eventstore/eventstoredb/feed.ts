@@ -44,6 +44,11 @@ export class Feed {
     return undefined;
   }
 
+  /** Whether `take` has something to give, or to throw. */
+  get hasMore(): boolean {
+    return this.#subscription.readableLength > 0 || this.#marks.length > 0 || this.#failure !== undefined;
+  }
+
   /** Resolves with true when something came, with false after the time or at the signal. */
   async came(milliseconds: number, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false;
@@ -58,14 +63,13 @@ export class Feed {
       const timer = setTimeout(stop, milliseconds);
       signal.addEventListener('abort', stop);
       this.#wake = () => settle(true);
-      if (this.#subscription.readableLength > 0 || this.#marks.length > 0 || this.#failure !== undefined) settle(true);
+      if (this.hasMore) settle(true);
     });
   }
 
   close(): void {
     // A subscription that never came to be rejects this; there is nothing to end then.
     void this.#subscription.unsubscribe().catch(() => undefined);
-    this.#subscription.resume();
   }
 
   #mark(item: FeedItem): void {

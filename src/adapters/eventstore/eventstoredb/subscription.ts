@@ -1,5 +1,5 @@
 import { setImmediate as eventLoopTurn } from 'node:timers/promises';
-import { type EventStoreDBClient, type Filter, streamNameFilter } from '@eventstore/db-client';
+import { type EventStoreDBClient, streamNameFilter } from '@eventstore/db-client';
 import {
   type EventSlice,
   EventStoreUnavailableError,
@@ -11,7 +11,7 @@ import { Assembly } from './assembly.js';
 import { type ClientEvent, decode, positionOf, toPosition } from './encoding.js';
 import { isPassing, toPortError } from './errors.js';
 import { Feed } from './feed.js';
-import { type LogReads, OF_LEADER } from './logReads.js';
+import { type LogReads, OF_LEADER, type StartPosition } from './logReads.js';
 import { Progress } from './progress.js';
 import { Backoff, pause } from './timeLimit.js';
 import { weightOf } from './weight.js';
@@ -32,34 +32,43 @@ const SLICE_WEIGHT = 4_000_000;
 const BUFFERED_EVENTS = 32;
 /** Events that the server passes over before it tells so. */
 const SEARCH_WINDOW = 500;
-/** At most this often a slice without events is yielded during the catch-up, in milliseconds. */
-const EMPTY_SLICE_MS = 250;
+/** At most this often a slice that is not full is yielded during the catch-up, in milliseconds. */
+const SLOW_SLICE_MS = 250;
 /** How soon an idle subscription looks whether the log has grown by events it does not want, in milliseconds. */
 const IDLE_MS = 200;
 const MOST_IDLE_MS = 2_000;
 
+/** What a subscription knows from one connection to the next. */
+type Standing = {
+  position: Position;
+  /** Whether the reader's last slice said that it reached the head of the log. */
+  toldCaughtUp: boolean;
+  /** Since when the server has been away, in milliseconds since 1970; undefined while it is there. */
+  awaySince: number | undefined;
+  readonly idle: Backoff;
+  readonly retry: Backoff;
+};
+
 /** See `EventStore.subscribe`. Goes on by itself from where it stands when the server was away. */
 export async function* subscribe(parts: SubscriptionParts, options: SubscribeOptions): AsyncGenerator<EventSlice> {
   const { signal } = options;
-  const retry = new Backoff(100, 5_000);
-  const idle = new Backoff(IDLE_MS, MOST_IDLE_MS);
-  let position = options.after;
-  let first = true;
-  let awaySince: number | undefined;
+  const standing: Standing = {
+    position: options.after,
+    toldCaughtUp: false,
+    awaySince: undefined,
+    idle: new Backoff(IDLE_MS, MOST_IDLE_MS),
+    retry: new Backoff(100, 5_000),
+  };
   while (!signal.aborted) {
     try {
-      for await (const slice of connect(parts, { ...options, after: position }, first, idle)) {
-        position = slice.position;
-        first = false;
-        awaySince = undefined;
-        retry.reset();
+      for await (const slice of connect(parts, options, standing)) {
         yield slice;
         if (signal.aborted) return;
       }
     } catch (error) {
-      awaySince ??= Date.now();
-      if (!isPassing(error) || Date.now() - awaySince > parts.patienceMs) throw toPortError(error);
-      await pause(retry.next(), signal);
+      standing.awaySince ??= Date.now();
+      if (!isPassing(error) || Date.now() - standing.awaySince > parts.patienceMs) throw toPortError(error);
+      await pause(standing.retry.next(), signal);
     }
   }
 }
@@ -70,53 +79,50 @@ export async function* subscribe(parts: SubscriptionParts, options: SubscribeOpt
  */
 async function* connect(
   parts: SubscriptionParts,
-  options: SubscribeOptions,
-  first: boolean,
-  idle: Backoff,
+  { streamPrefixes, signal, maxCount = DEFAULT_SLICE_COUNT }: SubscribeOptions,
+  standing: Standing,
 ): AsyncGenerator<EventSlice> {
-  const { after, signal, maxCount = DEFAULT_SLICE_COUNT } = options;
-  const progress = new Progress(after, await parts.reads.head());
-  const fromPosition = await parts.reads.startAfter(after);
+  const progress = new Progress(standing.position, await parts.reads.head());
+  const fromPosition = await parts.reads.startAfter(standing.position);
   if (signal.aborted) return;
-  const feed = new Feed((checkpointReached) =>
-    parts.client.subscribeToAll(
-      { ...OF_LEADER, fromPosition, filter: filterOf(options.streamPrefixes, checkpointReached) },
-      { highWaterMark: BUFFERED_EVENTS },
-    ),
-  );
-  const collected = new Collected(parts.reads, progress, after);
+  const feed = openFeed(parts.client, fromPosition, streamPrefixes);
+  const collected = new Collected(parts.reads, progress, standing.position);
   let live = false;
-  let sliceDue = first;
   let lastSliceAt = Date.now();
-  const slice = (): EventSlice => {
-    sliceDue = false;
+  const slice = (caughtUp: boolean): EventSlice => {
+    const taken = collected.takeSlice(caughtUp);
+    standing.position = taken.position;
+    standing.toldCaughtUp = caughtUp;
     lastSliceAt = Date.now();
-    return collected.takeSlice(live);
+    return taken;
   };
   try {
     while (!signal.aborted) {
       const item = feed.take();
+      if (item !== undefined) standing.awaySince = undefined;
       if (item?.kind === 'event') {
         await collected.add(item.event);
-        if (collected.count >= maxCount || collected.weight >= SLICE_WEIGHT) yield slice();
+        if (collected.count >= maxCount || collected.weight >= SLICE_WEIGHT) yield slice(false);
       } else if (item?.kind === 'checkpoint') {
         collected.checkpoint(toPosition(item.commit));
-        if (collected.moved && Date.now() - lastSliceAt >= EMPTY_SLICE_MS) yield slice();
+        if (collected.moved && Date.now() - lastSliceAt >= SLOW_SLICE_MS) yield slice(false);
       } else if (item?.kind === 'caught up') {
         live = true;
+        standing.retry.reset();
         collected.caughtUp();
-        if (sliceDue || collected.moved) yield slice();
-      } else if (collected.count > 0) {
+      } else if (live && (collected.moved || !standing.toldCaughtUp)) {
         // What the server sends in one go reaches this process in several turns.
         await eventLoopTurn();
-        if (!(await feed.came(0, signal))) {
-          idle.reset();
-          yield slice();
-        }
-      } else if (
-        live ? await leftBehind(parts.reads, feed, collected, signal, idle) : await silent(parts, feed, signal)
-      ) {
-        return;
+        if (feed.hasMore) continue;
+        if (collected.count > 0) standing.idle.reset();
+        yield slice(true);
+      } else if (live) {
+        if (await leftBehind(parts.reads, feed, standing, signal)) return;
+      } else if (!(await feed.came(collected.moved ? SLOW_SLICE_MS : parts.timeoutMs, signal)) && !signal.aborted) {
+        // During the catch-up the server is never silent for long.
+        if (!collected.moved)
+          throw new EventStoreUnavailableError(`The event store was silent for ${parts.timeoutMs} ms.`);
+        yield slice(false);
       }
     }
   } finally {
@@ -128,23 +134,12 @@ async function* connect(
 async function leftBehind(
   reads: LogReads,
   feed: Feed,
-  { position }: { readonly position: Position },
+  { position, idle }: Standing,
   signal: AbortSignal,
-  idle: Backoff,
 ): Promise<boolean> {
-  const wait = idle.next();
-  if (await feed.came(wait, signal)) return false;
-  if (signal.aborted) return false;
-  if ((await reads.head()) > position) return !(await feed.came(0, signal));
+  if ((await feed.came(idle.next(), signal)) || signal.aborted) return false;
+  if ((await reads.head()) > position) return !feed.hasMore;
   idle.reset();
-  return false;
-}
-
-/** Waits for more during the catch-up, where the server is never silent for long. */
-async function silent({ timeoutMs }: SubscriptionParts, feed: Feed, signal: AbortSignal): Promise<false> {
-  if (!(await feed.came(timeoutMs, signal)) && !signal.aborted) {
-    throw new EventStoreUnavailableError(`The event store was silent for ${timeoutMs} ms.`);
-  }
   return false;
 }
 
@@ -173,10 +168,6 @@ class Collected {
 
   get weight(): number {
     return this.#weight;
-  }
-
-  get position(): Position {
-    return this.#progress.position;
   }
 
   /** Whether there is something to report. */
@@ -215,13 +206,19 @@ class Collected {
   }
 }
 
-function filterOf(
+function openFeed(
+  client: EventStoreDBClient,
+  fromPosition: StartPosition,
   streamPrefixes: readonly string[] | undefined,
-  checkpointReached: (_: unknown, position: { readonly commit: bigint; readonly prepare: bigint }) => void,
-): Filter {
-  const reporting = { checkpointReached, checkpointInterval: 1, maxSearchWindow: SEARCH_WINDOW };
-  if (streamPrefixes === undefined) return streamNameFilter({ ...reporting, regex: '^[^$]' });
-  // The server refuses a filter without prefixes; no stream has this name.
-  const prefixes = streamPrefixes.length === 0 ? ['$-none-'] : [...streamPrefixes];
-  return streamNameFilter({ ...reporting, prefixes });
+): Feed {
+  return new Feed((checkpointReached) => {
+    const reports = { checkpointReached, checkpointInterval: 1, maxSearchWindow: SEARCH_WINDOW };
+    const filter =
+      streamPrefixes === undefined
+        ? // All but the server's own streams.
+          streamNameFilter({ ...reports, regex: '^[^$]' })
+        : // The server refuses an empty list; no stream has the name given instead.
+          streamNameFilter({ ...reports, prefixes: streamPrefixes.length === 0 ? ['$-none-'] : [...streamPrefixes] });
+    return client.subscribeToAll({ ...OF_LEADER, fromPosition, filter }, { highWaterMark: BUFFERED_EVENTS });
+  });
 }

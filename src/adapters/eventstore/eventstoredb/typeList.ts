@@ -41,9 +41,14 @@ export class TypeList {
     return [...types.values()];
   }
 
+  /** Whether the types of these events are known to be on the list. */
+  has(events: readonly EventToAppend[]): boolean {
+    return this.#missing(events).length === 0;
+  }
+
   /** Puts the types of these events on the list. @throws what the client throws */
   async add(events: readonly EventToAppend[], deadline: number): Promise<void> {
-    if (this.#missing(events).length > 0) await this.read();
+    await this.read();
     const missing = this.#missing(events);
     if (missing.length === 0) return;
     const listed = missing.map((type) => ({

@@ -1,0 +1,95 @@
+/** The service on production engines, each figure beside what the engine's bare driver does with the same data in the same run. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { WebhookReceiver } from '../dist/cli/demo/receiver.js';
+import { rawHandOver } from './engines/rawBroker.js';
+import { rawInserts } from './engines/rawReadModels.js';
+import { atMost, note, quantile, share } from './figures.js';
+import { place } from './places.js';
+import { startService } from './service.js';
+
+const BATCHES = 40;
+const BATCH = 1000;
+const WRITERS = 2;
+const ORDERS = 60;
+const ASSETS = '/api/v1/dynamic-assets/dyn';
+
+export async function measureEngines(directory) {
+  const { EVENTSTORE_URL, MONGODB_URL, RABBITMQ_URL } = process.env;
+  note('event log', EVENTSTORE_URL === undefined ? 'embedded' : 'EventStoreDB');
+  note('read models', MONGODB_URL === undefined ? 'embedded' : 'MongoDB, or what speaks its protocol');
+  note('broker', RABBITMQ_URL === undefined ? 'embedded' : 'RabbitMQ');
+  const receiver = await WebhookReceiver.start();
+  const caFile = join(directory, 'ca.pem');
+  await writeFile(caFile, receiver.certificate);
+  const service = await startService(join(directory, 'data'), {
+    WEBHOOK_CA_FILE: caFile,
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+  });
+  try {
+    await measureBatches(service, MONGODB_URL);
+    await measureDelivery(service, receiver, RABBITMQ_URL);
+  } finally {
+    await service.stop();
+    await receiver.stop();
+  }
+}
+
+/** Batch upserts and a rebuild of the same table, beside bare inserts of the very documents with the very indexes. */
+async function measureBatches({ client, cli }, mongoUrl) {
+  const bodies = Array.from({ length: BATCHES }, (_, n) =>
+    JSON.stringify({
+      items: Array.from({ length: BATCH }, (_, i) => ({ ...place(n * BATCH + i), _batch_id: 'first' })),
+    }),
+  );
+  const start = performance.now();
+  const queue = [...bodies];
+  const writer = async () => {
+    for (let body = queue.shift(); body !== undefined; body = queue.shift()) {
+      await client.ok('POST', `${ASSETS}/dyn_location/assets/batch`, body);
+    }
+  };
+  await Promise.all(Array.from({ length: WRITERS }, writer));
+  const upserts = (BATCHES * BATCH * 1000) / (performance.now() - start);
+  const [rebuilt] = await cli('projections', 'rebuild', '--tenant', 'bench', '--table', 'dyn_location');
+  const rebuilds = (BATCHES * BATCH) / rebuilt.seconds;
+  if (mongoUrl === undefined) {
+    note('batch upsert of new items', `${Math.round(upserts)} items/s`);
+    note('rebuild', `${Math.round(rebuilds)} records/s`);
+    return;
+  }
+  const raw = await rawInserts(mongoUrl, BATCHES * BATCH, BATCH);
+  share('batch upsert of new items, beside bare inserts', upserts, raw, 0.5, 'items/s');
+  share('rebuild, beside bare inserts', rebuilds, raw, 0.5, 'records/s');
+}
+
+/** From the call that approves to the arrival at the receiver, at an idle system. */
+async function measureDelivery({ client, credentials }, receiver, rabbitUrl) {
+  const { email, password } = credentials.admin;
+  const session = JSON.parse(await client.ok('POST', '/api/v1/platform/session', { email, password }));
+  const api = client.headers.authorization;
+  const person = `Bearer ${session.data.token}`;
+  const as = (authorization) => Object.assign(client.headers, { authorization });
+  as(person);
+  await client.ok('POST', '/api/v1/platform/webhooks', { url: receiver.url });
+  const times = [];
+  for (let n = 0; n < ORDERS; n++) {
+    as(api);
+    const order = { customer_reference: `PO ${n}`, processing_status: 'validated' };
+    const { data } = JSON.parse(await client.ok('POST', `${ASSETS}/dyn_transport_order/assets`, order));
+    as(person);
+    const start = performance.now();
+    const arrival = receiver.next();
+    await client.ok('POST', `/api/v1/platform/orders/${data.id}/approve`, {});
+    times.push((await arrival).receivedAt - start);
+  }
+  as(api);
+  const ours = quantile(times, 0.5);
+  if (rabbitUrl === undefined) {
+    note('approval to arrival', `p50 ${ours.toFixed(1)} ms`);
+    return;
+  }
+  const raw = quantile(await rawHandOver(rabbitUrl, receiver, ORDERS), 0.5);
+  note('approval to arrival', `p50 ${ours.toFixed(1)} ms; bare publish, consume and post ${raw.toFixed(1)} ms`);
+  atMost('approval to arrival, beside the bare hand-over', ours / raw, 2, 'times');
+}

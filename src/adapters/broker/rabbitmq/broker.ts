@@ -1,0 +1,179 @@
+/**
+ * The message broker on RabbitMQ (AMQP 0-9-1), for several processes on several machines.
+ *
+ * A queue is a queue on the server, `<queue>.dead` its dead letters, `<queue>.delay.0` … the chain that its delayed
+ * messages wait in. All of them are durable, and replicated in a cluster (quorum queues). What is handed out again later
+ * or kept as dead is published anew and then acknowledged, so a crash in between repeats and never loses.
+ */
+import type { DeadLetter, Message, MessageBroker, QueueDepth } from '../../../ports/messageBroker.js';
+import { BrokerUnavailableError } from '../../../ports/messageBroker.js';
+import { firstReadyAt } from './browse.js';
+import { type Checkpoint, Checkpoints } from './checkpoints.js';
+import { Connection } from './connection.js';
+import { Consumer } from './consumer.js';
+import { listDeadLetters, reviveDeadLetter } from './deadLetters.js';
+import { LEVELS } from './delays.js';
+import { newMessage, type Outgoing } from './messages.js';
+import { deadQueue, delayName } from './names.js';
+import type { Session } from './session.js';
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+const PING_TIMEOUT_MS = 3_000;
+
+export type RabbitMqBrokerOptions = {
+  /**
+   * `amqp://user:password@host:5672/vhost`, or `amqps:`. Its query may set `heartbeat` (seconds; default 10), and
+   * `queue_prefix`, which all names begin with where several installations share a virtual host.
+   */
+  readonly url: string;
+  /** How long the server has for an answer, and for a confirm. Default 10,000. */
+  readonly timeoutMs?: number;
+  /** Told when the server is lost, once for each outage, and when a consumer is interrupted. Default: a process warning. */
+  readonly onTrouble?: (error: Error) => void;
+  /** Told of each handler that threw. Default: a process warning. */
+  readonly onHandlerError?: (error: unknown, message: Message) => void;
+};
+
+/** Does not wait for the server: it may be away at first, and is connected to when it comes. */
+export async function openRabbitMqBroker(options: RabbitMqBrokerOptions): Promise<MessageBroker> {
+  return new RabbitMqBroker(options);
+}
+
+class RabbitMqBroker implements MessageBroker {
+  /** Two connections: a server that runs low on memory stops reading from those that publish, so others must settle. */
+  readonly #publishing: Connection;
+  readonly #consuming: Connection;
+  readonly #checkpoints = new Checkpoints();
+  readonly #prefix: string;
+  readonly #onTrouble: (error: Error) => void;
+  readonly #onHandlerError: (error: unknown, message: Message) => void;
+  readonly #closing = new AbortController();
+  readonly #consumers = new Map<Consumer, { readonly queue: string; readonly ended: Promise<void> }>();
+  /** Looks at dead letters hide them from each other, so they go one by one. */
+  #looking: Promise<unknown> = Promise.resolve();
+
+  constructor(options: RabbitMqBrokerOptions) {
+    this.#onTrouble = options.onTrouble ?? ((error) => process.emitWarning(error));
+    this.#onHandlerError = options.onHandlerError ?? ((error) => process.emitWarning(toError(error)));
+    const { url, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+    this.#prefix = new URL(url).searchParams.get('queue_prefix') ?? '';
+    const connection = (purpose: string): Connection =>
+      new Connection({ url, timeoutMs, name: `dynamic-assets ${purpose}`, onLost: this.#onTrouble });
+    this.#publishing = connection('publishing');
+    this.#consuming = connection('consuming');
+  }
+
+  async publish(name: string, messages: readonly Message[]): Promise<void> {
+    const queue = this.#prefix + name;
+    const outgoing = messages.map((message) => newMessage(queue, message));
+    await this.#send(queue, outgoing);
+  }
+
+  async publishWithCheckpoint(queue: string, messages: readonly Message[], checkpoint: Checkpoint): Promise<void> {
+    await this.publish(queue, messages);
+    const prefixed = { name: this.#prefix + checkpoint.name, position: checkpoint.position };
+    await this.#publishing.use((session) => this.#checkpoints.store(takingMessages(session), prefixed));
+  }
+
+  async checkpoint(name: string): Promise<number> {
+    return this.#publishing.use((session) => this.#checkpoints.read(session, this.#prefix + name));
+  }
+
+  async consume(...[name, { concurrency, signal }, handle]: Parameters<MessageBroker['consume']>): Promise<void> {
+    if (signal.aborted) return;
+    const queue = this.#prefix + name;
+    const consumer = new Consumer({
+      queue,
+      concurrency,
+      signal: AbortSignal.any([signal, this.#closing.signal]),
+      connection: this.#consuming,
+      handle,
+      send: (messages) => this.#send(queue, messages),
+      onHandlerError: this.#onHandlerError,
+      onTrouble: this.#onTrouble,
+    });
+    const ended = consumer.run();
+    this.#consumers.set(consumer, { queue, ended });
+    try {
+      await ended;
+    } finally {
+      this.#consumers.delete(consumer);
+    }
+  }
+
+  async depth(name: string): Promise<QueueDepth> {
+    const queue = this.#prefix + name;
+    return this.#consuming.use(async (session) => {
+      await session.declareWork(queue);
+      const counts = await session.withChannel(async (channel) => {
+        const count = async (each: string): Promise<number> => (await channel.checkQueue(each)).messageCount;
+        let delayed = 0;
+        for (let level = 0; level < LEVELS; level++) delayed += await count(delayName(queue, level));
+        return { ready: await count(queue), delayed, dead: await count(deadQueue(queue)) };
+      });
+      const oldest = counts.ready === 0 ? undefined : await firstReadyAt(session, queue);
+      const oldestReadyMs = oldest === undefined ? 0 : Math.max(0, Date.now() - oldest);
+      return { ...counts, inWork: this.#inWork(queue), oldestReadyMs };
+    });
+  }
+
+  async deadLetters(name: string, limit: number): Promise<readonly DeadLetter[]> {
+    const queue = this.#prefix + name;
+    return this.#look(queue, (session) => listDeadLetters(session, queue, limit));
+  }
+
+  async revive(name: string, id: string): Promise<boolean> {
+    const queue = this.#prefix + name;
+    return this.#look(queue, (session) =>
+      reviveDeadLetter(session, queue, id, (messages) => this.#send(queue, messages)),
+    );
+  }
+
+  async ping(): Promise<void> {
+    await this.#publishing.use(async (session) => {
+      takingMessages(session);
+      await session.withChannel(async () => undefined);
+    }, PING_TIMEOUT_MS);
+  }
+
+  /** Ends the consumers of this broker first: what is in work is settled. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled([...this.#consumers.values()].map(({ ended }) => ended));
+    await Promise.all([this.#publishing.close(), this.#consuming.close()]);
+  }
+
+  async #send(queue: string, messages: readonly Outgoing[]): Promise<void> {
+    if (messages.length === 0) return;
+    await this.#publishing.use(async (session) => {
+      takingMessages(session);
+      await session.declareWork(queue);
+      await session.send(messages);
+    });
+  }
+
+  #look<T>(queue: string, work: (session: Session) => Promise<T>): Promise<T> {
+    const looked = this.#looking.then(() =>
+      this.#consuming.use(async (session) => {
+        await session.declareWork(queue);
+        return work(session);
+      }),
+    );
+    this.#looking = looked.catch(() => undefined);
+    return looked;
+  }
+
+  #inWork(queue: string): number {
+    let inWork = 0;
+    for (const [consumer, { queue: consumed }] of this.#consumers) if (consumed === queue) inWork += consumer.inWork;
+    return inWork;
+  }
+}
+
+/** @throws BrokerUnavailableError when the server has run low on memory or disk and takes no messages for now */
+function takingMessages(session: Session): Session {
+  if (session.blocked === undefined) return session;
+  throw new BrokerUnavailableError(`RabbitMQ takes no messages for now: ${session.blocked}.`);
+}
+
+const toError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));

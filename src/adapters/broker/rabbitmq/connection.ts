@@ -1,0 +1,128 @@
+/** A connection that is made again whenever it is lost. */
+import { EventEmitter, once } from 'node:events';
+import { setTimeout as wait } from 'node:timers/promises';
+import { BrokerUnavailableError } from '../../../ports/messageBroker.js';
+import { Session } from './session.js';
+
+const FIRST_RETRY_MS = 200;
+const LONGEST_RETRY_MS = 2_000;
+const FAREWELL_MS = 6_000;
+
+export type ConnectionOptions = {
+  readonly url: string;
+  /** How the server lists it. */
+  readonly name: string;
+  /** How long a piece of work may take. */
+  readonly timeoutMs: number;
+  /** Told when the server is lost or cannot be reached, once for each outage. */
+  readonly onLost: (error: BrokerUnavailableError) => void;
+};
+
+export class Connection {
+  readonly #options: ConnectionOptions;
+  readonly #closing = new AbortController();
+  readonly #changes = new EventEmitter();
+  /** The attempt in work, or what came of the last one. */
+  #current: Promise<Session> | undefined;
+  #live: Session | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.#changes.setMaxListeners(0);
+  }
+
+  /**
+   * Runs a piece of work. Waits for an attempt to connect that is under way, but for no other.
+   * @throws BrokerUnavailableError when there is no connection, the work failed on it, or took too long
+   */
+  async use<T>(work: (session: Session) => Promise<T>, timeoutMs = this.#options.timeoutMs): Promise<T> {
+    this.#start();
+    let session: Session | undefined;
+    try {
+      return await limited(timeoutMs, async () => {
+        session = await this.#current;
+        if (session === undefined) throw new Error('The connection is closed.');
+        return work(session);
+      });
+    } catch (error) {
+      session?.forgetDeclared();
+      throw unavailable(error);
+    }
+  }
+
+  /** Resolves as soon as there is a connection. @throws AbortError when the signal ends the wait */
+  async session(signal: AbortSignal): Promise<Session> {
+    this.#start();
+    while (this.#live === undefined) await once(this.#changes, 'connected', { signal });
+    return this.#live;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    const live = this.#live;
+    const ended = async (): Promise<void> => {
+      await live?.close();
+      await this.#running;
+    };
+    // A connection that was lost meanwhile is closed; one whose server hangs is given up by its missing heartbeats.
+    await limited(FAREWELL_MS, ended).catch(() => undefined);
+  }
+
+  #start(): void {
+    this.#running ??= this.#run();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        this.#current = Session.open(this.#options.url, this.#options.name);
+        const session = await this.#current;
+        failures = 0;
+        await this.#serve(session);
+      } catch (error) {
+        failures += 1;
+        if (failures === 1 && !signal.aborted) this.#options.onLost(unavailable(error));
+      }
+      // Jitter: many processes lose the same server at the same time.
+      const delayMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures) * (0.5 + Math.random() / 2);
+      await wait(delayMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** @throws Error with the reason, when the connection has ended */
+  async #serve(session: Session): Promise<void> {
+    this.#live = session;
+    this.#changes.emit('connected');
+    // Closed while it was being made.
+    if (this.#closing.signal.aborted) await session.close();
+    const reason = await session.ended;
+    this.#live = undefined;
+    this.#current = Promise.reject(reason);
+    this.#current.catch(() => undefined);
+    throw reason;
+  }
+}
+
+async function limited<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
+  const timer = new AbortController();
+  const late = wait(timeoutMs, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`RabbitMQ did not answer within ${timeoutMs} ms.`);
+  });
+  try {
+    return await Promise.race([work(), late]);
+  } finally {
+    late.catch(() => undefined);
+    timer.abort();
+  }
+}
+
+/** The reason in one line; the driver's messages name the address and no credentials. */
+export function unavailable(error: unknown): BrokerUnavailableError {
+  if (error instanceof BrokerUnavailableError) return error;
+  const reason = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error;
+  const text = reason instanceof Error ? reason.message : String(reason);
+  return new BrokerUnavailableError(`RabbitMQ is not available: ${text}`, { cause: error });
+}

@@ -1,0 +1,149 @@
+/** One consumer of one queue: runs the handlers, settles what has ended, and goes on when the server is back. */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Channel, ConsumeMessage } from 'amqplib';
+import type { Outcome, ReceivedMessage } from '../../../ports/messageBroker.js';
+import { type Connection, unavailable } from './connection.js';
+import { deadCopy, delayedCopy, deliveriesOf, dueAt, type Outgoing, received } from './messages.js';
+import type { Session } from './session.js';
+
+/** How long a message waits after its handler threw. */
+const RETRY_AFTER_THROW_MS = 1000;
+/** Between tries to consume, or to settle, while the server cannot be reached. */
+const RETRY_MS = 1000;
+
+export type ConsumerOptions = {
+  readonly queue: string;
+  readonly concurrency: number;
+  readonly signal: AbortSignal;
+  readonly connection: Connection;
+  readonly handle: (message: ReceivedMessage) => Promise<Outcome>;
+  /** Stores messages durably; rejects when that cannot be known. */
+  readonly send: (messages: readonly Outgoing[]) => Promise<void>;
+  readonly onHandlerError: (error: unknown, message: ReceivedMessage) => void;
+  readonly onTrouble: (error: Error) => void;
+};
+
+/** A message and the channel it came by: only there can it be acknowledged, and only as long as that is open. */
+type Delivery = { readonly message: ConsumeMessage; readonly link: Link };
+type Link = { readonly channel: Channel; open: boolean };
+
+export class Consumer {
+  readonly #options: ConsumerOptions;
+  readonly #running = new Set<Promise<void>>();
+  /** Handed over while handlers of a lost channel are still at work. */
+  #waiting: Delivery[] = [];
+
+  constructor(options: ConsumerOptions) {
+    this.#options = options;
+  }
+
+  get inWork(): number {
+    return this.#running.size;
+  }
+
+  /** Resolves when the signal has ended it and the handlers in work have ended. Never rejects for the server's sake. */
+  async run(): Promise<void> {
+    const { signal, connection } = this.#options;
+    const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    while (!signal.aborted) {
+      try {
+        await this.#consume(await connection.session(signal), aborted);
+      } catch (error) {
+        if (signal.aborted) break;
+        this.#options.onTrouble(unavailable(error));
+        await wait(RETRY_MS, undefined, { signal }).catch(() => undefined);
+      }
+    }
+    await Promise.all(this.#running);
+  }
+
+  /** Until the signal ends it. @throws Error when the channel ends first; what it took is handed out again */
+  async #consume(session: Session, aborted: Promise<unknown>): Promise<void> {
+    const { queue, concurrency, signal } = this.#options;
+    await session.declareWork(queue);
+    const channel = await session.openChannel();
+    const link: Link = { channel, open: true };
+    const ended = new Promise<void>((resolve) => channel.once('close', resolve)).then(() => {
+      link.open = false;
+      this.#waiting = this.#waiting.filter((delivery) => delivery.link.open);
+    });
+    await channel.prefetch(concurrency);
+    const { consumerTag } = await channel.consume(queue, (message) => this.#accept(message, link));
+    if (!signal.aborted) await Promise.race([ended, aborted]);
+    if (!link.open) {
+      session.forgetDeclared();
+      throw new Error(`The consumer of ${queue} was interrupted.`);
+    }
+    await channel.cancel(consumerTag);
+    for (const { message } of this.#waiting.splice(0)) channel.nack(message, false, true);
+    await Promise.all(this.#running);
+    await channel.close();
+  }
+
+  #accept(message: ConsumeMessage | null, link: Link): void {
+    if (message === null) {
+      // The queue was removed, or its server is going down: begin anew. A channel that is closed already is no trouble.
+      link.channel.close().catch(() => undefined);
+    } else if (this.#options.signal.aborted) {
+      link.channel.nack(message, false, true);
+    } else {
+      this.#waiting.push({ message, link });
+      this.#startWaiting();
+    }
+  }
+
+  #startWaiting(): void {
+    const { concurrency, signal } = this.#options;
+    while (!signal.aborted && this.#running.size < concurrency) {
+      const delivery = this.#waiting.shift();
+      if (delivery === undefined) return;
+      const work = this.#work(delivery).finally(() => {
+        this.#running.delete(work);
+        this.#startWaiting();
+      });
+      this.#running.add(work);
+    }
+  }
+
+  async #work({ message, link }: Delivery): Promise<void> {
+    const copy = await this.#successor(message);
+    while (link.open) {
+      try {
+        if (copy !== undefined) await this.#options.send([copy]);
+        // A crash here leaves both: at least once.
+        if (link.open) link.channel.ack(message);
+        return;
+      } catch {
+        // Without its copy it is not acknowledged, so it is not lost.
+        if (this.#options.signal.aborted) return;
+        await wait(RETRY_MS, undefined, { signal: this.#options.signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Hands the message out. Returns what takes its place; undefined when it is done. */
+  async #successor(raw: ConsumeMessage): Promise<Outgoing | undefined> {
+    const { queue } = this.#options;
+    const earlyMs = (dueAt(raw) ?? 0) - Date.now();
+    if (earlyMs > 0) return delayedCopy(queue, raw, earlyMs, deliveriesOf(raw));
+    const outcome = await this.#outcome(raw);
+    if (outcome.kind === 'done') return undefined;
+    if (outcome.kind === 'dead') return deadCopy(queue, raw, outcome.reason);
+    return delayedCopy(queue, raw, outcome.delayMs, deliveriesOf(raw) + 1);
+  }
+
+  async #outcome(raw: ConsumeMessage): Promise<Outcome> {
+    let message: ReceivedMessage;
+    try {
+      message = received(raw);
+    } catch (error) {
+      return { kind: 'dead', reason: `The message is not JSON: ${error instanceof Error ? error.message : error}` };
+    }
+    try {
+      return await this.#options.handle(message);
+    } catch (error) {
+      this.#options.onHandlerError(error, message);
+      return { kind: 'again', delayMs: RETRY_AFTER_THROW_MS };
+    }
+  }
+}

@@ -1,0 +1,142 @@
+/** One connection to the server, from its opening until it is lost. */
+import { type Channel, type ChannelModel, type ConfirmChannel, connect } from 'amqplib';
+import type { Outgoing } from './messages.js';
+import { declareCheckpoint, declareWork } from './topology.js';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/** A server that has not been heard of for twice as long is lost. */
+const HEARTBEAT_SECONDS = 10;
+
+export class Session {
+  /** Resolves when the connection has ended, with the reason. */
+  readonly ended: Promise<Error>;
+  readonly #model: ChannelModel;
+  readonly #declared = new Map<string, Promise<void>>();
+  #confirming: Promise<ConfirmChannel> | undefined;
+  /** What the server gave back because no queue took it, by its number. */
+  readonly #returned = new Set<string>();
+  #published = 0;
+  #blocked: string | undefined;
+
+  private constructor(model: ChannelModel) {
+    this.#model = model;
+    let failure: Error | undefined;
+    model.on('error', (error) => {
+      failure = error;
+    });
+    model.on('blocked', (reason) => {
+      this.#blocked = reason;
+    });
+    model.on('unblocked', () => {
+      this.#blocked = undefined;
+    });
+    this.ended = new Promise((resolve) => {
+      model.on('close', (error) => resolve(failure ?? error ?? new Error('The connection was closed.')));
+    });
+  }
+
+  /** @param name how the server lists the connection. @throws Error when there is no connection */
+  static async open(url: string, name: string): Promise<Session> {
+    const model = await connect(withHeartbeat(url), {
+      timeout: CONNECT_TIMEOUT_MS,
+      noDelay: true,
+      clientProperties: { connection_name: name },
+    });
+    const session = new Session(model);
+    try {
+      // A connection that ended before anybody listened is found out here.
+      await (await session.openChannel()).close();
+      return session;
+    } catch (error) {
+      // It has ended already, or ends now; the caller is told why it could not be used.
+      await model.close().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Why the server takes no messages for now; undefined when it does. */
+  get blocked(): string | undefined {
+    return this.#blocked;
+  }
+
+  /** A channel that the caller closes. */
+  async openChannel(): Promise<Channel> {
+    return silent(await this.#model.createChannel());
+  }
+
+  /** A channel for this piece of work; what it has taken and not acknowledged goes back. */
+  async withChannel<T>(work: (channel: Channel) => Promise<T>): Promise<T> {
+    const channel = await this.openChannel();
+    const result = await work(channel);
+    await channel.close();
+    return result;
+  }
+
+  /** Makes the queue and what belongs to it, once. */
+  declareWork(queue: string): Promise<void> {
+    return this.#once(`queue ${queue}`, () => declareWork(() => this.openChannel(), queue));
+  }
+
+  declareCheckpoint(name: string): Promise<void> {
+    return this.#once(`checkpoint ${name}`, () => declareCheckpoint(() => this.openChannel(), name));
+  }
+
+  /** Somebody may have removed what was made here: it is looked for again. */
+  forgetDeclared(): void {
+    this.#declared.clear();
+  }
+
+  /** Resolves when the server has confirmed all of them: they are stored durably. */
+  async send(messages: readonly Outgoing[]): Promise<void> {
+    this.#confirming ??= this.#openConfirming();
+    const channel = await this.#confirming;
+    await Promise.all(messages.map((message) => this.#confirmed(channel, message)));
+  }
+
+  async close(): Promise<void> {
+    await this.#model.close();
+  }
+
+  async #openConfirming(): Promise<ConfirmChannel> {
+    const channel = silent(await this.#model.createConfirmChannel());
+    channel.on('return', ({ properties }) => this.#returned.add(String(properties.correlationId)));
+    channel.on('close', () => {
+      this.#confirming = undefined;
+    });
+    return channel;
+  }
+
+  #confirmed(channel: ConfirmChannel, { exchange, routingKey, content, options }: Outgoing): Promise<void> {
+    this.#published += 1;
+    const correlationId = String(this.#published);
+    return new Promise((resolve, reject) => {
+      channel.publish(exchange, routingKey, content, { ...options, correlationId }, (error: unknown) => {
+        // A message that no queue takes is given back first, and confirmed all the same.
+        if (this.#returned.delete(correlationId)) reject(new Error(`There is no queue for ${routingKey}.`));
+        else if (error instanceof Error) reject(error);
+        else resolve();
+      });
+    });
+  }
+
+  #once(what: string, declare: () => Promise<void>): Promise<void> {
+    const known = this.#declared.get(what);
+    if (known !== undefined) return known;
+    const declared = declare();
+    this.#declared.set(what, declared);
+    declared.catch(() => this.#declared.delete(what));
+    return declared;
+  }
+}
+
+/** Whoever uses a channel learns of its end by what fails then; an event nobody listens to would end the process. */
+function silent<C extends Channel>(channel: C): C {
+  channel.on('error', () => undefined);
+  return channel;
+}
+
+function withHeartbeat(text: string): string {
+  const url = new URL(text);
+  if (!url.searchParams.has('heartbeat')) url.searchParams.set('heartbeat', String(HEARTBEAT_SECONDS));
+  return url.href;
+}

@@ -1,0 +1,102 @@
+/** The catalog: which tables and histories there are, in which collection each is kept, and how far it is. */
+import { type ClientSession, type Collection, type Db, ObjectId } from 'mongodb';
+import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { Position, Revision } from '../../../ports/eventStore.js';
+import type { TableRef } from '../../../ports/readModels.js';
+import type { RecordDocument } from './recordDocument.js';
+
+export type Kind = 'records' | 'history';
+
+/**
+ * One table of one tenant, or (with the table '') the history of a tenant's orders. A reader who finds an entry
+ * the same before and after a query, and not `applying`, has seen whole slices only.
+ */
+export type CatalogEntry = {
+  readonly _id: string;
+  readonly kind: Kind;
+  readonly tenant: string;
+  readonly table: string;
+  /** Which rebuild fills it; null for what is served. */
+  readonly rebuild: string | null;
+  readonly collection: string;
+  /** False until the first record: the collection and its indexes are not there yet. */
+  readonly made: boolean;
+  /** Token of the writer who may change it; see lease.ts. */
+  readonly fence: number;
+  /** Grows with every change of this entry, and so of the records. */
+  readonly version: number;
+  /** A slice is being written without a transaction: records may be ahead of `revision`. */
+  readonly applying: boolean;
+  /** The name the collection is about to get, while it is renamed. */
+  readonly moving: string | null;
+  /** Of the last event whose changes are all there. */
+  readonly revision: Revision;
+  readonly lastEventAt: string;
+  readonly count: number;
+  /** Grows with the asset type. */
+  readonly shape: number;
+  readonly grams: boolean;
+};
+
+/** As it is stored; the asset type is long and seldom changes, so it is read apart. */
+export type StoredEntry = CatalogEntry & { readonly assetType: string };
+
+/** How far the projections are. */
+export type State = {
+  readonly _id: 'state';
+  /** Token of the writer who may commit. */
+  readonly fence: number;
+  readonly checkpoints: readonly Checkpoint[];
+  /** Checkpoints that the slice begun last ends at: beyond `checkpoints` while it is written, and after a crash. */
+  readonly until: readonly Checkpoint[];
+};
+
+export type Checkpoint = { readonly name: string; readonly position: Position };
+
+export const positionOf = (checkpoints: readonly Checkpoint[] | undefined, name: string): Position =>
+  checkpoints?.find((each) => each.name === name)?.position ?? 0;
+
+export type HistoryDocument = {
+  readonly _id: string;
+  /** Id of the order. */
+  readonly o: string;
+  /** Revision in the order's stream. */
+  readonly n: number;
+  /** The entry as JSON text. */
+  readonly e: string;
+};
+
+export type RebuildDocument = { readonly _id: 'rebuild'; readonly id: string; readonly touchedAt: Date };
+
+export const catalogOf = (db: Db): Collection<StoredEntry> => db.collection<StoredEntry>('catalog');
+export const stateOf = (db: Db): Collection<State> => db.collection<State>('state');
+export const rebuildsOf = (db: Db): Collection<RebuildDocument> => db.collection<RebuildDocument>('rebuilds');
+export const recordsOf = (db: Db, { collection }: CatalogEntry): Collection<RecordDocument> =>
+  db.collection<RecordDocument>(collection);
+export const historyOf = (db: Db, { collection }: CatalogEntry): Collection<HistoryDocument> =>
+  db.collection<HistoryDocument>(collection);
+
+/** Names of collections are made up: nothing that a user chose gets into them. */
+export const newCollectionName = (kind: Kind): string => `${kind}_${new ObjectId().toHexString()}`;
+export const COLLECTION_NAME = /^(records|history)_[0-9a-f]{24}$/;
+
+/** Neither a tenant nor a kind has a dot. */
+export const recordsEntryId = ({ tenant, table }: TableRef): string => `records.${tenant}.${table}`;
+export const historyEntryId = (tenant: string): string => `history.${tenant}`;
+
+export const findEntry = (db: Db, _id: string, session?: ClientSession): Promise<CatalogEntry | null> =>
+  catalogOf(db).findOne<CatalogEntry>({ _id }, { projection: { assetType: 0 }, ...(session && { session }) });
+
+export async function findAssetType(db: Db, _id: string): Promise<AssetType | undefined> {
+  const stored = await catalogOf(db).findOne({ _id }, { projection: { assetType: 1 } });
+  return stored === null ? undefined : JSON.parse(stored.assetType);
+}
+
+export const readState = async (db: Db): Promise<State | undefined> =>
+  (await stateOf(db).findOne({ _id: 'state' })) ?? undefined;
+
+/** The clock that leases are measured by, which all processes share. */
+export async function serverTime(db: Db): Promise<Date> {
+  const { localTime } = await db.command({ hello: 1 });
+  return localTime instanceof Date ? localTime : new Date();
+}

@@ -1,0 +1,174 @@
+/** The catalog as its writer sees it: entries are kept in memory, since nobody else changes them meanwhile. */
+import type { ClientSession, Db, IndexDescription } from 'mongodb';
+import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { TableRef } from '../../../ports/readModels.js';
+import {
+  type CatalogEntry,
+  catalogOf,
+  historyEntryId,
+  newCollectionName,
+  recordsEntryId,
+  type StoredEntry,
+} from './catalog.js';
+import { LeaseLostError } from './fence.js';
+import { insertOnce } from './insertOnce.js';
+import { indexesOf, layoutOf } from './layout.js';
+import { RecordText } from './recordDocument.js';
+import type { TableShape } from './recordFold.js';
+
+export type OpenTable = { entry: StoredEntry; shape: TableShape };
+
+export class CatalogWriter {
+  /** Null for what is served. */
+  readonly #rebuild: string | null;
+  readonly #grams: boolean;
+  readonly #open = new Map<string, OpenTable>();
+  /** Of the lease; undefined where no lease is needed, since nobody else knows of this rebuild's tables. */
+  token: number | undefined;
+
+  /** @param grams whether new tables get n-grams */
+  constructor(rebuild: string | null, grams: boolean) {
+    this.#rebuild = rebuild;
+    this.#grams = grams;
+  }
+
+  #id(id: string): string {
+    return this.#rebuild === null ? id : `${this.#rebuild}.${id}`;
+  }
+
+  /** @throws Error when the table was never defined */
+  async table(db: Db, ref: TableRef): Promise<OpenTable> {
+    const table = await this.#find(db, this.#id(recordsEntryId(ref)));
+    if (table === undefined) throw new Error(`Table ${ref.table} of ${ref.tenant} is not defined.`);
+    return table;
+  }
+
+  async history(db: Db, tenant: string): Promise<OpenTable> {
+    const _id = this.#id(historyEntryId(tenant));
+    const known = await this.#find(db, _id);
+    if (known !== undefined) return known;
+    return this.#insert(db, { _id, kind: 'history', tenant, table: '', assetType: NO_ASSET_TYPE });
+  }
+
+  /**
+   * Makes the table or brings it to a later version of its asset type.
+   * @throws Error when a field is gone or has moved
+   */
+  async define(db: Db, ref: TableRef, assetType: AssetType): Promise<void> {
+    const _id = this.#id(recordsEntryId(ref));
+    const text = JSON.stringify(assetType);
+    const known = await this.#find(db, _id);
+    if (known === undefined) {
+      await this.#insert(db, { _id, kind: 'records', ...ref, assetType: text });
+      return;
+    }
+    if (known.entry.assetType === text) return;
+    if (known.entry.made) {
+      checkAdded(JSON.parse(known.entry.assetType), assetType);
+      // Before the catalog knows of them: a crash in between leaves indexes that the next attempt finds.
+      await createIndexes(db, known.entry, indexesFor(known.entry, assetType));
+    }
+    await this.#changeNow(db, known, { assetType: text, shape: known.entry.shape + 1 });
+  }
+
+  /** Makes the collection with the first record: many tables stay empty, and each index is a file of the server. */
+  async make(db: Db, table: OpenTable): Promise<void> {
+    if (table.entry.made) return;
+    const { entry } = table;
+    const indexes = entry.kind === 'history' ? HISTORY_INDEXES : indexesFor(entry, JSON.parse(entry.assetType));
+    await createIndexes(db, entry, indexes);
+    await this.#changeNow(db, table, { made: true });
+  }
+
+  /**
+   * Changes an entry as the server has it; what is kept here follows with `keep`, once the change stands.
+   * @throws LeaseLostError
+   */
+  async change(db: Db, { entry }: OpenTable, $set: Partial<StoredEntry>, session?: ClientSession): Promise<void> {
+    const { matchedCount } = await catalogOf(db).updateOne(
+      { _id: entry._id, ...(this.token === undefined ? {} : { fence: { $lte: this.token } }) },
+      { $set, $inc: { version: 1 } },
+      session === undefined ? {} : { session },
+    );
+    if (matchedCount !== 1) throw new LeaseLostError();
+  }
+
+  keep(table: OpenTable, changed: Partial<StoredEntry>): void {
+    table.entry = { ...table.entry, ...changed };
+    if (changed.assetType !== undefined) table.shape = shapeOf(table.entry);
+  }
+
+  /** Forgets what is kept: after a failure, or when another has written. */
+  forget(): void {
+    this.#open.clear();
+  }
+
+  async #find(db: Db, _id: string): Promise<OpenTable | undefined> {
+    const known = this.#open.get(_id);
+    if (known !== undefined) return known;
+    const entry = await catalogOf(db).findOne({ _id });
+    return entry === null ? undefined : this.#opened(entry);
+  }
+
+  async #insert(
+    db: Db,
+    named: Pick<StoredEntry, '_id' | 'kind' | 'tenant' | 'table' | 'assetType'>,
+  ): Promise<OpenTable> {
+    const entry: StoredEntry = {
+      ...named,
+      rebuild: this.#rebuild,
+      collection: newCollectionName(named.kind),
+      made: false,
+      fence: this.token ?? 0,
+      version: 0,
+      applying: false,
+      moving: null,
+      revision: -1,
+      lastEventAt: '',
+      count: 0,
+      shape: 1,
+      grams: this.#grams,
+    };
+    // Another process defined it just now; this one's writes will find that they have lost the lease.
+    if (!(await insertOnce(catalogOf(db), entry))) throw new LeaseLostError();
+    return this.#opened(entry);
+  }
+
+  async #changeNow(db: Db, table: OpenTable, $set: Partial<StoredEntry>): Promise<void> {
+    await this.change(db, table, $set);
+    this.keep(table, $set);
+  }
+
+  #opened(entry: StoredEntry): OpenTable {
+    const table = { entry, shape: shapeOf(entry) };
+    this.#open.set(entry._id, table);
+    return table;
+  }
+}
+
+const NO_ASSET_TYPE = '{"fields":[]}';
+const HISTORY_INDEXES: readonly IndexDescription[] = [{ name: 'order', key: { o: 1, n: 1 } }];
+
+function shapeOf(entry: StoredEntry): TableShape {
+  const assetType: AssetType = JSON.parse(entry.assetType);
+  return { layout: layoutOf(assetType), text: new RecordText(assetType), grams: entry.grams };
+}
+
+/** Makes the collection and those of its indexes that are missing. */
+async function createIndexes(db: Db, { collection }: CatalogEntry, wanted: readonly IndexDescription[]): Promise<void> {
+  const there = (await db.listCollections({ name: collection }, { nameOnly: true }).toArray()).length > 0;
+  const known = there ? await db.collection(collection).indexes() : [];
+  const missing = wanted.filter(({ name }) => !known.some((index) => index.name === name));
+  if (missing.length > 0) await db.collection(collection).createIndexes(missing);
+}
+
+const indexesFor = (entry: StoredEntry, assetType: AssetType): readonly IndexDescription[] =>
+  indexesOf(layoutOf(assetType), entry.grams);
+
+function checkAdded(before: AssetType, after: AssetType): void {
+  for (const [index, field] of before.fields.entries()) {
+    if (after.fields[index]?.name !== field.name) {
+      throw new Error(`Fields of ${before.name} may only be added: ${field.name} is gone or has moved.`);
+    }
+  }
+}

@@ -1,0 +1,98 @@
+/** The way to the server: connects when it is needed, and says in the port's terms when it is away. */
+import { type Db, MongoClient, MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
+import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
+
+export type ConnectionOptions = {
+  /** `mongodb://127.0.0.1:27017/assets`; without a path the database is `dynamic_assets` */
+  readonly url: string;
+  /** An operation without an answer for so long is given up. */
+  readonly socketTimeoutMs: number;
+};
+
+const DEFAULT_DATABASE = 'dynamic_assets';
+const SELECTION_TIMEOUT_MS = 2_000;
+/** After a failure everything fails at once for so long, rather than each caller waiting for the time-out again. */
+const PAUSE_AFTER_FAILURE_MS = 500;
+
+export class MongoConnection {
+  readonly #options: ConnectionOptions;
+  #opening: Promise<MongoClient> | undefined;
+  #awayUntil = 0;
+  #closed = false;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+  }
+
+  /** @throws ReadModelsUnavailableError when the server cannot be reached or does not answer; else what `work` throws */
+  async run<Result>(work: (db: Db) => Promise<Result>): Promise<Result> {
+    if (this.#closed) throw new ReadModelsUnavailableError('The read models are closed.');
+    if (performance.now() < this.#awayUntil) throw new ReadModelsUnavailableError('MongoDB cannot be reached.');
+    try {
+      const client = await this.#open();
+      return await work(client.db(databaseOf(this.#options.url)));
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      this.#awayUntil = performance.now() + PAUSE_AFTER_FAILURE_MS;
+      throw new ReadModelsUnavailableError(`MongoDB cannot be reached: ${error.message}`, { cause: error });
+    }
+  }
+
+  /** A client whose first connect failed is of no more use, so the next caller makes another. */
+  #open(): Promise<MongoClient> {
+    this.#opening ??= this.#connect().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async #connect(): Promise<MongoClient> {
+    const client = new MongoClient(this.#options.url, {
+      appName: 'dynamic-assets',
+      serverSelectionTimeoutMS: SELECTION_TIMEOUT_MS,
+      connectTimeoutMS: SELECTION_TIMEOUT_MS,
+      heartbeatFrequencyMS: SELECTION_TIMEOUT_MS,
+      socketTimeoutMS: this.#options.socketTimeoutMs,
+      writeConcern: { w: 'majority' },
+    });
+    try {
+      return await client.connect();
+    } catch (error) {
+      await client.close();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const client = await this.#opening?.catch(() => undefined);
+    await client?.close();
+  }
+}
+
+/** The driver's URLs may name several hosts, which `URL` does not parse. */
+const databaseOf = (url: string): string => {
+  const path = /^mongodb(?:\+srv)?:\/\/[^/]+\/([^?]+)/.exec(url)?.[1];
+  return path === undefined ? DEFAULT_DATABASE : decodeURIComponent(path);
+};
+
+/** NotWritablePrimary, InterruptedAtShutdown, PrimarySteppedDown, …: another server takes over soon. */
+const AWAY_CODES: readonly unknown[] = [89, 91, 189, 10107, 11600, 11602, 13435, 13436];
+
+function isUnavailable(error: unknown): error is MongoError {
+  if (error instanceof MongoServerError) return AWAY_CODES.includes(error.code);
+  if (error instanceof MongoNetworkError) return true;
+  return error instanceof MongoError && AWAY_ERRORS.has(error.name);
+}
+
+const AWAY_ERRORS: ReadonlySet<string> = new Set([
+  'MongoServerSelectionError',
+  'MongoNotConnectedError',
+  'MongoTopologyClosedError',
+  'MongoServerClosedError',
+  'MongoPoolClosedError',
+  'MongoPoolClearedError',
+  'MongoWaitQueueTimeoutError',
+  'MongoClientClosedError',
+]);

@@ -1,0 +1,117 @@
+/** Writes what a slice changes in one collection of records. Every write leaves the same behind when it is repeated. */
+import type { AnyBulkWriteOperation, ClientSession, Collection } from 'mongodb';
+import { isDuplicateKey } from './insertOnce.js';
+import { type RecordDocument, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
+import { foldRecord, MisfitError, type TableShape, type Written } from './recordFold.js';
+import type { RecordStep, TableStep } from './slice.js';
+
+/** At most so many ids are named in one query. */
+const IDS_AT_ONCE = 1_000;
+
+export class RecordWriter {
+  readonly #collection: Collection<RecordDocument>;
+  readonly #shape: TableShape;
+  /** The slice may have been applied before, as a whole or in part. */
+  readonly #repeated: boolean;
+  readonly #session: { readonly session?: ClientSession };
+  /** By how many records there are more now. */
+  added = 0;
+
+  constructor(
+    collection: Collection<RecordDocument>,
+    shape: TableShape,
+    options: { readonly repeated: boolean; readonly session: ClientSession | undefined },
+  ) {
+    this.#collection = collection;
+    this.#shape = shape;
+    this.#repeated = options.repeated;
+    this.#session = options.session === undefined ? {} : { session: options.session };
+  }
+
+  /** @throws MisfitError when a change does not fit the records */
+  async apply(step: TableStep): Promise<void> {
+    if (step.kind === 'sweep') {
+      // What later events touched has outlived this sweep already, when it is repeated.
+      const { deletedCount } = await this.#collection.deleteMany(
+        { b: { $ne: step.batchId }, ...(this.#repeated ? { r: { $lt: step.revision } } : {}) },
+        this.#session,
+      );
+      this.added -= deletedCount;
+      return;
+    }
+    const seen = new Map<string, SeenGroup>();
+    const changed: [string, RecordStep[]][] = [];
+    for (const [id, steps] of step.byId) {
+      const last = steps.at(-1);
+      if (last?.kind === 'seen' && steps.every(({ kind }) => kind === 'seen')) addTo(seen, id, last);
+      else changed.push([id, steps]);
+    }
+    for (const some of inChunks(changed)) await this.#change(some);
+    for (const group of seen.values()) for (const ids of inChunks(group.ids)) await this.#markSeen(group, ids);
+  }
+
+  async #change(changed: readonly [string, RecordStep[]][]): Promise<void> {
+    const stored = await this.#stored(
+      changed.flatMap(([id, steps]) => (this.#repeated || steps[0]?.kind !== 'insert' ? [id.toLowerCase()] : [])),
+    );
+    const written = changed.flatMap(
+      ([id, steps]) => foldRecord(this.#shape, id, stored.get(id.toLowerCase()), steps, this.#repeated) ?? [],
+    );
+    const fresh = written.filter(({ isNew }) => isNew).map(({ document }) => document);
+    await this.#insert(fresh);
+    const updates = written.filter(({ isNew }) => !isNew).map(update);
+    if (updates.length > 0) await this.#collection.bulkWrite(updates, { ordered: false, ...this.#session });
+  }
+
+  async #insert(documents: readonly RecordDocument[]): Promise<void> {
+    if (documents.length === 0) return;
+    try {
+      await this.#collection.insertMany([...documents], { ordered: false, ...this.#session });
+      this.added += documents.length;
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      throw new MisfitError('Some records to be made are there already.', { cause: error });
+    }
+  }
+
+  async #stored(ids: readonly string[]): Promise<ReadonlyMap<string, WholeRecord>> {
+    if (ids.length === 0) return new Map();
+    const found = this.#collection.find<WholeRecord>(
+      { _id: { $in: [...ids] } },
+      { projection: WHOLE_RECORD, batchSize: IDS_AT_ONCE, ...this.#session },
+    );
+    return new Map((await found.toArray()).map((record) => [record._id, record]));
+  }
+
+  async #markSeen({ batchId, revision }: SeenGroup, ids: readonly string[]): Promise<void> {
+    const { matchedCount } = await this.#collection.updateMany(
+      { _id: { $in: ids.map((id) => id.toLowerCase()) }, ...(this.#repeated ? { r: { $lt: revision } } : {}) },
+      { $set: { b: batchId, r: revision } },
+      this.#session,
+    );
+    if (matchedCount !== ids.length && !this.#repeated) {
+      throw new MisfitError(`${ids.length - matchedCount} of ${ids.length} records to be seen again are not there.`);
+    }
+  }
+}
+
+/** Not updateOne: FerretDB 1 keeps a cursor open for each of those, and stops for ever at the hundredth of a request. */
+function update({ document }: Written): AnyBulkWriteOperation<RecordDocument> {
+  const { _id, ...$set } = document;
+  return { updateMany: { filter: { _id }, update: { $set } } };
+}
+
+type SeenGroup = { readonly batchId: string | null; readonly revision: number; readonly ids: string[] };
+
+function addTo(groups: Map<string, SeenGroup>, id: string, step: Extract<RecordStep, { kind: 'seen' }>): void {
+  const key = JSON.stringify([step.batchId, step.revision]);
+  const group: SeenGroup = groups.get(key) ?? { batchId: step.batchId, revision: step.revision, ids: [] };
+  groups.set(key, group);
+  group.ids.push(id);
+}
+
+function inChunks<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
+  return Array.from({ length: Math.ceil(items.length / IDS_AT_ONCE) }, (_, index) =>
+    items.slice(index * IDS_AT_ONCE, (index + 1) * IDS_AT_ONCE),
+  );
+}

@@ -1,0 +1,92 @@
+/** Reads a table's records as the catalog has it at that moment. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import { type Collection, type Db, MongoServerError } from 'mongodb';
+import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import { type CatalogEntry, findAssetType, findEntry, recordsOf } from './catalog.js';
+import { layoutOf, type TableLayout } from './layout.js';
+import { type RecordDocument, RecordText } from './recordDocument.js';
+
+export type ReadTable = {
+  readonly entry: CatalogEntry;
+  readonly records: Collection<RecordDocument>;
+  readonly layout: TableLayout;
+  readonly text: RecordText;
+};
+
+type Shape = Pick<ReadTable, 'layout' | 'text'>;
+
+/** A reader waits so long for a moment when no slice is half written; then it takes what is there. */
+const WHOLE_SLICES_MS = 150;
+/** A collection is renamed or replaced in far less. */
+const PATIENCE_MS = 5_000;
+const ASK_AGAIN_MS = 5;
+/** QueryPlanKilled and NamespaceNotFound: the collection was renamed or dropped under the query. */
+const COLLECTION_GONE: readonly unknown[] = [175, 26];
+
+export class TableReader {
+  readonly #shapes = new LRUCache<string, Shape>({ max: 1_000 });
+
+  /**
+   * Runs `work` on the table, and again when that was not done with before it changed: with all changes of whole
+   * slices where possible, and in any case on the collection that was served all the while.
+   *
+   * What `work` returns with the entry's revision holds at least every change up to that revision: the writer
+   * moves it in the catalog only after all of them were written, and here it was read before the records. It may
+   * hold changes of later events. A decision made from those is safe too: these events are in the log already,
+   * so an append that insists on the older revision conflicts.
+   *
+   * @param settled for results that no change of the table could make better
+   * @returns undefined when there is no such table, or nothing was ever written to it
+   */
+  async read<Result>(
+    db: Db,
+    entryId: string,
+    work: (table: ReadTable) => Promise<Result>,
+    settled: (result: Result) => boolean = () => false,
+  ): Promise<{ readonly entry: CatalogEntry; readonly result: Result | undefined } | undefined> {
+    const startedAt = performance.now();
+    for (let before = await findEntry(db, entryId); ; ) {
+      if (before === null) return undefined;
+      if (!before.made) return { entry: before, result: undefined };
+      const result = before.moving === null ? await this.#attempt(db, before, work) : undefined;
+      if (result !== undefined && settled(result.value)) return { entry: before, result: result.value };
+      const after = await findEntry(db, entryId);
+      if (result !== undefined && after?.collection === before.collection && after.moving === null) {
+        const whole = after.version === before.version && !before.applying;
+        if (whole || performance.now() - startedAt > WHOLE_SLICES_MS) return { entry: before, result: result.value };
+      }
+      if (performance.now() - startedAt > PATIENCE_MS) {
+        throw new ReadModelsUnavailableError('The read models are being rebuilt.');
+      }
+      await delay(ASK_AGAIN_MS);
+      before = await findEntry(db, entryId);
+    }
+  }
+
+  async #attempt<Result>(
+    db: Db,
+    entry: CatalogEntry,
+    work: (table: ReadTable) => Promise<Result>,
+  ): Promise<{ readonly value: Result } | undefined> {
+    const shape = await this.#shape(db, entry);
+    if (shape === undefined) return undefined;
+    try {
+      return { value: await work({ entry, records: recordsOf(db, entry), ...shape }) };
+    } catch (error) {
+      if (error instanceof MongoServerError && COLLECTION_GONE.includes(error.code)) return undefined;
+      throw error;
+    }
+  }
+
+  async #shape(db: Db, { _id, collection, shape }: CatalogEntry): Promise<Shape | undefined> {
+    const key = `${collection}.${shape}`;
+    const known = this.#shapes.get(key);
+    if (known !== undefined) return known;
+    const assetType = await findAssetType(db, _id);
+    if (assetType === undefined) return undefined;
+    const made = { layout: layoutOf(assetType), text: new RecordText(assetType) };
+    this.#shapes.set(key, made);
+    return made;
+  }
+}

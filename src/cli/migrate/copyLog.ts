@@ -1,0 +1,132 @@
+/** Copies one event log into another: append by append, in the order of the log, with all its ids. */
+import type { AppendResult, EventStore, EventToAppend, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { CliError } from '../errors.js';
+import { type Append, appendsOf } from './appends.js';
+import { type LogProof, proofOf } from './proof.js';
+
+export type CopyProgress = {
+  readonly step: 'compare' | 'copy' | 'prove source' | 'prove copy';
+  readonly position: Position;
+  readonly head: Position;
+};
+
+export type CopyReport = LogProof & {
+  /** Events that this run wrote; the others were there from a run before. */
+  readonly copied: number;
+};
+
+export type CopyTarget = {
+  readonly log: EventStore;
+  /** How many appends may be on their way at once: 1 where the log does not keep them in the order they were sent. */
+  readonly appendsAtOnce: number;
+};
+
+/**
+ * Copies what the target lacks and proves at the end that both hold the same. Run again after an interruption, it goes
+ * on: the target must hold a beginning of the source, or nothing.
+ * @throws CliError when the target holds something else, when the source grows meanwhile, or the proof fails
+ */
+export async function copyLog(
+  source: EventStore,
+  target: CopyTarget,
+  onProgress: (progress: CopyProgress) => void,
+): Promise<CopyReport> {
+  const head = await source.head();
+  const appends = appendsOf(source, head);
+  const writer = new Writer(target);
+  let copied = 0;
+  try {
+    await compare(target.log, appends, (append, last) => {
+      writer.holds(append.stream, last);
+      onProgress({ step: 'compare', position: append.position, head });
+    });
+    for await (const append of appends) {
+      await writer.write(append);
+      copied += append.events.length;
+      onProgress({ step: 'copy', position: append.position, head });
+    }
+    await writer.finish();
+  } finally {
+    await appends.return(undefined);
+  }
+  return { ...(await prove(source, target.log, onProgress)), copied };
+}
+
+/** Goes over what the target holds, beside the beginning of the source. */
+async function compare(
+  target: EventStore,
+  source: AsyncGenerator<Append, undefined>,
+  onSame: (append: Append, last: RecordedEvent) => void,
+): Promise<void> {
+  for await (const held of appendsOf(target, await target.head())) {
+    const { value: append } = await source.next();
+    const last = held.events.at(-1);
+    if (append === undefined || last === undefined || !isSame(append, held)) {
+      throw new CliError(
+        `The target holds other events than the source: ${last?.type} ${last?.id} in ${held.stream}. ` +
+          'Name an empty one, or the one that an interrupted run began to fill.',
+      );
+    }
+    onSame(append, last);
+  }
+}
+
+const isSame = (one: Append, other: Append): boolean =>
+  one.stream === other.stream &&
+  one.events.length === other.events.length &&
+  one.events.every(({ id }, index) => id === other.events[index]?.id);
+
+/** Appends in order; several at once where the target takes them in the order they are sent. */
+class Writer {
+  readonly #target: CopyTarget;
+  /** Last revision of each stream of the target. */
+  readonly #revisions = new Map<string, number>();
+  #sent: Promise<AppendResult>[] = [];
+
+  constructor(target: CopyTarget) {
+    this.#target = target;
+  }
+
+  holds(stream: string, last: RecordedEvent): void {
+    this.#revisions.set(stream, last.revision);
+  }
+
+  async write({ stream, events }: Append): Promise<void> {
+    const last = this.#revisions.get(stream);
+    const sent = this.#target.log.append(stream, events.map(toAppend), last ?? 'no-stream');
+    this.#revisions.set(stream, (last ?? -1) + events.length);
+    // Whoever waits for it hears of its failure; until then it is nobody's.
+    sent.catch(() => undefined);
+    this.#sent.push(sent);
+    if (this.#target.appendsAtOnce === 1) this.#revisions.set(stream, (await sent).revision);
+    if (this.#sent.length >= this.#target.appendsAtOnce) await this.finish();
+  }
+
+  async finish(): Promise<void> {
+    await Promise.all(this.#sent);
+    this.#sent = [];
+  }
+}
+
+const toAppend = ({ id, type, data, metadata }: RecordedEvent): EventToAppend => ({ id, type, data, metadata });
+
+async function prove(
+  source: EventStore,
+  target: EventStore,
+  onProgress: (progress: CopyProgress) => void,
+): Promise<LogProof> {
+  const copy = await proofOf(target, (position, head) => onProgress({ step: 'prove copy', position, head }));
+  const original = await proofOf(source, (position, head) => onProgress({ step: 'prove source', position, head }));
+  if (original.events > copy.events) {
+    throw new CliError(
+      'The source has grown meanwhile. Stop the service that writes to it and run this again: it goes on.',
+    );
+  }
+  if (original.sha256 !== copy.sha256) {
+    throw new CliError(
+      `The copy is not the same as the source: ${copy.events} events with SHA-256 ${copy.sha256} ` +
+        `instead of ${original.events} with ${original.sha256}. Do not use it.`,
+    );
+  }
+  return copy;
+}

@@ -1,0 +1,59 @@
+/** Figures about the engines behind the service, asked for when Prometheus asks. */
+import { Gauge, type Registry } from 'prom-client';
+import type { MessageBroker, QueueDepth } from './ports/messageBroker.js';
+import { checkAll, type EngineProbes } from './readiness.js';
+
+const registers = (registry: Registry) => ({ registers: [registry] });
+
+/** `engine_up`: 1 for each engine that answers, 0 for one that is away. */
+export function registerEngineMetrics(registry: Registry, engines: EngineProbes): void {
+  new Gauge({
+    ...registers(registry),
+    name: 'engine_up',
+    help: '1 when the engine answers, 0 when it is away.',
+    labelNames: ['engine'],
+    async collect() {
+      for (const [engine, { ok }] of Object.entries(await checkAll(engines))) this.set({ engine }, ok ? 1 : 0);
+    },
+  });
+}
+
+/** What waits in a queue. While the broker is away there are no figures, rather than old ones. */
+export function registerQueueMetrics(registry: Registry, broker: Pick<MessageBroker, 'depth'>, queue: string): void {
+  const states = ['ready', 'delayed', 'inWork', 'dead'] as const;
+  // One question for both gauges, which are collected at the same time.
+  let asked: Promise<QueueDepth | undefined> | undefined;
+  const depth = (): Promise<QueueDepth | undefined> => {
+    asked ??= broker
+      .depth(queue)
+      // That it is away is told by engine_up.
+      .catch(() => undefined)
+      .finally(() => {
+        asked = undefined;
+      });
+    return asked;
+  };
+  new Gauge({
+    ...registers(registry),
+    name: 'queue_messages',
+    help: 'Messages in a queue: ready, delayed, in work, and dead letters.',
+    labelNames: ['queue', 'state'],
+    async collect() {
+      const counts = await depth();
+      this.reset();
+      if (counts === undefined) return;
+      for (const state of states) this.set({ queue, state: state === 'inWork' ? 'in_work' : state }, counts[state]);
+    },
+  });
+  new Gauge({
+    ...registers(registry),
+    name: 'queue_oldest_ready_seconds',
+    help: 'How long the first ready message of a queue has been waiting.',
+    labelNames: ['queue'],
+    async collect() {
+      const counts = await depth();
+      this.reset();
+      if (counts !== undefined) this.set({ queue }, counts.oldestReadyMs / 1000);
+    },
+  });
+}

@@ -1,0 +1,64 @@
+import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
+import { type EventStore, EventStoreUnavailableError } from '#app/ports/eventStore.js';
+import { events, ids, slicesUntil } from '../../contract/eventStoreFixtures.js';
+
+/** A server that a test may end and start again. */
+export type Stoppable = {
+  readonly url: string;
+  start(): Promise<void>;
+  kill(): Promise<void>;
+  freeze(frozen: boolean): void;
+  dispose(): Promise<void>;
+};
+
+/** The server goes away, or hangs, and comes back. */
+export function describeOutages(over: string, open: () => Promise<Stoppable>): void {
+  describe(`outages, over ${over}`, () => {
+    let server: Stoppable;
+    let store: EventStore;
+    beforeEach(async () => {
+      server = await open();
+      store = await openEventStoreDb({ url: server.url, timeoutMs: 1_500 });
+    });
+    afterEach(async () => {
+      await store.close();
+      await server.dispose();
+    });
+
+    test.each(['is gone', 'hangs'])('calls reject in time where it %s, and succeed when it is back', async (how) => {
+      await store.append('order-1', events(1), 'no-stream');
+      if (how === 'hangs') server.freeze(true);
+      else await server.kill();
+      const started = Date.now();
+      const calls = [store.append('order-1', events(1), 0), store.readStream('order-1'), store.head()];
+      const outcomes = await Promise.allSettled(calls);
+      expect(Date.now() - started).toBeLessThan(4_000);
+      for (const outcome of outcomes) {
+        expect(outcome).toEqual({ status: 'rejected', reason: expect.any(EventStoreUnavailableError) });
+      }
+      if (how === 'hangs') server.freeze(false);
+      else await server.start();
+      const last = (await store.readStream('order-1')).at(-1)?.revision ?? -1;
+      // A server that hung may store, when it goes on, what it was given before: that is an unknown outcome.
+      expect(how === 'hangs' ? [0, 1] : [0]).toContain(last);
+      expect((await store.append('order-1', events(1), last)).revision).toBe(last + 1);
+    });
+
+    test('a subscription goes on where it was, without a repeat or a gap', async () => {
+      const given = events(4);
+      await store.append('order-1', given.slice(0, 2), 'no-stream');
+      let outage: Promise<unknown> | undefined;
+      const slices = await slicesUntil(store, { after: 0, streamPrefixes: ['order-'] }, ({ caughtUp }, all) => {
+        if (caughtUp) outage ??= restart().then(() => store.append('order-1', given.slice(2), 1));
+        return all.length >= 4;
+      });
+      await outage;
+      expect(ids(slices.flatMap((slice) => slice.events))).toEqual(ids(given));
+    });
+
+    async function restart(): Promise<void> {
+      await server.kill();
+      await server.start();
+    }
+  });
+}

@@ -1,0 +1,158 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
+import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
+import type { EventStore } from '#app/ports/eventStore.js';
+import { event, events, ids, storedSlices } from '../contract/eventStoreFixtures.js';
+import { EventStoreDouble } from '../engines/eventStoreDouble.js';
+import { Workplace } from './cli.js';
+
+let workplace: Workplace;
+let double: EventStoreDouble;
+beforeEach(async () => {
+  workplace = await Workplace.make();
+  double = await EventStoreDouble.start();
+});
+afterEach(async () => {
+  await workplace.remove();
+  await double.kill();
+});
+
+const inDirectory = (name: string): Promise<EventStore> =>
+  openSqliteEventStore({ file: join(workplace.directory, name, 'events.db') });
+
+async function withLog<T>(log: EventStore, use: (log: EventStore) => Promise<T>): Promise<T> {
+  try {
+    return await use(log);
+  } finally {
+    await log.close();
+  }
+}
+
+/** A data directory `data` with some streams: appends of one, of several, and one that takes several calls. */
+async function makeSource(): Promise<void> {
+  const { code } = await workplace.run(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order']);
+  expect(code).toBe(0);
+  await withLog(await inDirectory('data'), async (log) => {
+    for (let n = 0; n < 40; n++) await log.append(`order-acme.${n % 7}`, events(1 + (n % 3)), 'any');
+    await log.append(
+      'table-acme.dyn_item',
+      Array.from({ length: 5 }, () => event('é'.repeat(200_000))),
+      'no-stream',
+    );
+    await log.append('order-acme.1', [event({ 10: 'ten', 9: 'nine', text: 'Łódź 🚚 \u0000' })], 'any');
+  });
+}
+
+/** Every event of a log and the appends they came in, without positions. */
+const contents = async (log: EventStore) =>
+  (await storedSlices(log, { after: 0, maxCount: 1 }))
+    .map((slice) => slice.events.map(({ position: _, ...rest }) => rest))
+    .filter((append) => append.length > 0);
+
+const migrate = (from: string, to: string) => workplace.run(['migrate', '--from', from, '--to', to]);
+
+test('there and back: the same events in the same appends, with a proof', async () => {
+  await makeSource();
+  const there = await workplace.json(['migrate', '--from', 'data', '--to', double.url]);
+  const back = await workplace.json(['migrate', '--from', double.url, '--to', 'back']);
+  const original = await withLog(await inDirectory('data'), contents);
+  expect(await withLog(await openEventStoreDb({ url: double.url }), contents)).toEqual(original);
+  expect(await withLog(await inDirectory('back'), contents)).toEqual(original);
+  const proof = {
+    appends: original.length,
+    events: original.flat().length,
+    copied: original.flat().length,
+    streams: new Set(original.flat().map(({ stream }) => stream)).size,
+    sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+  };
+  expect(there).toEqual({ from: 'data', to: double.url, ...proof });
+  expect(back).toEqual({ ...Object(there), from: double.url, to: 'back' });
+});
+
+test('from one data directory to another, in words', async () => {
+  await makeSource();
+  const { code, stdout } = await migrate('data', 'copy');
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^\d+ events copied from data to copy\.\nBoth hold \d+ events of \d+ appends in \d+ streams/);
+  expect(stdout).toMatch(/SHA-256 of both: [0-9a-f]{64}\n$/);
+  expect((await migrate('data', 'copy')).stdout).toMatch(/^0 events copied/);
+});
+
+test('an interrupted run goes on, also after a part of an append', async () => {
+  await makeSource();
+  await migrate('data', double.url);
+  const whole = double.log.records.length;
+  double.log.truncate('order-acme.1', double.log.stream('order-acme.1').length - 1);
+  double.log.truncate('table-acme.dyn_item', 2);
+  const again = await workplace.json(['migrate', '--from', 'data', '--to', double.url]);
+  expect(again).toMatchObject({ copied: 6 });
+  expect(double.log.records).toHaveLength(whole);
+});
+
+test('an empty log is copied as well', async () => {
+  await workplace.run(['tenant', 'list']);
+  expect(await workplace.json(['migrate', '--from', 'data', '--to', 'copy'])).toMatchObject({ events: 0, copied: 0 });
+});
+
+describe('refused, and nothing is written', () => {
+  test('a target that holds other events', async () => {
+    await makeSource();
+    await withLog(await openEventStoreDb({ url: double.url }), (log) =>
+      log.append('order-b.1', events(2), 'no-stream'),
+    );
+    const held = double.log.records.length;
+    const { code, stderr } = await migrate('data', double.url);
+    expect(stderr).toContain('The target holds other events than the source: ThingHappened');
+    expect(code).toBe(1);
+    expect(double.log.records).toHaveLength(held);
+  });
+
+  test('a target that holds more than the source', async () => {
+    await makeSource();
+    await migrate('data', 'copy');
+    const more = event();
+    await withLog(await inDirectory('copy'), (log) => log.append('order-acme.1', [more], 'any'));
+    const { code, stderr } = await migrate('data', 'copy');
+    expect(stderr).toContain(`holds other events than the source: ThingHappened ${more.id} in order-acme.1`);
+    expect(code).toBe(1);
+  });
+
+  test('a source that is not there, and the same place twice', async () => {
+    expect(await migrate('nothing', 'copy')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('no events.db'),
+    });
+    expect(existsSync(join(workplace.directory, 'nothing'))).toBe(false);
+    await makeSource();
+    expect(await migrate('data', './data/')).toMatchObject({ code: 1, stderr: expect.stringContaining('same place') });
+  });
+});
+
+test('a target that differs in anything but its ids fails the proof', async () => {
+  await makeSource();
+  const original = await withLog(await inDirectory('data'), contents);
+  await workplace.run(['tenant', 'list'], { DATA_DIR: 'copy' });
+  await withLog(await inDirectory('copy'), async (log) => {
+    for (const append of original.slice(0, 3)) {
+      const changed = append.map((each) => ({ ...each, metadata: { ...each.metadata, correlationId: 'changed' } }));
+      await log.append(append[0]?.stream ?? '', changed, 'any');
+    }
+  });
+  expect(ids(original.flat()).length).toBeGreaterThan(3);
+  expect(await migrate('data', 'copy')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('The copy is not the same as the source'),
+  });
+});
+
+test('no password is printed', async () => {
+  await makeSource();
+  const to = double.url.replace('//', '//ops:changeit@');
+  const { code, stdout, stderr } = await migrate('data', to);
+  expect({ code, stdout: stdout.split('\n')[0] }).toEqual({
+    code: 0,
+    stdout: expect.stringContaining(`from data to ${double.url}.`),
+  });
+  expect(stdout + stderr).not.toContain('changeit');
+});

@@ -1,0 +1,49 @@
+/**
+ * The event store contract over EventStoreDB: over a protocol double always, over a real server where there is one.
+ * The server may hold other data. Afterwards it holds event types of the tests, which the service refuses to start
+ * on: do not name the server of a service in EVENTSTORE_URL.
+ */
+import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
+import type { EventStore } from '#app/ports/eventStore.js';
+import { describeEngine } from '../engines/describeEngine.js';
+import { EventStoreDouble } from '../engines/eventStoreDouble.js';
+import { anyEventStoreDb, eventStoreDbMissing } from '../engines/eventstoredb.js';
+import { describeEventStore, type LogUnderTest } from './eventStore.js';
+
+/** A log under test, on the server with this URL. */
+async function logAt(url: string, dispose: () => Promise<void> = async () => undefined): Promise<LogUnderTest> {
+  const opened: EventStore[] = [];
+  const open = async () => {
+    const store = await openEventStoreDb({ url });
+    opened.push(store);
+    return store;
+  };
+  const store = await open();
+  return {
+    store,
+    openSecond: open,
+    reopen: async () => {
+      await store.close();
+      return open();
+    },
+    close: async () => {
+      for (const each of opened) await each.close();
+      await dispose();
+    },
+  };
+}
+
+describeEventStore('eventstoredb, over a protocol double, not a real server', async () => {
+  const double = await EventStoreDouble.start();
+  return logAt(double.url, () => double.kill());
+});
+
+describeEngine('eventstoredb', 'the event store contract on EventStoreDB', eventStoreDbMissing(), () => {
+  let server: Awaited<ReturnType<typeof anyEventStoreDb>>;
+  beforeAll(async () => {
+    server = await anyEventStoreDb();
+  });
+  afterAll(() => server.dispose());
+
+  describeEventStore('eventstoredb', () => logAt(server.url));
+});

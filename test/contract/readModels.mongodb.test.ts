@@ -1,0 +1,65 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { openMongoReadModels } from '#app/adapters/readmodels/mongodb/store.js';
+import { openMongoReadModelWriter } from '#app/adapters/readmodels/mongodb/writer.js';
+import { ProjectorLeaseHeldError, ReadModelsUnavailableError } from '#app/ports/readModels.js';
+import { describeEngine } from '../engines/describeEngine.js';
+import { freePort } from '../engines/freePort.js';
+import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
+import { describeReadModels } from './readModels.js';
+import { acmePlaces, at, fill, found, id, insert, write } from './readModelsFixture.js';
+
+describeEngine('mongodb', 'the read-model contract on MongoDB', mongoDbMissing(), () => {
+  let mongoDb: AnyMongoDb;
+  beforeAll(async () => {
+    mongoDb = await anyMongoDb();
+  }, ENGINE_START_MS);
+  afterAll(() => mongoDb.dispose());
+
+  // Also where the server would not use their index: what they find must be the same.
+  describe.each([
+    ['with n-grams', true],
+    ['without n-grams', false],
+  ])('%s', (name, grams) => {
+    describeReadModels(`MongoDB ${name}`, async () => {
+      const url = mongoDb.freshUrl();
+      return {
+        readModels: await openMongoReadModels({ url }),
+        writer: await openMongoReadModelWriter({ url, grams }),
+        anotherWriter: () => openMongoReadModelWriter({ url, grams }),
+        hasTransactions: true,
+      };
+    });
+  });
+
+  test('one process projects; another stands by, and goes on as soon as the first gives up', async () => {
+    const url = mongoDb.freshUrl();
+    const leaseMs = 100;
+    const [first, second] = await Promise.all([
+      openMongoReadModelWriter({ url, leaseMs }),
+      openMongoReadModelWriter({ url, leaseMs }),
+    ]);
+    await fill(first, [insert(1, {})]);
+    await expect(second.begin()).rejects.toThrow(ProjectorLeaseHeldError);
+    // An idle one keeps its lease.
+    await wait(3 * leaseMs);
+    await expect(second.begin()).rejects.toThrow(ProjectorLeaseHeldError);
+    await first.close();
+    await write(second, () => second.applyToTable(acmePlaces, [insert(2, {})], { revision: 5, at: at(5) }));
+
+    const readModels = await openMongoReadModels({ url });
+    expect(await found(readModels, {})).toEqual({ records: ['C1', 'C2'], total: 2 });
+    await readModels.close();
+    await second.close();
+  });
+
+  test('both sides open while the server is away, and say so when they are used', async () => {
+    const url = `mongodb://127.0.0.1:${await freePort()}/`;
+    const readModels = await openMongoReadModels({ url });
+    const writer = await openMongoReadModelWriter({ url });
+    await expect(readModels.get(acmePlaces, id(1))).rejects.toThrow(ReadModelsUnavailableError);
+    await expect(readModels.waitFor('records', 1, 60_000)).rejects.toThrow(ReadModelsUnavailableError);
+    await expect(writer.begin()).rejects.toThrow(ReadModelsUnavailableError);
+    await readModels.close();
+    await writer.close();
+  });
+});

@@ -1,0 +1,137 @@
+/** The log behind the protocol double of EventStoreDB: in memory, with the rules of the server (version 23.10). */
+
+export type DoubleEvent = {
+  readonly id: string;
+  readonly type: string;
+  readonly contentType: string;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+};
+
+export type DoubleRecord = DoubleEvent & {
+  readonly stream: string;
+  readonly revision: number;
+  /** Bytes from the start of the log to the record, and to its end. */
+  readonly position: number;
+  readonly end: number;
+};
+
+export type DoubleExpectation = number | 'any' | 'no-stream';
+
+export type DoubleOutcome =
+  | { readonly kind: 'stored'; readonly revision: number; readonly position: number }
+  | { readonly kind: 'conflict'; readonly actual: number | undefined }
+  | { readonly kind: 'deleted' };
+
+const MAX_APPEND_SIZE = 1_048_576;
+
+export class DoubleLog {
+  readonly records: DoubleRecord[] = [];
+  readonly #streams = new Map<string, DoubleRecord[]>();
+  readonly #tombstones = new Set<string>();
+  readonly #listeners = new Set<() => void>();
+  #end = 100;
+
+  constructor() {
+    // A server begins with events of its own.
+    this.write('$users', 'any', ['admin', 'ops'].map(systemEvent));
+  }
+
+  stream(name: string): readonly DoubleRecord[] {
+    return this.#streams.get(name) ?? [];
+  }
+
+  /** The records at or after a position. */
+  from(position: number): readonly DoubleRecord[] {
+    const { records } = this;
+    let [low, high] = [0, records.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((records[middle]?.position ?? 0) < position) low = middle + 1;
+      else high = middle;
+    }
+    return records.slice(low);
+  }
+
+  isTombstoned(name: string): boolean {
+    return this.#tombstones.has(name);
+  }
+
+  tombstone(name: string): void {
+    this.#tombstones.add(name);
+  }
+
+  onGrowth(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Takes a record out as the server's scavenge does: its place stays a valid position. */
+  scavenge(position: number): void {
+    const index = this.records.findIndex((record) => record.position === position);
+    if (index >= 0) this.records.splice(index, 1);
+  }
+
+  /** Takes the end of a stream back, as if it had never been written. */
+  truncate(stream: string, count: number): void {
+    const gone = new Set(this.#streams.get(stream)?.splice(count));
+    const kept = this.records.filter((record) => !gone.has(record));
+    this.records.splice(0, this.records.length, ...kept);
+  }
+
+  tooLarge(events: readonly DoubleEvent[]): boolean {
+    return events.reduce((sum, { data }) => sum + data.length, 0) > MAX_APPEND_SIZE;
+  }
+
+  write(stream: string, expected: DoubleExpectation, events: readonly DoubleEvent[]): DoubleOutcome {
+    if (this.isTombstoned(stream)) return { kind: 'deleted' };
+    const stored = this.#streams.get(stream) ?? [];
+    const last = stored.length - 1;
+    const repeated = this.#repeated(stored, expected, events);
+    if (repeated !== undefined) return repeated;
+    const wanted = expected === 'no-stream' ? -1 : expected;
+    if (wanted !== 'any' && wanted !== last) return { kind: 'conflict', actual: last < 0 ? undefined : last };
+    for (const event of events) {
+      const position = this.#end;
+      this.#end += 64 + event.data.length + event.metadata.length;
+      const record = { ...event, stream, revision: stored.length, position, end: this.#end };
+      stored.push(record);
+      this.records.push(record);
+    }
+    this.#streams.set(stream, stored);
+    for (const listener of this.#listeners) listener();
+    return { kind: 'stored', revision: stored.length - 1, position: stored.at(-1)?.position ?? 0 };
+  }
+
+  /** The same ids at the same place are the same append; only some of them are a conflict. */
+  #repeated(
+    stored: readonly DoubleRecord[],
+    expected: DoubleExpectation,
+    events: readonly DoubleEvent[],
+  ): DoubleOutcome | undefined {
+    if (events.length === 0) return undefined;
+    const from = this.#placeOf(stored, expected, events);
+    if (from === undefined || stored[from]?.id !== events[0]?.id) return undefined;
+    const last = stored[from + events.length - 1];
+    const same = events.every(({ id }, index) => stored[from + index]?.id === id);
+    if (!same || last === undefined) return { kind: 'conflict', actual: stored.length - 1 };
+    return { kind: 'stored', revision: last.revision, position: last.position };
+  }
+
+  #placeOf(
+    stored: readonly DoubleRecord[],
+    expected: DoubleExpectation,
+    events: readonly DoubleEvent[],
+  ): number | undefined {
+    if (expected === 'no-stream') return 0;
+    if (expected !== 'any') return expected + 1;
+    const found = stored.findIndex(({ id }) => id === events[0]?.id);
+    return found < 0 ? undefined : found;
+  }
+}
+
+export function systemEvent(type: string): DoubleEvent {
+  const empty = Buffer.from('{}');
+  const id = `00000000-0000-4000-8000-${Buffer.from(type.padEnd(6).slice(0, 6)).toString('hex')}`;
+  return { id, type: `$${type}`, contentType: 'application/json', data: empty, metadata: empty };
+}

@@ -1,0 +1,203 @@
+/**
+ * A protocol double of EventStoreDB: speaks its gRPC protocol over a log in memory, as far as the adapter uses it.
+ * It shows that the adapter uses the client and the protocol rightly; it is no proof about a real server.
+ */
+import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import streams, { type AppendReq, type ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
+import {
+  Metadata,
+  Server,
+  ServerCredentials,
+  type ServerReadableStream,
+  type sendUnaryData,
+  status,
+} from '@grpc/grpc-js';
+import { type DoubleEvent, type DoubleExpectation, DoubleLog } from './doubleLog.js';
+import { AllSubscription, confirmation, type ReadCall, readEvent } from './doubleSubscription.js';
+
+const service = {
+  ...StreamsService,
+  read: {
+    ...StreamsService.read,
+    responseSerialize: (answer: streams.ReadResp | Buffer) =>
+      Buffer.isBuffer(answer) ? answer : Buffer.from(answer.serializeBinary()),
+  },
+};
+
+export class EventStoreDouble {
+  readonly log = new DoubleLog();
+  #server: Server | undefined;
+  #port = 0;
+  #answersToLose = 0;
+  #frozen = false;
+  /** Calls of `append` that reached the log. */
+  appends = 0;
+  /** Subscriptions opened so far. */
+  subscriptions = 0;
+
+  static async start(): Promise<EventStoreDouble> {
+    const double = new EventStoreDouble();
+    await double.start();
+    return double;
+  }
+
+  get url(): string {
+    return `esdb://127.0.0.1:${this.#port}?tls=false`;
+  }
+
+  /** After `kill`: again on the same port, with the same log. */
+  async start(): Promise<void> {
+    const server = new Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
+    server.addService(service, {
+      append: (call: ServerReadableStream<AppendReq, streams.AppendResp>, answer: sendUnaryData<streams.AppendResp>) =>
+        this.#append(call, answer),
+      read: (call: ReadCall) => this.#read(call),
+    });
+    const address = `127.0.0.1:${this.#port}`;
+    this.#port = await new Promise<number>((resolve, reject) => {
+      server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) =>
+        error === null ? resolve(port) : reject(error),
+      );
+    });
+    this.#server = server;
+  }
+
+  /** As when its process is killed: connections break. */
+  async kill(): Promise<void> {
+    this.#server?.forceShutdown();
+    this.#server = undefined;
+  }
+
+  dispose(): Promise<void> {
+    return this.kill();
+  }
+
+  /** Of the next appends, this many are stored, but their answer is lost. */
+  loseAnswers(count: number): void {
+    this.#answersToLose = count;
+  }
+
+  /** It takes calls, and answers none. */
+  freeze(frozen: boolean): void {
+    this.#frozen = frozen;
+  }
+
+  #append(call: ServerReadableStream<AppendReq, streams.AppendResp>, answer: sendUnaryData<streams.AppendResp>): void {
+    const events: DoubleEvent[] = [];
+    let stream = '';
+    let expected: DoubleExpectation = 'any';
+    call.on('data', (request: AppendReq) => {
+      const options = request.getOptions();
+      if (options !== undefined) {
+        stream = text(options.getStreamIdentifier()?.getStreamName_asU8());
+        if (options.hasRevision()) expected = Number(options.getRevision());
+        if (options.hasNoStream()) expected = 'no-stream';
+      }
+      const message = request.getProposedMessage();
+      if (message !== undefined) events.push(proposed(message));
+    });
+    call.on('end', () => {
+      if (this.#frozen) return;
+      this.appends += 1;
+      this.#write(stream, expected, events, answer);
+    });
+  }
+
+  #write(
+    stream: string,
+    expected: DoubleExpectation,
+    events: readonly DoubleEvent[],
+    answer: sendUnaryData<streams.AppendResp>,
+  ): void {
+    if (this.log.tooLarge(events)) {
+      answer(failure(status.INVALID_ARGUMENT, 'maximum-append-size-exceeded', { 'maximum-append-size': '1048576' }));
+      return;
+    }
+    const outcome = this.log.write(stream, expected, events);
+    if (this.#answersToLose > 0) {
+      this.#answersToLose -= 1;
+      answer(failure(status.UNAVAILABLE, ''));
+    } else if (outcome.kind === 'deleted') {
+      answer(failure(status.FAILED_PRECONDITION, 'stream-deleted', { 'stream-name': stream }));
+    } else {
+      answer(null, outcome.kind === 'stored' ? success(outcome) : conflict(outcome.actual));
+    }
+  }
+
+  #read(call: ReadCall): void {
+    const options = call.request.getOptions();
+    if (this.#frozen || options === undefined) return;
+    if (options.hasStream()) this.#readStream(call, options);
+    else if (options.hasSubscription()) {
+      this.subscriptions += 1;
+      call.write(confirmation());
+      void new AllSubscription(this.log, call, options).run();
+    } else this.#readAllBackwards(call, options);
+  }
+
+  #readStream(call: ReadCall, options: ReadReq.Options): void {
+    const from = options.getStream();
+    const name = text(from?.getStreamIdentifier()?.getStreamName_asU8());
+    if (this.log.isTombstoned(name)) {
+      call.emit('error', failure(status.FAILED_PRECONDITION, 'stream-deleted', { 'stream-name': name }));
+      return;
+    }
+    const stored = this.log.stream(name);
+    if (stored.length === 0) {
+      const missing = new streams.ReadResp.StreamNotFound();
+      const identifier = from?.getStreamIdentifier();
+      if (identifier !== undefined) missing.setStreamIdentifier(identifier);
+      call.write(new streams.ReadResp().setStreamNotFound(missing));
+      call.end();
+      return;
+    }
+    const count = Number(options.getCount());
+    const backwards = options.getReadDirection() === streams.ReadReq.Options.ReadDirection.BACKWARDS;
+    const revision = from?.hasRevision() === true ? Number(from.getRevision()) : backwards ? stored.length - 1 : 0;
+    const wanted = backwards ? stored.slice(0, revision + 1).reverse() : stored.slice(revision);
+    for (const record of wanted.slice(0, count)) call.write(readEvent(record));
+    call.end();
+  }
+
+  #readAllBackwards(call: ReadCall, options: ReadReq.Options): void {
+    const all = options.getAll();
+    const until =
+      all?.hasPosition() === true ? Number(all.getPosition()?.getCommitPosition()) : Number.MAX_SAFE_INTEGER;
+    const before = this.log.records.filter(({ end }) => end <= until).reverse();
+    for (const record of before.slice(0, Number(options.getCount()))) call.write(readEvent(record));
+    call.end();
+  }
+}
+
+const text = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString('utf8');
+
+function proposed(message: AppendReq.ProposedMessage): DoubleEvent {
+  const metadata = message.getMetadataMap();
+  return {
+    id: message.getId()?.getString() ?? '',
+    type: metadata.get('type') ?? '',
+    contentType: metadata.get('content-type') ?? '',
+    data: message.getData_asU8(),
+    metadata: message.getCustomMetadata_asU8(),
+  };
+}
+
+function success({ revision, position }: { readonly revision: number; readonly position: number }): streams.AppendResp {
+  const at = new streams.AppendResp.Position();
+  at.setCommitPosition(String(position)).setPreparePosition(String(position));
+  const stored = new streams.AppendResp.Success().setCurrentRevision(String(revision)).setPosition(at);
+  return new streams.AppendResp().setSuccess(stored);
+}
+
+function conflict(actual: number | undefined): streams.AppendResp {
+  const wrong = new streams.AppendResp.WrongExpectedVersion();
+  if (actual !== undefined) wrong.setCurrentRevision(String(actual));
+  return new streams.AppendResp().setWrongExpectedVersion(wrong);
+}
+
+function failure(code: status, exception: string, more: Readonly<Record<string, string>> = {}) {
+  const metadata = new Metadata();
+  if (exception !== '') metadata.set('exception', exception);
+  for (const [name, value] of Object.entries(more)) metadata.set(name, value);
+  return { code, metadata, details: exception, name: 'ServiceError', message: exception };
+}

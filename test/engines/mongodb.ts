@@ -1,0 +1,165 @@
+/**
+ * A server that speaks MongoDB's protocol, for tests: the one MONGODB_URL names, else mongod on PATH, else, with
+ * a Go toolchain, FerretDB 1.24 (see ferretdb/), started here on a fresh directory.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join, resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { MongoClient } from 'mongodb';
+import { freePort } from './freePort.js';
+
+const BUILD = resolve('test/engines/ferretdb/build.mjs');
+const START_TIMEOUT_MS = 60_000;
+/** The first build of FerretDB fetches and compiles it. */
+export const ENGINE_START_MS = 600_000;
+
+const isOnPath = (command: string): boolean =>
+  (process.env.PATH ?? '').split(delimiter).some((directory) => existsSync(join(directory, command)));
+
+/** Why there is no server that a test may stop; undefined when there is one. */
+export const mongoDbServerMissing = (): string | undefined =>
+  isOnPath('mongod') || isOnPath('go') ? undefined : 'neither mongod nor a Go toolchain is on PATH';
+
+/** Why there is no MongoDB; undefined when there is one. */
+export function mongoDbMissing(): string | undefined {
+  if (process.env.MONGODB_URL !== undefined) return undefined;
+  const missing = mongoDbServerMissing();
+  return missing === undefined ? undefined : `MONGODB_URL is unset and ${missing}`;
+}
+
+export type AnyMongoDb = {
+  /** The URL of a database that nobody has used; it is dropped by `dispose`. */
+  freshUrl(): string;
+  dispose(): Promise<void>;
+};
+
+/** The server that MONGODB_URL names, else one of its own. */
+export async function anyMongoDb(): Promise<AnyMongoDb> {
+  const named = process.env.MONGODB_URL;
+  const own = named === undefined ? await MongoDbServer.start() : undefined;
+  const urls: string[] = [];
+  return {
+    freshUrl() {
+      const url = withDatabase(named ?? own?.url ?? '', `test_${randomUUID()}`);
+      urls.push(url);
+      return url;
+    },
+    async dispose() {
+      if (own !== undefined) return own.dispose();
+      for (const url of urls) await dropDatabase(url);
+    },
+  };
+}
+
+/** The setting of a service that is tested on MongoDB: a database of its own. Nothing where MONGODB_URL is unset. */
+export function ownDatabase(): { readonly MONGODB_URL?: string } {
+  const url = process.env.MONGODB_URL;
+  return url === undefined ? {} : { MONGODB_URL: withDatabase(url, `test_${randomUUID()}`) };
+}
+
+/** `mongodb://host/?a=b` with another database. */
+const withDatabase = (url: string, database: string): string =>
+  url.replace(/^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?/, `$1/${database}`);
+
+async function dropDatabase(url: string): Promise<void> {
+  const client = new MongoClient(url);
+  try {
+    await client.db().dropDatabase();
+  } finally {
+    await client.close();
+  }
+}
+
+/** A server of the test's own, which it may stop, kill and start again on the same data. */
+export class MongoDbServer {
+  readonly url: string;
+  readonly #port: number;
+  readonly #directory: string;
+  #server: ChildProcess | undefined;
+
+  private constructor(directory: string, port: number) {
+    this.#directory = directory;
+    this.#port = port;
+    this.url = `mongodb://127.0.0.1:${port}/assets?directConnection=true`;
+  }
+
+  /** Resolves when it answers. @throws Error when it does not */
+  static async start(): Promise<MongoDbServer> {
+    const server = new MongoDbServer(await mkdtemp(join(tmpdir(), 'mongodb-')), await freePort());
+    await server.start();
+    return server;
+  }
+
+  /** After `stop` or `kill`: starts it again on its data. */
+  async start(): Promise<void> {
+    const [command, args] = isOnPath('mongod') ? this.#mongod() : await this.#ferretDb();
+    const child = spawn(command, args, { stdio: 'ignore' });
+    this.#server = child;
+    await once(child, 'spawn');
+    const deadline = Date.now() + START_TIMEOUT_MS;
+    while (!(await this.#answers())) {
+      if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${command} did not start.`);
+      await wait(20);
+    }
+  }
+
+  /** A replica set of one, since transactions need that. */
+  #mongod(): [string, string[]] {
+    const port = String(this.#port);
+    return ['mongod', ['--dbpath', this.#directory, '--port', port, '--bind_ip', '127.0.0.1', '--replSet', 'test']];
+  }
+
+  async #ferretDb(): Promise<[string, string[]]> {
+    const { stdout } = await promisify(execFile)(process.execPath, [BUILD]);
+    return [stdout, [`127.0.0.1:${this.#port}`, this.#directory]];
+  }
+
+  async #answers(): Promise<boolean> {
+    const client = new MongoClient(this.url, { serverSelectionTimeoutMS: 500 });
+    try {
+      const hello = await client.db('admin').command({ hello: 1 });
+      if (hello.isWritablePrimary) return true;
+      if (hello.setName === undefined) {
+        const members = [{ _id: 0, host: `127.0.0.1:${this.#port}` }];
+        await client.db('admin').command({ replSetInitiate: { _id: 'test', members } });
+      }
+      return false;
+    } catch {
+      // Not yet; the caller asks again.
+      return false;
+    } finally {
+      await client.close();
+    }
+  }
+
+  /** Ends it in good order. */
+  stop(): Promise<void> {
+    return this.#end('SIGTERM');
+  }
+
+  /** Ends it as a crash does. */
+  kill(): Promise<void> {
+    return this.#end('SIGKILL');
+  }
+
+  /** Ends it and removes its data. */
+  async dispose(): Promise<void> {
+    await this.stop();
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#server;
+    this.#server = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+  }
+}

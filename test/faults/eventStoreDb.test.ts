@@ -1,0 +1,75 @@
+/** The service on EventStoreDB: over a protocol double, not a real server. */
+import { ApiClient, at } from '#app/cli/demo/apiClient.js';
+import { type RunningCli, Workplace } from '../cli/cli.js';
+import { EventStoreDouble } from '../engines/eventStoreDouble.js';
+
+const ITEMS = '/api/v1/dynamic-assets/dyn/dyn_item/assets';
+
+let workplace: Workplace;
+let double: EventStoreDouble;
+let service: RunningCli;
+let api: ApiClient;
+
+beforeAll(async () => {
+  workplace = await Workplace.make();
+  double = await EventStoreDouble.start();
+  const environment = { EVENTSTORE_URL: double.url };
+  const made = await workplace.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order'], environment);
+  service = await workplace.start({ ...environment, LOG_LEVEL: 'fatal' });
+  api = new ApiClient(service.origin, 'acme.localhost');
+  await api.useClientCredentials({
+    clientId: String(at(made, 'client', 'client_id')),
+    clientSecret: String(at(made, 'client', 'client_secret')),
+  });
+});
+afterAll(async () => {
+  await api.close();
+  await workplace.remove();
+  await double.kill();
+});
+
+const batch = (batchId: string, count: number, filler = '') =>
+  api.request('POST', `${ITEMS}/batch`, {
+    items: Array.from({ length: count }, (_, n) => ({
+      external_id: `${batchId}-${n}`,
+      name: `Item ${n}`,
+      description: filler,
+      _batch_id: batchId,
+    })),
+  });
+
+const total = async () => at(await api.request('GET', ITEMS), 'meta', 'total');
+
+test('a batch and a clean-up are seen by the list that follows', async () => {
+  expect(at(await batch('one', 1000), 'data', 'created')).toBe(1000);
+  expect(await total()).toBe(1000);
+  await batch('two', 10);
+  expect(at(await api.request('POST', `${ITEMS}/clean-up`, { batch_id: 'two' }), 'data', 'deleted')).toBe(1000);
+  expect(await total()).toBe(10);
+});
+
+test('a batch that takes several appends is stored whole', async () => {
+  await batch('large', 1000, 'x'.repeat(2_000));
+  expect(await total()).toBe(1010);
+  const calls = double.log.records.filter(({ stream }) => stream === 'table-acme.dyn_item');
+  expect(calls.length).toBeGreaterThan(3);
+});
+
+test('while the server is away writes are refused with 503 and reads go on; when it is back, all goes on', async () => {
+  await double.kill();
+  await expect(batch('away', 1)).rejects.toThrow('answered 503');
+  expect(await total()).toBe(1010);
+  await double.start();
+  expect(at(await batch('back', 1), 'data', 'created')).toBe(1);
+  expect(await total()).toBe(1011);
+});
+
+test('a read model is built anew from it', async () => {
+  const reports = await workplace.json(['projections', 'rebuild'], { EVENTSTORE_URL: double.url });
+  expect(reports).toMatchObject([{ projection: 'records' }, { projection: 'order_history' }]);
+  expect(await total()).toBe(1011);
+});
+
+test('the service ends in good order', async () => {
+  expect(await service.stop()).toBe(0);
+});

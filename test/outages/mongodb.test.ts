@@ -1,0 +1,103 @@
+/** MongoDB goes away and comes back under the whole service: what the log alone decides goes on, reads answer 503. */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Answer } from '../acceptance/http.js';
+import { type Service, startService } from '../acceptance/service.js';
+import { describeEngine } from '../engines/describeEngine.js';
+import { ENGINE_START_MS, MongoDbServer, mongoDbServerMissing } from '../engines/mongodb.js';
+
+describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(), () => {
+  let server: MongoDbServer;
+  let service: Service;
+  const acme = () => service.tenant('acme');
+
+  beforeAll(async () => {
+    server = await MongoDbServer.start();
+    service = await startService({ tenants: { acme: 'dyn_stock_order' }, env: { MONGODB_URL: server.url } });
+  }, ENGINE_START_MS);
+  afterAll(async () => {
+    await service?.dispose();
+    await server?.dispose();
+  });
+
+  const readiness = async () => {
+    const { status, body } = await service.send({ method: 'GET', path: '/health/ready' });
+    return { status, body };
+  };
+  const becomesReady = async () => {
+    while ((await readiness()).status !== 200) await wait(50);
+  };
+  const isMissing = async () => {
+    expect(await readiness()).toMatchObject({
+      status: 503,
+      body: {
+        checks: { read_models: { ok: false, detail: expect.stringMatching(/^MongoDB /) }, event_store: { ok: true } },
+      },
+    });
+    const metrics = await service.send({ method: 'GET', path: '/metrics' });
+    expect(metrics.status).toBe(200);
+    expect(metrics.text).toMatch(/^engine_up\{engine="read_models"\} 0$/m);
+    expect(metrics.text).not.toMatch(/^projection_lag_events\{/m);
+  };
+  const isTemporary = ({ status, headers, body }: Answer) => {
+    expect({ status, retryAfter: headers['retry-after'], body }).toEqual({
+      status: 503,
+      retryAfter: '1',
+      body: { message: expect.any(String), error: 'The read models cannot be reached.' },
+    });
+  };
+  const idOf = ({ body }: Answer): string => (body as { data: { id: string } }).data.id;
+
+  /** What can be decided from the log is, and the rest is refused with nothing stored. */
+  async function worksWithout(known: string): Promise<string> {
+    isTemporary(await acme().getList('dyn_stock_order'));
+    isTemporary(await acme().getRecord('dyn_stock_order', known));
+    const head = service.logHead();
+    isTemporary(await acme().postRecord('dyn_item', { external_id: 'away', name: 'Tea' }));
+    isTemporary(await acme().postBatch('dyn_party', { items: [{ external_id: 'away' }] }));
+    expect(service.logHead()).toBe(head);
+
+    const created = await acme().postRecord('dyn_stock_order', { notes: 'while away' });
+    expect(created).toMatchObject({ status: 201, headers: { 'projection-pending': 'true' } });
+    const changed = await acme().putRecord('dyn_stock_order', known, { processing_status: 'completed' });
+    expect(changed).toMatchObject({ status: 200, headers: { 'projection-pending': 'true' } });
+    await isMissing();
+    return idOf(created);
+  }
+
+  it.each([
+    ['ends in good order', 'stop'],
+    ['is killed', 'kill'],
+  ] as const)('when it %s, orders are still written, and shown when it is back', async (_, how) => {
+    await becomesReady();
+    const { id } = await acme().create('dyn_stock_order', { notes: 'before' });
+    await server[how]();
+    const late = await worksWithout(id);
+    await server.start();
+    await becomesReady();
+    expect(await acme().get('dyn_stock_order', late)).toMatchObject({ notes: 'while away' });
+    expect(await acme().get('dyn_stock_order', id)).toMatchObject({ processing_status: 'completed' });
+    await acme().create('dyn_item', { external_id: `after ${how}`, name: 'Tea' });
+  });
+
+  it('the service starts without it, says so, and catches up when it comes', async () => {
+    await becomesReady();
+    const { id } = await acme().create('dyn_stock_order', { notes: 'before' });
+    await service.stop();
+    await server.stop();
+    await service.start();
+    const late = await worksWithout(id);
+    await server.start();
+    await becomesReady();
+    expect(await acme().get('dyn_stock_order', late)).toMatchObject({ notes: 'while away' });
+  });
+
+  it('the service ends in good order while it is away', async () => {
+    await becomesReady();
+    await server.kill();
+    while ((await readiness()).status === 200) await wait(20);
+    expect(await service.stop()).toBe(0);
+    await server.start();
+    await service.start();
+    await becomesReady();
+  });
+});

@@ -1,0 +1,115 @@
+/** RabbitMQ goes away and comes back under the whole service: approvals go on, their webhooks go out later. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { approve, quickDelivery, reaches, validatedOrder, withWebhook } from '../acceptance/export.js';
+import { Receiver } from '../acceptance/receiver.js';
+import { type Service, startService } from '../acceptance/service.js';
+import { describeEngine } from '../engines/describeEngine.js';
+import { RabbitMqServer, rabbitMqServerMissing } from '../engines/rabbitmq.js';
+
+describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissing(), () => {
+  let server: RabbitMqServer;
+  let receiver: Receiver;
+  let service: Service;
+  const acme = () => service.tenant('acme');
+
+  beforeAll(async () => {
+    [server, receiver] = await Promise.all([RabbitMqServer.start(), Receiver.start()]);
+    const env = { ...quickDelivery(receiver), RABBITMQ_URL: server.url };
+    service = await startService({ tenants: { acme: 'dyn_stock_order' }, env });
+  });
+  afterAll(async () => {
+    await service?.dispose();
+    await receiver?.stop();
+    await server?.dispose();
+  });
+
+  const readiness = async () => {
+    const { status, body } = await service.send({ method: 'GET', path: '/health/ready' });
+    return { status, body };
+  };
+  const becomesReady = async () => {
+    while ((await readiness()).status !== 200) await wait(50);
+  };
+  const metrics = async () => (await service.send({ method: 'GET', path: '/metrics' })).text;
+  const missing = (): object => ({
+    status: 503,
+    body: {
+      ready: false,
+      checks: {
+        broker: { ok: false, detail: expect.stringMatching(/^RabbitMQ is not available: /) },
+        event_store: { ok: true },
+        read_models: { ok: true },
+      },
+    },
+  });
+
+  it.each([
+    ['ends in good order', 'stop'],
+    ['is killed', 'kill'],
+  ] as const)('when it %s, approvals succeed, and their webhooks go out when it is back', async (_, how) => {
+    await becomesReady();
+    await withWebhook(acme(), receiver, `/${how}`, async () => {
+      const before = await validatedOrder(acme());
+      await approve(acme(), before.order.id);
+      await receiver.received(`/${how}`, 1);
+      // RabbitMQ 3.10 itself loses a queue that was made less than half a second before it is killed.
+      await wait(1_000);
+
+      await server[how]();
+      const during = await validatedOrder(acme());
+      await approve(acme(), during.order.id);
+      await reaches(acme(), during.order.id, 'submitted');
+      expect(await readiness()).toMatchObject(missing());
+      expect(await metrics()).toMatch(/^engine_up\{engine="broker"\} 0$/m);
+      expect(receiver.calls(`/${how}`)).toHaveLength(1);
+
+      await server.start();
+      const [, call] = await receiver.received(`/${how}`, 2);
+      expect(String(call?.body)).toContain(during.order.id);
+      await becomesReady();
+      const figures = await metrics();
+      expect(figures).toMatch(/^engine_up\{engine="broker"\} 1$/m);
+      expect(figures).toMatch(/^queue_messages\{queue="webhook-deliveries",state="dead"\} 0$/m);
+      expect(figures).toMatch(/^queue_oldest_ready_seconds\{queue="webhook-deliveries"\} \d/m);
+    });
+  });
+
+  it('attempts that wait for their time are made after an outage', async () => {
+    receiver.reply('/again', (nth) => (nth === 1 ? { status: 503, headers: { 'retry-after': '2' } } : { status: 200 }));
+    await becomesReady();
+    await withWebhook(acme(), receiver, '/again', async () => {
+      const { order } = await validatedOrder(acme());
+      await approve(acme(), order.id);
+      await receiver.received('/again', 1);
+      await wait(1_000);
+      await server.kill();
+      await server.start();
+      await receiver.received('/again', 2);
+      expect(await acme().get('dyn_stock_order', order.id)).toMatchObject({ processing_status: 'submitted' });
+    });
+  });
+
+  it('the service starts without it, says so, and delivers when it comes', async () => {
+    await service.stop();
+    await server.stop();
+    await service.start();
+    expect(await readiness()).toMatchObject(missing());
+    await withWebhook(acme(), receiver, '/late', async () => {
+      const { order } = await validatedOrder(acme());
+      await approve(acme(), order.id);
+      await server.start();
+      await receiver.received('/late', 1);
+      await becomesReady();
+    });
+  });
+
+  it('the service ends in good order while it is away', async () => {
+    await becomesReady();
+    await server.kill();
+    while ((await readiness()).status === 200) await wait(20);
+    expect(await service.stop()).toBe(0);
+    await server.start();
+    await service.start();
+    await becomesReady();
+  });
+});
