@@ -53,7 +53,7 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
     isTemporary(await acme().getRecord('dyn_stock_order', known));
     const head = service.logHead();
     isTemporary(await acme().postRecord('dyn_item', { external_id: 'away', name: 'Tea' }));
-    isTemporary(await acme().postBatch('dyn_party', { items: [{ external_id: 'away' }] }));
+    isTemporary(await acme().postBatch('dyn_party', { items: [{ external_id: 'away', name: 'Away' }] }));
     expect(service.logHead()).toBe(head);
 
     const created = await acme().postRecord('dyn_stock_order', { notes: 'while away' });

@@ -1,0 +1,43 @@
+/**
+ * Projects a list of events into read models on MongoDB, until it is killed or done. It takes them in slices of
+ * random length, so that after a crash they are not cut as they were before.
+ *
+ * node mongoDbProjector.mjs <url> <file of events as JSON> <lease in milliseconds>
+ */
+import { readFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import { openMongoReadModelWriter } from '../../dist/adapters/readmodels/mongodb/writer.js';
+
+const [url, file, leaseMs] = process.argv.slice(2);
+const { assetTypes, events } = JSON.parse(readFileSync(file, 'utf8'));
+const LONGEST_SLICE = 12;
+
+async function begin(writer) {
+  for (;;) {
+    try {
+      return await writer.begin();
+    } catch (error) {
+      // The one that was killed holds the lease until it runs out.
+      if (error.name !== 'ProjectorLeaseHeldError') throw error;
+      await wait(20);
+    }
+  }
+}
+
+const writer = await openMongoReadModelWriter({ url, leaseMs: Number(leaseMs) });
+process.stdout.write('running\n');
+for (;;) {
+  await begin(writer);
+  const reached = await writer.checkpoint('records');
+  const length = 1 + Math.floor(Math.random() * LONGEST_SLICE);
+  const slice = events.slice(reached, reached + length);
+  if (slice.length === 0) break;
+  for (const { table, define, changes, revision, at, history } of slice) {
+    const ref = { tenant: 'acme', table };
+    if (define !== undefined) await writer.defineTable(ref, assetTypes[define]);
+    if (changes !== undefined) await writer.applyToTable(ref, changes, { revision, at });
+    if (history !== undefined) await writer.addHistory('acme', history.orderId, [history.entry]);
+  }
+  await writer.commit(new Map([['records', reached + slice.length]]));
+}
+await writer.close();

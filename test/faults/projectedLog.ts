@@ -1,0 +1,104 @@
+/** Events of two tables and some orders, made up at random, and what read models must show once all are projected. */
+import type { ReadModels, RecordChange } from '#app/ports/readModels.js';
+import { at, historyEntry, id, places, placesWithRegion, query } from '../contract/readModelsFixture.js';
+
+const TABLES = ['places', 'towns'];
+
+type Row = { batchId: string | null; fields: Record<string, unknown>; updatedAt: string };
+type Event = {
+  readonly table: string;
+  readonly define?: 'first' | 'later';
+  readonly changes?: readonly RecordChange[];
+  readonly revision: number;
+  readonly at: string;
+  readonly history?: { readonly orderId: string; readonly entry: ReturnType<typeof historyEntry> };
+};
+
+export class ProjectedLog {
+  readonly assetTypes = { first: places, later: placesWithRegion };
+  readonly events: Event[] = [];
+  readonly tables = new Map(TABLES.map((table) => [table, new Map<string, Row>()]));
+  readonly revisions = new Map(TABLES.map((table) => [table, -1]));
+  readonly entries = new Map<string, unknown[]>();
+  #ids = 0;
+
+  constructor(events: number) {
+    for (const table of TABLES) this.events.push({ table, define: 'first', revision: 0, at: at(0) });
+    while (this.events.length < events) this.#add(TABLES[pick(TABLES.length)] ?? '', events);
+  }
+
+  #add(table: string, events: number): void {
+    const rows = this.tables.get(table) ?? new Map();
+    const revision = (this.revisions.get(table) ?? -1) + 1;
+    this.revisions.set(table, revision);
+    const time = at(this.events.length);
+    const common = { table, revision, at: time };
+    if (this.events.length === Math.floor(events / 2)) this.events.push({ ...common, define: 'later', changes: [] });
+    else if (pick(5) === 0) this.events.push({ ...common, changes: [], history: this.#history() });
+    else this.events.push({ ...common, changes: this.#changes(rows, time) });
+  }
+
+  #history(): NonNullable<Event['history']> {
+    const orderId = id(pick(5));
+    const entries = this.entries.get(orderId) ?? [];
+    this.entries.set(orderId, entries);
+    const entry = historyEntry(entries.length);
+    entries.push(entry);
+    return { orderId, entry };
+  }
+
+  #changes(rows: Map<string, Row>, time: string): readonly RecordChange[] {
+    const batchId = ['one', 'two', 'three'][pick(3)] ?? '';
+    const known = [...rows.keys()].filter(() => pick(2) === 0);
+    switch (pick(8)) {
+      case 0:
+        for (const [key, row] of rows) if (row.batchId !== batchId) rows.delete(key);
+        return [{ kind: 'sweep', batchId }];
+      case 1:
+      case 2:
+        for (const key of known) Object.assign(rows.get(key) ?? {}, { batchId });
+        return [{ kind: 'seen', ids: known, batchId }];
+      case 3:
+      case 4:
+        return known.map((key) => {
+          const set = { name: `Changed at ${time}` };
+          const row = rows.get(key);
+          Object.assign(row?.fields ?? {}, set);
+          Object.assign(row ?? {}, { updatedAt: time });
+          return { kind: 'patch', id: key, at: time, set };
+        });
+      default:
+        return Array.from({ length: 1 + pick(30) }, () => {
+          this.#ids += 1;
+          const fields = { code: `C${this.#ids}`, name: 'New', size: this.#ids, open: null, notes: null };
+          rows.set(id(this.#ids), { batchId, fields: { ...fields }, updatedAt: time });
+          return { kind: 'insert', id: id(this.#ids), at: time, batchId, fields };
+        });
+    }
+  }
+}
+
+export const pick = (below: number): number => Math.floor(Math.random() * below);
+
+/** Checks records, batches, counts, revisions, histories and the checkpoint. */
+export async function expectProjected(readModels: ReadModels, log: ProjectedLog): Promise<void> {
+  expect(await readModels.checkpoint('records')).toBe(log.events.length);
+  for (const [table, rows] of log.tables) {
+    const ref = { tenant: 'acme', table };
+    const { records, total } = await readModels.list(ref, query({ limit: 100_000 }));
+    expect(total).toBe(rows.size);
+    expect(records.map((record) => JSON.parse(record).id).sort()).toEqual([...rows.keys()].sort());
+    const snapshot = await readModels.snapshot(ref, { keys: [], ids: [...rows.keys()] });
+    expect(snapshot.revision).toBe(log.revisions.get(table));
+    for (const { id: key, batchId, fields, updatedAt } of snapshot.records) {
+      const row = rows.get(key);
+      expect({ batchId, updatedAt, fields }).toEqual({ ...row, fields: expect.objectContaining(row?.fields ?? {}) });
+    }
+    const outside = [...rows.values()].filter(({ batchId }) => batchId !== 'one').length;
+    expect(await readModels.countOutsideBatch(ref, 'one')).toMatchObject({ count: outside });
+  }
+  for (const [orderId, entries] of log.entries) {
+    const history = await readModels.history('acme', orderId, { offset: 0, limit: 1_000 });
+    expect(history).toEqual({ entries, total: entries.length });
+  }
+}

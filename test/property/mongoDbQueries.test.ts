@@ -1,0 +1,74 @@
+import fc from 'fast-check';
+import { openMongoReadModels } from '#app/adapters/readmodels/mongodb/store.js';
+import { openMongoReadModelWriter } from '#app/adapters/readmodels/mongodb/writer.js';
+import type { RecordChange, RecordQuery } from '#app/ports/readModels.js';
+import { describeEngine } from '../engines/describeEngine.js';
+import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
+import { NaiveTable } from './naiveTable.js';
+import { allFields, assetType, firstFields, history, queryOf, type Step } from './tableHistories.js';
+
+const ref = { tenant: 'acme', table: 'places' };
+const query = queryOf(allFields.filter(({ sortable }) => sortable).map(({ name }) => name));
+const runs = Number(process.env.FC_RUNS ?? 20);
+
+describeEngine('mongodb', 'queries of read models on MongoDB', mongoDbMissing(), () => {
+  let mongoDb: AnyMongoDb;
+  beforeAll(async () => {
+    mongoDb = await anyMongoDb();
+  }, ENGINE_START_MS);
+  afterAll(() => mongoDb.dispose());
+
+  /** Steps in slices of `perSlice`. */
+  async function fill(url: string, grams: boolean, steps: readonly Step[], perSlice: number): Promise<NaiveTable> {
+    const writer = await openMongoReadModelWriter({ url, grams });
+    const naive = new NaiveTable(allFields);
+    await writer.begin();
+    await writer.defineTable(ref, assetType(firstFields));
+    for (const [revision, step] of steps.entries()) {
+      if (step.kind === 'define') {
+        await writer.defineTable(ref, assetType(allFields));
+      } else {
+        const changes = naive.changesOf(step);
+        naive.apply(changes);
+        await writer.applyToTable(ref, changes as RecordChange[], { revision, at: '' });
+      }
+      if (revision % perSlice !== 0) continue;
+      await writer.commit(new Map());
+      await writer.begin();
+    }
+    await writer.commit(new Map());
+    await writer.close();
+    return naive;
+  }
+
+  async function check(url: string, naive: NaiveTable, queries: readonly RecordQuery[]): Promise<void> {
+    const readModels = await openMongoReadModels({ url });
+    try {
+      for (const one of queries) {
+        const { records, total } = await readModels.list(ref, one);
+        expect({ total, records: records.map((record) => JSON.parse(record)) }).toEqual(naive.list(one));
+      }
+    } finally {
+      await readModels.close();
+    }
+  }
+
+  test(
+    'are answered as a naive list of records in memory answers them, with n-grams and without',
+    () =>
+      fc.assert(
+        fc.asyncProperty(
+          history,
+          fc.array(query, { minLength: 8, maxLength: 12 }),
+          fc.boolean(),
+          fc.integer({ min: 1, max: 4 }),
+          async (steps, queries, grams, perSlice) => {
+            const url = mongoDb.freshUrl();
+            await check(url, await fill(url, grams, steps, perSlice), queries);
+          },
+        ),
+        { numRuns: runs },
+      ),
+    120_000 + runs * 5_000,
+  );
+});

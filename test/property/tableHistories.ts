@@ -1,0 +1,170 @@
+/** Histories of a table of records and queries of it, made up by fast-check. */
+import fc from 'fast-check';
+import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
+import type { FieldType } from '#app/domain/assetTypes/fieldTypes.js';
+import type { RecordQuery } from '#app/ports/readModels.js';
+
+const field = (name: string, type: FieldType, more: Partial<AssetField> = {}): AssetField => ({
+  name,
+  label: name,
+  type,
+  required: false,
+  filterable: true,
+  sortable: true,
+  ...more,
+});
+
+export const firstFields = [
+  field('key', 'String'),
+  field('name', 'String'),
+  field('country', 'String', { maxLength: 2 }),
+  field('note', 'LongText', { sortable: false }),
+  field('quantity', 'Decimal'),
+  field('rank', 'Integer', { filterable: false }),
+  field('day', 'Date'),
+  field('active', 'Boolean'),
+  field('item_id', 'String', { format: 'uuid', maxLength: 36 }),
+  field('plain', 'String', { filterable: false, sortable: false }),
+];
+const laterFields = [field('extra', 'String'), field('size', 'Decimal', { sortable: false })];
+export const allFields = [...firstFields, ...laterFields];
+
+export const assetType = (fields: readonly AssetField[]): AssetType => ({
+  name: 'places',
+  label: 'Places',
+  description: '',
+  supportingData: true,
+  uniqueField: 'key',
+  fields,
+  relationships: [],
+  role: 'reference',
+});
+
+// Few and awkward characters, so that values meet: marks of LIKE and of full-text queries, case beyond ASCII,
+// composed and decomposed letters, final sigma, characters of two UTF-16 units.
+const PIECES = ['a', 'A', 'b', 'ab', 'Ä', 'ä', 'a\u0308', 'ß', 'İ', 'Σ', 'ς', 'ΟΣ', '%', '_', '\\', '"', "'", '*', ' '];
+const piece = fc.constantFrom(...PIECES, '𝒳', '😀', 'é', 'e\u0301', 'AND', ',');
+const text = fc.array(piece, { minLength: 1, maxLength: 5 }).map((pieces) => pieces.join(''));
+const needle = fc.oneof(
+  { weight: 8, arbitrary: fc.array(piece, { minLength: 1, maxLength: 6 }).map((pieces) => pieces.join('')) },
+  { weight: 1, arbitrary: fc.constantFrom('\ud83d', 'a\ude00b', '', 'a\0b', '12', '2.5', 'true', '2026-1', '-0') },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(
+      'nl',
+      'Ni',
+      'ab',
+      'nlx',
+      '2026',
+      '2026-12-01',
+      '1-21',
+      '0198C1F2-0000-7000-8000-000000000002',
+    ),
+  },
+);
+const uuids = fc.constantFrom(
+  '0198c1f2-0000-7000-8000-000000000001',
+  '0198c1f2-0000-7000-8000-000000000002',
+  'FFFFFFFF-ffff-4fff-bfff-ffffffffffff',
+);
+// As long as a country's code may be, one longer when folded (İ), and shorter.
+const countries = fc.constantFrom('NL', 'nl', 'AB', 'nİ', 'İ', 'ab', 'Än', 'n', 'Kn');
+const value = ({ type, format, maxLength }: AssetField): fc.Arbitrary<string | number | boolean> => {
+  if (format === 'uuid') return uuids;
+  if (maxLength === 2) return countries;
+  switch (type) {
+    case 'Integer':
+      return fc.integer({ min: -2, max: 2 });
+    case 'Decimal':
+      return fc.constantFrom(0, 1, 12.5, -3, 1e21, 1e-7, 100, 0.1, 123456789.123456);
+    case 'Boolean':
+      return fc.boolean();
+    case 'Date':
+      return fc.constantFrom('2026-11-21', '2026-12-01', '1999-01-01');
+    default:
+      return text;
+  }
+};
+const fields = (of: readonly AssetField[]) =>
+  fc.record(
+    Object.fromEntries(
+      of.filter(({ name }) => name !== 'key').map((one) => [one.name, fc.option(value(one), { freq: 3 })]),
+    ),
+  );
+
+const times = fc.integer({ min: 0, max: 4 }).map((n) => `2026-11-21T03:11:4${n}.00000${n}Z`);
+const batches = fc.constantFrom(null, 'one', 'two');
+
+export type Step =
+  | { kind: 'insert'; records: { id: string; at: string; batchId: string | null; fields: Record<string, unknown> }[] }
+  | { kind: 'patch'; pick: number; at: string; batchId: string | null | undefined; set: Record<string, unknown> }
+  | { kind: 'seen'; from: number; batchId: string | null }
+  | { kind: 'sweep'; batchId: string }
+  | { kind: 'define' };
+
+const step = (of: readonly AssetField[]): fc.Arbitrary<Step> =>
+  fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        kind: fc.constant('insert' as const),
+        records: fc.array(fc.record({ id: fc.uuid(), at: times, batchId: batches, fields: fields(of) }), {
+          minLength: 1,
+          maxLength: 15,
+        }),
+      }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        kind: fc.constant('patch' as const),
+        pick: fc.nat(),
+        at: times,
+        batchId: fc.option(batches, { nil: undefined }),
+        set: fc.record(
+          Object.fromEntries(of.filter(({ name }) => name !== 'key').map((f) => [f.name, fc.option(value(f))])),
+          { requiredKeys: [] },
+        ),
+      }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('seen' as const), from: fc.nat(), batchId: batches }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ kind: fc.constant('sweep' as const), batchId: fc.constantFrom('one', 'two') }),
+    },
+  );
+
+export const history = fc
+  .tuple(fc.array(step(firstFields), { maxLength: 6 }), fc.array(step(allFields), { maxLength: 6 }))
+  .map(([before, after]): Step[] => [...before, { kind: 'define' }, ...after]);
+
+const contains = fc
+  .constantFrom(...allFields.filter(({ filterable }) => filterable).map(({ name }) => name))
+  .chain((name) =>
+    fc.record({
+      kind: fc.constant('contains' as const),
+      field: fc.constant(name),
+      anyOf: fc.array(needle, { minLength: 1, maxLength: 3 }),
+    }),
+  );
+const equals = fc.constantFrom(...allFields).chain((one) =>
+  fc.record({
+    kind: fc.constant('equals' as const),
+    field: fc.constant(one.name),
+    anyOf: fc.array(value(one), { minLength: 1, maxLength: 3 }),
+  }),
+);
+/** @param sortBy names of the fields of the asset type that a list may be sorted by */
+export const queryOf = (sortBy: readonly string[]): fc.Arbitrary<RecordQuery> =>
+  fc.record({
+    filters: fc.array(fc.oneof({ weight: 4, arbitrary: contains }, { weight: 1, arbitrary: equals }), { maxLength: 3 }),
+    sort: fc.array(
+      fc.record({
+        field: fc.constantFrom(...sortBy, 'created_at', 'updated_at', 'id'),
+        direction: fc.constantFrom('asc' as const, 'desc' as const),
+      }),
+      { maxLength: 3 },
+    ),
+    offset: fc.oneof(fc.constant(0), fc.nat(40)),
+    limit: fc.constantFrom(1, 3, 25),
+  });
