@@ -44,10 +44,22 @@ export class ProjectionWatch {
     return new Map(await Promise.all(lags));
   }
 
-  /** What is wrong; undefined when every projection is current or on its way. */
+  /**
+   * What is wrong; undefined when every projection is current or on its way.
+   * @throws what an engine throws; once it is back, the projections have to catch up before all is well again
+   */
   async trouble(): Promise<string | undefined> {
+    try {
+      return await this.#look();
+    } catch (error) {
+      this.#currentOnce = false;
+      throw error;
+    }
+  }
+
+  async #look(): Promise<string | undefined> {
     if (!this.#currentOnce && !(await this.catchUp(0))) {
-      return `The projections have not caught up since the start: ${await this.#lagText()}.`;
+      return `The projections have not caught up yet: ${await this.#lagText()}.`;
     }
     const head = await this.#eventStore.head();
     for (const { name } of projections) {
