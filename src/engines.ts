@@ -1,13 +1,12 @@
-/** Which engine stands behind each port: decided by one setting each, embedded where it is unset. */
+/**
+ * Which engine stands behind each port: decided by one setting each, embedded where it is unset. The drivers of
+ * production engines are loaded only where they are used: each thread of the service would hold them in memory.
+ */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openRabbitMqBroker } from './adapters/broker/rabbitmq/broker.js';
 import { openSqliteBroker } from './adapters/broker/sqlite/broker.js';
-import { openEventStoreDb } from './adapters/eventstore/eventstoredb/store.js';
 import { openSqliteEventStore } from './adapters/eventstore/sqlite/store.js';
 import { withUpcasting } from './adapters/eventstore/upcasting.js';
-import { openMongoReadModels } from './adapters/readmodels/mongodb/store.js';
-import { openMongoReadModelWriter } from './adapters/readmodels/mongodb/writer.js';
 import { openSqliteReadModels } from './adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from './adapters/readmodels/sqlite/writer.js';
 import type { Config } from './config.js';
@@ -43,24 +42,33 @@ export async function openEventStore(config: EngineConfig): Promise<EventStore> 
 export async function openStoredLog(
   config: Pick<EngineConfig, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL'>,
 ): Promise<EventStore> {
-  if (config.EVENTSTORE_URL !== undefined) return openEventStoreDb({ url: config.EVENTSTORE_URL });
+  if (config.EVENTSTORE_URL !== undefined) {
+    const { openEventStoreDb } = await import('./adapters/eventstore/eventstoredb/store.js');
+    return openEventStoreDb({ url: config.EVENTSTORE_URL });
+  }
   return openSqliteEventStore({ file: join(config.DATA_DIR, 'events.db'), durability: config.DURABILITY });
 }
 
 export async function openReadModels(config: EngineConfig): Promise<ReadModels> {
-  if (config.MONGODB_URL !== undefined) return openMongoReadModels({ url: config.MONGODB_URL });
+  if (config.MONGODB_URL !== undefined) {
+    const { openMongoReadModels } = await import('./adapters/readmodels/mongodb/store.js');
+    return openMongoReadModels({ url: config.MONGODB_URL });
+  }
   return openSqliteReadModels({ file: file(config, 'readmodels.db'), readers: config.READER_THREADS });
 }
 
 export async function openReadModelWriter(config: EngineConfig): Promise<ReadModelWriter & RebuildableReadModels> {
-  if (config.MONGODB_URL !== undefined) return openMongoReadModelWriter({ url: config.MONGODB_URL });
+  if (config.MONGODB_URL !== undefined) {
+    const { openMongoReadModelWriter } = await import('./adapters/readmodels/mongodb/writer.js');
+    return openMongoReadModelWriter({ url: config.MONGODB_URL });
+  }
   return openSqliteReadModelWriter({ file: file(config, 'readmodels.db') });
 }
 
 /** @param onTrouble told when the broker is lost; it is connected to again by itself, and need not be there at first */
 export async function openBroker(config: EngineConfig, onTrouble: (error: Error) => void): Promise<MessageBroker> {
   const url = config.RABBITMQ_URL;
-  return url === undefined
-    ? openSqliteBroker({ file: file(config, 'broker.db') })
-    : openRabbitMqBroker({ url, onTrouble });
+  if (url === undefined) return openSqliteBroker({ file: file(config, 'broker.db') });
+  const { openRabbitMqBroker } = await import('./adapters/broker/rabbitmq/broker.js');
+  return openRabbitMqBroker({ url, onTrouble });
 }
