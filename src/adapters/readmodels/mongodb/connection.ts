@@ -9,6 +9,9 @@ export type ConnectionOptions = {
   readonly socketTimeoutMs: number;
 };
 
+/** For writers: deleting or counting in a very large table takes its time. */
+export const WRITER_SOCKET_TIMEOUT_MS = 300_000;
+
 const DEFAULT_DATABASE = 'dynamic_assets';
 const SELECTION_TIMEOUT_MS = 2_000;
 /** After a failure everything fails at once for so long, rather than each caller waiting for the time-out again. */

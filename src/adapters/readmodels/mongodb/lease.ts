@@ -25,6 +25,9 @@ type LeaseDocument = {
   readonly released: boolean;
 };
 
+/** How long a lease lasts without renewal, where nothing else is asked for. */
+export const LEASE_MS = 5_000;
+
 const ASK_AGAIN_MS = 20;
 /** A rebuild holds the lease while it catches up before its swap. */
 const PATIENCE_MS = 120_000;

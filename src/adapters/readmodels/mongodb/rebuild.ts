@@ -12,16 +12,14 @@ import {
 } from '../../../ports/readModels.js';
 import { catalogOf, positionOf, type RebuildDocument, readState, rebuildsOf, serverTime } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
-import { MongoConnection } from './connection.js';
+import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { dropUnreferenced, LeaseLostError } from './fence.js';
 import { insertOnce } from './insertOnce.js';
-import { Lease } from './lease.js';
+import { LEASE_MS, Lease } from './lease.js';
 import { type ServerFeatures, serverFeatures } from './serverFeatures.js';
 import { Slice } from './slice.js';
 import { applySlice, prepareSlice } from './sliceWriter.js';
 
-const SOCKET_TIMEOUT_MS = 300_000;
-const LEASE_MS = 10_000;
 /** A rebuild that has given no sign of life for so long is taken for dead. */
 const ABANDONED_AFTER_MS = 60_000;
 const SIGN_OF_LIFE_MS = 10_000;
@@ -33,7 +31,7 @@ type RebuildOptions = { readonly url: string; readonly leaseMs?: number; readonl
  * @throws RebuildInProgressError while another rebuild is at work
  */
 export async function beginRebuild(options: RebuildOptions, scope: RebuildScope): Promise<ReadModelRebuild> {
-  const connection = new MongoConnection({ url: options.url, socketTimeoutMs: SOCKET_TIMEOUT_MS });
+  const connection = new MongoConnection({ url: options.url, socketTimeoutMs: WRITER_SOCKET_TIMEOUT_MS });
   try {
     return await connection.run(async (db) => {
       const id = await register(db);

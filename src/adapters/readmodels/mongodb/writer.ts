@@ -14,24 +14,21 @@ import {
 } from '../../../ports/readModels.js';
 import { type Checkpoint, catalogOf, positionOf, readState, type State, stateOf } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
-import { MongoConnection } from './connection.js';
+import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { dropUnreferenced, LeaseLostError } from './fence.js';
-import { Lease } from './lease.js';
+import { LEASE_MS, Lease } from './lease.js';
 import { beginRebuild } from './rebuild.js';
 import { type ServerFeatures, serverFeatures } from './serverFeatures.js';
 import { Slice } from './slice.js';
 import { applySlice, isSmall, prepareSlice } from './sliceWriter.js';
 
-/** Deleting or counting in a very large table takes its time. */
-const SOCKET_TIMEOUT_MS = 300_000;
-const LEASE_MS = 10_000;
 /** A transaction must be over within a minute, and its changes stay in the server's memory until then. */
 const MOST_IN_A_TRANSACTION = 5_000;
 
 export type WriterOptions = {
   /** `mongodb://127.0.0.1:27017/assets`; without a path the database is `dynamic_assets` */
   readonly url: string;
-  /** How long after its death a projector is replaced, in milliseconds; 10 seconds where unset. */
+  /** How long after its death a projector is replaced, in milliseconds; 5 seconds where unset. */
   readonly leaseMs?: number;
   /** Keep n-grams for filters? As the server's indexes allow, where unset. */
   readonly grams?: boolean;
@@ -64,7 +61,7 @@ class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
 
   constructor(options: WriterOptions) {
     this.#options = options;
-    this.#connection = new MongoConnection({ url: options.url, socketTimeoutMs: SOCKET_TIMEOUT_MS });
+    this.#connection = new MongoConnection({ url: options.url, socketTimeoutMs: WRITER_SOCKET_TIMEOUT_MS });
     this.#lease = new Lease(this.#connection, 'projector', options.leaseMs ?? LEASE_MS);
   }
 

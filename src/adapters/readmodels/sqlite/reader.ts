@@ -1,5 +1,6 @@
 /** What a reader thread is asked and answers, and the answering. Answers are texts, cheap to hand over. */
 import type { RecordQuery, TableRef } from '../../../ports/readModels.js';
+import type { Partner } from './partner.js';
 import { countOutsideBatch, findRecords, readSnapshot } from './points.js';
 import { Lister } from './query/list.js';
 import type { ReadConnection } from './readConnection.js';
@@ -30,6 +31,11 @@ export class Reader {
   constructor(connection: ReadConnection) {
     this.#connection = connection;
     this.#lister = new Lister(connection);
+  }
+
+  /** Long work is halved with it from now on. */
+  set partner(partner: Partner) {
+    this.#lister.partner = partner;
   }
 
   answer(question: Question): Answers[Question['kind']] {

@@ -1,6 +1,7 @@
 /** Answers a query for one page of a table, with the exact total. */
 import { LRUCache } from 'lru-cache';
 import type { RecordQuery, TableRef } from '../../../../ports/readModels.js';
+import type { Partner } from '../partner.js';
 import { recordTexts } from '../points.js';
 import type { ReadConnection, ReadTable } from '../readConnection.js';
 import { conditionOf } from './conditions.js';
@@ -16,6 +17,9 @@ export class Lister {
   readonly #costs: Costs;
   /** Pages of one filter are asked for one after another: what matches is found out once. */
   readonly #matches = new LRUCache<string, Matches>({ max: KEPT_FILTERS });
+
+  /** Takes half of long work; there is none at first. */
+  partner: Partner | undefined;
 
   constructor(connection: ReadConnection, costs: Costs = COSTS) {
     this.#connection = connection;
@@ -34,12 +38,13 @@ export class Lister {
   #page(table: ReadTable, query: RecordQuery): { readonly records: readonly string[]; readonly total: number } {
     const connection = this.#connection;
     const costs = this.#costs;
+    const { partner } = this;
     const filters = query.filters.map((filter) => conditionOf(filter, table));
     const terms = termsOf(query.sort, table);
     const key = JSON.stringify([table.id, table.changes, query.filters]);
     let matches = this.#matches.get(key);
     if (matches === undefined) {
-      matches = findMatches({ connection, table, conditions: filters, costs });
+      matches = findMatches({ connection, table, conditions: filters, costs, partner });
       this.#matches.set(key, matches);
     }
 
@@ -49,7 +54,7 @@ export class Lister {
     // The far half is reached sooner from its end.
     const fromEnd = query.offset > total / 2;
     const skip = fromEnd ? total - query.offset - wanted : query.offset;
-    const run = { connection, table, costs, conditions, skip, wanted, matches };
+    const run = { connection, table, costs, conditions, skip, wanted, matches, partner };
     const rows = rowsOf({ ...run, terms: fromEnd ? reversed(terms) : terms });
     return { records: recordTexts(connection, table, fromEnd ? rows.toReversed() : rows), total };
   }

@@ -1,8 +1,10 @@
 /** How the records that fulfil a query's conditions are found and counted. */
+import type { Partner } from '../partner.js';
 import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import { indexOf, recordsTable, trigramTable } from '../schema.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
+import { type Rows, rowsFound, type Scan, scanAll } from './scan.js';
 
 /** A way to reach the matching rows of the table, which goes by the name `r` in it. */
 export type Source = { readonly from: string; readonly where: string; readonly cells: readonly Cell[] };
@@ -14,6 +16,8 @@ export type Matches = {
   readonly cost: number;
   /** The matches as a set of row numbers, where it is cheap to have. */
   readonly members?: Members;
+  /** The matches one by one, where they are few. */
+  readonly rows?: Rows;
 };
 
 /** `condition` and `rest` together say the same as the conditions that were searched for. */
@@ -32,6 +36,8 @@ type Search = {
   readonly table: ReadTable;
   readonly conditions: readonly Condition[];
   readonly costs: Costs;
+  /** Takes half of a scan. */
+  readonly partner?: Partner | undefined;
 };
 
 /** Finds out how many records match, exactly, and how best to reach them. */
@@ -44,7 +50,7 @@ export function findMatches(search: Search): Matches {
   const lookUp = conditions.find(({ how, index }) => how === 'look up' && index !== undefined);
   if (lookUp !== undefined) {
     const source = indexSource(search, lookUp);
-    const total = count(connection, source);
+    const total = countOf(connection, source);
     return { total, source, cost: total * costs.fetched };
   }
   return byTrigrams(search) ?? byScan(search);
@@ -69,45 +75,32 @@ function byTrigrams(search: Search): Matches | undefined {
   const source = { from: `${trigrams}(?) AS t ${records}`, where: tests.sql, cells };
   // Few are kept: to ask the trigrams again for the page may cost as much as the first time.
   const from = rest.length === 0 ? `${trigrams}(?) AS t` : source.from;
-  const rows = connection.column<number>(`SELECT t.rowid FROM ${from} WHERE ${tests.sql} LIMIT ?`, [
-    ...cells,
-    costs.keptRows,
-  ]);
-  if (rows.length < costs.keptRows) return listed(search, rows);
+  const first = `SELECT t.rowid AS row FROM ${from} WHERE ${tests.sql} LIMIT ?`;
+  const rows = rowsFound(connection, first, [...cells, costs.keptRows]);
+  if (rows.count < costs.keptRows) return listed(search, rows);
   const members = { count: found(), condition: memberOf(`SELECT rowid FROM ${trigrams}(?)`, query), rest };
-  const total = rest.length === 0 ? members.count : count(connection, source);
+  const total = rest.length === 0 ? members.count : countOf(connection, source);
   return { total, source, cost: members.count * costs.collected, members };
 }
 
 const memberOf = (rows: string, cell: string): Condition => ({ sql: `r.row IN (${rows})`, cells: [cell], how: 'scan' });
 
-const count = (connection: ReadConnection, source: Source): number =>
+const countOf = (connection: ReadConnection, source: Source): number =>
   connection.number(`SELECT count(*) FROM ${source.from} WHERE ${source.where}`, source.cells);
 
 /** Scans an index that holds one condition's column, or where there is none the table. */
 function byScan(search: Search): Matches {
-  const { connection, table, costs } = search;
+  const { connection, table, costs, partner } = search;
   const scanned = scannedCondition(search);
   const source = scanned === undefined ? tableSource(search) : indexSource(search, scanned);
-  const order = scanned === undefined ? 'r.row' : `r.${scanned.index}, r.id`;
   const scanCost = table.rowCount * (scanned === undefined ? costs.collected : costs.scanned);
 
-  // Few matches are kept, so that the page need not scan again.
-  const { from, where, cells } = source;
-  const rows = connection.column<number>(`SELECT r.row FROM ${from} WHERE ${where} ORDER BY ${order} LIMIT ?`, [
-    ...cells,
-    costs.keptRows,
-  ]);
-  if (rows.length < costs.keptRows) return listed(search, rows);
-  // Many: the scan goes on behind the last of them, and only counts.
-  const last = rows.at(-1) ?? 0;
-  const behind = connection.number(
-    `SELECT count(*) FROM ${from} WHERE ${where} AND (${order}) >
-       (SELECT ${order} FROM ${recordsTable(table.id)} AS r WHERE r.row = ?)`,
-    [...cells, last],
-  );
-  const total = rows.length + behind;
-  return { total, source, cost: scanCost + total * costs.collected };
+  const columns = scanned?.index === undefined ? ['row'] : [scanned.index, 'id'];
+  const scan: Scan = { tableId: table.id, ...source, columns, kept: costs.keptRows };
+  const { count, json } = scanAll(connection, table, scan, table.rowCount < costs.halvedScan ? undefined : partner);
+  return json === undefined
+    ? { total: count, source, cost: scanCost + count * costs.collected }
+    : listed(search, { count, json });
 }
 
 /**
@@ -136,15 +129,22 @@ function indexSource({ table, conditions }: Search, first: Condition): Source {
   return { from: `${recordsTable(table.id)} AS r INDEXED BY ${index}`, where: tests.sql, cells: tests.cells };
 }
 
+/** Rows from a JSON array of their numbers. */
+export const sourceOf = ({ id }: ReadTable, json: string): Source => ({
+  from: `json_each(?) AS j CROSS JOIN ${recordsTable(id)} AS r ON r.row = j.value`,
+  where: '1',
+  cells: [json],
+});
+
 /** Matches that are known one by one. */
-function listed({ table, costs }: Search, rows: readonly number[]): Matches {
-  const cell = JSON.stringify(rows.toSorted((a, b) => a - b));
-  const from = `json_each(?) AS j CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = j.value`;
+function listed({ table, costs }: Search, rows: Rows): Matches {
+  const { count, json } = rows;
   return {
-    total: rows.length,
-    source: { from, where: '1', cells: [cell] },
-    cost: rows.length * costs.collected,
-    members: { count: rows.length, condition: memberOf('SELECT value FROM json_each(?)', cell), rest: [] },
+    total: count,
+    rows,
+    source: sourceOf(table, json),
+    cost: count * costs.collected,
+    members: { count, condition: memberOf('SELECT value FROM json_each(?)', json), rest: [] },
   };
 }
 
