@@ -2,20 +2,23 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { WebhookReceiver } from '../dist/cli/demo/receiver.js';
+import { dropDatabase, ownPlaces } from './engines/ownPlaces.js';
 import { rawHandOver } from './engines/rawBroker.js';
-import { rawInserts } from './engines/rawReadModels.js';
+import { rawRates } from './engines/rawReadModels.js';
 import { atMost, note, quantile, share } from './figures.js';
 import { place } from './places.js';
 import { startService } from './service.js';
 
-const BATCHES = 40;
+const BATCHES = 20;
 const BATCH = 1000;
 const WRITERS = 2;
 const ORDERS = 60;
 const ASSETS = '/api/v1/dynamic-assets/dyn';
 
 export async function measureEngines(directory) {
-  const { EVENTSTORE_URL, MONGODB_URL, RABBITMQ_URL } = process.env;
+  const { EVENTSTORE_URL } = process.env;
+  const places = ownPlaces(process.env);
+  const { MONGODB_URL, RABBITMQ_URL } = places;
   note('event log', EVENTSTORE_URL === undefined ? 'embedded' : 'EventStoreDB');
   note('read models', MONGODB_URL === undefined ? 'embedded' : 'MongoDB, or what speaks its protocol');
   note('broker', RABBITMQ_URL === undefined ? 'embedded' : 'RabbitMQ');
@@ -23,6 +26,7 @@ export async function measureEngines(directory) {
   const caFile = join(directory, 'ca.pem');
   await writeFile(caFile, receiver.certificate);
   const service = await startService(join(directory, 'data'), {
+    ...places,
     WEBHOOK_CA_FILE: caFile,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   });
@@ -32,10 +36,11 @@ export async function measureEngines(directory) {
   } finally {
     await service.stop();
     await receiver.stop();
+    if (MONGODB_URL !== undefined) await dropDatabase(MONGODB_URL);
   }
 }
 
-/** Batch upserts and a rebuild of the same table, beside bare inserts of the very documents with the very indexes. */
+/** Batch upserts and a rebuild of the same table, beside what the bare driver does with the very documents and indexes. */
 async function measureBatches({ client, cli }, mongoUrl) {
   const bodies = Array.from({ length: BATCHES }, (_, n) =>
     JSON.stringify({
@@ -58,9 +63,9 @@ async function measureBatches({ client, cli }, mongoUrl) {
     note('rebuild', `${Math.round(rebuilds)} records/s`);
     return;
   }
-  const raw = await rawInserts(mongoUrl, BATCHES * BATCH, BATCH);
-  share('batch upsert of new items, beside bare inserts', upserts, raw, 0.5, 'items/s');
-  share('rebuild, beside bare inserts', rebuilds, raw, 0.5, 'records/s');
+  const raw = await rawRates(mongoUrl, BATCHES * BATCH, BATCH);
+  share('batch upsert of new items, beside bare look-up and insert', upserts, raw.upserts, 0.5, 'items/s');
+  share('rebuild, beside bare inserts', rebuilds, raw.inserts, 0.5, 'records/s');
 }
 
 /** From the call that approves to the arrival at the receiver, at an idle system. */

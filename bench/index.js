@@ -3,6 +3,7 @@
  *
  *   npm run bench                      1,000,000 records, about ten minutes
  *   npm run bench -- --records 100000  the same with fewer
+ *   npm run bench -- --deliveries      webhook deliveries, about a minute
  *   npm run bench -- --engines         on the engines that EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL name
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -11,6 +12,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureBatches } from './batches.js';
 import { measureCleanUp } from './cleanUp.js';
+import { measureDeliveries } from './deliveries.js';
 import { measureEngines } from './engines.js';
 import { atMost, note, summary } from './figures.js';
 import { measureGet } from './get.js';
@@ -18,7 +20,11 @@ import { measureLists } from './lists.js';
 import { startService } from './service.js';
 
 const { values } = parseArgs({
-  options: { records: { type: 'string', default: '1000000' }, engines: { type: 'boolean', default: false } },
+  options: {
+    records: { type: 'string', default: '1000000' },
+    deliveries: { type: 'boolean', default: false },
+    engines: { type: 'boolean', default: false },
+  },
 });
 const records = Number(values.records);
 
@@ -40,7 +46,9 @@ async function measureEmbedded(directory) {
 
 const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-bench-'));
 try {
-  await (values.engines ? measureEngines(directory) : measureEmbedded(directory));
+  if (values.engines) await measureEngines(directory);
+  else if (values.deliveries) await measureDeliveries(directory);
+  else await measureEmbedded(directory);
 } finally {
   await rm(directory, { recursive: true, force: true });
 }

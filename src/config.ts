@@ -92,7 +92,17 @@ export const settings = {
     .default('')
     .transform(list)
     .refine((cidrs) => cidrs.every((cidr) => CIDR.test(cidr)), 'must be CIDRs such as 10.0.0.0/8,127.0.0.0/8')
-    .describe('Networks that webhooks may reach although they are private'),
+    .describe('Networks that webhooks may reach although they are private, on any port'),
+  WEBHOOK_ALLOWED_PORTS: z
+    .string()
+    .default('443,8443')
+    .transform(list)
+    .refine(
+      (ports) => ports.length >= 1 && ports.every((port) => /^\d{1,5}$/.test(port) && Number(port) <= 65535),
+      'must be ports such as 443,8443',
+    )
+    .transform((ports) => ports.map(Number))
+    .describe('Ports that webhooks may use'),
   WEBHOOK_BACKOFF_MS: z
     .string()
     .default('30000,120000,600000,3600000')
@@ -106,6 +116,11 @@ export const settings = {
       'Waits between the five delivery attempts, in milliseconds; a fifth number, set first, delays the first attempt',
     ),
   WEBHOOK_CONCURRENCY: integer(50, 1, 1000).describe('Deliveries in work at once'),
+  WEBHOOK_ENDPOINT_CONCURRENCY: integer(20, 1, 1000).describe('Deliveries in work at once to one webhook'),
+  WEBHOOK_DISABLE_AFTER_HOURS: integer(120, 0, 8760).describe(
+    'A webhook that has failed for so long without a success is disabled, and loses nothing; 0 for never',
+  ),
+  DELIVERY_LOG_DAYS: integer(30, 1, 3650).describe('How long the delivery log shows a delivery after its end'),
   WEBHOOK_TIMEOUT_MS: integer(15000, 100, 120000).describe('Time limit of one delivery attempt'),
   WEBHOOK_CA_FILE: z
     .string()

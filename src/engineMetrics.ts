@@ -18,16 +18,21 @@ export function registerEngineMetrics(registry: Registry, engines: EngineProbes)
   });
 }
 
-/** What waits in a queue. While the broker is away there are no figures, rather than old ones. */
-export function registerQueueMetrics(registry: Registry, broker: Pick<MessageBroker, 'depth'>, queue: string): void {
-  const states = ['ready', 'delayed', 'inWork', 'dead'] as const;
+const STATES = ['ready', 'delayed', 'inWork', 'dead'] as const;
+
+/** What waits in the queues. While the broker is away there are no figures, rather than old ones. */
+export function registerQueueMetrics(
+  registry: Registry,
+  broker: Pick<MessageBroker, 'depth'>,
+  queues: readonly string[],
+): void {
   // One question for both gauges, which are collected at the same time.
-  let asked: Promise<QueueDepth | undefined> | undefined;
-  const depth = (): Promise<QueueDepth | undefined> => {
-    asked ??= broker
-      .depth(queue)
+  let asked: Promise<ReadonlyMap<string, QueueDepth>> | undefined;
+  const depths = (): Promise<ReadonlyMap<string, QueueDepth>> => {
+    asked ??= Promise.all(queues.map(async (queue) => [queue, await broker.depth(queue)] as const))
+      .then((entries) => new Map(entries))
       // That it is away is told by engine_up.
-      .catch(() => undefined)
+      .catch(() => new Map())
       .finally(() => {
         asked = undefined;
       });
@@ -39,10 +44,11 @@ export function registerQueueMetrics(registry: Registry, broker: Pick<MessageBro
     help: 'Messages in a queue: ready, delayed, in work, and dead letters.',
     labelNames: ['queue', 'state'],
     async collect() {
-      const counts = await depth();
+      const found = await depths();
       this.reset();
-      if (counts === undefined) return;
-      for (const state of states) this.set({ queue, state: state === 'inWork' ? 'in_work' : state }, counts[state]);
+      for (const [queue, counts] of found) {
+        for (const state of STATES) this.set({ queue, state: state === 'inWork' ? 'in_work' : state }, counts[state]);
+      }
     },
   });
   new Gauge({
@@ -51,9 +57,9 @@ export function registerQueueMetrics(registry: Registry, broker: Pick<MessageBro
     help: 'How long the first ready message of a queue has been waiting.',
     labelNames: ['queue'],
     async collect() {
-      const counts = await depth();
+      const found = await depths();
       this.reset();
-      if (counts !== undefined) this.set({ queue }, counts.oldestReadyMs / 1000);
+      for (const [queue, { oldestReadyMs }] of found) this.set({ queue }, oldestReadyMs / 1000);
     },
   });
 }

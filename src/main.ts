@@ -14,16 +14,16 @@ import type { Config } from './config.js';
 import { registerEngineMetrics, registerQueueMetrics } from './engineMetrics.js';
 import { openBroker, openEventStore, openReadModels, prepareDataDirectory } from './engines.js';
 import { installationKey } from './installationKey.js';
-import type { MessageBroker } from './ports/messageBroker.js';
 import { Directory } from './projections/directory/directory.js';
 import { ProjectionWatch } from './projections/projectionWatch.js';
 import { ProjectorThread } from './projectorThread.js';
 import { type EngineProbes, readiness } from './readiness.js';
 import { ROLES, type Role } from './roles.js';
 import { version } from './version.js';
+import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
-import { DELIVERY_QUEUE } from './webhooks/queue.js';
-import { startWebhooks } from './webhooks/runWebhooks.js';
+import { BACKFILL_QUEUE, DELIVERY_QUEUE } from './webhooks/queue.js';
+import { startWebhooks, type WebhookDeps } from './webhooks/runWebhooks.js';
 import { createSecretBox } from './webhooks/secretBox.js';
 import { type AddressPolicy, addressPolicy, createTargetCheck } from './webhooks/targetAddress.js';
 
@@ -87,20 +87,22 @@ async function open(
   const directory = opened(await Directory.start(eventStore, directoryTrouble(log)), (each) => each.stop());
   const secretBox = createSecretBox(await installationKey(config));
   const commands: Commands = { eventStore, readModels, directory, secretBox, now, newId };
-  const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS);
+  const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
+  const watch = new ProjectionWatch(eventStore, readModels);
+  const metrics = new ServiceMetrics(() => watch.lag());
   if (broker !== undefined) {
-    opened(startDeliveries(config, log, commands, broker, policy), (deliveries) => deliveries.stop());
+    const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, readModels });
+    const deliveries = startDeliveries(config, log, { commands, broker, policy, metrics: deliveryMetrics });
+    opened(deliveries, (each) => each.stop());
   }
 
-  const watch = new ProjectionWatch(eventStore, readModels);
   const engines: EngineProbes = {
     event_store: () => eventStore.head(),
     read_models: () => readModels.checkpoint('records'),
     ...(broker === undefined ? {} : { broker: () => broker.ping() }),
   };
-  const metrics = new ServiceMetrics(() => watch.lag());
   registerEngineMetrics(metrics.registry, engines);
-  if (broker !== undefined) registerQueueMetrics(metrics.registry, broker, DELIVERY_QUEUE);
+  if (broker !== undefined) registerQueueMetrics(metrics.registry, broker, [DELIVERY_QUEUE, BACKFILL_QUEUE]);
   const keys = await SigningKeys.open(join(config.DATA_DIR, 'keys'));
   const deps: ApiDeps = {
     commands,
@@ -144,22 +146,22 @@ const brokerTrouble =
 function startDeliveries(
   config: Config,
   log: Logger,
-  commands: Commands,
-  broker: MessageBroker,
-  policy: AddressPolicy,
+  parts: Pick<WebhookDeps, 'commands' | 'broker' | 'metrics'> & { readonly policy: AddressPolicy },
 ): { stop(): Promise<void> } {
   const transport = createHttpsTransport({
-    policy,
+    policy: parts.policy,
     totalTimeoutMs: config.WEBHOOK_TIMEOUT_MS,
     ...(config.WEBHOOK_CA_FILE === undefined ? {} : { caPem: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
   });
   const settings = {
     concurrency: config.WEBHOOK_CONCURRENCY,
+    endpointConcurrency: config.WEBHOOK_ENDPOINT_CONCURRENCY,
+    disableAfterHours: config.WEBHOOK_DISABLE_AFTER_HOURS,
     backoffMs: config.WEBHOOK_BACKOFF_MS,
     version: version(),
     callLimitMs: config.WEBHOOK_TIMEOUT_MS + CALL_MARGIN_MS,
   };
-  const webhooks = startWebhooks({ commands, broker, transport, settings, logger: log });
+  const webhooks = startWebhooks({ ...parts, transport, settings, logger: log });
   return {
     async stop() {
       await webhooks.stop();

@@ -31,7 +31,7 @@ export async function openDirectoryTools(config: Config): Promise<DirectoryTools
     commands: { eventStore, directory, now, newId },
     directory,
     secretBox: createSecretBox(await installationKey(config)),
-    checkTarget: createTargetCheck(addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS)),
+    checkTarget: createTargetCheck(addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS)),
     async close() {
       await directory.stop();
       await eventStore.close();

@@ -1,10 +1,17 @@
 /** The projector's thread: reads the log and writes the read models, off the thread that answers requests. */
+import { setTimeout as wait } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Config } from './config.js';
 import { openEventStore, openReadModelWriter } from './engines.js';
+import { ProjectorLeaseHeldError } from './ports/readModels.js';
 import { projections } from './projections/projections.js';
+import { keepRetention } from './projections/retention.js';
 import { runProjections } from './projections/runner.js';
+import { Turns } from './projections/turns.js';
 import type { ProjectorMessage } from './projectorThread.js';
+
+/** While another process projects, this one asks so often whether it still does. */
+const STAND_BY_MS = 500;
 
 const config = workerData as Config;
 const stopping = new AbortController();
@@ -12,11 +19,45 @@ const tell = (message: ProjectorMessage): void => parentPort?.postMessage(messag
 
 parentPort?.once('message', () => stopping.abort());
 
+/** Projects until it is stopped, and stands by while another process does. @throws whatever stops it otherwise */
+async function run(): Promise<void> {
+  while (!stopping.signal.aborted) {
+    try {
+      // Where one process at a time projects, this one becomes it here, or hears that it is not.
+      await writer.begin();
+      await writer.rollback();
+      tell({ kind: 'running' });
+      await project();
+    } catch (error) {
+      if (!(error instanceof ProjectorLeaseHeldError)) throw error;
+      tell({ kind: 'standing-by' });
+      // Ends early when stopped.
+      await wait(STAND_BY_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  }
+}
+
+/** Until it is stopped. @throws what went wrong first, when everything has come to rest */
+async function project(): Promise<void> {
+  const ending = new AbortController();
+  const signal = AbortSignal.any([stopping.signal, ending.signal]);
+  const turns = new Turns();
+  const running = [
+    runProjections({ eventStore, writer, projections, turns }, signal),
+    keepRetention({ writer, turns, days: config.DELIVERY_LOG_DAYS }, signal),
+  ];
+  try {
+    await Promise.all(running);
+  } finally {
+    ending.abort();
+    await Promise.allSettled(running);
+  }
+}
+
 const writer = await openReadModelWriter(config);
 const eventStore = await openEventStore(config);
 try {
-  tell({ kind: 'running' });
-  await runProjections({ eventStore, writer, projections }, stopping.signal);
+  await run();
 } catch (error) {
   tell({ kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) });
 } finally {

@@ -3,7 +3,11 @@ import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import type { Config } from './config.js';
 
-export type ProjectorMessage = { readonly kind: 'running' } | { readonly kind: 'failed'; readonly error: Error };
+export type ProjectorMessage =
+  | { readonly kind: 'running' }
+  /** Another process projects; this one takes over when that one stops or dies. Told again and again. */
+  | { readonly kind: 'standing-by' }
+  | { readonly kind: 'failed'; readonly error: Error };
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
@@ -16,7 +20,8 @@ export class ProjectorThread {
   #pauseMs = FIRST_PAUSE_MS;
   #restart: NodeJS.Timeout | undefined;
   #stopping = false;
-  /** What stopped the projector last; undefined while it runs. */
+  #standingBy = false;
+  /** What stopped the projector last; undefined while it runs or stands by. */
   failure: Error | undefined;
 
   constructor(config: Config, log: Logger) {
@@ -47,8 +52,13 @@ export class ProjectorThread {
   }
 
   #hear(message: ProjectorMessage): void {
-    if (message.kind === 'running') {
+    const stoodBy = this.#standingBy;
+    this.#standingBy = message.kind === 'standing-by';
+    if (message.kind !== 'failed') {
       this.failure = undefined;
+      if (stoodBy !== this.#standingBy) {
+        this.#log.info(stoodBy ? 'this process projects now' : 'another process projects; this one stands by');
+      }
       return;
     }
     this.failure = message.error;

@@ -13,7 +13,7 @@ export async function rawHandOver(url, receiver, count) {
     const channel = await connection.createConfirmChannel();
     await channel.assertQueue(QUEUE, { durable: true, arguments: { 'x-queue-type': 'quorum' } });
     await channel.purgeQueue(QUEUE);
-    await channel.consume(QUEUE, async (message) => {
+    const { consumerTag } = await channel.consume(QUEUE, async (message) => {
       const { body } = await request(receiver.url, { method: 'POST', body: message.content, dispatcher });
       await body.dump();
       channel.ack(message);
@@ -26,6 +26,7 @@ export async function rawHandOver(url, receiver, count) {
       await channel.waitForConfirms();
       times.push((await arrival).receivedAt - start);
     }
+    await channel.cancel(consumerTag);
     await channel.deleteQueue(QUEUE);
     return times;
   } finally {

@@ -62,6 +62,10 @@ export function runParser(parser: RequestHandler, req: Request, res: Response): 
   });
 }
 
+/** Whether the request carries a body (RFC 9112 §6). */
+export const hasBody = (req: Request): boolean =>
+  req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
+
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
 
 function requireJsonType(contentType: string | undefined): void {

@@ -3,6 +3,7 @@ import { createWebhook } from '../commands/webhooks.js';
 import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
 import { operator, withDirectory } from './operator.js';
 import { columns, commaSeparated, printJson, printLines } from './output.js';
+import { disableCommand, enableCommand, listCommand, promoteCommand, rotateCommand } from './webhookSettings.js';
 
 type CreateOptions = {
   readonly tenant: string;
@@ -19,7 +20,11 @@ export function webhookCommand(): Command {
     .requiredOption('--tenant <name>', 'tenant whose events are sent')
     .requiredOption('--url <url>', 'endpoint, https only')
     .option('--name <text>', 'what it is for (default: the host of the URL)')
-    .option('--events <list>', `comma-separated: ${WEBHOOK_EVENT_KINDS.join(', ')} (default: all)`, commaSeparated)
+    .option(
+      '--events <list>',
+      `comma-separated: ${WEBHOOK_EVENT_KINDS.join(', ')} (default: order.approved)`,
+      commaSeparated,
+    )
     .option('--custom-data <json>', 'JSON object that is sent along as custom_data', jsonValue)
     .option('--json', 'print one line of JSON')
     .addHelpText(
@@ -27,7 +32,11 @@ export function webhookCommand(): Command {
       '\nExample:\n  $ dynamic-assets webhook create --tenant acme --url https://erp.acme.example/orders --events order.approved',
     )
     .action(createAction);
-  return new Command('webhook').description('Make webhooks.').addCommand(create);
+  const webhook = new Command('webhook').description('Make and manage webhooks.').addCommand(create);
+  for (const command of [listCommand(), rotateCommand(), promoteCommand(), enableCommand(), disableCommand()]) {
+    webhook.addCommand(command);
+  }
+  return webhook;
 }
 
 function jsonValue(text: string): unknown {

@@ -1,40 +1,47 @@
-/** Webhooks (spec §6): their signing secret is shown once and kept sealed. */
-import { randomBytes } from 'node:crypto';
+/** Webhooks (spec §6): where a tenant's events are sent. */
 import { z } from 'zod';
 import { webhooksStream } from '../domain/streams.js';
-import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
+import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../domain/webhook/events.js';
 import { targetUrlError } from '../domain/webhook/targetUrl.js';
 import type { Position } from '../ports/eventStore.js';
 import { parseBody } from './body.js';
-import { type Caller, type Commands, NotFoundError, ValidationError } from './context.js';
+import { type Caller, NotFoundError, ValidationError } from './context.js';
 import { type DirectoryCommands, writeDirectory } from './identity/directoryWriter.js';
+import { newSigningSecret, type WebhookCommands } from './webhookSecrets.js';
+import { writeWebhook } from './webhookWriter.js';
 
-export type WebhookCommands = DirectoryCommands & Pick<Commands, 'secretBox'>;
-
-const SECRET_BYTES = 32;
 const MAX_CUSTOM_DATA_BYTES = 65_536;
 
+const url = z.string('must be a string.');
+const name = z.string('must be a string.').min(1, 'must not be empty.').max(255, 'must be at most 255 characters.');
+const events = z
+  .array(
+    z.enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`),
+    'must be an array of kinds of event.',
+  )
+  .min(1, 'must have at least 1 kind of event.');
+const customData = z
+  .record(z.string(), z.unknown(), 'must be an object.')
+  .refine((data) => Buffer.byteLength(JSON.stringify(data)) <= MAX_CUSTOM_DATA_BYTES, {
+    message: `must be at most ${MAX_CUSTOM_DATA_BYTES} bytes of JSON.`,
+  });
+
 export const webhookBody = z.strictObject({
-  url: z.string('must be a string.'),
-  name: z
-    .string('must be a string.')
-    .min(1, 'must not be empty.')
-    .max(255, 'must be at most 255 characters.')
-    .optional(),
-  events: z
-    .array(
-      z.enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`),
-      'must be an array of kinds of event.',
-    )
-    .min(1, 'must have at least 1 kind of event.')
-    .default(['order.approved']),
-  custom_data: z
-    .record(z.string(), z.unknown(), 'must be an object.')
-    .refine((data) => Buffer.byteLength(JSON.stringify(data)) <= MAX_CUSTOM_DATA_BYTES, {
-      message: `must be at most ${MAX_CUSTOM_DATA_BYTES} bytes of JSON.`,
-    })
-    .default({}),
+  url,
+  name: name.optional(),
+  events: events.default(['order.approved']),
+  custom_data: customData.default({}),
 });
+
+export const changeWebhookBody = z.strictObject({
+  url: url.optional(),
+  name: name.optional(),
+  events: events.optional(),
+  custom_data: customData.optional(),
+});
+
+/** Why a URL cannot be a target, to be read after "The url field"; undefined when it can. */
+export type CheckTarget = (url: string) => Promise<string | undefined>;
 
 export type NewWebhook = {
   readonly position: Position;
@@ -45,55 +52,78 @@ export type NewWebhook = {
 };
 
 /**
- * @param body `{ url, name?, events?, custom_data? }`; the name is the host by default, events `order.approved`
- * @param checkTarget why the URL cannot be called (its host leads to a refused address); undefined when it can
+ * @param body see webhookBody; without `events` for approved orders, without `name` named by its host
  * @throws ValidationError, NotFoundError (tenant)
  */
 export async function createWebhook(
   commands: WebhookCommands,
   caller: Caller,
   body: unknown,
-  checkTarget: (url: string) => Promise<string | undefined>,
+  checkTarget: CheckTarget,
 ): Promise<NewWebhook> {
   const input = parseBody(webhookBody, body);
-  const wrong = targetUrlError(input.url) ?? (await checkTarget(input.url));
-  if (wrong !== undefined) throw new ValidationError({ url: [`The url field ${wrong}`] });
-  const url = new URL(input.url);
+  const target = await targetOf(input.url, checkTarget);
   const id = commands.newId();
-  const name = input.name ?? url.host;
-  const events = WEBHOOK_EVENT_KINDS.filter((kind) => input.events.includes(kind));
+  const webhookName = input.name ?? target.host;
   const secret = newSigningSecret();
-  const sealedSecret = commands.secretBox.seal(secret);
+  const data = {
+    id,
+    name: webhookName,
+    url: target.href,
+    events: inOrder(input.events),
+    customData: input.custom_data,
+    sealedSecret: commands.secretBox.seal(secret),
+  };
   const position = await writeDirectory(commands, caller, webhooksStream(caller.tenant), (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
-    const data = { id, name, url: url.href, events, customData: input.custom_data, sealedSecret };
     return [{ type: 'WebhookCreated', data }];
   });
-  return { position, id, name, secret };
+  return { position, id, name: webhookName, secret };
 }
 
-/** A new secret; the old one signs nothing any more. @throws NotFoundError */
-export async function regenerateWebhookSecret(
-  commands: WebhookCommands,
+/**
+ * What the body does not name stays, and what it names as it is already is not recorded.
+ * @param body see changeWebhookBody
+ * @throws ValidationError, NotFoundError
+ */
+export async function changeWebhook(
+  commands: DirectoryCommands,
   caller: Caller,
   id: string,
-): Promise<{ readonly position: Position; readonly secret: string }> {
-  const secret = newSigningSecret();
-  const sealedSecret = commands.secretBox.seal(secret);
-  const position = await writeDirectory(commands, caller, webhooksStream(caller.tenant), (tenant) => {
-    if (tenant?.webhooks.has(id) !== true) throw new NotFoundError(`There is no webhook ${id}.`);
-    return [{ type: 'WebhookSecretRegenerated', data: { id, sealedSecret } }];
+  body: unknown,
+  checkTarget: CheckTarget,
+): Promise<Position> {
+  const input = parseBody(changeWebhookBody, body);
+  const { name: newName, custom_data } = input;
+  const href = input.url === undefined ? undefined : (await targetOf(input.url, checkTarget)).href;
+  const kinds = input.events === undefined ? undefined : inOrder(input.events);
+  return writeWebhook(commands, caller, id, (webhook) => {
+    const data = {
+      id,
+      ...(differs(newName, webhook.name) ? { name: newName } : {}),
+      ...(differs(href, webhook.url) ? { url: href } : {}),
+      ...(differs(kinds, webhook.events) ? { events: kinds } : {}),
+      ...(differs(custom_data, webhook.customData) ? { customData: custom_data } : {}),
+    };
+    return Object.keys(data).length === 1 ? [] : [{ type: 'WebhookChanged', data }];
   });
-  return { position, secret };
 }
+
+/** Compared as JSON: the order of custom data's properties shows in the bodies that are sent, so it counts. */
+const differs = <V>(wanted: V | undefined, old: V): wanted is V =>
+  wanted !== undefined && JSON.stringify(wanted) !== JSON.stringify(old);
 
 /** Deliveries that wait for another attempt end without it. @throws NotFoundError */
-export async function removeWebhook(commands: DirectoryCommands, caller: Caller, id: string): Promise<Position> {
-  return writeDirectory(commands, caller, webhooksStream(caller.tenant), (tenant) => {
-    if (tenant?.webhooks.has(id) !== true) throw new NotFoundError(`There is no webhook ${id}.`);
-    return [{ type: 'WebhookRemoved', data: { id } }];
-  });
+export const removeWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<Position> =>
+  writeWebhook(commands, caller, id, () => [{ type: 'WebhookRemoved', data: { id } }]);
+
+/** @throws ValidationError */
+async function targetOf(text: string, checkTarget: CheckTarget): Promise<URL> {
+  const wrong = targetUrlError(text) ?? (await checkTarget(text));
+  if (wrong !== undefined) throw new ValidationError({ url: [`The url field ${wrong}`] });
+  return new URL(text);
 }
 
-/** Symmetric keys as Standard Webhooks writes them. */
-const newSigningSecret = (): string => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
+/** Each kind once, in the order of the catalogue. */
+const inOrder = (kinds: readonly WebhookEventKind[]): readonly WebhookEventKind[] =>
+  WEBHOOK_EVENT_KINDS.filter((kind) => kinds.includes(kind));

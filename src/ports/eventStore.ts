@@ -92,8 +92,11 @@ export interface EventStore {
    */
   append(stream: string, events: readonly EventToAppend[], expectedRevision: ExpectedRevision): Promise<AppendResult>;
 
-  /** Events of one stream in order, from `fromRevision` (default 0) on. An unknown stream has none. */
-  readStream(stream: string, fromRevision?: Revision): Promise<readonly RecordedEvent[]>;
+  /**
+   * Events of one stream in order, from `fromRevision` (default 0) to `toRevision` (default: the last), both inclusive.
+   * An unknown stream has none.
+   */
+  readStream(stream: string, fromRevision?: Revision, toRevision?: Revision): Promise<readonly RecordedEvent[]>;
 
   /**
    * Catch-up subscription: first what is stored, then what comes, slice by slice.

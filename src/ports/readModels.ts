@@ -80,6 +80,83 @@ export type HistoryEntry = {
   }[];
 };
 
+/** One attempt of a delivery. What is not known yet is null. */
+export type DeliveryAttempt = {
+  readonly attempt: number;
+  readonly url: string;
+  readonly startedAt: string;
+  readonly endedAt: string | null;
+  readonly durationMs: number | null;
+  /** HTTP status; null where there was no answer. */
+  readonly status: number | null;
+  /** Why it failed; null where it did not. */
+  readonly reason: string | null;
+  /** The first part of the answer. */
+  readonly responseBody: string | null;
+};
+
+/** `open`: requested and neither delivered nor given up. */
+export type DeliveryState = 'open' | 'succeeded' | 'failed';
+
+/** One delivery to one webhook, with all its attempts: a line of the delivery log. */
+export type DeliveryLogEntry = {
+  readonly id: string;
+  /** Revision of the last event of its stream that is in it. */
+  readonly revision: Revision;
+  /** Position of its request in the log: the order of the delivery log. */
+  readonly position: Position;
+  readonly webhookId: string;
+  /** `webhook-id` of its calls. */
+  readonly messageId: string;
+  readonly kind: string;
+  /** Null where the event itself led to it. */
+  readonly purpose: string | null;
+  readonly orderId: string | null;
+  readonly table: string | null;
+  readonly sequence: Revision;
+  readonly requestedAt: string;
+  readonly state: DeliveryState;
+  /** When it succeeded or was given up. */
+  readonly endedAt: string | null;
+  /** Why it was given up. */
+  readonly reason: string | null;
+  /** When the next attempt is due, after a failed one. */
+  readonly retryAt: string | null;
+  readonly attempts: readonly DeliveryAttempt[];
+};
+
+/** All that is set must hold. */
+export type DeliveryQuery = {
+  readonly webhookId: string;
+  readonly state?: DeliveryState;
+  readonly kind?: string;
+  readonly orderId?: string;
+  /** Requested at or after this time, ISO 8601 in any zone. */
+  readonly since?: string;
+  /** Requested before this time. */
+  readonly until?: string;
+  /** `newest` first unless told otherwise. */
+  readonly order?: 'newest' | 'oldest';
+  /** Goes on behind the entry at this position, in the direction of `order`. */
+  readonly after?: Position;
+  readonly limit: number;
+};
+
+/** What waits for one webhook. */
+export type DeliveryBacklog = {
+  readonly tenant: string;
+  readonly webhookId: string;
+  readonly open: number;
+  readonly oldestRequestedAt: string;
+};
+
+/** How a webhook has been doing, as far as its delivery log goes back. */
+export type WebhookHealth = {
+  readonly lastSuccessAt: string | null;
+  /** The first failed attempt since the last success; null where there is none. */
+  readonly failingSince: string | null;
+};
+
 export interface ReadModels {
   /** One record, or undefined. A malformed id is simply not found. */
   get(table: TableRef, id: string): Promise<RecordJson | undefined>;
@@ -104,6 +181,14 @@ export interface ReadModels {
     readonly entries: readonly HistoryEntry[];
     readonly total: number;
   }>;
+
+  /** One entry of the delivery log, or undefined. */
+  delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined>;
+  /** A page of a webhook's delivery log. */
+  deliveries(tenant: string, query: DeliveryQuery): Promise<readonly DeliveryLogEntry[]>;
+  /** What waits, for each webhook of every tenant that something waits for. */
+  deliveryBacklog(): Promise<readonly DeliveryBacklog[]>;
+  webhookHealth(tenant: string, webhookId: string): Promise<WebhookHealth>;
 
   /** Position that a projection has reached. 0 when it never ran. */
   checkpoint(projection: string): Promise<Position>;
@@ -157,6 +242,12 @@ export interface ReadModelWriter {
   ): Promise<void>;
   /** Adds history entries; one that is there already (same order and revision) is left alone. */
   addHistory(tenant: string, orderId: string, entries: readonly HistoryEntry[]): Promise<void>;
+  /** An entry of the delivery log as this transaction has it. */
+  delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined>;
+  /** Adds the entry or replaces it. One that is there at the same or a later revision is left alone. */
+  putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void>;
+  /** Drops at most `limit` entries that ended before this time, ISO 8601, of all tenants. @returns how many */
+  dropDeliveries(endedBefore: string, limit: number): Promise<number>;
   /** Drops everything a projection wrote, and its checkpoint. */
   reset(projection: string): Promise<void>;
 
@@ -186,7 +277,7 @@ export class RebuildInProgressError extends Error {
 
 /** What a rebuild replaces: all of a projection, or one tenant's, or one table's. */
 export type RebuildScope = {
-  readonly projection: 'records' | 'order_history';
+  readonly projection: 'records' | 'order_history' | 'deliveries';
   readonly tenant?: string;
   readonly table?: string;
 };
@@ -195,7 +286,7 @@ export type RebuildScope = {
 export interface ReadModelRebuild {
   readonly writer: Pick<
     ReadModelWriter,
-    'begin' | 'commit' | 'rollback' | 'defineTable' | 'applyToTable' | 'addHistory'
+    'begin' | 'commit' | 'rollback' | 'defineTable' | 'applyToTable' | 'addHistory' | 'delivery' | 'putDelivery'
   >;
   /** Position up to which the copy is filled (as committed through `writer`). */
   position(): Position;

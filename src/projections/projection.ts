@@ -1,13 +1,16 @@
 /** What a projection is: a fold of the log into a read model, one event at a time. */
 import type { Tenant } from '../domain/identity/directory.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import type { ReadModelWriter } from '../ports/readModels.js';
+import type { ReadModelWriter, RebuildScope } from '../ports/readModels.js';
 
 /** The part of the read models that projections write to; a rebuild gives them a hidden copy of it. */
-export type ProjectionTarget = Pick<ReadModelWriter, 'defineTable' | 'applyToTable' | 'addHistory'>;
+export type ProjectionTarget = Pick<
+  ReadModelWriter,
+  'defineTable' | 'applyToTable' | 'addHistory' | 'delivery' | 'putDelivery'
+>;
 
 export type Projection = {
-  readonly name: 'records' | 'order_history';
+  readonly name: RebuildScope['projection'];
   /** Raised when it writes differently than before: the runner then rebuilds it from the log. */
   readonly version: number;
   readonly streamPrefixes: readonly string[];

@@ -1,11 +1,12 @@
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { ReadModelWriter } from '../ports/readModels.js';
+import { deliveriesProjection } from './deliveries/deliveries.js';
 import { orderHistoryProjection } from './orderHistory/orderHistory.js';
 import type { Projection } from './projection.js';
 import { recordsProjection } from './records/records.js';
 
 /** Every projection the service keeps. */
-export const projections: readonly Projection[] = [recordsProjection, orderHistoryProjection];
+export const projections: readonly Projection[] = [recordsProjection, orderHistoryProjection, deliveriesProjection];
 
 export type ProjectionStatus = {
   readonly name: string;

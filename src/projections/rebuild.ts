@@ -143,5 +143,7 @@ function onlyTable(target: ProjectionTarget, wanted: string | undefined): Projec
       if (table.table === wanted) await target.applyToTable(table, changes, event);
     },
     addHistory: (tenant, orderId, entries) => target.addHistory(tenant, orderId, entries),
+    delivery: (tenant, id) => target.delivery(tenant, id),
+    putDelivery: (tenant, entry) => target.putDelivery(tenant, entry),
   };
 }

@@ -6,22 +6,35 @@ import type { EventSlice, EventStore, Position } from '../ports/eventStore.js';
 import type { ReadModelWriter } from '../ports/readModels.js';
 import type { Projection } from './projection.js';
 import { TenantFold } from './tenantFold.js';
+import { Turns } from './turns.js';
 
 export type RunnerDeps = {
   readonly eventStore: EventStore;
   readonly writer: ReadModelWriter;
   readonly projections: readonly Projection[];
+  /** To be shared with whoever else writes through the same writer. */
+  readonly turns?: Turns;
 };
+
+/** Projections that are read for together, and how far. */
+type Course = Required<RunnerDeps> & { readonly until: Position };
 
 /** A checkpoint is written at least each time this many positions were passed over. */
 const QUIET_POSITIONS = 5_000;
 
 /** Runs until the signal aborts. @throws whatever an engine or a projection throws; starting again goes on where it was */
-export async function runProjections(
-  { eventStore, writer, projections }: RunnerDeps,
-  signal: AbortSignal,
-): Promise<void> {
-  for (const projection of projections) await resetOldVersion(writer, projection);
+export async function runProjections({ turns = new Turns(), ...deps }: RunnerDeps, signal: AbortSignal): Promise<void> {
+  const { writer, projections } = deps;
+  for (const projection of projections) await turns.take(() => resetOldVersion(writer, projection));
+  const checkpoints = await readCheckpoints(writer, projections);
+  const furthest = Math.max(...checkpoints.values());
+  // One that is new, or written anew, catches up first: the others need not read the log again for it.
+  const behind = projections.filter(({ name }) => (checkpoints.get(name) ?? 0) < furthest);
+  if (behind.length > 0) await follow({ ...deps, turns, projections: behind, until: furthest }, signal);
+  await follow({ ...deps, turns, until: Number.POSITIVE_INFINITY }, signal);
+}
+
+async function follow({ eventStore, writer, projections, turns, until }: Course, signal: AbortSignal): Promise<void> {
   const after = Math.min(...(await readCheckpoints(writer, projections)).values());
   const tenants = await TenantFold.upTo(eventStore, after);
   const streamPrefixes = [...new Set(projections.flatMap((projection) => projection.streamPrefixes))];
@@ -29,8 +42,9 @@ export async function runProjections(
   for await (const slice of eventStore.subscribe({ after, streamPrefixes, signal })) {
     if (slice.events.length === 0 && !slice.caughtUp && slice.position - committed < QUIET_POSITIONS) continue;
     if (slice.position === committed) continue;
-    await projectSlice(writer, projections, tenants, slice);
+    await turns.take(() => projectSlice(writer, projections, tenants, slice));
     committed = slice.position;
+    if (committed >= until) return;
   }
 }
 

@@ -13,11 +13,13 @@ export type LoadedDelivery = DeliveryKey & {
   readonly lastAt: string;
   /** Where the request stands in the log: whoever made it knew the webhook by then. */
   readonly requestedAt: Position;
+  /** Where the last event stands in the log. */
+  readonly position: Position;
   /** On whose behalf what follows is recorded. */
   readonly caller: Caller;
 };
 
-type LogAccess = Pick<Commands, 'eventStore' | 'now' | 'newId'>;
+export type LogAccess = Pick<Commands, 'eventStore' | 'now' | 'newId'>;
 
 const SUBSCRIBER = { kind: 'system', id: 'webhook-subscriber' } as const;
 
@@ -29,7 +31,8 @@ export async function loadDelivery(access: LogAccess, key: DeliveryKey): Promise
   const events = await access.eventStore.readStream(deliveryStream(key.tenant, key.deliveryId));
   const delivery = events.reduce<Delivery | undefined>(fold, undefined);
   const [requested] = events;
-  if (delivery === undefined || requested === undefined) return undefined;
+  const last = events.at(-1);
+  if (delivery === undefined || requested === undefined || last === undefined) return undefined;
   const { correlationId } = requested.metadata;
   return {
     ...key,
@@ -37,6 +40,7 @@ export async function loadDelivery(access: LogAccess, key: DeliveryKey): Promise
     revision: lastRevision(events),
     lastAt: lastTime(events),
     requestedAt: requested.position,
+    position: last.position,
     caller: { tenant: key.tenant, actor: SUBSCRIBER, correlationId, causationId: requested.id },
   };
 }
@@ -54,7 +58,7 @@ export async function recordDelivery(
     const stream = deliveryStream(tenant, deliveryId);
     const appended = await access.eventStore.append(stream, toAppend(access, caller, at, events), revision);
     const delivery = events.reduce<Delivery>((state, event) => evolve(state, event, at), loaded.delivery);
-    return { ...loaded, delivery, revision: appended.revision, lastAt: at };
+    return { ...loaded, delivery, revision: appended.revision, position: appended.position, lastAt: at };
   } catch (error) {
     if (error instanceof WrongExpectedRevisionError) return undefined;
     throw error;

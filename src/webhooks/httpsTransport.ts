@@ -1,7 +1,7 @@
 /** Makes one call to a receiver: verified TLS, checked address, limits on time and size, no redirects. */
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
-import { Agent, buildConnector, type Dispatcher, request } from 'undici';
+import { Agent, buildConnector, type Dispatcher, errors, request } from 'undici';
 import type { CallResult } from '../domain/webhook/delivery.js';
 import { retryAfterMs } from './retryAfter.js';
 import {
@@ -9,6 +9,7 @@ import {
   checkedLookup,
   checkLiteral,
   type LookUpAll,
+  portOf,
   RefusedAddressError,
   systemLookUp,
 } from './targetAddress.js';
@@ -56,21 +57,31 @@ export function createHttpsTransport(options: TransportOptions): WebhookTranspor
 
 /** Connects to nothing but what the policy lets pass, and only over verified TLS. */
 function checkedConnector({ policy, caPem, connectTimeoutMs, lookUp }: TransportOptions): buildConnector.connector {
-  const connect = buildConnector({
-    timeout: connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
-    lookup: checkedLookup(policy, lookUp ?? systemLookUp),
-    rejectUnauthorized: true,
-    // Made once: a context with the root certificates is costly to make for each connection.
-    secureContext: trust(caPem),
-  });
+  // Made once: a context with the root certificates is costly to make for each connection.
+  const secureContext = trust(caPem);
+  const connectors = new Map<number, buildConnector.connector>();
+  /** A lookup is not told the port that it is made for, so each port has its own. */
+  const connectorFor = (port: number): buildConnector.connector => {
+    const connector =
+      connectors.get(port) ??
+      buildConnector({
+        timeout: connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+        lookup: checkedLookup(policy, port, lookUp ?? systemLookUp),
+        rejectUnauthorized: true,
+        secureContext,
+      });
+    connectors.set(port, connector);
+    return connector;
+  };
   return (target, callback) => {
+    const port = portOf(target);
     try {
       if (target.protocol !== 'https:') throw new RefusedAddressError('Only HTTPS is spoken.');
-      checkLiteral(policy, target.hostname);
+      checkLiteral(policy, target.hostname, port);
     } catch (error) {
       return callback(error instanceof Error ? error : new Error(String(error)), null);
     }
-    connect(target, callback);
+    connectorFor(port)(target, callback);
   };
 }
 
@@ -95,15 +106,22 @@ async function post(agent: Agent, call: WebhookCall, totalTimeoutMs: number): Pr
     });
     const responseBody = await firstPart(answer.body);
     const status = answer.statusCode;
-    if (status >= 200 && status < 300) return { ok: true, status, durationMs: durationMs() };
+    if (status >= 200 && status < 300) return { ok: true, status, durationMs: durationMs(), responseBody };
     const reason = status >= 300 && status < 400 ? `redirect (HTTP ${status}) is not followed` : `HTTP ${status}`;
     const asked = retryAfterMs(answer.headers['retry-after'], Date.now());
     const failed = { ok: false, reason, status, durationMs: durationMs(), responseBody } as const;
     return asked === undefined ? failed : { ...failed, retryAfterMs: asked };
   } catch (error) {
     const reason = signal.aborted ? `no answer within ${totalTimeoutMs} ms` : describe(error);
-    return { ok: false, reason, status: null, durationMs: durationMs(), responseBody: null };
+    const failed = { ok: false, reason, status: null, durationMs: durationMs(), responseBody: null } as const;
+    const cause = signal.aborted ? 'timeout' : causeOf(error);
+    return cause === undefined ? failed : { ...failed, cause };
   }
+}
+
+function causeOf(error: unknown): 'timeout' | 'refused_address' | undefined {
+  if (error instanceof RefusedAddressError) return 'refused_address';
+  return error instanceof errors.ConnectTimeoutError ? 'timeout' : undefined;
 }
 
 /**

@@ -1,8 +1,10 @@
-/** The webhook path of one process: the relay and the subscriber, kept running. */
+/** The webhook path of one process: relay, subscriber and replay worker, kept running. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { runApprovalRelay } from './approvalRelay.js';
-import { runSubscriber, type SubscriberDeps } from './subscriber.js';
+import { runRelay } from './relay.js';
+import { runReplayWorker } from './replayWorker.js';
+import { runSubscriber } from './subscriber.js';
+import type { SubscriberDeps } from './subscriberRun.js';
 
 const FIRST_RESTART_MS = 500;
 const LONGEST_RESTART_MS = 5_000;
@@ -14,13 +16,14 @@ export type WebhookDeps = Omit<SubscriberDeps, 'random'> & {
   readonly random?: () => number;
 };
 
-/** Starts relay and subscriber; each is started again when it fails. `stop` waits for the calls in work. */
+/** Starts all three; each is started again when it fails. `stop` waits for the calls in work. */
 export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
   const { logger } = deps;
   const abort = new AbortController();
   const subscriber: SubscriberDeps = { ...deps, random: deps.random ?? Math.random };
   const running = [
-    keepRunning('approval relay', () => runApprovalRelay(deps, abort.signal), logger, abort.signal),
+    keepRunning('webhook relay', () => runRelay(deps, abort.signal), logger, abort.signal),
+    keepRunning('webhook replay worker', () => runReplayWorker(deps, abort.signal), logger, abort.signal),
     keepRunning('webhook subscriber', () => runSubscriber(subscriber, abort.signal), logger, abort.signal),
   ];
   return {

@@ -1,11 +1,16 @@
-/** Which addresses a webhook may be sent to: public ones, and what the operator allows (WEBHOOK_ALLOWED_NETWORKS). */
+/**
+ * Which addresses a webhook may be sent to: public ones on the allowed ports (WEBHOOK_ALLOWED_PORTS), and on any port
+ * the networks that the operator allows (WEBHOOK_ALLOWED_NETWORKS).
+ */
 import { type LookupAddress, lookup as lookUpName } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { targetUrlError } from '../domain/webhook/targetUrl.js';
 
-/** Why the address is refused; undefined when it may be used. */
-export type AddressPolicy = (address: string) => string | undefined;
+/** Why an address is refused on this port; undefined when it may be used. */
+export type AddressPolicy = (address: string, port: number) => string | undefined;
+
+export const HTTPS_PORT = 443;
 
 type Network = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
@@ -21,12 +26,16 @@ const GLOBAL_UNICAST_V6 = ipaddr.IPv6.parseCIDR('2000::/3');
 /**
  * Everything is refused that is not public unicast by the IANA special-purpose registries, among it IPv6 forms that
  * carry an IPv4 address (mapped, NAT64, 6to4, Teredo), since they lead where the inner address leads.
- * @param allowedNetworks CIDRs that may be used none the less, like `10.1.0.0/16`
+ * @param allowedNetworks CIDRs that may be used none the less, on any port, like `10.1.0.0/16`
+ * @param allowedPorts of public addresses: others are of services that are not meant for webhooks
  * @throws Error naming the CIDR that is none
  */
-export function addressPolicy(allowedNetworks: readonly string[]): AddressPolicy {
+export function addressPolicy(
+  allowedNetworks: readonly string[],
+  allowedPorts: readonly number[] = [HTTPS_PORT],
+): AddressPolicy {
   const allowed = allowedNetworks.map(parseNetwork);
-  return (text) => {
+  return (text, port) => {
     if (!ipaddr.isValid(text)) return `${text} is no IP address`;
     const address = ipaddr.parse(text);
     if (isWithin(address, allowed)) return undefined;
@@ -35,7 +44,8 @@ export function addressPolicy(allowedNetworks: readonly string[]): AddressPolicy
     const range = address.range();
     if (range !== 'unicast') return `${text} is not a public address (${range})`;
     const isGlobal = address instanceof ipaddr.IPv4 || address.match(GLOBAL_UNICAST_V6);
-    return isGlobal ? undefined : `${text} is not a public address`;
+    if (!isGlobal) return `${text} is not a public address`;
+    return allowedPorts.includes(port) ? undefined : `${text} may be used on port ${allowedPorts.join(' or ')} only`;
   };
 }
 
@@ -68,24 +78,24 @@ export type LookUpAll = (
 export const systemLookUp: LookUpAll = (hostname, _options, callback) => lookUpName(hostname, { all: true }, callback);
 
 /**
- * A `lookup` for `net.connect` that answers only addresses the policy lets pass. The connection is made to exactly
+ * A `lookup` for `net.connect` to this port that answers only addresses the policy lets pass. The connection is made to exactly
  * what is answered here, so a name that changes its addresses between check and connect gains nothing.
  */
-export function checkedLookup(policy: AddressPolicy, lookUp: LookUpAll = systemLookUp): LookupFunction {
+export function checkedLookup(policy: AddressPolicy, port: number, lookUp: LookUpAll = systemLookUp): LookupFunction {
   return (hostname, options, callback) => {
     lookUp(hostname, { all: true }, (error, found) => {
       if (error !== null) return callback(error, []);
-      const addresses = found.filter(({ address }) => policy(address) === undefined);
+      const addresses = found.filter(({ address }) => policy(address, port) === undefined);
       const [first] = addresses;
-      if (first === undefined) return callback(refusal(policy, found), []);
+      if (first === undefined) return callback(refusal(policy, port, found), []);
       if (options.all === true) callback(null, addresses);
       else callback(null, first.address, first.family);
     });
   };
 }
 
-function refusal(policy: AddressPolicy, found: readonly LookupAddress[]): RefusedAddressError {
-  const reasons = found.map(({ address }) => policy(address)).join('; ');
+function refusal(policy: AddressPolicy, port: number, found: readonly LookupAddress[]): RefusedAddressError {
+  const reasons = found.map(({ address }) => policy(address, port)).join('; ');
   return new RefusedAddressError(`The address is refused: ${reasons || 'the name has no address'}.`);
 }
 
@@ -95,11 +105,14 @@ function refusal(policy: AddressPolicy, found: readonly LookupAddress[]): Refuse
  * @param hostname of a URL; IPv6 with or without brackets
  * @throws RefusedAddressError when the host is an address that the policy refuses
  */
-export function checkLiteral(policy: AddressPolicy, hostname: string): void {
+export function checkLiteral(policy: AddressPolicy, hostname: string, port: number): void {
   const address = withoutBrackets(hostname);
-  const reason = isIP(address) === 0 ? undefined : policy(address);
+  const reason = isIP(address) === 0 ? undefined : policy(address, port);
   if (reason !== undefined) throw new RefusedAddressError(`The address is refused: ${reason}.`);
 }
+
+/** Of an HTTPS URL, which leaves out the usual one. */
+export const portOf = ({ port }: { readonly port: string }): number => (port === '' ? HTTPS_PORT : Number(port));
 
 const withoutBrackets = (hostname: string): string => hostname.replace(/^\[|\]$/g, '');
 
@@ -116,12 +129,15 @@ export function createTargetCheck(policy: AddressPolicy, lookUp: LookUpAll = sys
   return async (text) => {
     const wrong = targetUrlError(text);
     if (wrong !== undefined) return wrong;
-    const { hostname } = new URL(text);
+    const url = new URL(text);
+    const { hostname } = url;
+    const port = portOf(url);
     try {
-      checkLiteral(policy, hostname);
-      if (isIP(withoutBrackets(hostname)) === 0) await checkName(checkedLookup(policy, lookUp), hostname);
+      checkLiteral(policy, hostname, port);
+      if (isIP(withoutBrackets(hostname)) === 0) await checkName(checkedLookup(policy, port, lookUp), hostname);
     } catch (error) {
-      if (error instanceof RefusedAddressError) return `must lead to a public address. ${error.message}`;
+      if (error instanceof RefusedAddressError)
+        return `must lead to a public address on an allowed port. ${error.message}`;
       throw error;
     }
     return undefined;

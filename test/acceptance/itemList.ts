@@ -1,7 +1,8 @@
-/** A table of a few thousand items to list, and the same questions answered by hand in memory. */
+/** A table of more items than the largest page has, and the same questions answered by hand in memory. */
 import type { AssetRecord, Query, RecordList, TenantClient } from './tenant.js';
 
-export const ITEMS = 2500;
+/** 44 pages of 25. Not many more than the largest page: FerretDB reads them all for each query. */
+export const ITEMS = 1_100;
 const WORDS = ['Tea', 'coffee', 'ÉCLAIR', 'Sugar 100%', 'oat_drink', 'back\\slash', 'Salt, fine', '漢字', "O'Neil"];
 const BRANDS = ['Kade', 'kade', 'Theehuis', null, 'ZUIVEL'];
 
@@ -14,9 +15,7 @@ export async function fillItems(tenant: TenantClient): Promise<readonly AssetRec
     sku: `S${(n * 7919) % 10_007}`,
   }));
   for (let at = 0; at < ITEMS; at += 1000) await tenant.batch('dyn_item', items.slice(at, at + 1000));
-  const pages = await Promise.all(
-    [1, 2, 3].map((page) => tenant.list('dyn_item', { page: `${page}`, perPage: '1000' })),
-  );
+  const pages = await Promise.all([1, 2].map((page) => tenant.list('dyn_item', { page: `${page}`, perPage: '1000' })));
   return pages.flatMap(({ data }) => data);
 }
 

@@ -19,7 +19,7 @@ describe('pages', () => {
   it('§4.3, §8: page 1 of 25 by default', async () => {
     const page = await list();
     expect(page.data).toHaveLength(25);
-    expect(page.meta).toEqual({ current_page: 1, from: 1, to: 25, per_page: 25, last_page: 100, total: ITEMS });
+    expect(page.meta).toEqual({ current_page: 1, from: 1, to: 25, per_page: 25, last_page: 44, total: ITEMS });
   });
 
   it('decision: without sort, records come in the order of their creation', () => {
@@ -32,7 +32,7 @@ describe('pages', () => {
     expect(meta).toEqual({
       current_page: 2,
       from: perPage + 1,
-      to: 2 * perPage,
+      to: Math.min(2 * perPage, ITEMS),
       per_page: perPage,
       last_page: Math.ceil(ITEMS / perPage),
       total: ITEMS,
@@ -49,16 +49,16 @@ describe('pages', () => {
   );
 
   it('§4.3: the last page holds the rest', async () => {
-    const { data, meta, links } = await list({ perPage: '1000', page: '3' });
-    expect(ids(data)).toEqual(ids(records.slice(2000)));
-    expect(meta).toMatchObject({ from: 2001, to: 2500, last_page: 3 });
+    const { data, meta, links } = await list({ perPage: '1000', page: '2' });
+    expect(ids(data)).toEqual(ids(records.slice(1000)));
+    expect(meta).toMatchObject({ from: 1001, to: ITEMS, last_page: 2 });
     expect(links.next).toBeNull();
   });
 
-  it.each(['101', '9999', '1000000000'])('§4.3: page %s beyond last_page has an empty data array', async (page) => {
+  it.each(['45', '9999', '1000000000'])('§4.3: page %s beyond last_page has an empty data array', async (page) => {
     const { data, meta, links } = await list({ page });
     expect(data).toEqual([]);
-    expect(meta).toMatchObject({ current_page: Number(page), last_page: 100, total: ITEMS });
+    expect(meta).toMatchObject({ current_page: Number(page), last_page: 44, total: ITEMS });
     expect(links.next).toBeNull();
     expect(links.prev).not.toBeNull();
   });
@@ -87,12 +87,12 @@ describe('links', () => {
   it('§2.2: first, last, prev and next are URLs of this host that lead to these pages', async () => {
     const { links } = await list({ page: '2', perPage: '1000', sort: '-name', 'filter[name]': 'tea' });
     expect(links).toMatchObject({ next: null, first: expect.any(String) });
-    const middle = (await list({ page: '50' })).links;
+    const middle = (await list({ page: '22' })).links;
     const pages: [string | null, number][] = [
       [middle.first, 1],
-      [middle.prev, 49],
-      [middle.next, 51],
-      [middle.last, 100],
+      [middle.prev, 21],
+      [middle.next, 23],
+      [middle.last, 44],
     ];
     for (const [link, page] of pages) {
       const url = new URL(String(link));

@@ -18,7 +18,9 @@ export type Call = {
 /** What to answer to the nth call (from 1) of a path; undefined: nothing, ever. */
 export type Reply = (
   nth: number,
-) => { readonly status: number; readonly headers?: { readonly [name: string]: string } } | undefined;
+) =>
+  | { readonly status: number; readonly headers?: { readonly [name: string]: string }; readonly body?: string }
+  | undefined;
 
 export class Receiver {
   /** PEM file of its certificate, for WEBHOOK_CA_FILE. */
@@ -58,7 +60,7 @@ export class Receiver {
       incoming.on('end', () => {
         const { method = '', url = '', headers } = incoming;
         const reply = receiver.#record({ method, path: url, headers, body: Buffer.concat(chunks) });
-        if (reply !== undefined) answer.writeHead(reply.status, reply.headers).end('{}');
+        if (reply !== undefined) answer.writeHead(reply.status, reply.headers).end(reply.body ?? '{}');
       });
     });
     server.listen(0, '127.0.0.1');

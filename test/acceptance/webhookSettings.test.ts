@@ -1,4 +1,5 @@
 /** Making and managing webhooks (spec §6): admins only, HTTPS only, no way into private networks. */
+import { z } from 'zod';
 import { addWebhook } from './export.js';
 import { expectInvalid, expectRefused } from './refusals.js';
 import { useService } from './useService.js';
@@ -12,6 +13,31 @@ const post = (body: unknown, token?: string) =>
   acme().platform('POST', '/webhooks', token === undefined ? { body } : { body, token });
 const GOOD = 'https://127.0.0.1:9/orders';
 
+/** Everything that changes a webhook, below its path. */
+const CHANGES = [
+  ['PUT', ''],
+  ['DELETE', ''],
+  ['POST', '/enable'],
+  ['POST', '/disable'],
+  ['POST', '/secret'],
+  ['POST', '/secret/rotate'],
+  ['POST', '/secret/promote'],
+  ['DELETE', '/secret/staged'],
+] as const;
+
+const shown = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  url: z.string(),
+  events: z.array(z.string()),
+  custom_data: z.looseObject({}),
+  enabled: z.boolean(),
+  disabled: z.strictObject({ cause: z.string(), reason: z.string(), since: z.string() }).nullable(),
+  rotating: z.boolean(),
+  created_at: z.string(),
+});
+const see = async (id: string) => shown.parse(await acme().platformData('GET', `/webhooks/${id}`));
+
 it('§6, §6.3: an admin creates a webhook; its secret is shown this once', async () => {
   const made = await addWebhook(acme(), GOOD, { events: ['order.approved'], name: 'ERP' });
   expect(made).toMatchObject({ url: GOOD, events: ['order.approved'], name: 'ERP' });
@@ -23,11 +49,18 @@ it('§6, §6.3: an admin creates a webhook; its secret is shown this once', asyn
 
 it('§6: only a person with the admin role manages webhooks', async () => {
   const { id } = await addWebhook(acme(), GOOD);
-  for (const token of [await acme().addPerson('validator'), await acme().addPerson('auditor')]) {
+  const validator = await acme().addPerson('validator');
+  const auditor = await acme().addPerson('auditor');
+  for (const token of [validator, auditor]) {
     await expectRefused(run.service, 403, () => post({ url: GOOD }, token));
-    await expectRefused(run.service, 403, () => acme().platform('DELETE', `/webhooks/${id}`, { token }));
-    await expectRefused(run.service, 403, () => acme().platform('POST', `/webhooks/${id}/secret`, { body: {}, token }));
+    for (const [method, below] of CHANGES) {
+      await expectRefused(run.service, 403, () =>
+        acme().platform(method, `/webhooks/${id}${below}`, { body: {}, token }),
+      );
+    }
   }
+  expect((await acme().platform('GET', `/webhooks/${id}`, { token: auditor })).status).toBe(200);
+  await expectRefused(run.service, 403, () => acme().platform('GET', `/webhooks/${id}`, { token: validator }));
   const client = await acme().token();
   await expectRefused(run.service, 401, () => post({ url: GOOD }, client));
 });
@@ -83,8 +116,31 @@ it('§6.4, decision: the waits between attempts are 30 s, 2 min, 10 min and 1 h,
 it('§6: an unknown webhook, or another tenant’s, is 404', async () => {
   const foreign = await addWebhook(run.tenant('other'), GOOD);
   for (const id of [foreign.id, 'abc', '__proto__']) {
-    await expectRefused(run.service, 404, () => acme().platform('DELETE', `/webhooks/${id}`));
-    await expectRefused(run.service, 404, () => acme().platform('POST', `/webhooks/${id}/secret`, { body: {} }));
+    await expectRefused(run.service, 404, () => acme().platform('GET', `/webhooks/${id}`));
+    for (const [method, below] of CHANGES) {
+      await expectRefused(run.service, 404, () => acme().platform(method, `/webhooks/${id}${below}`, { body: {} }));
+    }
   }
   expect((await run.tenant('other').platform('GET', '/webhooks')).text).toContain(foreign.id);
+});
+
+it('a webhook is shown alone as in the list, enabled and without a rotation at first', async () => {
+  const { id } = await addWebhook(acme(), GOOD, { name: 'Alone' });
+  const one = await see(id);
+  expect(one).toMatchObject({ name: 'Alone', enabled: true, disabled: null, rotating: false });
+  expect(await acme().platformData('GET', '/webhooks')).toContainEqual(one);
+});
+
+it('§6.5: it can be made for every kind of event', async () => {
+  const kinds = [
+    'order.created',
+    'order.updated',
+    'order.status_changed',
+    'order.approved',
+    'order.export_failed',
+    'reference.batch_upserted',
+    'reference.cleaned_up',
+  ];
+  const { id } = await addWebhook(acme(), GOOD, { events: kinds });
+  expect((await see(id)).events).toEqual(kinds);
 });

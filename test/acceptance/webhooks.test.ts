@@ -99,7 +99,7 @@ it('decision: another approval, or any status change, leaves failed', async () =
     await wait(AFTER_ALL_ATTEMPTS_MS);
     expect(receiver.calls('/later')).toHaveLength(6);
   });
-  receiver.reply('/gone', () => ({ status: 410 }));
+  receiver.reply('/gone', () => ({ status: 404 }));
   await withWebhook(acme(), receiver, '/gone', async () => {
     const { order } = await validatedOrder(acme());
     await approve(acme(), order.id);

@@ -206,6 +206,7 @@ describe('the document tells the truth', () => {
       ['post', '/api-clients', await admin.call('POST', '/api-clients', { name: 'ERP' })],
       ['get', '/api-clients', await admin.call('GET', '/api-clients')],
       ['get', '/webhooks', await admin.call('GET', '/webhooks')],
+      ['get', '/webhook-events', await admin.call('GET', '/webhook-events')],
       ['get', '/users', await admin.call('GET', '/users')],
       ['get', '/tenant', await admin.call('GET', '/tenant')],
       ['get', '/asset-types', await admin.call('GET', '/asset-types')],

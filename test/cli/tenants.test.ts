@@ -83,7 +83,10 @@ describe('while no service runs', () => {
       [['client', 'create', '--tenant', 'nobody', '--name', 'ERP'], /^There is no tenant nobody\.\n$/],
       [['client', 'create', '--tenant', 'first', '--name', 'E', '--scopes', 'all'], /must be one of read:.*\n$/],
       [createWebhook('first', 'http://erp.example/'), /^The url field .*HTTPS.*\n$/],
-      [createWebhook('first', 'https://127.0.0.1/'), /^The url field must lead to a public address\..*\n$/],
+      [
+        createWebhook('first', 'https://127.0.0.1/'),
+        /^The url field must lead to a public address on an allowed port\..*\n$/,
+      ],
       [['projections', 'rebuild', '--table', 'dyn_item'], /^--table needs --tenant.*\n$/],
     ];
     for (const [command, message] of refused) {
@@ -157,7 +160,11 @@ describe('while the service runs', () => {
 
   it('read models are listed and rebuilt', async () => {
     const reports = await workplace.json(['projections', 'rebuild']);
-    expect(reports).toMatchObject([{ projection: 'records' }, { projection: 'order_history' }]);
+    expect(reports).toMatchObject([
+      { projection: 'records' },
+      { projection: 'order_history' },
+      { projection: 'deliveries' },
+    ]);
     const [report] = Array.isArray(reports) ? reports : [];
     expect(report).toEqual({
       projection: 'records',
@@ -170,7 +177,7 @@ describe('while the service runs', () => {
 
     const status = await workplace.json(['projections', 'list']);
     expect(status).toEqual(
-      ['records', 'order_history'].map((name) => ({
+      ['records', 'order_history', 'deliveries'].map((name) => ({
         name,
         position: expect.any(Number),
         head: expect.any(Number),

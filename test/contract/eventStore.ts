@@ -70,6 +70,19 @@ function describeStreams(store: () => EventStore): void {
       expect(await store().readStream(stream, 5)).toEqual([]);
     });
 
+    test('a stream is read between two revisions, also inside an append', async () => {
+      const stream = `order-${randomUUID()}`;
+      const given = events(5);
+      await store().append(stream, given.slice(0, 4), 'no-stream');
+      await store().append(stream, given.slice(4), 3);
+      const whole = await store().readStream(stream);
+      expect(await store().readStream(stream, 1, 2)).toEqual(whole.slice(1, 3));
+      expect(await store().readStream(stream, 4, 4)).toEqual(whole.slice(4));
+      expect(await store().readStream(stream, 3, 99)).toEqual(whole.slice(3));
+      expect(await store().readStream(stream, 3, 2)).toEqual([]);
+      expect(await store().readStream(stream, 5, 9)).toEqual([]);
+    });
+
     test('an unknown stream has no events', async () => {
       expect(await store().readStream(`order-${randomUUID()}`)).toEqual([]);
     });

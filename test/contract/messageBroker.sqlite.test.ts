@@ -50,10 +50,10 @@ describe('sqlite broker and processes that die', () => {
   const leaseMs = 300;
 
   /** Another process that takes messages of the queue and never settles them; resolves when it has one. */
-  async function processThatHolds(queue: string): Promise<ChildProcess> {
+  async function processThatHolds(queue: string, options: { file: string; leaseMs?: number }): Promise<ChildProcess> {
     const script = `
       import { openSqliteBroker } from ${JSON.stringify(resolve('dist/adapters/broker/sqlite/broker.js'))};
-      const broker = await openSqliteBroker({ file: ${JSON.stringify(file)}, leaseMs: ${leaseMs} });
+      const broker = await openSqliteBroker(${JSON.stringify(options)});
       await broker.consume(${JSON.stringify(queue)}, { concurrency: 1, signal: new AbortController().signal }, (message) => {
         process.stdout.write(message.id);
         return new Promise(() => undefined);
@@ -68,7 +68,7 @@ describe('sqlite broker and processes that die', () => {
   test('a living process keeps its message beyond the lease; a killed one loses it when the lease ends', async () => {
     const broker = await openSqliteBroker({ file, leaseMs });
     await broker.publish('held', [{ id: 'a', body: 1 }]);
-    const child = await processThatHolds('held');
+    const child = await processThatHolds('held', { file, leaseMs });
 
     const stop = new AbortController();
     const redeliveries: number[] = [];
@@ -85,6 +85,23 @@ describe('sqlite broker and processes that die', () => {
     await consumed;
     expect(redeliveries).toEqual([1]);
     expect(await broker.depth('held')).toMatchObject({ ready: 0, inWork: 0 });
+    await broker.close();
+  });
+
+  test('by default a message that a killed process had comes again within seconds', async () => {
+    const options = { file: join(directory, 'defaults.db') };
+    const broker = await openSqliteBroker(options);
+    await broker.publish('held', [{ id: 'a', body: 1 }]);
+    const child = await processThatHolds('held', options);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    const killedAt = performance.now();
+    const stop = new AbortController();
+    await broker.consume('held', { concurrency: 1, signal: stop.signal }, async () => {
+      stop.abort();
+      return { kind: 'done' };
+    });
+    expect(performance.now() - killedAt).toBeLessThan(6_000);
     await broker.close();
   });
 

@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
 import { describeReadModels } from './readModels.js';
+import { delivery, fill, found, id, insert, write } from './readModelsFixture.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'read-models-'));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -19,6 +21,25 @@ describeReadModels('SQLite', async () => {
     anotherWriter: () => openSqliteReadModelWriter({ file }),
     hasTransactions: true,
   };
+});
+
+test('a file of a release without delivery logs gets them, and keeps what it has', async () => {
+  const file = join(directory, 'earlier.db');
+  const earlier = await openSqliteReadModelWriter({ file });
+  await fill(earlier, [insert(1, {})]);
+  await earlier.close();
+  const db = new Database(file);
+  for (const table of ['deliveries', 'delivery_webhooks', 'delivery_logs']) db.exec(`DROP TABLE ${table}`);
+  db.close();
+
+  const readModels = await openSqliteReadModels({ file, readers: 1 });
+  const writer = await openSqliteReadModelWriter({ file });
+  expect(await readModels.delivery('acme', id(1))).toBeUndefined();
+  await write(writer, () => writer.putDelivery('acme', delivery(1)));
+  expect(await readModels.deliveries('acme', { webhookId: 'hook', limit: 1 })).toEqual([delivery(1)]);
+  expect(await found(readModels, {})).toMatchObject({ total: 1 });
+  await readModels.close();
+  await writer.close();
 });
 
 test('a file that cannot be opened is named', async () => {

@@ -1,5 +1,7 @@
 /** What every adapter of the read models port must do. */
 import type { ReadModels, ReadModelWriter, RebuildableReadModels } from '#app/ports/readModels.js';
+import { describeDeliveries } from './readModelsDeliveries.js';
+import { describeDeliveryRebuilds } from './readModelsDeliveryRebuild.js';
 import {
   acmePlaces,
   at,
@@ -245,4 +247,6 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
   describeLists(name, open);
   describeReset(name, open);
   describeRebuilds(name, open);
+  describeDeliveries(name, open);
+  describeDeliveryRebuilds(name, open);
 }

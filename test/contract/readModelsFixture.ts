@@ -1,6 +1,8 @@
 import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import type {
+  DeliveryAttempt,
+  DeliveryLogEntry,
   HistoryEntry,
   ReadModels,
   ReadModelWriter,
@@ -94,6 +96,52 @@ export const historyEntry = (revision: number, more: Partial<HistoryEntry> = {})
   changes: [{ table: 'dyn_stock_order', id: id(1), field: 'notes', from: null, to: 'now' }],
   ...more,
 });
+
+/** The nth delivery to the webhook `hook`: requested at `at(n)`, open. */
+export const delivery = (n: number, more: Partial<DeliveryLogEntry> = {}): DeliveryLogEntry => ({
+  id: id(n),
+  revision: 0,
+  position: n,
+  webhookId: 'hook',
+  messageId: id(n),
+  kind: 'order.approved',
+  purpose: null,
+  orderId: id(1),
+  table: null,
+  sequence: 4,
+  requestedAt: at(n),
+  state: 'open',
+  endedAt: null,
+  reason: null,
+  retryAt: null,
+  attempts: [],
+  ...more,
+});
+
+/** An attempt that ended at `at(ended)`: well, or for this reason. */
+export const attempt = (number: number, ended: number, reason: string | null): DeliveryAttempt => ({
+  attempt: number,
+  url: 'https://erp.example/orders',
+  startedAt: at(ended),
+  endedAt: at(ended),
+  durationMs: 12,
+  status: reason === null ? 200 : 500,
+  reason,
+  responseBody: 'Ünïcode "quoted"\n🚚',
+});
+
+export const succeeded = (n: number, ended: number, more: Partial<DeliveryLogEntry> = {}): DeliveryLogEntry =>
+  delivery(n, { revision: 2, state: 'succeeded', endedAt: at(ended), attempts: [attempt(1, ended, null)], ...more });
+
+export const failed = (n: number, ended: number, more: Partial<DeliveryLogEntry> = {}): DeliveryLogEntry =>
+  delivery(n, {
+    revision: 3,
+    state: 'failed',
+    endedAt: at(ended),
+    reason: 'No attempt is left.',
+    attempts: [attempt(1, ended, 'HTTP 500')],
+    ...more,
+  });
 
 /** One transaction of a projection. */
 export async function write(

@@ -106,9 +106,12 @@ export function describeRebuilds(name: string, open: OpenReadModels): void {
       await fillCopy(rebuild);
       expect(rebuild.position()).toBe(7);
       expect(await names()).toEqual(['live', 'live', 'live']);
+      const got = async () => JSON.parse((await opened().readModels.get(acmePlaces, id(1))) ?? '{}').name;
+      expect(await got()).toBe('live');
       expect(await rebuild.holdLive()).toBe(7);
       await rebuild.swap();
       expect(await names()).toEqual(expected);
+      expect(await got()).toBe(expected[0]);
       expect(await found(opened().readModels, { filters: [contains('name', 'liv')] }, acmeItems)).toMatchObject({
         total: 0,
       });

@@ -1,6 +1,7 @@
 import { DEFAULT_BACKOFF_MS, jittered, MAX_DELIVERY_ATTEMPTS, waitBefore } from '#app/domain/webhook/backoff.js';
 import {
   type CallResult,
+  CUT_OFF,
   type Delivery,
   decideOutcome,
   evolve,
@@ -19,17 +20,22 @@ const started = (attempt: number): DeliveryEvent => ({
   type: 'DeliveryAttemptStarted',
   data: { attempt, url: 'https://erp.example.com/' },
 });
+/** As older versions recorded it, without `retryAt`. */
 const failed = (attempt: number, reason = 'HTTP 500'): DeliveryEvent => ({
   type: 'DeliveryAttemptFailed',
   data: { attempt, reason, status: 500, durationMs: 7, responseBody: 'oops' },
 });
+const failedUntil = (attempt: number, retryAt: string): DeliveryEvent => ({
+  type: 'DeliveryAttemptFailed',
+  data: { attempt, reason: 'HTTP 500', status: 500, durationMs: 7, responseBody: 'oops', retryAt },
+});
 const succeeded = (attempt: number): DeliveryEvent => ({
   type: 'DeliverySucceeded',
-  data: { attempt, status: 200, durationMs: 7 },
+  data: { attempt, status: 200, durationMs: 7, responseBody: 'thanks' },
 });
 
 const error500: CallResult = { ok: false, reason: 'HTTP 500', status: 500, durationMs: 7, responseBody: 'oops' };
-const ok200: CallResult = { ok: true, status: 200, durationMs: 7 };
+const ok200: CallResult = { ok: true, status: 200, durationMs: 7, responseBody: 'thanks' };
 
 /** Given: one event a second from 12:00:01 on. */
 function given(...events: DeliveryEvent[]): Delivery {
@@ -40,6 +46,14 @@ function given(...events: DeliveryEvent[]): Delivery {
   if (delivery === undefined) throw new Error('given nothing');
   return delivery;
 }
+
+const RETRY_AT = '2026-11-21T12:00:45.000Z';
+/** What is recorded when an attempt was cut off. */
+const cutOff = (delivery: Delivery, attempt: number, at: string): Delivery => {
+  const [event] = decideOutcome(delivery, attempt, CUT_OFF, RETRY_AT);
+  if (event === undefined) throw new Error('nothing recorded');
+  return evolve(delivery, event, at);
+};
 
 const LATER = '2026-11-22T00:00:00.000000Z';
 const next = (delivery: Delivery, now = LATER) =>
@@ -62,28 +76,25 @@ describe('a delivery (spec §6.4)', () => {
 
   test('given an attempt that a crash cut off, it counts as used and failed', () => {
     const delivery = given(requested, ...failures(1), started(2));
-    const step = next(delivery);
-    expect(step).toMatchObject({ kind: 'settle', event: { type: 'DeliveryAttemptFailed', data: { attempt: 2 } } });
-    if (step.kind !== 'settle') throw new Error('not settled');
-    expect(next(evolve(delivery, step.event, '2026-11-21T12:00:09.000000Z'))).toEqual({ kind: 'attempt', attempt: 3 });
+    expect(next(delivery)).toEqual({ kind: 'settle', attempt: 2 });
+    expect(next(cutOff(delivery, 2, LATER))).toEqual({ kind: 'attempt', attempt: 3 });
   });
 
   test('given an attempt that may still be in work elsewhere, it is left alone until the call limit has passed', () => {
     const delivery = given(requested, started(1));
     expect(next(delivery, '2026-11-21T12:00:05.000000Z')).toEqual({ kind: 'wait', delayMs: 17_000 });
-    expect(next(delivery, '2026-11-21T12:00:22.000000Z')).toMatchObject({ kind: 'settle' });
+    expect(next(delivery, '2026-11-21T12:00:22.000000Z')).toEqual({ kind: 'settle', attempt: 1 });
   });
 
   test('given a fifth attempt that was cut off, it is settled and nothing is left', () => {
     const delivery = given(requested, ...failures(4), started(5));
-    const step = next(delivery);
-    if (step.kind !== 'settle') throw new Error('not settled');
-    expect(next(evolve(delivery, step.event, LATER))).toEqual({ kind: 'exhausted' });
+    expect(next(delivery)).toEqual({ kind: 'settle', attempt: 5 });
+    expect(next(cutOff(delivery, 5, LATER))).toEqual({ kind: 'exhausted' });
   });
 
   test('given five attempts that were all cut off, nothing is left', () => {
-    const cutOff = [1, 2, 3, 4, 5].flatMap((n) => [started(n), failed(n, 'The service stopped.')]);
-    expect(next(given(requested, ...cutOff))).toEqual({ kind: 'exhausted' });
+    const attempts = [1, 2, 3, 4, 5].flatMap((n) => [started(n), failed(n, 'The service stopped.')]);
+    expect(next(given(requested, ...attempts))).toEqual({ kind: 'exhausted' });
   });
 
   test('a message that comes early (after a crash) waits out the backoff', () => {
@@ -91,6 +102,15 @@ describe('a delivery (spec §6.4)', () => {
     // Failed at 12:00:05; 2 minutes less 20 % later is the earliest.
     expect(next(delivery, '2026-11-21T12:00:15.000000Z')).toEqual({ kind: 'wait', delayMs: 86_000 });
     expect(next(delivery, '2026-11-21T12:01:41.000000Z')).toEqual({ kind: 'attempt', attempt: 3 });
+  });
+
+  test('a message that comes early waits until the time that the last failure names, Retry-After included', () => {
+    const delivery = given(requested, started(1), failedUntil(1, '2026-11-21T12:30:00.000Z'));
+    expect(next(delivery, '2026-11-21T12:29:59.000000Z')).toEqual({ kind: 'wait', delayMs: 1000 });
+    expect(next(delivery, '2026-11-21T12:30:00.000000Z')).toEqual({ kind: 'attempt', attempt: 2 });
+    // Named by an earlier failure, not by the last.
+    const later = given(requested, started(1), failedUntil(1, '2026-11-21T13:30:00.000Z'), started(2), failed(2));
+    expect(next(later, '2026-11-21T12:30:00.000000Z')).toEqual({ kind: 'attempt', attempt: 3 });
   });
 
   test('given an end, it is over', () => {
@@ -104,19 +124,24 @@ describe('a delivery (spec §6.4)', () => {
 
   test('when an attempt in work ends, then its outcome is recorded', () => {
     const delivery = given(requested, started(1));
-    expect(decideOutcome(delivery, 1, error500)).toEqual([failed(1)]);
-    expect(decideOutcome(delivery, 1, ok200)).toEqual([succeeded(1)]);
+    expect(decideOutcome(delivery, 1, error500, RETRY_AT)).toEqual([failedUntil(1, RETRY_AT)]);
+    expect(decideOutcome(delivery, 1, ok200, RETRY_AT)).toEqual([succeeded(1)]);
+  });
+
+  test('when the fifth attempt fails, no time of a next one is recorded', () => {
+    const delivery = given(requested, ...failures(4), started(5));
+    expect(decideOutcome(delivery, 5, error500, RETRY_AT)).toEqual([failed(5)]);
   });
 
   test('when an attempt that was taken for cut off ends after all, a success counts, a failure was counted', () => {
     const delivery = given(requested, started(1), failed(1));
-    expect(decideOutcome(delivery, 1, ok200)).toEqual([succeeded(1)]);
-    expect(decideOutcome(delivery, 1, error500)).toEqual([]);
+    expect(decideOutcome(delivery, 1, ok200, RETRY_AT)).toEqual([succeeded(1)]);
+    expect(decideOutcome(delivery, 1, error500, RETRY_AT)).toEqual([]);
   });
 
   test('when a delivery is over, nothing more is recorded', () => {
     const delivery = given(requested, started(1), succeeded(1));
-    expect(decideOutcome(delivery, 1, ok200)).toEqual([]);
+    expect(decideOutcome(delivery, 1, ok200, RETRY_AT)).toEqual([]);
     expect(failDelivery(delivery, 'late')).toEqual([]);
   });
 

@@ -66,7 +66,11 @@ test('while the server is away writes are refused with 503 and reads go on; when
 
 test('a read model is built anew from it', async () => {
   const reports = await workplace.json(['projections', 'rebuild'], { EVENTSTORE_URL: double.url });
-  expect(reports).toMatchObject([{ projection: 'records' }, { projection: 'order_history' }]);
+  expect(reports).toMatchObject([
+    { projection: 'records' },
+    { projection: 'order_history' },
+    { projection: 'deliveries' },
+  ]);
   expect(await total()).toBe(1011);
 });
 

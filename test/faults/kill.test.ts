@@ -7,23 +7,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type Service, startService } from '../acceptance/service.js';
 import type { AssetRecord, TenantClient } from '../acceptance/tenant.js';
 import { foldOfLog } from './foldOfLog.js';
+import { seeded } from './seeded.js';
 import { Workload } from './workload.js';
 
 const KILLS = Number(process.env.KILLS ?? 50);
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 const LONGEST_RUN_MS = 700;
 const FULL_CHECK_EVERY = 10;
-
-/** mulberry32: a small generator that can be seeded. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
 
 let service: Service;
 let acme: TenantClient;

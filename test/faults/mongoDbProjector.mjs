@@ -32,10 +32,13 @@ for (;;) {
   const length = 1 + Math.floor(Math.random() * LONGEST_SLICE);
   const slice = events.slice(reached, reached + length);
   if (slice.length === 0) break;
-  for (const { table, define, changes, revision, at, history } of slice) {
+  for (const { table, define, changes, revision, at, history, delivery } of slice) {
     const ref = { tenant: 'acme', table };
     if (define !== undefined) await writer.defineTable(ref, assetTypes[define]);
     if (changes !== undefined) await writer.applyToTable(ref, changes, { revision, at });
+    // Like the projection: what is shown already is not put again.
+    const shown = delivery === undefined ? undefined : await writer.delivery('acme', delivery.id);
+    if ((shown?.revision ?? -1) < (delivery?.revision ?? -1)) await writer.putDelivery('acme', delivery);
     if (history !== undefined) await writer.addHistory('acme', history.orderId, [history.entry]);
   }
   await writer.commit(new Map([['records', reached + slice.length]]));

@@ -1,6 +1,15 @@
 /** Events of two tables and some orders, made up at random, and what read models must show once all are projected. */
-import type { ReadModels, RecordChange } from '#app/ports/readModels.js';
-import { at, historyEntry, id, places, placesWithRegion, query } from '../contract/readModelsFixture.js';
+import type { DeliveryLogEntry, ReadModels, RecordChange } from '#app/ports/readModels.js';
+import {
+  at,
+  attempt,
+  delivery,
+  historyEntry,
+  id,
+  places,
+  placesWithRegion,
+  query,
+} from '../contract/readModelsFixture.js';
 
 const TABLES = ['places', 'towns'];
 
@@ -12,6 +21,7 @@ type Event = {
   readonly revision: number;
   readonly at: string;
   readonly history?: { readonly orderId: string; readonly entry: ReturnType<typeof historyEntry> };
+  readonly delivery?: DeliveryLogEntry;
 };
 
 export class ProjectedLog {
@@ -20,6 +30,9 @@ export class ProjectedLog {
   readonly tables = new Map(TABLES.map((table) => [table, new Map<string, Row>()]));
   readonly revisions = new Map(TABLES.map((table) => [table, -1]));
   readonly entries = new Map<string, unknown[]>();
+  readonly deliveries = new Map<string, DeliveryLogEntry>();
+  /** When the last call of each webhook succeeded, and the first failed after it. */
+  readonly healths = new Map<string, { lastSuccessAt: string | null; failingSince: string | null }>();
   #ids = 0;
 
   constructor(events: number) {
@@ -35,6 +48,7 @@ export class ProjectedLog {
     const common = { table, revision, at: time };
     if (this.events.length === Math.floor(events / 2)) this.events.push({ ...common, define: 'later', changes: [] });
     else if (pick(5) === 0) this.events.push({ ...common, changes: [], history: this.#history() });
+    else if (pick(3) === 0) this.events.push({ ...common, changes: [], delivery: this.#delivery(time) });
     else this.events.push({ ...common, changes: this.#changes(rows, time) });
   }
 
@@ -45,6 +59,35 @@ export class ProjectedLog {
     const entry = historyEntry(entries.length);
     entries.push(entry);
     return { orderId, entry };
+  }
+
+  /** A new one, or the next attempt of one that is open. */
+  #delivery(time: string): DeliveryLogEntry {
+    const open = [...this.deliveries.values()].filter(({ state }) => state === 'open');
+    const before = open[pick(2 * open.length)];
+    const entry = before === undefined ? this.#newDelivery(time) : this.#attempted(before, time);
+    this.deliveries.set(entry.id, entry);
+    return entry;
+  }
+
+  #newDelivery(time: string): DeliveryLogEntry {
+    const number = this.deliveries.size;
+    return delivery(number, { position: this.events.length + 1, requestedAt: time, webhookId: `hook${number % 2}` });
+  }
+
+  #attempted(before: DeliveryLogEntry, time: string): DeliveryLogEntry {
+    const succeeds = pick(3) === 0;
+    const health = this.healths.get(before.webhookId) ?? { lastSuccessAt: null, failingSince: null };
+    const made = attempt(before.attempts.length + 1, this.events.length, succeeds ? null : 'HTTP 500');
+    if (succeeds) Object.assign(health, { lastSuccessAt: time, failingSince: null });
+    else health.failingSince ??= time;
+    this.healths.set(before.webhookId, health);
+    return {
+      ...before,
+      revision: before.revision + 1,
+      attempts: [...before.attempts, made],
+      ...(succeeds ? { state: 'succeeded', endedAt: time } : {}),
+    };
   }
 
   #changes(rows: Map<string, Row>, time: string): readonly RecordChange[] {
@@ -80,7 +123,7 @@ export class ProjectedLog {
 
 export const pick = (below: number): number => Math.floor(Math.random() * below);
 
-/** Checks records, batches, counts, revisions, histories and the checkpoint. */
+/** Checks records, batches, counts, revisions, histories, the delivery log and the checkpoint. */
 export async function expectProjected(readModels: ReadModels, log: ProjectedLog): Promise<void> {
   expect(await readModels.checkpoint('records')).toBe(log.events.length);
   for (const [table, rows] of log.tables) {
@@ -100,5 +143,10 @@ export async function expectProjected(readModels: ReadModels, log: ProjectedLog)
   for (const [orderId, entries] of log.entries) {
     const history = await readModels.history('acme', orderId, { offset: 0, limit: 1_000 });
     expect(history).toEqual({ entries, total: entries.length });
+  }
+  for (const [webhookId, health] of log.healths) {
+    const entries = [...log.deliveries.values()].filter((each) => each.webhookId === webhookId);
+    expect(await readModels.deliveries('acme', { webhookId, order: 'oldest', limit: 1_000 })).toEqual(entries);
+    expect(await readModels.webhookHealth('acme', webhookId)).toEqual(health);
   }
 }

@@ -38,7 +38,7 @@ describe('from approval to delivery (spec §6)', () => {
   const deliveryEvents = async (last: RecordedEvent) => service.commands.eventStore.readStream(last.stream);
 
   test('§6.1, §6.3: the approved order arrives once, signed, with its custom data', async () => {
-    const erp = await receiver(status(204));
+    const erp = await receiver(status(202, {}, 'thanks'));
     const { secret } = await service.createWebhook(erp.url, { warehouse: 'północ' });
     service.start({ caPem: erp.caPem });
     const orderId = await service.createOrder({ notes: 'żółć' });
@@ -68,12 +68,21 @@ describe('from approval to delivery (spec §6)', () => {
     expect(call.headers.signature).toBe(createHmac('sha256', secret).update(call.body).digest('hex'));
     expect(call.headers['user-agent']).toBe('dynamic-assets/1.2.3');
     expect(call.headers['webhook-id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect(call.headers).toMatchObject({
+      'webhook-event': 'order.approved',
+      'webhook-event-version': '1',
+      'webhook-sequence': '1',
+      'webhook-timestamp': expect.stringMatching(/^\d{10}$/),
+      'webhook-signature': expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/),
+    });
+    expect(call.headers).not.toHaveProperty('webhook-replay');
 
     expect(typesOf(await deliveryEvents(last))).toEqual([
       'DeliveryRequested',
       'DeliveryAttemptStarted',
       'DeliverySucceeded',
     ]);
+    expect(last.data).toMatchObject({ status: 202, responseBody: 'thanks' });
     expect(typesOf(await orderEvents(orderId))).toEqual(['OrderCreated', 'OrderApproved']);
     await service.stop();
     expect(await service.broker.depth(DELIVERY_QUEUE)).toMatchObject(NOTHING_WAITS);

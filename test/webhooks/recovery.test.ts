@@ -1,6 +1,8 @@
 import { toAppend } from '#app/commands/context.js';
 import { failExport } from '#app/commands/orders/failExport.js';
 import { deliveryStream, orderStream } from '#app/domain/streams.js';
+import type { DeliverySubject } from '#app/domain/webhook/events.js';
+import { type EventStore, EventStoreUnavailableError } from '#app/ports/eventStore.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
 import { type Receiver, startReceiver, status } from './receiver.js';
 import { makeDataDirectory, openService, removeDataDirectory, type Service, TENANT, typesOf } from './service.js';
@@ -111,7 +113,7 @@ describe('deliveries after a crash (spec §6.4)', () => {
     await removeDataDirectory(`${directory}/broker.db`);
     service = await openService(directory);
     const young = await receiver(status(200));
-    await service.createWebhook(young.url, {}, () => new Date(Date.now() + 3_600_000).toISOString());
+    await service.createWebhook(young.url, {}, { now: () => new Date(Date.now() + 3_600_000).toISOString() });
     service.start({ caPem: erp.caPem });
     const later = await service.createOrder();
     await service.approve(later);
@@ -121,6 +123,76 @@ describe('deliveries after a crash (spec §6.4)', () => {
     expect(young.connections).toBe(0);
     expect(typesOf(await service.commands.eventStore.readStream(first.stream))).toHaveLength(3);
     expect(await service.broker.depth(DELIVERY_QUEUE)).toMatchObject(NOTHING_WAITS);
+  });
+
+  test('Retry-After is obeyed by whoever gets the message, also when the queue was lost meanwhile', async () => {
+    const calledAt: number[] = [];
+    const erp = await receiver((response) => {
+      calledAt.push(performance.now());
+      response.writeHead(calledAt.length === 1 ? 429 : 200, { 'Retry-After': '2' }).end();
+    });
+    await service.createWebhook(erp.url);
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    service.start({ caPem: erp.caPem });
+    await service.event('DeliveryAttemptFailed', orderId);
+    await service.close();
+    await removeDataDirectory(`${directory}/broker.db`);
+    service = await openService(directory);
+    service.start({ caPem: erp.caPem });
+    await service.event('DeliverySucceeded', orderId);
+    const [first = 0, second = 0] = calledAt;
+    expect(second - first).toBeGreaterThanOrEqual(1990);
+  });
+
+  test('an answer that comes while the log is away is recorded when it is back, and not asked for again', async () => {
+    const erp = await receiver(status(200));
+    await service.createWebhook(erp.url);
+    const { eventStore } = service.commands;
+    let refused = 0;
+    const interrupted: EventStore = Object.assign(Object.create(eventStore), {
+      readStream: eventStore.readStream.bind(eventStore),
+      subscribe: eventStore.subscribe.bind(eventStore),
+      append: async (...[stream, events, expected]: Parameters<EventStore['append']>) => {
+        if (events[0]?.type === 'DeliverySucceeded' && refused++ < 2) throw new EventStoreUnavailableError('away');
+        return eventStore.append(stream, events, expected);
+      },
+    });
+    const deps = { commands: { ...service.commands, eventStore: interrupted } };
+    service.start({ caPem: erp.caPem }, [0, 5], { deps });
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    await service.event('DeliverySucceeded', orderId);
+    expect(refused).toBe(3);
+    expect(erp.calls).toHaveLength(1);
+  });
+
+  test('§6.4: a replay that fails for good leaves the order as it is', async () => {
+    const erp = await receiver(status(500));
+    const { id: webhookId } = await service.createWebhook(erp.url);
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    const [, approval] = await orderEvents(orderId);
+    const subject: DeliverySubject = {
+      webhookId,
+      kind: 'order.approved',
+      orderId,
+      sourceEventId: approval?.id ?? '',
+      sourceRevision: 1,
+      purpose: 'resend',
+      messageId: 'the-first',
+    };
+    const requested = [{ type: 'DeliveryRequested', data: subject }];
+    const events = toAppend(service.commands, caller, service.commands.now(), requested);
+    await service.commands.eventStore.append(deliveryStream(TENANT, service.commands.newId()), events, 'no-stream');
+    // The relay had passed the approval.
+    const position = approval?.position ?? 0;
+    await service.broker.publishWithCheckpoint(DELIVERY_QUEUE, [], { name: 'approval-relay', position });
+    service.start({ caPem: erp.caPem });
+    await service.event('DeliveryFailed', orderId);
+    expect(typesOf(await orderEvents(orderId))).toEqual(['OrderCreated', 'OrderApproved']);
+    const replays = erp.calls.map(({ headers }) => [headers['webhook-id'], headers['webhook-replay']]);
+    expect(replays).toEqual(Array(5).fill(['the-first', 'resend']));
   });
 
   test('a message that names no delivery is put aside', async () => {

@@ -6,18 +6,23 @@ import { pino } from 'pino';
 import { openSqliteBroker } from '#app/adapters/broker/sqlite/broker.js';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
 import { newId, now } from '#app/commands/clock.js';
 import { type Caller, type Commands, toAppend } from '#app/commands/context.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
 import { approveOrder } from '#app/commands/orders/validateOrders.js';
 import { createWebhook, type NewWebhook } from '#app/commands/webhooks.js';
 import { orderStream } from '#app/domain/streams.js';
+import type { WebhookEventKind } from '#app/domain/webhook/events.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
 import type { MessageBroker } from '#app/ports/messageBroker.js';
 import { Directory } from '#app/projections/directory/directory.js';
+import { projections } from '#app/projections/projections.js';
+import { runProjections } from '#app/projections/runner.js';
 import { createHttpsTransport, type TransportOptions } from '#app/webhooks/httpsTransport.js';
-import { startWebhooks } from '#app/webhooks/runWebhooks.js';
+import { startWebhooks, type WebhookDeps } from '#app/webhooks/runWebhooks.js';
 import { createSecretBox } from '#app/webhooks/secretBox.js';
+import type { SubscriberSettings } from '#app/webhooks/subscriberRun.js';
 import { addressPolicy } from '#app/webhooks/targetAddress.js';
 
 export const TENANT = 'acme';
@@ -40,19 +45,39 @@ const approver = {
   passwordHash: '',
 } as const;
 
+export type WebhookOptions = { readonly events?: readonly WebhookEventKind[]; readonly now?: () => string };
+
+export type StartOptions = Partial<SubscriberSettings> & { readonly deps?: Partial<WebhookDeps> };
+
+/** Settings of the subscriber that a test is not about. */
+export const settings = {
+  concurrency: 50,
+  endpointConcurrency: 20,
+  disableAfterHours: 0,
+  version: '1.2.3',
+  // A crashed process is not waited for.
+  callLimitMs: 0,
+};
+
 export type Service = {
   readonly commands: Commands;
   readonly broker: MessageBroker;
   /** Starts relay and subscriber. */
-  start(transport: Partial<TransportOptions>, backoffMs?: readonly number[], concurrency?: number): void;
+  start(transport: Partial<TransportOptions>, backoffMs?: readonly number[], also?: StartOptions): void;
   /** Ends them; what is in work ends first. */
   stop(): Promise<void>;
-  createWebhook(url: string, customData?: Record<string, unknown>, now?: () => string): Promise<NewWebhook>;
+  /** Keeps the read models current from now on. */
+  project(): Promise<void>;
+  createWebhook(url: string, customData?: Record<string, unknown>, also?: WebhookOptions): Promise<NewWebhook>;
   /** A validated order. */
   createOrder(fields?: Record<string, string>): Promise<string>;
   approve(orderId: string): Promise<void>;
+  /** Changes a field of an order. */
+  update(orderId: string, from: string, to: string): Promise<void>;
   /** The next event of the type about the order, from the beginning of the log on. */
   event(type: string, orderId: string, count?: number): Promise<RecordedEvent>;
+  /** The first events of the type, about whatever order, as soon as there are so many. */
+  events(type: string, count: number): Promise<readonly RecordedEvent[]>;
   close(): Promise<void>;
 };
 
@@ -80,6 +105,9 @@ export async function openService(directory: string, leaseMs = 60_000): Promise<
     running = undefined;
   };
 
+  const projecting = new AbortController();
+  let projected = Promise.resolve();
+
   const isAbout = (event: RecordedEvent, orderId: string): boolean =>
     event.stream === orderStream(TENANT, orderId) ||
     (typeof event.data === 'object' &&
@@ -90,11 +118,11 @@ export async function openService(directory: string, leaseMs = 60_000): Promise<
   return {
     commands,
     broker,
-    start(options, backoffMs = [0, 20, 20, 20, 20], concurrency = 50) {
+    start(options, backoffMs = [0, 20, 20, 20, 20], { deps, ...also } = {}) {
       const transport = createHttpsTransport({ policy: addressPolicy(['127.0.0.0/8']), ...options });
-      const settings = { concurrency, backoffMs, version: '1.2.3', callLimitMs: 0 };
       const logger = pino({ level: 'silent' });
-      const webhooks = startWebhooks({ commands, broker, transport, settings, logger });
+      const ofTest = { ...settings, backoffMs, ...also };
+      const webhooks = startWebhooks({ commands, broker, transport, logger, settings: ofTest, ...deps });
       running = {
         async stop() {
           await webhooks.stop();
@@ -103,8 +131,14 @@ export async function openService(directory: string, leaseMs = 60_000): Promise<
       };
     },
     stop,
-    createWebhook: (url, custom_data = {}, time = now) =>
-      createWebhook({ ...commands, now: time }, caller, { url, custom_data, name: 'ERP' }, async () => undefined),
+    async project() {
+      const writer = await openSqliteReadModelWriter({ file: join(directory, 'readmodels.db') });
+      projected = runProjections({ eventStore, writer, projections }, projecting.signal).finally(() => writer.close());
+    },
+    createWebhook(url, custom_data = {}, { events = ['order.approved'], now: time = now } = {}) {
+      const body = { url, custom_data, events, name: 'ERP' };
+      return createWebhook({ ...commands, now: time }, caller, body, async () => undefined);
+    },
     async createOrder(fields = {}) {
       const id = newId();
       const data = { table: 'dyn_stock_order', fields: { customer_reference: 'PO-1', ...fields }, status: 'validated' };
@@ -114,6 +148,11 @@ export async function openService(directory: string, leaseMs = 60_000): Promise<
     },
     async approve(orderId) {
       await approveOrder(commands, caller, orderId, approver);
+    },
+    async update(orderId, from, to) {
+      const data = { changes: { customer_reference: { from, to } }, status: { from: 'validated', to: 'validated' } };
+      const events = toAppend(commands, caller, now(), [{ type: 'OrderChanged', data }]);
+      await eventStore.append(orderStream(TENANT, orderId), events, 'any');
     },
     async event(type, orderId, count = 1) {
       const abort = new AbortController();
@@ -131,8 +170,19 @@ export async function openService(directory: string, leaseMs = 60_000): Promise<
       }
       throw new Error(`The log ended without ${type}.`);
     },
+    async events(type, count) {
+      const found: RecordedEvent[] = [];
+      const { signal } = new AbortController();
+      for await (const slice of eventStore.subscribe({ after: 0, signal })) {
+        found.push(...slice.events.filter((event) => event.type === type));
+        if (found.length >= count) break;
+      }
+      return found.slice(0, count);
+    },
     async close() {
       await stop();
+      projecting.abort();
+      await projected;
       await broker.close();
       await tenants.stop();
       await readModels.close();

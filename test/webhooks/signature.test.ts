@@ -1,7 +1,10 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { z } from 'zod';
 import { retryAfterMs } from '#app/webhooks/retryAfter.js';
 import { createSecretBox } from '#app/webhooks/secretBox.js';
-import { signatureOf } from '#app/webhooks/signature.js';
+import { signatureHeaders, signatureOf } from '#app/webhooks/signature.js';
 
 describe('Signature (spec §6.3)', () => {
   test('is the test vector of RFC 4231 §4.3 (HMAC-SHA-256, key "Jefe")', () => {
@@ -16,6 +19,68 @@ describe('Signature (spec §6.3)', () => {
     expect(signatureOf(body, 'whsec_c2VjcmV0')).toBe(
       '241adb611757bf98a8f3b94781a3ce40ea556f25f25d75fcbd16db0116ce7375',
     );
+  });
+});
+
+const vector = z.strictObject({
+  secrets: z.tuple([z.string()]).or(z.tuple([z.string(), z.string()])),
+  body: z.string(),
+  headers: z.record(z.string(), z.string()),
+});
+
+/** The test vectors of docs/webhooks.md: its JSON block that begins with an array. */
+function documentedVectors(): readonly z.output<typeof vector>[] {
+  const page = readFileSync(resolve(__dirname, '../../docs/webhooks.md'), 'utf8');
+  return z.array(vector).parse(JSON.parse(/```json\n(\[[^`]*)```/.exec(page)?.[1] ?? ''));
+}
+
+describe('signed headers (Standard Webhooks 1.0.0)', () => {
+  const secrets = [
+    'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    'whsec_ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=',
+  ] as const;
+  const call = {
+    body: Buffer.from('{"test": 2432232314}'),
+    messageId: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    timestamp: 1614265330,
+  };
+  const published = 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=';
+
+  test('are the vector that the reference libraries of the standard test with', () => {
+    expect(signatureHeaders({ ...call, secrets: [secrets[0]] })).toEqual({
+      Signature: signatureOf(call.body, secrets[0]),
+      'webhook-id': call.messageId,
+      'webhook-timestamp': '1614265330',
+      'webhook-signature': published,
+    });
+  });
+
+  test('during a rotation both secrets sign, the primary first; Signature (spec §6.3) is by the primary alone', () => {
+    const both = signatureHeaders({ ...call, secrets });
+    const key = Buffer.from('ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=', 'base64');
+    const staged = createHmac('sha256', key)
+      .update(`${call.messageId}.${call.timestamp}.${call.body}`)
+      .digest('base64');
+    expect(both['webhook-signature']).toBe(`${published} v1,${staged}`);
+    expect(both.Signature).toBe(signatureOf(call.body, secrets[0]));
+  });
+
+  test('are of the bytes, also where they are no text', () => {
+    const body = Buffer.from([0xff, 0x00, 0xfe, 0x2e]);
+    const key = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64');
+    const content = Buffer.concat([Buffer.from(`${call.messageId}.${call.timestamp}.`), body]);
+    const expected = createHmac('sha256', key).update(content).digest('base64');
+    expect(signatureHeaders({ ...call, body, secrets: [secrets[0]] })['webhook-signature']).toBe(`v1,${expected}`);
+  });
+
+  test('docs/webhooks.md: its vectors are what is sent', () => {
+    const vectors = documentedVectors();
+    expect(vectors.map(({ secrets: { length } }) => length)).toEqual([1, 1, 2]);
+    for (const { secrets: given, body, headers } of vectors) {
+      const messageId = headers['webhook-id'] ?? '';
+      const timestamp = Number(headers['webhook-timestamp']);
+      expect(signatureHeaders({ body: Buffer.from(body), messageId, timestamp, secrets: given })).toEqual(headers);
+    }
   });
 });
 

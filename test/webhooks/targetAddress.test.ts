@@ -1,4 +1,5 @@
 import type { LookupAddress } from 'node:dns';
+import { createHttpsTransport } from '#app/webhooks/httpsTransport.js';
 import {
   addressPolicy,
   checkedLookup,
@@ -7,6 +8,7 @@ import {
   type LookUpAll,
 } from '#app/webhooks/targetAddress.js';
 
+const HTTPS = 443;
 const strict = addressPolicy([]);
 
 const REFUSED = [
@@ -23,6 +25,7 @@ const REFUSED = [
   '100.100.100.200',
   '192.0.0.192',
   '192.0.2.1',
+  '192.88.99.1',
   '198.51.100.1',
   '203.0.113.1',
   '198.18.0.1',
@@ -41,32 +44,50 @@ const REFUSED = [
   '2001:db8::1',
   '3fff::1',
   '::ffff:127.0.0.1',
+  '::ffff:7f00:1',
+  '::ffff:169.254.169.254',
+  '::ffff:0:127.0.0.1',
   '::ffff:8.8.8.8',
   '::127.0.0.1',
   '64:ff9b::7f00:1',
+  '64:ff9b::8.8.8.8',
   '64:ff9b:1::1',
   '2002:7f00:1::',
+  '2002:808:808::1',
   '2001::1',
+  '2620:4f:8000::1',
+  '5f00::1',
   '100::1',
   'localhost',
   '',
 ];
 
 describe('addresses of receivers', () => {
-  test.each(REFUSED)('%s is refused', (address) => expect(strict(address)).toEqual(expect.any(String)));
+  test.each(REFUSED)('%s is refused', (address) => expect(strict(address, HTTPS)).toEqual(expect.any(String)));
 
   test.each(['8.8.8.8', '1.1.1.1', '172.32.0.1', '100.128.0.1', '2606:4700::1111', '2a00:1450:4001::1'])(
     '%s may be used',
-    (address) => expect(strict(address)).toBeUndefined(),
+    (address) => expect(strict(address, HTTPS)).toBeUndefined(),
   );
 
   test('networks that the operator allows may be used, others stay refused', () => {
     const policy = addressPolicy(['127.0.0.0/8', '10.1.0.0/16', 'fd00::/8']);
     for (const address of ['127.0.0.1', '10.1.2.3', 'fd12::1', '::ffff:10.1.2.3', '8.8.8.8']) {
-      expect(policy(address)).toBeUndefined();
+      expect(policy(address, HTTPS)).toBeUndefined();
     }
     for (const address of ['10.2.0.1', '::1', '169.254.169.254', '::ffff:10.2.0.1', '64:ff9b::7f00:1']) {
-      expect(policy(address)).toEqual(expect.any(String));
+      expect(policy(address, HTTPS)).toEqual(expect.any(String));
+    }
+  });
+
+  test('public addresses may be used on the allowed ports, allowed networks on any', () => {
+    const policy = addressPolicy(['10.1.0.0/16'], [443, 8443]);
+    for (const port of [443, 8443]) expect(policy('8.8.8.8', port)).toBeUndefined();
+    for (const port of [22, 80, 5432, 9200]) {
+      expect(policy('8.8.8.8', port)).toMatch('on port 443 or 8443 only');
+      expect(policy('2606:4700::1111', port)).toMatch('on port 443 or 8443 only');
+      expect(policy('10.1.2.3', port)).toBeUndefined();
+      expect(policy('10.2.0.1', port)).toMatch('not a public address');
     }
   });
 
@@ -76,6 +97,16 @@ describe('addresses of receivers', () => {
 
   test.each([
     'https://0x7f.1/',
+    'https://0x7f000001/',
+    'https://0177.0.0.1/',
+    'https://127.0.0.1./',
+    'https://0.0.0.0/',
+    'https://[::]/',
+    'https://[64:ff9b::7f00:1]/',
+    'https://[::ffff:169.254.169.254]/',
+    'https://2852039166/',
+    'https://0xa9fea9fe/',
+    'https://127.0.0.1%2e/',
     'https://017700000001/',
     'https://2130706433/',
     'https://127.1/',
@@ -90,8 +121,26 @@ describe('addresses of receivers', () => {
     'https://127。0。0。1/',
     'https://①②⑦.0.0.1/',
   ])('%s is seen through', async (url) => {
-    expect(() => checkLiteral(strict, new URL(url).hostname)).toThrow('refused');
+    expect(() => checkLiteral(strict, new URL(url).hostname, HTTPS)).toThrow('refused');
     expect(await createTargetCheck(strict, never)(url)).toMatch(/^must lead to a public address/);
+  });
+
+  test.each([
+    ['https://8.8.8.8@127.0.0.1/', 'must not contain credentials.'],
+    ['https://erp.example.com:x@10.0.0.1/', 'must not contain credentials.'],
+    ['https://user@erp.example.com/', 'must not contain credentials.'],
+    ['https://[fe80::1%25eth0]/', expect.stringMatching(/^must be a URL/)],
+    ['https://127.0.0.256/', expect.stringMatching(/^must be a URL/)],
+    ['http://8.8.8.8/', 'must be an HTTPS URL.'],
+    ['file:///etc/passwd', 'must be an HTTPS URL.'],
+  ])('%s is none that a webhook may have', async (url, wrong) =>
+    expect(await createTargetCheck(strict, never)(url)).toEqual(wrong),
+  );
+
+  test('a URL has at most 2048 characters', async () => {
+    const url = `https://8.8.8.8/${'a'.repeat(2032)}`;
+    expect(await createTargetCheck(strict, never)(url)).toBeUndefined();
+    expect(await createTargetCheck(strict, never)(`${url}a`)).toBe('must be at most 2048 characters.');
   });
 });
 
@@ -111,7 +160,7 @@ function answers(...turns: string[][]): LookUpAll {
 
 const resolved = (lookUp: LookUpAll, all: boolean): Promise<unknown> =>
   new Promise((resolve, reject) => {
-    checkedLookup(strict, lookUp)('erp.example.com', { all }, (error, address, family) => {
+    checkedLookup(strict, HTTPS, lookUp)('erp.example.com', { all }, (error, address, family) => {
       if (error === null) resolve(all ? address : { address, family });
       else reject(error);
     });
@@ -134,11 +183,70 @@ describe('names of receivers', () => {
     expect(await check('https://erp.example.com/')).toMatch('192.168.0.7 is not a public address');
   });
 
+  test.each(['localhost', 'localhost.', 'LOCALHOST', 'metadata.google.internal.', 'erp.example.com.'])(
+    'the name %s is looked up as any other',
+    async (hostname) => {
+      const asked: string[] = [];
+      const lookUp: LookUpAll = (name, ...rest) => {
+        asked.push(name);
+        answers(['127.0.0.1', '169.254.169.254', '::1'])(name, ...rest);
+      };
+      expect(await createTargetCheck(strict, lookUp)(`https://${hostname}/`)).toMatch('127.0.0.1 is not a public');
+      expect(asked).toEqual([hostname.toLowerCase()]);
+    },
+  );
+
+  test('the system looks up localhost, and it is refused', async () => {
+    expect(await createTargetCheck(strict)('https://localhost/')).toMatch('is not a public address');
+  });
+
+  test('a name is held to the port of the URL, unless it leads into an allowed network', async () => {
+    const policy = addressPolicy(['10.1.0.0/16'], [443, 8443]);
+    const check = (url: string, address: string) => createTargetCheck(policy, answers([address]))(url);
+    expect(await check('https://erp.example.com/', '8.8.8.8')).toBeUndefined();
+    expect(await check('https://erp.example.com:8443/', '8.8.8.8')).toBeUndefined();
+    expect(await check('https://erp.example.com:22/', '8.8.8.8')).toMatch('on port 443 or 8443 only');
+    expect(await check('https://erp.example.com:22/', '10.1.2.3')).toBeUndefined();
+    expect(await createTargetCheck(policy, never)('https://8.8.8.8:25/')).toMatch('on port 443 or 8443 only');
+    expect(await createTargetCheck(policy, never)('https://10.1.2.3:3000/')).toBeUndefined();
+  });
+
+  test('a name that changes its addresses is checked at each lookup', async () => {
+    const lookUp = answers(['8.8.8.8'], ['127.0.0.1'], ['8.8.8.8']);
+    expect(await resolved(lookUp, true)).toEqual([{ address: '8.8.8.8', family: 4 }]);
+    await expect(resolved(lookUp, true)).rejects.toThrow('127.0.0.1 is not a public address');
+    expect(await resolved(lookUp, true)).toEqual([{ address: '8.8.8.8', family: 4 }]);
+  });
+
   test('a name that cannot be looked up now may be used: each attempt checks again', async () => {
     const failing: LookUpAll = (_hostname, _options, callback) => callback(new Error('ENOTFOUND'), []);
     expect(await createTargetCheck(strict, failing)('https://erp.example.com/')).toBeUndefined();
     expect(await createTargetCheck(strict, answers(['8.8.8.8']))('https://erp.example.com/')).toBeUndefined();
     expect(await createTargetCheck(strict, never)('https://8.8.8.8/')).toBeUndefined();
     expect(await createTargetCheck(strict, never)('http://erp.example.com/')).toBe('must be an HTTPS URL.');
+  });
+});
+
+describe('a call', () => {
+  test.each([
+    ['an address', 'https://8.8.8.8:22/', never],
+    ['a name', 'https://erp.example.com:22/', answers(['8.8.8.8', '2606:4700::1111'])],
+  ])('to a port that is not allowed is refused before a connection is made: %s', async (_what, url, lookUp) => {
+    const transport = createHttpsTransport({ policy: addressPolicy(['10.0.0.0/8'], [443, 8443]), lookUp });
+    const result = await transport.post({ url, headers: {}, body: Buffer.of() });
+    expect(result).toMatchObject({ ok: false, status: null, reason: expect.stringContaining('port 443 or 8443 only') });
+    await transport.close();
+  });
+
+  test('each port of a name is checked by itself, also when the host was called before', async () => {
+    const lookUp = answers(['127.0.0.1'], ['8.8.8.8']);
+    const policy = addressPolicy(['127.0.0.0/8']);
+    const transport = createHttpsTransport({ policy, lookUp, connectTimeoutMs: 100, totalTimeoutMs: 200 });
+    const call = (url: string) => transport.post({ url, headers: {}, body: Buffer.of() });
+    expect(await call('https://erp.example.com/')).not.toMatchObject({ reason: expect.stringContaining('refused:') });
+    expect(await call('https://erp.example.com:22/')).toMatchObject({
+      reason: expect.stringContaining('port 443 only'),
+    });
+    await transport.close();
   });
 });

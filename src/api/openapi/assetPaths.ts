@@ -2,12 +2,13 @@
 import { cleanUpBody } from '../../commands/referenceTables/cleanUp.js';
 import { MAX_BATCH_ITEMS } from '../../commands/referenceTables/upsertBatch.js';
 import { ALWAYS_SORTABLE, type AssetType } from '../../domain/assetTypes/assetType.js';
+import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { scopeFor } from '../../domain/identity/scopes.js';
 import { BODY_ERRORS, errorsOf } from './errorResponses.js';
 import { createExample, EXAMPLE_BATCH_ID, recordExample, updateExample } from './examples.js';
 import { inputSchema } from './inputSchema.js';
 import { parameterRef } from './parameters.js';
-import { recordInputSchema, recordOutputSchema } from './recordJsonSchema.js';
+import { recordInputSchema } from './recordJsonSchema.js';
 import {
   closedObject,
   dataOf,

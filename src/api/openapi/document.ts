@@ -4,6 +4,7 @@ import type { Tenant } from '../../domain/identity/directory.js';
 import { SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { SESSION_COOKIE } from '../platform/sessionCookie.js';
 import { assetTypeParts } from './assetPaths.js';
+import { deliveryPaths, deliverySchemas } from './deliveryPaths.js';
 import { errorResponses, errorSchemas, errorsOf } from './errorResponses.js';
 import { orderPaths } from './orderPaths.js';
 import { parameters } from './parameters.js';
@@ -11,6 +12,7 @@ import { settingsPaths } from './platformPaths.js';
 import { assetSchemas, platformSchemas } from './schemas.js';
 import { tokenPaths } from './tokenPaths.js';
 import { dataOf, jsonResponse, type Paths, type Schemas, schemaRef } from './types.js';
+import { webhookEventPaths, webhookEventSchemas } from './webhookEventPaths.js';
 
 /** Version of the API (spec §9), not of the service. */
 const API_VERSION = '1';
@@ -77,9 +79,18 @@ export function openApiDocument({ displayName, orderModel, assetTypes }: Tenant)
       ...merged(parts.map((part) => part.paths)),
       ...(orderType === undefined ? {} : orderPaths(orderType)),
       ...settingsPaths,
+      ...webhookEventPaths,
+      ...deliveryPaths,
     },
     components: {
-      schemas: { ...errorSchemas, ...assetSchemas, ...platformSchemas, ...merged(parts.map((part) => part.schemas)) },
+      schemas: {
+        ...errorSchemas,
+        ...assetSchemas,
+        ...platformSchemas,
+        ...webhookEventSchemas,
+        ...deliverySchemas,
+        ...merged(parts.map((part) => part.schemas)),
+      },
       responses: errorResponses,
       parameters,
       securitySchemes,

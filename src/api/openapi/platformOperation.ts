@@ -23,7 +23,7 @@ export type Description = {
   readonly open?: true;
   readonly parameters?: Operation['parameters'];
   readonly body?: { readonly schema: JsonSchema; readonly example: unknown; readonly optional?: true };
-  readonly status?: 200 | 201 | 204;
+  readonly status?: 200 | 201 | 202 | 204;
   readonly answer: ResponseObject;
   /** Besides those of every operation that needs someone signed in, and of every body. */
   readonly errors?: readonly ErrorStatus[];

@@ -2,17 +2,16 @@
 import { fieldBody, tableBody } from '../../commands/identity/assetTypes.js';
 import { clientBody } from '../../commands/identity/clients.js';
 import { changeUserBody, newUserBody } from '../../commands/identity/users.js';
-import { webhookBody } from '../../commands/webhooks.js';
 import { signInBody } from '../platform/session.js';
 import { rateLimitBody } from '../platform/tenant.js';
 import { inputSchema } from './inputSchema.js';
 import { all, NO_CONTENT, one, platformOperation as operation, PLATFORM, pathText } from './platformOperation.js';
 import type { Paths } from './types.js';
+import { webhookPaths } from './webhookPaths.js';
 
 const SIGN_IN = { email: 'vera@example.com', password: 'correct horse battery' };
 const NEW_USER = { ...SIGN_IN, first_name: 'Vera', last_name: 'Bos', locale: 'nl', roles: ['validator'] };
 const NEW_CLIENT = { name: 'ERP', scopes: ['read:order_data', 'write:order_data'] };
-const NEW_WEBHOOK = { url: 'https://erp.example.com/orders', events: ['order.approved'], custom_data: { company: 7 } };
 const NEW_FIELD = { name: 'colour', type: 'String', filterable: true, sortable: true, max_length: 32 };
 const NEW_TABLE = {
   name: 'dyn_carrier',
@@ -73,39 +72,6 @@ const clients: Paths = {
       summary: 'A new secret; the old one ends at once',
       tag: 'api clients',
       answer: one('ApiClientWithSecret'),
-    }),
-  },
-};
-
-const webhooks: Paths = {
-  [`${PLATFORM}/webhooks`]: {
-    get: operation({ id: 'list_webhooks', summary: 'Webhooks', tag: 'webhooks', answer: all('Webhook') }),
-    post: operation({
-      id: 'create_webhook',
-      summary: 'Create a webhook',
-      tag: 'webhooks',
-      body: { schema: inputSchema(webhookBody), example: NEW_WEBHOOK },
-      status: 201,
-      answer: one('WebhookWithSecret'),
-    }),
-  },
-  [`${PLATFORM}/webhooks/{webhook_id}`]: {
-    parameters: [pathText('webhook_id')],
-    delete: operation({
-      id: 'remove_webhook',
-      summary: 'Remove a webhook',
-      tag: 'webhooks',
-      status: 204,
-      answer: NO_CONTENT,
-    }),
-  },
-  [`${PLATFORM}/webhooks/{webhook_id}/secret`]: {
-    parameters: [pathText('webhook_id')],
-    post: operation({
-      id: 'regenerate_webhook_secret',
-      summary: 'A new signing secret; the old one signs nothing any more',
-      tag: 'webhooks',
-      answer: one('WebhookWithSecret'),
     }),
   },
 };
@@ -184,4 +150,4 @@ const tenant: Paths = {
   },
 };
 
-export const settingsPaths: Paths = { ...session, ...clients, ...webhooks, ...users, ...assetTypes, ...tenant };
+export const settingsPaths: Paths = { ...session, ...clients, ...webhookPaths, ...users, ...assetTypes, ...tenant };

@@ -1,16 +1,10 @@
-/** JSON Schema of an asset type's records: as they come in, from the zod schemas that check them, and as they go out. */
+/** JSON Schema of an asset type's records as they come in, from the zod schemas that check them. */
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
 import { DECIMAL_MAX_DIGITS, type FieldType } from '../../domain/assetTypes/fieldTypes.js';
+import { SAFE_INTEGER } from '../../domain/assetTypes/outputSchema.js';
 import { type BodyKind, recordSchemas } from '../../domain/assetTypes/recordSchema.js';
-import { FAILED } from '../../domain/order/status.js';
 import { inputSchema } from './inputSchema.js';
-import { closedObject, type JsonSchema } from './types.js';
-
-const SAFE_INTEGER: JsonSchema = {
-  type: 'integer',
-  minimum: Number.MIN_SAFE_INTEGER,
-  maximum: Number.MAX_SAFE_INTEGER,
-};
+import type { JsonSchema } from './types.js';
 
 /** What zod's refinements check but cannot say. */
 const REFINED: { readonly [type in FieldType]?: JsonSchema } = {
@@ -57,50 +51,4 @@ function refined(field: AssetField, property: JsonSchema): JsonSchema {
   }
   const isNullable = Array.isArray(type) && type.includes('null');
   return { ...property, ...more, ...(isNullable && more.type !== undefined ? { type: [more.type, 'null'] } : {}) };
-}
-
-const OUTPUT: { readonly [type in FieldType]: JsonSchema } = {
-  String: { type: 'string' },
-  LongText: { type: 'string' },
-  Integer: SAFE_INTEGER,
-  Decimal: { type: 'number' },
-  Date: { type: 'string', format: 'date' },
-  DateTime: { type: 'string', format: 'date-time' },
-  Boolean: { type: 'boolean' },
-};
-
-/** A record as it is read: every field is there. */
-export function recordOutputSchema(assetType: AssetType): JsonSchema {
-  const timestamp: JsonSchema = { type: 'string', format: 'date-time', description: 'UTC, with microseconds.' };
-  const fields = assetType.fields.map((field) => [field.name, outputField(assetType, field)] as const);
-  return {
-    title: assetType.label,
-    description: assetType.description,
-    ...closedObject({
-      id: { type: 'string', format: 'uuid' },
-      created_at: timestamp,
-      updated_at: timestamp,
-      ...Object.fromEntries(fields),
-    }),
-    additionalProperties: false,
-  };
-}
-
-function outputField(assetType: AssetType, field: AssetField): JsonSchema {
-  const annotations: JsonSchema = { title: field.label, ...(field.readOnly === true ? { readOnly: true } : {}) };
-  const value = outputValue(field);
-  // A field that was added later is null in older records, also when it is required now.
-  const isAlwaysSet = field.required && (field.custom !== true || field.name === assetType.uniqueField);
-  return isAlwaysSet ? { ...annotations, ...value } : { ...annotations, anyOf: [value, { type: 'null' }] };
-}
-
-function outputValue(field: AssetField): JsonSchema {
-  if (field.list === true) return { type: 'array', items: OUTPUT[field.type] };
-  if (field.format === 'uuid') return { type: 'string', format: 'uuid' };
-  if (field.oneOf !== undefined) {
-    // Shown, but never accepted: the service alone sets it (spec §3).
-    const shown = field.name === 'processing_status' ? [...field.oneOf, FAILED] : field.oneOf;
-    return { type: 'string', enum: shown };
-  }
-  return OUTPUT[field.type];
 }

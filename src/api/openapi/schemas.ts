@@ -2,9 +2,11 @@
 import { FIELD_TYPES } from '../../domain/assetTypes/fieldTypes.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { ROLES, SCOPES } from '../../domain/identity/scopes.js';
-import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
+import { type DisabledCause, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
 import { EXAMPLE_ID } from './examples.js';
 import { closedObject, type JsonSchema, type Schemas, schemaRef } from './types.js';
+
+const DISABLED_CAUSES: readonly DisabledCause[] = ['admin', 'gone', 'failing'];
 
 const text: JsonSchema = { type: 'string' };
 const nullableText: JsonSchema = { type: ['string', 'null'] };
@@ -111,6 +113,9 @@ const webhook = {
   url,
   events: listOf(oneOf(WEBHOOK_EVENT_KINDS)),
   custom_data: { type: 'object' },
+  enabled: { type: 'boolean', description: 'Nothing is sent to one that is not; what is for it waits.' },
+  disabled: orNull(closedObject({ cause: oneOf(DISABLED_CAUSES), reason: text, since: timestamp })),
+  rotating: { type: 'boolean', description: 'Whether a staged secret signs beside the primary one.' },
   created_at: timestamp,
 } satisfies { readonly [name: string]: JsonSchema };
 
@@ -147,6 +152,9 @@ export const platformSchemas: Schemas = {
         url: 'https://erp.example.com/orders',
         events: ['order.approved'],
         custom_data: {},
+        enabled: true,
+        disabled: null,
+        rotating: false,
         created_at: '2026-11-21T03:11:47.123456Z',
       },
     ],

@@ -1,6 +1,8 @@
 /** The parts of an OpenAPI 3.1 document as far as they are used here (spec.openapis.org/oas/v3.1.1). */
 
-export type JsonSchema = { readonly [keyword: string]: unknown };
+import { closedObject, type JsonSchema } from '../../domain/assetTypes/outputSchema.js';
+
+export { closedObject, type JsonSchema };
 
 export type Parameter = {
   readonly name: string;
@@ -57,13 +59,6 @@ export const jsonContent = (schema: JsonSchema, example?: unknown): MediaTypes =
 export const jsonResponse = (description: string, schema: JsonSchema, example?: unknown): ResponseObject => ({
   description,
   content: jsonContent(schema, example),
-});
-
-/** An object whose properties are all there. */
-export const closedObject = (properties: { readonly [name: string]: JsonSchema }): JsonSchema => ({
-  type: 'object',
-  properties,
-  required: Object.keys(properties),
 });
 
 /** `{ data: … }` (spec §2.2). */

@@ -10,7 +10,7 @@ import { pathParameter } from '../assets/access.js';
 import { recordEnvelope } from '../assets/envelope.js';
 import type { ApiDeps } from '../deps.js';
 import { methodNotAllowed } from '../errors.js';
-import type { JsonBodyReader } from '../jsonBody.js';
+import { hasBody, type JsonBodyReader } from '../jsonBody.js';
 import { sendJson } from '../sendJson.js';
 import { getOrder, listOrders, orderHistory } from './orderReads.js';
 import { ANY_ROLE, allow, VALIDATORS } from './signedIn.js';
@@ -78,7 +78,3 @@ const writing = (deps: ApiDeps, write: OrderWrite): RequestHandler =>
     await settle(deps, res, written.position);
     sendJson(res, 200, recordEnvelope(JSON.stringify(written.record)));
   });
-
-/** Whether the request carries a body (RFC 9112 §6). */
-const hasBody = (req: Request): boolean =>
-  req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;

@@ -12,6 +12,9 @@ import { sessionRouter } from './session.js';
 import { authenticateUser } from './signedIn.js';
 import { tenantRouter } from './tenant.js';
 import { usersRouter } from './users.js';
+import { webhookDeliveriesRouter } from './webhookDeliveries.js';
+import { webhookEventsRouter } from './webhookEvents.js';
+import { webhookReplaysRouter } from './webhookReplays.js';
 import { webhooksRouter } from './webhooks.js';
 
 /** Checks come in this order: tenant (404), user (401), path (404), role (403), then the rest; the body is read last. */
@@ -30,6 +33,9 @@ export function platformRoutes(deps: ApiDeps, refresh: DirectoryRefresh): Router
   router.use(ordersRouter(deps, readBody));
   router.use(apiClientsRouter(deps, readBody));
   router.use(webhooksRouter(deps, readBody));
+  router.use(webhookDeliveriesRouter(deps));
+  router.use(webhookReplaysRouter(deps, readBody));
+  router.use(webhookEventsRouter());
   router.use(usersRouter(deps, readBody));
   router.use(assetTypesRouter(deps, readBody));
   router.use(tenantRouter(deps, readBody));

@@ -1,34 +1,22 @@
-/** Webhooks of the organisation (spec §6): `/api/v1/platform/webhooks`. A secret is shown once, when it is made. */
+/** Webhooks of the organisation (spec §6): `/api/v1/platform/webhooks`. */
 import { Router } from 'express';
-import { NotFoundError } from '../../commands/context.js';
-import { tenantOf } from '../../commands/tables.js';
-import { createWebhook, regenerateWebhookSecret, removeWebhook } from '../../commands/webhooks.js';
-import type { Webhook } from '../../domain/identity/directory.js';
+import { parseBody } from '../../commands/body.js';
+import { disableWebhook, disableWebhookBody, enableWebhook } from '../../commands/webhookSwitch.js';
+import { changeWebhook, createWebhook, removeWebhook } from '../../commands/webhooks.js';
+import { pathParameter } from '../assets/access.js';
 import type { ApiDeps } from '../deps.js';
 import { methodNotAllowed } from '../errors.js';
-import type { JsonBodyReader } from '../jsonBody.js';
+import { hasBody, type JsonBodyReader } from '../jsonBody.js';
 import { sendJson } from '../sendJson.js';
 import { ADMINS, ADMINS_AND_AUDITORS, allow } from './signedIn.js';
-
-const webhookView = (webhook: Webhook) => ({
-  id: webhook.id,
-  name: webhook.name,
-  url: webhook.url,
-  events: webhook.events,
-  custom_data: webhook.customData,
-  created_at: webhook.createdAt,
-});
+import { webhookSecretsRouter } from './webhookSecrets.js';
+import { changing, viewAfter, webhookOf, webhookView } from './webhookView.js';
 
 export function webhooksRouter(
-  { commands, directory, checkWebhookTarget }: Pick<ApiDeps, 'commands' | 'directory' | 'checkWebhookTarget'>,
+  deps: Pick<ApiDeps, 'commands' | 'directory' | 'checkWebhookTarget'>,
   readBody: JsonBodyReader,
 ): Router {
-  function webhook(tenant: string, id: string): Webhook {
-    const found = tenantOf({ directory }, tenant).webhooks.get(id);
-    if (found === undefined) throw new NotFoundError(`There is no webhook ${id}.`);
-    return found;
-  }
-
+  const { commands, checkWebhookTarget } = deps;
   const router = Router({ caseSensitive: true });
   router
     .route('/webhooks')
@@ -42,29 +30,43 @@ export function webhooksRouter(
       allow(ADMINS, async (req, res) => {
         const caller = req.context.caller();
         const { id, secret } = await createWebhook(commands, caller, await readBody(req, res), checkWebhookTarget);
-        sendJson(res, 201, JSON.stringify({ data: { ...webhookView(webhook(caller.tenant, id)), secret } }));
+        sendJson(res, 201, JSON.stringify({ data: { ...viewAfter(deps, caller.tenant, id), secret } }));
       }),
     )
     .all(methodNotAllowed('GET, HEAD, POST'));
   router
     .route('/webhooks/:id')
+    .get(
+      allow(ADMINS_AND_AUDITORS, (req, res) => {
+        const data = webhookView(webhookOf(req.context.tenant, pathParameter(req, 'id')));
+        sendJson(res, 200, JSON.stringify({ data }));
+      }),
+    )
+    .put(
+      changing(deps, async (caller, id, req, res) =>
+        changeWebhook(commands, caller, id, await readBody(req, res), checkWebhookTarget),
+      ),
+    )
     .delete(
       allow(ADMINS, async (req, res) => {
-        await removeWebhook(commands, req.context.caller(), String(req.params.id));
+        await removeWebhook(commands, req.context.caller(), pathParameter(req, 'id'));
         res.status(204).end();
       }),
     )
-    .all(methodNotAllowed('DELETE'));
+    .all(methodNotAllowed('GET, HEAD, PUT, DELETE'));
   router
-    .route('/webhooks/:id/secret')
+    .route('/webhooks/:id/enable')
+    .post(changing(deps, (caller, id) => enableWebhook(commands, caller, id)))
+    .all(methodNotAllowed('POST'));
+  router
+    .route('/webhooks/:id/disable')
     .post(
-      allow(ADMINS, async (req, res) => {
-        const caller = req.context.caller();
-        const id = String(req.params.id);
-        const { secret } = await regenerateWebhookSecret(commands, caller, id);
-        sendJson(res, 200, JSON.stringify({ data: { ...webhookView(webhook(caller.tenant, id)), secret } }));
+      changing(deps, async (caller, id, req, res) => {
+        const { reason } = parseBody(disableWebhookBody, hasBody(req) ? await readBody(req, res) : {});
+        return disableWebhook(commands, caller, id, { cause: 'admin', reason });
       }),
     )
     .all(methodNotAllowed('POST'));
+  router.use(webhookSecretsRouter(deps));
   return router;
 }

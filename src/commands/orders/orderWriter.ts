@@ -28,6 +28,10 @@ const fold = (order: Order | undefined, recorded: RecordedEvent): Order =>
     at: recorded.metadata.occurredAt,
   });
 
+/** An order after these events of its stream, from the first on; undefined when there are none. */
+export const foldOrder = (events: readonly RecordedEvent[]): Order | undefined =>
+  events.reduce<Order | undefined>(fold, undefined);
+
 /** An order as its events tell it; undefined when there is none. */
 export async function loadOrder(
   commands: Commands,
@@ -35,7 +39,7 @@ export async function loadOrder(
   orderId: string,
 ): Promise<{ readonly order: Order; readonly revision: number; readonly lastAt: string } | undefined> {
   const events = await commands.eventStore.readStream(orderStream(tenant, orderId));
-  const order = events.reduce<Order | undefined>(fold, undefined);
+  const order = foldOrder(events);
   return order === undefined ? undefined : { order, revision: lastRevision(events), lastAt: lastTime(events) };
 }
 

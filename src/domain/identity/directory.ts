@@ -2,7 +2,7 @@
 import type { AssetType } from '../assetTypes/assetType.js';
 import { stockModel } from '../assetTypes/stockModel.js';
 import { transportModel } from '../assetTypes/transportModel.js';
-import type { CustomData, WebhookEventKind } from '../webhook/events.js';
+import type { CustomData, DisabledCause, WebhookEvent, WebhookEventKind } from '../webhook/events.js';
 import type { DirectoryEvent, OrderModel, RateLimit } from './events.js';
 import type { Role, Scope } from './scopes.js';
 
@@ -31,6 +31,10 @@ export type Webhook = {
   readonly events: readonly WebhookEventKind[];
   readonly customData: CustomData;
   readonly sealedSecret: string;
+  /** Signs beside the other during a rotation. */
+  readonly stagedSecret?: string;
+  /** While nothing is sent to it. */
+  readonly disabled?: { readonly cause: DisabledCause; readonly reason: string; readonly since: string };
   readonly createdAt: string;
 };
 
@@ -112,13 +116,45 @@ export function evolveTenant(tenant: Tenant | undefined, event: DirectoryEvent, 
       return { ...tenant, clients: withEntry(tenant.clients, event.data.clientId, undefined) };
     case 'WebhookCreated':
       return { ...tenant, webhooks: withEntry(tenant.webhooks, event.data.id, { ...event.data, createdAt: at }) };
-    case 'WebhookSecretRegenerated': {
+    default: {
       const webhook = tenant.webhooks.get(event.data.id);
       return webhook === undefined
         ? tenant
-        : { ...tenant, webhooks: withEntry(tenant.webhooks, webhook.id, { ...webhook, ...event.data }) };
+        : { ...tenant, webhooks: withEntry(tenant.webhooks, webhook.id, evolveWebhook(webhook, event, at)) };
     }
-    case 'WebhookRemoved':
-      return { ...tenant, webhooks: withEntry(tenant.webhooks, event.data.id, undefined) };
   }
 }
+
+/** undefined when it was removed. */
+function evolveWebhook(
+  webhook: Webhook,
+  event: Exclude<WebhookEvent, { type: 'WebhookCreated' }>,
+  at: string,
+): Webhook | undefined {
+  switch (event.type) {
+    case 'WebhookChanged':
+      return { ...webhook, ...event.data };
+    case 'WebhookSecretRegenerated':
+      return { ...withoutStaged(webhook), sealedSecret: event.data.sealedSecret };
+    case 'WebhookSecretStaged':
+      return { ...webhook, stagedSecret: event.data.sealedSecret };
+    case 'WebhookSecretPromoted':
+      return { ...withoutStaged(webhook), sealedSecret: webhook.stagedSecret ?? webhook.sealedSecret };
+    case 'WebhookSecretUnstaged':
+      return withoutStaged(webhook);
+    case 'WebhookDisabled': {
+      const { cause, reason } = event.data;
+      return { ...webhook, disabled: { cause, reason, since: at } };
+    }
+    case 'WebhookEnabled': {
+      const { disabled: _, ...enabled } = webhook;
+      return enabled;
+    }
+    case 'WebhookBackfillRequested':
+      return webhook;
+    case 'WebhookRemoved':
+      return undefined;
+  }
+}
+
+const withoutStaged = ({ stagedSecret: _, ...webhook }: Webhook): Webhook => webhook;

@@ -23,19 +23,36 @@ export type ExportDocument = { readonly [key: string]: unknown };
 /** `2026-11-21T03:11:47.123456Z` as `2026-11-21 03:11:47`, the form of approved_at (spec §2.3). */
 export const toSpacedDateTime = (timestamp: string): string => timestamp.slice(0, 19).replace('T', ' ');
 
-/** Reads like the API's view of an order, with parts, related records and approver expanded. */
+export type Approval = { readonly approvedAt: string; readonly approver: Approver };
+
+/** The order as it was sent by its approval. */
 export function exportDocument(
   snapshot: ExportSnapshot,
-  approval: { readonly approvedAt: string; readonly approver: Approver },
+  approval: Approval,
+  assetTypes: ReadonlyMap<string, AssetType>,
+): ExportDocument {
+  return {
+    ...orderDocument(snapshot, approval, assetTypes),
+    processing_status: 'submitted',
+    error_reason: null,
+  };
+}
+
+/**
+ * The order with the status it has in the snapshot. Reads like the API's view of it, with parts, related records and
+ * approver expanded.
+ * @param approval the latest; undefined before the first
+ */
+export function orderDocument(
+  snapshot: ExportSnapshot,
+  approval: Approval | undefined,
   assetTypes: ReadonlyMap<string, AssetType>,
 ): ExportDocument {
   return {
     ...expand(snapshot.table, snapshot.order, snapshot, assetTypes),
-    processing_status: 'submitted',
-    error_reason: null,
-    approved_at: toSpacedDateTime(approval.approvedAt),
-    approved_by: approval.approver.id,
-    approver: approval.approver,
+    approved_at: approval === undefined ? null : toSpacedDateTime(approval.approvedAt),
+    approved_by: approval?.approver.id ?? null,
+    approver: approval?.approver ?? null,
   };
 }
 

@@ -11,19 +11,24 @@ export type Delivery = {
   /** Why each attempt failed, in order. */
   readonly failures: readonly string[];
   readonly outcome: 'open' | 'succeeded' | 'failed';
-  /** When the request or the last failure was recorded (ISO 8601): the next wait counts from here. */
+  /** When the request or the last failure was recorded (ISO 8601). */
   readonly waitsSince: string;
+  /** When the next attempt is due, as the last failure says (ISO 8601); older failures do not. */
+  readonly retryAt: string | undefined;
 };
 
 /** What came of a call. `status` is null when there was no answer. */
 export type CallResult =
-  | { readonly ok: true; readonly status: number; readonly durationMs: number }
+  | { readonly ok: true; readonly status: number; readonly durationMs: number; readonly responseBody: string }
   | {
       readonly ok: false;
       readonly reason: string;
       readonly status: number | null;
       readonly durationMs: number;
+      /** The first part of the answer. */
       readonly responseBody: string | null;
+      /** What kept an answer from coming, where that is worth telling apart. */
+      readonly cause?: 'timeout' | 'refused_address';
       /** How long the receiver asks to be left alone. */
       readonly retryAfterMs?: number;
     };
@@ -31,20 +36,29 @@ export type CallResult =
 /** State after one more event, recorded `at` (ISO 8601). */
 export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at: string): Delivery {
   if (event.type === 'DeliveryRequested') {
-    return { subject: event.data, started: 0, unsettled: undefined, failures: [], outcome: 'open', waitsSince: at };
+    return {
+      subject: event.data,
+      started: 0,
+      unsettled: undefined,
+      failures: [],
+      outcome: 'open',
+      waitsSince: at,
+      retryAt: undefined,
+    };
   }
   if (delivery === undefined) throw new Error(`${event.type} before DeliveryRequested.`);
   switch (event.type) {
     case 'DeliveryAttemptStarted':
       return { ...delivery, started: event.data.attempt, unsettled: { attempt: event.data.attempt, since: at } };
     case 'DeliveryAttemptFailed': {
-      const { attempt, reason } = event.data;
+      const { attempt, reason, retryAt } = event.data;
       const unsettled = delivery.unsettled?.attempt === attempt ? undefined : delivery.unsettled;
       return {
         ...delivery,
         unsettled,
         failures: [...delivery.failures, `Attempt ${attempt}: ${reason}`],
         waitsSince: at,
+        retryAt,
       };
     }
     case 'DeliverySucceeded':
@@ -57,8 +71,8 @@ export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at:
 /** What to do next about a delivery. */
 export type NextStep =
   | { readonly kind: 'over' }
-  /** Record this, then decide again. */
-  | { readonly kind: 'settle'; readonly event: DeliveryEvent }
+  /** This attempt was cut off: record that it failed (`CUT_OFF`), then decide again. */
+  | { readonly kind: 'settle'; readonly attempt: number }
   | { readonly kind: 'wait'; readonly delayMs: number }
   | { readonly kind: 'attempt'; readonly attempt: number }
   /** All attempts are used: the order is to be failed, then `failDelivery` recorded. */
@@ -78,43 +92,54 @@ export type DeliveryTiming = {
  */
 export function nextStep(delivery: Delivery, now: string, { waits, callLimitMs }: DeliveryTiming): NextStep {
   if (delivery.outcome !== 'open') return { kind: 'over' };
-  const { unsettled, started } = delivery;
+  const { unsettled, started, retryAt, waitsSince } = delivery;
   if (unsettled !== undefined) {
-    return untilOr(unsettled.since, callLimitMs, now, { kind: 'settle', event: cutOff(unsettled.attempt) });
+    const step: NextStep = { kind: 'settle', attempt: unsettled.attempt };
+    return untilOr(Date.parse(unsettled.since) + callLimitMs, now, step);
   }
   if (started >= MAX_DELIVERY_ATTEMPTS) return { kind: 'exhausted' };
   const attempt = started + 1;
-  return untilOr(delivery.waitsSince, shortest(waitBefore(attempt, waits)), now, { kind: 'attempt', attempt });
+  const due =
+    retryAt === undefined ? Date.parse(waitsSince) + shortest(waitBefore(attempt, waits)) : Date.parse(retryAt);
+  return untilOr(due, now, { kind: 'attempt', attempt });
 }
 
-/** The step, or waiting until so many milliseconds have passed. */
-function untilOr(since: string, ms: number, now: string, step: NextStep): NextStep {
-  const delayMs = Date.parse(since) + ms - Date.parse(now);
+/** The step, or waiting until it is due (milliseconds since the epoch). */
+function untilOr(due: number, now: string, step: NextStep): NextStep {
+  const delayMs = due - Date.parse(now);
   return delayMs > 0 ? { kind: 'wait', delayMs } : step;
 }
 
-const cutOff = (attempt: number): DeliveryEvent => ({
-  type: 'DeliveryAttemptFailed',
-  data: {
-    attempt,
-    reason: 'The service stopped before the outcome was known.',
-    status: null,
-    durationMs: 0,
-    responseBody: null,
-  },
-});
+/** What is recorded of an attempt that was cut off by a crash. */
+export const CUT_OFF: CallResult = {
+  ok: false,
+  reason: 'The service stopped before the outcome was known.',
+  status: null,
+  durationMs: 0,
+  responseBody: null,
+};
 
 /**
  * Events for what came of an attempt. None when the delivery is over, or when the failure was recorded already
  * (by another process that took the attempt for cut off). A success always counts: the receiver has the order.
+ * @param retryAt when the next attempt is due after a failure (ISO 8601); it is not recorded when none is left
  */
-export function decideOutcome(delivery: Delivery, attempt: number, result: CallResult): readonly DeliveryEvent[] {
+export function decideOutcome(
+  delivery: Delivery,
+  attempt: number,
+  result: CallResult,
+  retryAt: string,
+): readonly DeliveryEvent[] {
   if (delivery.outcome !== 'open') return [];
-  const { status, durationMs } = result;
-  if (result.ok) return [{ type: 'DeliverySucceeded', data: { attempt, status: result.status, durationMs } }];
+  const { durationMs, responseBody } = result;
+  if (result.ok) {
+    return [{ type: 'DeliverySucceeded', data: { attempt, status: result.status, durationMs, responseBody } }];
+  }
   if (delivery.unsettled?.attempt !== attempt) return [];
-  const { reason, responseBody } = result;
-  return [{ type: 'DeliveryAttemptFailed', data: { attempt, reason, status, durationMs, responseBody } }];
+  const { reason, status } = result;
+  const failure = { attempt, reason, status, durationMs, responseBody };
+  const isLast = delivery.started >= MAX_DELIVERY_ATTEMPTS;
+  return [{ type: 'DeliveryAttemptFailed', data: isLast ? failure : { ...failure, retryAt } }];
 }
 
 /** Ends a delivery for good; nothing when it has ended. */

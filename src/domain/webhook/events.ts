@@ -1,10 +1,21 @@
 /** Events about webhooks (stream `webhooks-<tenant>`) and their deliveries (`delivery-<tenant>.<delivery id>`). */
 
 /** What a webhook can subscribe to. */
-export const WEBHOOK_EVENT_KINDS = ['order.approved'] as const;
+export const WEBHOOK_EVENT_KINDS = [
+  'order.created',
+  'order.updated',
+  'order.status_changed',
+  'order.approved',
+  'order.export_failed',
+  'reference.batch_upserted',
+  'reference.cleaned_up',
+] as const;
 export type WebhookEventKind = (typeof WEBHOOK_EVENT_KINDS)[number];
 
 export type CustomData = { readonly [property: string]: unknown };
+
+/** Who or what switched a webhook off: an admin, the receiver's 410 Gone, or failing for too long. */
+export type DisabledCause = 'admin' | 'gone' | 'failing';
 
 export type WebhookEvent =
   | {
@@ -19,18 +30,65 @@ export type WebhookEvent =
         readonly sealedSecret: string;
       };
     }
+  | {
+      readonly type: 'WebhookChanged';
+      /** Only what changed. */
+      readonly data: {
+        readonly id: string;
+        readonly name?: string;
+        readonly url?: string;
+        readonly events?: readonly WebhookEventKind[];
+        readonly customData?: CustomData;
+      };
+    }
+  /** At once: the old secret signs nothing any more, and a rotation under way is over. */
   | { readonly type: 'WebhookSecretRegenerated'; readonly data: { readonly id: string; readonly sealedSecret: string } }
+  /** A rotation begins: a second secret signs beside the first. */
+  | { readonly type: 'WebhookSecretStaged'; readonly data: { readonly id: string; readonly sealedSecret: string } }
+  /** It ends: the staged secret is the only one. */
+  | { readonly type: 'WebhookSecretPromoted'; readonly data: { readonly id: string } }
+  /** It ends without effect: the staged secret signs nothing any more. */
+  | { readonly type: 'WebhookSecretUnstaged'; readonly data: { readonly id: string } }
+  /** Nothing is sent to it until it is enabled; what is for it waits. */
+  | {
+      readonly type: 'WebhookDisabled';
+      readonly data: { readonly id: string; readonly cause: DisabledCause; readonly reason: string };
+    }
+  | { readonly type: 'WebhookEnabled'; readonly data: { readonly id: string } }
+  /** A range of the log is to be sent to it (again); times are ISO 8601, `from` inclusive, `to` exclusive. */
+  | {
+      readonly type: 'WebhookBackfillRequested';
+      readonly data: {
+        readonly id: string;
+        readonly backfillId: string;
+        readonly kinds: readonly WebhookEventKind[];
+        readonly from: string;
+        readonly to: string;
+      };
+    }
   | { readonly type: 'WebhookRemoved'; readonly data: { readonly id: string } };
 
-/** What a delivery is about; enough to find the approved order in the log again. */
+/** Why a delivery was made, other than that its event happened. None of these ever changes an order. */
+export type ReplayPurpose = 'resend' | 'backfill' | 'test';
+
+/** What a delivery is about; enough to make its body from the log again. */
 export type DeliverySubject = {
   readonly webhookId: string;
   readonly kind: WebhookEventKind;
+  /** Of kinds `order.…`; '' for others. */
   readonly orderId: string;
-  /** Event id of the approval. */
+  /** Of kinds `reference.…`. */
+  readonly table?: string;
+  /** The event in the log that it tells of; '' for a test. */
   readonly sourceEventId: string;
-  /** Revision of the approval in the order's stream: grows with each export of the order. */
+  /** That event's revision in its stream: grows with each event of an order (or table), so it is the sequence number. */
   readonly sourceRevision: number;
+  /** Absent for the delivery that the event itself led to. */
+  readonly purpose?: ReplayPurpose;
+  /** `webhook-id` of the call, where it is another than the delivery's id: a replay has that of the first delivery. */
+  readonly messageId?: string;
+  /** Id of the delivery to the same webhook about the same order that has to be over before this one begins. */
+  readonly after?: string;
 };
 
 export type DeliveryEvent =
@@ -46,11 +104,18 @@ export type DeliveryEvent =
         readonly durationMs: number;
         /** The first part of the answer. */
         readonly responseBody: string | null;
+        /** When the next attempt is due (ISO 8601); absent after the last one. */
+        readonly retryAt?: string;
       };
     }
   | {
       readonly type: 'DeliverySucceeded';
-      readonly data: { readonly attempt: number; readonly status: number; readonly durationMs: number };
+      readonly data: {
+        readonly attempt: number;
+        readonly status: number;
+        readonly durationMs: number;
+        readonly responseBody?: string | null;
+      };
     }
   /** No attempt is left, or none makes sense any more (webhook removed). */
   | { readonly type: 'DeliveryFailed'; readonly data: { readonly attempts: number; readonly reason: string } };

@@ -46,6 +46,7 @@ describe('an append of several calls', () => {
       expect(ids(seen)).toEqual(ids(given));
       expect(new Set(seen.map((each) => each.position))).toEqual(new Set([position]));
     }
+    expect(await store.readStream('order-1', 1, 1)).toEqual((await store.readStream('order-1')).slice(1, 2));
   });
 
   test('that was given up is never seen, and others go on behind it with the revisions they know', async () => {
@@ -55,6 +56,7 @@ describe('an append of several calls', () => {
     await giveUp('order-2', 'no-stream');
     expect(ids(await allEvents())).toEqual([before.id]);
     expect(await store.readStream('order-2')).toEqual([]);
+    expect(await store.readStream('order-2', 0, 0)).toEqual([]);
 
     await expect(store.append('order-1', [event()], 'no-stream')).rejects.toMatchObject({ actual: 0 });
     await expect(store.append('order-2', [event()], 0)).rejects.toMatchObject({ actual: 'no-stream' });

@@ -5,13 +5,14 @@ import type { Message, MessageBroker } from '../../../ports/messageBroker.js';
 import { Consumer } from './consumer.js';
 import { type Checkpoint, JobStore } from './jobStore.js';
 
-const DEFAULT_LEASE_MS = 60_000;
+/** Short, so that what a killed process had in hand goes on soon; a living one renews it well before its end. */
+const DEFAULT_LEASE_MS = 5_000;
 const DEFAULT_POLL_MS = 200;
 
 export type SqliteBrokerOptions = {
   /** Path of the database file; made where it is missing. */
   readonly file: string;
-  /** How long a message stays with a consumer that says nothing. Default 60,000. */
+  /** How long a message stays with a consumer that says nothing. Default 5,000. */
   readonly leaseMs?: number;
   /** How often a consumer looks for what another process published. Default 200. */
   readonly pollMs?: number;

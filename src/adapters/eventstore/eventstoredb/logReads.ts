@@ -31,9 +31,17 @@ export class LogReads {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** What may be seen of a stream, from a revision on. */
-  async stream(stream: string, fromRevision: Revision): Promise<readonly RecordedEvent[]> {
-    return visible(await this.storedIn(stream, fromRevision));
+  /** What may be seen of a stream, from a revision on, or between two. */
+  async stream(stream: string, fromRevision: Revision, toRevision?: Revision): Promise<readonly RecordedEvent[]> {
+    if (toRevision === undefined) return visible(await this.storedIn(stream, fromRevision));
+    if (toRevision < fromRevision) return [];
+    const stored = await this.storedIn(stream, fromRevision, toRevision - fromRevision + 1);
+    // Whether an append may be seen shows at its last part, which may stand behind the range.
+    const last = stored.at(-1);
+    const missing = last?.part === undefined ? 0 : last.part.count - 1 - last.part.index;
+    const rest =
+      last === undefined || missing === 0 ? [] : await this.storedIn(stream, last.event.revision + 1, missing);
+    return visible([...stored, ...rest]).filter(({ revision }) => revision <= toRevision);
   }
 
   /** What is stored in a stream from a revision on, parts of unfinished appends as well. */

@@ -59,8 +59,8 @@ class EventStoreDb implements EventStore {
     return this.#work(() => this.#appender.append(stream, events, expectedRevision));
   }
 
-  readStream(stream: string, fromRevision: Revision = 0): Promise<readonly RecordedEvent[]> {
-    return this.#work(() => this.#reads.stream(stream, fromRevision));
+  readStream(stream: string, fromRevision: Revision = 0, toRevision?: Revision): Promise<readonly RecordedEvent[]> {
+    return this.#work(() => this.#reads.stream(stream, fromRevision, toRevision));
   }
 
   async *subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice> {

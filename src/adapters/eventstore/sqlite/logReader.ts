@@ -31,11 +31,15 @@ export class LogReader {
     return this.#statements.head.get()?.position ?? 0;
   }
 
-  /** The next events of a stream: about PAGE_SIZE characters of them. `ended`: there are no more. */
-  streamPage(stream: string, fromRevision: Revision): { readonly events: RecordedEvent[]; readonly ended: boolean } {
+  /** The next events of a stream: about PAGE_SIZE characters of them. `ended`: there are no more up to `toRevision`. */
+  streamPage(
+    stream: string,
+    fromRevision: Revision,
+    toRevision: Revision,
+  ): { readonly events: RecordedEvent[]; readonly ended: boolean } {
     const events: RecordedEvent[] = [];
     let size = 0;
-    for (const row of this.#statements.ofStream.iterate(stream, fromRevision)) {
+    for (const row of this.#statements.ofStream.iterate(stream, fromRevision, toRevision)) {
       events.push(decodeEvent(row));
       size += row.data.length;
       if (size >= PAGE_SIZE || events.length >= PAGE_COUNT) return { events, ended: false };
@@ -138,8 +142,8 @@ function prepare(db: Database) {
     ),
     after: db.prepare<[number], EventRow>(`${EVENTS} WHERE e.position > ? ORDER BY e.position`),
     between: db.prepare<[number, number], EventRow>(`${EVENTS} WHERE e.position BETWEEN ? AND ? ORDER BY e.position`),
-    ofStream: db.prepare<[string, number], EventRow>(
-      `${EVENTS} WHERE e.stream_id = (SELECT stream_id FROM streams WHERE name = ?) AND e.revision >= ?
+    ofStream: db.prepare<[string, number, number], EventRow>(
+      `${EVENTS} WHERE e.stream_id = (SELECT stream_id FROM streams WHERE name = ?) AND e.revision BETWEEN ? AND ?
        ORDER BY e.revision`,
     ),
     categories: db.prepare<[], { category_id: number; name: string }>('SELECT category_id, name FROM categories'),

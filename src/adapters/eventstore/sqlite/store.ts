@@ -73,10 +73,14 @@ class SqliteLog implements SqliteEventStore {
     return this.#appender.append(stream, events, expectedRevision);
   }
 
-  async readStream(stream: string, fromRevision: Revision = 0): Promise<readonly RecordedEvent[]> {
+  async readStream(
+    stream: string,
+    fromRevision: Revision = 0,
+    toRevision: Revision = Number.MAX_SAFE_INTEGER,
+  ): Promise<readonly RecordedEvent[]> {
     const events: RecordedEvent[] = [];
     for (;;) {
-      const page = this.#read((reader) => reader.streamPage(stream, fromRevision + events.length));
+      const page = this.#read((reader) => reader.streamPage(stream, fromRevision + events.length, toRevision));
       events.push(...page.events);
       if (page.ended) return events;
       await eventLoopTurn();

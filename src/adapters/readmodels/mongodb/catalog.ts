@@ -2,14 +2,21 @@
 import { type ClientSession, type Collection, type Db, ObjectId } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
-import type { TableRef } from '../../../ports/readModels.js';
+import type { RebuildScope, TableRef } from '../../../ports/readModels.js';
 import type { RecordDocument } from './recordDocument.js';
 
-export type Kind = 'records' | 'history';
+export type Kind = 'records' | 'history' | 'deliveries';
+
+/** What each projection's collections are. */
+export const KINDS: { readonly [projection in RebuildScope['projection']]: Kind } = {
+  records: 'records',
+  order_history: 'history',
+  deliveries: 'deliveries',
+};
 
 /**
- * One table of one tenant, or (with the table '') the history of a tenant's orders. A reader who finds an entry
- * the same before and after a query, and not `applying`, has seen whole slices only.
+ * One table of one tenant, or (with the table '') the history of a tenant's orders, or its delivery log. A reader
+ * who finds an entry the same before and after a query, and not `applying`, has seen whole slices only.
  */
 export type CatalogEntry = {
   readonly _id: string;
@@ -78,11 +85,11 @@ export const historyOf = (db: Db, { collection }: CatalogEntry): Collection<Hist
 
 /** Names of collections are made up: nothing that a user chose gets into them. */
 export const newCollectionName = (kind: Kind): string => `${kind}_${new ObjectId().toHexString()}`;
-export const COLLECTION_NAME = /^(records|history)_[0-9a-f]{24}$/;
+export const COLLECTION_NAME = /^(records|history|deliveries)_[0-9a-f]{24}$/;
 
 /** Neither a tenant nor a kind has a dot. */
 export const recordsEntryId = ({ tenant, table }: TableRef): string => `records.${tenant}.${table}`;
-export const historyEntryId = (tenant: string): string => `history.${tenant}`;
+export const tenantEntryId = (kind: Exclude<Kind, 'records'>, tenant: string): string => `${kind}.${tenant}`;
 
 export const findEntry = (db: Db, _id: string, session?: ClientSession): Promise<CatalogEntry | null> =>
   catalogOf(db).findOne<CatalogEntry>({ _id }, { projection: { assetType: 0 }, ...(session && { session }) });

@@ -1,15 +1,18 @@
 /** The catalog as its writer sees it: entries are kept in memory, since nobody else changes them meanwhile. */
+import { LRUCache } from 'lru-cache';
 import type { ClientSession, Db, IndexDescription } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
-import type { TableRef } from '../../../ports/readModels.js';
+import type { DeliveryLogEntry, TableRef } from '../../../ports/readModels.js';
 import {
   type CatalogEntry,
   catalogOf,
-  historyEntryId,
+  type Kind,
   newCollectionName,
   recordsEntryId,
   type StoredEntry,
+  tenantEntryId,
 } from './catalog.js';
+import { DELIVERY_INDEXES } from './deliveryDocument.js';
 import { LeaseLostError } from './fence.js';
 import { insertOnce } from './insertOnce.js';
 import { indexesOf, layoutOf } from './layout.js';
@@ -23,6 +26,8 @@ export class CatalogWriter {
   readonly #rebuild: string | null;
   readonly #grams: boolean;
   readonly #open = new Map<string, OpenTable>();
+  /** Deliveries that go on soon, as they were written last. */
+  readonly #deliveries = new LRUCache<string, DeliveryLogEntry>({ max: 2_000 });
   /** Of the lease; undefined where no lease is needed, since nobody else knows of this rebuild's tables. */
   token: number | undefined;
 
@@ -43,11 +48,12 @@ export class CatalogWriter {
     return table;
   }
 
-  async history(db: Db, tenant: string): Promise<OpenTable> {
-    const _id = this.#id(historyEntryId(tenant));
+  /** A tenant's histories of orders, or its delivery log. */
+  async ofTenant(db: Db, kind: Exclude<Kind, 'records'>, tenant: string): Promise<OpenTable> {
+    const _id = this.#id(tenantEntryId(kind, tenant));
     const known = await this.#find(db, _id);
     if (known !== undefined) return known;
-    return this.#insert(db, { _id, kind: 'history', tenant, table: '', assetType: NO_ASSET_TYPE });
+    return this.#insert(db, { _id, kind, tenant, table: '', assetType: NO_ASSET_TYPE });
   }
 
   /**
@@ -75,8 +81,7 @@ export class CatalogWriter {
   async make(db: Db, table: OpenTable): Promise<void> {
     if (table.entry.made) return;
     const { entry } = table;
-    const indexes = entry.kind === 'history' ? HISTORY_INDEXES : indexesFor(entry, JSON.parse(entry.assetType));
-    await createIndexes(db, entry, indexes);
+    await createIndexes(db, entry, indexesFor(entry, JSON.parse(entry.assetType)));
     await this.#changeNow(db, table, { made: true });
   }
 
@@ -98,9 +103,20 @@ export class CatalogWriter {
     if (changed.assetType !== undefined) table.shape = shapeOf(table.entry);
   }
 
+  knownDelivery(tenant: string, id: string): DeliveryLogEntry | undefined {
+    return this.#deliveries.get(`${tenant}.${id}`);
+  }
+
+  /** Nothing more happens to a delivery that has ended. */
+  keepDelivery(tenant: string, entry: DeliveryLogEntry): void {
+    if (entry.state === 'open') this.#deliveries.set(`${tenant}.${entry.id}`, entry);
+    else this.#deliveries.delete(`${tenant}.${entry.id}`);
+  }
+
   /** Forgets what is kept: after a failure, or when another has written. */
   forget(): void {
     this.#open.clear();
+    this.#deliveries.clear();
   }
 
   async #find(db: Db, _id: string): Promise<OpenTable | undefined> {
@@ -162,8 +178,10 @@ async function createIndexes(db: Db, { collection }: CatalogEntry, wanted: reado
   if (missing.length > 0) await db.collection(collection).createIndexes(missing);
 }
 
-const indexesFor = (entry: StoredEntry, assetType: AssetType): readonly IndexDescription[] =>
-  indexesOf(layoutOf(assetType), entry.grams);
+function indexesFor({ kind, grams }: StoredEntry, assetType: AssetType): readonly IndexDescription[] {
+  if (kind === 'history') return HISTORY_INDEXES;
+  return kind === 'deliveries' ? DELIVERY_INDEXES : indexesOf(layoutOf(assetType), grams);
+}
 
 function checkAdded(before: AssetType, after: AssetType): void {
   for (const [index, field] of before.fields.entries()) {

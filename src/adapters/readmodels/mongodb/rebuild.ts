@@ -3,6 +3,7 @@ import { type ClientSession, type Db, ObjectId } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import {
+  type DeliveryLogEntry,
   type HistoryEntry,
   type ReadModelRebuild,
   RebuildInProgressError,
@@ -10,9 +11,10 @@ import {
   type RecordChange,
   type TableRef,
 } from '../../../ports/readModels.js';
-import { catalogOf, positionOf, type RebuildDocument, readState, rebuildsOf, serverTime } from './catalog.js';
+import { catalogOf, KINDS, positionOf, type RebuildDocument, readState, rebuildsOf, serverTime } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
 import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
+import { writtenDelivery } from './deliveryWriter.js';
 import { dropUnreferenced, LeaseLostError } from './fence.js';
 import { insertOnce } from './insertOnce.js';
 import { LEASE_MS, Lease } from './lease.js';
@@ -140,6 +142,15 @@ class MongoRebuild implements ReadModelRebuild {
     if (this.#covers('order_history', tenant)) this.#slice.addHistory(tenant, orderId, entries);
   }
 
+  async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
+    const { connection, catalog } = this.#parts;
+    return this.#slice.delivery(tenant, id) ?? connection.run((db) => writtenDelivery(db, catalog, tenant, id));
+  }
+
+  async putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void> {
+    if (this.#covers('deliveries', tenant)) this.#slice.putDelivery(tenant, entry);
+  }
+
   position(): Position {
     return this.#position;
   }
@@ -189,7 +200,7 @@ class MongoRebuild implements ReadModelRebuild {
     const gone = {
       rebuild: null,
       fence,
-      kind: scope.projection === 'records' ? ('records' as const) : ('history' as const),
+      kind: KINDS[scope.projection],
       ...(scope.tenant === undefined ? {} : { tenant: scope.tenant }),
       ...(scope.table === undefined ? {} : { table: scope.table }),
       _id: { $nin: copies.map(({ _id }) => _id.slice(`${id}.`.length)) },

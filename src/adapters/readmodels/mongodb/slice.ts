@@ -1,7 +1,7 @@
 /** What one transaction of a projection is going to change, gathered in memory until it is committed. */
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Revision } from '../../../ports/eventStore.js';
-import type { HistoryEntry, RecordChange, TableRef } from '../../../ports/readModels.js';
+import type { DeliveryLogEntry, HistoryEntry, RecordChange, TableRef } from '../../../ports/readModels.js';
 
 /** A change of one record, and the revision of the event it comes from. */
 export type RecordStep = { readonly revision: Revision } & (
@@ -25,14 +25,18 @@ export type TableSlice = {
 
 export type OrderEntries = { readonly orderId: string; readonly entries: HistoryEntry[] };
 
+/** Deliveries by id. */
+export type DeliverySlice = { readonly put: Map<string, DeliveryLogEntry>; readonly dropped: Set<string> };
+
 export class Slice {
   readonly tables = new Map<string, TableSlice>();
   readonly histories = new Map<string, OrderEntries[]>();
-  /** Changes of records and entries of histories; a sweep counts as nothing. */
+  readonly deliveries = new Map<string, DeliverySlice>();
+  /** Changes of records, of deliveries, and entries of histories; a sweep counts as nothing. */
   size = 0;
 
   get isEmpty(): boolean {
-    return this.tables.size === 0 && this.histories.size === 0;
+    return this.tables.size === 0 && this.histories.size === 0 && this.deliveries.size === 0;
   }
 
   define(ref: TableRef, assetType: AssetType): void {
@@ -58,6 +62,29 @@ export class Slice {
     const orders = this.histories.get(tenant) ?? [];
     this.histories.set(tenant, orders);
     orders.push({ orderId, entries: [...entries] });
+  }
+
+  delivery(tenant: string, id: string): DeliveryLogEntry | undefined {
+    return this.deliveries.get(tenant)?.put.get(id);
+  }
+
+  putDelivery(tenant: string, entry: DeliveryLogEntry): void {
+    const { put } = this.#deliveriesOf(tenant);
+    if ((put.get(entry.id)?.revision ?? -1) >= entry.revision) return;
+    this.size += 1;
+    put.set(entry.id, entry);
+  }
+
+  dropDeliveries(tenant: string, ids: readonly string[]): void {
+    this.size += ids.length;
+    const { dropped } = this.#deliveriesOf(tenant);
+    for (const id of ids) dropped.add(id);
+  }
+
+  #deliveriesOf(tenant: string): DeliverySlice {
+    const slice: DeliverySlice = this.deliveries.get(tenant) ?? { put: new Map(), dropped: new Set() };
+    this.deliveries.set(tenant, slice);
+    return slice;
   }
 
   #table(ref: TableRef): TableSlice {

@@ -2,6 +2,7 @@
 import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';
 import { type HistoryDocument, historyOf, recordsOf } from './catalog.js';
 import type { CatalogWriter } from './catalogWriter.js';
+import { applyDeliveries } from './deliveryWriter.js';
 import { MisfitError } from './recordFold.js';
 import { RecordWriter } from './recordWriter.js';
 import type { OrderEntries, Slice, TableSlice } from './slice.js';
@@ -21,7 +22,10 @@ export async function prepareSlice(db: Db, catalog: CatalogWriter, slice: Slice)
     if (assetType !== undefined) await catalog.define(db, ref, assetType);
     if (steps.some(({ kind }) => kind === 'records')) await catalog.make(db, await catalog.table(db, ref));
   }
-  for (const tenant of slice.histories.keys()) await catalog.make(db, await catalog.history(db, tenant));
+  for (const tenant of slice.histories.keys()) await catalog.make(db, await catalog.ofTenant(db, 'history', tenant));
+  for (const [tenant, { put }] of slice.deliveries) {
+    if (put.size > 0) await catalog.make(db, await catalog.ofTenant(db, 'deliveries', tenant));
+  }
 }
 
 /** Does the slice change at most so many documents? A sweep counts as what it would delete if it came first. */
@@ -55,6 +59,9 @@ export async function applySlice(
     if (table.last !== undefined) settle.push(await applyToTable(db, catalog, table, table.last, applying));
   }
   for (const [tenant, orders] of slice.histories) await addHistory(db, catalog, tenant, orders, applying.session);
+  for (const [tenant, changes] of slice.deliveries) {
+    settle.push(await applyDeliveries(db, catalog, tenant, changes, applying));
+  }
   return () => {
     for (const each of settle) each();
   };
@@ -98,7 +105,7 @@ async function addHistory(
   orders: readonly OrderEntries[],
   session: ClientSession | undefined,
 ): Promise<void> {
-  const { entry: history } = await catalog.history(db, tenant);
+  const { entry: history } = await catalog.ofTenant(db, 'history', tenant);
   const writes = orders.flatMap(({ orderId, entries }) =>
     entries.map((entry): AnyBulkWriteOperation<HistoryDocument> => {
       const added = { o: orderId, n: entry.revision, e: JSON.stringify(entry) };

@@ -2,6 +2,9 @@
 import type { Db } from 'mongodb';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import type {
+  DeliveryBacklog,
+  DeliveryLogEntry,
+  DeliveryQuery,
   ReadModels,
   RecordJson,
   RecordPage,
@@ -9,10 +12,12 @@ import type {
   StoredRecord,
   TableRef,
   TableSnapshot,
+  WebhookHealth,
 } from '../../../ports/readModels.js';
-import { historyEntryId, historyOf, positionOf, readState, recordsEntryId } from './catalog.js';
+import { historyOf, positionOf, readState, recordsEntryId, tenantEntryId } from './catalog.js';
 import { CheckpointPoll } from './checkpointPoll.js';
 import { MongoConnection } from './connection.js';
+import { DeliveryReader } from './deliveryReader.js';
 import { filterOf, type RecordFilter, sortOf } from './filters.js';
 import { storedId, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
 import { type ReadTable, TableReader } from './tableReader.js';
@@ -31,10 +36,12 @@ export async function openMongoReadModels(options: { readonly url: string }): Pr
 class MongoReadModels implements ReadModels {
   readonly #connection: MongoConnection;
   readonly #tables = new TableReader();
+  readonly #deliveries: DeliveryReader;
   readonly #poll: CheckpointPoll;
 
   constructor(connection: MongoConnection) {
     this.#connection = connection;
+    this.#deliveries = new DeliveryReader(connection, this.#tables);
     this.#poll = new CheckpointPoll(() => this.#connection.run(async (db) => (await readState(db))?.checkpoints ?? []));
   }
 
@@ -119,7 +126,7 @@ class MongoReadModels implements ReadModels {
     { offset, limit }: { readonly offset: number; readonly limit: number },
   ): ReturnType<ReadModels['history']> {
     const read = await this.#connection.run((db: Db) =>
-      this.#tables.read(db, historyEntryId(tenant), async ({ entry }) => {
+      this.#tables.read(db, tenantEntryId('history', tenant), async ({ entry }) => {
         const entries = historyOf(db, entry);
         const total = await entries.countDocuments({ o: orderId });
         const page = entries.find({ o: orderId }, { sort: { n: 1 }, skip: offset, limit, batchSize: limit });
@@ -127,6 +134,22 @@ class MongoReadModels implements ReadModels {
       }),
     );
     return read?.result ?? { entries: [], total: 0 };
+  }
+
+  async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
+    return this.#deliveries.one(tenant, id);
+  }
+
+  async deliveries(tenant: string, query: DeliveryQuery): Promise<readonly DeliveryLogEntry[]> {
+    return this.#deliveries.page(tenant, query);
+  }
+
+  async deliveryBacklog(): Promise<readonly DeliveryBacklog[]> {
+    return this.#deliveries.backlog();
+  }
+
+  async webhookHealth(tenant: string, webhookId: string): Promise<WebhookHealth> {
+    return this.#deliveries.health(tenant, webhookId);
   }
 
   async checkpoint(projection: string): Promise<Position> {

@@ -3,6 +3,7 @@ import type { ClientSession, Db } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import {
+  type DeliveryLogEntry,
   type HistoryEntry,
   type ReadModelRebuild,
   ReadModelsUnavailableError,
@@ -12,9 +13,10 @@ import {
   type RecordChange,
   type TableRef,
 } from '../../../ports/readModels.js';
-import { type Checkpoint, catalogOf, positionOf, readState, type State, stateOf } from './catalog.js';
+import { type Checkpoint, catalogOf, KINDS, positionOf, readState, type State, stateOf } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
 import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
+import { endedDeliveries, writtenDelivery } from './deliveryWriter.js';
 import { dropUnreferenced, LeaseLostError } from './fence.js';
 import { LEASE_MS, Lease } from './lease.js';
 import { beginRebuild } from './rebuild.js';
@@ -180,12 +182,28 @@ class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
     this.#current.slice.addHistory(tenant, orderId, entries);
   }
 
+  async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
+    const { slice, catalog } = this.#current;
+    return slice.delivery(tenant, id) ?? this.#connection.run((db) => writtenDelivery(db, catalog, tenant, id));
+  }
+
+  async putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void> {
+    this.#current.slice.putDelivery(tenant, entry);
+  }
+
+  async dropDeliveries(endedBefore: string, limit: number): Promise<number> {
+    const { slice } = this.#current;
+    const ended = await this.#connection.run((db) => endedDeliveries(db, endedBefore, limit));
+    for (const { tenant, ids } of ended) slice.dropDeliveries(tenant, ids);
+    return ended.reduce((count, { ids }) => count + ids.length, 0);
+  }
+
   async reset(projection: string): Promise<void> {
     await this.begin();
-    const kind = projection === 'order_history' ? 'history' : projection;
+    const kind = new Map(Object.entries(KINDS)).get(projection);
     await this.#connection.run(async (db) => {
       const fence = { $lte: this.#lease.token ?? -1 };
-      if (kind === 'records' || kind === 'history') await catalogOf(db).deleteMany({ rebuild: null, kind, fence });
+      if (kind !== undefined) await catalogOf(db).deleteMany({ rebuild: null, kind, fence });
       this.#catalog?.forget();
     });
     await this.commit(new Map([[projection, 0]]));
@@ -193,6 +211,8 @@ class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
   }
 
   async checkpoint(projection: string): Promise<Position> {
+    // Nobody else moves it while this process may write, and the commit finds out when it may not any more.
+    if (this.#begun !== undefined) return positionOf(this.#begun.state.checkpoints, projection);
     return this.#connection.run(async (db) => positionOf((await readState(db))?.checkpoints, projection));
   }
 

@@ -1,4 +1,4 @@
-/** Takes tables and histories out of service in one step, and clears them away bit by bit afterwards. */
+/** Takes tables, histories and delivery logs out of service in one step, and clears them away bit by bit afterwards. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
@@ -10,25 +10,33 @@ import { beginImmediate } from './transactions.js';
 const PAUSE_MS = 5;
 const ENTRIES_A_STEP = 10_000;
 
+/** Where each projection's copies are listed. */
+const LISTS = { records: 'catalog', order_history: 'histories', deliveries: 'delivery_logs' } as const;
+
+export const isDiscardable = (projection: string): projection is RebuildScope['projection'] =>
+  Object.hasOwn(LISTS, projection);
+
 /** Marks what is served as discarded (its copy becomes `-id`). Part of the caller's transaction. */
-export function discardLive(db: Database.Database, scope: RebuildScope): void {
-  const { tenant = null, table = null } = scope;
-  if (scope.projection === 'records') {
-    db.prepare<[number, string | null, string | null, string | null, string | null]>(
-      'UPDATE catalog SET copy = -id WHERE copy = ? AND (? IS NULL OR tenant = ?) AND (? IS NULL OR name = ?)',
-    ).run(LIVE, tenant, tenant, table, table);
-  } else {
-    db.prepare<[number, string | null, string | null]>(
-      'UPDATE histories SET copy = -id WHERE copy = ? AND (? IS NULL OR tenant = ?)',
-    ).run(LIVE, tenant, tenant);
-  }
+export function discardLive(db: Database.Database, { projection, tenant, table }: RebuildScope): void {
+  const wanted = [
+    ['tenant', tenant],
+    ['name', projection === 'records' ? table : undefined],
+  ].flatMap(([column, value]) => (value === undefined ? [] : [{ condition: ` AND ${column} = ?`, value }]));
+  db.prepare(
+    `UPDATE ${LISTS[projection]} SET copy = -id WHERE copy = ?${wanted.map(({ condition }) => condition).join('')}`,
+  ).run(LIVE, ...wanted.map(({ value }) => value));
 }
 
 /** Marks what a rebuild has filled as discarded. Part of the caller's transaction. */
 export function discardCopy(db: Database.Database, copy: number): void {
-  db.prepare<[number]>('UPDATE catalog SET copy = -id WHERE copy = ?').run(copy);
-  db.prepare<[number]>('UPDATE histories SET copy = -id WHERE copy = ?').run(copy);
-  db.prepare<[number]>('DELETE FROM rebuilds WHERE id = ?').run(copy);
+  for (const list of Object.values(LISTS)) db.prepare(`UPDATE ${list} SET copy = -id WHERE copy = ?`).run(copy);
+  db.prepare('DELETE FROM rebuilds WHERE id = ?').run(copy);
+}
+
+/** Marks what a rebuild has filled as served. Part of the caller's transaction. */
+export function serveCopy(db: Database.Database, copy: number): void {
+  for (const list of Object.values(LISTS)) db.prepare(`UPDATE ${list} SET copy = ? WHERE copy = ?`).run(LIVE, copy);
+  db.prepare('DELETE FROM rebuilds WHERE id = ?').run(copy);
 }
 
 /** Clears away what is discarded, in many short transactions, each of which leaves the file as it should be. */
@@ -38,15 +46,32 @@ export async function clearDiscarded(db: Database.Database): Promise<void> {
     for (const statement of dropStatements(id, JSON.parse(layout))) await step(db, () => db.exec(statement));
     await step(db, () => db.prepare('DELETE FROM catalog WHERE id = ?').run(id));
   }
-  const remove = db.prepare<[number, number]>(
-    `DELETE FROM history_entries WHERE (history, order_id, revision) IN (
-       SELECT history, order_id, revision FROM history_entries WHERE history = ? LIMIT ?)`,
-  );
-  for (const id of db.prepare<[], number>('SELECT id FROM histories WHERE copy < 0').pluck().all()) {
-    while ((await step(db, () => remove.run(id, ENTRIES_A_STEP))).changes > 0);
-    await step(db, () => db.prepare('DELETE FROM histories WHERE id = ?').run(id));
+  for (const { list, dependents } of ENTRIES) {
+    const removals = dependents.map((sql) => db.prepare<[number, number]>(sql));
+    for (const id of db.prepare<[], number>(`SELECT id FROM ${list} WHERE copy < 0`).pluck().all()) {
+      for (const remove of removals) while ((await step(db, () => remove.run(id, ENTRIES_A_STEP))).changes > 0);
+      await step(db, () => db.prepare(`DELETE FROM ${list} WHERE id = ?`).run(id));
+    }
   }
 }
+
+/** What hangs on each line of a list, and how some of it is removed. */
+const ENTRIES = [
+  {
+    list: LISTS.order_history,
+    dependents: [
+      `DELETE FROM history_entries WHERE (history, order_id, revision) IN (
+         SELECT history, order_id, revision FROM history_entries WHERE history = ? LIMIT ?)`,
+    ],
+  },
+  {
+    list: LISTS.deliveries,
+    dependents: [
+      'DELETE FROM deliveries WHERE row IN (SELECT row FROM deliveries WHERE log = ? LIMIT ?)',
+      'DELETE FROM delivery_webhooks WHERE id IN (SELECT id FROM delivery_webhooks WHERE log = ? LIMIT ?)',
+    ],
+  },
+] as const;
 
 async function step<Result>(db: Database.Database, work: () => Result): Promise<Result> {
   await beginImmediate(db);

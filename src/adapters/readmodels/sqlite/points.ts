@@ -4,7 +4,7 @@ import type { RecordJson, StoredRecord, TableRef } from '../../../ports/readMode
 import { conditionOf } from './query/conditions.js';
 import type { Cell, ReadConnection, ReadTable } from './readConnection.js';
 import { idBytes, idText, timeText } from './rowFormat.js';
-import { batchTable, docTable, NO_BATCH, recordsTable } from './schema.js';
+import { batchTable, docTable, LIVE, NO_BATCH, recordsTable } from './schema.js';
 
 type RecordTuple = [id: Buffer, createdAt: number, updatedAt: number, width: number, doc: string];
 const RECORD_COLUMNS = 'r.id, r.created_at, r.updated_at, d.width, d.doc';
@@ -30,6 +30,8 @@ export function recordTexts(connection: ReadConnection, table: ReadTable, rows: 
 export function getRecord(connection: ReadConnection, ref: TableRef, id: string): RecordJson | undefined {
   const bytes = idBytes(id);
   if (bytes === undefined) return undefined;
+  const found = getFromLastSeen(connection, ref, bytes);
+  if (found !== undefined) return found;
   return connection.atOnce(() => {
     const table = connection.table(ref);
     if (table === undefined || !table.made) return undefined;
@@ -38,6 +40,24 @@ export function getRecord(connection: ReadConnection, ref: TableRef, id: string)
       .get(bytes);
     return tuple === undefined ? undefined : recordText(table, tuple);
   });
+}
+
+/** The same in one statement, which asks as well whether the table is still what it was. Undefined says nothing. */
+function getFromLastSeen(connection: ReadConnection, ref: TableRef, bytes: Buffer): RecordJson | undefined {
+  const table = connection.lastSeen(ref);
+  if (table === undefined || !table.made) return undefined;
+  try {
+    const tuple = connection
+      .tuples<RecordTuple>(
+        `SELECT ${RECORD_COLUMNS} FROM catalog AS c CROSS JOIN ${records(table)}
+         WHERE c.id = ${table.id} AND c.copy = ${LIVE} AND c.version = ? AND r.id = ?`,
+      )
+      .get(table.shape.version, bytes);
+    return tuple === undefined ? undefined : recordText(table, tuple);
+  } catch {
+    // After a rebuild its tables may be gone; whatever else is wrong shows itself on the ordinary way.
+    return undefined;
+  }
 }
 
 /** Stored records on their way between threads: one JSON text is far cheaper to hand over than many objects. */

@@ -50,12 +50,17 @@ const SHAPES = 500;
 
 export class ReadConnection {
   readonly #db: Database.Database;
+  readonly #begin: Database.Statement;
+  readonly #commit: Database.Statement;
   readonly #statements = new LRUCache<string, Database.Statement<Cell[], unknown>>({ max: STATEMENTS });
   readonly #shapes = new LRUCache<number, TableShape>({ max: SHAPES });
+  readonly #lastSeen = new LRUCache<string, ReadTable>({ max: SHAPES });
 
   /** @throws ReadModelsUnavailableError when the file cannot be opened */
   constructor(options: { readonly file: string; readonly cacheMegabytes: number }) {
     this.#db = openConnection({ ...options, readOnly: true });
+    this.#begin = this.#db.prepare('BEGIN');
+    this.#commit = this.#db.prepare('COMMIT');
     this.#db.function('fold', { deterministic: true }, (value) =>
       value === null ? null : fold(typeof value === 'string' ? value : JSON.stringify(value)),
     );
@@ -67,11 +72,11 @@ export class ReadConnection {
 
   /** Runs `work` on one moment's state of the file. */
   atOnce<Result>(work: () => Result): Result {
-    this.#db.exec('BEGIN');
+    this.#begin.run();
     try {
       return work();
     } finally {
-      if (this.#db.inTransaction) this.#db.exec('COMMIT');
+      if (this.#db.inTransaction) this.#commit.run();
     }
   }
 
@@ -83,7 +88,7 @@ export class ReadConnection {
       [ref.tenant, ref.table],
     );
     if (row === undefined) return undefined;
-    return {
+    const table = {
       id: row.id,
       made: row.made === 1,
       rowCount: row.row_count,
@@ -92,6 +97,13 @@ export class ReadConnection {
       changes: row.changes,
       shape: this.#shape(row.id, row.version),
     };
+    this.#lastSeen.set(`${ref.tenant}.${ref.table}`, table);
+    return table;
+  }
+
+  /** The table as it was when it was looked up last: to be used only with a check that it is still that one. */
+  lastSeen(ref: TableRef): ReadTable | undefined {
+    return this.#lastSeen.get(`${ref.tenant}.${ref.table}`);
   }
 
   #shape(id: number, version: number): TableShape {

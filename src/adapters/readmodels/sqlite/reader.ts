@@ -1,5 +1,6 @@
 /** What a reader thread is asked and answers, and the answering. Answers are texts, cheap to hand over. */
-import type { RecordQuery, TableRef } from '../../../ports/readModels.js';
+import type { DeliveryBacklog, DeliveryQuery, RecordQuery, TableRef } from '../../../ports/readModels.js';
+import { listDeliveries, readBacklog } from './deliveries.js';
 import type { Partner } from './partner.js';
 import { countOutsideBatch, findRecords, readSnapshot } from './points.js';
 import { Lister } from './query/list.js';
@@ -13,7 +14,9 @@ export type Question =
       readonly wanted: { readonly keys: readonly string[]; readonly ids: readonly string[] };
     }
   | { readonly kind: 'find'; readonly table: TableRef; readonly field: string; readonly values: readonly string[] }
-  | { readonly kind: 'countOutsideBatch'; readonly table: TableRef; readonly batchId: string };
+  | { readonly kind: 'countOutsideBatch'; readonly table: TableRef; readonly batchId: string }
+  | { readonly kind: 'deliveries'; readonly tenant: string; readonly query: DeliveryQuery }
+  | { readonly kind: 'deliveryBacklog' };
 
 type Answers = {
   /** `records`: one a line; JSON text has no line breaks of its own. */
@@ -21,6 +24,9 @@ type Answers = {
   snapshot: ReturnType<typeof readSnapshot>;
   find: ReturnType<typeof findRecords>;
   countOutsideBatch: ReturnType<typeof countOutsideBatch>;
+  /** JSON text. */
+  deliveries: string;
+  deliveryBacklog: readonly DeliveryBacklog[];
 };
 export type Answer<Kind extends Question['kind']> = Answers[Kind];
 
@@ -50,6 +56,10 @@ export class Reader {
         return findRecords(this.#connection, question.table, question.field, question.values);
       case 'countOutsideBatch':
         return countOutsideBatch(this.#connection, question.table, question.batchId);
+      case 'deliveries':
+        return `[${listDeliveries(this.#connection, question.tenant, question.query).join()}]`;
+      case 'deliveryBacklog':
+        return readBacklog(this.#connection);
     }
   }
 }

@@ -5,6 +5,7 @@ import type Database from 'better-sqlite3';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import {
+  type DeliveryLogEntry,
   type HistoryEntry,
   type ReadModelRebuild,
   RebuildInProgressError,
@@ -13,9 +14,10 @@ import {
   type TableRef,
 } from '../../../ports/readModels.js';
 import type { Checkpoints } from './checkpointChannel.js';
-import { clearDiscarded, discardCopy, discardLive } from './discarded.js';
+import { DeliveryTable } from './deliveryWriter.js';
+import { clearDiscarded, discardCopy, discardLive, serveCopy } from './discarded.js';
 import { HistoryTable } from './history.js';
-import { LIVE, openConnection } from './schema.js';
+import { openConnection } from './schema.js';
 import { RecordTables } from './tables.js';
 import { beginImmediate } from './transactions.js';
 
@@ -62,6 +64,7 @@ class SqliteRebuild implements ReadModelRebuild {
   readonly #copy: number;
   readonly #tables: RecordTables;
   readonly #history: HistoryTable;
+  readonly #deliveries: DeliveryTable;
   readonly #touch: Database.Statement<[number, number, number]>;
   #position: Position = 0;
 
@@ -71,6 +74,7 @@ class SqliteRebuild implements ReadModelRebuild {
     this.#copy = copy;
     this.#tables = new RecordTables(db, copy);
     this.#history = new HistoryTable(db, copy);
+    this.#deliveries = new DeliveryTable(db, copy);
     this.#touch = db.prepare('UPDATE rebuilds SET position = ?, touched_at = ? WHERE id = ?');
   }
 
@@ -120,6 +124,14 @@ class SqliteRebuild implements ReadModelRebuild {
     }
   }
 
+  async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
+    return this.#deliveries.get(tenant, id);
+  }
+
+  async putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void> {
+    if (this.#scope.projection === 'deliveries' && this.#covers(tenant)) this.#deliveries.put(tenant, entry);
+  }
+
   position(): Position {
     return this.#position;
   }
@@ -135,9 +147,7 @@ class SqliteRebuild implements ReadModelRebuild {
 
   async swap(): Promise<void> {
     discardLive(this.#db, this.#scope);
-    this.#db.prepare<[number, number]>('UPDATE catalog SET copy = ? WHERE copy = ?').run(LIVE, this.#copy);
-    this.#db.prepare<[number, number]>('UPDATE histories SET copy = ? WHERE copy = ?').run(LIVE, this.#copy);
-    this.#db.prepare<[number]>('DELETE FROM rebuilds WHERE id = ?').run(this.#copy);
+    serveCopy(this.#db, this.#copy);
     this.#db.exec('COMMIT');
     await clearDiscarded(this.#db);
     this.#db.close();

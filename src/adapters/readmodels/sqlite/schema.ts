@@ -9,7 +9,10 @@ export const LIVE = 0;
 /** The number that stands for "no batch id" in tables b<id>. */
 export const NO_BATCH = 0;
 
-/** Raised with every change of the schema; the file holds nothing that the log does not. */
+/**
+ * Raised when a table changes, not when one is added: that is made in files of earlier releases as well.
+ * The file holds nothing that the log does not.
+ */
 const SCHEMA_VERSION = 1;
 
 const SCHEMA = `
@@ -52,6 +55,42 @@ const SCHEMA = `
     PRIMARY KEY (history, order_id, revision)
   ) WITHOUT ROWID;
 
+  -- One line for each tenant's delivery log, one for each webhook of a log, one for each delivery to it.
+  CREATE TABLE IF NOT EXISTS delivery_logs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant TEXT NOT NULL,
+    copy INTEGER NOT NULL,
+    UNIQUE (tenant, copy)
+  );
+  CREATE TABLE IF NOT EXISTS delivery_webhooks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    log INTEGER NOT NULL,
+    webhook TEXT NOT NULL,
+    last_success_at TEXT,
+    failing_since TEXT,
+    UNIQUE (log, webhook)
+  );
+  CREATE TABLE IF NOT EXISTS deliveries (
+    row INTEGER PRIMARY KEY,
+    log INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    webhook INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    order_id TEXT,
+    requested_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    entry TEXT NOT NULL,
+    UNIQUE (log, id)
+  );
+  -- What follows the position is there to be looked at without the row.
+  CREATE INDEX IF NOT EXISTS deliveries_webhook ON deliveries (webhook, position, requested_at, kind);
+  CREATE INDEX IF NOT EXISTS deliveries_state ON deliveries (webhook, state, position, requested_at, kind);
+  CREATE INDEX IF NOT EXISTS deliveries_order ON deliveries (webhook, order_id, position) WHERE order_id IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS deliveries_ended ON deliveries (ended_at) WHERE ended_at IS NOT NULL;
+
   CREATE TABLE IF NOT EXISTS rebuilds (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     projection TEXT NOT NULL,
@@ -83,7 +122,7 @@ export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOpt
     db.pragma('mmap_size = 0');
     db.pragma(`wal_autocheckpoint = ${LOG_PAGES}`);
     // Looks before it locks: a writer at work keeps nobody from opening.
-    if (schemaVersion(db) !== SCHEMA_VERSION) db.transaction(() => makeSchema(db)).immediate();
+    if (!isCurrent(db)) db.transaction(() => makeSchema(db)).immediate();
     if (readOnly) db.pragma('query_only = ON');
     return db;
   } catch (error) {
@@ -93,10 +132,14 @@ export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOpt
 
 const schemaVersion = (db: Database.Database): unknown => db.pragma('user_version', { simple: true });
 
+/** A file of an earlier release has no delivery log. */
+const isCurrent = (db: Database.Database): boolean =>
+  schemaVersion(db) === SCHEMA_VERSION &&
+  db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'deliveries_ended'").get() !== undefined;
+
 function makeSchema(db: Database.Database): void {
   const version = schemaVersion(db);
-  if (version === SCHEMA_VERSION) return;
-  if (version !== 0)
+  if (version !== 0 && version !== SCHEMA_VERSION)
     throw new Error(`Its schema is version ${version}, not ${SCHEMA_VERSION}: delete it; it is rebuilt.`);
   db.exec(SCHEMA);
   db.pragma(`user_version = ${SCHEMA_VERSION}`);

@@ -1,6 +1,9 @@
 /** The read side of the embedded read models. */
 import type { Position } from '../../../ports/eventStore.js';
 import type {
+  DeliveryBacklog,
+  DeliveryLogEntry,
+  DeliveryQuery,
   ReadModels,
   RecordJson,
   RecordPage,
@@ -8,9 +11,11 @@ import type {
   StoredRecord,
   TableRef,
   TableSnapshot,
+  WebhookHealth,
 } from '../../../ports/readModels.js';
 import { openCheckpointChannel } from './checkpointChannel.js';
 import { CheckpointWatch } from './checkpointWatch.js';
+import { readDelivery, readHealth } from './deliveries.js';
 import { type HistoryReader, historyReader } from './history.js';
 import { getRecord, parseStoredRecords, readSnapshot } from './points.js';
 import { ReadConnection } from './readConnection.js';
@@ -24,8 +29,8 @@ const CALLER_CACHE_MEGABYTES = 8;
 const FEW = 8;
 
 /**
- * Opens the read side. Single records, checkpoints and histories are read on the calling thread, in
- * microseconds; lists, counts and large look-ups in `readers` threads (default 2).
+ * Opens the read side. Single records and deliveries, checkpoints and histories are read on the calling
+ * thread, in microseconds; lists, counts and large look-ups in `readers` threads (default 2).
  *
  * @throws ReadModelsUnavailableError when the file cannot be opened
  */
@@ -95,6 +100,22 @@ class SqliteReadModels implements ReadModels {
     page: { readonly offset: number; readonly limit: number },
   ): ReturnType<ReadModels['history']> {
     return this.#history(tenant, orderId, page);
+  }
+
+  async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
+    return readDelivery(this.#connection, tenant, id);
+  }
+
+  async deliveries(tenant: string, query: DeliveryQuery): Promise<readonly DeliveryLogEntry[]> {
+    return JSON.parse(await this.#pool.ask({ kind: 'deliveries', tenant, query }));
+  }
+
+  async deliveryBacklog(): Promise<readonly DeliveryBacklog[]> {
+    return this.#pool.ask({ kind: 'deliveryBacklog' });
+  }
+
+  async webhookHealth(tenant: string, webhookId: string): Promise<WebhookHealth> {
+    return readHealth(this.#connection, tenant, webhookId);
   }
 
   async checkpoint(projection: string): Promise<Position> {

@@ -5,6 +5,7 @@ import type Database from 'better-sqlite3';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import type {
+  DeliveryLogEntry,
   HistoryEntry,
   ReadModelRebuild,
   ReadModelWriter,
@@ -15,7 +16,8 @@ import type {
 } from '../../../ports/readModels.js';
 import { type Checkpoints, openCheckpointChannel } from './checkpointChannel.js';
 import { Checkpointer } from './checkpointer.js';
-import { clearDiscarded, discardLive } from './discarded.js';
+import { DeliveryTable, dropDeliveries } from './deliveryWriter.js';
+import { clearDiscarded, discardLive, isDiscardable } from './discarded.js';
 import { HistoryTable } from './history.js';
 import { beginRebuild } from './rebuild.js';
 import { LIVE, openConnection } from './schema.js';
@@ -42,6 +44,7 @@ class SqliteReadModelWriter implements ReadModelWriter, RebuildableReadModels {
   readonly #checkpointer: Checkpointer;
   readonly #tables: RecordTables;
   readonly #history: HistoryTable;
+  readonly #deliveries: DeliveryTable;
   readonly #dataVersion: DataVersion;
   readonly #checkpoint: Database.Statement<[string], number>;
   readonly #setCheckpoint: Database.Statement<[string, number]>;
@@ -53,6 +56,7 @@ class SqliteReadModelWriter implements ReadModelWriter, RebuildableReadModels {
     this.#checkpointer = new Checkpointer({ file });
     this.#tables = new RecordTables(db, LIVE);
     this.#history = new HistoryTable(db, LIVE);
+    this.#deliveries = new DeliveryTable(db, LIVE);
     this.#dataVersion = new DataVersion(db);
     this.#checkpoint = db.prepare<[string], number>('SELECT position FROM checkpoints WHERE projection = ?').pluck();
     this.#setCheckpoint = db.prepare('INSERT OR REPLACE INTO checkpoints (projection, position) VALUES (?, ?)');
@@ -91,10 +95,22 @@ class SqliteReadModelWriter implements ReadModelWriter, RebuildableReadModels {
     this.#history.add(tenant, orderId, entries);
   }
 
+  async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
+    return this.#deliveries.get(tenant, id);
+  }
+
+  async putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void> {
+    this.#deliveries.put(tenant, entry);
+  }
+
+  async dropDeliveries(endedBefore: string, limit: number): Promise<number> {
+    return dropDeliveries(this.#db, endedBefore, limit);
+  }
+
   async reset(projection: string): Promise<void> {
     await this.begin();
     try {
-      if (projection === 'records' || projection === 'order_history') discardLive(this.#db, { projection });
+      if (isDiscardable(projection)) discardLive(this.#db, { projection });
       this.#tables.forget();
       await this.commit(new Map([[projection, 0]]));
     } catch (error) {

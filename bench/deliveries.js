@@ -1,0 +1,111 @@
+/** Webhook deliveries to receivers of which some are slow and some fail at first, beside a bare HTTP client. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import PQueue from 'p-queue';
+import { Agent, request } from 'undici';
+import { atMost, note, quantile, share } from './figures.js';
+import { Receivers } from './receivers.js';
+import { createClient, startService } from './service.js';
+
+const ORDERS = '/api/v1/dynamic-assets/dyn/dyn_transport_order/assets';
+const PLATFORM = '/api/v1/platform';
+const IDLE_APPROVALS = 60;
+const APPROVALS = 400;
+const APPROVERS = 8;
+/** Of 20 webhooks two are slow. */
+const PATHS = Array.from({ length: 20 }, (_, n) => (n % 10 === 0 ? `/slow/${n}` : `/fast/${n}`));
+/** As the service's default. */
+const WEBHOOK_CONCURRENCY = 50;
+const RETRY_MS = 50;
+
+export async function measureDeliveries(directory) {
+  const receivers = await Receivers.start();
+  const caFile = join(directory, 'ca.pem');
+  await writeFile(caFile, receivers.certificate);
+  const service = await startService(join(directory, 'data'), {
+    EVENTSTORE_URL: '',
+    MONGODB_URL: '',
+    RABBITMQ_URL: '',
+    WEBHOOK_CA_FILE: caFile,
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    WEBHOOK_CONCURRENCY: String(WEBHOOK_CONCURRENCY),
+    WEBHOOK_BACKOFF_MS: `0,${RETRY_MS}`,
+  });
+  const person = await signIn(service);
+  try {
+    await measureIdle(service.client, person, receivers);
+    await measureSustained(service.client, person, receivers);
+    note('memory of the service', `${(await service.residentMb()).toFixed(0)} MB`);
+  } finally {
+    person.close();
+    await service.stop();
+    await receivers.stop();
+  }
+}
+
+/** A client with the session of the tenant's first admin. */
+async function signIn({ port, credentials }) {
+  const person = createClient(port, 'bench.localhost');
+  const { email, password } = credentials.admin;
+  const { data } = JSON.parse(await person.ok('POST', `${PLATFORM}/session`, { email, password }));
+  person.headers.authorization = `Bearer ${data.token}`;
+  return person;
+}
+
+/** @returns the ids of so many validated orders */
+async function makeOrders(client, count) {
+  const order = { customer_reference: 'PO', processing_status: 'validated' };
+  const creating = new PQueue({ concurrency: APPROVERS });
+  const create = async () => JSON.parse(await client.ok('POST', ORDERS, order)).data.id;
+  return creating.addAll(Array.from({ length: count }, () => create));
+}
+
+const approve = (person, id) => person.ok('POST', `${PLATFORM}/orders/${id}/approve`, {});
+
+/** From the call that approves to the arrival at the receiver, one order after another. */
+async function measureIdle(client, person, receivers) {
+  const { data } = JSON.parse(await person.ok('POST', `${PLATFORM}/webhooks`, { url: receivers.url('/first') }));
+  const times = [];
+  for (const id of await makeOrders(client, IDLE_APPROVALS)) {
+    times.push(await receivers.delivered(1, () => approve(person, id)));
+  }
+  await person.ok('DELETE', `${PLATFORM}/webhooks/${data.id}`);
+  atMost('approval to arrival at an idle system, p50', quantile(times, 0.5), 20, 'ms');
+  note('approval to arrival at an idle system, p99', `${quantile(times, 0.99).toFixed(1)} ms`);
+}
+
+/** From the first approval to the last arrival; then the bare client sends the same, retries and all. */
+async function measureSustained(client, person, receivers) {
+  for (const path of PATHS) await person.ok('POST', `${PLATFORM}/webhooks`, { url: receivers.url(path) });
+  const ids = await makeOrders(client, APPROVALS);
+  const count = APPROVALS * PATHS.length;
+  const approving = new PQueue({ concurrency: APPROVERS });
+  const ms = await receivers.delivered(count, () => approving.addAll(ids.map((id) => () => approve(person, id))));
+  const calls = await receivers.calls();
+  const bareMs = await receivers.delivered(count, () => sendAll(calls, receivers));
+  const retried = calls.filter(({ times }) => times > 1).length / count;
+  const bytes = quantile(
+    calls.map(({ body }) => body.length),
+    0.5,
+  );
+  note('deliveries', `${count} of ${bytes} bytes, ${(retried * 100).toFixed(0)} % failed at first`);
+  const perSecond = (time) => (count * 1000) / time;
+  share('deliveries, beside a bare client', perSecond(ms), perSecond(bareMs), 0.5, 'deliveries/s');
+}
+
+/** Posts each call until it succeeds; as many at once as the service makes. */
+async function sendAll(calls, receivers) {
+  const dispatcher = new Agent({ connect: { ca: receivers.certificate } });
+  const posting = new PQueue({ concurrency: WEBHOOK_CONCURRENCY });
+  const post = async ({ path, headers, body }) => {
+    const { host: _, connection: __, ...sent } = headers;
+    const answer = await request(receivers.url(path), { method: 'POST', dispatcher, headers: sent, body });
+    await answer.body.dump();
+    return answer.statusCode < 300;
+  };
+  const deliver = async (call) => {
+    while (!(await posting.add(() => post(call)))) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  };
+  await Promise.all(calls.map(deliver));
+  await dispatcher.close();
+}

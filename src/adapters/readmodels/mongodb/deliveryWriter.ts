@@ -1,0 +1,117 @@
+/** Writes what a slice changes in a tenant's delivery log. Every write leaves the same behind when it is repeated. */
+import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';
+import type { DeliveryLogEntry } from '../../../ports/readModels.js';
+import { instant } from '../instant.js';
+import { healthAfter } from '../webhookHealth.js';
+import { catalogOf } from './catalog.js';
+import type { CatalogWriter, OpenTable } from './catalogWriter.js';
+import {
+  type DeliveryDocument,
+  deliveriesOf,
+  deliveryDocument,
+  deliveryKey,
+  entryOf,
+  healthOf,
+  type WebhookDocument,
+  webhookKey,
+  webhooksOf,
+} from './deliveryDocument.js';
+import type { DeliverySlice } from './slice.js';
+import type { Applying } from './sliceWriter.js';
+
+/** @returns what is left to do once the writes stand */
+export async function applyDeliveries(
+  db: Db,
+  catalog: CatalogWriter,
+  tenant: string,
+  slice: DeliverySlice,
+  { session, announce }: Pick<Applying, 'session' | 'announce'>,
+): Promise<() => void> {
+  const log = await catalog.ofTenant(db, 'deliveries', tenant);
+  if (announce) await catalog.change(db, log, { applying: true });
+  await putEntries(db, log, [...slice.put.values()], session);
+  if (slice.dropped.size > 0) {
+    const _id = { $in: [...slice.dropped].map(deliveryKey) };
+    await deliveriesOf(db, log.entry).deleteMany({ _id }, session === undefined ? {} : { session });
+  }
+  await catalog.change(db, log, { applying: false }, session);
+  return () => {
+    catalog.keep(log, { applying: false });
+    for (const entry of slice.put.values()) catalog.keepDelivery(tenant, entry);
+  };
+}
+
+/**
+ * The health of webhooks first, in order: an entry that a crash has left behind is not put again, so what it says
+ * of the webhook must be there before it.
+ */
+async function putEntries(
+  db: Db,
+  { entry: log }: OpenTable,
+  entries: readonly DeliveryLogEntry[],
+  session: ClientSession | undefined,
+): Promise<void> {
+  if (entries.length === 0) return;
+  const options = session === undefined ? {} : { session };
+  const webhookIds = [...new Set(entries.map(({ webhookId }) => webhookId))];
+  const stored = await deliveriesOf(db, log)
+    .find({ _id: { $in: entries.map(({ id }) => deliveryKey(id)) } }, { projection: { r: 1 }, ...options })
+    .toArray();
+  const revisions = new Map(stored.map(({ _id, r }) => [_id, r]));
+  const webhooks = await webhooksOf(db, log)
+    .find({ _id: { $in: webhookIds.map(webhookKey) } }, options)
+    .toArray();
+  const healths = webhookIds.map((webhookId): WebhookDocument => {
+    const _id = webhookKey(webhookId);
+    const before = healthOf(webhooks.find((each) => each._id === _id));
+    const own = entries.filter((entry) => entry.webhookId === webhookId);
+    const { lastSuccessAt, failingSince } = own.reduce(healthAfter, before);
+    return { _id, ok: lastSuccessAt, bad: failingSince };
+  });
+  const later = entries.map(deliveryDocument).filter(({ _id, r }) => r > (revisions.get(_id) ?? -1));
+  await webhooksOf(db, log).bulkWrite(healths.map(upsertWebhook), { ordered: true, ...options });
+  if (later.length > 0)
+    await deliveriesOf(db, log).bulkWrite(later.map(upsertDelivery), { ordered: false, ...options });
+}
+
+/** Not updateOne, for the reason given in recordWriter.ts. */
+const upsertWebhook = ({ _id, ...$set }: WebhookDocument): AnyBulkWriteOperation<WebhookDocument> => ({
+  updateMany: { filter: { _id }, update: { $set }, upsert: true },
+});
+const upsertDelivery = ({ _id, ...$set }: DeliveryDocument): AnyBulkWriteOperation<DeliveryDocument> => ({
+  updateMany: { filter: { _id }, update: { $set }, upsert: true },
+});
+
+/** An entry as the writer last wrote it. */
+export async function writtenDelivery(
+  db: Db,
+  catalog: CatalogWriter,
+  tenant: string,
+  id: string,
+): Promise<DeliveryLogEntry | undefined> {
+  const known = catalog.knownDelivery(tenant, id);
+  if (known !== undefined) return known;
+  const { entry } = await catalog.ofTenant(db, 'deliveries', tenant);
+  const found = entry.made ? await deliveriesOf(db, entry).findOne({ _id: deliveryKey(id) }) : null;
+  return found === null ? undefined : entryOf(found);
+}
+
+/** Ids of at most `limit` entries that ended before this time, by tenant. */
+export async function endedDeliveries(
+  db: Db,
+  endedBefore: string,
+  limit: number,
+): Promise<readonly { readonly tenant: string; readonly ids: readonly string[] }[]> {
+  const logs = await catalogOf(db).find({ kind: 'deliveries', rebuild: null, made: true }).toArray();
+  const found: { tenant: string; ids: string[] }[] = [];
+  let left = limit;
+  for (const log of logs) {
+    if (left === 0) break;
+    const ended = await deliveriesOf(db, log)
+      .find({ x: { $lt: instant(endedBefore) } }, { projection: { e: 1 }, sort: { x: 1 }, limit: left })
+      .toArray();
+    if (ended.length > 0) found.push({ tenant: log.tenant, ids: ended.map((each) => entryOf(each).id) });
+    left -= ended.length;
+  }
+  return found;
+}

@@ -1,0 +1,189 @@
+/**
+ * Sending again what a webhook was sent, sending it what it never was, and trying it out. Each is a new delivery with a
+ * purpose, and none changes an order. It is recorded here, and made by a process with the role `webhooks`.
+ */
+import { v5, validate } from 'uuid';
+import { z } from 'zod';
+import { deliveryStream } from '../domain/streams.js';
+import { type DeliverySubject, WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
+import type { Position } from '../ports/eventStore.js';
+import type { DeliveryLogEntry, DeliveryQuery } from '../ports/readModels.js';
+import { parseBody } from './body.js';
+import { type Caller, type Commands, NotFoundError, TryAgainError } from './context.js';
+import type { DirectoryCommands } from './identity/directoryWriter.js';
+import { pastRange } from './pastRange.js';
+import { type RequestedDelivery, requestDelivery } from './requestDelivery.js';
+import { writeWebhook } from './webhookWriter.js';
+
+const kind = z.enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`);
+const time = z.iso.datetime({ offset: true, error: 'must be a time with its zone, like 2026-11-21T03:11:47Z.' });
+
+/** From `since` on, and before `until` (default: now): when a delivery was requested. */
+export const resendFailedBody = z.strictObject({ since: time, until: time.optional() });
+
+/** From `from` on, and before `to` (default: now): when an event happened. */
+export const backfillBody = z.strictObject({
+  from: time,
+  to: time.optional(),
+  events: z.array(kind, 'must be an array of kinds of event.').min(1, 'must have at least 1 kind of event.').optional(),
+});
+
+export const testEventBody = z.strictObject({ event: kind });
+
+/**
+ * Sends the same event to the same webhook once more, however the delivery ended.
+ * @throws NotFoundError for a delivery of another webhook, too
+ */
+export async function resendDelivery(
+  commands: DirectoryCommands,
+  caller: Caller,
+  webhookId: string,
+  deliveryId: string,
+): Promise<RequestedDelivery> {
+  await checkWebhook(commands, caller, webhookId);
+  const id = deliveryId.toLowerCase();
+  const sent = validate(id) ? await subjectOf(commands, caller.tenant, id) : undefined;
+  if (sent?.webhookId !== webhookId) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
+  const subject = resent(id, sent);
+  // The first time as `resendFailed` would, so that it leaves out what was sent again one by one.
+  const first = await requestDelivery(commands, caller, resendId(webhookId, id), subject);
+  return first ?? requestNew(commands, caller, subject);
+}
+
+const PAGE = 200;
+const SHOWN_WITHIN_MS = 5_000;
+
+/**
+ * Sends again everything that failed for good and was not sent again yet; of one order one after the other.
+ * @param body `{ since, until? }`
+ * @returns how many deliveries were requested
+ * @throws ValidationError, NotFoundError; TryAgainError when the delivery log is behind
+ */
+export async function resendFailed(
+  commands: DirectoryCommands & Pick<Commands, 'readModels'>,
+  caller: Caller,
+  webhookId: string,
+  body: unknown,
+): Promise<{ readonly count: number }> {
+  const input = parseBody(resendFailedBody, body);
+  const range = pastRange(commands.now(), ['since', input.since], ['until', input.until]);
+  await checkWebhook(commands, caller, webhookId);
+  const { eventStore, readModels } = commands;
+  if (!(await readModels.waitFor('deliveries', await eventStore.head(), SHOWN_WITHIN_MS))) {
+    throw new TryAgainError('The delivery log is behind; try again in a moment.');
+  }
+  const sequence = new Map<string, string>();
+  let count = 0;
+  let query: DeliveryQuery = {
+    webhookId,
+    state: 'failed',
+    since: range.from,
+    until: range.to,
+    order: 'oldest',
+    limit: PAGE,
+  };
+  for (;;) {
+    const page = await readModels.deliveries(caller.tenant, query);
+    const last = page.at(-1);
+    if (last === undefined) return { count };
+    const requested = await Promise.all(
+      page.filter(({ purpose }) => purpose !== 'test').map((entry) => resendEntry(commands, caller, entry, sequence)),
+    );
+    count += requested.filter((each) => each !== undefined).length;
+    query = { ...query, after: last.position };
+  }
+}
+
+/** @param sequence the last delivery of each order so far; moved on @returns undefined when it was sent again before */
+async function resendEntry(
+  commands: DirectoryCommands,
+  caller: Caller,
+  { id, webhookId, orderId }: DeliveryLogEntry,
+  sequence: Map<string, string>,
+): Promise<RequestedDelivery | undefined> {
+  const deliveryId = resendId(webhookId, id);
+  const after = orderId === null ? undefined : sequence.get(orderId);
+  if (orderId !== null) sequence.set(orderId, deliveryId);
+  const sent = await subjectOf(commands, caller.tenant, id);
+  if (sent === undefined) return undefined;
+  return requestDelivery(commands, caller, deliveryId, {
+    ...resent(id, sent),
+    ...(after === undefined ? {} : { after }),
+  });
+}
+
+/**
+ * Sends a range of the log to a webhook, also one that was made later. It begins soon and takes its time.
+ * @param body `{ from, to?, events? }`; events are what the webhook subscribes to by default
+ * @throws ValidationError, NotFoundError
+ */
+export async function requestBackfill(
+  commands: DirectoryCommands,
+  caller: Caller,
+  webhookId: string,
+  body: unknown,
+): Promise<{ readonly position: Position; readonly backfillId: string }> {
+  const input = parseBody(backfillBody, body);
+  const range = pastRange(commands.now(), ['from', input.from], ['to', input.to]);
+  const backfillId = commands.newId();
+  const position = await writeWebhook(commands, caller, webhookId, ({ id, events }) => {
+    const kinds = WEBHOOK_EVENT_KINDS.filter((each) => (input.events ?? events).includes(each));
+    return [{ type: 'WebhookBackfillRequested', data: { id, backfillId, kinds, ...range } }];
+  });
+  return { position, backfillId };
+}
+
+/**
+ * Sends the example of a kind of event, whether the webhook subscribes to it or not.
+ * @param body `{ event }`
+ * @throws ValidationError, NotFoundError
+ */
+export async function sendTestEvent(
+  commands: DirectoryCommands,
+  caller: Caller,
+  webhookId: string,
+  body: unknown,
+): Promise<RequestedDelivery> {
+  const { event } = parseBody(testEventBody, body);
+  await checkWebhook(commands, caller, webhookId);
+  const subject = {
+    webhookId,
+    kind: event,
+    orderId: '',
+    sourceEventId: '',
+    sourceRevision: 0,
+    purpose: 'test',
+  } as const;
+  return requestNew(commands, caller, subject);
+}
+
+/** As the log has it, for this process may not have heard of it yet. @throws NotFoundError */
+const checkWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<unknown> =>
+  writeWebhook(commands, caller, id, () => []);
+
+const resendId = (webhookId: string, deliveryId: string): string => v5(`resend ${deliveryId}`, webhookId);
+
+/** The same event with the same `webhook-id`, so that a receiver who has had it after all can tell. */
+function resent(deliveryId: string, { after: _, ...sent }: DeliverySubject): DeliverySubject {
+  return { ...sent, purpose: sent.purpose === 'test' ? 'test' : 'resend', messageId: sent.messageId ?? deliveryId };
+}
+
+async function subjectOf(
+  { eventStore }: Pick<Commands, 'eventStore'>,
+  tenant: string,
+  deliveryId: string,
+): Promise<DeliverySubject | undefined> {
+  const [requested] = await eventStore.readStream(deliveryStream(tenant, deliveryId), 0, 0);
+  return requested?.type === 'DeliveryRequested' ? (requested.data as DeliverySubject) : undefined;
+}
+
+async function requestNew(
+  commands: DirectoryCommands,
+  caller: Caller,
+  subject: DeliverySubject,
+): Promise<RequestedDelivery> {
+  const deliveryId = commands.newId();
+  const requested = await requestDelivery(commands, caller, deliveryId, subject);
+  if (requested === undefined) throw new Error(`The new id ${deliveryId} was taken.`);
+  return requested;
+}

@@ -1,0 +1,72 @@
+/** JSON Schema (2020-12) of an asset type's records as they go out: in answers and in webhook payloads. */
+import { FAILED } from '../order/status.js';
+import type { AssetField, AssetType } from './assetType.js';
+import type { FieldType } from './fieldTypes.js';
+
+export type JsonSchema = { readonly [keyword: string]: unknown };
+export type Properties = { readonly [name: string]: JsonSchema };
+
+/** An object whose properties are all there. */
+export const closedObject = (properties: Properties): JsonSchema => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+});
+
+export const SAFE_INTEGER: JsonSchema = {
+  type: 'integer',
+  minimum: Number.MIN_SAFE_INTEGER,
+  maximum: Number.MAX_SAFE_INTEGER,
+};
+
+const OUTPUT: { readonly [type in FieldType]: JsonSchema } = {
+  String: { type: 'string' },
+  LongText: { type: 'string' },
+  Integer: SAFE_INTEGER,
+  Decimal: { type: 'number' },
+  Date: { type: 'string', format: 'date' },
+  DateTime: { type: 'string', format: 'date-time' },
+  Boolean: { type: 'boolean' },
+};
+
+const TIMESTAMP: JsonSchema = { type: 'string', format: 'date-time', description: 'UTC, with microseconds.' };
+
+/** A record as it is read: every field is there. */
+export function recordOutputSchema(assetType: AssetType): JsonSchema {
+  return {
+    title: assetType.label,
+    description: assetType.description,
+    ...closedObject(recordProperties(assetType)),
+    additionalProperties: false,
+  };
+}
+
+/** The properties of a record: id, created_at, updated_at, then each field of the asset type. */
+export function recordProperties(assetType: AssetType): Properties {
+  const fields = assetType.fields.map((field) => [field.name, outputField(assetType, field)] as const);
+  return {
+    id: { type: 'string', format: 'uuid' },
+    created_at: TIMESTAMP,
+    updated_at: TIMESTAMP,
+    ...Object.fromEntries(fields),
+  };
+}
+
+function outputField(assetType: AssetType, field: AssetField): JsonSchema {
+  const annotations: JsonSchema = { title: field.label, ...(field.readOnly === true ? { readOnly: true } : {}) };
+  const value = outputValue(field);
+  // A field that was added later is null in older records, also when it is required now.
+  const isAlwaysSet = field.required && (field.custom !== true || field.name === assetType.uniqueField);
+  return isAlwaysSet ? { ...annotations, ...value } : { ...annotations, anyOf: [value, { type: 'null' }] };
+}
+
+function outputValue(field: AssetField): JsonSchema {
+  if (field.list === true) return { type: 'array', items: OUTPUT[field.type] };
+  if (field.format === 'uuid') return { type: 'string', format: 'uuid' };
+  if (field.oneOf !== undefined) {
+    // Shown, but never accepted: the service alone sets it (spec §3).
+    const shown = field.name === 'processing_status' ? [...field.oneOf, FAILED] : field.oneOf;
+    return { type: 'string', enum: shown };
+  }
+  return OUTPUT[field.type];
+}

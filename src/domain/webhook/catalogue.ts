@@ -1,0 +1,55 @@
+/** The event catalogue: what a webhook can subscribe to, and what is sent then (spec §6, §6.5). */
+import type { JsonSchema } from '../assetTypes/outputSchema.js';
+import { exampleBody, type TenantTables } from './catalogue/example.js';
+import { bodySchema } from './catalogue/schema.js';
+import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from './events.js';
+
+export type CatalogueEntry = {
+  readonly kind: WebhookEventKind;
+  /** Of the body's shape. */
+  readonly version: string;
+  /** When it is sent, and what of. */
+  readonly description: string;
+  /** JSON Schema 2020-12 of the body, for the tenant's own tables. */
+  readonly schema: JsonSchema;
+  readonly example: object;
+};
+
+/**
+ * `webhook-event-version` of each kind. It is raised when something in the body goes, changes its type or its meaning;
+ * not when something is added.
+ */
+export const PAYLOAD_VERSIONS: { readonly [kind in WebhookEventKind]: string } = {
+  'order.created': '1',
+  'order.updated': '1',
+  'order.status_changed': '1',
+  'order.approved': '1',
+  'order.export_failed': '1',
+  'reference.batch_upserted': '1',
+  'reference.cleaned_up': '1',
+};
+
+const DESCRIPTIONS: { readonly [kind in WebhookEventKind]: string } = {
+  'order.created':
+    'An order was created. Its lines, or its consignments, goods and charges, are added after it: each is an order.updated.',
+  'order.updated': 'Fields of an order were changed, or a part of it was added or changed.',
+  'order.status_changed':
+    'The processing_status of an order is another than before, whoever or whatever changed it; approvals and failed exports are among them.',
+  'order.approved':
+    'An order was approved: this is its export. The body is what was approved, the same at each attempt and whenever it is sent again. Only of this kind does a failed delivery change the order: after the fifth failed attempt it is failed.',
+  'order.export_failed':
+    'The last attempt to deliver an order.approved has failed: the order is with the validators again, with the reasons in error_reason.',
+  'reference.batch_upserted':
+    'A batch upsert has changed a reference table. One call for each batch_id in the batch; a batch of very large records may take several.',
+  'reference.cleaned_up': 'A clean-up has deleted the records of a reference table that were not of the batch_id.',
+};
+
+/** Every kind, in the words of a tenant's own tables. */
+export const eventCatalogue = (tenant: TenantTables): readonly CatalogueEntry[] =>
+  WEBHOOK_EVENT_KINDS.map((kind) => ({
+    kind,
+    version: PAYLOAD_VERSIONS[kind],
+    description: DESCRIPTIONS[kind],
+    schema: bodySchema(kind, tenant),
+    example: exampleBody(kind, tenant, { warehouse: 'north' }),
+  }));

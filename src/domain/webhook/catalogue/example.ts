@@ -1,0 +1,113 @@
+/** The example body of each kind, in the words of the tenant's own tables; a test call sends it. */
+import type { AssetType } from '../../assetTypes/assetType.js';
+import type { Fields, FieldType, FieldValue } from '../../assetTypes/fieldTypes.js';
+import type { Tenant } from '../../identity/directory.js';
+import {
+  type Approval,
+  type ExportDocument,
+  type ExportRecord,
+  type ExportSnapshot,
+  exportDocument,
+  orderDocument,
+} from '../../order/exportDocument.js';
+import type { CustomData, WebhookEventKind } from '../events.js';
+import { batchUpsertedBody, cleanedUpBody, orderBody, type TableEvent } from './body.js';
+import { EXAMPLE_ROWS, type ExampleRow } from './exampleRows.js';
+
+export type TenantTables = Pick<Tenant, 'orderModel' | 'assetTypes'>;
+
+const CREATED_AT = '2026-11-20T14:02:31.482913Z';
+const UPDATED_AT = '2026-11-21T03:11:47.123456Z';
+const APPROVAL: Approval = {
+  approvedAt: UPDATED_AT,
+  approver: { id: 7, first_name: 'Eva', last_name: 'Smit', locale: 'nl_NL', email: 'eva@acme.example' },
+};
+const FAILURES = [
+  'All 5 attempts to deliver to webhook ERP failed.',
+  ...[1, 2, 3, 4, 5].map((attempt) => `Attempt ${attempt}: The receiver answered 503.`),
+];
+const TABLE_EVENT: TableEvent = { table: 'dyn_party', revision: 42, occurredAt: UPDATED_AT };
+const BATCH_ID = 'sync-2026-11-21';
+
+/** What a call of this kind may look like. */
+export function exampleBody(kind: WebhookEventKind, tenant: TenantTables, customData: CustomData): object {
+  switch (kind) {
+    case 'reference.batch_upserted':
+      return batchUpsertedBody(TABLE_EVENT, BATCH_ID, { created: 12, updated: 3, unchanged: 985 }, customData);
+    case 'reference.cleaned_up':
+      return cleanedUpBody(TABLE_EVENT, BATCH_ID, 7, customData);
+    default:
+      return orderBody(exampleOrder(kind, tenant), customData);
+  }
+}
+
+type OrderKind = Extract<WebhookEventKind, `order.${string}`>;
+
+function exampleOrder(kind: OrderKind, tenant: TenantTables): ExportDocument {
+  const { assetTypes } = tenant;
+  const order = (fields: Fields) => exampleSnapshot(tenant, fields);
+  switch (kind) {
+    case 'order.created': {
+      // Its parts are added after it.
+      const created = { ...order({ processing_status: 'pending_validation', updated_at: CREATED_AT }), parts: [] };
+      return orderDocument(created, undefined, assetTypes);
+    }
+    case 'order.updated':
+      return orderDocument(order({ processing_status: 'saved' }), undefined, assetTypes);
+    case 'order.status_changed':
+      return orderDocument(order({ processing_status: 'completed' }), APPROVAL, assetTypes);
+    case 'order.approved':
+      return exportDocument(order({}), APPROVAL, assetTypes);
+    case 'order.export_failed':
+      return orderDocument(order({ processing_status: 'failed', error_reason: FAILURES }), APPROVAL, assetTypes);
+  }
+}
+
+/** @param fields of the order, beside those of its row */
+function exampleSnapshot({ orderModel, assetTypes }: TenantTables, fields: Fields): ExportSnapshot {
+  const types = [...assetTypes.values()];
+  const [orderRow] = EXAMPLE_ROWS[orderModel] ?? [];
+  const orderType = assetTypes.get(orderModel);
+  if (orderRow === undefined || orderType === undefined) throw new Error(`${orderModel} is no order model.`);
+  const references = types.filter(({ role }) => role === 'reference');
+  return {
+    table: orderModel,
+    order: { ...exampleRecord(orderType, { ...orderRow, ...fields }), ...fields },
+    parts: types
+      .filter(({ role }) => role === 'part')
+      .flatMap((type) => rowsOf(type).map((row) => ({ table: type.name, record: exampleRecord(type, row) }))),
+    related: Object.fromEntries(references.map((type) => [type.name, byEveryKey(type)])),
+  };
+}
+
+const rowsOf = ({ name }: AssetType): readonly ExampleRow[] => EXAMPLE_ROWS[name] ?? [];
+
+/** Relations name a record by its id or by its unique field. */
+function byEveryKey(type: AssetType): { readonly [key: string]: ExportRecord } {
+  const records = rowsOf(type).map((row) => exampleRecord(type, row));
+  return Object.fromEntries(
+    records.flatMap((record) => [
+      [record.id, record],
+      [String(record[type.uniqueField ?? 'id']), record],
+    ]),
+  );
+}
+
+/** Every field of the type; of the tenant's own fields, those that are required have a value. */
+function exampleRecord(type: AssetType, row: ExampleRow): ExportRecord {
+  const fields = type.fields.map(({ name, required, type: fieldType }): [string, FieldValue] => [
+    name,
+    row[name] ?? (required ? BY_TYPE[fieldType] : null),
+  ]);
+  return { id: row.id, created_at: CREATED_AT, updated_at: UPDATED_AT, ...Object.fromEntries(fields) };
+}
+
+const BY_TYPE: { readonly [type in FieldType]: FieldValue } = {
+  String: 'text',
+  LongText: 'A longer text.',
+  Integer: 12,
+  Decimal: 12.5,
+  Date: '2026-11-21',
+  DateTime: UPDATED_AT,
+  Boolean: true,
+};

@@ -1,0 +1,137 @@
+/** Rows of the standard tables, for the examples of the catalogue. What a row does not name is null. */
+import type { Fields } from '../../assetTypes/fieldTypes.js';
+
+export type ExampleRow = { readonly id: string } & Fields;
+
+const id = (end: string): string => `019aa4a5-3d51-7c3e-9d2f-${end.padStart(12, '0')}`;
+
+export const EXAMPLE_ORDER_ID = id('1');
+
+const orderHead: ExampleRow = {
+  id: EXAMPLE_ORDER_ID,
+  issue_date: '2026-11-20',
+  delivery_date: '2026-11-27',
+  notes: 'Deliver before 10:00.',
+  customer_reference: 'PO 4711',
+  accuracy: 0.97,
+  order_inquiry_id: id('2'),
+  buyer_customer_party_id: 'C-1001',
+  accounting_customer_party_id: 'C-1001',
+};
+
+const bakery: ExampleRow = {
+  id: id('3'),
+  external_id: 'C-1001',
+  account_id: 'C-1001',
+  name: 'Bakkerij De Molen',
+  language: 'nl',
+  street_name: 'Dorpsstraat',
+  address_number: '12',
+  city_name: 'Utrecht',
+  postal_zone: '3511 AB',
+  country: 'NL',
+  contact_name: 'Vera Bos',
+  contact_email: 'vera@molen.example',
+};
+
+const mill: ExampleRow = {
+  id: id('4'),
+  external_id: 'C-1002',
+  account_id: 'C-1002',
+  name: 'Korenmolen De Ster',
+  street_name: 'Molenpad',
+  address_number: '3',
+  city_name: 'Rotterdam',
+  postal_zone: '3011 CD',
+  country: 'NL',
+};
+
+const location = (row: ExampleRow, party: ExampleRow): ExampleRow => ({
+  name: party.name ?? null,
+  street_name: party.street_name ?? null,
+  address_number: party.address_number ?? null,
+  postal_zone: party.postal_zone ?? null,
+  city_name: party.city_name ?? null,
+  country: party.country ?? null,
+  ...row,
+});
+
+/** By table; of both order models. Parts of the order refer to it, and to the rows of reference tables. */
+export const EXAMPLE_ROWS: { readonly [table: string]: readonly ExampleRow[] } = {
+  dyn_stock_order: [{ ...orderHead, currency_code: 'EUR' }],
+  dyn_order_line: [
+    {
+      id: id('10'),
+      order_id: EXAMPLE_ORDER_ID,
+      line_number: 1,
+      item_id: id('11'),
+      unit_code_id: id('12'),
+      quantity: 24,
+      unit_price: 1.85,
+      delivery_date: '2026-11-27',
+    },
+  ],
+  dyn_item: [
+    {
+      id: id('11'),
+      external_id: 'ITEM-005',
+      name: 'Black tea, 100 bags',
+      brand_name: 'Theehuis',
+      sku: 'BT-100',
+      ean: '8712345678906',
+      base_unit_code_id: id('12'),
+      category_id: 'CAT-1',
+      category_name: 'Hot drinks',
+      product_id: 'P-5',
+      net_weight: 0.2,
+      active: true,
+    },
+  ],
+  dyn_unit_code: [{ id: id('12'), code: 'PCE', value: 'Piece' }],
+  dyn_party: [bakery, mill],
+  dyn_transport_order: [{ ...orderHead, transport_reference: 'TR 2026-118', transport_mode: 'road', incoterms: 'DAP' }],
+  dyn_consignment: [
+    {
+      id: id('20'),
+      transport_order_id: EXAMPLE_ORDER_ID,
+      consignment_reference: 'CN 1',
+      consignor_party_id: 'C-1002',
+      consignee_party_id: 'C-1001',
+      loading_location_id: 'L-2',
+      loading_date: '2026-11-26',
+      loading_time_from: '08:00',
+      loading_time_until: '12:00',
+      unloading_location_id: 'L-1',
+      unloading_date: '2026-11-27',
+      unloading_time_until: '10:00',
+    },
+  ],
+  dyn_goods: [
+    {
+      id: id('21'),
+      consignment_id: id('20'),
+      product_name: 'Wheat flour',
+      quantity: 12,
+      packing_type_id: id('22'),
+      gross_weight: 7_500,
+      net_weight: 7_200,
+      stackable: false,
+    },
+  ],
+  dyn_packing_type: [{ id: id('22'), code: 'EUR', value: 'Euro pallet', length: 120, width: 80, height: 14.4 }],
+  dyn_location: [
+    location({ id: id('23'), external_id: 'L-1', opening_hours: '06:00-14:00' }, bakery),
+    location({ id: id('24'), external_id: 'L-2' }, mill),
+  ],
+  dyn_allowance_charge: [
+    {
+      id: id('25'),
+      transport_order_id: EXAMPLE_ORDER_ID,
+      charge_indicator: true,
+      allowance_charge_reason_id: id('26'),
+      amount: 37.5,
+      currency_code: 'EUR',
+    },
+  ],
+  dyn_allowance_charge_reason: [{ id: id('26'), code: 'FC', value: 'Fuel charge' }],
+};

@@ -1,0 +1,145 @@
+/** Figures about deliveries for Prometheus, by tenant and webhook. */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { TenantDirectory } from '../commands/context.js';
+import type { CallResult } from '../domain/webhook/delivery.js';
+import type { DeliveryBacklog, ReadModels } from '../ports/readModels.js';
+import { type Endpoint, endpointKey } from './endpoint.js';
+
+const LABELS = ['tenant', 'webhook'] as const;
+const OUTCOMES = ['delivered', 'failed', 'gone', 'refused_address', 'timeout'] as const;
+const DURATION_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
+
+export type MetricsSource = {
+  readonly directory: TenantDirectory;
+  readonly readModels: Pick<ReadModels, 'deliveryBacklog'>;
+};
+
+/** Attempts, failures and circuits are those of this process; what waits and what is disabled is the same in all. */
+export class DeliveryMetrics {
+  readonly #attempts: Counter<'tenant' | 'webhook' | 'outcome'>;
+  readonly #durations: Histogram<'tenant' | 'webhook'>;
+  readonly #failed: Counter<'tenant' | 'webhook'>;
+  readonly #openCircuits = new Set<string>();
+
+  constructor(registry: Registry, source: MetricsSource) {
+    const registers = [registry];
+    this.#attempts = new Counter({
+      registers,
+      name: 'webhook_attempts_total',
+      help: 'Attempts by outcome; gone is an answer 410.',
+      labelNames: [...LABELS, 'outcome'],
+      collect() {
+        for (const labels of webhooksOf(source.directory))
+          for (const outcome of OUTCOMES) this.inc({ ...labels, outcome }, 0);
+      },
+    });
+    this.#durations = new Histogram({
+      registers,
+      name: 'webhook_attempt_duration_seconds',
+      help: 'Time from the begin of a call to the end of its answer, or to the time limit.',
+      labelNames: LABELS,
+      buckets: DURATION_BUCKETS_SECONDS,
+    });
+    this.#failed = new Counter({
+      registers,
+      name: 'webhook_deliveries_failed_total',
+      help: 'Deliveries that were given up after the last attempt.',
+      labelNames: LABELS,
+      collect() {
+        for (const labels of webhooksOf(source.directory)) this.inc(labels, 0);
+      },
+    });
+    registerBacklog(registry, source.readModels);
+    this.#registerStates(registry, source.directory);
+  }
+
+  attempted({ tenant, webhookId }: Endpoint, result: CallResult): void {
+    this.#attempts.inc({ tenant, webhook: webhookId, outcome: outcomeOf(result) });
+    this.#durations.observe({ tenant, webhook: webhookId }, result.durationMs / 1000);
+  }
+
+  failedForGood({ tenant, webhookId }: Endpoint): void {
+    this.#failed.inc({ tenant, webhook: webhookId });
+  }
+
+  /** @param endpoint see `endpointKey` */
+  circuitChanged(endpoint: string, isOpen: boolean): void {
+    if (isOpen) this.#openCircuits.add(endpoint);
+    else this.#openCircuits.delete(endpoint);
+  }
+
+  #registerStates(registry: Registry, directory: TenantDirectory): void {
+    const openCircuits = this.#openCircuits;
+    new Gauge({
+      registers: [registry],
+      name: 'webhook_circuit_open',
+      help: '1 while nothing but a probe now and then is sent to a webhook that keeps failing.',
+      labelNames: LABELS,
+      collect() {
+        this.reset();
+        for (const labels of webhooksOf(directory)) {
+          const isOpen = openCircuits.has(endpointKey({ tenant: labels.tenant, webhookId: labels.webhook }));
+          this.set(labels, isOpen ? 1 : 0);
+        }
+      },
+    });
+    new Gauge({
+      registers: [registry],
+      name: 'webhook_disabled',
+      help: '1 for each webhook that is disabled, with the cause: admin, gone, failing.',
+      labelNames: [...LABELS, 'cause'],
+      collect() {
+        this.reset();
+        for (const { name: tenant, webhooks } of directory.tenants()) {
+          for (const { id: webhook, disabled } of webhooks.values()) {
+            if (disabled !== undefined) this.set({ tenant, webhook, cause: disabled.cause }, 1);
+          }
+        }
+      },
+    });
+  }
+}
+
+/** What waits, as the delivery log shows it. While the read models are away there are no figures, rather than old ones. */
+function registerBacklog(registry: Registry, readModels: Pick<ReadModels, 'deliveryBacklog'>): void {
+  // One question for both gauges, which are collected at the same time.
+  let asked: Promise<readonly DeliveryBacklog[]> | undefined;
+  const backlog = (): Promise<readonly DeliveryBacklog[]> => {
+    asked ??= readModels
+      .deliveryBacklog()
+      // That they are away is told by engine_up.
+      .catch(() => [])
+      .finally(() => {
+        asked = undefined;
+      });
+    return asked;
+  };
+  const gauge = (name: string, help: string, value: (waiting: DeliveryBacklog) => number): void => {
+    new Gauge({
+      registers: [registry],
+      name,
+      help,
+      labelNames: LABELS,
+      async collect() {
+        const waiting = await backlog();
+        this.reset();
+        for (const each of waiting) this.set({ tenant: each.tenant, webhook: each.webhookId }, value(each));
+      },
+    });
+  };
+  gauge('webhook_deliveries_open', 'Deliveries that are neither made nor given up.', ({ open }) => open);
+  gauge('webhook_oldest_open_seconds', 'How long the oldest open delivery has been waiting.', (waiting) =>
+    Math.max(0, (Date.now() - Date.parse(waiting.oldestRequestedAt)) / 1000),
+  );
+}
+
+/** Counters begin at 0 for each, since `increase` does not see the step from nothing to 1. */
+const webhooksOf = (directory: TenantDirectory): { readonly tenant: string; readonly webhook: string }[] =>
+  [...directory.tenants()].flatMap(({ name: tenant, webhooks }) =>
+    [...webhooks.keys()].map((webhook) => ({ tenant, webhook })),
+  );
+
+function outcomeOf(result: CallResult): (typeof OUTCOMES)[number] {
+  if (result.ok) return 'delivered';
+  return result.status === 410 ? 'gone' : (result.cause ?? 'failed');
+}

@@ -1,0 +1,3 @@
+import { withEngines } from './withEngines.js';
+
+withEngines({ share: 3, shares: 4 });

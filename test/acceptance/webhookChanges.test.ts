@@ -1,0 +1,176 @@
+/** Changing a webhook, its secret, and whether it is enabled (spec §6.3, §6.5). */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { addWebhook, type Webhook } from './export.js';
+import { expectInvalid, expectRefused } from './refusals.js';
+import { useService } from './useService.js';
+
+const run = useService({ tenants: { acme: 'dyn_stock_order' }, env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
+const acme = () => run.tenant('acme');
+const GOOD = 'https://127.0.0.1:9/orders';
+
+const shown = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  url: z.string(),
+  events: z.array(z.string()),
+  custom_data: z.looseObject({}),
+  enabled: z.boolean(),
+  disabled: z.strictObject({ cause: z.string(), reason: z.string(), since: z.string() }).nullable(),
+  rotating: z.boolean(),
+  created_at: z.string(),
+});
+const withSecret = shown.extend({ secret: z.string() });
+
+const see = async (id: string) => shown.parse(await acme().platformData('GET', `/webhooks/${id}`));
+const change = (id: string, body: unknown) => acme().platform('PUT', `/webhooks/${id}`, { body });
+const command = async (id: string, below: string, body?: unknown) =>
+  shown.parse(await acme().platformData('POST', `/webhooks/${id}${below}`, body));
+const secretFrom = async (id: string, below: string): Promise<string> =>
+  withSecret.parse(await acme().platformData('POST', `/webhooks/${id}${below}`)).secret;
+
+describe('PUT changes it', () => {
+  let made: Webhook;
+  beforeEach(async () => {
+    made = await addWebhook(acme(), GOOD, { name: 'ERP', custom_data: { company: 7 } });
+  });
+
+  it('what the body does not name stays', async () => {
+    const before = await see(made.id);
+    const answer = await change(made.id, { name: 'WMS', events: ['order.updated', 'order.created'] });
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({ data: { ...before, name: 'WMS', events: ['order.created', 'order.updated'] } });
+    expect(await see(made.id)).toEqual({ ...before, name: 'WMS', events: ['order.created', 'order.updated'] });
+    expect((await change(made.id, { url: 'https://127.0.0.1:9/new', custom_data: {} })).status).toBe(200);
+    expect(await see(made.id)).toMatchObject({ name: 'WMS', url: 'https://127.0.0.1:9/new', custom_data: {} });
+  });
+
+  it('what it is already is not recorded again', async () => {
+    const head = run.service.logHead();
+    const same = { name: 'ERP', url: GOOD, events: ['order.approved'], custom_data: { company: 7 } };
+    for (const body of [{}, same]) expect((await change(made.id, body)).status).toBe(200);
+    expect(run.service.logHead()).toBe(head);
+  });
+
+  it.each([
+    ['an HTTP URL', { url: 'http://127.0.0.1/orders' }, 'url'],
+    ['a private address', { url: 'https://10.0.0.1/' }, 'url'],
+    ['no URL', { url: null }, 'url'],
+    ['an unknown kind of event', { events: ['order.eaten'] }, 'events.0'],
+    ['no kind of event', { events: [] }, 'events'],
+    ['an empty name', { name: '' }, 'name'],
+    ['custom data that is no object', { custom_data: 'x' }, 'custom_data'],
+    ['a secret of one’s own', { name: 'Fine', secret: 'whsec_mine' }, 'secret'],
+    ['a field that has its own path', { enabled: false }, 'enabled'],
+  ])('§6.2, §7: %s is 422, and nothing changes', async (_what, body, field) => {
+    const before = await see(made.id);
+    await expectInvalid(run.service, [field], () => change(made.id, body));
+    expect(await see(made.id)).toEqual(before);
+  });
+
+  it('§7: a body that is no JSON is 400', async () => {
+    await expectRefused(run.service, 400, () =>
+      acme().platform('PUT', `/webhooks/${made.id}`, { raw: '{', headers: { 'content-type': 'application/json' } }),
+    );
+  });
+});
+
+describe('rotation of the secret', () => {
+  it('§6.3: the new secret is shown once; it is staged, then promoted', async () => {
+    const { id, secret } = await addWebhook(acme(), GOOD);
+    const answer = await acme().platform('POST', `/webhooks/${id}/secret/rotate`);
+    expect(answer.status).toBe(201);
+    const staged = withSecret.parse(z.object({ data: z.unknown() }).parse(answer.body).data);
+    expect(staged).toMatchObject({ id, rotating: true, secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/) });
+    expect(staged.secret).not.toBe(secret);
+    expect((await see(id)).rotating).toBe(true);
+    expect(await command(id, '/secret/promote')).toMatchObject({ id, rotating: false });
+  });
+
+  it('it can be taken back, and begun again', async () => {
+    const { id } = await addWebhook(acme(), GOOD);
+    const first = await secretFrom(id, '/secret/rotate');
+    const answer = await acme().platform('DELETE', `/webhooks/${id}/secret/staged`);
+    expect({ status: answer.status, text: answer.text }).toEqual({ status: 204, text: '' });
+    expect((await see(id)).rotating).toBe(false);
+    expect(await secretFrom(id, '/secret/rotate')).not.toBe(first);
+  });
+
+  it('§7: a second one, and the end of none, is 409', async () => {
+    const { id } = await addWebhook(acme(), GOOD);
+    await expectRefused(run.service, 409, () => acme().platform('POST', `/webhooks/${id}/secret/promote`));
+    await expectRefused(run.service, 409, () => acme().platform('DELETE', `/webhooks/${id}/secret/staged`));
+    await secretFrom(id, '/secret/rotate');
+    await expectRefused(run.service, 409, () => acme().platform('POST', `/webhooks/${id}/secret/rotate`));
+  });
+
+  it('a regenerated secret ends it', async () => {
+    const { id } = await addWebhook(acme(), GOOD);
+    await secretFrom(id, '/secret/rotate');
+    await secretFrom(id, '/secret');
+    expect((await see(id)).rotating).toBe(false);
+  });
+
+  it('no secret is ever in a file of the data directory as it is', async () => {
+    const { id, secret } = await addWebhook(acme(), GOOD);
+    const secrets = [secret, await secretFrom(id, '/secret/rotate')];
+    await command(id, '/secret/promote');
+    secrets.push(await secretFrom(id, '/secret'), await secretFrom(id, '/secret/rotate'));
+    const { dataDir } = run.service;
+    const files = readdirSync(dataDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const bytes = Buffer.concat(files.map(({ parentPath, name }) => readFileSync(join(parentPath, name))));
+    // The webhook itself is there, so its secrets would be seen.
+    expect(bytes.includes(id)).toBe(true);
+    for (const each of secrets) {
+      const encoded = each.slice('whsec_'.length);
+      for (const form of [encoded, Buffer.from(encoded, 'base64')]) expect(bytes.includes(form)).toBe(false);
+    }
+  });
+});
+
+describe('disable and enable', () => {
+  it('it is told why and since when; again changes nothing', async () => {
+    const { id } = await addWebhook(acme(), GOOD);
+    const off = await command(id, '/disable', { reason: 'Moving to a new host.' });
+    expect(off).toMatchObject({ enabled: false, disabled: { cause: 'admin', reason: 'Moving to a new host.' } });
+    expect(Date.parse(off.disabled?.since ?? '')).toBeLessThanOrEqual(Date.now());
+    const head = run.service.logHead();
+    expect(await command(id, '/disable')).toEqual(off);
+    expect(run.service.logHead()).toBe(head);
+    expect(await command(id, '/enable')).toMatchObject({ enabled: true, disabled: null });
+    const enabled = run.service.logHead();
+    expect(await command(id, '/enable')).toMatchObject({ enabled: true });
+    expect(run.service.logHead()).toBe(enabled);
+  });
+
+  it('a reason is not needed', async () => {
+    const { id } = await addWebhook(acme(), GOOD);
+    expect((await command(id, '/disable')).disabled?.reason).toBe('Disabled by an admin.');
+  });
+
+  it.each([
+    ['empty', { reason: '' }, 'reason'],
+    ['of 256 characters', { reason: 'x'.repeat(256) }, 'reason'],
+    ['no text', { reason: 1 }, 'reason'],
+    ['beside a cause of one’s own', { cause: 'gone' }, 'cause'],
+  ])('§7: a reason that is %s is 422', async (_what, body, field) => {
+    const { id } = await addWebhook(acme(), GOOD);
+    await expectInvalid(run.service, [field], () => acme().platform('POST', `/webhooks/${id}/disable`, { body }));
+    expect((await see(id)).enabled).toBe(true);
+  });
+});
+
+it.each([
+  ['PATCH', '', 'GET, HEAD, PUT, DELETE'],
+  ['GET', '/enable', 'POST'],
+  ['DELETE', '/disable', 'POST'],
+  ['GET', '/secret', 'POST'],
+  ['GET', '/secret/rotate', 'POST'],
+  ['PUT', '/secret/promote', 'POST'],
+  ['GET', '/secret/staged', 'DELETE'],
+])('%s of a webhook’s path %j is 405 with what is offered', async (method, below, allowed) => {
+  const { id } = await addWebhook(acme(), GOOD);
+  const answer = await expectRefused(run.service, 405, () => acme().platform(method, `/webhooks/${id}${below}`));
+  expect(answer.headers.allow).toBe(allowed);
+});

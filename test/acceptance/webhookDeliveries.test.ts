@@ -1,0 +1,237 @@
+/** The delivery log of a webhook (spec §6.4): what was called when, what came back, and what became of it. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { z } from 'zod';
+import { addWebhook, approve, quickDelivery, reaches, validatedOrder, type Webhook } from './export.js';
+import type { Answer } from './http.js';
+import { Receiver } from './receiver.js';
+import { expectRefused } from './refusals.js';
+import type { TenantClient } from './tenant.js';
+import { useService } from './useService.js';
+
+let receiver: Receiver;
+const run = useService(async () => {
+  receiver = await Receiver.start();
+  return { tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' }, env: quickDelivery(receiver) };
+});
+afterAll(() => receiver.stop());
+const acme = () => run.tenant('acme');
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
+const time = z.string().regex(TIME);
+const delivery = z.strictObject({
+  id: z.uuid(),
+  message_id: z.uuid(),
+  kind: z.string(),
+  purpose: z.string().nullable(),
+  order_id: z.uuid().nullable(),
+  table: z.string().nullable(),
+  sequence: z.int(),
+  state: z.enum(['open', 'succeeded', 'failed']),
+  requested_at: time,
+  ended_at: time.nullable(),
+  reason: z.string().nullable(),
+  retry_at: z.iso.datetime().nullable(),
+  attempts: z.array(
+    z.strictObject({
+      attempt: z.int(),
+      url: z.string(),
+      started_at: time,
+      ended_at: time.nullable(),
+      duration_ms: z.number().nullable(),
+      status: z.int().nullable(),
+      reason: z.string().nullable(),
+      response_body: z.string().nullable(),
+    }),
+  ),
+});
+type Delivery = z.output<typeof delivery>;
+const page = z.strictObject({ data: z.array(delivery), links: z.strictObject({ next: z.string().nullable() }) });
+
+const logPath = (id: string) => `/webhooks/${id}/deliveries`;
+async function log(webhook: Webhook, query: Record<string, string> = {}, tenant: TenantClient = acme()) {
+  const answer = await tenant.platform('GET', logPath(webhook.id), { query });
+  if (answer.status !== 200) throw new Error(answer.text);
+  return page.parse(answer.body);
+}
+
+/** Resolves to the log when this many deliveries in it have ended; the test's time limit ends the wait. */
+async function ended(webhook: Webhook, count: number): Promise<readonly Delivery[]> {
+  for (;;) {
+    const { data } = await log(webhook);
+    if (data.filter(({ state }) => state !== 'open').length >= count) return data;
+    await wait(20);
+  }
+}
+
+async function approvedOrder(tenant = acme()): Promise<string> {
+  const { order } = await validatedOrder(tenant);
+  await approve(tenant, order.id);
+  return order.id;
+}
+
+it('§6.4: a delivery shows each attempt with its time, status, duration and the first part of the answer', async () => {
+  const long = 'x'.repeat(5_000);
+  receiver.reply('/second', (nth) => (nth === 1 ? { status: 500, body: `Oops ☕ ${long}` } : { status: 200 }));
+  const webhook = await addWebhook(acme(), receiver.url('/second'), { events: ['order.approved'] });
+  const orderId = await approvedOrder();
+  const [only, ...others] = await ended(webhook, 1);
+  expect(others).toEqual([]);
+  expect(only).toMatchObject({
+    kind: 'order.approved',
+    purpose: null,
+    order_id: orderId,
+    table: null,
+    state: 'succeeded',
+    reason: null,
+    retry_at: null,
+  });
+  expect(only?.message_id).toBe(only?.id);
+  const [first, second] = only?.attempts ?? [];
+  expect(first).toMatchObject({ attempt: 1, url: receiver.url('/second'), status: 500 });
+  expect(first?.reason).toMatch(/500/);
+  expect(first?.duration_ms).toBeGreaterThanOrEqual(0);
+  expect(first?.response_body).toMatch(/^Oops ☕ x{100}/);
+  expect(first?.response_body?.length).toBeLessThan(long.length);
+  expect(second).toMatchObject({ attempt: 2, status: 200, reason: null });
+  const times = [only?.requested_at, first?.started_at, first?.ended_at, second?.started_at, second?.ended_at];
+  expect(times).toEqual([...times].sort());
+  expect(only?.ended_at).toBe(second?.ended_at);
+
+  const one = await acme().platformData('GET', `${logPath(webhook.id)}/${only?.id}`);
+  expect(one).toEqual(only);
+  await acme().platform('DELETE', `/webhooks/${webhook.id}`);
+});
+
+it('§6.4: one that failed for good shows why, and five attempts', async () => {
+  receiver.reply('/dead', () => ({ status: 503 }));
+  const webhook = await addWebhook(acme(), receiver.url('/dead'), { events: ['order.approved'] });
+  await reaches(acme(), await approvedOrder(), 'failed');
+  const [only] = await ended(webhook, 1);
+  expect(only).toMatchObject({ state: 'failed', reason: expect.any(String), ended_at: expect.any(String) });
+  expect(only?.attempts.map(({ attempt, status }) => [attempt, status])).toEqual(
+    [1, 2, 3, 4, 5].map((attempt) => [attempt, 503]),
+  );
+  await acme().platform('DELETE', `/webhooks/${webhook.id}`);
+});
+
+describe('the log of a webhook', () => {
+  let webhook: Webhook;
+  let all: readonly Delivery[];
+  const orders: string[] = [];
+
+  beforeAll(async () => {
+    receiver.reply('/log', (nth) => ({ status: nth <= 5 ? 500 : 200 }));
+    webhook = await addWebhook(acme(), receiver.url('/log'), { events: ['order.approved'] });
+    for (let n = 1; n <= 4; n++) {
+      orders.push(await approvedOrder());
+      all = await ended(webhook, n);
+    }
+  }, 60_000);
+
+  const ids = async (query: Record<string, string>) => (await log(webhook, query)).data.map(({ id }) => id);
+  const idsOf = (some: readonly Delivery[]) => some.map(({ id }) => id);
+
+  it('is newest first', () => {
+    expect(all.map(({ order_id }) => order_id)).toEqual([...orders].reverse());
+    expect(all.map(({ state }) => state)).toEqual(['succeeded', 'succeeded', 'succeeded', 'failed']);
+  });
+
+  it('is filtered by state, kind, order and time', async () => {
+    expect(await ids({ state: 'failed' })).toEqual(idsOf(all.slice(3)));
+    expect(await ids({ state: 'succeeded' })).toEqual(idsOf(all.slice(0, 3)));
+    expect(await ids({ state: 'open' })).toEqual([]);
+    expect(await ids({ kind: 'order.approved' })).toEqual(idsOf(all));
+    expect(await ids({ kind: 'order.created' })).toEqual([]);
+    expect(await ids({ order_id: orders[1] ?? '' })).toEqual(idsOf(all.slice(2, 3)));
+    expect(await ids({ order_id: (orders[1] ?? '').toUpperCase() })).toEqual(idsOf(all.slice(2, 3)));
+    expect(await ids({ order_id: 'none' })).toEqual([]);
+    const since = all[1]?.requested_at ?? '';
+    expect(await ids({ since })).toEqual(idsOf(all.slice(0, 2)));
+    expect(await ids({ until: since })).toEqual(idsOf(all.slice(2)));
+    expect(await ids({ since, until: all[0]?.requested_at ?? '', state: 'succeeded' })).toEqual(idsOf(all.slice(1, 2)));
+    expect(await ids({ since: '2999-01-01T00:00:00+02:00' })).toEqual([]);
+  });
+
+  it('has pages, each of which links to the next with the same filters', async () => {
+    const seen: string[] = [];
+    let query: Record<string, string> = { limit: '2', state: 'succeeded' };
+    let pages = 0;
+    for (;;) {
+      const { data, links } = await log(webhook, query);
+      seen.push(...idsOf(data));
+      pages += 1;
+      if (links.next === null) break;
+      const next = new URL(links.next);
+      expect(next.host).toBe(acme().host);
+      expect(next.pathname).toBe(`/api/v1/platform${logPath(webhook.id)}`);
+      query = Object.fromEntries(next.searchParams);
+      expect(query).toMatchObject({ limit: '2', state: 'succeeded' });
+    }
+    expect(pages).toBe(2);
+    expect(seen).toEqual(idsOf(all.slice(0, 3)));
+    expect((await log(webhook, { limit: '4' })).links.next).toBeNull();
+  });
+
+  it.each([
+    ['state', 'done'],
+    ['state', ''],
+    ['kind', 'order.eaten'],
+    ['since', 'yesterday'],
+    ['since', '2026-02-30T00:00:00Z'],
+    ['until', ''],
+    ['limit', '0'],
+    ['limit', '101'],
+    ['limit', '-1'],
+    ['limit', '1.5'],
+    ['limit', 'all'],
+    ['cursor', 'x'],
+    ['cursor', '0'],
+    ['cursor', '9999999999999999'],
+  ])('§7: %s=%s is 400, and the answer names it', async (name, value) => {
+    const answer = await expectRefused(run.service, 400, () =>
+      acme().platform('GET', logPath(webhook.id), { query: { [name]: value } }),
+    );
+    expect(Reflect.get(Object(answer.body), 'error')).toMatch(new RegExp(`^${name} `));
+  });
+
+  it('§7: a parameter given twice is 400', async () => {
+    const query = 'state=open&state=failed';
+    await expectRefused(run.service, 400, () => acme().platform('GET', logPath(webhook.id), { query }));
+  });
+
+  it('is read by admins and auditors only', async () => {
+    const get = (path: string, token: string): Promise<Answer> => acme().platform('GET', path, { token });
+    const auditor = await acme().addPerson('auditor');
+    const validator = await acme().addPerson('validator');
+    const client = await acme().token();
+    for (const path of [logPath(webhook.id), `${logPath(webhook.id)}/${all[0]?.id}`]) {
+      expect((await get(path, auditor)).status).toBe(200);
+      await expectRefused(run.service, 403, () => get(path, validator));
+      await expectRefused(run.service, 401, () => get(path, client));
+      for (const method of ['POST', 'PUT', 'DELETE']) {
+        await expectRefused(run.service, 405, () => acme().platform(method, path, { body: {} }));
+      }
+    }
+  });
+
+  it('of another tenant, or of an unheard-of webhook, is 404; so is a delivery to another webhook', async () => {
+    const foreign = run.tenant('other');
+    const second = await addWebhook(acme(), receiver.url('/second-log'), { events: ['order.approved'] });
+    const deliveryId = all[0]?.id ?? '';
+    await expectRefused(run.service, 404, () => foreign.platform('GET', logPath(webhook.id)));
+    await expectRefused(run.service, 404, () => foreign.platform('GET', `${logPath(webhook.id)}/${deliveryId}`));
+    for (const id of ['abc', '__proto__', '00000000-0000-4000-8000-000000000000']) {
+      await expectRefused(run.service, 404, () => acme().platform('GET', logPath(id)));
+      await expectRefused(run.service, 404, () => acme().platform('GET', `${logPath(webhook.id)}/${id}`));
+    }
+    await expectRefused(run.service, 404, () => acme().platform('GET', `${logPath(second.id)}/${deliveryId}`));
+    expect((await log(second)).data).toEqual([]);
+  });
+
+  it('stays readable when the webhook is removed', async () => {
+    await acme().platform('DELETE', `/webhooks/${webhook.id}`);
+    expect((await log(webhook)).data).toEqual(all);
+    expect((await log(webhook, { state: 'open' })).data).toEqual([]);
+    expect(await acme().platformData('GET', `${logPath(webhook.id)}/${all[0]?.id}`)).toEqual(all[0]);
+  });
+});

@@ -1,0 +1,116 @@
+/** The event catalogue over HTTP (spec §6.5), and exports as it describes them. */
+import { z } from 'zod';
+import { errorsOf } from '../webhooks/schemaCheck.js';
+import { approve, parsed, quickDelivery, validatedOrder, withWebhook } from './export.js';
+import { Receiver } from './receiver.js';
+import { expectRefused } from './refusals.js';
+import type { TenantClient } from './tenant.js';
+import { useService } from './useService.js';
+
+let receiver: Receiver;
+const run = useService(async () => {
+  receiver = await Receiver.start();
+  return { tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' }, env: quickDelivery(receiver) };
+});
+afterAll(() => receiver.stop());
+const acme = () => run.tenant('acme');
+
+const KINDS = [
+  'order.created',
+  'order.updated',
+  'order.status_changed',
+  'order.approved',
+  'order.export_failed',
+  'reference.batch_upserted',
+  'reference.cleaned_up',
+];
+
+const catalogue = z.strictObject({
+  data: z.array(
+    z.strictObject({
+      kind: z.string(),
+      version: z.string(),
+      description: z.string(),
+      schema: z.looseObject({ $schema: z.literal('https://json-schema.org/draft/2020-12/schema') }),
+      example: z.looseObject({ custom_data: z.looseObject({}) }),
+    }),
+  ),
+});
+
+async function catalogueOf(tenant: TenantClient) {
+  const answer = await tenant.platform('GET', '/webhook-events');
+  expect(answer.status).toBe(200);
+  return catalogue.parse(answer.body).data;
+}
+
+it.each(['acme', 'hauler'])('issue: %s is told of each kind, with a schema and an example that agree', async (name) => {
+  const entries = await catalogueOf(run.tenant(name));
+  expect(entries.map(({ kind }) => kind)).toEqual(KINDS);
+  for (const { kind, version, schema, example } of entries) {
+    expect({ kind, version, errors: errorsOf(schema, example) }).toEqual({ kind, version: '1', errors: [] });
+    const roots = kind.startsWith('order.')
+      ? ['custom_data', 'validated_order']
+      : ['custom_data', 'data', 'timestamp', 'type'];
+    expect(Object.keys(example).sort()).toEqual(roots);
+  }
+});
+
+it('every kind of the catalogue can be subscribed to', async () => {
+  const kinds = (await catalogueOf(acme())).map(({ kind }) => kind);
+  await withWebhook(acme(), receiver, '/all', async (webhook) => expect(webhook.events).toEqual(kinds), {
+    events: kinds,
+  });
+});
+
+it('§1: schemas are of the organisation’s own order model and fields', async () => {
+  const schemaOf = async (tenant: TenantClient) =>
+    (await catalogueOf(tenant)).find(({ kind }) => kind === 'order.approved')?.schema;
+  expect(await schemaOf(run.tenant('hauler'))).toHaveProperty(['$defs', 'dyn_goods', 'properties', 'quantity']);
+  expect(await schemaOf(acme())).not.toHaveProperty(['$defs', 'dyn_goods']);
+  const field = { name: 'vat_group', type: 'String', max_length: 8 };
+  await acme().platformData('POST', '/asset-types/dyn_party/fields', field);
+  expect(await schemaOf(acme())).toHaveProperty(['$defs', 'dyn_party', 'properties', 'vat_group']);
+});
+
+it('everyone of the organisation may read it, API clients may not', async () => {
+  for (const role of ['validator', 'auditor'] as const) {
+    const token = await acme().addPerson(role);
+    expect((await acme().platform('GET', '/webhook-events', { token })).status).toBe(200);
+  }
+  const client = await acme().token();
+  await expectRefused(run.service, 401, () => acme().platform('GET', '/webhook-events', { token: client }));
+  await expectRefused(run.service, 401, () => acme().platform('GET', '/webhook-events', { token: null }));
+  expect((await acme().platform('POST', '/webhook-events', { body: {} })).status).toBe(405);
+});
+
+it('§6, §6.1, §6.4: whatever happens, what arrives is as the schema of its kind says', async () => {
+  const entries = new Map((await catalogueOf(acme())).map((entry) => [entry.kind, entry]));
+  receiver.reply('/broken', () => ({ status: 500 }));
+  await withWebhook(
+    acme(),
+    receiver,
+    '/every',
+    () =>
+      withWebhook(acme(), receiver, '/broken', async () => {
+        const party = { external_id: 'EVERY-1', name: 'Every', _batch_id: 'every' };
+        await acme().batch('dyn_party', [party]);
+        const { order } = await validatedOrder(acme());
+        await approve(acme(), order.id);
+        await acme().cleanUp('dyn_party', 'every');
+
+        const kinds = new Set<string>();
+        for (let count = 1; kinds.size < KINDS.length; count++) {
+          const call = (await receiver.received('/every', count))[count - 1];
+          const entry = entries.get(String(call?.headers['webhook-event']));
+          expect(call?.headers['webhook-event-version']).toBe(entry?.version);
+          expect({ kind: entry?.kind, errors: errorsOf(entry?.schema ?? {}, parsed(call?.body)) }).toEqual({
+            kind: entry?.kind,
+            errors: [],
+          });
+          kinds.add(String(entry?.kind));
+        }
+        expect([...kinds].sort()).toEqual([...KINDS].sort());
+      }),
+    { events: KINDS },
+  );
+});

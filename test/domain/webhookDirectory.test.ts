@@ -1,0 +1,78 @@
+import { evolveTenant, type Tenant, type Webhook } from '#app/domain/identity/directory.js';
+import type { DirectoryEvent } from '#app/domain/identity/events.js';
+
+const AT = '2026-11-21T03:11:47.123456Z';
+const data = {
+  id: 'w1',
+  name: 'ERP',
+  url: 'https://erp.example.com/orders',
+  events: ['order.approved'],
+  customData: { company: 7 },
+  sealedSecret: 'v1.first',
+} as const;
+const created: DirectoryEvent = { type: 'WebhookCreated', data };
+const made: Webhook = { ...data, createdAt: AT };
+
+/** The webhooks of a tenant after these events. */
+function given(...events: readonly DirectoryEvent[]): readonly Webhook[] {
+  const tenant: DirectoryEvent = {
+    type: 'TenantCreated',
+    data: { name: 'acme', displayName: 'Acme', orderModel: 'dyn_stock_order' },
+  };
+  const folded = [tenant, ...events].reduce<Tenant | undefined>(
+    (state, event) => evolveTenant(state, event, AT),
+    undefined,
+  );
+  return [...(folded?.webhooks.values() ?? [])];
+}
+
+const staged: DirectoryEvent = { type: 'WebhookSecretStaged', data: { id: 'w1', sealedSecret: 'v1.second' } };
+const promoted: DirectoryEvent = { type: 'WebhookSecretPromoted', data: { id: 'w1' } };
+const disabled: DirectoryEvent = {
+  type: 'WebhookDisabled',
+  data: { id: 'w1', cause: 'gone', reason: 'The receiver answered 410 Gone.' },
+};
+const enabled: DirectoryEvent = { type: 'WebhookEnabled', data: { id: 'w1' } };
+
+describe('a webhook as the directory folds it', () => {
+  const renamed: DirectoryEvent = { type: 'WebhookChanged', data: { id: 'w1', name: 'WMS', customData: {} } };
+  const regenerated: DirectoryEvent = {
+    type: 'WebhookSecretRegenerated',
+    data: { id: 'w1', sealedSecret: 'v1.third' },
+  };
+  const unstaged: DirectoryEvent = { type: 'WebhookSecretUnstaged', data: { id: 'w1' } };
+  const backfill: DirectoryEvent = {
+    type: 'WebhookBackfillRequested',
+    data: { id: 'w1', backfillId: 'b1', kinds: ['order.created'], from: AT, to: AT },
+  };
+
+  test.each<[what: string, events: readonly DirectoryEvent[], webhook: Webhook]>([
+    ['made', [created], made],
+    ['changed: what is not named stays', [created, renamed], { ...made, name: 'WMS', customData: {} }],
+    ['a staged secret stands beside', [created, staged], { ...made, stagedSecret: 'v1.second' }],
+    ['promoted: it is the only one', [created, staged, promoted], { ...made, sealedSecret: 'v1.second' }],
+    ['taken back: the first is the only one', [created, staged, unstaged], made],
+    [
+      'regenerated: a rotation under way is over',
+      [created, staged, regenerated],
+      { ...made, sealedSecret: 'v1.third' },
+    ],
+    ['promoted without a staged one: nothing changes', [created, promoted], made],
+    [
+      'disabled, with cause and time',
+      [created, disabled],
+      { ...made, disabled: { cause: 'gone', reason: 'The receiver answered 410 Gone.', since: AT } },
+    ],
+    ['enabled again', [created, disabled, enabled], made],
+    ['a backfill leaves it as it is', [created, backfill], made],
+  ])('%s', (_what, events, webhook) => expect(given(...events)).toEqual([webhook]));
+
+  test('removed it is unknown, and later events about it change nothing', () => {
+    expect(given(created, { type: 'WebhookRemoved', data: { id: 'w1' } }, staged, disabled, renamed)).toEqual([]);
+  });
+
+  test('events about one leave the other alone', () => {
+    const other: DirectoryEvent = { type: 'WebhookCreated', data: { ...data, id: 'w2' } };
+    expect(given(created, other, staged, disabled).at(1)).toEqual({ ...made, id: 'w2' });
+  });
+});

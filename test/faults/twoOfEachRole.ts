@@ -1,0 +1,127 @@
+/** Two processes of each role share the work; whichever is killed, the other goes on with it. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { addWebhook, approve, quickDelivery, reaches, validatedOrder } from '../acceptance/export.js';
+import { Receiver } from '../acceptance/receiver.js';
+import { Service } from '../acceptance/service.js';
+import { TenantClient } from '../acceptance/tenant.js';
+
+const ROLES = ['api', 'projector', 'webhooks'] as const;
+type Role = (typeof ROLES)[number];
+
+export type SharedEngines = {
+  /** Settings that name them. */
+  readonly env: { readonly [name: string]: string };
+  dispose(): Promise<void>;
+};
+
+/**
+ * Registers the tests.
+ * @param start starts what the processes share beside their data directory
+ * @param takeOverMs the survivor of two projectors shows new writes at most so long after the other was killed
+ */
+export function twoOfEachRole(
+  start: () => Promise<SharedEngines>,
+  { takeOverMs, startMs }: { readonly takeOverMs: number; readonly startMs: number },
+): void {
+  let engines: SharedEngines | undefined;
+  let receiver: Receiver;
+  let dataDir: string;
+  let processes: readonly { readonly role: Role; readonly service: Service }[] = [];
+  let clients: readonly [TenantClient, TenantClient];
+
+  beforeAll(async () => {
+    [engines, receiver] = await Promise.all([start(), Receiver.start()]);
+    dataDir = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
+    const env = { ...quickDelivery(receiver), ...engines.env };
+    const made = await new Service(dataDir, env).createTenant('acme', 'dyn_stock_order');
+    processes = ROLES.flatMap((role) =>
+      [1, 2].map(() => ({ role, service: new Service(dataDir, env, ['--role', role]) })),
+    );
+    await Promise.all(processes.map(({ service }) => service.start()));
+    const client = (api: Service): TenantClient =>
+      new TenantClient(api, { tenant: 'acme', admin: made.admin, client: made.client }, 'dyn_stock_order');
+    const [one, two] = of('api');
+    clients = [client(one), client(two)];
+    await addWebhook(clients[0], receiver.url('/orders'));
+  }, startMs);
+
+  afterAll(async () => {
+    await Promise.all(processes.map(({ service }) => service.stop()));
+    await receiver?.stop();
+    await engines?.dispose();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  const of = (role: Role): readonly [Service, Service] => {
+    const [one, two] = processes.filter((each) => each.role === role).map(({ service }) => service);
+    if (one === undefined || two === undefined) throw new Error(`Two processes of the role ${role} are not there.`);
+    return [one, two];
+  };
+
+  let exported = 0;
+
+  /** An order goes its whole way: created and approved by one client, delivered, completed and read by the other. */
+  async function wholeWay(one: TenantClient, other: TenantClient): Promise<void> {
+    const { order } = await validatedOrder(one);
+    await approve(one, order.id);
+    await receiver.received('/orders', ++exported);
+    expect(receiver.calls('/orders').filter(({ body }) => body.includes(order.id))).toHaveLength(1);
+    await other.update('dyn_stock_order', order.id, { processing_status: 'completed' });
+    await reaches(one, order.id, 'completed');
+  }
+
+  it('the work is shared, also over several api processes', async () => {
+    const [one, two] = clients;
+    await wholeWay(one, two);
+    await wholeWay(two, one);
+  });
+
+  it('of two projectors either may die: writes are taken meanwhile, and the other shows them', async () => {
+    const [one, two] = clients;
+    for (const projector of of('projector')) {
+      await projector.kill();
+      const killedAt = performance.now();
+      const { id } = await one.create('dyn_stock_order', { notes: 'no projector' });
+      while ((await two.getRecord('dyn_stock_order', id)).status !== 200) await wait(50);
+      expect(performance.now() - killedAt).toBeLessThan(takeOverMs);
+      await wholeWay(one, two);
+      await projector.start();
+    }
+    await wholeWay(two, one);
+  });
+
+  it('of two webhook workers either may die', async () => {
+    const [one, two] = clients;
+    for (const worker of of('webhooks')) {
+      await worker.kill();
+      await wholeWay(one, two);
+      await worker.start();
+    }
+    await wholeWay(two, one);
+  });
+
+  it('of two api processes either may die', async () => {
+    const [one, two] = clients;
+    const [first, second] = of('api');
+    await first.kill();
+    await wholeWay(two, two);
+    await first.start();
+    await second.kill();
+    await wholeWay(one, one);
+    await second.start();
+  });
+
+  it.each(['projector', 'webhooks'] as const)(
+    'a %s process serves health and metrics, and nothing else',
+    async (role) => {
+      for (const each of of(role)) {
+        expect((await each.send({ method: 'GET', path: '/health/ready' })).status).toBe(200);
+        expect((await each.send({ method: 'GET', path: '/metrics' })).status).toBe(200);
+        expect((await each.send({ method: 'GET', path: '/api/v1/dynamic-assets/dyn' })).status).toBe(404);
+      }
+    },
+  );
+}

@@ -1,0 +1,159 @@
+/** An integrator's endpoint at its worst: fails, hangs, resets, answers late or half, and keeps a record of each call. */
+import { createHash, createHmac } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ReceivedCall, type Receiver, startReceiver } from '../webhooks/receiver.js';
+
+export type SeenCall = {
+  readonly path: string;
+  readonly deliveryId: string;
+  readonly kind: string;
+  readonly sequence: number;
+  readonly orderId: string;
+  readonly bodyHash: string;
+  /** What is wrong with the signatures; undefined when both are right for the bytes that came. */
+  readonly badlySigned: string | undefined;
+  readonly behaviour: Behaviour;
+};
+
+const BEHAVIOURS = ['ok', 'late', 'half', 'error', 'hang', 'reset'] as const;
+type Behaviour = (typeof BEHAVIOURS)[number];
+
+/** The status line is the receiver's word; these send a 2xx, though the sender may have left by then. */
+export const isAnswered = ({ behaviour }: SeenCall): boolean => ['ok', 'late', 'half'].includes(behaviour);
+
+/** How a path answers the calls of one delivery, from the first on. */
+const TEMPERS = {
+  '/steady': () => () => 'ok',
+  /** Each call as it comes. */
+  '/erratic': (random) => () => BEHAVIOURS[Math.floor(random() * BEHAVIOURS.length)] ?? 'ok',
+  /** 500 for a while, or for ever: of ten deliveries one never gets through. */
+  '/stubborn': (random) => {
+    const errors = random() < 0.1 ? Number.POSITIVE_INFINITY : Math.floor(random() * 5);
+    return (nth) => (nth > errors ? 'ok' : 'error');
+  },
+} as const satisfies { readonly [path: string]: (random: () => number) => (nth: number) => Behaviour };
+export type UnreliablePath = keyof typeof TEMPERS;
+
+const LATE_MS = { least: 50, most: 300 };
+
+export class UnreliableReceiver {
+  /** PEM file of its certificate, for WEBHOOK_CA_FILE. */
+  readonly caFile: string;
+  readonly calls: SeenCall[] = [];
+  readonly #random: () => number;
+  readonly #directory: string;
+  readonly #secrets = new Map<string, string>();
+  readonly #scripts = new Map<string, { calls: number; readonly behaviour: (nth: number) => Behaviour }>();
+  #waiting: { readonly count: number; readonly resolve: () => void }[] = [];
+  #receiver: Receiver | undefined;
+
+  private constructor(directory: string, random: () => number) {
+    this.#directory = directory;
+    this.#random = random;
+    this.caFile = join(directory, 'ca.pem');
+  }
+
+  static async start(random: () => number): Promise<UnreliableReceiver> {
+    const unreliable = new UnreliableReceiver(await mkdtemp(join(tmpdir(), 'unreliable-')), random);
+    const receiver = await startReceiver((response, call) => unreliable.#answer(response, call));
+    unreliable.#receiver = receiver;
+    await writeFile(unreliable.caFile, receiver.caPem);
+    return unreliable;
+  }
+
+  url(path: UnreliablePath): string {
+    return new URL(path, this.#receiver?.url).href;
+  }
+
+  /** Tells what the calls of this path must be signed with. */
+  expectSecret(path: UnreliablePath, secret: string): void {
+    this.#secrets.set(path, secret);
+  }
+
+  /** Resolves when so many different deliveries have been seen. */
+  seen(count: number): Promise<void> {
+    if (this.#scripts.size >= count) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push({ count, resolve }));
+  }
+
+  async stop(): Promise<void> {
+    await this.#receiver?.close();
+    await rm(this.#directory, { recursive: true });
+  }
+
+  #answer(response: ServerResponse, call: ReceivedCall): void {
+    const deliveryId = header(call, 'webhook-id');
+    const script = this.#script(call.path, deliveryId);
+    script.calls += 1;
+    const behaviour = script.behaviour(script.calls);
+    this.calls.push({
+      path: call.path,
+      deliveryId,
+      kind: header(call, 'webhook-event'),
+      sequence: Number(header(call, 'webhook-sequence')),
+      orderId: orderIdOf(call.body),
+      bodyHash: createHash('sha256').update(call.body).digest('hex'),
+      badlySigned: wrongSignature(call, this.#secrets.get(call.path)),
+      behaviour,
+    });
+    this.#behave(response, behaviour);
+    const reached = this.#waiting.filter(({ count }) => this.#scripts.size >= count);
+    this.#waiting = this.#waiting.filter(({ count }) => this.#scripts.size < count);
+    for (const { resolve } of reached) resolve();
+  }
+
+  #script(path: string, deliveryId: string): { calls: number; readonly behaviour: (nth: number) => Behaviour } {
+    if (!isPath(path)) throw new Error(`No webhook has the path ${path}.`);
+    const script = this.#scripts.get(deliveryId) ?? { calls: 0, behaviour: TEMPERS[path](this.#random) };
+    this.#scripts.set(deliveryId, script);
+    return script;
+  }
+
+  #behave(response: ServerResponse, behaviour: Behaviour): void {
+    switch (behaviour) {
+      case 'ok':
+        response.writeHead(200).end('{}');
+        return;
+      case 'late':
+        setTimeout(() => response.end('{}'), LATE_MS.least + this.#random() * (LATE_MS.most - LATE_MS.least));
+        return;
+      case 'half':
+        response.writeHead(200, { 'content-length': '1000' }).write('{"half":', () => response.socket?.destroy());
+        return;
+      case 'error':
+        response.writeHead(500).end('out of order');
+        return;
+      case 'reset':
+        response.socket?.destroy();
+        return;
+      case 'hang':
+    }
+  }
+}
+
+const isPath = (path: string): path is UnreliablePath => Object.hasOwn(TEMPERS, path);
+
+const header = ({ headers }: ReceivedCall, name: string): string => String(headers[name] ?? '');
+
+function orderIdOf(body: Buffer): string {
+  const { validated_order: order } = JSON.parse(body.toString('utf8')) as { validated_order?: { id?: unknown } };
+  return String(order?.id);
+}
+
+/** By the rules as an integrator reads them (spec §6.3; Standard Webhooks 1.0.0), sharing no code with the service. */
+function wrongSignature(call: ReceivedCall, secret: string | undefined): string | undefined {
+  if (secret === undefined) return 'the secret is not known';
+  const ours = createHmac('sha256', secret).update(call.body).digest('hex');
+  if (header(call, 'signature') !== ours) return `Signature is ${header(call, 'signature')}, not ${ours}`;
+  const timestamp = header(call, 'webhook-timestamp');
+  const age = Date.now() / 1000 - Number(timestamp);
+  if (!/^\d+$/.test(timestamp) || Math.abs(age) > 60) return `webhook-timestamp is ${timestamp}`;
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  const signed = Buffer.concat([Buffer.from(`${header(call, 'webhook-id')}.${timestamp}.`), call.body]);
+  const standard = `v1,${createHmac('sha256', key).update(signed).digest('base64')}`;
+  const given = header(call, 'webhook-signature');
+  return given === standard ? undefined : `webhook-signature is ${given}, not ${standard}`;
+}

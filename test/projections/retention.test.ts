@@ -1,0 +1,111 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ReadModelWriter } from '#app/ports/readModels.js';
+import { keepRetention } from '#app/projections/retention.js';
+import { Turns } from '#app/projections/turns.js';
+import { failed, succeeded } from '../contract/readModelsFixture.js';
+import { type Inside, openInside } from './harness.js';
+
+const DAY_MS = 24 * 3600 * 1000;
+const daysAgo = (days: number): string => `${new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 23)}000Z`;
+const pauses = { idleMs: 1, betweenMs: 1 };
+
+let inside: Inside;
+beforeEach(async () => {
+  inside = await openInside();
+});
+afterEach(() => inside.close());
+
+/** The writer, and each of its transactions as a list of its calls. */
+function watched(writer: ReadModelWriter) {
+  const calls: string[] = [];
+  const waiting: { readonly until: number; readonly resolve: () => void }[] = [];
+  const proxy = new Proxy(writer, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name);
+      if (typeof method !== 'function') return method;
+      return async (...given: unknown[]) => {
+        const result: unknown = await method.apply(target, given);
+        calls.push(name === 'dropDeliveries' ? `dropped ${result}` : String(name));
+        const commits = calls.filter((call) => call === 'commit').length;
+        for (const { until, resolve } of waiting) if (commits >= until) resolve();
+        return result;
+      };
+    },
+  });
+  return { proxy, calls, commits: (until: number) => new Promise<void>((resolve) => waiting.push({ until, resolve })) };
+}
+
+test('what ended long ago goes in chunks, each in a transaction of its own; what ended lately stays', async () => {
+  const { writer, readModels } = inside;
+  await writer.begin();
+  for (let n = 1; n <= 1_200; n++) {
+    await writer.putDelivery(
+      'acme',
+      n % 2 === 0 ? succeeded(n, n, { endedAt: daysAgo(31) }) : failed(n, n, { endedAt: daysAgo(40) }),
+    );
+  }
+  await writer.putDelivery('acme', succeeded(2_000, 1, { endedAt: daysAgo(29) }));
+  await writer.commit(new Map());
+
+  const { proxy, calls, commits } = watched(writer);
+  const stopping = new AbortController();
+  const enough = commits(4);
+  const running = keepRetention({ writer: proxy, turns: new Turns(), days: 30, pauses }, stopping.signal);
+  await enough;
+  stopping.abort();
+  await running;
+  const transaction = (dropped: number) => ['begin', `dropped ${dropped}`, 'commit'];
+  expect(calls.slice(0, 12)).toEqual([500, 500, 200, 0].flatMap(transaction));
+  const left = await readModels.deliveries('acme', { webhookId: 'hook', limit: 10 });
+  expect(left.map(({ position }) => position)).toEqual([2_000]);
+});
+
+test('it waits for its turn, and who comes later waits for it', async () => {
+  const turns = new Turns();
+  const { proxy, calls, commits } = watched(inside.writer);
+  let endTurn = (): void => {};
+  const turn = turns.take(() => new Promise<void>((resolve) => (endTurn = resolve)));
+  const stopping = new AbortController();
+  const dropped = commits(1);
+  const running = keepRetention(
+    { writer: proxy, turns, days: 30, pauses: { idleMs: 0, betweenMs: 0 } },
+    stopping.signal,
+  );
+  for (let n = 0; n < 100; n++) await nextTurn();
+  expect(calls).toEqual([]);
+  endTurn();
+  await turn;
+  await dropped;
+  stopping.abort();
+  await running;
+  expect(calls.slice(0, 3)).toEqual(['begin', 'dropped 0', 'commit']);
+});
+
+test('a failure undoes its transaction and is told', async () => {
+  const { proxy, calls } = watched(inside.writer);
+  const broken = new Proxy(proxy, {
+    get: (target, name) =>
+      name === 'dropDeliveries' ? () => Promise.reject(new Error('disk full')) : Reflect.get(target, name),
+  });
+  const running = keepRetention({ writer: broken, turns: new Turns(), days: 30, pauses }, new AbortController().signal);
+  await expect(running).rejects.toThrow('disk full');
+  expect(calls).toEqual(['begin', 'rollback']);
+});
+
+describe('turns', () => {
+  test('one at a time, in the order they were asked for, a failed one in no one’s way', async () => {
+    const turns = new Turns();
+    const log: string[] = [];
+    const work = (name: string) => async () => {
+      log.push(`${name} begins`);
+      await nextTurn();
+      log.push(`${name} ends`);
+      if (name === 'b') throw new Error('b fails');
+      return name;
+    };
+    const [a, b, c] = [turns.take(work('a')), turns.take(work('b')), turns.take(work('c'))];
+    await expect(b).rejects.toThrow('b fails');
+    expect([await a, await c]).toEqual(['a', 'c']);
+    expect(log).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends']);
+  });
+});

@@ -1,0 +1,118 @@
+import { CircuitBreakers, type CircuitThresholds } from '#app/webhooks/circuitBreaker.js';
+
+const thresholds: CircuitThresholds = { failures: 3, spanMs: 1000, firstProbeMs: 500, longestProbeMs: 1500 };
+
+describe('the circuit of a webhook', () => {
+  let now: number;
+  let changes: [string, boolean][];
+  let circuits: CircuitBreakers;
+
+  beforeEach(() => {
+    now = 0;
+    changes = [];
+    circuits = new CircuitBreakers(
+      thresholds,
+      () => now,
+      (endpoint, isOpen) => changes.push([endpoint, isOpen]),
+    );
+  });
+
+  const call = (outcome: 'succeeded' | 'failed' | 'unused', endpoint = 'a'): void => {
+    const passage = circuits.pass(endpoint);
+    if (passage === undefined) throw new Error('nothing may pass');
+    passage(outcome);
+  };
+
+  function open(): void {
+    call('failed');
+    now += 500;
+    call('failed');
+    now += 500;
+    call('failed');
+  }
+
+  test('opens when enough failures in a row span enough time', () => {
+    open();
+    expect(circuits.waitMs('a')).toBe(500);
+    expect(circuits.pass('a')).toBeUndefined();
+    expect(changes).toEqual([['a', true]]);
+    expect(circuits.waitMs('b')).toBe(0);
+  });
+
+  test('stays closed in a burst of failures, however many', () => {
+    for (let i = 0; i < 100; i++) {
+      call('failed');
+      now += 9;
+    }
+    expect(circuits.waitMs('a')).toBe(0);
+  });
+
+  test('stays closed while some calls succeed', () => {
+    for (let i = 0; i < 100; i++) {
+      call(i % 3 === 2 ? 'succeeded' : 'failed');
+      now += 1000;
+    }
+    expect(circuits.waitMs('a')).toBe(0);
+    expect(changes).toEqual([]);
+  });
+
+  test('while open it lets one call through at a time, when its time has come', () => {
+    open();
+    now += 500;
+    const probe = circuits.pass('a');
+    expect(probe).toBeDefined();
+    expect(circuits.pass('a')).toBeUndefined();
+    expect(circuits.waitMs('a')).toBeGreaterThan(0);
+  });
+
+  test('a probe that succeeds closes it', () => {
+    open();
+    now += 500;
+    call('succeeded');
+    expect(circuits.waitMs('a')).toBe(0);
+    expect(changes.at(-1)).toEqual(['a', false]);
+    call('failed');
+    expect(circuits.waitMs('a')).toBe(0);
+  });
+
+  test('a probe that fails doubles the wait, up to the longest', () => {
+    open();
+    for (const wait of [500, 1000, 1500, 1500]) {
+      expect(circuits.waitMs('a')).toBe(wait);
+      now += wait;
+      call('failed');
+    }
+    expect(changes).toEqual([['a', true]]);
+  });
+
+  test('a probe that is not made after all leaves it to the next', () => {
+    open();
+    now += 500;
+    call('unused');
+    expect(circuits.pass('a')).toBeDefined();
+  });
+
+  test('one that is forgotten is closed', () => {
+    open();
+    circuits.forget('a');
+    circuits.forget('b');
+    expect(circuits.waitMs('a')).toBe(0);
+    expect(changes).toEqual([
+      ['a', true],
+      ['a', false],
+    ]);
+  });
+
+  test('calls that were in work when it opened say nothing new, unless they succeed', () => {
+    call('failed');
+    const [first, second] = [circuits.pass('a'), circuits.pass('a')];
+    now += 500;
+    call('failed');
+    now += 500;
+    call('failed');
+    first?.('failed');
+    expect(circuits.waitMs('a')).toBe(500);
+    second?.('succeeded');
+    expect(circuits.waitMs('a')).toBe(0);
+  });
+});

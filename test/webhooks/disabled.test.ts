@@ -1,0 +1,195 @@
+import { toAppend } from '#app/commands/context.js';
+import { disableWebhook, enableWebhook } from '#app/commands/webhookSwitch.js';
+import { deliveryStream, orderStream } from '#app/domain/streams.js';
+import { type ReadModels, ReadModelsUnavailableError } from '#app/ports/readModels.js';
+import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
+import { hang, type Receiver, startReceiver, status } from './receiver.js';
+import { makeDataDirectory, openService, removeDataDirectory, type Service, TENANT, typesOf } from './service.js';
+
+const caller = { tenant: TENANT, actor: { kind: 'system', id: 'test' }, correlationId: 'c', causationId: 'c' } as const;
+const HOUR_MS = 3_600_000;
+const hoursAgo = (hours: number): string => new Date(Date.now() - hours * HOUR_MS).toISOString();
+
+describe('disabled webhooks', () => {
+  let directory: string;
+  let service: Service;
+  let erp: Receiver;
+
+  beforeEach(async () => {
+    directory = await makeDataDirectory();
+    service = await openService(directory);
+  });
+
+  afterEach(async () => {
+    await erp.close();
+    await service.close();
+    await removeDataDirectory(directory);
+  });
+
+  const disabled = (id: string) => service.commands.directory.tenant(TENANT)?.webhooks.get(id)?.disabled;
+  const disable = (id: string) => disableWebhook(service.commands, caller, id, { cause: 'admin', reason: 'holidays' });
+
+  async function approved(): Promise<string> {
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    return orderId;
+  }
+
+  /** Resolves when so many messages are put off. */
+  async function putOff(count: number): Promise<void> {
+    while ((await service.broker.depth(DELIVERY_QUEUE)).delayed < count) await new Promise(setImmediate);
+  }
+
+  test('nothing is sent to one, no attempt is used up, and all of it arrives when it is enabled', async () => {
+    erp = await startReceiver(status(200));
+    const { id } = await service.createWebhook(erp.url);
+    await disable(id);
+    await service.project();
+    service.start({ caPem: erp.caPem });
+    const orders = [await approved(), await approved()];
+    await putOff(2);
+    expect(erp.connections).toBe(0);
+    const [requested] = await service.events('DeliveryRequested', 1);
+    expect(await service.commands.eventStore.readStream(requested?.stream ?? '')).toHaveLength(1);
+
+    await enableWebhook(service.commands, caller, id);
+    for (const orderId of orders) await service.event('DeliverySucceeded', orderId);
+    expect(erp.calls).toHaveLength(2);
+  });
+
+  test('what stands in the line when it is disabled is not sent', async () => {
+    erp = await startReceiver(hang);
+    const { id } = await service.createWebhook(erp.url);
+    service.start({ caPem: erp.caPem, totalTimeoutMs: 500 }, [0, 1000], { endpointConcurrency: 1 });
+    await approved();
+    await erp.arrived(1);
+    await approved();
+    await disable(id);
+    await putOff(2);
+    expect(erp.calls).toHaveLength(1);
+  });
+
+  test('410 Gone disables the webhook, and the rest of the attempts is kept', async () => {
+    erp = await startReceiver(status(410));
+    const { id } = await service.createWebhook(erp.url);
+    service.start({ caPem: erp.caPem });
+    const orderId = await approved();
+    await service.events('WebhookDisabled', 1);
+    await putOff(1);
+    expect(disabled(id)).toMatchObject({ cause: 'gone', reason: 'The receiver answered 410 Gone.' });
+    expect(erp.calls).toHaveLength(1);
+    const failed = await service.event('DeliveryAttemptFailed', orderId);
+    expect(typesOf(await service.commands.eventStore.readStream(failed.stream))).toEqual([
+      'DeliveryRequested',
+      'DeliveryAttemptStarted',
+      'DeliveryAttemptFailed',
+    ]);
+  });
+
+  test('§6.4: a fifth attempt that is answered 410 fails the order as well', async () => {
+    erp = await startReceiver(...Array.from({ length: 4 }, () => status(500)), status(410));
+    const { id } = await service.createWebhook(erp.url);
+    service.start({ caPem: erp.caPem });
+    const orderId = await approved();
+    await service.event('DeliveryFailed', orderId);
+    expect(disabled(id)).toMatchObject({ cause: 'gone' });
+    const order = await service.commands.eventStore.readStream(orderStream(TENANT, orderId));
+    expect(typesOf(order).at(-1)).toBe('OrderExportFailed');
+  });
+
+  describe('that have failed for too long', () => {
+    /** A webhook made hours ago, and what the delivery log shows of an attempt then. */
+    async function madeHoursAgo(hours: number, outcome: 'failed' | 'succeeded'): Promise<string> {
+      const { id: webhookId } = await service.createWebhook(erp.url, {}, { now: () => hoursAgo(hours) });
+      const subject = { webhookId, kind: 'order.approved', orderId: '', sourceEventId: '', sourceRevision: 0 };
+      const ended = { attempt: 1, reason: 'HTTP 500', status: 500, durationMs: 1, responseBody: null };
+      const events = toAppend(service.commands, caller, hoursAgo(hours), [
+        { type: 'DeliveryRequested', data: subject },
+        { type: 'DeliveryAttemptStarted', data: { attempt: 1, url: erp.url } },
+        { type: outcome === 'failed' ? 'DeliveryAttemptFailed' : 'DeliverySucceeded', data: ended },
+      ]);
+      const stream = deliveryStream(TENANT, service.commands.newId());
+      await service.commands.eventStore.append(stream, events, 'no-stream');
+      return webhookId;
+    }
+
+    /** Two deliveries that fail for good. */
+    async function fail(): Promise<void> {
+      for (let i = 0; i < 2; i++) await service.event('DeliveryFailed', await approved());
+    }
+
+    beforeEach(async () => {
+      erp = await startReceiver(status(500));
+      await service.project();
+    });
+
+    test('without a success are disabled', async () => {
+      const id = await madeHoursAgo(3, 'failed');
+      service.start({ caPem: erp.caPem }, [0, 5], { disableAfterHours: 2 });
+      const first = await approved();
+      await service.event('DeliveryFailed', first);
+      // One delivery alone disables nothing.
+      expect(disabled(id)).toBeUndefined();
+      await approved();
+      await service.events('WebhookDisabled', 1);
+      expect(disabled(id)).toMatchObject({ cause: 'failing', reason: expect.stringContaining('No attempt') });
+      await putOff(1);
+    });
+
+    test.each([
+      ['when the last success is not so long ago', 'succeeded', 3, 2],
+      ['when the first failure is not so long ago', 'failed', 1, 2],
+      ['when that is switched off', 'failed', 3, 0],
+    ] as const)('are not disabled %s', async (_, outcome, hours, disableAfterHours) => {
+      const id = await madeHoursAgo(hours, outcome);
+      service.start({ caPem: erp.caPem }, [0, 5], { disableAfterHours });
+      await fail();
+      expect(disabled(id)).toBeUndefined();
+    });
+
+    test('have as long again when they are enabled', async () => {
+      const id = await madeHoursAgo(3, 'failed');
+      await disable(id);
+      await enableWebhook(service.commands, caller, id);
+      service.start({ caPem: erp.caPem }, [0, 5], { disableAfterHours: 2 });
+      await fail();
+      expect(disabled(id)).toBeUndefined();
+    });
+
+    test('are not disabled while the read models are away, and deliveries go on', async () => {
+      const id = await madeHoursAgo(3, 'failed');
+      const away = async (): Promise<never> => {
+        throw new ReadModelsUnavailableError('away');
+      };
+      const readModels: ReadModels = Object.assign(Object.create(service.commands.readModels), {
+        waitFor: away,
+        webhookHealth: away,
+      });
+      const deps = { commands: { ...service.commands, readModels } };
+      service.start({ caPem: erp.caPem }, [0, 5], { disableAfterHours: 2, deps });
+      await fail();
+      expect(disabled(id)).toBeUndefined();
+      erp.answers = [status(200)];
+      await service.event('DeliverySucceeded', await approved());
+    });
+  });
+
+  describe('circuits', () => {
+    test('a receiver that keeps failing is left alone, and no attempt is used up meanwhile', async () => {
+      erp = await startReceiver(status(500));
+      await service.createWebhook(erp.url);
+      const circuit = { failures: 3, spanMs: 0, firstProbeMs: 400, longestProbeMs: 400 };
+      service.start({ caPem: erp.caPem }, [0, 5], { circuit, endpointConcurrency: 1 });
+      const orderId = await approved();
+      await erp.arrived(3);
+      await putOff(1);
+      const [, , third] = erp.calls;
+      expect(third).toBeDefined();
+      const since = performance.now();
+      erp.answers = [status(200)];
+      await service.event('DeliverySucceeded', orderId);
+      expect(performance.now() - since).toBeGreaterThan(200);
+      expect(erp.calls).toHaveLength(4);
+    });
+  });
+});

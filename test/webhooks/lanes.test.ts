@@ -1,0 +1,157 @@
+import { EndpointLanes } from '#app/webhooks/endpointLanes.js';
+import { hang, type Receiver, startReceiver, status } from './receiver.js';
+import { makeDataDirectory, openService, removeDataDirectory, type Service, settings } from './service.js';
+
+describe('lanes of webhooks', () => {
+  let now: number;
+
+  beforeEach(() => {
+    now = 0;
+  });
+
+  const lanes = (limits: Partial<ConstructorParameters<typeof EndpointLanes>[0]> = {}): EndpointLanes =>
+    new EndpointLanes(
+      { inHand: 200, calls: 50, callsPerEndpoint: 20, ...limits },
+      () => now,
+      () => 0,
+    );
+
+  /** Asks for calls that last until they are ended. */
+  function calls(of: EndpointLanes, endpoint: string, count: number): { begun: number; end: () => void } {
+    const ends: (() => void)[] = [];
+    const state = { begun: 0, end: () => ends.shift()?.() };
+    for (let i = 0; i < count; i++) {
+      void of.call(endpoint, () => {
+        state.begun += 1;
+        return new Promise<void>((resolve) => ends.push(resolve));
+      });
+    }
+    return state;
+  }
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  test('a webhook has at most its number of calls at once; as one ends the next begins', async () => {
+    const calling = calls(lanes(), 'a', 30);
+    await settled();
+    expect(calling.begun).toBe(20);
+    calling.end();
+    await settled();
+    expect(calling.begun).toBe(21);
+  });
+
+  test('however many webhooks hang, another can make a call', async () => {
+    const shared = lanes({ calls: 10 });
+    const hanging = ['a', 'b', 'c'].map((endpoint) => calls(shared, endpoint, 100));
+    await settled();
+    expect(hanging.map(({ begun }) => begun)).toEqual([5, 3, 1]);
+    const another = calls(shared, 'd', 1);
+    await settled();
+    expect(another.begun).toBe(1);
+  });
+
+  test('there are never more calls than there may be, and those with the fewest take turns', async () => {
+    const shared = lanes({ calls: 2 });
+    const [a, b, c] = [calls(shared, 'a', 3), calls(shared, 'b', 3), calls(shared, 'c', 3)];
+    await settled();
+    expect([a.begun, b.begun, c.begun]).toEqual([1, 1, 0]);
+    b.end();
+    await settled();
+    expect([a.begun, b.begun, c.begun]).toEqual([1, 2, 0]);
+    b.end();
+    await settled();
+    expect([a.begun, b.begun, c.begun]).toEqual([1, 2, 1]);
+  });
+
+  test('a call that throws gives up its place', async () => {
+    const single = lanes({ calls: 1 });
+    await expect(single.call('a', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+    expect(await single.call('a', async () => 'next')).toBe('next');
+  });
+
+  test('when stopped, what stands in the line is not called, and what is called ends', async () => {
+    const single = lanes({ callsPerEndpoint: 1 });
+    const calling = calls(single, 'a', 1);
+    const waiting = single.call('a', async () => 'called');
+    single.stop();
+    expect(await waiting).toBeUndefined();
+    expect(await single.call('b', async () => 'called')).toBeUndefined();
+    calling.end();
+  });
+
+  test('of the room in hand a webhook has as much as is left for others', () => {
+    const shared = lanes({ inHand: 8 });
+    const taken = (endpoint: string): (() => void)[] => {
+      const leave = shared.enter(endpoint);
+      return leave === undefined ? [] : [leave, ...taken(endpoint)];
+    };
+    const ofA = taken('a');
+    expect(ofA).toHaveLength(4);
+    expect(taken('b')).toHaveLength(2);
+    ofA[0]?.();
+    expect(taken('c').length).toBeGreaterThan(0);
+  });
+
+  test('what is sent away comes again one after the other, as fast as calls end', async () => {
+    const shared = lanes({ callsPerEndpoint: 2 });
+    // 200 ms a call, two at a time: one in 100 ms, as far as is known after many of them.
+    for (let i = 0; i < 50; i++) {
+      await shared.call('a', async () => {
+        now += 200;
+      });
+    }
+    const delays = [1, 2, 3].map(() => Math.round(shared.delayMs('a', 9) / 10) * 10);
+    expect(delays).toEqual([100, 200, 300]);
+  });
+
+  test('what is sent away from a receiver that hangs stays away longer each time, 30 s at most', async () => {
+    const shared = lanes({ callsPerEndpoint: 1 });
+    calls(shared, 'a', 1);
+    await settled();
+    now += 100_000;
+    const delays = [0, 1, 2, 8, 9, 1000].map((redeliveries) => shared.delayMs('a', redeliveries));
+    expect(delays).toEqual([100, 200, 400, 25_600, 30_000, 30_000]);
+  });
+});
+
+describe('one slow receiver', () => {
+  let directory: string;
+  let service: Service;
+  let slow: Receiver;
+  let quick: Receiver;
+
+  beforeEach(async () => {
+    directory = await makeDataDirectory();
+    service = await openService(directory);
+    [slow, quick] = await Promise.all([startReceiver(hang), startReceiver(status(200))]);
+  });
+
+  afterEach(async () => {
+    // First, so that calls that hang end.
+    await Promise.all([slow.close(), quick.close()]);
+    await service.close();
+    await removeDataDirectory(directory);
+  });
+
+  test('with hundreds of deliveries waiting first delays no other', async () => {
+    // A backlog for the slow one, of before the other was made.
+    await service.createWebhook(slow.url);
+    for (let i = 0; i < 300; i++) await service.approve(await service.createOrder());
+    service.start({ caPem: slow.caPem });
+    await slow.arrived(20);
+    await service.createWebhook(quick.url);
+    const since = performance.now();
+    for (let i = 0; i < 20; i++) await service.approve(await service.createOrder());
+    await quick.arrived(20);
+    expect(performance.now() - since).toBeLessThan(1000);
+    expect(slow.calls).toHaveLength(settings.endpointConcurrency);
+  });
+
+  test('gets its backlog all the same when it is quick again', async () => {
+    await service.createWebhook(slow.url);
+    for (let i = 0; i < 120; i++) await service.approve(await service.createOrder());
+    slow.answers = [...Array.from({ length: 20 }, () => hang), status(200)];
+    service.start({ caPem: slow.caPem, totalTimeoutMs: 1000 });
+    const succeeded = await service.events('DeliverySucceeded', 120);
+    expect(new Set(succeeded.map(({ stream }) => stream)).size).toBe(120);
+  });
+});

@@ -1,0 +1,254 @@
+import { addAssetField } from '#app/commands/identity/assetTypes.js';
+import { tenantOf } from '#app/commands/tables.js';
+import { eventCatalogue, PAYLOAD_VERSIONS } from '#app/domain/webhook/catalogue.js';
+import { type DeliverySubject, WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '#app/domain/webhook/events.js';
+import { payloadOf } from '#app/webhooks/payload.js';
+import { type Inside, openInside, openTenant } from '../projections/harness.js';
+import { errorsOf } from './schemaCheck.js';
+import { Story, tom, webhook } from './story.js';
+
+/** The event that a delivery of each kind tells of here. */
+const SOURCES: { readonly [kind in WebhookEventKind]: string } = {
+  'order.created': 'OrderCreated',
+  'order.updated': 'OrderPartAdded',
+  'order.status_changed': 'OrderStatusChanged',
+  'order.approved': 'OrderApproved',
+  'order.export_failed': 'OrderExportFailed',
+  'reference.batch_upserted': 'BatchUpserted',
+  'reference.cleaned_up': 'TableCleanedUp',
+};
+
+let inside: Inside;
+const stories = new Map<string, { readonly story: Story; readonly orderId: string }>();
+
+beforeAll(async () => {
+  inside = await openInside();
+  for (const model of ['dyn_stock_order', 'dyn_transport_order']) {
+    await openTenant(inside, tenantName(model), model);
+    const story = new Story(inside, tenantName(model));
+    await story.synchroniseParties();
+    const orderId = await (model === 'dyn_stock_order' ? story.stockOrder() : story.transportOrder());
+    stories.set(model, { story, orderId });
+  }
+});
+
+afterAll(() => inside.close());
+
+const tenantName = (model: string): string => (model === 'dyn_stock_order' ? 'acme' : 'hauler');
+const tenant = (model = 'dyn_stock_order') => tenantOf(inside.commands, tenantName(model));
+
+function told(model = 'dyn_stock_order') {
+  const found = stories.get(model);
+  if (found === undefined) throw new Error(`Nothing happened to a ${model}.`);
+  return found;
+}
+
+const subjectOf = (model: string, kind: WebhookEventKind): Promise<DeliverySubject> => {
+  const { story, orderId } = told(model);
+  return kind.startsWith('order.')
+    ? story.ofOrder(kind, orderId, SOURCES[kind])
+    : story.ofTable(kind, 'dyn_party', SOURCES[kind]);
+};
+
+async function textOf(subject: DeliverySubject, model = 'dyn_stock_order'): Promise<string> {
+  return Buffer.from(await payloadOf(inside.commands, tenant(model), webhook, subject)).toString('utf8');
+}
+
+const bodyOf = async (subject: DeliverySubject, model?: string) => JSON.parse(await textOf(subject, model));
+
+/** Ids numbered by their first occurrence, and times left out; the order of the keys stays. */
+function stable(text: string): string {
+  const ids = new Map<string, string>();
+  return JSON.stringify(JSON.parse(text), null, 2)
+    .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, (id) => {
+      const known = ids.get(id) ?? `<id ${ids.size + 1}>`;
+      ids.set(id, known);
+      return known;
+    })
+    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z/g, '<timestamp>')
+    .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, '<date and time>');
+}
+
+const EVERY = ['dyn_stock_order', 'dyn_transport_order'].flatMap((model) =>
+  WEBHOOK_EVENT_KINDS.map((kind) => [kind, model] as const),
+);
+
+describe('payloads (spec §2.3, §6.1)', () => {
+  test.each(EVERY)('%s of a %s is as the served schema says, and has nothing besides', async (kind, model) => {
+    const entry = eventCatalogue(tenant(model)).find((each) => each.kind === kind);
+    expect(errorsOf(entry?.schema ?? {}, await bodyOf(await subjectOf(model, kind), model))).toEqual([]);
+  });
+
+  /**
+   * Receivers were built for these bodies. When this fails because something was ADDED, tell of it in CHANGELOG.md and
+   * docs/webhook-events.md and renew the snapshot (jest -u). When something went, or changed its name, type, order of
+   * magnitude or meaning, raise the kind's version in PAYLOAD_VERSIONS first: it is part of the snapshot's name.
+   */
+  test.each(EVERY)('the body of %s of a %s changes only on purpose (raise PAYLOAD_VERSIONS)', async (kind, model) => {
+    const text = await textOf(await subjectOf(model, kind), model);
+    expect(stable(text)).toMatchSnapshot(`version ${PAYLOAD_VERSIONS[kind]}`);
+  });
+
+  test('the bytes are UTF-8, and the custom data is the webhook’s', async () => {
+    const text = await textOf(await subjectOf('dyn_stock_order', 'order.approved'));
+    expect(text).toContain('"name":"Bakkerij ☕"');
+    expect(JSON.parse(text).custom_data).toEqual(webhook.customData);
+  });
+});
+
+describe('order.approved (spec §6.1)', () => {
+  test('is the same bytes whatever happened since, and in each replay', async () => {
+    const { story } = told();
+    const orderId = await story.create('dyn_stock_order', { buyer_customer_party_id: 'C-4' });
+    await story.update('dyn_stock_order', orderId, { processing_status: 'validated' });
+    await story.approve(orderId);
+    const subject = await story.ofOrder('order.approved', orderId, 'OrderApproved');
+    const first = await textOf(subject);
+    await story.update('dyn_stock_order', orderId, { notes: 'Changed.', processing_status: 'completed' });
+    await story.batch('dyn_party', undefined, [{ external_id: 'C-4', name: 'Renamed' }]);
+    expect(await textOf(subject)).toBe(first);
+    expect(await textOf({ ...subject, purpose: 'resend', messageId: 'm' })).toBe(first);
+    expect(await textOf({ ...subject, purpose: 'backfill' })).toBe(first);
+    expect(JSON.parse(first).validated_order.buyer_customer_party.name).toBe('New');
+  });
+});
+
+describe('the other order kinds', () => {
+  test('show the order as it was after the event, not as it is', async () => {
+    const { story, orderId } = told();
+    const events = (await story.orderEvents(orderId)).filter(({ type }) => type !== 'OrderApproved');
+    const shown = [];
+    for (const { id, revision } of events) {
+      const subject = { webhookId: webhook.id, kind: 'order.updated', orderId } as const;
+      const { validated_order: order } = await bodyOf({ ...subject, sourceEventId: id, sourceRevision: revision });
+      shown.push([order.processing_status, order.lines.length, order.notes, order.approver?.first_name]);
+    }
+    expect(shown).toEqual([
+      ['pending_validation', 0, null, undefined],
+      ['pending_validation', 1, null, undefined],
+      ['pending_validation', 2, null, undefined],
+      ['pending_validation', 2, 'Ring twice.', undefined],
+      ['validated', 2, 'Ring twice.', undefined],
+      ['failed', 2, 'Ring twice.', 'Eva'],
+    ]);
+  });
+
+  test('order.status_changed of an approval is the order as it was approved', async () => {
+    const { story, orderId } = told();
+    const approval = await story.ofOrder('order.approved', orderId, 'OrderApproved');
+    const { validated_order: approved } = await bodyOf(approval);
+    const { validated_order: changed } = await bodyOf({ ...approval, kind: 'order.status_changed' });
+    expect(changed).toEqual({ ...approved, updated_at: changed.updated_at });
+    expect(changed.updated_at > approved.updated_at).toBe(true);
+  });
+
+  test('name the latest approval before the event', async () => {
+    const { story } = told();
+    const orderId = await story.create('dyn_stock_order', {});
+    const seen = [];
+    for (const user of [undefined, tom]) {
+      await story.update('dyn_stock_order', orderId, { processing_status: 'validated' });
+      await story.approve(orderId, user);
+      await story.update('dyn_stock_order', orderId, { processing_status: 'submit_failed', error_reason: ['No.'] });
+      const subject = await story.ofOrder('order.status_changed', orderId, 'OrderStatusChanged');
+      const { validated_order: order } = await bodyOf(subject);
+      seen.push([order.approved_by, order.approver.first_name, order.error_reason, order.processing_status]);
+      expect(order.approved_at).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+    }
+    expect(seen).toEqual([
+      [7, 'Eva', ['No.'], 'submit_failed'],
+      [8, 'Tom', ['No.'], 'submit_failed'],
+    ]);
+  });
+
+  test('show the reference records as they are now', async () => {
+    const { story } = told();
+    const orderId = await story.create('dyn_stock_order', { buyer_customer_party_id: 'C-5' });
+    const subject = await story.ofOrder('order.created', orderId, 'OrderCreated');
+    expect((await bodyOf(subject)).validated_order.buyer_customer_party.name).toBe('Newer');
+    await story.batch('dyn_party', undefined, [{ external_id: 'C-5', name: 'Newest' }]);
+    expect((await bodyOf(subject)).validated_order.buyer_customer_party.name).toBe('Newest');
+  });
+});
+
+describe('reference kinds', () => {
+  test('reference.batch_upserted counts what the batch did to the table', async () => {
+    const subject = await told('dyn_transport_order').story.ofTable(
+      'reference.batch_upserted',
+      'dyn_party',
+      'BatchUpserted',
+    );
+    expect((await bodyOf(subject, 'dyn_transport_order')).data).toEqual({
+      table: 'dyn_party',
+      batch_id: 'sync-2',
+      created: 2,
+      updated: 1,
+      unchanged: 1,
+      revision: subject.sourceRevision,
+    });
+  });
+
+  test('reference.batch_upserted of items without a batch id says null', async () => {
+    const { story } = told('dyn_transport_order');
+    const subject = await story.ofTable('reference.batch_upserted', 'dyn_location', 'BatchUpserted');
+    const { data } = await bodyOf(subject, 'dyn_transport_order');
+    expect(data).toMatchObject({ table: 'dyn_location', batch_id: null, created: 1, updated: 0, unchanged: 0 });
+    const entry = eventCatalogue(tenant('dyn_transport_order')).find(({ kind }) => kind === subject.kind);
+    expect(errorsOf(entry?.schema ?? {}, await bodyOf(subject, 'dyn_transport_order'))).toEqual([]);
+  });
+
+  test('reference.cleaned_up counts what was deleted', async () => {
+    const subject = await subjectOf('dyn_stock_order', 'reference.cleaned_up');
+    const { data } = await bodyOf(subject);
+    expect(data).toEqual({ table: 'dyn_party', batch_id: 'sync-2', deleted: 1, revision: subject.sourceRevision });
+  });
+});
+
+describe('a test call', () => {
+  test.each(EVERY)(
+    'of %s to a tenant of %s has the catalogue’s example, with the webhook’s custom data',
+    async (kind, model) => {
+      const subject = { webhookId: webhook.id, kind, orderId: '', sourceEventId: '', sourceRevision: 0 } as const;
+      const entry = eventCatalogue(tenant(model)).find((each) => each.kind === kind);
+      expect(await bodyOf({ ...subject, purpose: 'test' }, model)).toEqual({
+        ...entry?.example,
+        custom_data: webhook.customData,
+      });
+    },
+  );
+});
+
+describe('an event that the log does not hold', () => {
+  test.each(WEBHOOK_EVENT_KINDS)('has no payload of %s', async (kind) => {
+    const subject = await subjectOf('dyn_stock_order', kind);
+    const wrong: readonly Partial<DeliverySubject>[] = [
+      { sourceEventId: webhook.id },
+      { sourceRevision: subject.sourceRevision + 1 },
+      { sourceRevision: 10_000 },
+      kind.startsWith('order.') ? { orderId: webhook.id } : { table: 'dyn_nothing' },
+    ];
+    for (const change of wrong)
+      await expect(textOf({ ...subject, ...change })).rejects.toThrow(`of ${kind} at revision`);
+  });
+
+  test.each(['order.approved', 'reference.batch_upserted', 'reference.cleaned_up'] as const)(
+    'nor has one that is not what %s tells of',
+    async (kind) => {
+      const other = kind === 'order.approved' ? 'order.created' : 'reference.batch_upserted';
+      const source = await subjectOf('dyn_stock_order', kind === other ? 'reference.cleaned_up' : other);
+      await expect(textOf({ ...source, kind })).rejects.toThrow(`of ${kind} at revision`);
+    },
+  );
+});
+
+describe('when the tenant adds a field', () => {
+  test('what was approved before is still as the schema says', async () => {
+    const field = { name: 'shelf_life_days', type: 'Integer', required: true };
+    const early = await subjectOf('dyn_stock_order', 'order.approved');
+    await addAssetField(inside.commands, inside.caller('acme'), 'dyn_item', field);
+    const entry = eventCatalogue(tenant()).find(({ kind }) => kind === 'order.approved');
+    expect(JSON.stringify(entry?.schema)).toContain('shelf_life_days');
+    expect(errorsOf(entry?.schema ?? {}, await bodyOf(early))).toEqual([]);
+    expect(errorsOf(entry?.schema ?? {}, entry?.example)).toEqual([]);
+  });
+});

@@ -1,0 +1,326 @@
+import { v5 } from 'uuid';
+import { disableWebhook, enableWebhook } from '#app/commands/webhookSwitch.js';
+import { changeWebhook, removeWebhook } from '#app/commands/webhooks.js';
+import { deliveryStream, parseStream } from '#app/domain/streams.js';
+import { WEBHOOK_EVENT_KINDS } from '#app/domain/webhook/events.js';
+import { kindsOf } from '#app/domain/webhook/kinds.js';
+import type { EventStore } from '#app/ports/eventStore.js';
+import type { Message, MessageBroker } from '#app/ports/messageBroker.js';
+import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
+import {
+  approved,
+  batch,
+  callerOf,
+  changed,
+  cleanedUp,
+  created,
+  exportFailed,
+  type Happened,
+  Logged,
+  OTHER,
+  saved,
+  TENANT,
+} from './logged.js';
+
+const caller = callerOf(TENANT);
+
+describe('kinds of events (spec §6.5)', () => {
+  const moved = { from: 'pending_validation', to: 'saved' };
+  const same = { from: 'saved', to: 'saved' };
+  test.each([
+    ['OrderCreated', 'pending_validation', ['order.created']],
+    ['OrderChanged', same, ['order.updated']],
+    ['OrderChanged', moved, ['order.updated', 'order.status_changed']],
+    ['OrderPartAdded', same, ['order.updated']],
+    ['OrderPartAdded', moved, ['order.updated', 'order.status_changed']],
+    ['OrderPartChanged', moved, ['order.updated', 'order.status_changed']],
+    ['OrderStatusChanged', moved, ['order.status_changed']],
+    ['OrderStatusChanged', same, []],
+    ['OrderApproved', { from: 'validated', to: 'submitted' }, ['order.status_changed', 'order.approved']],
+    ['OrderRejected', { from: 'saved', to: 'rejected' }, ['order.status_changed']],
+    ['OrderExportFailed', { from: 'submitted', to: 'failed' }, ['order.status_changed', 'order.export_failed']],
+    ['BatchUpserted', undefined, ['reference.batch_upserted']],
+    ['TableCleanedUp', undefined, ['reference.cleaned_up']],
+    ['RecordCreated', undefined, []],
+    ['RecordChanged', undefined, []],
+    ['DeliveryRequested', moved, []],
+    ['WebhookCreated', undefined, []],
+  ])('%s with status %j is %j', (type, status, kinds) => {
+    expect(kindsOf({ type, data: { status } })).toEqual(kinds);
+  });
+});
+
+describe('the relay', () => {
+  let logged: Logged;
+
+  beforeEach(async () => {
+    logged = await Logged.open();
+  });
+
+  afterEach(() => logged.close());
+
+  const messagesOf = (
+    requests: readonly { readonly deliveryId: string; readonly webhookId: string; readonly orderId: string }[],
+  ) =>
+    requests.map(({ deliveryId, webhookId, orderId }) => ({
+      id: deliveryId,
+      body: { tenant: TENANT, deliveryId, webhookId, orderId },
+    }));
+
+  test('spec §6: each kind of each event that the webhook subscribes to is a delivery, and a message', async () => {
+    const webhookId = await logged.webhook(WEBHOOK_EVENT_KINDS);
+    const order = logged.newOrder();
+    const events = await logged.append(order, created, saved, approved, exportFailed);
+    const [upserted, swept] = await logged.append(logged.table(), batch, cleanedUp);
+    logged.relay();
+    const requests = await logged.requested(9);
+    const orderId = parseStream(order).rest;
+    const subject = (index: number, kind: string, id: string, after?: string) => ({
+      webhookId,
+      kind,
+      orderId,
+      sourceEventId: events[index]?.id,
+      sourceRevision: index,
+      deliveryId: id,
+      ...(after === undefined ? {} : { after }),
+    });
+    const id = (index: number, kind: string) => v5(`${kind} ${events[index]?.id}`, webhookId);
+    const chain = [
+      id(0, 'order.created'),
+      id(1, 'order.updated'),
+      id(1, 'order.status_changed'),
+      id(2, 'order.status_changed'),
+      v5(String(events[2]?.id), webhookId),
+      id(3, 'order.status_changed'),
+      id(3, 'order.export_failed'),
+    ] as const;
+    expect(requests.filter((each) => each.orderId !== '')).toEqual([
+      subject(0, 'order.created', chain[0]),
+      subject(1, 'order.updated', chain[1], chain[0]),
+      subject(1, 'order.status_changed', chain[2], chain[1]),
+      subject(2, 'order.status_changed', chain[3], chain[2]),
+      subject(2, 'order.approved', chain[4], chain[3]),
+      subject(3, 'order.status_changed', chain[5], chain[4]),
+      subject(3, 'order.export_failed', chain[6], chain[5]),
+    ]);
+    expect(requests.filter((each) => each.orderId === '')).toEqual(
+      [upserted, swept].map((event, index) => ({
+        webhookId,
+        kind: index === 0 ? 'reference.batch_upserted' : 'reference.cleaned_up',
+        orderId: '',
+        table: 'dyn_item',
+        sourceEventId: event?.id,
+        sourceRevision: index,
+        deliveryId: v5(`${index === 0 ? 'reference.batch_upserted' : 'reference.cleaned_up'} ${event?.id}`, webhookId),
+      })),
+    );
+    const messages = await logged.taken(9);
+    expect(messages).toEqual(expect.arrayContaining(messagesOf(requests)));
+    const [{ deliveryId = '' } = {}] = requests;
+    const [request] = await logged.commands.eventStore.readStream(deliveryStream(TENANT, deliveryId));
+    expect(request?.metadata).toMatchObject({
+      tenant: TENANT,
+      actor: { kind: 'system', id: 'webhook-relay' },
+      correlationId: 'request',
+      causationId: events[0]?.id,
+    });
+  });
+
+  test('a webhook gets what it subscribes to, of its own tenant only, and each its own sequence', async () => {
+    const approvals = await logged.webhook(['order.approved']);
+    const updates = await logged.webhook(['order.updated']);
+    const foreign = await logged.webhook(['order.approved'], OTHER);
+    const [, first, , second] = await logged.append(logged.newOrder(), created, changed, approved, changed, approved);
+    logged.relay();
+    const requests = await logged.requested(4);
+    expect(requests.map(({ webhookId }) => webhookId)).not.toContain(foreign);
+    const [one, other] = requests.filter(({ webhookId }) => webhookId === approvals);
+    expect([one?.after, other?.after]).toEqual([undefined, one?.deliveryId]);
+    expect(
+      requests.filter(({ webhookId }) => webhookId === updates).map((each) => [each.sourceEventId, each.after]),
+    ).toEqual([
+      [first?.id, undefined],
+      [second?.id, requests.find(({ sourceEventId }) => sourceEventId === first?.id)?.deliveryId],
+    ]);
+  });
+
+  test('a relay that starts anew goes on with the sequence where the one before left it', async () => {
+    await logged.webhook(['order.created', 'order.status_changed', 'order.approved']);
+    const order = logged.newOrder();
+    await logged.append(order, created, changed, approved);
+    logged.relay();
+    const before = await logged.requested(3);
+    await logged.relayed();
+    await logged.stop();
+    // Of what comes between, the webhook is not told.
+    await logged.append(order, changed, changed, exportFailed);
+    logged.relay();
+    const after = await logged.requested(4);
+    expect(after[3]).toMatchObject({ kind: 'order.status_changed', after: before[2]?.deliveryId });
+  });
+
+  test('two relays side by side request each delivery once', async () => {
+    await logged.webhook(['order.created', 'order.updated']);
+    logged.relay();
+    logged.relay();
+    const orders = Array.from({ length: 30 }, () => logged.newOrder());
+    await Promise.all(orders.map((order) => logged.append(order, created, changed)));
+    await logged.requested(60);
+    await logged.relayed();
+    await logged.stop();
+    const ids = (await logged.requested(60)).map(({ deliveryId }) => deliveryId);
+    expect([ids.length, new Set(ids).size]).toEqual([60, 60]);
+  });
+
+  test('spec §6.4: a crash before the messages are published loses and repeats nothing', async () => {
+    await logged.webhook(['order.approved']);
+    await logged.append(logged.newOrder(), created, approved);
+    const crash = new Error('crash');
+    const broker = Object.create(logged.broker, {
+      publishWithCheckpoint: { value: () => Promise.reject(crash) },
+      checkpoint: { value: (name: string) => logged.broker.checkpoint(name) },
+    });
+    logged.relay({ broker });
+    await logged.requested(1);
+    await expect(logged.stop()).rejects.toBe(crash);
+    expect(await logged.broker.depth(DELIVERY_QUEUE)).toMatchObject({ ready: 0 });
+    logged.relay();
+    const [message] = await logged.taken(1);
+    const requests = await logged.requested(1);
+    expect([message]).toEqual(messagesOf(requests));
+    expect(requests).toHaveLength(1);
+  });
+
+  test('issue 5: deliveries to a disabled webhook are requested too', async () => {
+    const id = await logged.webhook(['order.approved']);
+    await disableWebhook(logged.commands, caller, id, { cause: 'admin', reason: 'moving' });
+    logged.relay();
+    await logged.append(logged.newOrder(), created, approved);
+    expect(await logged.requested(1)).toHaveLength(1);
+  });
+
+  test('a removed webhook is told of nothing more', async () => {
+    const gone = await logged.webhook(['order.approved']);
+    const stays = await logged.webhook(['order.approved']);
+    await logged.append(logged.newOrder(), created, approved);
+    await removeWebhook(logged.commands, caller, gone);
+    logged.relay();
+    await logged.relayed();
+    expect((await logged.requested(1)).map(({ webhookId }) => webhookId)).toEqual([stays]);
+  });
+
+  describe('streams that nobody subscribes to', () => {
+    /** The log, telling which streams were subscribed to, and holding back the first slice of each relay until `open`. */
+    function watched(): { eventStore: EventStore; prefixes: string[][]; open: () => void } {
+      const { eventStore } = logged.commands;
+      const prefixes: string[][] = [];
+      let open = (): void => undefined;
+      const opened = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      const subscribe: EventStore['subscribe'] = async function* (options) {
+        prefixes.push([...(options.streamPrefixes ?? [])].sort());
+        await opened;
+        yield* eventStore.subscribe(options);
+      };
+      const watching: EventStore = Object.create(eventStore, {
+        subscribe: { value: subscribe },
+        append: { value: eventStore.append.bind(eventStore) },
+        readStream: { value: eventStore.readStream.bind(eventStore) },
+      });
+      return { eventStore: watching, prefixes, open };
+    }
+
+    const ALWAYS = ['delivery-', 'webhooks-'];
+
+    test('are not read', async () => {
+      const { eventStore, prefixes, open } = watched();
+      open();
+      logged.relay({ eventStore });
+      await logged.append(logged.table(), batch);
+      await logged.append(logged.newOrder(), created, approved);
+      await logged.relayed();
+      expect(prefixes).toEqual([ALWAYS]);
+    });
+
+    test.each<[string, readonly Happened[], 'reference.batch_upserted' | 'order.created']>([
+      ['table-', [batch], 'reference.batch_upserted'],
+      ['order-', [created], 'order.created'],
+    ])('are read from the moment that a webhook subscribes: %s, in the same slice', async (prefix, happened, kind) => {
+      const { eventStore, prefixes, open } = watched();
+      const stream = prefix === 'table-' ? logged.table() : logged.newOrder();
+      logged.relay({ eventStore });
+      while (prefixes.length === 0) await new Promise(setImmediate);
+      const id = await logged.webhook([kind]);
+      const [event] = await logged.append(stream, ...happened);
+      open();
+      const requests = await logged.requested(1);
+      expect(requests).toMatchObject([{ webhookId: id, kind, sourceEventId: event?.id }]);
+      expect(prefixes).toEqual([ALWAYS, [...ALWAYS, prefix].sort()]);
+    });
+
+    test('are read when a webhook changes what it subscribes to, and no longer when the last one is gone', async () => {
+      const { eventStore, prefixes, open } = watched();
+      open();
+      const id = await logged.webhook(['order.approved']);
+      logged.relay({ eventStore });
+      const anywhere = async () => undefined;
+      await changeWebhook(logged.commands, caller, id, { events: ['reference.cleaned_up'] }, anywhere);
+      await logged.append(logged.table(), cleanedUp);
+      await logged.requested(1);
+      await removeWebhook(logged.commands, caller, id);
+      while (prefixes.length < 3) await new Promise(setImmediate);
+      expect(prefixes).toEqual([[...ALWAYS, 'order-'].sort(), [...ALWAYS, 'table-'].sort(), ALWAYS]);
+    });
+  });
+
+  test('a replay that was recorded in the log gets its message; nothing gets two', async () => {
+    const webhookId = await logged.webhook(['order.approved']);
+    const published: Message[] = [];
+    const publishWithCheckpoint: MessageBroker['publishWithCheckpoint'] = (queue, messages, checkpoint) => {
+      published.push(...messages);
+      return logged.broker.publishWithCheckpoint(queue, messages, checkpoint);
+    };
+    const checkpoint = (name: string) => logged.broker.checkpoint(name);
+    logged.relay({
+      broker: Object.create(logged.broker, {
+        publishWithCheckpoint: { value: publishWithCheckpoint },
+        checkpoint: { value: checkpoint },
+      }),
+    });
+    const deliveryId = logged.commands.newId();
+    const event = { kind: 'order.approved', orderId: '', sourceEventId: '', sourceRevision: 0 };
+    await logged.append(deliveryStream(TENANT, deliveryId), {
+      type: 'DeliveryRequested',
+      data: { webhookId, ...event, purpose: 'test' },
+    });
+    await logged.append(logged.newOrder(), created, approved);
+    const requests = await logged.requested(2);
+    await logged.relayed();
+    expect(requests.map((each) => each.deliveryId)).toContain(deliveryId);
+    expect(published).toHaveLength(2);
+    expect(published).toEqual(expect.arrayContaining(messagesOf(requests)));
+  });
+
+  test('issue 5: enabled, a webhook gets what has waited, by messages that the queue does not hold yet', async () => {
+    const id = await logged.webhook(['order.approved']);
+    const other = await logged.webhook(['order.approved']);
+    await disableWebhook(logged.commands, caller, id, { cause: 'gone', reason: 'HTTP 410' });
+    logged.relay();
+    for (let orders = 0; orders < 3; orders++) await logged.append(logged.newOrder(), created, approved);
+    const requests = await logged.requested(6);
+    await logged.relayed();
+    const [over, ...waiting] = requests.filter(({ webhookId }) => webhookId === id);
+    await logged.end(String(over?.deliveryId), 'DeliverySucceeded');
+    expect(requests.filter(({ webhookId }) => webhookId === other)).toHaveLength(3);
+
+    await enableWebhook(logged.commands, caller, id);
+    const enabled = (await logged.commands.eventStore.readStream(`webhooks-${TENANT}`)).at(-1);
+    await logged.projections();
+    logged.replays();
+    const messages = await logged.taken(8);
+    expect(messages.slice(6)).toEqual(
+      messagesOf(waiting).map(({ id: deliveryId, body }) => ({ id: `${deliveryId}.${enabled?.id}`, body })),
+    );
+  });
+});

@@ -1,0 +1,135 @@
+/** The programs that docs/webhooks.md gives to integrators, run as an integrator runs them. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { type SignatureHeaders, signatureHeaders } from '#app/webhooks/signature.js';
+
+const DOCS = resolve(__dirname, '../../docs');
+const SNIPPETS = join(DOCS, 'snippets');
+
+const SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
+const STAGED = `whsec_${Buffer.alloc(32, 2).toString('base64')}`;
+const OTHER = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
+const BODY = Buffer.from('{"validated_order":{"notes":"żółć ☕\\n"},"custom_data":{}}');
+const TOLERANCE_SECONDS = 300;
+
+type Headers = Partial<SignatureHeaders>;
+
+const unixNow = (): number => Math.floor(Date.now() / 1000);
+const signed = (secondsAgo: number, ...secrets: [string, string?]): SignatureHeaders =>
+  signatureHeaders({ body: BODY, messageId: 'd9b2d63d-a233', timestamp: unixNow() - secondsAgo, secrets });
+const standard = ({ Signature: _, ...headers }: SignatureHeaders): Headers => headers;
+const legacy = ({ Signature }: SignatureHeaders): Headers => ({ Signature });
+const withSignature = (change: (value: string) => string): Headers => {
+  const headers = standard(signed(0, SECRET));
+  return { ...headers, 'webhook-signature': change(headers['webhook-signature'] ?? '') };
+};
+const without = (name: keyof SignatureHeaders): Headers => ({ ...standard(signed(0, SECRET)), [name]: undefined });
+
+/** Made when a test runs: they tell the time. */
+const cases: readonly [
+  what: string,
+  expected: 'right' | 'wrong',
+  headers: () => Headers,
+  secret?: string,
+  body?: Buffer,
+][] = [
+  ['all headers', 'right', () => signed(0, SECRET)],
+  ['the standard headers alone', 'right', () => standard(signed(0, SECRET))],
+  ['Signature alone (spec §6.3)', 'right', () => legacy(signed(0, SECRET))],
+  ['an empty body', 'wrong', () => signed(0, SECRET), SECRET, Buffer.alloc(0)],
+  ['a body of another byte', 'wrong', () => signed(0, SECRET), SECRET, Buffer.from(`${BODY} `)],
+  [
+    'Signature alone, a body of another byte',
+    'wrong',
+    () => legacy(signed(0, SECRET)),
+    SECRET,
+    Buffer.from(`${BODY} `),
+  ],
+  ['another secret', 'wrong', () => signed(0, SECRET), OTHER],
+  ['Signature alone, another secret', 'wrong', () => legacy(signed(0, SECRET)), OTHER],
+  ['a rotation, the old secret', 'right', () => signed(0, SECRET, STAGED), SECRET],
+  ['a rotation, the new secret', 'right', () => signed(0, SECRET, STAGED), STAGED],
+  ['a rotation, neither secret', 'wrong', () => signed(0, SECRET, STAGED), OTHER],
+  ['a rotation, Signature alone, the old secret', 'right', () => legacy(signed(0, SECRET, STAGED)), SECRET],
+  ['a rotation, Signature alone, the new secret', 'wrong', () => legacy(signed(0, SECRET, STAGED)), STAGED],
+  ['a promoted secret, the old one', 'wrong', () => signed(0, STAGED), SECRET],
+  ['four minutes old', 'right', () => signed(TOLERANCE_SECONDS - 60, SECRET)],
+  ['six minutes old', 'wrong', () => signed(TOLERANCE_SECONDS + 60, SECRET)],
+  ['six minutes ahead', 'wrong', () => signed(-TOLERANCE_SECONDS - 60, SECRET)],
+  ['a new time on an old signature', 'wrong', () => ({ ...signed(400, SECRET), 'webhook-timestamp': `${unixNow()}` })],
+  ['another id', 'wrong', () => ({ ...signed(0, SECRET), 'webhook-id': 'd9b2d63d-a234' })],
+  ['a time that is none', 'wrong', () => ({ ...signed(0, SECRET), 'webhook-timestamp': 'soon' })],
+  ['no id', 'wrong', () => without('webhook-id')],
+  ['no time', 'wrong', () => without('webhook-timestamp')],
+  [
+    'a right Signature beside an empty webhook-signature',
+    'wrong',
+    () => ({ ...signed(0, SECRET), 'webhook-signature': '' }),
+  ],
+  ['an unknown version beside the right one', 'right', () => withSignature((value) => `v1a,abc= ${value}`)],
+  ['the right digest under an unknown version', 'wrong', () => withSignature((value) => value.replace('v1,', 'v2,'))],
+  ['the beginning of the signature', 'wrong', () => withSignature((value) => value.slice(0, 10))],
+  ['the version alone', 'wrong', () => withSignature(() => 'v1,')],
+  ['signatures that are not ASCII', 'wrong', () => withSignature(() => 'v1,żółć')],
+  ['Signature in capitals', 'wrong', () => ({ Signature: signed(0, SECRET).Signature.toUpperCase() })],
+  ['no Signature', 'wrong', () => ({ 'webhook-id': 'd9b2d63d-a233' })],
+];
+
+type Program = { readonly command: string; readonly args: readonly string[] };
+
+const languages = [
+  { language: 'js', file: 'verify.mjs', tool: 'node', version: '--version' },
+  { language: 'python', file: 'verify.py', tool: 'python3', version: '--version' },
+  { language: 'go', file: 'verify.go', tool: 'go', version: 'version' },
+] as const;
+
+const GO_BUILD_MS = 300_000;
+
+/** Go is compiled once for all tests. */
+function prepared(tool: string, file: string, directory: string): Program {
+  if (tool !== 'go') return { command: tool, args: [file] };
+  const program = join(directory, 'verify');
+  const built = spawnSync('go', ['build', '-o', program, file], { encoding: 'utf8' });
+  if (built.status !== 0) throw new Error(`go build: ${built.stderr}`);
+  return { command: program, args: [] };
+}
+
+async function exitCode({ command, args }: Program, secret: string, headers: Headers, body: Buffer): Promise<number> {
+  const lines = Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]));
+  const child = spawn(command, [...args, secret, ...lines], { stdio: ['pipe', 'inherit', 'pipe'] });
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  child.stdin.end(body);
+  const [code] = await once(child, 'close');
+  // A program that crashed says nothing about the signature.
+  expect(errors).toBe('');
+  return Number(code);
+}
+
+describe.each(languages)('docs/snippets/$file', ({ language, file, tool, version }) => {
+  test('is in docs/webhooks.md as it is', () => {
+    const source = readFileSync(join(SNIPPETS, file), 'utf8');
+    expect(readFileSync(join(DOCS, 'webhooks.md'), 'utf8')).toContain(`\`\`\`${language}\n${source}\`\`\`\n`);
+  });
+
+  const isThere = spawnSync(tool, [version]).status === 0;
+  (isThere ? describe : describe.skip)(`run by ${tool}`, () => {
+    let directory: string;
+    let program: Program;
+    beforeAll(async () => {
+      directory = await mkdtemp(join(tmpdir(), 'snippets-'));
+      program = prepared(tool, join(SNIPPETS, file), directory);
+    }, GO_BUILD_MS);
+    afterAll(() => rm(directory, { recursive: true, force: true }));
+
+    test.each(cases)('§6.3: %s: %s', async (_what, expected, headers, secret = SECRET, body = BODY) => {
+      expect(await exitCode(program, secret, headers(), body)).toBe(expected === 'right' ? 0 : 1);
+    });
+  });
+});
