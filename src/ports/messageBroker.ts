@@ -56,7 +56,8 @@ export type QueueDepth = {
 /** Every method but `consume` rejects with `BrokerUnavailableError` while the broker is away, within seconds. */
 export interface MessageBroker {
   /**
-   * Resolves when all messages are stored durably. Rejects when that cannot be known: some of them may be stored then,
+   * Resolves when all messages are stored durably (embedded: a power cut may take back the last ones, and whatever was
+   * stored after them, checkpoints included). Rejects when that cannot be known: some of them may be stored then,
    * and publishing all of them again is harmless. Messages that are not JSON are refused before any is stored.
    */
   publish(queue: string, messages: readonly Message[]): Promise<void>;
