@@ -47,7 +47,7 @@ export class Receivers {
     return arrivedAt - start;
   }
 
-  /** What came since `delivered` began: each delivery once, as it was sent the first time. */
+  /** What came since `delivered` began: each delivery once, with its first body and its last arrival. */
   async calls() {
     return this.#ask({ kind: 'calls' });
   }

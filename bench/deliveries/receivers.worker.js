@@ -24,6 +24,7 @@ function take(request, response, body) {
   const known = calls.get(id);
   const call = known ?? { path, headers, body, times: 0 };
   call.times += 1;
+  call.arrivedAt = arrivedAt;
   calls.set(id, call);
   const status = call.times === 1 && failsAtFirst(path, id) ? 500 : 204;
   const answer = () => {
