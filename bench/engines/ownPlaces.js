@@ -1,6 +1,5 @@
 /** A database and queues of the run's own, on the engines that the environment names. */
 import { randomUUID } from 'node:crypto';
-import { connect } from 'amqplib';
 import { MongoClient } from 'mongodb';
 
 const ID = randomUUID();

@@ -118,7 +118,7 @@ export class EndpointLanes {
   #startWaiting(): void {
     for (let lane = this.#next(); lane !== undefined; lane = this.#next()) {
       const begin = lane.waiting.shift();
-      // Behind the others: of several with as few calls each has its turn.
+      // Behind the others: each has its turn.
       this.#withWaiting.delete(lane);
       if (lane.waiting.length > 0) this.#withWaiting.add(lane);
       const call = { since: this.#now() };
@@ -128,18 +128,16 @@ export class EndpointLanes {
     }
   }
 
-  /** Of the lanes that may begin a call, the one with the fewest in work; undefined when there is none. */
+  /**
+   * Of the lanes that may begin a call, the one whose turn it is; undefined when there is none. Each gets as many turns,
+   * so a slow receiver comes to hold more calls at once, as it has to for the same rate, but never what others need.
+   */
   #next(): Lane | undefined {
     const free = this.#limits.calls - this.#calls;
     if (free <= 0) return undefined;
-    let next: Lane | undefined;
-    let fewest = Math.min(this.#limits.callsPerEndpoint, Math.max(1, free));
-    for (const lane of this.#withWaiting) {
-      if (lane.calls.size >= fewest) continue;
-      fewest = lane.calls.size;
-      next = lane;
-    }
-    return next;
+    const most = Math.min(this.#limits.callsPerEndpoint, Math.max(1, free));
+    for (const lane of this.#withWaiting) if (lane.calls.size < most) return lane;
+    return undefined;
   }
 
   #lane(endpoint: string): Lane {

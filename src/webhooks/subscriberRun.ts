@@ -47,7 +47,7 @@ export type SubscriberRun = SubscriberDeps & {
 };
 
 /** Messages in hand for each call at once: what waits for its turn must not keep others from being seen. */
-const IN_HAND_PER_CALL = 4;
+const IN_HAND_PER_CALL = 16;
 
 export function newRun(deps: SubscriberDeps): SubscriberRun {
   const { commands, settings, random, metrics } = deps;

@@ -114,6 +114,13 @@ export function twoOfEachRole(
     await second.start();
   });
 
+  it('all are ready, and none logged an error', async () => {
+    for (const { service } of processes) {
+      expect((await service.send({ method: 'GET', path: '/health/ready' })).status).toBe(200);
+      expect(service.loggedErrors).toEqual([]);
+    }
+  });
+
   it.each(['projector', 'webhooks'] as const)(
     'a %s process serves health and metrics, and nothing else',
     async (role) => {
