@@ -139,10 +139,9 @@ describe('one slow receiver', () => {
     service.start({ caPem: slow.caPem });
     await slow.arrived(20);
     await service.createWebhook(quick.url);
-    const since = performance.now();
     for (let i = 0; i < 20; i++) await service.approve(await service.createOrder());
     await quick.arrived(20);
-    expect(performance.now() - since).toBeLessThan(1000);
+    // All of these while not one call to the slow one has ended.
     expect(slow.calls).toHaveLength(settings.endpointConcurrency);
   });
 
