@@ -83,10 +83,14 @@ const databaseOf = (url: string): string => {
 /** NotWritablePrimary, InterruptedAtShutdown, PrimarySteppedDown, …: another server takes over soon. */
 const AWAY_CODES: readonly unknown[] = [89, 91, 189, 10107, 11600, 11602, 13435, 13436];
 
-function isUnavailable(error: unknown): error is MongoError {
+/** A socket's own errors: one that the server has just closed is written to before the driver has seen its end. */
+const SOCKET_CODES: readonly unknown[] = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_WRITE_AFTER_END'];
+
+function isUnavailable(error: unknown): error is Error {
   if (error instanceof MongoServerError) return AWAY_CODES.includes(error.code);
   if (error instanceof MongoNetworkError) return true;
-  return error instanceof MongoError && AWAY_ERRORS.has(error.name);
+  if (error instanceof MongoError) return AWAY_ERRORS.has(error.name);
+  return error instanceof Error && 'code' in error && SOCKET_CODES.includes(error.code);
 }
 
 const AWAY_ERRORS: ReadonlySet<string> = new Set([
