@@ -1,6 +1,7 @@
 /** Starts the projector's thread and keeps it going: an engine that was away is tried again. */
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
+import { youngHeap } from './adapters/youngHeap.js';
 import type { Config } from './config.js';
 
 export type ProjectorMessage =
@@ -9,8 +10,6 @@ export type ProjectorMessage =
   | { readonly kind: 'standing-by' }
   | { readonly kind: 'failed'; readonly error: Error };
 
-/** Of V8's heap for what is young: left to itself it takes 48 MB, and gives little of it back. */
-const YOUNG_MEGABYTES = 16;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
 
@@ -42,7 +41,7 @@ export class ProjectorThread {
   #start(): void {
     const worker = new Worker(new URL('./projector.worker.js', import.meta.url), {
       workerData: this.#config,
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEGABYTES },
+      resourceLimits: youngHeap(16),
     });
     this.#worker = worker;
     worker.on('message', (message: ProjectorMessage) => this.#hear(message));

@@ -11,6 +11,7 @@ import type { ReadModelRebuild, ReadModelWriter, RebuildableReadModels, RebuildS
 import type { Projection, ProjectionTarget } from './projection.js';
 import { projections } from './projections.js';
 import { TenantFold } from './tenantFold.js';
+import { inTransaction } from './transaction.js';
 
 export type RebuildDeps = { readonly eventStore: EventStore; readonly writer: ReadModelWriter & RebuildableReadModels };
 
@@ -74,14 +75,10 @@ class Replay {
   async advance(to: Position, onProgress: (position: Position) => void): Promise<void> {
     const { writer } = this.#copy;
     await this.#read(to, async (events) => {
-      await writer.begin();
-      try {
+      await inTransaction(writer, async () => {
         for (const event of events) await this.#apply(event);
-        await writer.commit(new Map([[this.#projection.name, this.#position]]));
-      } catch (error) {
-        await writer.rollback();
-        throw error;
-      }
+        return new Map([[this.#projection.name, this.#position]]);
+      });
       onProgress(this.#position);
     });
   }

@@ -1,6 +1,7 @@
 /** Drops old entries of the delivery log, a few at a time: neither projections nor deliveries are held up. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ReadModelWriter } from '../ports/readModels.js';
+import { inTransaction } from './transaction.js';
 import type { Turns } from './turns.js';
 
 export type RetentionDeps = {
@@ -40,13 +41,10 @@ export async function keepRetention(
 }
 
 async function dropChunk(writer: ReadModelWriter, endedBefore: string): Promise<number> {
-  await writer.begin();
-  try {
-    const dropped = await writer.dropDeliveries(endedBefore, ENTRIES_A_CHUNK);
-    await writer.commit(new Map());
-    return dropped;
-  } catch (error) {
-    await writer.rollback();
-    throw error;
-  }
+  let dropped = 0;
+  await inTransaction(writer, async () => {
+    dropped = await writer.dropDeliveries(endedBefore, ENTRIES_A_CHUNK);
+    return new Map();
+  });
+  return dropped;
 }

@@ -6,6 +6,7 @@ import type { EventSlice, EventStore, Position } from '../ports/eventStore.js';
 import type { ReadModelWriter } from '../ports/readModels.js';
 import type { Projection } from './projection.js';
 import { TenantFold } from './tenantFold.js';
+import { inTransaction } from './transaction.js';
 import { Turns } from './turns.js';
 
 export type RunnerDeps = {
@@ -54,8 +55,7 @@ async function projectSlice(
   tenants: TenantFold,
   slice: EventSlice,
 ): Promise<void> {
-  await writer.begin();
-  try {
+  await inTransaction(writer, async () => {
     // Read again under the lock: another process may project the same log, and a rebuild may have swapped.
     const checkpoints = await readCheckpoints(writer, projections);
     for (const event of slice.events) {
@@ -69,11 +69,8 @@ async function projectSlice(
         });
       }
     }
-    await writer.commit(reached(checkpoints, projections, slice.position));
-  } catch (error) {
-    await writer.rollback();
-    throw error;
-  }
+    return reached(checkpoints, projections, slice.position);
+  });
 }
 
 function reached(

@@ -2,7 +2,8 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { TenantDirectory } from '../commands/context.js';
 import type { CallResult } from '../domain/webhook/delivery.js';
-import type { DeliveryBacklog, ReadModels } from '../ports/readModels.js';
+import type { DeliveryBacklog } from '../ports/deliveryLog.js';
+import type { ReadModels } from '../ports/readModels.js';
 import { type Endpoint, endpointKey } from './endpoint.js';
 
 const LABELS = ['tenant', 'webhook'] as const;

@@ -1,7 +1,7 @@
 /** Work that goes through many deliveries of one webhook: backfills, and resuming what waited for a disabled one. */
 
+import type { DeliveryLogEntry, DeliveryQuery } from '../ports/deliveryLog.js';
 import type { Outcome, ReceivedMessage } from '../ports/messageBroker.js';
-import type { DeliveryLogEntry, DeliveryQuery } from '../ports/readModels.js';
 import { type BackfillDeps, backfillStep } from './backfill.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE, deliveryMessage, type ResumeJob, replayJob } from './queue.js';
 

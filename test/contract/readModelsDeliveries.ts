@@ -1,10 +1,5 @@
-import type {
-  DeliveryLogEntry,
-  DeliveryQuery,
-  ReadModels,
-  ReadModelWriter,
-  RebuildableReadModels,
-} from '#app/ports/readModels.js';
+import type { DeliveryLogEntry, DeliveryQuery } from '#app/ports/deliveryLog.js';
+import type { ReadModels, ReadModelWriter, RebuildableReadModels } from '#app/ports/readModels.js';
 import { at, attempt, delivery, failed, id, type OpenReadModels, succeeded, write } from './readModelsFixture.js';
 
 export function describeDeliveries(name: string, open: OpenReadModels): void {

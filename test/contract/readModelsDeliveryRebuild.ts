@@ -1,4 +1,5 @@
-import type { DeliveryLogEntry, ReadModels, ReadModelWriter, RebuildableReadModels } from '#app/ports/readModels.js';
+import type { DeliveryLogEntry } from '#app/ports/deliveryLog.js';
+import type { ReadModels, ReadModelWriter, RebuildableReadModels } from '#app/ports/readModels.js';
 import {
   at,
   delivery,

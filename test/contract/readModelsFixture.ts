@@ -1,8 +1,7 @@
 import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
+import type { DeliveryAttempt, DeliveryLogEntry } from '#app/ports/deliveryLog.js';
 import type {
-  DeliveryAttempt,
-  DeliveryLogEntry,
   HistoryEntry,
   ReadModels,
   ReadModelWriter,

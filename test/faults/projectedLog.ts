@@ -1,5 +1,6 @@
 /** Events of two tables and some orders, made up at random, and what read models must show once all are projected. */
-import type { DeliveryLogEntry, ReadModels, RecordChange } from '#app/ports/readModels.js';
+import type { DeliveryLogEntry } from '#app/ports/deliveryLog.js';
+import type { ReadModels, RecordChange } from '#app/ports/readModels.js';
 import {
   at,
   attempt,

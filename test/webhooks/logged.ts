@@ -144,6 +144,18 @@ export class Logged {
   newOrder = (tenant = TENANT): string => orderStream(tenant, newId());
   table = (tenant = TENANT): string => tableStream(tenant, 'dyn_item');
 
+  /** One order that was approved, with its delivery to the webhook. */
+  async delivered(webhookId: string): Promise<Requested> {
+    const [, approval] = await this.append(this.newOrder(), created, approved);
+    const requests = await this.requested(1);
+    const found = requests.find((each) => each.webhookId === webhookId && each.sourceEventId === approval?.id);
+    return found ?? this.delivered(webhookId);
+  }
+
+  head(): Promise<number> {
+    return this.commands.eventStore.head();
+  }
+
   /** Deliveries in the order of their requests, once there are so many. */
   async requested(count: number): Promise<readonly Requested[]> {
     const found: Requested[] = [];

@@ -1,5 +1,5 @@
 /** How a webhook is doing, kept up with each entry of its delivery log. */
-import type { DeliveryLogEntry, WebhookHealth } from '../../ports/readModels.js';
+import type { DeliveryLogEntry, WebhookHealth } from '../../ports/deliveryLog.js';
 
 export const UNTRIED: WebhookHealth = { lastSuccessAt: null, failingSince: null };
 

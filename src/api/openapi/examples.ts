@@ -1,20 +1,10 @@
 /** Example records that the schemas accept. */
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
-import type { Fields, FieldType, FieldValue } from '../../domain/assetTypes/fieldTypes.js';
+import { EXAMPLE_TIME, EXAMPLE_VALUES } from '../../domain/assetTypes/exampleValues.js';
+import type { Fields, FieldValue } from '../../domain/assetTypes/fieldTypes.js';
 
 export const EXAMPLE_ID = '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10';
-const EXAMPLE_TIME = '2026-11-21T03:11:47.123456Z';
 export const EXAMPLE_BATCH_ID = 'sync-2026-11-21';
-
-const BY_TYPE: { readonly [type in FieldType]: FieldValue } = {
-  String: 'text',
-  LongText: 'A longer text.',
-  Integer: 12,
-  Decimal: 12.5,
-  Date: '2026-11-21',
-  DateTime: EXAMPLE_TIME,
-  Boolean: true,
-};
 
 const BY_NAME: Fields = {
   external_id: 'C-1001',
@@ -37,9 +27,9 @@ const BY_NAME: Fields = {
 function exampleValue(field: AssetField): FieldValue {
   if (field.list === true) return ['Item 4711 is out of stock.'];
   if (field.format === 'uuid') return EXAMPLE_ID;
-  const value = (Object.hasOwn(BY_NAME, field.name) ? BY_NAME[field.name] : undefined) ?? BY_TYPE[field.type];
+  const value = (Object.hasOwn(BY_NAME, field.name) ? BY_NAME[field.name] : undefined) ?? EXAMPLE_VALUES[field.type];
   if (field.oneOf !== undefined) return field.oneOf[0] ?? null;
-  if (typeof BY_TYPE[field.type] !== typeof value) return BY_TYPE[field.type];
+  if (typeof EXAMPLE_VALUES[field.type] !== typeof value) return EXAMPLE_VALUES[field.type];
   return typeof value === 'string' && field.maxLength !== undefined ? value.slice(0, field.maxLength) : value;
 }
 

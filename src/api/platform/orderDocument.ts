@@ -3,10 +3,8 @@ import type { Commands } from '../../commands/context.js';
 import { exportSnapshot } from '../../commands/orders/exportSnapshot.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { Approver } from '../../domain/order/approver.js';
-import { type ExportDocument, exportDocument } from '../../domain/order/exportDocument.js';
+import { type ExportDocument, orderDocument as expanded } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
-
-const NOBODY: Approver = { id: 0, first_name: '', last_name: '', locale: '', email: '' };
 
 /** Shaped like the export that an approval would send (spec §2.3), with the order's own status, reasons and approval. */
 export async function orderDocument(
@@ -16,8 +14,8 @@ export async function orderDocument(
   order: Order,
 ): Promise<ExportDocument> {
   const snapshot = await exportSnapshot(commands, tenant.name, orderId, order);
-  const expanded = exportDocument(snapshot, { approvedAt: '', approver: NOBODY }, tenant.assetTypes);
-  return { ...expanded, ...snapshot.order, approver: approverOf(tenant, order) };
+  const document = expanded(snapshot, undefined, tenant.assetTypes);
+  return { ...document, ...snapshot.order, approver: approverOf(tenant, order) };
 }
 
 /** null when nobody approved the order, or the user who did was removed since. */

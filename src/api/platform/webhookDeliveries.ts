@@ -3,7 +3,7 @@ import { type Request, Router } from 'express';
 import { NotFoundError } from '../../commands/context.js';
 import { valueSchema } from '../../domain/assetTypes/fieldTypes.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
-import type { DeliveryAttempt, DeliveryLogEntry, DeliveryQuery, DeliveryState } from '../../ports/readModels.js';
+import type { DeliveryAttempt, DeliveryLogEntry, DeliveryQuery, DeliveryState } from '../../ports/deliveryLog.js';
 import { pathParameter } from '../assets/access.js';
 import { parametersOf } from '../assets/listQuery.js';
 import type { ApiDeps } from '../deps.js';

@@ -6,11 +6,9 @@ import {
   type ExpectedRevision,
   WrongExpectedRevisionError,
 } from '../../../ports/eventStore.js';
+import { youngHeap } from '../../youngHeap.js';
 import { encodeEvent } from './encoding.js';
 import type { AppenderMessage, AppenderSettings, AppendOutcome, AppendRequest, GroupAnswer } from './messages.js';
-
-/** Of V8's heap for what is young: left to itself it takes 48 MB, and gives little of it back. */
-const YOUNG_MEGABYTES = 16;
 
 type Pending = {
   readonly stream: string;
@@ -76,7 +74,7 @@ export class Appender {
   #start(): Worker {
     const worker = new Worker(new URL('./appender.worker.js', import.meta.url), {
       workerData: this.#settings,
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEGABYTES },
+      resourceLimits: youngHeap(16),
     });
     let reason = 'it stopped';
     worker.on('message', (answer: GroupAnswer) => this.#settle(answer));

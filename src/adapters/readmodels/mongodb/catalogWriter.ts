@@ -2,7 +2,8 @@
 import { LRUCache } from 'lru-cache';
 import type { ClientSession, Db, IndexDescription } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
-import type { DeliveryLogEntry, TableRef } from '../../../ports/readModels.js';
+import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
+import type { TableRef } from '../../../ports/readModels.js';
 import {
   type CatalogEntry,
   catalogOf,

@@ -1,6 +1,6 @@
 /** How the delivery log of a tenant is stored: a document for each delivery, and one for each webhook. */
 import type { Collection, Db, Filter, IndexDescription } from 'mongodb';
-import type { DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/readModels.js';
+import type { DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/deliveryLog.js';
 import { instant } from '../instant.js';
 import { UNTRIED } from '../webhookHealth.js';
 import type { CatalogEntry } from './catalog.js';

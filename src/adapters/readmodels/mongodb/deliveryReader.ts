@@ -1,6 +1,6 @@
 /** Reads of the delivery log. */
 import type { Db } from 'mongodb';
-import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/readModels.js';
+import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/deliveryLog.js';
 import { catalogOf, tenantEntryId } from './catalog.js';
 import type { MongoConnection } from './connection.js';
 import {

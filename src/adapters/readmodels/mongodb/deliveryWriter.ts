@@ -1,6 +1,6 @@
 /** Writes what a slice changes in a tenant's delivery log. Every write leaves the same behind when it is repeated. */
 import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';
-import type { DeliveryLogEntry } from '../../../ports/readModels.js';
+import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import { instant } from '../instant.js';
 import { healthAfter } from '../webhookHealth.js';
 import { catalogOf } from './catalog.js';

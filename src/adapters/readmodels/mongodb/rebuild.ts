@@ -1,9 +1,9 @@
 /** A second copy of read models, filled beside what is served, that takes its place in one step. */
 import { type ClientSession, type Db, ObjectId } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import {
-  type DeliveryLogEntry,
   type HistoryEntry,
   type ReadModelRebuild,
   RebuildInProgressError,

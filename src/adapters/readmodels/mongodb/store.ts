@@ -1,10 +1,8 @@
 /** The read side of the read models on MongoDB. */
 import type { Db } from 'mongodb';
+import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import type {
-  DeliveryBacklog,
-  DeliveryLogEntry,
-  DeliveryQuery,
   ReadModels,
   RecordJson,
   RecordPage,
@@ -12,7 +10,6 @@ import type {
   StoredRecord,
   TableRef,
   TableSnapshot,
-  WebhookHealth,
 } from '../../../ports/readModels.js';
 import { historyOf, positionOf, readState, recordsEntryId, tenantEntryId } from './catalog.js';
 import { CheckpointPoll } from './checkpointPoll.js';

@@ -1,9 +1,9 @@
 /** The write side of the read models on MongoDB: what a slice changes, and the checkpoints, agree after any crash. */
 import type { ClientSession, Db } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import {
-  type DeliveryLogEntry,
   type HistoryEntry,
   type ReadModelRebuild,
   ReadModelsUnavailableError,

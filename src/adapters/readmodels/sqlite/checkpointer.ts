@@ -4,9 +4,7 @@
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-
-/** Of V8's heap for what is young: left to itself it takes 48 MB, and gives little of it back. */
-const YOUNG_MEGABYTES = 1;
+import { youngHeap } from '../../youngHeap.js';
 
 export type CheckpointerData = { readonly file: string };
 export type CheckpointerRequest = 'wake' | 'close';
@@ -19,7 +17,7 @@ export class Checkpointer {
   constructor(data: CheckpointerData) {
     this.#worker = new Worker(new URL('./checkpointerThread.js', import.meta.url), {
       workerData: data,
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEGABYTES },
+      resourceLimits: youngHeap(1),
     });
     this.#worker.on('message', () => {
       if (this.#state === 'busy') this.#state = 'idle';

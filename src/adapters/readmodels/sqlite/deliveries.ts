@@ -1,5 +1,5 @@
 /** Reads of the delivery log. */
-import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/readModels.js';
+import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/deliveryLog.js';
 import { instant } from '../instant.js';
 import { UNTRIED } from '../webhookHealth.js';
 import type { Cell, ReadConnection } from './readConnection.js';

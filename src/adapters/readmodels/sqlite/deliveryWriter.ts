@@ -1,6 +1,6 @@
 /** The delivery logs of one copy (what is served, or what a rebuild fills), as they are written. */
 import type Database from 'better-sqlite3';
-import type { DeliveryLogEntry, WebhookHealth } from '../../../ports/readModels.js';
+import type { DeliveryLogEntry, WebhookHealth } from '../../../ports/deliveryLog.js';
 import { instant } from '../instant.js';
 import { healthAfter } from '../webhookHealth.js';
 

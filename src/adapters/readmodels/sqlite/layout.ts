@@ -1,7 +1,7 @@
 /** Which columns, indexes and trigram index a table of an asset type gets. */
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { FieldType, FieldValue } from '../../../domain/assetTypes/fieldTypes.js';
-import { fold } from './fold.js';
+import { fold } from '../../../domain/assetTypes/fold.js';
 
 export type FieldLayout = {
   readonly name: string;

@@ -2,9 +2,9 @@
 import type Database from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import { fold } from '../../../domain/assetTypes/fold.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
-import { fold } from './fold.js';
 import type { FieldLayout, TableLayout } from './layout.js';
 import { docEndings } from './rowFormat.js';
 import { LIVE, openConnection } from './schema.js';

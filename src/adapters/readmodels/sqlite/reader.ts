@@ -1,5 +1,6 @@
 /** What a reader thread is asked and answers, and the answering. Answers are texts, cheap to hand over. */
-import type { DeliveryBacklog, DeliveryQuery, RecordQuery, TableRef } from '../../../ports/readModels.js';
+import type { DeliveryBacklog, DeliveryQuery } from '../../../ports/deliveryLog.js';
+import type { RecordQuery, TableRef } from '../../../ports/readModels.js';
 import { listDeliveries, readBacklog } from './deliveries.js';
 import type { Partner } from './partner.js';
 import { countOutsideBatch, findRecords, readSnapshot } from './points.js';

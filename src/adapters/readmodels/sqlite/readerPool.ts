@@ -2,11 +2,9 @@
 import { once } from 'node:events';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import { youngHeap } from '../../youngHeap.js';
 import type { Answer, Question } from './reader.js';
 import type { ReaderThreadData, Reply, Request } from './readerThread.js';
-
-/** Of V8's heap for what is young: left to itself it takes 48 MB, and gives little of it back. */
-const YOUNG_MEGABYTES = 8;
 
 type Job = {
   readonly question: Question;
@@ -42,7 +40,7 @@ export class ReaderPool {
   #start(): Thread {
     const worker = new Worker(new URL('./readerThread.js', import.meta.url), {
       workerData: this.#data,
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEGABYTES },
+      resourceLimits: youngHeap(8),
     });
     const thread: Thread = { worker };
     let failure: unknown;

@@ -3,9 +3,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import {
-  type DeliveryLogEntry,
   type HistoryEntry,
   type ReadModelRebuild,
   RebuildInProgressError,

@@ -1,9 +1,8 @@
 /** The read side of the embedded read models. */
+
+import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/deliveryLog.js';
 import type { Position } from '../../../ports/eventStore.js';
 import type {
-  DeliveryBacklog,
-  DeliveryLogEntry,
-  DeliveryQuery,
   ReadModels,
   RecordJson,
   RecordPage,
@@ -11,7 +10,6 @@ import type {
   StoredRecord,
   TableRef,
   TableSnapshot,
-  WebhookHealth,
 } from '../../../ports/readModels.js';
 import { openCheckpointChannel } from './checkpointChannel.js';
 import { CheckpointWatch } from './checkpointWatch.js';

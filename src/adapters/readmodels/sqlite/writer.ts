@@ -3,9 +3,9 @@
 import type { BroadcastChannel } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import type {
-  DeliveryLogEntry,
   HistoryEntry,
   ReadModelRebuild,
   ReadModelWriter,

@@ -1,6 +1,7 @@
 /** The example body of each kind, in the words of the tenant's own tables; a test call sends it. */
 import type { AssetType } from '../../assetTypes/assetType.js';
-import type { Fields, FieldType, FieldValue } from '../../assetTypes/fieldTypes.js';
+import { EXAMPLE_TIME, EXAMPLE_VALUES } from '../../assetTypes/exampleValues.js';
+import type { Fields, FieldValue } from '../../assetTypes/fieldTypes.js';
 import type { Tenant } from '../../identity/directory.js';
 import {
   type Approval,
@@ -17,16 +18,15 @@ import { EXAMPLE_ROWS, type ExampleRow } from './exampleRows.js';
 export type TenantTables = Pick<Tenant, 'orderModel' | 'assetTypes'>;
 
 const CREATED_AT = '2026-11-20T14:02:31.482913Z';
-const UPDATED_AT = '2026-11-21T03:11:47.123456Z';
 const APPROVAL: Approval = {
-  approvedAt: UPDATED_AT,
+  approvedAt: EXAMPLE_TIME,
   approver: { id: 7, first_name: 'Eva', last_name: 'Smit', locale: 'nl_NL', email: 'eva@acme.example' },
 };
 const FAILURES = [
   'All 5 attempts to deliver to webhook ERP failed.',
   ...[1, 2, 3, 4, 5].map((attempt) => `Attempt ${attempt}: The receiver answered 503.`),
 ];
-const TABLE_EVENT: TableEvent = { table: 'dyn_party', revision: 42, occurredAt: UPDATED_AT };
+const TABLE_EVENT: TableEvent = { table: 'dyn_party', revision: 42, occurredAt: EXAMPLE_TIME };
 const BATCH_ID = 'sync-2026-11-21';
 
 /** What a call of this kind may look like. */
@@ -97,17 +97,7 @@ function byEveryKey(type: AssetType): { readonly [key: string]: ExportRecord } {
 function exampleRecord(type: AssetType, row: ExampleRow): ExportRecord {
   const fields = type.fields.map(({ name, required, type: fieldType }): [string, FieldValue] => [
     name,
-    row[name] ?? (required ? BY_TYPE[fieldType] : null),
+    row[name] ?? (required ? EXAMPLE_VALUES[fieldType] : null),
   ]);
-  return { id: row.id, created_at: CREATED_AT, updated_at: UPDATED_AT, ...Object.fromEntries(fields) };
+  return { id: row.id, created_at: CREATED_AT, updated_at: EXAMPLE_TIME, ...Object.fromEntries(fields) };
 }
-
-const BY_TYPE: { readonly [type in FieldType]: FieldValue } = {
-  String: 'text',
-  LongText: 'A longer text.',
-  Integer: 12,
-  Decimal: 12.5,
-  Date: '2026-11-21',
-  DateTime: UPDATED_AT,
-  Boolean: true,
-};

@@ -1,1 +1,0 @@
-export { fold } from '../../../domain/assetTypes/fold.js';
