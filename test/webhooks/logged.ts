@@ -147,9 +147,9 @@ export class Logged {
   /** One order that was approved, with its delivery to the webhook. */
   async delivered(webhookId: string): Promise<Requested> {
     const [, approval] = await this.append(this.newOrder(), created, approved);
-    const requests = await this.requested(1);
-    const found = requests.find((each) => each.webhookId === webhookId && each.sourceEventId === approval?.id);
-    return found ?? this.delivered(webhookId);
+    const isAsked = (each: Requested): boolean => each.webhookId === webhookId && each.sourceEventId === approval?.id;
+    const requests = await this.requestedOnce((found) => found.some(isAsked));
+    return requests.find(isAsked) as Requested;
   }
 
   head(): Promise<number> {
@@ -157,7 +157,12 @@ export class Logged {
   }
 
   /** Deliveries in the order of their requests, once there are so many. */
-  async requested(count: number): Promise<readonly Requested[]> {
+  requested(count: number): Promise<readonly Requested[]> {
+    return this.requestedOnce(({ length }) => length >= count);
+  }
+
+  /** Deliveries in the order of their requests, once they are as wanted. */
+  async requestedOnce(asWanted: (found: readonly Requested[]) => boolean): Promise<readonly Requested[]> {
     const found: Requested[] = [];
     const { signal } = new AbortController();
     const streamPrefixes = ['delivery-'];
@@ -166,7 +171,7 @@ export class Logged {
         if (type !== 'DeliveryRequested') continue;
         found.push({ ...(data as DeliverySubject), deliveryId: parseStream(stream).rest });
       }
-      if (caughtUp && found.length >= count) return found;
+      if (caughtUp && asWanted(found)) return found;
     }
     throw new Error('The log has ended.');
   }
