@@ -18,7 +18,7 @@ type Step =
   | { kind: 'sweep'; batchId: string };
 
 const fold = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ').normalize('NFC');
-const matchText = (value: FieldValue): string => fold(typeof value === 'string' ? value : JSON.stringify(value));
+export const matchText = (value: FieldValue): string => fold(typeof value === 'string' ? value : JSON.stringify(value));
 
 /** Records in an array, queried by reading all of them: what the read models must answer alike. */
 export class NaiveTable {

@@ -41,9 +41,9 @@ export const assetType = (fields: readonly AssetField[]): AssetType => ({
 });
 
 // Few and awkward characters, so that values meet: marks of LIKE and of full-text queries, case beyond ASCII,
-// composed and decomposed letters, final sigma, characters of two UTF-16 units.
+// composed and decomposed letters, final sigma, characters of two UTF-16 units, the mark that ends indexed text.
 const PIECES = ['a', 'A', 'b', 'ab', 'Ä', 'ä', 'a\u0308', 'ß', 'İ', 'Σ', 'ς', 'ΟΣ', '%', '_', '\\', '"', "'", '*', ' '];
-const piece = fc.constantFrom(...PIECES, '𝒳', '😀', 'é', 'e\u0301', 'AND', ',');
+const piece = fc.constantFrom(...PIECES, '𝒳', '😀', 'é', 'e\u0301', 'AND', ',', '\u0003');
 const text = fc.array(piece, { minLength: 1, maxLength: 5 }).map((pieces) => pieces.join(''));
 const needle = fc.oneof(
   { weight: 8, arbitrary: fc.array(piece, { minLength: 1, maxLength: 6 }).map((pieces) => pieces.join('')) },

@@ -15,6 +15,8 @@ export type FieldLayout = {
   readonly matchIndexed: boolean;
   /** Number of the trigram index that holds `match`. */
   readonly trigrams?: number;
+  /** The trigram index ends its texts with END_OF_TEXT, and the records with each gram of it are counted (grams.ts). */
+  readonly grams?: true;
   /** Values that differ only in case do not occur, so comparing folded text compares exactly. */
   readonly exactWhenFolded: boolean;
 };
@@ -49,7 +51,7 @@ function fieldLayout(field: AssetField, index: number, trigramIndex: number): Fi
     ...(match === undefined ? {} : { match }),
     sortIndexed: sort !== undefined && (field.sortable || isShort),
     matchIndexed: match !== undefined && (isShort || (match === sort && field.sortable)),
-    ...(hasTrigrams(field) ? { trigrams: trigramIndex } : {}),
+    ...(hasTrigrams(field) ? { trigrams: trigramIndex, grams: true } : {}),
     exactWhenFolded: !isText || field.oneOf !== undefined || type === 'Date' || type === 'DateTime',
   };
 }

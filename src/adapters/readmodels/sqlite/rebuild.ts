@@ -93,6 +93,7 @@ class SqliteRebuild implements ReadModelRebuild {
     const position = checkpoints.get(this.#scope.projection) ?? this.#position;
     const { changes } = this.#touch.run(position, Date.now(), this.#copy);
     if (changes !== 1) throw new Error('This rebuild was taken for dead and cleared away by another.');
+    this.#tables.flush();
     this.#db.exec('COMMIT');
     this.#position = position;
   }
@@ -146,6 +147,7 @@ class SqliteRebuild implements ReadModelRebuild {
   }
 
   async swap(): Promise<void> {
+    this.#tables.flush();
     discardLive(this.#db, this.#scope);
     serveCopy(this.#db, this.#copy);
     this.#db.exec('COMMIT');

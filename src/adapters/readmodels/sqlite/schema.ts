@@ -20,7 +20,7 @@ const SCHEMA = `
 
   -- One line a table of records. Its own tables are made with its first record: r<id> holds what is sorted and
   -- filtered by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as they move at each sync),
-  -- r<id>_t<n> the trigrams.
+  -- r<id>_t<n> the trigrams, r<id>_v<n> the same trigrams one by one, g<id> how many records hold each gram.
   CREATE TABLE IF NOT EXISTS catalog (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
@@ -149,6 +149,9 @@ export const recordsTable = (id: number): string => `r${id}`;
 export const docTable = (id: number): string => `d${id}`;
 export const batchTable = (id: number): string => `b${id}`;
 export const trigramTable = (id: number, index: number): string => `r${id}_t${index}`;
+/** The terms of a trigram index, each with the rows that have it. */
+export const trigramTerms = (id: number, index: number): string => `r${id}_v${index}`;
+export const gramTable = (id: number): string => `g${id}`;
 export const indexOf = (id: number, column: string): string => `r${id}_${column}`;
 
 /** A trigram index's column for a column of the records; named apart, as the two are joined. */
@@ -208,17 +211,31 @@ function fieldStatements(id: number, fields: readonly FieldLayout[], trigramInde
     trigrams.push(
       `CREATE VIRTUAL TABLE ${trigramTable(id, index)} USING fts5 (
          ${columns.map(trigramColumn).join(', ')}, content = '', contentless_delete = 1, tokenize = 'trigram case_sensitive 1')`,
+      `CREATE VIRTUAL TABLE ${trigramTerms(id, index)} USING fts5vocab (${trigramTable(id, index)}, instance)`,
     );
   }
-  return [...indexes, ...trigrams];
+  const grams = fields.some((field) => field.grams === true) ? [gramStatement(id)] : [];
+  return [...indexes, ...trigrams, ...grams];
 }
+
+const gramStatement = (id: number): string =>
+  `CREATE TABLE IF NOT EXISTS ${gramTable(id)} (
+     gram TEXT NOT NULL,
+     field TEXT NOT NULL,
+     records INTEGER NOT NULL,
+     PRIMARY KEY (gram, field)
+   ) WITHOUT ROWID`;
 
 /** The statements that remove a table's own tables, each of bounded work. */
 export function dropStatements(id: number, layout: TableLayout): readonly string[] {
   const columns = ['created_at', 'updated_at', 'id', ...(layout.unique === undefined ? [] : ['u'])];
   const indexed = layout.fields.flatMap(columnsOf).filter((column) => column.indexed);
   return [
-    ...Array.from({ length: layout.trigramIndexes }, (_, index) => `DROP TABLE IF EXISTS ${trigramTable(id, index)}`),
+    ...Array.from({ length: layout.trigramIndexes }, (_, index) => [
+      `DROP TABLE IF EXISTS ${trigramTerms(id, index)}`,
+      `DROP TABLE IF EXISTS ${trigramTable(id, index)}`,
+    ]).flat(),
+    `DROP TABLE IF EXISTS ${gramTable(id)}`,
     ...[...columns, ...indexed.map(({ name }) => name)].map((name) => `DROP INDEX IF EXISTS ${indexOf(id, name)}`),
     `DROP TABLE IF EXISTS ${batchTable(id)}`,
     `DROP TABLE IF EXISTS ${docTable(id)}`,

@@ -2,6 +2,7 @@
 
 import { fold } from '../../../../domain/assetTypes/fold.js';
 import type { Filter } from '../../../../ports/readModels.js';
+import { isFreeOfEnds } from '../grams.js';
 import { type FieldLayout, isTextLayout, sortValue, uniqueText } from '../layout.js';
 import type { Cell, ReadTable } from '../readConnection.js';
 import { idBytes } from '../rowFormat.js';
@@ -17,6 +18,8 @@ export type Condition = {
   readonly how: 'scan' | 'look up';
   /** The same condition as a query of a trigram index. */
   readonly trigrams?: { readonly index: number; readonly query: string };
+  /** The same condition as a gram of a field, whose records are counted. `index`: of the trigrams that begin with it. */
+  readonly gram?: { readonly index: number; readonly field: string; readonly text: string };
 };
 
 const NEVER: Condition = { sql: '0', cells: [], how: 'scan' };
@@ -52,15 +55,19 @@ function contains(field: FieldLayout, anyOf: readonly string[], table: ReadTable
     cells,
     how: 'scan',
     ...(field.match !== undefined && field.matchIndexed ? { index: field.match } : {}),
-    ...(field.trigrams !== undefined && field.match !== undefined && needles.every(hasTrigrams)
-      ? {
-          trigrams: {
-            index: field.trigrams,
-            query: `${trigramColumn(field.match)} : (${needles.map(phrase).join(' OR ')})`,
-          },
-        }
-      : {}),
+    ...indexed(field, needles),
   };
+}
+
+/** How a trigram index answers for the texts, where there is one and it can. */
+function indexed({ match, trigrams: index, grams }: FieldLayout, needles: readonly string[]): Partial<Condition> {
+  if (match === undefined || index === undefined || !needles.every(isIndexable)) return {};
+  if (needles.every(hasTrigrams)) {
+    return { trigrams: { index, query: `${trigramColumn(match)} : (${needles.map(phrase).join(' OR ')})` } };
+  }
+  const [text, ...others] = needles;
+  if (grams !== true || text === undefined || text === '' || others.length > 0) return {};
+  return { gram: { index, field: match, text } };
 }
 
 /** Joined by OR, in groups: SQLite allows a depth of 1,000. */
@@ -96,8 +103,9 @@ const startsWith = ({ match }: FieldLayout, needle: string): Condition => ({
   ...(match === undefined ? {} : { index: match }),
 });
 
+const hasTrigrams = (needle: string): boolean => [...needle].length >= TRIGRAM;
 // SQLite ends the text of a full-text query at a NUL.
-const hasTrigrams = (needle: string): boolean => [...needle].length >= TRIGRAM && !needle.includes('\0');
+const isIndexable = (needle: string): boolean => !needle.includes('\0') && isFreeOfEnds(needle);
 const phrase = (needle: string): string => `"${needle.replaceAll('"', '""')}"`;
 
 function equals(field: FieldLayout, anyOf: readonly (string | number | boolean)[], table: ReadTable): Condition {

@@ -6,8 +6,9 @@ import { recordTexts } from '../points.js';
 import type { ReadConnection, ReadTable } from '../readConnection.js';
 import { conditionOf } from './conditions.js';
 import { COSTS, type Costs } from './costs.js';
-import { findMatches, type Matches } from './matches.js';
+import { findMatches } from './matches.js';
 import { rowsOf } from './pageRows.js';
+import type { Matches } from './search.js';
 import { reversed, termsOf } from './sortTerms.js';
 
 const KEPT_FILTERS = 64;

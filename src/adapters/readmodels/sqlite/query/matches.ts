@@ -1,63 +1,52 @@
 /** How the records that fulfil a query's conditions are found and counted. */
-import type { Partner } from '../partner.js';
-import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
-import { indexOf, recordsTable, trigramTable } from '../schema.js';
+import { recordsTable, trigramTable } from '../schema.js';
 import type { Condition } from './conditions.js';
-import type { Costs } from './costs.js';
-import { type Rows, rowsFound, type Scan, scanAll } from './scan.js';
-
-/** A way to reach the matching rows of the table, which goes by the name `r` in it. */
-export type Source = { readonly from: string; readonly where: string; readonly cells: readonly Cell[] };
-
-export type Matches = {
-  readonly total: number;
-  readonly source: Source;
-  /** Microseconds to go through `source` and sort. */
-  readonly cost: number;
-  /** The matches as a set of row numbers, where it is cheap to have. */
-  readonly members?: Members;
-  /** The matches one by one, where they are few. */
-  readonly rows?: Rows;
-};
-
-/** `condition` and `rest` together say the same as the conditions that were searched for. */
-export type Members = { readonly count: number; readonly condition: Condition; readonly rest: readonly Condition[] };
-
-/** Conditions as one SQL text. */
-export function allOf(conditions: readonly Condition[]): { readonly sql: string; readonly cells: readonly Cell[] } {
-  return {
-    sql: conditions.length === 0 ? '1' : conditions.map(({ sql }) => sql).join(' AND '),
-    cells: conditions.flatMap(({ cells }) => cells),
-  };
-}
-
-type Search = {
-  readonly connection: ReadConnection;
-  readonly table: ReadTable;
-  readonly conditions: readonly Condition[];
-  readonly costs: Costs;
-  /** Takes half of a scan. */
-  readonly partner?: Partner | undefined;
-};
+import { byGram } from './grams.js';
+import { rowsFound, type Scan, scanAll } from './scan.js';
+import {
+  allOf,
+  countOf,
+  indexSource,
+  listed,
+  type Matches,
+  memberOf,
+  type Search,
+  scanCost,
+  scanSource,
+} from './search.js';
 
 /** Finds out how many records match, exactly, and how best to reach them. */
 export function findMatches(search: Search): Matches {
-  const { connection, table, conditions, costs } = search;
+  const { table, conditions, costs } = search;
   if (conditions.length === 0) {
     const source = { from: `${recordsTable(table.id)} AS r`, where: '1', cells: [] };
     return { total: table.rowCount, source, cost: table.rowCount * costs.collected };
   }
   const lookUp = conditions.find(({ how, index }) => how === 'look up' && index !== undefined);
-  if (lookUp !== undefined) {
-    const source = indexSource(search, lookUp);
-    const total = countOf(connection, source);
-    return { total, source, cost: total * costs.fetched };
+  if (lookUp === undefined) {
+    return byTrigrams(search, table.rowCount * costs.scanned) ?? byGram(search) ?? byScan(search);
   }
-  return byTrigrams(search) ?? byScan(search);
+  return (conditions.length > 1 ? byTrigrams(search, costOf(search, lookUp)) : undefined) ?? byLookUp(search, lookUp);
 }
 
-/** Intersects what one trigram index can answer; further conditions are tested on each row. */
-function byTrigrams(search: Search): Matches | undefined {
+/** All that an index finds is fetched and tested. */
+function costOf({ connection, table, costs }: Search, lookUp: Condition): number {
+  const source = indexSource({ table, conditions: [lookUp] }, lookUp);
+  return countOf(connection, source) * costs.fetched;
+}
+
+function byLookUp(search: Search, lookUp: Condition): Matches {
+  const { connection, costs } = search;
+  const source = indexSource(search, lookUp);
+  const total = countOf(connection, source);
+  return { total, source, cost: total * costs.fetched };
+}
+
+/**
+ * Intersects what one trigram index can answer; further conditions are tested on each row.
+ * @param otherwise what it costs to begin with one of the further conditions, where one has an index
+ */
+function byTrigrams(search: Search, otherwise: number): Matches | undefined {
   const { connection, table, conditions, costs } = search;
   const index = conditions.find(({ trigrams }) => trigrams !== undefined)?.trigrams?.index;
   if (index === undefined) return undefined;
@@ -66,8 +55,8 @@ function byTrigrams(search: Search): Matches | undefined {
   const query = answered.map(({ trigrams }) => `(${trigrams?.query})`).join(' AND ');
   const trigrams = trigramTable(table.id, index);
   const found = () => connection.number(`SELECT count(*) FROM ${trigrams}(?)`, [query]);
-  const scannable = rest.some((condition) => condition.index !== undefined);
-  if (scannable && found() * costs.collected > table.rowCount * costs.scanned) return undefined;
+  if (rest.some((condition) => condition.index !== undefined) && found() * costs.collected > otherwise)
+    return undefined;
 
   const tests = allOf(rest);
   const records = `CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = t.rowid`;
@@ -83,23 +72,17 @@ function byTrigrams(search: Search): Matches | undefined {
   return { total, source, cost: members.count * costs.collected, members };
 }
 
-const memberOf = (rows: string, cell: string): Condition => ({ sql: `r.row IN (${rows})`, cells: [cell], how: 'scan' });
-
-const countOf = (connection: ReadConnection, source: Source): number =>
-  connection.number(`SELECT count(*) FROM ${source.from} WHERE ${source.where}`, source.cells);
-
 /** Scans an index that holds one condition's column, or where there is none the table. */
 function byScan(search: Search): Matches {
   const { connection, table, costs, partner } = search;
   const scanned = scannedCondition(search);
-  const source = scanned === undefined ? tableSource(search) : indexSource(search, scanned);
-  const scanCost = table.rowCount * (scanned === undefined ? costs.collected : costs.scanned);
+  const source = scanSource(search, scanned);
 
   const columns = scanned?.index === undefined ? ['row'] : [scanned.index, 'id'];
   const scan: Scan = { tableId: table.id, ...source, columns, kept: costs.keptRows };
   const { count, json } = scanAll(connection, table, scan, table.rowCount < costs.halvedScan ? undefined : partner);
   return json === undefined
-    ? { total: count, source, cost: scanCost + count * costs.collected }
+    ? { total: count, source, cost: scanCost(search, scanned) + count * costs.collected }
     : listed(search, { count, json });
 }
 
@@ -122,33 +105,3 @@ function scannedCondition({ connection, table, conditions }: Search): Condition 
 
 const SAMPLE = 1_000;
 const WORTH_FETCHING = 0.2;
-
-function indexSource({ table, conditions }: Search, first: Condition): Source {
-  const tests = allOf([first, ...conditions.filter((condition) => condition !== first)]);
-  const index = indexOf(table.id, first.index ?? 'id');
-  return { from: `${recordsTable(table.id)} AS r INDEXED BY ${index}`, where: tests.sql, cells: tests.cells };
-}
-
-/** Rows from a JSON array of their numbers. */
-export const sourceOf = ({ id }: ReadTable, json: string): Source => ({
-  from: `json_each(?) AS j CROSS JOIN ${recordsTable(id)} AS r ON r.row = j.value`,
-  where: '1',
-  cells: [json],
-});
-
-/** Matches that are known one by one. */
-function listed({ table, costs }: Search, rows: Rows): Matches {
-  const { count, json } = rows;
-  return {
-    total: count,
-    rows,
-    source: sourceOf(table, json),
-    cost: count * costs.collected,
-    members: { count, condition: memberOf('SELECT value FROM json_each(?)', json), rest: [] },
-  };
-}
-
-function tableSource({ table, conditions }: Search): Source {
-  const tests = allOf(conditions);
-  return { from: `${recordsTable(table.id)} AS r NOT INDEXED`, where: tests.sql, cells: tests.cells };
-}

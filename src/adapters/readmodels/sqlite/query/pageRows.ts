@@ -1,7 +1,7 @@
 /** Finds the rows of one page, in order, by the cheapest way. */
 import type { Cell } from '../readConnection.js';
-import { type Source, sourceOf } from './matches.js';
 import { rowsFound } from './scan.js';
+import { type Source, sourceOf } from './search.js';
 import { cellsOf, isOneIndex, orderBy, type Term } from './sortTerms.js';
 import { splitByTies } from './ties.js';
 import { type Run, walk } from './walk.js';

@@ -1,7 +1,7 @@
 /** Pages of sorts of several terms: the first term's index finds the ties, and only those are sorted further. */
 import type { Cell } from '../readConnection.js';
 import { indexOf, recordsTable } from '../schema.js';
-import { allOf } from './matches.js';
+import { allOf } from './search.js';
 import type { Term } from './sortTerms.js';
 import { type Run, walk } from './walk.js';
 

@@ -4,7 +4,7 @@ import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import { indexOf, recordsTable } from '../schema.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
-import { allOf, type Matches, type Members } from './matches.js';
+import { allOf, type Matches, type Members } from './search.js';
 import type { Term } from './sortTerms.js';
 
 /** A run of the sorted matches. The caller knows that there are `skip + wanted` of them. */

@@ -1,0 +1,102 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import fc from 'fast-check';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import type { RecordChange } from '#app/ports/readModels.js';
+import { matchText, NaiveTable } from './naiveTable.js';
+import { allFields, assetType, firstFields, history } from './tableHistories.js';
+
+const ref = { tenant: 'acme', table: 'places' };
+/** What filters find by trigrams: all that is filterable, but dates, booleans and ids of other records. */
+const counted = ['key', 'name', 'country', 'note', 'quantity', 'extra', 'size'];
+
+type Counts = Record<string, number>;
+
+/** How many texts have each of their characters and pairs of neighbours. */
+function countsOf(texts: readonly string[]): Counts {
+  const counts: Counts = {};
+  for (const text of texts) {
+    const characters = [...text];
+    const pairs = characters.slice(1).map((second, i) => `${characters[i]}${second}`);
+    for (const gram of new Set([...characters, ...pairs])) counts[gram] = (counts[gram] ?? 0) + 1;
+  }
+  return counts;
+}
+
+function countsIn(file: string): Record<string, Counts> {
+  const db = new Database(file, { readonly: true });
+  try {
+    const [table] = db.prepare<[], { id: number; layout: string; made: number }>('SELECT * FROM catalog').all();
+    if (table === undefined || table.made === 0) return {};
+    const { fields } = JSON.parse(table.layout) as { fields: { name: string; match?: string }[] };
+    const rows = db.prepare<[], { gram: string; field: string; records: number }>(`SELECT * FROM g${table.id}`).all();
+    const found: Record<string, Counts> = {};
+    for (const { gram, field, records } of rows) {
+      const name = fields.find(({ match }) => match === field)?.name ?? field;
+      found[name] = { ...found[name], [gram]: records };
+    }
+    return found;
+  } finally {
+    db.close();
+  }
+}
+
+describe('the counts of characters and pairs in the embedded read models', () => {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'gram-counts-'));
+  });
+  afterAll(() => rm(directory, { recursive: true }));
+
+  test('are those of the records, over commits and rollbacks', async () => {
+    let run = 0;
+    const rollbacks = fc.infiniteStream(fc.constantFrom('commit', 'go on', 'roll back'));
+    await fc.assert(
+      fc.asyncProperty(history, rollbacks, async (steps, decisions) => {
+        run += 1;
+        const file = join(directory, `${run}.db`);
+        const writer = await openSqliteReadModelWriter({ file });
+        const naive = new NaiveTable(allFields);
+        await writer.begin();
+        await writer.defineTable(ref, assetType(firstFields));
+        await writer.commit(new Map());
+        await writer.begin();
+        for (const [revision, step] of steps.entries()) {
+          const decision = decisions.next().value;
+          if (step.kind === 'define') {
+            await writer.defineTable(ref, assetType(allFields));
+            continue;
+          }
+          const changes = naive.changesOf(step) as RecordChange[];
+          if (decision === 'roll back') {
+            // What came before it in this transaction stays: so it has one of its own.
+            await writer.commit(new Map());
+            await writer.begin();
+            await writer.applyToTable(ref, changes, { revision, at: '' });
+            await writer.rollback();
+            await writer.begin();
+            continue;
+          }
+          naive.apply(changes);
+          await writer.applyToTable(ref, changes, { revision, at: '' });
+          if (decision === 'go on') continue;
+          await writer.commit(new Map());
+          await writer.begin();
+        }
+        await writer.commit(new Map());
+        await writer.close();
+
+        const { records } = naive.list({ filters: [], sort: [], offset: 0, limit: 100_000 });
+        const expected = counted.flatMap((name) => {
+          const values = records.map((record) => (record as Record<string, never>)[name] ?? null);
+          const counts = countsOf(values.flatMap((value) => (value === null ? [] : [matchText(value)])));
+          return Object.keys(counts).length === 0 ? [] : [[name, counts]];
+        });
+        expect(countsIn(file)).toEqual(Object.fromEntries(expected));
+      }),
+      { numRuns: Number(process.env.FC_RUNS ?? 100) },
+    );
+  }, 120_000);
+});
