@@ -36,6 +36,7 @@ function toFiveWaits(waits: readonly number[]): readonly number[] {
 }
 
 const CIDR = /^[0-9a-fA-F:.]+\/\d{1,3}$/;
+const BASE64_KEY = /^[A-Za-z0-9+/]{43}=$/;
 const HOST_LABELS = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 
 /** One entry for each variable. `describe` is its meaning, as the help and the README show it. */
@@ -129,10 +130,20 @@ export const settings = {
     .describe('PEM file of a certificate authority that webhooks trust besides the usual ones'),
   SECRETS_KEY: z
     .string()
-    .regex(/^[A-Za-z0-9+/]{43}=$/, 'must be 32 bytes in base64')
+    .transform(list)
+    .refine(
+      (keys) => keys.length >= 1 && keys.every((key) => BASE64_KEY.test(key)),
+      'must be 32 bytes in base64, or several such keys with commas between them',
+    )
+    .transform((keys) => keys.map((key) => Buffer.from(key, 'base64')))
     .optional()
-    .describe('Key that seals webhook secrets, 32 bytes in base64; made and kept in DATA_DIR where unset'),
+    .describe(
+      'Key that seals webhook secrets, 32 bytes in base64; made and kept in DATA_DIR where unset. Of several, separated by commas, the first seals and all open',
+    ),
 } as const;
+
+/** Their values are shown nowhere. */
+export const SECRET_SETTINGS: readonly string[] = ['SECRETS_KEY' satisfies keyof typeof settings];
 
 const schema = z.object(settings);
 
@@ -151,7 +162,8 @@ export function readConfig(environment: { readonly [name: string]: string | unde
   if (result.success) return result.data;
   const lines = result.error.issues.map((issue) => {
     const name = String(issue.path[0]);
-    return `${name} ${issue.message} (it is ${JSON.stringify(given[name])})`;
+    const value = SECRET_SETTINGS.includes(name) ? 'not shown' : JSON.stringify(given[name]);
+    return `${name} ${issue.message} (it is ${value})`;
   });
   throw new ConfigError(lines.join('\n'));
 }

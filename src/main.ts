@@ -13,7 +13,7 @@ import type { Commands } from './commands/context.js';
 import type { Config } from './config.js';
 import { registerEngineMetrics, registerQueueMetrics } from './engineMetrics.js';
 import { openBroker, openEventStore, openReadModels, prepareDataDirectory } from './engines.js';
-import { installationKey } from './installationKey.js';
+import { installationKeys } from './installationKeys.js';
 import { Directory } from './projections/directory/directory.js';
 import { ProjectionWatch } from './projections/projectionWatch.js';
 import { ProjectorThread } from './projectorThread.js';
@@ -85,7 +85,7 @@ async function open(
     ? opened(new ProjectorThread(config, log), (thread) => thread.stop())
     : undefined;
   const directory = opened(await Directory.start(eventStore, directoryTrouble(log)), (each) => each.stop());
-  const secretBox = createSecretBox(await installationKey(config));
+  const secretBox = createSecretBox(...(await installationKeys(config)));
   const commands: Commands = { eventStore, readModels, directory, secretBox, now, newId };
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
   const watch = new ProjectionWatch(eventStore, readModels);

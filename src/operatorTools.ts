@@ -4,7 +4,7 @@ import type { SecretBox } from './commands/context.js';
 import type { DirectoryCommands } from './commands/identity/directoryWriter.js';
 import type { Config } from './config.js';
 import { openEventStore, openReadModelWriter, prepareDataDirectory } from './engines.js';
-import { installationKey } from './installationKey.js';
+import { installationKeys } from './installationKeys.js';
 import type { RebuildScope } from './ports/readModels.js';
 import { Directory } from './projections/directory/directory.js';
 import { type ProjectionStatus, projectionStatus } from './projections/projections.js';
@@ -30,7 +30,7 @@ export async function openDirectoryTools(config: Config): Promise<DirectoryTools
   return {
     commands: { eventStore, directory, now, newId },
     directory,
-    secretBox: createSecretBox(await installationKey(config)),
+    secretBox: createSecretBox(...(await installationKeys(config))),
     checkTarget: createTargetCheck(addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS)),
     async close() {
       await directory.stop();

@@ -1,6 +1,6 @@
 /** The settings as a table: for `start --help`, `config` and the README. */
 import { z } from 'zod';
-import { settings } from '../config.js';
+import { SECRET_SETTINGS, settings } from '../config.js';
 
 export type SettingRow = {
   readonly name: string;
@@ -41,8 +41,6 @@ export function settingsHelp(): string {
   ]);
   return ['Environment variables (also read from a file .env in the working directory):', ...lines].join('\n');
 }
-
-const SECRET_SETTINGS: readonly string[] = ['SECRETS_KEY'];
 
 /** A setting's value as it may be shown: keys hidden, and passwords inside URLs. */
 export function shownValue(name: string, value: string | undefined): string {

@@ -3,6 +3,7 @@ import { createWebhook } from '../commands/webhooks.js';
 import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
 import { operator, withDirectory } from './operator.js';
 import { columns, commaSeparated, printJson, printLines } from './output.js';
+import { resealCommand } from './webhookReseal.js';
 import { disableCommand, enableCommand, listCommand, promoteCommand, rotateCommand } from './webhookSettings.js';
 
 type CreateOptions = {
@@ -33,7 +34,14 @@ export function webhookCommand(): Command {
     )
     .action(createAction);
   const webhook = new Command('webhook').description('Make and manage webhooks.').addCommand(create);
-  for (const command of [listCommand(), rotateCommand(), promoteCommand(), enableCommand(), disableCommand()]) {
+  for (const command of [
+    listCommand(),
+    rotateCommand(),
+    promoteCommand(),
+    enableCommand(),
+    disableCommand(),
+    resealCommand(),
+  ]) {
     webhook.addCommand(command);
   }
   return webhook;

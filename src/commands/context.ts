@@ -20,11 +20,19 @@ export interface TenantDirectory {
   waitFor(position: Position): Promise<void>;
 }
 
-/** Keeps webhook secrets unreadable in the log (AES-256-GCM under the installation's key). */
+/** Keeps webhook secrets unreadable in the log (AES-256-GCM under the installation's keys, of which the first seals). */
 export interface SecretBox {
+  /** Under the first key. */
   seal(plain: string): string;
-  /** @throws Error when it was sealed under another key */
+  /** @throws UnopenableSecretError when it was sealed under none of the keys */
   open(sealed: string): string;
+  /** The same secret under the first key; undefined when it is already. @throws UnopenableSecretError */
+  reseal(sealed: string): string | undefined;
+}
+
+/** A sealed secret that no key of this process opens. Another key, or a new secret, helps. */
+export class UnopenableSecretError extends Error {
+  override readonly name = 'UnopenableSecretError';
 }
 
 export type Commands = {

@@ -24,6 +24,7 @@ const UPCASTERS: { readonly [type: string]: readonly Upcaster[] } = {
   WebhookSecretStaged: [],
   WebhookSecretPromoted: [],
   WebhookSecretUnstaged: [],
+  WebhookSecretsResealed: [],
   WebhookDisabled: [],
   WebhookEnabled: [],
   WebhookBackfillRequested: [],

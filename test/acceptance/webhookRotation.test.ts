@@ -1,4 +1,4 @@
-/** Secrets as the receiver sees them: through a rotation (issue: two live secrets), and under another SECRETS_KEY. */
+/** Secrets as the receiver sees them: through a rotation (issue: two live secrets), and through changes of SECRETS_KEY. */
 import { createHmac } from 'node:crypto';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -110,4 +110,46 @@ it('docs/webhooks.md: under another SECRETS_KEY deliveries wait, and go out with
   } finally {
     await service.dispose();
   }
+});
+
+it('docs/webhooks.md: a receiver does not notice that SECRETS_KEY is changed in the midst of a rotation', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
+  const withKeys = (...bytes: readonly number[]): Service => {
+    const keys = bytes.map((byte) => Buffer.alloc(32, byte).toString('base64'));
+    return new Service(directory, { ...quickDelivery(receiver), SECRETS_KEY: keys.join() });
+  };
+  const { admin, client } = await withKeys(1).createTenant('acme', 'dyn_stock_order');
+  /** A service with these keys, for the time of `work`. */
+  async function during<T>(service: Service, work: (tenant: TenantClient) => Promise<T>): Promise<T> {
+    await service.start();
+    try {
+      return await work(new TenantClient(service, { tenant: 'acme', admin, client }, 'dyn_stock_order'));
+    } finally {
+      await service.stop();
+    }
+  }
+  const { webhook, staged } = await during(withKeys(1), async (tenant) => {
+    const added = await addWebhook(tenant, receiver.url('/exchanged'));
+    return { webhook: added, staged: await secretFrom(tenant, added, '/secret/rotate') };
+  });
+  const signed = async (tenant: TenantClient, nth: number) =>
+    signedBy(await exported(tenant, '/exchanged', nth), webhook.secret, staged);
+  const asBefore = { signature: [true, false], standard: [1, 1], entries: 2 };
+
+  const both = withKeys(2, 1);
+  await during(both, async (tenant) => {
+    expect(await signed(tenant, 1)).toEqual(asBefore);
+    expect(await both.cli('webhook', 'reseal')).toMatchObject({ code: 0 });
+    expect(await signed(tenant, 2)).toEqual(asBefore);
+  });
+  await during(withKeys(2), async (tenant) => expect(await signed(tenant, 3)).toEqual(asBefore));
+
+  const onlyOld = withKeys(1);
+  await during(onlyOld, async (tenant) => {
+    const { order } = await validatedOrder(tenant);
+    await approve(tenant, order.id);
+    while (!onlyOld.log.includes('it was sealed under another key')) await wait(POLL_MS);
+    expect(receiver.calls('/exchanged')).toHaveLength(3);
+  });
+  await onlyOld.dispose();
 });

@@ -41,6 +41,10 @@ describe('a webhook as the directory folds it', () => {
     data: { id: 'w1', sealedSecret: 'v1.third' },
   };
   const unstaged: DirectoryEvent = { type: 'WebhookSecretUnstaged', data: { id: 'w1' } };
+  const resealed = (sealed: { sealedSecret?: string; sealedStagedSecret?: string }): DirectoryEvent => ({
+    type: 'WebhookSecretsResealed',
+    data: { id: 'w1', ...sealed },
+  });
   const backfill: DirectoryEvent = {
     type: 'WebhookBackfillRequested',
     data: { id: 'w1', backfillId: 'b1', kinds: ['order.created'], from: AT, to: AT },
@@ -64,6 +68,31 @@ describe('a webhook as the directory folds it', () => {
       { ...made, disabled: { cause: 'gone', reason: 'The receiver answered 410 Gone.', since: AT } },
     ],
     ['enabled again', [created, disabled, enabled], made],
+    [
+      'sealed anew, with a rotation that goes on',
+      [created, staged, resealed({ sealedSecret: 'v1.1', sealedStagedSecret: 'v1.2' })],
+      { ...made, sealedSecret: 'v1.1', stagedSecret: 'v1.2' },
+    ],
+    [
+      'the primary secret sealed anew: a staged one stays',
+      [created, staged, resealed({ sealedSecret: 'v1.1' })],
+      { ...made, sealedSecret: 'v1.1', stagedSecret: 'v1.second' },
+    ],
+    [
+      'the staged secret sealed anew: the primary one stays',
+      [created, staged, resealed({ sealedStagedSecret: 'v1.2' })],
+      { ...made, stagedSecret: 'v1.2' },
+    ],
+    [
+      'sealed anew, then promoted',
+      [created, staged, resealed({ sealedStagedSecret: 'v1.2' }), promoted],
+      { ...made, sealedSecret: 'v1.2' },
+    ],
+    [
+      'sealed anew without a rotation',
+      [created, resealed({ sealedSecret: 'v1.1' })],
+      { ...made, sealedSecret: 'v1.1' },
+    ],
     ['a backfill leaves it as it is', [created, backfill], made],
   ])('%s', (_what, events, webhook) => expect(given(...events)).toEqual([webhook]));
 

@@ -39,7 +39,7 @@ export async function openInside(beside?: Inside): Promise<Inside> {
   const directory = await Directory.start(eventStore, (error) => {
     throw error;
   });
-  const secretBox = { seal: (text: string) => text, open: (text: string) => text };
+  const secretBox = { seal: (text: string) => text, open: (text: string) => text, reseal: () => undefined };
   return {
     directoryPath,
     commands: { eventStore, readModels, directory, secretBox, now, newId },

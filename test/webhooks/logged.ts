@@ -75,7 +75,7 @@ export class Logged {
     const readModels = await openSqliteReadModels({ file: join(directory, 'readmodels.db'), readers: 1 });
     const broker = await openSqliteBroker({ file: join(directory, 'broker.db') });
     const tenants = await Directory.start(eventStore, () => undefined);
-    const secretBox = { seal: (plain: string) => plain, open: (sealed: string) => sealed };
+    const secretBox = { seal: (plain: string) => plain, open: (sealed: string) => sealed, reseal: () => undefined };
     const commands = { eventStore, readModels, directory: tenants, secretBox, now, newId };
     for (const tenant of [TENANT, OTHER]) {
       await createTenant(commands, callerOf(tenant), { orderModel: 'dyn_stock_order' });

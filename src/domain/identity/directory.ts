@@ -142,6 +142,10 @@ function evolveWebhook(
       return { ...withoutStaged(webhook), sealedSecret: webhook.stagedSecret ?? webhook.sealedSecret };
     case 'WebhookSecretUnstaged':
       return withoutStaged(webhook);
+    case 'WebhookSecretsResealed': {
+      const { sealedSecret = webhook.sealedSecret, sealedStagedSecret: stagedSecret } = event.data;
+      return { ...webhook, sealedSecret, ...(stagedSecret === undefined ? {} : { stagedSecret }) };
+    }
     case 'WebhookDisabled': {
       const { cause, reason } = event.data;
       return { ...webhook, disabled: { cause, reason, since: at } };

@@ -49,6 +49,11 @@ export type WebhookEvent =
   | { readonly type: 'WebhookSecretPromoted'; readonly data: { readonly id: string } }
   /** It ends without effect: the staged secret signs nothing any more. */
   | { readonly type: 'WebhookSecretUnstaged'; readonly data: { readonly id: string } }
+  /** The same secrets, sealed under another key. Only what was sealed anew; a rotation under way goes on. */
+  | {
+      readonly type: 'WebhookSecretsResealed';
+      readonly data: { readonly id: string; readonly sealedSecret?: string; readonly sealedStagedSecret?: string };
+    }
   /** Nothing is sent to it until it is enabled; what is for it waits. */
   | {
       readonly type: 'WebhookDisabled';

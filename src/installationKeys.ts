@@ -1,20 +1,30 @@
-/** The key that seals webhook secrets: from SECRETS_KEY, or made once and kept in the data directory. */
+/** The keys that seal webhook secrets: from SECRETS_KEY, and one that is made once and kept in the data directory. */
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from './config.js';
 import { SECRET_KEY_BYTES } from './webhooks/secretBox.js';
 
-export async function installationKey(config: Pick<Config, 'DATA_DIR' | 'SECRETS_KEY'>): Promise<Uint8Array> {
-  if (config.SECRETS_KEY !== undefined) return Buffer.from(config.SECRETS_KEY, 'base64');
+/**
+ * The first seals, all open: those of SECRETS_KEY, then the one in DATA_DIR, so that an installation can move from that
+ * to SECRETS_KEY. Where there is none at all, one is made in DATA_DIR.
+ * @throws Error when the file holds no key
+ */
+export async function installationKeys(
+  config: Pick<Config, 'DATA_DIR' | 'SECRETS_KEY'>,
+): Promise<readonly [Uint8Array, ...Uint8Array[]]> {
   const directory = join(config.DATA_DIR, 'keys');
   const file = join(directory, 'secrets.key');
-  return (await readKey(file)) ?? (await makeKey(directory, file));
+  const kept = await readKey(file);
+  const [first, ...others] = [...(config.SECRETS_KEY ?? []), ...(kept === undefined ? [] : [kept])];
+  return first === undefined ? [await makeKey(directory, file)] : [first, ...others];
 }
 
 async function readKey(file: string): Promise<Uint8Array | undefined> {
   try {
-    return Buffer.from(await readFile(file, 'utf8'), 'base64');
+    const key = Buffer.from(await readFile(file, 'utf8'), 'base64');
+    if (key.length !== SECRET_KEY_BYTES) throw new Error(`The file ${file} must hold a key of 32 bytes in base64.`);
+    return key;
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;

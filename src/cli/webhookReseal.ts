@@ -1,0 +1,48 @@
+import { Command } from 'commander';
+import { type ResealReport, resealWebhookSecrets } from '../commands/webhookReseal.js';
+import { CliError } from './errors.js';
+import { operator, withDirectory } from './operator.js';
+import { columns, printJson, printLines } from './output.js';
+
+export const resealCommand = (): Command =>
+  new Command('reseal')
+    .description(
+      'Seal the signing secrets of all tenants anew, under the first key of SECRETS_KEY. The secrets stay as they are.',
+    )
+    .option('--json', 'print one line of JSON')
+    .addHelpText('after', '\nExample:\n  $ SECRETS_KEY=<new key>,<old key> dynamic-assets webhook reseal')
+    .action(reseal);
+
+/** @throws CliError with the secrets that no key opens; all others are sealed anew by then */
+async function reseal({ json }: { readonly json?: true }): Promise<void> {
+  const reports = await withDirectory(async ({ commands, directory, secretBox }) => {
+    const done: ResealReport[] = [];
+    for (const { name } of [...directory.tenants()].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      done.push(await resealWebhookSecrets({ ...commands, secretBox }, operator(name)));
+    }
+    return done;
+  });
+  const resealed = reports.reduce((sum, report) => sum + report.resealed, 0);
+  const current = reports.reduce((sum, report) => sum + report.current, 0);
+  const unopenable = reports.flatMap((report) => report.unopenable);
+  if (json) {
+    const asJson = unopenable.map(({ tenant, webhookId, which }) => ({ tenant, webhook_id: webhookId, secret: which }));
+    printJson({ resealed, current, unopenable: asJson });
+  } else {
+    printLines(
+      ...columns([
+        ['sealed anew', String(resealed)],
+        ['under the first key already', String(current)],
+        ['opened by no key', String(unopenable.length)],
+      ]),
+    );
+  }
+  if (unopenable.length === 0) return;
+  const rows = unopenable.map(({ tenant, webhookId, which }) => [tenant, webhookId, which]);
+  throw new CliError(
+    [
+      'No key opens these; add the key they were sealed under to SECRETS_KEY, or give the webhooks new secrets:',
+      ...columns([['TENANT', 'WEBHOOK', 'SECRET'], ...rows]),
+    ].join('\n'),
+  );
+}

@@ -1,0 +1,145 @@
+/** docs/webhooks.md, "Change SECRETS_KEY" (issue 5): on a real data directory, beside a service and without one. */
+import { existsSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
+import type { SecretBox } from '#app/commands/context.js';
+import type { Webhook } from '#app/domain/identity/directory.js';
+import { Directory } from '#app/projections/directory/directory.js';
+import { createSecretBox } from '#app/webhooks/secretBox.js';
+import { type Environment, Workplace } from './cli.js';
+
+const keyOf = (byte: number): Buffer => Buffer.alloc(32, byte);
+const withKeys = (...bytes: readonly number[]) => ({
+  SECRETS_KEY: bytes.map((byte) => keyOf(byte).toString('base64')).join(','),
+  WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+});
+const [OLD, NEW, LOST] = [1, 2, 3] as const;
+const RESEAL = ['webhook', 'reseal'];
+
+let workplace: Workplace;
+beforeEach(async () => {
+  workplace = await Workplace.make();
+});
+afterEach(() => workplace.remove());
+
+const shown = z.object({ id: z.string(), secret: z.string() });
+type Shown = z.output<typeof shown>;
+
+async function makeWebhook(tenant: string, environment: Environment): Promise<Shown> {
+  const create = ['webhook', 'create', '--tenant', tenant, '--url', 'https://127.0.0.1/hook'];
+  return shown.parse(await workplace.json(create, environment));
+}
+
+async function rotate(tenant: string, id: string, environment: Environment): Promise<string> {
+  const staged = await workplace.json(['webhook', 'rotate', '--tenant', tenant, '--id', id], environment);
+  return shown.parse(staged).secret;
+}
+
+/** Tenant acme with two webhooks, one in rotation, and tenant other with one; under these keys. */
+async function makeWebhooks(environment: Environment) {
+  for (const name of ['acme', 'other']) {
+    await workplace.json(['tenant', 'create', name, '--order-model', 'dyn_stock_order'], environment);
+  }
+  const still = await makeWebhook('acme', environment);
+  const rotating = await makeWebhook('acme', environment);
+  const staged = await rotate('acme', rotating.id, environment);
+  const other = await makeWebhook('other', environment);
+  const secrets = { [still.id]: [still.secret], [rotating.id]: [rotating.secret, staged], [other.id]: [other.secret] };
+  return { still, rotating, other, secrets };
+}
+
+/** The secrets that each webhook is signed with, as whoever has this box reads the log. */
+async function secretsIn(box: Pick<SecretBox, 'open'>): Promise<{ readonly [id: string]: readonly string[] }> {
+  const eventStore = await openSqliteEventStore({ file: join(workplace.directory, 'data', 'events.db') });
+  const directory = await Directory.start(eventStore, () => undefined);
+  try {
+    const live = ({ sealedSecret, stagedSecret }: Webhook): readonly string[] =>
+      (stagedSecret === undefined ? [sealedSecret] : [sealedSecret, stagedSecret]).map((sealed) => box.open(sealed));
+    const webhooks = [...directory.tenants()].flatMap((tenant) => [...tenant.webhooks.values()]);
+    return Object.fromEntries(webhooks.map((webhook) => [webhook.id, live(webhook)]));
+  } finally {
+    await directory.stop();
+    await eventStore.close();
+  }
+}
+
+describe('webhook reseal', () => {
+  it('--help has an example', async () => {
+    const { code, stdout } = await workplace.run([...RESEAL, '--help']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('Usage: dynamic-assets webhook reseal ');
+    expect(stdout).toMatch(/Example:\n {2}\$ .*dynamic-assets webhook reseal\n/);
+  });
+
+  it.each([['without a service'], ['beside a service']])('%s: all secrets stay, under the new key', async (how) => {
+    const { secrets } = await makeWebhooks(withKeys(OLD));
+    if (how === 'beside a service') await workplace.start(withKeys(NEW, OLD));
+    const { code, stdout, stderr } = await workplace.run(RESEAL, withKeys(NEW, OLD));
+    expect(stdout.split('\n')).toEqual([
+      'sealed anew                  4',
+      'under the first key already  0',
+      'opened by no key             0',
+      '',
+    ]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(await secretsIn(createSecretBox(keyOf(NEW)))).toEqual(secrets);
+    await expect(secretsIn(createSecretBox(keyOf(OLD)))).rejects.toThrow('it was sealed under another key');
+    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({ resealed: 0, current: 4, unopenable: [] });
+  });
+
+  it('what no key opens is named, with exit code 1; all else is sealed anew, and no secret is shown', async () => {
+    const { still, rotating, other, secrets } = await makeWebhooks(withKeys(OLD));
+    const lost = await makeWebhook('acme', withKeys(LOST));
+    const regenerated = await makeWebhook('other', withKeys(OLD));
+    await rotate('other', regenerated.id, withKeys(LOST));
+
+    const { code, stdout, stderr } = await workplace.run([...RESEAL, '--json'], withKeys(NEW, OLD));
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toEqual({
+      resealed: 5,
+      current: 0,
+      unopenable: [
+        { tenant: 'acme', webhook_id: lost.id, secret: 'primary' },
+        { tenant: 'other', webhook_id: regenerated.id, secret: 'staged' },
+      ],
+    });
+    expect(stderr).toMatch(
+      new RegExp(`^No key opens these; .*\n.*\nacme +${lost.id} +primary\nother +${regenerated.id} +staged\n$`),
+    );
+    expect(stdout + stderr).not.toMatch(/whsec_|v1\./);
+    const known = await secretsIn({ open: (sealed) => openOr(createSecretBox(keyOf(NEW)), sealed, 'lost') });
+    for (const { id } of [still, rotating, other]) expect(known[id]).toEqual(secrets[id]);
+    expect([known[lost.id], known[regenerated.id]]).toEqual([['lost'], [regenerated.secret, 'lost']]);
+
+    const words = await workplace.run(RESEAL, withKeys(NEW, OLD));
+    expect(words).toMatchObject({ code: 1, stdout: expect.stringMatching(/^opened by no key +2$/m), stderr });
+    const all = withKeys(NEW, OLD, LOST);
+    expect(await workplace.json(RESEAL, all)).toEqual({ resealed: 2, current: 5, unopenable: [] });
+  });
+
+  it('an installation moves from the key file to SECRETS_KEY', async () => {
+    const file = join(workplace.directory, 'data', 'keys', 'secrets.key');
+    const { secrets } = await makeWebhooks({ ...withKeys(), SECRETS_KEY: '' });
+    const kept = Buffer.from(await readFile(file, 'utf8'), 'base64');
+    expect(await secretsIn(createSecretBox(kept))).toEqual(secrets);
+    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({ resealed: 4, current: 0, unopenable: [] });
+    await rm(file);
+    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({ resealed: 0, current: 4, unopenable: [] });
+    expect(await secretsIn(createSecretBox(keyOf(NEW)))).toEqual(secrets);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('where there is no tenant yet, there is nothing to do', async () => {
+    expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({ resealed: 0, current: 0, unopenable: [] });
+  });
+});
+
+function openOr(box: SecretBox, sealed: string, otherwise: string): string {
+  try {
+    return box.open(sealed);
+  } catch {
+    return otherwise;
+  }
+}
