@@ -9,7 +9,7 @@ export type Costs = {
   readonly listed: number;
   /** One row fetched by its number, in the order of an index over something else. */
   readonly fetched: number;
-  /** One match fetched in row order and put through the sorter. */
+  /** One match fetched in row order and put through the sorter: half of it where its page is in memory already. */
   readonly collected: number;
   /** What a walk may cost, as a share of what it saves when it succeeds. */
   readonly dared: number;
@@ -30,7 +30,7 @@ export const COSTS: Costs = {
   gathered: 0.25,
   listed: 0.8,
   fetched: 4,
-  collected: 3,
+  collected: 6,
   dared: 0.6,
   keptRows: 16_000,
   leastWalk: 2_000,

@@ -71,13 +71,14 @@ export const sourceOf = ({ id }: ReadTable, json: string): Source => ({
 });
 
 /** Matches that are known one by one. */
-export function listed({ table, costs }: Search, rows: Rows): Matches {
+export function listed({ table, costs, partner }: Search, rows: Rows): Matches {
   const { count, json } = rows;
+  const isHalved = partner !== undefined && count >= costs.halvedSort;
   return {
     total: count,
     rows,
     source: sourceOf(table, json),
-    cost: count * costs.collected,
+    cost: (count * costs.collected) / (isHalved ? 2 : 1),
     members: { count, condition: memberOf('SELECT value FROM json_each(?)', json), rest: [] },
   };
 }
