@@ -12,7 +12,7 @@ import { writeWebhook } from './webhookWriter.js';
 
 const MAX_CUSTOM_DATA_BYTES = 65_536;
 
-const url = z.string('must be a string.');
+const url = z.string('must be a string.').meta({ format: 'uri' });
 const name = z.string('must be a string.').min(1, 'must not be empty.').max(255, 'must be at most 255 characters.');
 const events = z
   .array(

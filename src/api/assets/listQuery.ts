@@ -11,7 +11,7 @@ const MAX_VALUES = 100;
 const MAX_VALUE_LENGTH = 255;
 const MAX_SORT_TERMS = 10;
 /** Offsets beyond this are no safe integers any more. */
-const MAX_PAGE = Math.floor(Number.MAX_SAFE_INTEGER / 1000);
+export const MAX_PAGE = Math.floor(Number.MAX_SAFE_INTEGER / 1000);
 
 export type Paging = { readonly page: number; readonly perPage: number };
 

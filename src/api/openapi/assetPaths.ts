@@ -117,7 +117,7 @@ export function listParameters(assetType: AssetType): readonly (Parameter | Ref)
     name: 'sort',
     in: 'query',
     description: `Fields in order of weight, separated by commas; - before one for descending. Sortable: ${sortable.join(', ')}.`,
-    schema: { type: 'string' },
+    schema: { type: 'string', pattern: `^-?(${sortable.join('|')})(,-?(${sortable.join('|')}))*$` },
     example: '-updated_at',
   };
   const filters = assetType.fields

@@ -43,7 +43,12 @@ export function orderPaths(orderType: AssetType): Paths {
         id: 'save_order',
         summary: 'Save changes; processing_status may be saved or validated',
         body: {
-          schema: schemaRef(`${orderType.name}.update`),
+          schema: {
+            allOf: [
+              schemaRef(`${orderType.name}.update`),
+              { properties: { processing_status: { enum: ['saved', 'validated'] } } },
+            ],
+          },
           example: { customer_reference: 'PO 4711', processing_status: 'validated' },
         },
         answer: order,

@@ -1,11 +1,11 @@
-import { PAGE_SIZES } from '../assets/listQuery.js';
+import { MAX_PAGE, PAGE_SIZES } from '../assets/listQuery.js';
 import type { Parameter, Ref } from './types.js';
 
 /** For `components.parameters`. */
 export const parameters = {
   AssetId: { name: 'asset_id', in: 'path', required: true, schema: { type: 'string', format: 'uuid' } },
   OrderId: { name: 'order_id', in: 'path', required: true, schema: { type: 'string', format: 'uuid' } },
-  Page: { name: 'page', in: 'query', schema: { type: 'integer', minimum: 1, default: 1 } },
+  Page: { name: 'page', in: 'query', schema: { type: 'integer', minimum: 1, maximum: MAX_PAGE, default: 1 } },
   PerPage: {
     name: 'perPage',
     in: 'query',

@@ -1,6 +1,6 @@
 /** JSON Schema of an asset type's records as they come in, from the zod schemas that check them. */
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
-import { DECIMAL_MAX_DIGITS, type FieldType } from '../../domain/assetTypes/fieldTypes.js';
+import { DECIMAL_MAX_DIGITS, DECIMAL_TEXT, type FieldType } from '../../domain/assetTypes/fieldTypes.js';
 import { SAFE_INTEGER } from '../../domain/assetTypes/outputSchema.js';
 import { type BodyKind, recordSchemas } from '../../domain/assetTypes/recordSchema.js';
 import { inputSchema } from './inputSchema.js';
@@ -11,6 +11,7 @@ const REFINED: { readonly [type in FieldType]?: JsonSchema } = {
   Integer: SAFE_INTEGER,
   Decimal: {
     description: `A number, or a string that holds one, of at most ${DECIMAL_MAX_DIGITS} significant digits.`,
+    pattern: DECIMAL_TEXT.source,
   },
   DateTime: { description: 'ISO 8601; UTC where no zone is given.' },
 };

@@ -1,6 +1,6 @@
 /** API clients (spec §5.1): their secret is shown once and kept as a hash. */
 import { z } from 'zod';
-import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
+import { SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { clientsStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody } from '../body.js';
@@ -11,7 +11,7 @@ import { hashSecret, newClientSecret } from './secrets.js';
 export const clientBody = z.strictObject({
   name: z.string('must be a string.').min(1, 'must not be empty.').max(255, 'must be at most 255 characters.'),
   scopes: z
-    .array(z.string().refine(isScope, `must be one of ${SCOPES.join(', ')}.`), 'must be an array of scopes.')
+    .array(z.enum(SCOPES, `must be one of ${SCOPES.join(', ')}.`), 'must be an array of scopes.')
     .min(1, 'must have at least 1 scope.')
     .default([...SCOPES]),
 });

@@ -22,7 +22,7 @@ const text = (maxLength: number) =>
     .max(maxLength, `must be at most ${maxLength} characters.`)
     .refine(isStorableText, 'must be well-formed Unicode text without NUL characters.');
 
-const DECIMAL_TEXT = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$/;
+export const DECIMAL_TEXT = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$/;
 
 /** Digits that count: `0012.50` has 4 (12.50), `1200` has 4, `0.05` has 1. */
 function significantDigits(text: string): number {
