@@ -1,20 +1,16 @@
 /** A real EventStoreDB for tests: the one EVENTSTORE_URL names, else `eventstored` on PATH, started on a fresh directory. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from './freePort.js';
+import { onPath } from './onPath.js';
 
 const START_TIMEOUT_MS = 60_000;
 
-const serverCommand = (): string | undefined =>
-  (process.env.PATH ?? '')
-    .split(delimiter)
-    .map((directory) => join(directory, 'eventstored'))
-    .find((file) => existsSync(file));
+const serverCommand = (): string | undefined => onPath('eventstored');
 
 /** Why there is no EventStoreDB; undefined when there is one. */
 export const eventStoreDbMissing = (): string | undefined =>

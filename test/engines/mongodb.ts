@@ -5,26 +5,25 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { MongoClient } from 'mongodb';
 import { freePort } from './freePort.js';
+import { onPath } from './onPath.js';
 
 const BUILD = resolve('test/engines/ferretdb/build.mjs');
 const START_TIMEOUT_MS = 60_000;
 /** The first build of FerretDB fetches and compiles it. */
 export const ENGINE_START_MS = 600_000;
 
-const isOnPath = (command: string): boolean =>
-  (process.env.PATH ?? '').split(delimiter).some((directory) => existsSync(join(directory, command)));
-
 /** Why there is no server that a test may stop; undefined when there is one. */
 export const mongoDbServerMissing = (): string | undefined =>
-  isOnPath('mongod') || isOnPath('go') ? undefined : 'neither mongod nor a Go toolchain is on PATH';
+  onPath('mongod') !== undefined || onPath('go') !== undefined
+    ? undefined
+    : 'neither mongod nor a Go toolchain is on PATH';
 
 /** Why there is no MongoDB; undefined when there is one. */
 export function mongoDbMissing(): string | undefined {
@@ -98,7 +97,7 @@ export class MongoDbServer {
 
   /** After `stop` or `kill`: starts it again on its data. */
   async start(): Promise<void> {
-    const [command, args] = isOnPath('mongod') ? this.#mongod() : await this.#ferretDb();
+    const [command, args] = onPath('mongod') !== undefined ? this.#mongod() : await this.#ferretDb();
     const child = spawn(command, args, { stdio: 'ignore' });
     this.#server = child;
     await once(child, 'spawn');

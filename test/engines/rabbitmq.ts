@@ -6,19 +6,14 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from './freePort.js';
+import { onPath } from './onPath.js';
 
 /** Debian's command on PATH changes to another user and refuses all but root; this one behind it does neither. */
 const DEBIAN_SERVER = '/usr/lib/rabbitmq/bin/rabbitmq-server';
 const START_TIMEOUT_MS = 60_000;
-
-const onPath = (command: string): string | undefined =>
-  (process.env.PATH ?? '')
-    .split(delimiter)
-    .map((directory) => join(directory, command))
-    .find((file) => existsSync(file));
 
 const serverCommand = (): string | undefined => {
   const found = onPath('rabbitmq-server');
