@@ -14,6 +14,7 @@ module.exports = {
   modulePathIgnorePatterns: ['<rootDir>/data/'],
   // Names suites that were skipped because their engine is not to be had.
   reporters: ['default', '<rootDir>/test/engines/skippedSuites.cjs'],
-  testTimeout: 60_000,
+  // A real engine takes half a minute to start where the machine is busy.
+  testTimeout: 180_000,
   maxWorkers: 2,
 };
