@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
+import { GramCounts } from '#app/adapters/readmodels/sqlite/grams.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
 import type { RecordChange } from '#app/ports/readModels.js';
 import { matchText, NaiveTable } from './naiveTable.js';
@@ -99,4 +100,28 @@ describe('the counts of characters and pairs in the embedded read models', () =>
       { numRuns: Number(process.env.FC_RUNS ?? 100) },
     );
   }, 120_000);
+
+  test('are the same for few texts and for many in one transaction', () => {
+    const db = new Database(':memory:');
+    db.exec('CREATE TABLE g1 (gram TEXT, field TEXT, records INTEGER, PRIMARY KEY (gram, field)) WITHOUT ROWID');
+    const counted = new GramCounts(db, 1);
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '-', 'é', 'ж', '😀'), maxLength: 6 });
+    const slice = fc.record({ come: fc.array(text, { maxLength: 150 }), gone: fc.nat(120) });
+    fc.assert(
+      fc.property(fc.array(slice, { minLength: 1, maxLength: 4 }), (slices) => {
+        counted.clear();
+        let texts: string[] = [];
+        for (const { come, gone } of slices) {
+          for (const one of texts.slice(0, gone)) counted.count('c0', one, -1);
+          for (const one of come) counted.count('c0', one, 1);
+          texts = [...texts.slice(gone), ...come];
+          counted.flush();
+          const rows = db.prepare<[], [string, number]>('SELECT gram, records FROM g1').raw().all();
+          expect(Object.fromEntries(rows)).toEqual(countsOf(texts));
+        }
+      }),
+      { numRuns: 200 },
+    );
+    db.close();
+  });
 });

@@ -31,18 +31,26 @@ const gramOf = (key: number, base: number): string => {
 /** The text in which a gram of ASCII was met last: each counts once a text. */
 const metIn = new Int32Array(ASCII * ASCII);
 let texts = 0;
-const zeros: Int32Array[] = [];
 
-/** How the counts of one field change. Nearly all grams are of ASCII, and to count those must cost next to nothing. */
+/** Tables for changes of grams of ASCII, all zero, to be used again: each takes 64 KB. */
+const spare: Int32Array[] = [];
+const MOST_SPARE = 32;
+/** From so many texts of a field on a table is worth its room; a slice of many tenants' events has few of each. */
+const MANY_TEXTS = 64;
+
+/** How the counts of one field change. Nearly all grams are of ASCII, and of many texts those must cost next to nothing. */
 class FieldChanges {
-  readonly #ascii = zeros.pop() ?? new Int32Array(ASCII * ASCII);
-  readonly #changed: number[] = [];
+  #texts = 0;
+  #ascii: Int32Array | undefined;
+  readonly #inAscii: number[] = [];
   readonly #others = new Map<number, number>();
   readonly #met = new Set<number>();
 
   count(text: string, by: 1 | -1): void {
     texts = (texts + 1) | 0;
     this.#met.clear();
+    this.#texts += 1;
+    if (this.#texts === MANY_TEXTS) this.#moveAscii(spare.pop() ?? new Int32Array(ASCII * ASCII));
     let before: number | undefined;
     for (let i = 0; i < text.length; i++) {
       const character = text.codePointAt(i) ?? 0;
@@ -58,26 +66,46 @@ class FieldChanges {
       const key = first * ASCII + second;
       if (metIn[key] === texts) return;
       metIn[key] = texts;
-      const change = this.#ascii[key] ?? 0;
-      if (change === 0) this.#changed.push(key);
-      this.#ascii[key] = change + by;
-      return;
+      if (this.#ascii !== undefined) {
+        this.#addAscii(this.#ascii, key, by);
+        return;
+      }
     }
     const key = first * UNICODE + second;
-    if (this.#met.has(key)) return;
-    this.#met.add(key);
+    if (first >= ASCII || second >= ASCII) {
+      if (this.#met.has(key)) return;
+      this.#met.add(key);
+    }
     this.#others.set(key, (this.#others.get(key) ?? 0) + by);
+  }
+
+  #addAscii(ascii: Int32Array, key: number, by: number): void {
+    const change = ascii[key] ?? 0;
+    if (change === 0) this.#inAscii.push(key);
+    ascii[key] = change + by;
+  }
+
+  #moveAscii(ascii: Int32Array): void {
+    for (const [key, by] of this.#others) {
+      const second = key % UNICODE;
+      const first = (key - second) / UNICODE;
+      if (first >= ASCII || second >= ASCII) continue;
+      this.#others.delete(key);
+      this.#addAscii(ascii, first * ASCII + second, by);
+    }
+    this.#ascii = ascii;
   }
 
   /** What has changed since. To be called once, at the end. */
   *take(): Iterable<readonly [string, number]> {
-    for (const key of this.#changed) {
+    for (const [key, by] of this.#others) if (by !== 0) yield [gramOf(key, UNICODE), by];
+    if (this.#ascii === undefined) return;
+    for (const key of this.#inAscii) {
       const by = this.#ascii[key] ?? 0;
       this.#ascii[key] = 0;
       if (by !== 0) yield [gramOf(key, ASCII), by];
     }
-    for (const [key, by] of this.#others) if (by !== 0) yield [gramOf(key, UNICODE), by];
-    zeros.push(this.#ascii);
+    if (spare.length < MOST_SPARE) spare.push(this.#ascii);
   }
 }
 
