@@ -31,14 +31,12 @@ export function atMost(name, value, most, unit) {
 /** Times in milliseconds; the 99th percentile may be at most so much. */
 export function p99(name, times, most) {
   const high = quantile(times, 0.99);
-  line(
-    name,
-    `p50 ${quantile(times, 0.5).toFixed(1)} ms, p99 ${high.toFixed(1)} ms`,
-    `p99 at most ${most}`,
-    high <= most,
-  );
+  line(name, milliseconds(times), `p99 at most ${most}`, high <= most);
   return high;
 }
+
+export const milliseconds = (times) =>
+  `p50 ${quantile(times, 0.5).toFixed(1)} ms, p99 ${quantile(times, 0.99).toFixed(1)} ms`;
 
 export const note = (name, text) => line(name, text, '');
 

@@ -24,7 +24,7 @@ import { LIVE, openConnection } from './schema.js';
 import { RecordTables } from './tables.js';
 import { beginImmediate, DataVersion } from './transactions.js';
 
-const CACHE_MEGABYTES = 48;
+const CACHE_MEGABYTES = 40;
 
 /**
  * Opens the write side. Its calls block the calling thread while SQLite works.
