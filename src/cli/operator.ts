@@ -1,8 +1,9 @@
 /** What commands share that change a tenant's directory: they act as the operator, beside a running service or without one. */
 import { userInfo } from 'node:os';
 import { newId } from '../commands/clock.js';
-import type { Caller } from '../commands/context.js';
+import type { Caller, TenantDirectory } from '../commands/context.js';
 import { readConfig } from '../config.js';
+import type { Tenant } from '../domain/identity/directory.js';
 import { type DirectoryTools, openDirectoryTools } from '../operatorTools.js';
 
 /** The person at the command line, as the log remembers what they do. */
@@ -29,3 +30,6 @@ export async function withDirectory<T>(work: (tools: DirectoryTools) => Promise<
     await tools.close();
   }
 }
+
+export const tenantsByName = (directory: Pick<TenantDirectory, 'tenants'>): readonly Tenant[] =>
+  [...directory.tenants()].sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { ORDER_MODELS } from '../domain/identity/events.js';
 import { openTenant, placeholderEmail } from './openTenant.js';
-import { operator, withDirectory } from './operator.js';
+import { operator, tenantsByName, withDirectory } from './operator.js';
 import { columns, printJson, printLines } from './output.js';
 
 type CreateOptions = {
@@ -65,7 +65,7 @@ function listCommand(): Command {
 
 async function list(options: { readonly json?: true }): Promise<void> {
   await withDirectory(async ({ commands }) => {
-    const tenants = [...commands.directory.tenants()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    const tenants = tenantsByName(commands.directory);
     if (options.json) {
       printJson(tenants.map((t) => ({ tenant: t.name, display_name: t.displayName, order_model: t.orderModel })));
     } else if (tenants.length === 0) {

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { type ResealReport, resealWebhookSecrets } from '../commands/webhookReseal.js';
 import { CliError } from './errors.js';
-import { operator, withDirectory } from './operator.js';
+import { operator, tenantsByName, withDirectory } from './operator.js';
 import { columns, printJson, printLines } from './output.js';
 
 export const resealCommand = (): Command =>
@@ -17,7 +17,7 @@ export const resealCommand = (): Command =>
 async function reseal({ json }: { readonly json?: true }): Promise<void> {
   const reports = await withDirectory(async ({ commands, directory, secretBox }) => {
     const done: ResealReport[] = [];
-    for (const { name } of [...directory.tenants()].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    for (const { name } of tenantsByName(directory)) {
       done.push(await resealWebhookSecrets({ ...commands, secretBox }, operator(name)));
     }
     return done;

@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { GramCounts } from '#app/adapters/readmodels/sqlite/grams.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
 import type { RecordChange } from '#app/ports/readModels.js';
+import { openPlaces } from './embeddedPlaces.js';
 import { matchText, NaiveTable } from './naiveTable.js';
-import { allFields, assetType, firstFields, history } from './tableHistories.js';
+import { allFields, assetType, history, places } from './tableHistories.js';
 
-const ref = { tenant: 'acme', table: 'places' };
 /** What filters find by trigrams: all that is filterable, but dates, booleans and ids of other records. */
 const counted = ['key', 'name', 'country', 'note', 'quantity', 'extra', 'size'];
 
@@ -58,16 +57,13 @@ describe('the counts of characters and pairs in the embedded read models', () =>
       fc.asyncProperty(history, rollbacks, async (steps, decisions) => {
         run += 1;
         const file = join(directory, `${run}.db`);
-        const writer = await openSqliteReadModelWriter({ file });
+        const writer = await openPlaces(file);
         const naive = new NaiveTable(allFields);
-        await writer.begin();
-        await writer.defineTable(ref, assetType(firstFields));
-        await writer.commit(new Map());
         await writer.begin();
         for (const [revision, step] of steps.entries()) {
           const decision = decisions.next().value;
           if (step.kind === 'define') {
-            await writer.defineTable(ref, assetType(allFields));
+            await writer.defineTable(places, assetType(allFields));
             continue;
           }
           const changes = naive.changesOf(step) as RecordChange[];
@@ -75,13 +71,13 @@ describe('the counts of characters and pairs in the embedded read models', () =>
             // What came before it in this transaction stays: so it has one of its own.
             await writer.commit(new Map());
             await writer.begin();
-            await writer.applyToTable(ref, changes, { revision, at: '' });
+            await writer.applyToTable(places, changes, { revision, at: '' });
             await writer.rollback();
             await writer.begin();
             continue;
           }
           naive.apply(changes);
-          await writer.applyToTable(ref, changes, { revision, at: '' });
+          await writer.applyToTable(places, changes, { revision, at: '' });
           if (decision === 'go on') continue;
           await writer.commit(new Map());
           await writer.begin();

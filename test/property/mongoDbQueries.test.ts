@@ -5,9 +5,8 @@ import type { RecordChange, RecordQuery } from '#app/ports/readModels.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
 import { NaiveTable } from './naiveTable.js';
-import { allFields, assetType, firstFields, history, queryOf, type Step } from './tableHistories.js';
+import { allFields, assetType, firstFields, history, places, queryOf, type Step } from './tableHistories.js';
 
-const ref = { tenant: 'acme', table: 'places' };
 const query = queryOf(allFields.filter(({ sortable }) => sortable).map(({ name }) => name));
 const runs = Number(process.env.FC_RUNS ?? 20);
 
@@ -23,14 +22,14 @@ describeEngine('mongodb', 'queries of read models on MongoDB', mongoDbMissing(),
     const writer = await openMongoReadModelWriter({ url, grams });
     const naive = new NaiveTable(allFields);
     await writer.begin();
-    await writer.defineTable(ref, assetType(firstFields));
+    await writer.defineTable(places, assetType(firstFields));
     for (const [revision, step] of steps.entries()) {
       if (step.kind === 'define') {
-        await writer.defineTable(ref, assetType(allFields));
+        await writer.defineTable(places, assetType(allFields));
       } else {
         const changes = naive.changesOf(step);
         naive.apply(changes);
-        await writer.applyToTable(ref, changes as RecordChange[], { revision, at: '' });
+        await writer.applyToTable(places, changes as RecordChange[], { revision, at: '' });
       }
       if (revision % perSlice !== 0) continue;
       await writer.commit(new Map());
@@ -45,7 +44,7 @@ describeEngine('mongodb', 'queries of read models on MongoDB', mongoDbMissing(),
     const readModels = await openMongoReadModels({ url });
     try {
       for (const one of queries) {
-        const { records, total } = await readModels.list(ref, one);
+        const { records, total } = await readModels.list(places, one);
         expect({ total, records: records.map((record) => JSON.parse(record)) }).toEqual(naive.list(one));
       }
     } finally {

@@ -7,10 +7,10 @@ import { type Partner, perform } from '#app/adapters/readmodels/sqlite/partner.j
 import { COSTS } from '#app/adapters/readmodels/sqlite/query/costs.js';
 import { Lister } from '#app/adapters/readmodels/sqlite/query/list.js';
 import { ReadConnection } from '#app/adapters/readmodels/sqlite/readConnection.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
 import type { RecordChange } from '#app/ports/readModels.js';
+import { openPlaces } from './embeddedPlaces.js';
 import { NaiveTable } from './naiveTable.js';
-import { allFields, assetType, firstFields, history, queryOf } from './tableHistories.js';
+import { allFields, assetType, history, places, queryOf } from './tableHistories.js';
 
 // Each makes the planner take another way: walk or collect, test rows or sets of rows, give up or not.
 const walking = {
@@ -58,8 +58,6 @@ function forgetGrams(file: string): void {
   db.close();
 }
 
-const ref = { tenant: 'acme', table: 'places' };
-
 describe('the query engine of the embedded read models', () => {
   let directory: string;
   beforeAll(async () => {
@@ -77,21 +75,18 @@ describe('the query engine of the embedded read models', () => {
         fc.asyncProperty(history, queries, fc.boolean(), async (steps, asked, isOfEarlierRelease) => {
           run += 1;
           const file = join(directory, `${run}.db`);
-          const writer = await openSqliteReadModelWriter({ file });
+          const writer = await openPlaces(file);
           const naive = new NaiveTable(allFields);
-          await writer.begin();
-          await writer.defineTable(ref, assetType(firstFields));
-          await writer.commit(new Map());
           if (isOfEarlierRelease) forgetGrams(file);
           await writer.begin();
           for (const [revision, one] of steps.entries()) {
             if (one.kind === 'define') {
-              await writer.defineTable(ref, assetType(allFields));
+              await writer.defineTable(places, assetType(allFields));
               continue;
             }
             const changes = naive.changesOf(one);
             naive.apply(changes);
-            await writer.applyToTable(ref, changes as RecordChange[], { revision, at: '' });
+            await writer.applyToTable(places, changes as RecordChange[], { revision, at: '' });
             if (revision % 3 > 0) continue;
             await writer.commit(new Map());
             await writer.begin();
@@ -105,7 +100,7 @@ describe('the query engine of the embedded read models', () => {
               const lister = new Lister(connection, costs);
               lister.partner = lazyPartner(connection);
               for (const one of asked) {
-                const { records, total } = lister.list(ref, one);
+                const { records, total } = lister.list(places, one);
                 const answer = { planner: name, total, records: records.map((record) => JSON.parse(record)) };
                 expect(answer).toEqual({ planner: name, ...naive.list(one) });
               }

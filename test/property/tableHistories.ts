@@ -29,6 +29,8 @@ export const firstFields = [
 const laterFields = [field('extra', 'String'), field('size', 'Decimal', { sortable: false })];
 export const allFields = [...firstFields, ...laterFields];
 
+export const places = { tenant: 'acme', table: 'places' };
+
 export const assetType = (fields: readonly AssetField[]): AssetType => ({
   name: 'places',
   label: 'Places',

@@ -1,5 +1,6 @@
 /** The validators' operations on orders, in the words of the tenant's order model. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { SET_BY_SAVING } from '../../domain/order/status.js';
 import { QUEUES } from '../platform/orderReads.js';
 import { rejectBody } from '../platform/orders.js';
 import { listParameters } from './assetPaths.js';
@@ -46,7 +47,7 @@ export function orderPaths(orderType: AssetType): Paths {
           schema: {
             allOf: [
               schemaRef(`${orderType.name}.update`),
-              { properties: { processing_status: { enum: ['saved', 'validated'] } } },
+              { properties: { processing_status: { enum: SET_BY_SAVING } } },
             ],
           },
           example: { customer_reference: 'PO 4711', processing_status: 'validated' },

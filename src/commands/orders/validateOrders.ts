@@ -8,6 +8,7 @@ import {
   rejectOrder as decideRejection,
   updateOrder,
 } from '../../domain/order/decide.js';
+import { SET_BY_SAVING } from '../../domain/order/status.js';
 import { type Caller, type Commands, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import type { WrittenRecord } from '../recordView.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
@@ -63,8 +64,9 @@ export async function saveOrder(commands: Commands, caller: Caller, id: string, 
   const checked = checkRecord(assetType, 'update', body);
   if (!checked.ok) throw new ValidationError(checked.errors);
   const { input } = checked;
-  const status = input.fields.processing_status ?? 'saved';
-  if (status !== 'saved' && status !== 'validated') {
+  const asked = input.fields.processing_status ?? 'saved';
+  const status = SET_BY_SAVING.find((each) => each === asked);
+  if (status === undefined) {
     throw new ValidationError({ processing_status: ['The processing_status field must be saved or validated here.'] });
   }
   const written = await writeOrder(commands, caller, orderId, (order) => {

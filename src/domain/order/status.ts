@@ -16,6 +16,9 @@ export const FAILED = 'failed';
 
 export type OrderStatus = (typeof ORDER_STATUSES)[number] | typeof FAILED;
 
+/** What a validator who saves an order may set. */
+export const SET_BY_SAVING = ['saved', 'validated'] as const;
+
 /** What a validator has to look at. */
 export const TO_VALIDATE: readonly OrderStatus[] = ['pending_validation', 'saved', 'validated', FAILED];
 

@@ -4,6 +4,9 @@ import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
+/** No character comes behind it: text that begins with `start` lies between `start` and `start` with this. */
+export const LAST_CHARACTER = '\u{10ffff}';
+
 /** The 16 bytes of a UUID; undefined when the text is none. */
 export function idBytes(id: string): Buffer | undefined {
   return UUID.test(id) ? Buffer.from(id.replaceAll('-', ''), 'hex') : undefined;

@@ -1,5 +1,4 @@
 /** The read side of the embedded read models. */
-
 import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/deliveryLog.js';
 import type { Position } from '../../../ports/eventStore.js';
 import type {

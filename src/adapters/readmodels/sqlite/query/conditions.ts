@@ -1,11 +1,10 @@
 /** Filters as SQL over one row `r` of a table of records. */
-
 import { fold } from '../../../../domain/assetTypes/fold.js';
 import type { Filter } from '../../../../ports/readModels.js';
 import { isFreeOfEnds } from '../grams.js';
 import { type FieldLayout, isTextLayout, sortValue, uniqueText } from '../layout.js';
 import type { Cell, ReadTable } from '../readConnection.js';
-import { idBytes } from '../rowFormat.js';
+import { idBytes, LAST_CHARACTER } from '../rowFormat.js';
 import { docTable, trigramColumn } from '../schema.js';
 
 /** What a record has to fulfil. */
@@ -93,8 +92,6 @@ function onlyAtStart(field: FieldLayout, needle: string, table: ReadTable): bool
   const maxLength = table.shape.maxLengths.get(field.name);
   return maxLength !== undefined && needle.length >= maxLength && ONLY_ASCII.test(needle);
 }
-
-const LAST_CHARACTER = '\u{10ffff}';
 
 const startsWith = ({ match }: FieldLayout, needle: string): Condition => ({
   sql: `(${match} >= ? AND ${match} < ?)`,

@@ -3,7 +3,7 @@ import { trigramRange } from '../grams.js';
 import { gramTable, recordsTable, trigramColumn, trigramTerms } from '../schema.js';
 import type { Condition } from './conditions.js';
 import { type Rows, rowsFound } from './scan.js';
-import { allOf, listed, type Matches, type Search, scanCost, scanSource } from './search.js';
+import { allOf, counted, listed, type Matches, type Search, scanCost } from './search.js';
 
 /**
  * The rarest gram: that its records are counted decides at once between looking its records up, where they are few, and
@@ -11,8 +11,8 @@ import { allOf, listed, type Matches, type Search, scanCost, scanSource } from '
  */
 export function byGram(search: Search): Matches | undefined {
   const { conditions, costs } = search;
-  const counted = conditions.flatMap((condition) => countsOf(search, condition));
-  const rarest = counted.toSorted((a, b) => a.records - b.records)[0];
+  const counts = conditions.flatMap((condition) => countsOf(search, condition));
+  const rarest = counts.toSorted((a, b) => a.records - b.records)[0];
   if (rarest === undefined) return undefined;
   const { condition, records, terms } = rarest;
   const rest = conditions.filter((other) => other !== condition);
@@ -20,9 +20,7 @@ export function byGram(search: Search): Matches | undefined {
   if (records < costs.keptRows && listing < scanCost(search, condition)) {
     return listed(search, rowsWith(search, rarest.gram, rest));
   }
-  if (rest.length > 0) return undefined;
-  const cost = scanCost(search, condition) + records * costs.collected;
-  return { total: records, source: scanSource(search, condition), cost };
+  return rest.length > 0 ? undefined : counted(search, condition, records);
 }
 
 /** Records with the gram in its field, of which `rest` is true as well. */
@@ -39,7 +37,7 @@ function rowsWith({ connection, table }: Search, { index, field, text }: Gram, r
 }
 
 /** How many records have a condition's gram, and how many terms of the index are gone through to list them. */
-function countsOf({ connection, table }: Search, condition: Condition): readonly Counted[] {
+function countsOf({ connection, table }: Search, condition: Condition): readonly GramCount[] {
   const { gram } = condition;
   if (gram === undefined) return [];
   const counts = connection.all<{ field: string; records: number }>(
@@ -52,7 +50,7 @@ function countsOf({ connection, table }: Search, condition: Condition): readonly
 
 type Gram = NonNullable<Condition['gram']>;
 
-type Counted = {
+type GramCount = {
   readonly condition: Condition;
   readonly gram: Gram;
   readonly records: number;

@@ -5,13 +5,13 @@ import { byGram } from './grams.js';
 import { rowsFound, type Scan, scanAll } from './scan.js';
 import {
   allOf,
+  counted,
   countOf,
   indexSource,
   listed,
   type Matches,
   memberOf,
   type Search,
-  scanCost,
   scanSource,
 } from './search.js';
 
@@ -24,9 +24,9 @@ export function findMatches(search: Search): Matches {
   }
   const lookUp = conditions.find(({ how, index }) => how === 'look up' && index !== undefined);
   if (lookUp === undefined) {
-    return byTrigrams(search, table.rowCount * costs.scanned) ?? byGram(search) ?? byScan(search);
+    return byTrigrams(search, () => table.rowCount * costs.scanned) ?? byGram(search) ?? byScan(search);
   }
-  return (conditions.length > 1 ? byTrigrams(search, costOf(search, lookUp)) : undefined) ?? byLookUp(search, lookUp);
+  return byTrigrams(search, () => costOf(search, lookUp)) ?? byLookUp(search, lookUp);
 }
 
 /** All that an index finds is fetched and tested. */
@@ -46,7 +46,7 @@ function byLookUp(search: Search, lookUp: Condition): Matches {
  * Intersects what one trigram index can answer; further conditions are tested on each row.
  * @param otherwise what it costs to begin with one of the further conditions, where one has an index
  */
-function byTrigrams(search: Search, otherwise: number): Matches | undefined {
+function byTrigrams(search: Search, otherwise: () => number): Matches | undefined {
   const { connection, table, conditions, costs } = search;
   const index = conditions.find(({ trigrams }) => trigrams !== undefined)?.trigrams?.index;
   if (index === undefined) return undefined;
@@ -55,7 +55,7 @@ function byTrigrams(search: Search, otherwise: number): Matches | undefined {
   const query = answered.map(({ trigrams }) => `(${trigrams?.query})`).join(' AND ');
   const trigrams = trigramTable(table.id, index);
   const found = () => connection.number(`SELECT count(*) FROM ${trigrams}(?)`, [query]);
-  if (rest.some((condition) => condition.index !== undefined) && found() * costs.collected > otherwise)
+  if (rest.some((condition) => condition.index !== undefined) && found() * costs.collected > otherwise())
     return undefined;
 
   const tests = allOf(rest);
@@ -76,14 +76,10 @@ function byTrigrams(search: Search, otherwise: number): Matches | undefined {
 function byScan(search: Search): Matches {
   const { connection, table, costs, partner } = search;
   const scanned = scannedCondition(search);
-  const source = scanSource(search, scanned);
-
   const columns = scanned?.index === undefined ? ['row'] : [scanned.index, 'id'];
-  const scan: Scan = { tableId: table.id, ...source, columns, kept: costs.keptRows };
+  const scan: Scan = { tableId: table.id, ...scanSource(search, scanned), columns, kept: costs.keptRows };
   const { count, json } = scanAll(connection, table, scan, table.rowCount < costs.halvedScan ? undefined : partner);
-  return json === undefined
-    ? { total: count, source, cost: scanCost(search, scanned) + count * costs.collected }
-    : listed(search, { count, json });
+  return json === undefined ? counted(search, scanned, count) : listed(search, { count, json });
 }
 
 /**

@@ -83,6 +83,13 @@ export function listed({ table, costs, partner }: Search, rows: Rows): Matches {
   };
 }
 
+/** Matches that are only counted: a scan reaches them. */
+export const counted = (search: Search, scanned: Condition | undefined, total: number): Matches => ({
+  total,
+  source: scanSource(search, scanned),
+  cost: scanCost(search, scanned) + total * search.costs.collected,
+});
+
 function tableSource({ table, conditions }: Search): Source {
   const tests = allOf(conditions);
   return { from: `${recordsTable(table.id)} AS r NOT INDEXED`, where: tests.sql, cells: tests.cells };
