@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
-import { GramCounts } from '#app/adapters/readmodels/sqlite/grams.js';
+import { GramCounts } from '#app/adapters/readmodels/sqlite/gramCounts.js';
 import type { RecordChange } from '#app/ports/readModels.js';
 import { openPlaces } from './embeddedPlaces.js';
 import { matchText, NaiveTable } from './naiveTable.js';

@@ -15,7 +15,7 @@ export type FieldLayout = {
   readonly matchIndexed: boolean;
   /** Number of the trigram index that holds `match`. */
   readonly trigrams?: number;
-  /** The trigram index ends its texts with END_OF_TEXT, and the records with each gram of it are counted (grams.ts). */
+  /** The trigram index ends its texts with END_OF_TEXT, and the records with each gram of it are counted (gramCounts.ts). */
   readonly grams?: true;
   /** Values that differ only in case do not occur, so comparing folded text compares exactly. */
   readonly exactWhenFolded: boolean;

@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '../../../ports/readModels.js';
-import { ended, GramCounts } from './grams.js';
+import { ended, GramCounts } from './gramCounts.js';
 import { columnsOf, type FieldLayout, matchText, sortValue, type TableLayout, uniqueText } from './layout.js';
 import { docEndings, docWriter, idBytes, microseconds } from './rowFormat.js';
 import {

@@ -1,7 +1,7 @@
 /** Filters as SQL over one row `r` of a table of records. */
 import { fold } from '../../../../domain/assetTypes/fold.js';
 import type { Filter } from '../../../../ports/readModels.js';
-import { isFreeOfEnds } from '../grams.js';
+import { isFreeOfEnds } from '../gramCounts.js';
 import { type FieldLayout, isTextLayout, sortValue, uniqueText } from '../layout.js';
 import type { Cell, ReadTable } from '../readConnection.js';
 import { idBytes, LAST_CHARACTER } from '../rowFormat.js';

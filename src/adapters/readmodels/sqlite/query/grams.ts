@@ -1,5 +1,5 @@
 /** Filters by one or two characters. */
-import { trigramRange } from '../grams.js';
+import { trigramRange } from '../gramCounts.js';
 import { gramTable, recordsTable, trigramColumn, trigramTerms } from '../schema.js';
 import type { Condition } from './conditions.js';
 import { type Rows, rowsFound } from './scan.js';
