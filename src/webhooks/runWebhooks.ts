@@ -1,6 +1,7 @@
 /** The webhook path of one process: relay, subscriber and replay worker, kept running. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { BrokerUnavailableError } from '../ports/messageBroker.js';
 import { runRelay } from './relay.js';
 import { runReplayWorker } from './replayWorker.js';
 import { runSubscriber } from './subscriber.js';
@@ -46,7 +47,9 @@ async function keepRunning(name: string, run: () => Promise<void>, logger: Logge
         logger.debug({ err: error }, `${name} was stopped`);
         return;
       }
-      logger.error({ err: error, delayMs }, `${name} failed and is started again`);
+      // That the broker is away is an outage, which it tells by itself, and no fault.
+      const level = error instanceof BrokerUnavailableError ? 'warn' : 'error';
+      logger[level]({ err: error, delayMs }, `${name} failed and is started again`);
     }
     if (Date.now() - startedAt > STEADY_MS) delayMs = FIRST_RESTART_MS;
     // Ends early when stopped; the loop's condition then ends the loop.

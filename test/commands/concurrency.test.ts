@@ -107,6 +107,9 @@ it('an e-mail address belongs to one user, and ids are counted up without gaps',
     user(two, 'd@b.example'),
   ]);
   expect(fulfilled).toBe(3);
-  const ids = [...(one.commands.directory.tenant('acme')?.users.keys() ?? [])];
+  // The last of them may be one that the other process wrote.
+  const { directory, eventStore } = one.commands;
+  await directory.waitFor(await eventStore.head());
+  const ids = [...(directory.tenant('acme')?.users.keys() ?? [])];
   expect(ids).toEqual([1, 2, 3]);
 });
