@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Config, readConfig } from '../config.js';
-import { openDirectoryTools } from '../operatorTools.js';
+import { openDirectoryTools } from '../service/operatorTools.js';
 import { ApiClient } from './demo/apiClient.js';
 import { syncLocations } from './demo/locations.js';
 import { runOrders } from './demo/orders.js';

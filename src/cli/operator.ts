@@ -4,7 +4,7 @@ import { newId } from '../commands/clock.js';
 import type { Caller, TenantDirectory } from '../commands/context.js';
 import { readConfig } from '../config.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import { type DirectoryTools, openDirectoryTools } from '../operatorTools.js';
+import { type DirectoryTools, openDirectoryTools } from '../service/operatorTools.js';
 
 /** The person at the command line, as the log remembers what they do. */
 export function operator(tenant: string): Caller {

@@ -1,6 +1,6 @@
 /** The command line `dynamic-assets`: one file for each command. */
 import { Command } from 'commander';
-import { version } from '../version.js';
+import { version } from '../service/version.js';
 import { clientCommand } from './client.js';
 import { configCommand } from './configCommand.js';
 import { demoCommand } from './demo.js';

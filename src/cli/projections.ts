@@ -1,9 +1,9 @@
 import { SingleBar } from 'cli-progress';
 import { Command, Option } from 'commander';
 import { readConfig } from '../config.js';
-import { openProjectionTools } from '../operatorTools.js';
 import { projections } from '../projections/projections.js';
 import type { RebuildReport } from '../projections/rebuild.js';
+import { openProjectionTools } from '../service/operatorTools.js';
 import { CliError } from './errors.js';
 import { columns, printJson, printLines } from './output.js';
 

@@ -3,7 +3,7 @@ import { destination, type Logger, pino } from 'pino';
 import { ConflictError } from '../commands/context.js';
 import { type Config, readConfig } from '../config.js';
 import type { RunningService } from '../main.js';
-import { ROLES, type Role } from '../roles.js';
+import { ROLES, type Role } from '../service/roles.js';
 import type { OpenedTenant } from './openTenant.js';
 import { commaSeparated, printLines } from './output.js';
 import { DEMO_TENANT, openDemoTenant } from './sampleData.js';

@@ -1,6 +1,6 @@
 /** What became of each delivery, worked out from the log alone: shares no code with relay, subscriber and projections. */
 import { readConfig } from '#app/config.js';
-import { openEventStore } from '#app/engines.js';
+import { openEventStore } from '#app/service/engines.js';
 
 export type Subscription = { readonly webhookId: string; readonly path: string; readonly kinds: readonly string[] };
 

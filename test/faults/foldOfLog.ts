@@ -1,6 +1,6 @@
 /** What the tables must hold, worked out from the log alone, by the plainest code: shares nothing with the projections. */
 import { readConfig } from '#app/config.js';
-import { openEventStore } from '#app/engines.js';
+import { openEventStore } from '#app/service/engines.js';
 
 type Row = { id: string; batchId: string | null; fields: Record<string, unknown> };
 type Table = Map<string, Row>;

@@ -6,12 +6,12 @@ import { newId, now } from '#app/commands/clock.js';
 import type { Caller, Commands } from '#app/commands/context.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
 import { readConfig } from '#app/config.js';
-import { openEventStore, openReadModels, openReadModelWriter } from '#app/engines.js';
 import type { EventStore } from '#app/ports/eventStore.js';
 import type { ReadModels, ReadModelWriter, RebuildableReadModels } from '#app/ports/readModels.js';
 import { Directory } from '#app/projections/directory/directory.js';
 import { projections } from '#app/projections/projections.js';
 import { runProjections } from '#app/projections/runner.js';
+import { openEventStore, openReadModels, openReadModelWriter } from '#app/service/engines.js';
 
 export type Inside = {
   readonly directoryPath: string;

@@ -4,16 +4,16 @@
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openSqliteBroker } from './adapters/broker/sqlite/broker.js';
-import { openSqliteEventStore } from './adapters/eventstore/sqlite/store.js';
-import { withUpcasting } from './adapters/eventstore/upcasting.js';
-import { openSqliteReadModels } from './adapters/readmodels/sqlite/store.js';
-import { openSqliteReadModelWriter } from './adapters/readmodels/sqlite/writer.js';
-import type { Config } from './config.js';
-import { eventTypes } from './domain/eventTypes.js';
-import type { EventStore } from './ports/eventStore.js';
-import type { MessageBroker } from './ports/messageBroker.js';
-import type { ReadModels, ReadModelWriter, RebuildableReadModels } from './ports/readModels.js';
+import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
+import { openSqliteEventStore } from '../adapters/eventstore/sqlite/store.js';
+import { withUpcasting } from '../adapters/eventstore/upcasting.js';
+import { openSqliteReadModels } from '../adapters/readmodels/sqlite/store.js';
+import { openSqliteReadModelWriter } from '../adapters/readmodels/sqlite/writer.js';
+import type { Config } from '../config.js';
+import { eventTypes } from '../domain/eventTypes.js';
+import type { EventStore } from '../ports/eventStore.js';
+import type { MessageBroker } from '../ports/messageBroker.js';
+import type { ReadModels, ReadModelWriter, RebuildableReadModels } from '../ports/readModels.js';
 
 type EngineConfig = Pick<
   Config,
@@ -43,7 +43,7 @@ export async function openStoredLog(
   config: Pick<EngineConfig, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL'>,
 ): Promise<EventStore> {
   if (config.EVENTSTORE_URL !== undefined) {
-    const { openEventStoreDb } = await import('./adapters/eventstore/eventstoredb/store.js');
+    const { openEventStoreDb } = await import('../adapters/eventstore/eventstoredb/store.js');
     return openEventStoreDb({ url: config.EVENTSTORE_URL });
   }
   return openSqliteEventStore({ file: join(config.DATA_DIR, 'events.db'), durability: config.DURABILITY });
@@ -51,7 +51,7 @@ export async function openStoredLog(
 
 export async function openReadModels(config: EngineConfig): Promise<ReadModels> {
   if (config.MONGODB_URL !== undefined) {
-    const { openMongoReadModels } = await import('./adapters/readmodels/mongodb/store.js');
+    const { openMongoReadModels } = await import('../adapters/readmodels/mongodb/store.js');
     return openMongoReadModels({ url: config.MONGODB_URL });
   }
   return openSqliteReadModels({ file: file(config, 'readmodels.db'), readers: config.READER_THREADS });
@@ -59,7 +59,7 @@ export async function openReadModels(config: EngineConfig): Promise<ReadModels> 
 
 export async function openReadModelWriter(config: EngineConfig): Promise<ReadModelWriter & RebuildableReadModels> {
   if (config.MONGODB_URL !== undefined) {
-    const { openMongoReadModelWriter } = await import('./adapters/readmodels/mongodb/writer.js');
+    const { openMongoReadModelWriter } = await import('../adapters/readmodels/mongodb/writer.js');
     return openMongoReadModelWriter({ url: config.MONGODB_URL });
   }
   return openSqliteReadModelWriter({ file: file(config, 'readmodels.db') });
@@ -69,6 +69,6 @@ export async function openReadModelWriter(config: EngineConfig): Promise<ReadMod
 export async function openBroker(config: EngineConfig, onTrouble: (error: Error) => void): Promise<MessageBroker> {
   const url = config.RABBITMQ_URL;
   if (url === undefined) return openSqliteBroker({ file: file(config, 'broker.db') });
-  const { openRabbitMqBroker } = await import('./adapters/broker/rabbitmq/broker.js');
+  const { openRabbitMqBroker } = await import('../adapters/broker/rabbitmq/broker.js');
   return openRabbitMqBroker({ url, onTrouble });
 }

@@ -1,13 +1,13 @@
 /** The projector's thread: reads the log and writes the read models, off the thread that answers requests. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Config } from './config.js';
+import type { Config } from '../config.js';
+import { ProjectorLeaseHeldError } from '../ports/readModels.js';
+import { projections } from '../projections/projections.js';
+import { keepRetention } from '../projections/retention.js';
+import { runProjections } from '../projections/runner.js';
+import { Turns } from '../projections/turns.js';
 import { openEventStore, openReadModelWriter } from './engines.js';
-import { ProjectorLeaseHeldError } from './ports/readModels.js';
-import { projections } from './projections/projections.js';
-import { keepRetention } from './projections/retention.js';
-import { runProjections } from './projections/runner.js';
-import { Turns } from './projections/turns.js';
 import type { ProjectorMessage } from './projectorThread.js';
 
 /** While another process projects, this one asks so often whether it still does. */

@@ -1,8 +1,8 @@
 /** Starts the projector's thread and keeps it going: an engine that was away is tried again. */
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
-import { youngHeap } from './adapters/youngHeap.js';
-import type { Config } from './config.js';
+import { youngHeap } from '../adapters/youngHeap.js';
+import type { Config } from '../config.js';
 
 export type ProjectorMessage =
   | { readonly kind: 'running' }

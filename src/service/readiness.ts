@@ -1,7 +1,7 @@
 /** What /health/ready answers: which part of the service is missing. */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ReadinessReport } from './api/deps.js';
-import type { ProjectionWatch } from './projections/projectionWatch.js';
+import type { ReadinessReport } from '../api/deps.js';
+import type { ProjectionWatch } from '../projections/projectionWatch.js';
 
 /** A cheap call to each engine this process needs, by its name; it rejects when the engine is away. */
 export type EngineProbes = { readonly [engine: string]: () => Promise<unknown> };

@@ -1,16 +1,16 @@
 /** What the command line works with, beside a running service or without one. Loads no more of the service than it needs. */
-import { newId, now } from './commands/clock.js';
-import type { SecretBox } from './commands/context.js';
-import type { DirectoryCommands } from './commands/identity/directoryWriter.js';
-import type { Config } from './config.js';
+import { newId, now } from '../commands/clock.js';
+import type { SecretBox } from '../commands/context.js';
+import type { DirectoryCommands } from '../commands/identity/directoryWriter.js';
+import type { Config } from '../config.js';
+import type { RebuildScope } from '../ports/readModels.js';
+import { Directory } from '../projections/directory/directory.js';
+import { type ProjectionStatus, projectionStatus } from '../projections/projections.js';
+import { type RebuildProgress, type RebuildReport, rebuildProjection } from '../projections/rebuild.js';
+import { createSecretBox } from '../webhooks/secretBox.js';
+import { addressPolicy, createTargetCheck, type TargetCheck } from '../webhooks/targetAddress.js';
 import { openEventStore, openReadModelWriter, prepareDataDirectory } from './engines.js';
 import { installationKeys } from './installationKeys.js';
-import type { RebuildScope } from './ports/readModels.js';
-import { Directory } from './projections/directory/directory.js';
-import { type ProjectionStatus, projectionStatus } from './projections/projections.js';
-import { type RebuildProgress, type RebuildReport, rebuildProjection } from './projections/rebuild.js';
-import { createSecretBox } from './webhooks/secretBox.js';
-import { addressPolicy, createTargetCheck, type TargetCheck } from './webhooks/targetAddress.js';
 
 export type DirectoryTools = {
   readonly commands: DirectoryCommands;

@@ -1,6 +1,6 @@
 /** Figures about the engines behind the service, asked for when Prometheus asks. */
 import { Gauge, type Registry } from 'prom-client';
-import type { MessageBroker, QueueDepth } from './ports/messageBroker.js';
+import type { MessageBroker, QueueDepth } from '../ports/messageBroker.js';
 import { checkAll, type EngineProbes } from './readiness.js';
 
 const registers = (registry: Registry) => ({ registers: [registry] });
