@@ -1,7 +1,7 @@
 /** The limit of a batch upsert: the same rows going straight into SQLite, with the same indexes, in the same batches. */
 import Database from 'better-sqlite3';
 import { v7 } from 'uuid';
-import { fold } from '../dist/domain/assetTypes/fold.js';
+import { foldCase } from '../dist/domain/assetTypes/caseFolding.js';
 
 const TEXTS = ['external_id', 'name', 'postal_zone', 'city_name', 'country'];
 
@@ -25,7 +25,7 @@ export function openPlainTable(file) {
       db.exec('BEGIN IMMEDIATE');
       for (const fields of places) {
         row += 1;
-        const folded = TEXTS.map((name) => fold(fields[name]));
+        const folded = TEXTS.map((name) => foldCase(fields[name]));
         const id = Buffer.from(v7().replaceAll('-', ''), 'hex');
         insert.run(row, id, row, row, fields.external_id, ...folded, 'first', JSON.stringify(fields));
         insertText.run(row, ...folded);

@@ -11,7 +11,7 @@ import { createApi, createHealthApi } from './api/server.js';
 import { newId, now } from './commands/clock.js';
 import type { Commands } from './commands/context.js';
 import type { Config } from './config.js';
-import { Directory } from './projections/directory/directory.js';
+import { Directory } from './projections/directory.js';
 import { ProjectionWatch } from './projections/projectionWatch.js';
 import { registerEngineMetrics, registerQueueMetrics } from './service/engineMetrics.js';
 import { openBroker, openEventStore, openReadModels, prepareDataDirectory } from './service/engines.js';

@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { createWebhook } from '../commands/webhooks.js';
+import { createWebhook } from '../commands/webhooks/settings.js';
 import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
 import { operator, withDirectory } from './operator.js';
 import { columns, commaSeparated, printJson, printLines } from './output.js';

@@ -2,8 +2,8 @@
 import { Command } from 'commander';
 import { parseBody } from '../commands/body.js';
 import { tenantOf } from '../commands/tables.js';
-import { promoteWebhookSecret, stageWebhookSecret } from '../commands/webhookSecrets.js';
-import { disableWebhook, disableWebhookBody, enableWebhook } from '../commands/webhookSwitch.js';
+import { promoteWebhookSecret, stageWebhookSecret } from '../commands/webhooks/secrets.js';
+import { disableWebhook, disableWebhookBody, enableWebhook } from '../commands/webhooks/switch.js';
 import type { Webhook } from '../domain/identity/directory.js';
 import { operator, withDirectory } from './operator.js';
 import { columns, printJson, printLines } from './output.js';

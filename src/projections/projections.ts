@@ -1,7 +1,7 @@
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { ReadModelWriter } from '../ports/readModels.js';
-import { deliveriesProjection } from './deliveries/deliveries.js';
-import { orderHistoryProjection } from './orderHistory/orderHistory.js';
+import { deliveriesProjection } from './deliveries.js';
+import { orderHistoryProjection } from './orderHistory.js';
 import type { Projection } from './projection.js';
 import { recordsProjection } from './records/records.js';
 

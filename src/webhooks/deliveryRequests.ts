@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache';
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
-import { requestDelivery } from '../commands/requestDelivery.js';
+import { requestDelivery } from '../commands/webhooks/requestDelivery.js';
 import { parseStream } from '../domain/streams.js';
 import type { DeliverySubject, WebhookEventKind } from '../domain/webhook/events.js';
 import { kindsOf } from '../domain/webhook/kinds.js';

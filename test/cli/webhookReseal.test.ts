@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import type { SecretBox } from '#app/commands/context.js';
 import type { Webhook } from '#app/domain/identity/directory.js';
-import { Directory } from '#app/projections/directory/directory.js';
+import { Directory } from '#app/projections/directory.js';
 import { createSecretBox } from '#app/webhooks/secretBox.js';
 import { type Environment, Workplace } from './cli.js';
 

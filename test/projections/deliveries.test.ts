@@ -1,7 +1,7 @@
 import { deliveryStream } from '#app/domain/streams.js';
 import type { DeliveryEvent, DeliverySubject } from '#app/domain/webhook/events.js';
 import type { DeliveryLogEntry } from '#app/ports/deliveryLog.js';
-import { deliveriesProjection } from '#app/projections/deliveries/deliveries.js';
+import { deliveriesProjection } from '#app/projections/deliveries.js';
 import { projections } from '#app/projections/projections.js';
 import { rebuildProjection } from '#app/projections/rebuild.js';
 import { runProjections } from '#app/projections/runner.js';

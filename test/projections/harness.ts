@@ -8,7 +8,7 @@ import { createTenant } from '#app/commands/identity/tenants.js';
 import { readConfig } from '#app/config.js';
 import type { EventStore } from '#app/ports/eventStore.js';
 import type { ReadModels, ReadModelWriter, RebuildableReadModels } from '#app/ports/readModels.js';
-import { Directory } from '#app/projections/directory/directory.js';
+import { Directory } from '#app/projections/directory.js';
 import { projections } from '#app/projections/projections.js';
 import { runProjections } from '#app/projections/runner.js';
 import { openEventStore, openReadModels, openReadModelWriter } from '#app/service/engines.js';

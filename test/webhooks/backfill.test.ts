@@ -1,6 +1,6 @@
 import { v5 } from 'uuid';
-import { requestBackfill } from '#app/commands/webhookReplays.js';
-import { removeWebhook } from '#app/commands/webhooks.js';
+import { requestBackfill } from '#app/commands/webhooks/replays.js';
+import { removeWebhook } from '#app/commands/webhooks/settings.js';
 import { webhooksStream } from '#app/domain/streams.js';
 import type { WebhookEventKind } from '#app/domain/webhook/events.js';
 import type { ReadModels } from '#app/ports/readModels.js';

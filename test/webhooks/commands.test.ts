@@ -4,9 +4,9 @@ import {
   regenerateWebhookSecret,
   stageWebhookSecret,
   unstageWebhookSecret,
-} from '#app/commands/webhookSecrets.js';
-import { disableWebhook, enableWebhook } from '#app/commands/webhookSwitch.js';
-import { changeWebhook, createWebhook, removeWebhook } from '#app/commands/webhooks.js';
+} from '#app/commands/webhooks/secrets.js';
+import { changeWebhook, createWebhook, removeWebhook } from '#app/commands/webhooks/settings.js';
+import { disableWebhook, enableWebhook } from '#app/commands/webhooks/switch.js';
 import { webhooksStream } from '#app/domain/streams.js';
 import { WEBHOOK_EVENT_KINDS } from '#app/domain/webhook/events.js';
 import { createSecretBox } from '#app/webhooks/secretBox.js';

@@ -9,13 +9,13 @@ import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write
 import { newId, now } from '#app/commands/clock.js';
 import { type Caller, type Commands, toAppend } from '#app/commands/context.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
-import { createWebhook } from '#app/commands/webhooks.js';
+import { createWebhook } from '#app/commands/webhooks/settings.js';
 import { deliveryStream, orderStream, parseStream, tableStream } from '#app/domain/streams.js';
 import type { DeliverySubject, WebhookEventKind } from '#app/domain/webhook/events.js';
 import type { EventStore, RecordedEvent } from '#app/ports/eventStore.js';
 import type { Message, MessageBroker } from '#app/ports/messageBroker.js';
-import { deliveriesProjection } from '#app/projections/deliveries/deliveries.js';
-import { Directory } from '#app/projections/directory/directory.js';
+import { deliveriesProjection } from '#app/projections/deliveries.js';
+import { Directory } from '#app/projections/directory.js';
 import { runProjections } from '#app/projections/runner.js';
 import type { BackfillDeps } from '#app/webhooks/backfill.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';

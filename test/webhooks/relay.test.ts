@@ -1,6 +1,6 @@
 import { v5 } from 'uuid';
-import { disableWebhook, enableWebhook } from '#app/commands/webhookSwitch.js';
-import { changeWebhook, removeWebhook } from '#app/commands/webhooks.js';
+import { changeWebhook, removeWebhook } from '#app/commands/webhooks/settings.js';
+import { disableWebhook, enableWebhook } from '#app/commands/webhooks/switch.js';
 import { deliveryStream, parseStream } from '#app/domain/streams.js';
 import { WEBHOOK_EVENT_KINDS } from '#app/domain/webhook/events.js';
 import type { EventStore } from '#app/ports/eventStore.js';

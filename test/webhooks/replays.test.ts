@@ -1,5 +1,5 @@
 import { NotFoundError, ValidationError } from '#app/commands/context.js';
-import { requestBackfill, resendDelivery, resendFailed, sendTestEvent } from '#app/commands/webhookReplays.js';
+import { requestBackfill, resendDelivery, resendFailed, sendTestEvent } from '#app/commands/webhooks/replays.js';
 import { deliveryStream } from '#app/domain/streams.js';
 import type { ReadModels } from '#app/ports/readModels.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';

@@ -1,14 +1,14 @@
 /** Secrets sealed anew (issue 5), also while others write: on real embedded adapters. */
 import { type Caller, UnopenableSecretError } from '#app/commands/context.js';
-import { resealWebhookSecrets } from '#app/commands/webhookReseal.js';
+import { resealWebhookSecrets } from '#app/commands/webhooks/reseal.js';
 import {
   type NewSecret,
   promoteWebhookSecret,
   regenerateWebhookSecret,
   stageWebhookSecret,
   unstageWebhookSecret,
-} from '#app/commands/webhookSecrets.js';
-import { createWebhook, removeWebhook } from '#app/commands/webhooks.js';
+} from '#app/commands/webhooks/secrets.js';
+import { createWebhook, removeWebhook } from '#app/commands/webhooks/settings.js';
 import { webhooksStream } from '#app/domain/streams.js';
 import { WEBHOOK_EVENT_KINDS } from '#app/domain/webhook/events.js';
 import type { EventStore } from '#app/ports/eventStore.js';

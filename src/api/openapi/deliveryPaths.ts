@@ -1,5 +1,5 @@
 /** The delivery log of a webhook, and sending again: below `/api/v1/platform/webhooks/{webhook_id}`. */
-import { backfillBody, resendFailedBody, testEventBody } from '../../commands/webhookReplays.js';
+import { backfillBody, resendFailedBody, testEventBody } from '../../commands/webhooks/replays.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
 import { inputSchema } from './inputSchema.js';
 import { one, PLATFORM, pathText, platformOperation } from './platformOperation.js';

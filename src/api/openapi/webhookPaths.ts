@@ -1,7 +1,7 @@
 /** Webhooks and their signing secrets: `/api/v1/platform/webhooks`. */
 
-import { disableWebhookBody } from '../../commands/webhookSwitch.js';
-import { changeWebhookBody, webhookBody } from '../../commands/webhooks.js';
+import { changeWebhookBody, webhookBody } from '../../commands/webhooks/settings.js';
+import { disableWebhookBody } from '../../commands/webhooks/switch.js';
 import { inputSchema } from './inputSchema.js';
 import {
   all,

@@ -1,6 +1,6 @@
 /** Replays to a webhook: `/api/v1/platform/webhooks/:id/…`. The answer comes when it is recorded; the calls follow. */
 import { type RequestHandler, Router } from 'express';
-import { requestBackfill, resendDelivery, resendFailed, sendTestEvent } from '../../commands/webhookReplays.js';
+import { requestBackfill, resendDelivery, resendFailed, sendTestEvent } from '../../commands/webhooks/replays.js';
 import { pathParameter } from '../assets/access.js';
 import type { ApiDeps } from '../deps.js';
 import { methodNotAllowed } from '../errors.js';

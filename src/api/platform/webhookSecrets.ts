@@ -5,7 +5,7 @@ import {
   regenerateWebhookSecret,
   stageWebhookSecret,
   unstageWebhookSecret,
-} from '../../commands/webhookSecrets.js';
+} from '../../commands/webhooks/secrets.js';
 import { pathParameter } from '../assets/access.js';
 import type { ApiDeps } from '../deps.js';
 import { methodNotAllowed } from '../errors.js';

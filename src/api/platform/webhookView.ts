@@ -2,7 +2,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { type Caller, NotFoundError } from '../../commands/context.js';
 import { tenantOf } from '../../commands/tables.js';
-import type { NewSecret } from '../../commands/webhookSecrets.js';
+import type { NewSecret } from '../../commands/webhooks/secrets.js';
 import type { Tenant, Webhook } from '../../domain/identity/directory.js';
 import type { Position } from '../../ports/eventStore.js';
 import { pathParameter } from '../assets/access.js';

@@ -1,8 +1,8 @@
 /** Webhooks of the organisation (spec §6): `/api/v1/platform/webhooks`. */
 import { Router } from 'express';
 import { parseBody } from '../../commands/body.js';
-import { disableWebhook, disableWebhookBody, enableWebhook } from '../../commands/webhookSwitch.js';
-import { changeWebhook, createWebhook, removeWebhook } from '../../commands/webhooks.js';
+import { changeWebhook, createWebhook, removeWebhook } from '../../commands/webhooks/settings.js';
+import { disableWebhook, disableWebhookBody, enableWebhook } from '../../commands/webhooks/switch.js';
 import { pathParameter } from '../assets/access.js';
 import type { ApiDeps } from '../deps.js';
 import { methodNotAllowed } from '../errors.js';

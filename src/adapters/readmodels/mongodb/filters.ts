@@ -1,6 +1,6 @@
 /** Filters and sort terms of a query, as MongoDB has them. */
 import type { Filter as MongoFilter } from 'mongodb';
-import { fold } from '../../../domain/assetTypes/fold.js';
+import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
 import type { Filter, RecordQuery } from '../../../ports/readModels.js';
 import { gramsToFind } from './grams.js';
 import { type FieldLayout, sortValue, type TableLayout, uniqueText } from './layout.js';
@@ -41,7 +41,7 @@ function conditionOf(filter: Filter, layout: TableLayout, grams: boolean): Recor
 
 function contains(field: FieldLayout, anyOf: readonly string[], grams: boolean): RecordFilter | undefined {
   // Half a surrogate pair is no character and NUL is not stored, so no text contains them.
-  const needles = anyOf.filter((text) => text.isWellFormed() && !text.includes('\0')).map(fold);
+  const needles = anyOf.filter((text) => text.isWellFormed() && !text.includes('\0')).map(foldCase);
   if (needles.length === 0) return undefined;
   if (field.type === 'Boolean' && field.sort !== undefined) {
     const values = [false, true].filter((value) => needles.some((needle) => String(value).includes(needle)));

@@ -1,8 +1,8 @@
 /** Under which keys a record's fields are stored, and which indexes its collection gets. */
 import type { IndexDescription } from 'mongodb';
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
+import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
 import type { Fields, FieldType, FieldValue } from '../../../domain/assetTypes/fieldTypes.js';
-import { fold } from '../../../domain/assetTypes/fold.js';
 import { type GramLengths, gramsOf } from './grams.js';
 
 /** Names of fields are the tenant's choice, so no key is made from them: `f3` and `m3` belong to the fourth field. */
@@ -98,7 +98,7 @@ export function sortValue(value: FieldValue): string | number | null {
 /** What is not text matches on its JSON text. */
 function matchText(value: FieldValue): string | null {
   if (value === null) return null;
-  return fold(typeof value === 'string' ? value : JSON.stringify(value));
+  return foldCase(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
 /** A unique field's value as it is stored and asked for. */

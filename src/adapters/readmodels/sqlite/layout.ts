@@ -1,7 +1,7 @@
 /** Which columns, indexes and trigram index a table of an asset type gets. */
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
+import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
 import type { FieldType, FieldValue } from '../../../domain/assetTypes/fieldTypes.js';
-import { fold } from '../../../domain/assetTypes/fold.js';
 
 export type FieldLayout = {
   readonly name: string;
@@ -104,7 +104,7 @@ export function sortValue(value: FieldValue): string | number | null {
 /** A value as the `match` column holds it: what is not text matches on its JSON text. */
 export function matchText(value: FieldValue): string | null {
   if (value === null) return null;
-  return fold(typeof value === 'string' ? value : JSON.stringify(value));
+  return foldCase(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
 /** A unique field's value as column `u` holds it. */

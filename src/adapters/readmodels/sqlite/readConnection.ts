@@ -2,7 +2,7 @@
 import type Database from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
-import { fold } from '../../../domain/assetTypes/fold.js';
+import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import type { FieldLayout, TableLayout } from './layout.js';
@@ -61,8 +61,8 @@ export class ReadConnection {
     this.#db = openConnection({ ...options, readOnly: true });
     this.#begin = this.#db.prepare('BEGIN');
     this.#commit = this.#db.prepare('COMMIT');
-    this.#db.function('fold', { deterministic: true }, (value) =>
-      value === null ? null : fold(typeof value === 'string' ? value : JSON.stringify(value)),
+    this.#db.function('fold_case', { deterministic: true }, (value) =>
+      value === null ? null : foldCase(typeof value === 'string' ? value : JSON.stringify(value)),
     );
   }
 

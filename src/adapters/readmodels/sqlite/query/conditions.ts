@@ -1,5 +1,5 @@
 /** Filters as SQL over one row `r` of a table of records. */
-import { fold } from '../../../../domain/assetTypes/fold.js';
+import { foldCase } from '../../../../domain/assetTypes/caseFolding.js';
 import type { Filter } from '../../../../ports/readModels.js';
 import { isFreeOfEnds } from '../gramCounts.js';
 import { type FieldLayout, isTextLayout, sortValue, uniqueText } from '../layout.js';
@@ -42,7 +42,7 @@ function idCondition(filter: Filter): Condition {
 
 function contains(field: FieldLayout, anyOf: readonly string[], table: ReadTable): Condition {
   // Half a surrogate pair is no character, so no text contains it.
-  const needles = [...new Set(anyOf.filter((text) => text.isWellFormed()).map(fold))];
+  const needles = [...new Set(anyOf.filter((text) => text.isWellFormed()).map(foldCase))];
   const [needle] = needles;
   if (needle === undefined) return NEVER;
   if (needles.length === 1 && onlyAtStart(field, needle, table)) return startsWith(field, needle);
@@ -144,8 +144,8 @@ const extracted = (table: ReadTable): string => `(${document(table)} ->> ?)`;
 /** As a column of folded text would have it. */
 const extractedMatch = (field: FieldLayout, table: ReadTable): string => {
   const json = `nullif(${document(table)} -> ?, 'null')`;
-  if (field.type === 'List') return `fold(${json})`;
-  return isTextLayout(field) ? `fold(${extracted(table)})` : json;
+  if (field.type === 'List') return `fold_case(${json})`;
+  return isTextLayout(field) ? `fold_case(${extracted(table)})` : json;
 };
 
 /** As a column to sort by would have it. */

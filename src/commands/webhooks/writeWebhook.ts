@@ -1,10 +1,10 @@
 /** Changes of one webhook: decided on as its stream has it. */
-import type { Webhook } from '../domain/identity/directory.js';
-import { webhooksStream } from '../domain/streams.js';
-import type { WebhookEvent } from '../domain/webhook/events.js';
-import type { Position } from '../ports/eventStore.js';
-import { type Caller, NotFoundError } from './context.js';
-import { type DirectoryCommands, writeDirectory } from './identity/directoryWriter.js';
+import type { Webhook } from '../../domain/identity/directory.js';
+import { webhooksStream } from '../../domain/streams.js';
+import type { WebhookEvent } from '../../domain/webhook/events.js';
+import type { Position } from '../../ports/eventStore.js';
+import { type Caller, NotFoundError } from '../context.js';
+import { type DirectoryCommands, writeDirectory } from '../identity/directoryWriter.js';
 
 /**
  * @param decide pure; throws to refuse; no events where nothing is to change

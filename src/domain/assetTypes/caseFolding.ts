@@ -7,7 +7,7 @@ const ASCII = /^[\x00-\x7f]*$/;
  * Lower case of all of Unicode, final sigma as sigma (`toLowerCase` picks by the letter's place, which
  * differs between a value and a part of it), in normalization form NFC, so that `é` is one character.
  */
-export function fold(text: string): string {
+export function foldCase(text: string): string {
   const lower = text.toLowerCase();
   return ASCII.test(lower) ? lower : lower.replaceAll('ς', 'σ').normalize('NFC');
 }

@@ -3,10 +3,10 @@
  * unverified: a staged secret signs beside the primary one, then takes its place.
  */
 import { randomBytes } from 'node:crypto';
-import type { Position } from '../ports/eventStore.js';
-import { type Caller, type Commands, ConflictError } from './context.js';
-import type { DirectoryCommands } from './identity/directoryWriter.js';
-import { writeWebhook } from './webhookWriter.js';
+import type { Position } from '../../ports/eventStore.js';
+import { type Caller, type Commands, ConflictError } from '../context.js';
+import type { DirectoryCommands } from '../identity/directoryWriter.js';
+import { writeWebhook } from './writeWebhook.js';
 
 export type WebhookCommands = DirectoryCommands & Pick<Commands, 'secretBox'>;
 

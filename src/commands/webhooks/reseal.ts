@@ -1,10 +1,10 @@
 /** Signing secrets under another key: what receivers verify with stays as it is. */
-import type { Webhook } from '../domain/identity/directory.js';
-import { webhooksStream } from '../domain/streams.js';
-import type { WebhookEvent } from '../domain/webhook/events.js';
-import { type Caller, type SecretBox, UnopenableSecretError } from './context.js';
-import { writeDirectory } from './identity/directoryWriter.js';
-import type { WebhookCommands } from './webhookSecrets.js';
+import type { Webhook } from '../../domain/identity/directory.js';
+import { webhooksStream } from '../../domain/streams.js';
+import type { WebhookEvent } from '../../domain/webhook/events.js';
+import { type Caller, type SecretBox, UnopenableSecretError } from '../context.js';
+import { writeDirectory } from '../identity/directoryWriter.js';
+import type { WebhookCommands } from './secrets.js';
 
 /** Of all live secrets: the primary ones, and the staged ones of rotations under way. */
 export type ResealReport = {

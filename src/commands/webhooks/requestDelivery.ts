@@ -1,7 +1,7 @@
-import { deliveryStream } from '../domain/streams.js';
-import type { DeliverySubject } from '../domain/webhook/events.js';
-import { type Position, WrongExpectedRevisionError } from '../ports/eventStore.js';
-import { type Caller, type Commands, toAppend } from './context.js';
+import { deliveryStream } from '../../domain/streams.js';
+import type { DeliverySubject } from '../../domain/webhook/events.js';
+import { type Position, WrongExpectedRevisionError } from '../../ports/eventStore.js';
+import { type Caller, type Commands, toAppend } from '../context.js';
 
 export type RequestedDelivery = { readonly position: Position; readonly deliveryId: string };
 

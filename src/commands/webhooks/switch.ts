@@ -1,10 +1,10 @@
 /** Switching a webhook off and on. What is for a disabled one waits, and goes out when it is enabled. */
 import { z } from 'zod';
-import type { DisabledCause } from '../domain/webhook/events.js';
-import type { Position } from '../ports/eventStore.js';
-import type { Caller } from './context.js';
-import type { DirectoryCommands } from './identity/directoryWriter.js';
-import { writeWebhook } from './webhookWriter.js';
+import type { DisabledCause } from '../../domain/webhook/events.js';
+import type { Position } from '../../ports/eventStore.js';
+import type { Caller } from '../context.js';
+import type { DirectoryCommands } from '../identity/directoryWriter.js';
+import { writeWebhook } from './writeWebhook.js';
 
 export const disableWebhookBody = z.strictObject({
   reason: z

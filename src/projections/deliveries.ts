@@ -1,10 +1,10 @@
 /** The delivery log: each delivery to a webhook, with all its attempts. */
-import { TENANT_STREAM_PREFIX } from '../../domain/identity/directory.js';
-import { parseStream, STREAM_PREFIXES } from '../../domain/streams.js';
-import type { DeliveryEvent, DeliverySubject } from '../../domain/webhook/events.js';
-import type { DeliveryAttempt, DeliveryLogEntry } from '../../ports/deliveryLog.js';
-import type { RecordedEvent } from '../../ports/eventStore.js';
-import type { Projection } from '../projection.js';
+import { TENANT_STREAM_PREFIX } from '../domain/identity/directory.js';
+import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
+import type { DeliveryEvent, DeliverySubject } from '../domain/webhook/events.js';
+import type { DeliveryAttempt, DeliveryLogEntry } from '../ports/deliveryLog.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+import type { Projection } from './projection.js';
 
 export const deliveriesProjection: Projection = {
   name: 'deliveries',

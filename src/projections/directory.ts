@@ -4,10 +4,10 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
-import { DIRECTORY_STREAM_PREFIXES, evolveTenant, type Tenant } from '../../domain/identity/directory.js';
-import type { DirectoryEvent } from '../../domain/identity/events.js';
-import { parseStream } from '../../domain/streams.js';
-import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { DIRECTORY_STREAM_PREFIXES, evolveTenant, type Tenant } from '../domain/identity/directory.js';
+import type { DirectoryEvent } from '../domain/identity/events.js';
+import { parseStream } from '../domain/streams.js';
+import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 
 const RETRY_MS = 1000;
 

@@ -4,16 +4,16 @@
  */
 import { v5, validate } from 'uuid';
 import { z } from 'zod';
-import { deliveryStream } from '../domain/streams.js';
-import { type DeliverySubject, WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
-import type { DeliveryLogEntry, DeliveryQuery } from '../ports/deliveryLog.js';
-import type { Position } from '../ports/eventStore.js';
-import { parseBody } from './body.js';
-import { type Caller, type Commands, NotFoundError, TryAgainError } from './context.js';
-import type { DirectoryCommands } from './identity/directoryWriter.js';
+import { deliveryStream } from '../../domain/streams.js';
+import { type DeliverySubject, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
+import type { DeliveryLogEntry, DeliveryQuery } from '../../ports/deliveryLog.js';
+import type { Position } from '../../ports/eventStore.js';
+import { parseBody } from '../body.js';
+import { type Caller, type Commands, NotFoundError, TryAgainError } from '../context.js';
+import type { DirectoryCommands } from '../identity/directoryWriter.js';
 import { pastRange } from './pastRange.js';
 import { type RequestedDelivery, requestDelivery } from './requestDelivery.js';
-import { writeWebhook } from './webhookWriter.js';
+import { writeWebhook } from './writeWebhook.js';
 
 const kind = z.enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`);
 const time = z.iso.datetime({ offset: true, error: 'must be a time with its zone, like 2026-11-21T03:11:47Z.' });

@@ -1,4 +1,4 @@
-import { ValidationError } from './context.js';
+import { ValidationError } from '../context.js';
 
 type Bound<T> = readonly [field: string, time: T];
 

@@ -1,14 +1,14 @@
 /** Webhooks (spec §6): where a tenant's events are sent. */
 import { z } from 'zod';
-import { webhooksStream } from '../domain/streams.js';
-import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../domain/webhook/events.js';
-import { targetUrlError } from '../domain/webhook/targetUrl.js';
-import type { Position } from '../ports/eventStore.js';
-import { parseBody } from './body.js';
-import { type Caller, NotFoundError, ValidationError } from './context.js';
-import { type DirectoryCommands, writeDirectory } from './identity/directoryWriter.js';
-import { newSigningSecret, type WebhookCommands } from './webhookSecrets.js';
-import { writeWebhook } from './webhookWriter.js';
+import { webhooksStream } from '../../domain/streams.js';
+import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../domain/webhook/events.js';
+import { targetUrlError } from '../../domain/webhook/targetUrl.js';
+import type { Position } from '../../ports/eventStore.js';
+import { parseBody } from '../body.js';
+import { type Caller, NotFoundError, ValidationError } from '../context.js';
+import { type DirectoryCommands, writeDirectory } from '../identity/directoryWriter.js';
+import { newSigningSecret, type WebhookCommands } from './secrets.js';
+import { writeWebhook } from './writeWebhook.js';
 
 const MAX_CUSTOM_DATA_BYTES = 65_536;
 

@@ -1,11 +1,11 @@
 /** The history of each order for auditors: who did what when, from which status to which, and why. */
-import type { Fields } from '../../domain/assetTypes/fieldTypes.js';
-import { TENANT_STREAM_PREFIX } from '../../domain/identity/directory.js';
-import type { Changes, OrderEvent } from '../../domain/order/events.js';
-import { parseStream, STREAM_PREFIXES } from '../../domain/streams.js';
-import type { RecordedEvent } from '../../ports/eventStore.js';
-import type { HistoryEntry } from '../../ports/readModels.js';
-import type { Projection } from '../projection.js';
+import type { Fields } from '../domain/assetTypes/fieldTypes.js';
+import { TENANT_STREAM_PREFIX } from '../domain/identity/directory.js';
+import type { Changes, OrderEvent } from '../domain/order/events.js';
+import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+import type { HistoryEntry } from '../ports/readModels.js';
+import type { Projection } from './projection.js';
 
 export const orderHistoryProjection: Projection = {
   name: 'order_history',
