@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureBatches } from './batches.js';
 import { measureCleanUp } from './cleanUp.js';
+import { measureCreate } from './create.js';
 import { measureDeliveries } from './deliveries.js';
 import { measureEngines } from './engines.js';
 import { atMost, note, summary } from './figures.js';
@@ -34,6 +35,7 @@ async function measureEmbedded(directory) {
   const service = await startService(join(directory, 'data'), none);
   try {
     await measureBatches(service, directory, records);
+    await measureCreate(service);
     await measureGet(service);
     await measureLists(service, records);
     atMost(`memory of the service at ${records} records`, await service.residentMb(), 400, 'MB');
