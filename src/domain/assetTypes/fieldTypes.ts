@@ -14,7 +14,7 @@ export const LONG_TEXT_MAX_LENGTH = 65_535;
 export const DECIMAL_MAX_DIGITS = 15;
 
 /** Is this text one that every engine stores and compares alike? (No NUL, no half surrogate pair.) */
-const isStorableText = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
+export const isStorableText = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
 
 const text = (maxLength: number) =>
   z

@@ -4,6 +4,8 @@ import type { ClientSession, Db, IndexDescription } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { TableRef } from '../../../ports/readModels.js';
+import { checkFieldsAdded } from '../shared/fieldRules.js';
+import { RecordText } from '../shared/recordText.js';
 import {
   type CatalogEntry,
   catalogOf,
@@ -17,7 +19,6 @@ import { DELIVERY_INDEXES } from './deliveryDocument.js';
 import { LeaseLostError } from './fence.js';
 import { insertOnce } from './insertOnce.js';
 import { indexesOf, layoutOf } from './layout.js';
-import { RecordText } from './recordDocument.js';
 import type { TableShape } from './recordFold.js';
 
 export type OpenTable = { entry: StoredEntry; shape: TableShape };
@@ -71,7 +72,7 @@ export class CatalogWriter {
     }
     if (known.entry.assetType === text) return;
     if (known.entry.made) {
-      checkAdded(JSON.parse(known.entry.assetType), assetType);
+      checkFieldsAdded(JSON.parse(known.entry.assetType).fields, assetType);
       // Before the catalog knows of them: a crash in between leaves indexes that the next attempt finds.
       await createIndexes(db, known.entry, indexesFor(known.entry, assetType));
     }
@@ -182,12 +183,4 @@ async function createIndexes(db: Db, { collection }: CatalogEntry, wanted: reado
 function indexesFor({ kind, grams }: StoredEntry, assetType: AssetType): readonly IndexDescription[] {
   if (kind === 'history') return HISTORY_INDEXES;
   return kind === 'deliveries' ? DELIVERY_INDEXES : indexesOf(layoutOf(assetType), grams);
-}
-
-function checkAdded(before: AssetType, after: AssetType): void {
-  for (const [index, field] of before.fields.entries()) {
-    if (after.fields[index]?.name !== field.name) {
-      throw new Error(`Fields of ${before.name} may only be added: ${field.name} is gone or has moved.`);
-    }
-  }
 }

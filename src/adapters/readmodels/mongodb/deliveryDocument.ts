@@ -1,8 +1,7 @@
 /** How the delivery log of a tenant is stored: a document for each delivery, and one for each webhook. */
 import type { Collection, Db, Filter, IndexDescription } from 'mongodb';
 import type { DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/deliveryLog.js';
-import { instant } from '../instant.js';
-import { UNTRIED } from '../webhookHealth.js';
+import { instant, UNTRIED } from '../shared/deliveryLog.js';
 import type { CatalogEntry } from './catalog.js';
 
 export type DeliveryDocument = {

@@ -1,8 +1,7 @@
 /** Writes what a slice changes in a tenant's delivery log. Every write leaves the same behind when it is repeated. */
 import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
-import { instant } from '../instant.js';
-import { healthAfter } from '../webhookHealth.js';
+import { healthAfter, instant } from '../shared/deliveryLog.js';
 import { catalogOf } from './catalog.js';
 import type { CatalogWriter, OpenTable } from './catalogWriter.js';
 import {

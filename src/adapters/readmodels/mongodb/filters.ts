@@ -1,10 +1,11 @@
 /** Filters and sort terms of a query, as MongoDB has them. */
 import type { Filter as MongoFilter } from 'mongodb';
-import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
 import type { Filter, RecordQuery } from '../../../ports/readModels.js';
+import { sortValue, uniqueText } from '../shared/fieldRules.js';
+import { selectionOf, sortTermsOf } from '../shared/query.js';
 import { gramsToFind } from './grams.js';
-import { type FieldLayout, sortValue, type TableLayout, uniqueText } from './layout.js';
-import { type RecordDocument, storedId } from './recordDocument.js';
+import type { FieldLayout, TableLayout } from './layout.js';
+import type { RecordDocument } from './recordDocument.js';
 
 export type RecordFilter = MongoFilter<RecordDocument>;
 
@@ -29,20 +30,20 @@ export function filterOf(filters: readonly Filter[], layout: TableLayout, grams:
 }
 
 function conditionOf(filter: Filter, layout: TableLayout, grams: boolean): RecordFilter | undefined {
-  if (filter.field === 'id') {
-    if (filter.kind !== 'equals') throw new RangeError('An id cannot be searched for by a part of it.');
-    const ids = filter.anyOf.flatMap((id) => (typeof id === 'string' ? (storedId(id) ?? []) : []));
-    return ids.length === 0 ? undefined : { _id: { $in: ids } };
+  const selection = selectionOf(filter, layout.byName);
+  switch (selection.kind) {
+    case 'nothing':
+      return undefined;
+    case 'ids':
+      return { _id: { $in: [...selection.anyOf] } };
+    case 'contains':
+      return contains(selection.field, selection.anyOf, grams);
+    case 'equals':
+      return equals(selection.field, selection.anyOf, layout);
   }
-  const field = layout.byName.get(filter.field);
-  if (field === undefined) throw new RangeError(`There is no field ${filter.field} to filter by.`);
-  return filter.kind === 'contains' ? contains(field, filter.anyOf, grams) : equals(field, filter.anyOf, layout);
 }
 
-function contains(field: FieldLayout, anyOf: readonly string[], grams: boolean): RecordFilter | undefined {
-  // Half a surrogate pair is no character and NUL is not stored, so no text contains them.
-  const needles = anyOf.filter((text) => text.isWellFormed() && !text.includes('\0')).map(foldCase);
-  if (needles.length === 0) return undefined;
+function contains(field: FieldLayout, needles: readonly string[], grams: boolean): RecordFilter | undefined {
   if (field.type === 'Boolean' && field.sort !== undefined) {
     const values = [false, true].filter((value) => needles.some((needle) => String(value).includes(needle)));
     return values.length === 0 ? undefined : { [field.sort]: { $in: values.map(Number) } };
@@ -59,13 +60,7 @@ function contains(field: FieldLayout, anyOf: readonly string[], grams: boolean):
   );
 }
 
-function equals(
-  field: FieldLayout,
-  anyOf: readonly (string | number | boolean)[],
-  layout: TableLayout,
-): RecordFilter | undefined {
-  const values = anyOf.filter((value) => fits(field, value));
-  if (values.length === 0) return undefined;
+function equals(field: FieldLayout, values: readonly (string | number | boolean)[], layout: TableLayout): RecordFilter {
   if (field.name === layout.unique) return { k: { $in: values.map(uniqueText) } };
   const found: RecordFilter = field.sort === undefined ? {} : { [field.sort]: { $in: values.map(sortValue) } };
   if (field.sort !== undefined && field.exactWhenFolded) return found;
@@ -76,11 +71,6 @@ function equals(
       values.map((value) => inDocument(field.name, value)),
     ),
   };
-}
-
-function fits(field: FieldLayout, value: string | number | boolean): boolean {
-  if (field.isText) return typeof value === 'string' && value.isWellFormed();
-  return typeof value === (field.type === 'Boolean' ? 'boolean' : 'number');
 }
 
 /**
@@ -114,19 +104,15 @@ const SYSTEM_KEYS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The order as asked, each field once, and the id last, in the direction of the last term; no terms mean order
- * of creation. Null comes first when ascending, as MongoDB has it.
+ * The order of a list. Null comes first when ascending, as MongoDB has it.
  * @throws RangeError when the asset type has no such field, or none that can be sorted by
  */
 export function sortOf(sort: RecordQuery['sort'], layout: TableLayout): Record<string, 1 | -1> {
-  const asked: RecordQuery['sort'] = sort.length === 0 ? [{ field: 'created_at', direction: 'asc' }] : sort;
-  const last = asked.at(-1)?.direction ?? 'asc';
-  const terms: Record<string, 1 | -1> = {};
-  for (const { field, direction } of [...asked, { field: 'id', direction: last }]) {
-    const key = SYSTEM_KEYS.get(field) ?? layout.byName.get(field)?.sort;
-    if (key === undefined) throw new RangeError(`There is no field ${field} to sort by.`);
-    // Behind the id nothing is left to decide.
-    if (!('_id' in terms)) terms[key] ??= direction === 'asc' ? 1 : -1;
-  }
-  return terms;
+  return Object.fromEntries(
+    sortTermsOf(sort).map(({ field, direction }) => {
+      const key = SYSTEM_KEYS.get(field) ?? layout.byName.get(field)?.sort;
+      if (key === undefined) throw new RangeError(`There is no field ${field} to sort by.`);
+      return [key, direction === 'asc' ? 1 : -1];
+    }),
+  );
 }

@@ -1,7 +1,8 @@
 /** Folds the changes that a slice makes to one record into what is written. */
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
+import { type RecordText, storedId } from '../shared/recordText.js';
 import { indexedValues, type TableLayout } from './layout.js';
-import { type RecordDocument, type RecordText, storedId, type WholeRecord } from './recordDocument.js';
+import type { RecordDocument, WholeRecord } from './recordDocument.js';
 import type { RecordStep } from './slice.js';
 
 /** A change names a record that is not there, or makes one that is: the records are not what the log says. */
@@ -33,7 +34,7 @@ export function foldRecord(
   let record: Folded | undefined =
     stored === undefined
       ? undefined
-      : { r: stored.r, c: stored.c, u: stored.u, b: stored.b, fields: shape.text.fields(stored) };
+      : { r: stored.r, c: stored.c, u: stored.u, b: stored.b, fields: shape.text.fields(stored.w, stored.d) };
   const fresh = repeated ? steps.filter(({ revision }) => revision > (stored?.r ?? -1)) : steps;
   if (fresh.length === 0) return undefined;
   for (const step of fresh) {

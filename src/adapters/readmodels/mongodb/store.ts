@@ -11,12 +11,13 @@ import type {
   TableRef,
   TableSnapshot,
 } from '../../../ports/readModels.js';
+import { storedId } from '../shared/recordText.js';
 import { historyOf, positionOf, readState, recordsEntryId, tenantEntryId } from './catalog.js';
 import { CheckpointPoll } from './checkpointPoll.js';
 import { MongoConnection } from './connection.js';
 import { DeliveryReader } from './deliveryReader.js';
 import { filterOf, type RecordFilter, sortOf } from './filters.js';
-import { storedId, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
+import { recordJson, storedRecord, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
 import { type ReadTable, TableReader } from './tableReader.js';
 
 const SOCKET_TIMEOUT_MS = 30_000;
@@ -51,7 +52,7 @@ class MongoReadModels implements ReadModels {
         recordsEntryId(table),
         async ({ records, text }) => {
           const record = await records.findOne<WholeRecord>({ _id }, { projection: WHOLE_RECORD });
-          return record === null ? undefined : text.json(record);
+          return record === null ? undefined : recordJson(text, record);
         },
         (found) => found !== undefined,
       ),
@@ -178,7 +179,7 @@ async function listRecords({ entry, records, layout, text }: ReadTable, query: R
   };
   const page = await find();
   const total = isAll ? entry.count : await totalOf(records, filter, query, page.length);
-  return { records: page.map((record) => text.json(record)), total };
+  return { records: page.map((record) => recordJson(text, record)), total };
 }
 
 /** A page that is not full is the last one, and tells how many there are. */
@@ -194,5 +195,5 @@ async function totalOf(
 
 async function storedRecords({ records, text }: ReadTable, filter: RecordFilter): Promise<readonly StoredRecord[]> {
   const found = records.find<WholeRecord>(filter, { projection: WHOLE_RECORD, batchSize: 1_000 });
-  return (await found.toArray()).map((record) => text.stored(record));
+  return (await found.toArray()).map((record) => storedRecord(text, record));
 }

@@ -3,9 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type Collection, type Db, MongoServerError } from 'mongodb';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import { RecordText } from '../shared/recordText.js';
 import { type CatalogEntry, findAssetType, findEntry, recordsOf } from './catalog.js';
 import { layoutOf, type TableLayout } from './layout.js';
-import { type RecordDocument, RecordText } from './recordDocument.js';
+import type { RecordDocument } from './recordDocument.js';
 
 export type ReadTable = {
   readonly entry: CatalogEntry;

@@ -1,7 +1,6 @@
 /** Reads of the delivery log. */
 import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/deliveryLog.js';
-import { instant } from '../instant.js';
-import { UNTRIED } from '../webhookHealth.js';
+import { instant, UNTRIED } from '../shared/deliveryLog.js';
 import type { Cell, ReadConnection } from './readConnection.js';
 import { timeText } from './rowFormat.js';
 import { LIVE } from './schema.js';

@@ -1,8 +1,7 @@
 /** The delivery logs of one copy (what is served, or what a rebuild fills), as they are written. */
 import type Database from 'better-sqlite3';
 import type { DeliveryLogEntry, WebhookHealth } from '../../../ports/deliveryLog.js';
-import { instant } from '../instant.js';
-import { healthAfter } from '../webhookHealth.js';
+import { healthAfter, instant } from '../shared/deliveryLog.js';
 
 type Webhook = WebhookHealth & { readonly id: number };
 type Row = {

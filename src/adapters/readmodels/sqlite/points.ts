@@ -12,9 +12,7 @@ const records = (table: ReadTable): string =>
   `${recordsTable(table.id)} AS r JOIN ${docTable(table.id)} AS d ON d.row = r.row`;
 
 function recordText(table: ReadTable, [id, createdAt, updatedAt, width, doc]: RecordTuple): RecordJson {
-  const own = doc + (table.shape.docEndings[width] ?? '');
-  const head = `{"id":"${idText(id)}","created_at":"${timeText(createdAt)}","updated_at":"${timeText(updatedAt)}"`;
-  return own === '' ? `${head}}` : `${head},${own}}`;
+  return table.shape.text.json(idText(id), timeText(createdAt), timeText(updatedAt), width, doc);
 }
 
 /** The records of these rows, as they are sent. */
@@ -72,7 +70,7 @@ const storedQuery = (table: ReadTable, where: string): string =>
    FROM ${records(table)} WHERE ${where}`;
 
 function storedText(table: ReadTable, [id, createdAt, updatedAt, width, doc, batch]: StoredTuple): string {
-  const own = doc + (table.shape.docEndings[width] ?? '');
+  const own = table.shape.text.complete(width, doc);
   return `["${idText(id)}","${timeText(createdAt)}","${timeText(updatedAt)}",${JSON.stringify(batch)},{${own}}]`;
 }
 

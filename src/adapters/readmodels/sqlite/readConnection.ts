@@ -5,8 +5,8 @@ import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
+import { RecordText } from '../shared/recordText.js';
 import type { FieldLayout, TableLayout } from './layout.js';
-import { docEndings } from './rowFormat.js';
 import { LIVE, openConnection } from './schema.js';
 
 /** What can be bound to a statement. */
@@ -32,7 +32,7 @@ export type TableShape = {
   readonly fields: ReadonlyMap<string, FieldLayout>;
   /** Of the fields' values, in characters, where there is a limit. */
   readonly maxLengths: ReadonlyMap<string, number>;
-  readonly docEndings: readonly string[];
+  readonly text: RecordText;
 };
 
 type CatalogRow = {
@@ -121,7 +121,7 @@ export class ReadConnection {
       layout,
       fields: new Map(layout.fields.map((field) => [field.name, field])),
       maxLengths: new Map(assetType.fields.flatMap(({ name, maxLength }) => (maxLength ? [[name, maxLength]] : []))),
-      docEndings: docEndings(assetType),
+      text: new RecordText(assetType),
     };
     this.#shapes.set(id, shape);
     return shape;

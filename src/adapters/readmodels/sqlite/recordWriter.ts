@@ -3,9 +3,11 @@ import type Database from 'better-sqlite3';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '../../../ports/readModels.js';
+import { matchText, sortValue, uniqueText } from '../shared/fieldRules.js';
+import { RecordText } from '../shared/recordText.js';
 import { ended, GramCounts } from './gramCounts.js';
-import { columnsOf, type FieldLayout, matchText, sortValue, type TableLayout, uniqueText } from './layout.js';
-import { docEndings, docWriter, idBytes, microseconds } from './rowFormat.js';
+import { columnsOf, type FieldLayout, type TableLayout } from './layout.js';
+import { idBytes, microseconds } from './rowFormat.js';
 import {
   batchTable,
   docTable,
@@ -32,9 +34,7 @@ export class RecordWriter {
   readonly #db: Database.Database;
   readonly #id: number;
   readonly #layout: TableLayout;
-  readonly #width: number;
-  readonly #writeDoc: (fields: Fields) => string;
-  readonly #docEndings: readonly string[];
+  readonly #text: RecordText;
   readonly #columns: readonly string[];
   readonly #insert: Statement;
   readonly #insertDoc: Statement;
@@ -60,9 +60,7 @@ export class RecordWriter {
     this.#id = id;
     this.#layout = layout;
     this.#batchNumber = batchNumber;
-    this.#width = layout.fields.length;
-    this.#writeDoc = docWriter(assetType);
-    this.#docEndings = docEndings(assetType);
+    this.#text = new RecordText(assetType);
     this.#columns = [
       ...(layout.unique === undefined ? [] : ['u']),
       ...layout.fields.flatMap(columnsOf).map((c) => c.name),
@@ -103,7 +101,7 @@ export class RecordWriter {
     const at = microseconds(change.at);
     const cells = this.#cells(change.fields);
     this.#insert.run(row, this.#idOf(change.id), at, at, ...cells);
-    this.#insertDoc.run(row, this.#width, this.#writeDoc(change.fields));
+    this.#insertDoc.run(row, this.#text.width, this.#text.write(change.fields));
     this.#insertBatch.run(row, this.#batchNumber(change.batchId));
     for (const trigrams of this.#trigrams) this.#index(trigrams, row, cells);
     this.#count(this.#counted, cells, 1);
@@ -141,14 +139,14 @@ export class RecordWriter {
   patch(change: RecordChange & { kind: 'patch' }): void {
     const stored = this.#select.get(this.#idOf(change.id));
     if (stored === undefined) throw new Error(`There is no record ${change.id} to patch.`);
-    const before: Fields = JSON.parse(`{${stored.doc}${this.#docEndings[stored.width]}}`);
+    const before: Fields = this.#text.fields(stored.width, stored.doc);
     const after: Fields = { ...before, ...change.set };
     const cells = this.#cells(after);
     const cellsBefore = this.#cells(before);
     const changed = cells.flatMap((cell, index) => (cell === cellsBefore[index] ? [] : [index]));
 
     this.#update(changed).run(...changed.map((index) => cells[index] ?? null), microseconds(change.at), stored.row);
-    this.#updateDoc.run(this.#width, this.#writeDoc(after), stored.row);
+    this.#updateDoc.run(this.#text.width, this.#text.write(after), stored.row);
     if (change.batchId !== undefined) this.#setBatch.run(this.#batchNumber(change.batchId), stored.row);
     for (const trigrams of this.#trigrams) {
       if (!trigrams.columns.some(({ position }) => changed.includes(position))) continue;

@@ -1,8 +1,9 @@
 /** Filters as SQL over one row `r` of a table of records. */
-import { foldCase } from '../../../../domain/assetTypes/caseFolding.js';
 import type { Filter } from '../../../../ports/readModels.js';
+import { isTextType, sortValue, uniqueText } from '../../shared/fieldRules.js';
+import { selectionOf } from '../../shared/query.js';
 import { isFreeOfEnds } from '../gramCounts.js';
-import { type FieldLayout, isTextLayout, sortValue, uniqueText } from '../layout.js';
+import type { FieldLayout } from '../layout.js';
 import type { Cell, ReadTable } from '../readConnection.js';
 import { idBytes, LAST_CHARACTER } from '../rowFormat.js';
 import { docTable, trigramColumn } from '../schema.js';
@@ -28,23 +29,23 @@ const TRIGRAM = 3;
 
 /** @throws RangeError when the asset type has no such field */
 export function conditionOf(filter: Filter, table: ReadTable): Condition {
-  if (filter.field === 'id') return idCondition(filter);
-  const field = table.shape.fields.get(filter.field);
-  if (field === undefined) throw new RangeError(`There is no field ${filter.field} to filter by.`);
-  return filter.kind === 'contains' ? contains(field, filter.anyOf, table) : equals(field, filter.anyOf, table);
+  const selection = selectionOf(filter, table.shape.fields);
+  switch (selection.kind) {
+    case 'nothing':
+      return NEVER;
+    case 'ids': {
+      const ids = selection.anyOf.flatMap((id) => idBytes(id) ?? []);
+      return { sql: `id IN (${marks(ids)})`, cells: ids, index: 'id', how: 'look up' };
+    }
+    case 'contains':
+      return contains(selection.field, selection.anyOf, table);
+    case 'equals':
+      return equals(selection.field, selection.anyOf, table);
+  }
 }
 
-function idCondition(filter: Filter): Condition {
-  if (filter.kind !== 'equals') throw new RangeError('An id cannot be searched for by a part of it.');
-  const ids = filter.anyOf.flatMap((id) => (typeof id === 'string' ? (idBytes(id) ?? []) : []));
-  return ids.length === 0 ? NEVER : { sql: `id IN (${marks(ids)})`, cells: ids, index: 'id', how: 'look up' };
-}
-
-function contains(field: FieldLayout, anyOf: readonly string[], table: ReadTable): Condition {
-  // Half a surrogate pair is no character, so no text contains it.
-  const needles = [...new Set(anyOf.filter((text) => text.isWellFormed()).map(foldCase))];
+function contains(field: FieldLayout, needles: readonly [string, ...string[]], table: ReadTable): Condition {
   const [needle] = needles;
-  if (needle === undefined) return NEVER;
   if (needles.length === 1 && onlyAtStart(field, needle, table)) return startsWith(field, needle);
   const column = field.match ?? extractedMatch(field, table);
   const sql = anyOfTests(needles.map(() => `instr(${column}, ?) > 0`));
@@ -60,7 +61,7 @@ function contains(field: FieldLayout, anyOf: readonly string[], table: ReadTable
 
 /** How a trigram index answers for the texts, where there is one and it can. */
 function indexed({ match, trigrams: index, grams }: FieldLayout, needles: readonly string[]): Partial<Condition> {
-  if (match === undefined || index === undefined || !needles.every(isIndexable)) return {};
+  if (match === undefined || index === undefined || !needles.every(isFreeOfEnds)) return {};
   if (needles.every(hasTrigrams)) {
     return { trigrams: { index, query: `${trigramColumn(match)} : (${needles.map(phrase).join(' OR ')})` } };
   }
@@ -101,13 +102,9 @@ const startsWith = ({ match }: FieldLayout, needle: string): Condition => ({
 });
 
 const hasTrigrams = (needle: string): boolean => [...needle].length >= TRIGRAM;
-// SQLite ends the text of a full-text query at a NUL.
-const isIndexable = (needle: string): boolean => !needle.includes('\0') && isFreeOfEnds(needle);
 const phrase = (needle: string): string => `"${needle.replaceAll('"', '""')}"`;
 
-function equals(field: FieldLayout, anyOf: readonly (string | number | boolean)[], table: ReadTable): Condition {
-  const values = anyOf.filter((value) => fits(field, value));
-  if (values.length === 0) return NEVER;
+function equals(field: FieldLayout, values: readonly (string | number | boolean)[], table: ReadTable): Condition {
   if (field.name === table.shape.layout.unique) {
     const texts = values.map(uniqueText);
     return { sql: `u IN (${marks(texts)})`, cells: texts, index: 'u', how: 'look up' };
@@ -126,11 +123,6 @@ function equals(field: FieldLayout, anyOf: readonly (string | number | boolean)[
   };
 }
 
-function fits(field: FieldLayout, value: string | number | boolean): boolean {
-  if (isTextLayout(field)) return typeof value === 'string';
-  return typeof value === (field.type === 'Boolean' ? 'boolean' : 'number');
-}
-
 const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ');
 
 /*
@@ -145,11 +137,11 @@ const extracted = (table: ReadTable): string => `(${document(table)} ->> ?)`;
 const extractedMatch = (field: FieldLayout, table: ReadTable): string => {
   const json = `nullif(${document(table)} -> ?, 'null')`;
   if (field.type === 'List') return `fold_case(${json})`;
-  return isTextLayout(field) ? `fold_case(${extracted(table)})` : json;
+  return isTextType(field.type) ? `fold_case(${extracted(table)})` : json;
 };
 
 /** As a column to sort by would have it. */
 export const extractedSort = (field: FieldLayout, table: ReadTable): string =>
-  isTextLayout(field) ? extractedMatch(field, table) : extracted(table);
+  isTextType(field.type) ? extractedMatch(field, table) : extracted(table);
 
 export const jsonPath = (field: FieldLayout): string => `$.${JSON.stringify(field.name)}`;

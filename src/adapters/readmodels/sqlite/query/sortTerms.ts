@@ -1,5 +1,6 @@
 /** The order of a list as terms over columns, ties included. */
 import type { SortTerm } from '../../../../ports/readModels.js';
+import { sortTermsOf } from '../../shared/query.js';
 import type { Cell, ReadTable } from '../readConnection.js';
 import { extractedSort, jsonPath } from './conditions.js';
 
@@ -14,23 +15,9 @@ export type Term = {
 
 const SYSTEM_COLUMNS = ['id', 'created_at', 'updated_at'];
 
-/**
- * The terms to sort by: as asked, each field once, and the id last, in the direction of the last
- * term asked; no terms mean order of creation.
- * @throws RangeError when the asset type has no such field
- */
-export function termsOf(sort: readonly SortTerm[], table: ReadTable): readonly Term[] {
-  const asked: readonly SortTerm[] = sort.length === 0 ? [{ field: 'created_at', direction: 'asc' }] : sort;
-  const last = asked.at(-1)?.direction ?? 'asc';
-  const terms: Term[] = [];
-  for (const { field, direction } of [...asked, { field: 'id', direction: last }]) {
-    const term = { ...columnOf(field, table), descending: direction === 'desc' };
-    // Behind the id nothing is left to decide.
-    if (terms.some(({ sql, cells }) => sql === 'id' || (sql === term.sql && cells[0] === term.cells[0]))) continue;
-    terms.push(term);
-  }
-  return terms;
-}
+/** @throws RangeError when the asset type has no such field */
+export const termsOf = (sort: readonly SortTerm[], table: ReadTable): readonly Term[] =>
+  sortTermsOf(sort).map(({ field, direction }) => ({ ...columnOf(field, table), descending: direction === 'desc' }));
 
 function columnOf(name: string, table: ReadTable): Omit<Term, 'descending'> {
   if (SYSTEM_COLUMNS.includes(name)) return { sql: name, cells: [], indexed: true };

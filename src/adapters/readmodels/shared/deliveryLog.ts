@@ -1,5 +1,12 @@
-/** How a webhook is doing, kept up with each entry of its delivery log. */
-import type { DeliveryLogEntry, WebhookHealth } from '../../ports/deliveryLog.js';
+/** What is kept of a delivery log beside its entries: their times as numbers, and how each webhook is doing. */
+import type { DeliveryLogEntry, WebhookHealth } from '../../../ports/deliveryLog.js';
+
+/** Microseconds since 1970 of an ISO 8601 time in any zone, with up to six digits of a second's fraction. */
+export function instant(time: string): number {
+  // Date.parse goes no further than milliseconds.
+  const beyondMillis = /\.\d{3}(\d{1,3})/.exec(time)?.[1] ?? '';
+  return Date.parse(time) * 1000 + Number(beyondMillis.padEnd(3, '0'));
+}
 
 export const UNTRIED: WebhookHealth = { lastSuccessAt: null, failingSince: null };
 

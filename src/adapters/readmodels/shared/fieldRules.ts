@@ -1,0 +1,75 @@
+/** Which fields can be sorted by and searched, and as what values: the same on every engine, which adds its own names. */
+import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
+import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
+import type { FieldType, FieldValue } from '../../../domain/assetTypes/fieldTypes.js';
+
+export type StoredType = FieldType | 'List';
+
+export type FieldRules = {
+  readonly name: string;
+  readonly type: StoredType;
+  readonly isText: boolean;
+  /** Its values are short enough for an index that holds them whole. */
+  readonly isShort: boolean;
+  /** It has a value in its sort order: folded text, or a number (booleans 0 and 1). */
+  readonly hasSort: boolean;
+  /** The sort order is kept in an index, with ties by id. */
+  readonly isSortIndexed: boolean;
+  /** It has a text that filters look into. For text it is the same as the value to sort by. */
+  readonly hasMatch: boolean;
+  /** Parts of its text are found through an index of n-grams. */
+  readonly hasNgrams: boolean;
+  /** Values that differ only in case do not occur, so comparing folded text compares exactly. */
+  readonly exactWhenFolded: boolean;
+};
+
+const TEXTS: readonly StoredType[] = ['String', 'LongText', 'Date', 'DateTime', 'List'];
+const FEW_VALUES: readonly FieldType[] = ['Date', 'DateTime', 'Boolean'];
+
+export const isTextType = (type: StoredType): boolean => TEXTS.includes(type);
+
+export function fieldRules(field: AssetField): FieldRules {
+  const { name, sortable, filterable } = field;
+  const type = field.list === true ? 'List' : field.type;
+  const isText = isTextType(type);
+  const isShort = type !== 'LongText' && type !== 'List';
+  const hasSort = sortable || (filterable && isText);
+  return {
+    name,
+    type,
+    isText,
+    isShort,
+    hasSort,
+    isSortIndexed: hasSort && (sortable || isShort),
+    hasMatch: filterable,
+    // N-grams pay where values are many and various. Of UUIDs whole ones are asked for.
+    hasNgrams: filterable && field.format !== 'uuid' && !FEW_VALUES.includes(field.type),
+    exactWhenFolded: !isText || field.oneOf !== undefined || type === 'Date' || type === 'DateTime',
+  };
+}
+
+/** @throws Error when a field that was there before is gone or has moved */
+export function checkFieldsAdded(before: readonly { readonly name: string }[], { name, fields }: AssetType): void {
+  for (const [index, field] of before.entries()) {
+    if (fields[index]?.name !== field.name) {
+      throw new Error(`Fields of ${name} may only be added: ${field.name} is gone or has moved.`);
+    }
+  }
+}
+
+/** A value as lists are sorted by it. */
+export function sortValue(value: FieldValue): string | number | null {
+  if (value === null || typeof value === 'number') return value;
+  return typeof value === 'boolean' ? Number(value) : matchText(value);
+}
+
+/** A value as filters look into it: what is not text matches on its JSON text. */
+export function matchText(value: FieldValue): string | null {
+  if (value === null) return null;
+  return foldCase(typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+/** A unique field's value as it is stored and asked for. */
+export function uniqueText(value: FieldValue): string | null {
+  return value === null || typeof value === 'string' ? value : JSON.stringify(value);
+}

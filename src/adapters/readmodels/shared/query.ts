@@ -1,0 +1,59 @@
+/** What the filters and the sort of a query mean, before an engine writes them in its own language. */
+import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
+import { isStorableText } from '../../../domain/assetTypes/fieldTypes.js';
+import type { Filter, SortTerm } from '../../../ports/readModels.js';
+import { isTextType, type StoredType } from './fieldRules.js';
+import { storedId } from './recordText.js';
+
+type QueriedField = { readonly name: string; readonly type: StoredType };
+
+/** What a filter selects; values that the field cannot have are left out, and without any nothing is selected. */
+export type Selection<Field> =
+  | { readonly kind: 'nothing' }
+  /** UUIDs in lower case. */
+  | { readonly kind: 'ids'; readonly anyOf: readonly string[] }
+  /** Parts of text, folded. */
+  | { readonly kind: 'contains'; readonly field: Field; readonly anyOf: readonly [string, ...string[]] }
+  | { readonly kind: 'equals'; readonly field: Field; readonly anyOf: readonly (string | number | boolean)[] };
+
+const NOTHING = { kind: 'nothing' } as const;
+
+/** @throws RangeError when the asset type has no such field, or when part of an id is searched for */
+export function selectionOf<Field extends QueriedField>(
+  filter: Filter,
+  fields: ReadonlyMap<string, Field>,
+): Selection<Field> {
+  if (filter.field === 'id') {
+    if (filter.kind !== 'equals') throw new RangeError('An id cannot be searched for by a part of it.');
+    const anyOf = filter.anyOf.flatMap((id) => (typeof id === 'string' ? (storedId(id) ?? []) : []));
+    return anyOf.length === 0 ? NOTHING : { kind: 'ids', anyOf };
+  }
+  const field = fields.get(filter.field);
+  if (field === undefined) throw new RangeError(`There is no field ${filter.field} to filter by.`);
+  if (filter.kind === 'contains') {
+    // No stored text contains what cannot be stored.
+    const [first, ...others] = new Set(filter.anyOf.filter(isStorableText).map(foldCase));
+    return first === undefined ? NOTHING : { kind: 'contains', field, anyOf: [first, ...others] };
+  }
+  const anyOf = filter.anyOf.filter((value) => isOfType(field, value));
+  return anyOf.length === 0 ? NOTHING : { kind: 'equals', field, anyOf };
+}
+
+function isOfType({ type }: QueriedField, value: string | number | boolean): boolean {
+  if (isTextType(type)) return typeof value === 'string' && isStorableText(value);
+  return typeof value === (type === 'Boolean' ? 'boolean' : 'number');
+}
+
+/**
+ * The terms to sort by: as asked, each field once, and the id last, in the direction of the last term asked;
+ * no terms mean order of creation. Nothing follows the id, since it leaves no ties.
+ */
+export function sortTermsOf(sort: readonly SortTerm[]): readonly SortTerm[] {
+  const asked: readonly SortTerm[] = sort.length === 0 ? [{ field: 'created_at', direction: 'asc' }] : sort;
+  const last = asked.at(-1)?.direction ?? 'asc';
+  const terms: SortTerm[] = [];
+  for (const term of [...asked, { field: 'id', direction: last }]) {
+    if (!terms.some(({ field }) => field === 'id' || field === term.field)) terms.push(term);
+  }
+  return terms;
+}

@@ -1,0 +1,57 @@
+/** A record as JSON text: its own fields as they are stored, and the whole as it is sent. */
+import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
+import type { RecordJson } from '../../../ports/readModels.js';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** An id in lower case, as it is stored; undefined when the text is no UUID. */
+export const storedId = (id: string): string | undefined => (UUID.test(id) ? id.toLowerCase() : undefined);
+
+/**
+ * Writes and reads the text of a record's own fields for one version of an asset type: `"name":"Rotterdam","notes":null`,
+ * each field in its order. A text that was written before a field was added is shorter; its width tells how many it has.
+ */
+export class RecordText {
+  /** Of the texts that are written: how many fields the asset type has. */
+  readonly width: number;
+  readonly #keys: readonly { readonly name: string; readonly text: string }[];
+  /** At index `width` is what has to follow a text of that width. */
+  readonly #endings: readonly string[];
+
+  constructor({ fields }: AssetType) {
+    this.width = fields.length;
+    this.#keys = fields.map(({ name }, index) => ({
+      name,
+      text: `${index === 0 ? '' : ','}${JSON.stringify(name)}:`,
+    }));
+    this.#endings = [...this.#keys.keys(), this.width].map((from) =>
+      this.#keys
+        .slice(from)
+        .map(({ text }) => `${text}null`)
+        .join(''),
+    );
+  }
+
+  write(fields: Fields): string {
+    let own = '';
+    for (const { name, text } of this.#keys) own += text + JSON.stringify(fields[name] ?? null);
+    return own;
+  }
+
+  /** A stored text with the fields that were added later, which are null. */
+  complete(width: number, own: string): string {
+    return own + (this.#endings[width] ?? '');
+  }
+
+  fields(width: number, own: string): Fields {
+    return JSON.parse(`{${this.complete(width, own)}}`);
+  }
+
+  /** The record as it is sent. */
+  json(id: string, createdAt: string, updatedAt: string, width: number, own: string): RecordJson {
+    const all = this.complete(width, own);
+    const head = `{"id":"${id}","created_at":"${createdAt}","updated_at":"${updatedAt}"`;
+    return all === '' ? `${head}}` : `${head},${all}}`;
+  }
+}
