@@ -28,13 +28,6 @@ const list = (text: string): string[] =>
     .map((part) => part.trim())
     .filter((part) => part !== '');
 
-/** A wait before each attempt: none before the first unless five are given; the last one repeats where too few are. */
-function toFiveWaits(waits: readonly number[]): readonly number[] {
-  const last = waits.at(-1) ?? 0;
-  const all = waits.length === 5 ? waits : [0, ...waits];
-  return Array.from({ length: 5 }, (_, index) => all[index] ?? last);
-}
-
 const CIDR = /^[0-9a-fA-F:.]+\/\d{1,3}$/;
 const BASE64_KEY = /^[A-Za-z0-9+/]{43}=$/;
 const HOST_LABELS = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
@@ -112,7 +105,7 @@ export const settings = {
       (waits) => waits.length >= 1 && waits.length <= 5 && waits.every((wait) => /^\d{1,9}$/.test(wait)),
       'must be waits in milliseconds, such as 30000,120000,600000,3600000',
     )
-    .transform((waits) => toFiveWaits(waits.map(Number)))
+    .transform((waits) => waits.map(Number))
     .describe(
       'Waits between the five delivery attempts, in milliseconds; a fifth number, set first, delays the first attempt',
     ),

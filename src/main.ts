@@ -19,12 +19,12 @@ import { installationKeys } from './service/installationKeys.js';
 import { ProjectorThread } from './service/projectorThread.js';
 import { type EngineProbes, readiness } from './service/readiness.js';
 import { ROLES, type Role } from './service/roles.js';
+import { createSecretBox } from './service/secretBox.js';
 import { version } from './service/version.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from './webhooks/queue.js';
 import { startWebhooks, type WebhookDeps } from './webhooks/runWebhooks.js';
-import { createSecretBox } from './webhooks/secretBox.js';
 import { type AddressPolicy, addressPolicy, createTargetCheck } from './webhooks/targetAddress.js';
 
 export type RunningService = {

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type ResealReport, resealWebhookSecrets } from '../commands/webhooks/reseal.js';
+import { type ResealReport, resealWebhookSecrets } from '../commands/webhooks/secrets.js';
 import { CliError } from './errors.js';
 import { operator, tenantsByName, withDirectory } from './operator.js';
 import { columns, printJson, printLines } from './output.js';

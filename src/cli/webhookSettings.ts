@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { parseBody } from '../commands/body.js';
 import { tenantOf } from '../commands/tables.js';
 import { promoteWebhookSecret, stageWebhookSecret } from '../commands/webhooks/secrets.js';
-import { disableWebhook, disableWebhookBody, enableWebhook } from '../commands/webhooks/switch.js';
+import { disableWebhook, disableWebhookBody, enableWebhook } from '../commands/webhooks/settings.js';
 import type { Webhook } from '../domain/identity/directory.js';
 import { operator, withDirectory } from './operator.js';
 import { columns, printJson, printLines } from './output.js';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.js';
-import { SECRET_KEY_BYTES } from '../webhooks/secretBox.js';
+import { SECRET_KEY_BYTES } from './secretBox.js';
 
 /**
  * The first seals, all open: those of SECRETS_KEY, then the one in DATA_DIR, so that an installation can move from that

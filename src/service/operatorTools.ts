@@ -7,10 +7,10 @@ import type { RebuildScope } from '../ports/readModels.js';
 import { Directory } from '../projections/directory.js';
 import { type ProjectionStatus, projectionStatus } from '../projections/projections.js';
 import { type RebuildProgress, type RebuildReport, rebuildProjection } from '../projections/rebuild.js';
-import { createSecretBox } from '../webhooks/secretBox.js';
 import { addressPolicy, createTargetCheck, type TargetCheck } from '../webhooks/targetAddress.js';
 import { openEventStore, openReadModelWriter, prepareDataDirectory } from './engines.js';
 import { installationKeys } from './installationKeys.js';
+import { createSecretBox } from './secretBox.js';
 
 export type DirectoryTools = {
   readonly commands: DirectoryCommands;

@@ -1,7 +1,7 @@
 /** Disables webhooks that are gone (410) or have failed for too long. Nothing is lost: what is for them waits. */
 import type { Logger } from 'pino';
 import { type Commands, NotFoundError } from '../commands/context.js';
-import { disableWebhook } from '../commands/webhooks/switch.js';
+import { disableWebhook } from '../commands/webhooks/settings.js';
 import { webhooksStream } from '../domain/streams.js';
 import type { CallResult } from '../domain/webhook/delivery.js';
 import type { DisabledCause } from '../domain/webhook/events.js';

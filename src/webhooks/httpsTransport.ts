@@ -3,7 +3,6 @@ import { X509Certificate } from 'node:crypto';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { Agent, buildConnector, type Dispatcher, errors, request } from 'undici';
 import type { CallResult } from '../domain/webhook/delivery.js';
-import { retryAfterMs } from './retryAfter.js';
 import {
   type AddressPolicy,
   checkedLookup,
@@ -152,4 +151,16 @@ function describe(error: unknown): string {
   if (error instanceof RefusedAddressError) return error.message;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
   return code === undefined || error.message.includes(code) ? error.message : `${error.message} (${code})`;
+}
+
+/**
+ * `Retry-After` (RFC 9110 §10.2.3), seconds or an HTTP date, as milliseconds from `nowMs` on; undefined when
+ * there is none or it cannot be read.
+ */
+export function retryAfterMs(header: string | string[] | undefined, nowMs: number): number | undefined {
+  const text = (Array.isArray(header) ? header[0] : header)?.trim();
+  if (text === undefined || text === '') return undefined;
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }

@@ -1,7 +1,7 @@
 /** The call that an attempt makes: the body from the log, and its headers. */
 import type { Commands } from '../commands/context.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
-import { PAYLOAD_VERSIONS } from '../domain/webhook/catalogue.js';
+import { PAYLOAD_VERSIONS } from '../domain/webhook/catalogue/catalogue.js';
 import type { LoadedDelivery } from './deliveryLog.js';
 import type { WebhookCall } from './httpsTransport.js';
 import { payloadOf } from './payload.js';

@@ -7,7 +7,7 @@ import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import type { SecretBox } from '#app/commands/context.js';
 import type { Webhook } from '#app/domain/identity/directory.js';
 import { Directory } from '#app/projections/directory.js';
-import { createSecretBox } from '#app/webhooks/secretBox.js';
+import { createSecretBox } from '#app/service/secretBox.js';
 import { type Environment, Workplace } from './cli.js';
 
 const keyOf = (byte: number): Buffer => Buffer.alloc(32, byte);

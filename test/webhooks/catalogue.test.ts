@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { evolveTenant, type Tenant } from '#app/domain/identity/directory.js';
 import type { DirectoryEvent, OrderModel } from '#app/domain/identity/events.js';
-import { eventCatalogue, PAYLOAD_VERSIONS } from '#app/domain/webhook/catalogue.js';
+import { eventCatalogue, PAYLOAD_VERSIONS } from '#app/domain/webhook/catalogue/catalogue.js';
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '#app/domain/webhook/events.js';
 import { catalogueMarkdown } from './catalogueMarkdown.js';
 import { errorsOf } from './schemaCheck.js';

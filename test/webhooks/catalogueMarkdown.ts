@@ -1,4 +1,4 @@
-import type { CatalogueEntry } from '#app/domain/webhook/catalogue.js';
+import type { CatalogueEntry } from '#app/domain/webhook/catalogue/catalogue.js';
 
 /** The generated part of docs/webhook-events.md: each kind with its version, when it is sent, and an example. */
 export const catalogueMarkdown = (entries: readonly CatalogueEntry[]): string =>

@@ -5,11 +5,16 @@ import {
   stageWebhookSecret,
   unstageWebhookSecret,
 } from '#app/commands/webhooks/secrets.js';
-import { changeWebhook, createWebhook, removeWebhook } from '#app/commands/webhooks/settings.js';
-import { disableWebhook, enableWebhook } from '#app/commands/webhooks/switch.js';
+import {
+  changeWebhook,
+  createWebhook,
+  disableWebhook,
+  enableWebhook,
+  removeWebhook,
+} from '#app/commands/webhooks/settings.js';
 import { webhooksStream } from '#app/domain/streams.js';
 import { WEBHOOK_EVENT_KINDS } from '#app/domain/webhook/events.js';
-import { createSecretBox } from '#app/webhooks/secretBox.js';
+import { createSecretBox } from '#app/service/secretBox.js';
 import { makeDataDirectory, openService, removeDataDirectory, type Service, TENANT } from './service.js';
 
 const caller = {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Registry } from 'prom-client';
 import { ServiceMetrics } from '#app/api/metrics.js';
-import { disableWebhook } from '#app/commands/webhooks/switch.js';
+import { disableWebhook } from '#app/commands/webhooks/settings.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
 import { registerEngineMetrics, registerQueueMetrics } from '#app/service/engineMetrics.js';
 import { DeliveryMetrics } from '#app/webhooks/deliveryMetrics.js';

@@ -1,6 +1,6 @@
 import { addAssetField } from '#app/commands/identity/assetTypes.js';
 import { tenantOf } from '#app/commands/tables.js';
-import { eventCatalogue, PAYLOAD_VERSIONS } from '#app/domain/webhook/catalogue.js';
+import { eventCatalogue, PAYLOAD_VERSIONS } from '#app/domain/webhook/catalogue/catalogue.js';
 import { type DeliverySubject, WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '#app/domain/webhook/events.js';
 import { payloadOf } from '#app/webhooks/payload.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';

@@ -1,6 +1,5 @@
 import { v5 } from 'uuid';
-import { changeWebhook, removeWebhook } from '#app/commands/webhooks/settings.js';
-import { disableWebhook, enableWebhook } from '#app/commands/webhooks/switch.js';
+import { changeWebhook, disableWebhook, enableWebhook, removeWebhook } from '#app/commands/webhooks/settings.js';
 import { deliveryStream, parseStream } from '#app/domain/streams.js';
 import { WEBHOOK_EVENT_KINDS } from '#app/domain/webhook/events.js';
 import type { EventStore } from '#app/ports/eventStore.js';

@@ -1,10 +1,10 @@
 /** Secrets sealed anew (issue 5), also while others write: on real embedded adapters. */
 import { type Caller, UnopenableSecretError } from '#app/commands/context.js';
-import { resealWebhookSecrets } from '#app/commands/webhooks/reseal.js';
 import {
   type NewSecret,
   promoteWebhookSecret,
   regenerateWebhookSecret,
+  resealWebhookSecrets,
   stageWebhookSecret,
   unstageWebhookSecret,
 } from '#app/commands/webhooks/secrets.js';
@@ -12,7 +12,7 @@ import { createWebhook, removeWebhook } from '#app/commands/webhooks/settings.js
 import { webhooksStream } from '#app/domain/streams.js';
 import { WEBHOOK_EVENT_KINDS } from '#app/domain/webhook/events.js';
 import type { EventStore } from '#app/ports/eventStore.js';
-import { createSecretBox } from '#app/webhooks/secretBox.js';
+import { createSecretBox } from '#app/service/secretBox.js';
 import { callerOf, Logged, TENANT } from './logged.js';
 
 const OLD = createSecretBox(Buffer.alloc(32, 1));

@@ -19,9 +19,9 @@ import type { MessageBroker } from '#app/ports/messageBroker.js';
 import { Directory } from '#app/projections/directory.js';
 import { projections } from '#app/projections/projections.js';
 import { runProjections } from '#app/projections/runner.js';
+import { createSecretBox } from '#app/service/secretBox.js';
 import { createHttpsTransport, type TransportOptions } from '#app/webhooks/httpsTransport.js';
 import { startWebhooks, type WebhookDeps } from '#app/webhooks/runWebhooks.js';
-import { createSecretBox } from '#app/webhooks/secretBox.js';
 import type { SubscriberSettings } from '#app/webhooks/subscriberRun.js';
 import { addressPolicy } from '#app/webhooks/targetAddress.js';
 

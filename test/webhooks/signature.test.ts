@@ -2,8 +2,8 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { retryAfterMs } from '#app/webhooks/retryAfter.js';
-import { createSecretBox } from '#app/webhooks/secretBox.js';
+import { createSecretBox } from '#app/service/secretBox.js';
+import { retryAfterMs } from '#app/webhooks/httpsTransport.js';
 import { signatureHeaders, signatureOf } from '#app/webhooks/signature.js';
 
 describe('Signature (spec §6.3)', () => {

@@ -6,9 +6,9 @@ import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { newId, now } from '#app/commands/clock.js';
 import { Directory } from '#app/projections/directory.js';
+import { createSecretBox } from '#app/service/secretBox.js';
 import { createHttpsTransport } from '#app/webhooks/httpsTransport.js';
 import { startWebhooks } from '#app/webhooks/runWebhooks.js';
-import { createSecretBox } from '#app/webhooks/secretBox.js';
 import { addressPolicy } from '#app/webhooks/targetAddress.js';
 
 const { directory, caPem, leaseMs, backoffMs, secretKey } = JSON.parse(process.argv[2]);

@@ -1,7 +1,6 @@
 /** Webhooks and their signing secrets: `/api/v1/platform/webhooks`. */
 
-import { changeWebhookBody, webhookBody } from '../../commands/webhooks/settings.js';
-import { disableWebhookBody } from '../../commands/webhooks/switch.js';
+import { changeWebhookBody, disableWebhookBody, webhookBody } from '../../commands/webhooks/settings.js';
 import { inputSchema } from './inputSchema.js';
 import {
   all,

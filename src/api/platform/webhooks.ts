@@ -1,8 +1,14 @@
 /** Webhooks of the organisation (spec §6): `/api/v1/platform/webhooks`. */
 import { Router } from 'express';
 import { parseBody } from '../../commands/body.js';
-import { changeWebhook, createWebhook, removeWebhook } from '../../commands/webhooks/settings.js';
-import { disableWebhook, disableWebhookBody, enableWebhook } from '../../commands/webhooks/switch.js';
+import {
+  changeWebhook,
+  createWebhook,
+  disableWebhook,
+  disableWebhookBody,
+  enableWebhook,
+  removeWebhook,
+} from '../../commands/webhooks/settings.js';
 import { pathParameter } from '../assets/access.js';
 import type { ApiDeps } from '../deps.js';
 import { methodNotAllowed } from '../errors.js';

@@ -1,7 +1,7 @@
 /** Webhooks (spec §6): where a tenant's events are sent. */
 import { z } from 'zod';
 import { webhooksStream } from '../../domain/streams.js';
-import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../domain/webhook/events.js';
+import { type DisabledCause, WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../domain/webhook/events.js';
 import { targetUrlError } from '../../domain/webhook/targetUrl.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody } from '../body.js';
@@ -38,6 +38,14 @@ export const changeWebhookBody = z.strictObject({
   name: name.optional(),
   events: events.optional(),
   custom_data: customData.optional(),
+});
+
+export const disableWebhookBody = z.strictObject({
+  reason: z
+    .string('must be a string.')
+    .min(1, 'must not be empty.')
+    .max(255, 'must be at most 255 characters.')
+    .default('Disabled by an admin.'),
 });
 
 /** Why a URL cannot be a target, to be read after "The url field"; undefined when it can. */
@@ -116,6 +124,23 @@ const differs = <V>(wanted: V | undefined, old: V): wanted is V =>
 /** Deliveries that wait for another attempt end without it. @throws NotFoundError */
 export const removeWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<Position> =>
   writeWebhook(commands, caller, id, () => [{ type: 'WebhookRemoved', data: { id } }]);
+
+/** One that is disabled already keeps its first cause. @throws NotFoundError */
+export const disableWebhook = (
+  commands: DirectoryCommands,
+  caller: Caller,
+  id: string,
+  { cause, reason }: { readonly cause: DisabledCause; readonly reason: string },
+): Promise<Position> =>
+  writeWebhook(commands, caller, id, ({ disabled }) =>
+    disabled === undefined ? [{ type: 'WebhookDisabled', data: { id, cause, reason } }] : [],
+  );
+
+/** Nothing is recorded for one that is enabled. @throws NotFoundError */
+export const enableWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<Position> =>
+  writeWebhook(commands, caller, id, ({ disabled }) =>
+    disabled === undefined ? [] : [{ type: 'WebhookEnabled', data: { id } }],
+  );
 
 /** @throws ValidationError */
 async function targetOf(text: string, checkTarget: CheckTarget): Promise<URL> {

@@ -1,8 +1,8 @@
 /** The event catalogue: what a webhook can subscribe to, and what is sent then (spec §6, §6.5). */
-import type { JsonSchema } from '../assetTypes/outputSchema.js';
-import { exampleBody, type TenantTables } from './catalogue/example.js';
-import { bodySchema } from './catalogue/schema.js';
-import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from './events.js';
+import type { JsonSchema } from '../../assetTypes/outputSchema.js';
+import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../events.js';
+import { exampleBody, type TenantTables } from './example.js';
+import { bodySchema } from './schema.js';
 
 export type CatalogueEntry = {
   readonly kind: WebhookEventKind;
