@@ -1,9 +1,10 @@
-/** Tests run against the built JavaScript in dist/ (npm test builds it first): what is tested is what ships. */
-module.exports = {
+/**
+ * Two kinds of tests. Unit tests (test/unit) try one part alone: no engine, no running service; they run over src/, so
+ * that nothing has to be built. All others run over the built JavaScript in dist/ (npm test builds it first): what is
+ * tested is what ships.
+ */
+const shared = {
   testEnvironment: 'node',
-  testMatch: ['<rootDir>/test/**/*.test.ts'],
-  // Tests name each other as the compiler wants it, with .js.
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
     '^.+\\.[jt]s$': ['@swc/jest', { module: { type: 'commonjs' }, jsc: { target: 'es2023' }, sourceMaps: 'inline' }],
   },
@@ -12,9 +13,29 @@ module.exports = {
     '/node_modules/(?!(uuid|p-queue|p-timeout|eventemitter3|@apidevtools/json-schema-ref-parser)/)',
   ],
   modulePathIgnorePatterns: ['<rootDir>/data/'],
+};
+// Files name each other as the compiler wants it, with .js.
+const relativeImports = { '^(\\.{1,2}/.*)\\.js$': '$1' };
+
+module.exports = {
+  projects: [
+    {
+      ...shared,
+      displayName: 'unit',
+      testMatch: ['<rootDir>/test/unit/**/*.test.ts'],
+      moduleNameMapper: { '^#app/(.*)\\.js$': '<rootDir>/src/$1', ...relativeImports },
+    },
+    {
+      ...shared,
+      displayName: 'service',
+      testMatch: ['<rootDir>/test/**/*.test.ts'],
+      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/unit/'],
+      moduleNameMapper: relativeImports,
+      // A real engine takes half a minute to start where the machine is busy.
+      testTimeout: 180_000,
+    },
+  ],
   // Names suites that were skipped because their engine is not to be had.
   reporters: ['default', '<rootDir>/test/engines/skippedSuites.cjs'],
-  // A real engine takes half a minute to start where the machine is busy.
-  testTimeout: 180_000,
   maxWorkers: 2,
 };

@@ -30,7 +30,7 @@ const vector = z.strictObject({
 
 /** The test vectors of docs/webhooks.md: its JSON block that begins with an array. */
 function documentedVectors(): readonly z.output<typeof vector>[] {
-  const page = readFileSync(resolve(__dirname, '../../docs/webhooks.md'), 'utf8');
+  const page = readFileSync(resolve(__dirname, '../../../docs/webhooks.md'), 'utf8');
   return z.array(vector).parse(JSON.parse(/```json\n(\[[^`]*)```/.exec(page)?.[1] ?? ''));
 }
 
