@@ -1,7 +1,6 @@
 /** What every command works with. */
-import { currentVersion, eventTypes } from '../domain/eventTypes.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import type { Actor, EventStore, EventToAppend, Position, RecordedEvent, Revision } from '../ports/eventStore.js';
+import type { Actor, EventStore, Position } from '../ports/eventStore.js';
 import type { ReadModels } from '../ports/readModels.js';
 
 /** Who asks, and on whose behalf; becomes the metadata of the events that follow. */
@@ -73,29 +72,3 @@ export class NotSupportedError extends Error {
 export class TryAgainError extends Error {
   override readonly name = 'TryAgainError';
 }
-
-/** A time that is not before `last`: timestamps never go backwards within a stream. */
-export const notBefore = (now: string, last: string): string => (now > last ? now : last);
-
-/** Wraps domain events for the log. */
-export function toAppend(
-  commands: Pick<Commands, 'newId'>,
-  caller: Caller,
-  occurredAt: string,
-  events: readonly { readonly type: string; readonly data: unknown }[],
-): EventToAppend[] {
-  return events.map(({ type, data }) => {
-    const schemaVersion = currentVersion(eventTypes, type);
-    if (schemaVersion === undefined) throw new Error(`${type} is missing in domain/eventTypes.ts.`);
-    return { id: commands.newId(), type, data, metadata: { ...caller, occurredAt, schemaVersion } };
-  });
-}
-
-/** Time of the last event of a stream as read; '' when it has none. */
-export const lastTime = (events: readonly RecordedEvent[]): string => events.at(-1)?.metadata.occurredAt ?? '';
-
-/** Revision of the last event of a stream as read; -1 when it has none. Revisions may have gaps, so counting is no way. */
-export const lastRevision = (events: readonly RecordedEvent[]): Revision => events.at(-1)?.revision ?? -1;
-
-/** How often a command decides anew when others write to the same stream meanwhile. */
-export const MAX_ATTEMPTS = 20;

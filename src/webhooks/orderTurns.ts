@@ -1,6 +1,8 @@
 /** Deliveries about one order to one webhook go one after the other: the next begins when the one before is over. */
+
+import type { LogAccess } from '../commands/writeStream.js';
 import type { Outcome } from '../ports/messageBroker.js';
-import { type DeliveryKey, type LogAccess, loadDelivery } from './deliveryLog.js';
+import { type DeliveryKey, loadDelivery } from './deliveryLog.js';
 
 /** How long the next one waits in hand for one that is in hand as well. */
 const LONGEST_IN_HAND_MS = 3_000;
@@ -49,7 +51,7 @@ export class OrderTurns {
     const { retryAt } = loaded.delivery;
     const dueMs = retryAt === undefined ? 0 : Date.parse(retryAt) - now + BEHIND_MS;
     // The longer nothing has happened to it, the less often it is looked at.
-    const idleMs = now - Date.parse(loaded.lastAt);
+    const idleMs = now - Date.parse(loaded.lastEventAt);
     return Math.min(LONGEST_DELAY_MS, Math.max(SHORTEST_DELAY_MS, dueMs, idleMs / 2));
   }
 

@@ -1,7 +1,7 @@
 /** Bodies of webhook calls (spec §6.1), made from the log anew for each attempt. */
 import type { Commands } from '../commands/context.js';
 import { exportSnapshot } from '../commands/orders/exportSnapshot.js';
-import { foldOrder } from '../commands/orders/orderWriter.js';
+import { orderFromEvents } from '../commands/orders/orderWriter.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
 import type { OrderApproved } from '../domain/order/events.js';
 import { type ExportDocument, exportDocument, orderDocument } from '../domain/order/exportDocument.js';
@@ -70,7 +70,7 @@ async function orderThen(commands: Commands, tenant: Tenant, subject: DeliverySu
   const { orderId, sourceEventId, sourceRevision } = subject;
   const stream = orderStream(tenant.name, orderId);
   const events = await commands.eventStore.readStream(stream, 0, sourceRevision);
-  const order = foldOrder(events);
+  const order = orderFromEvents(events);
   const last = events.at(-1);
   if (order === undefined || last?.id !== sourceEventId || last.revision !== sourceRevision) {
     throw missing(stream, subject);

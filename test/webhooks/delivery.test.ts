@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { toAppend } from '#app/commands/context.js';
 import { removeWebhook } from '#app/commands/webhooks/settings.js';
+import { toAppend } from '#app/commands/writeStream.js';
 import { orderStream } from '#app/domain/streams.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';

@@ -1,5 +1,5 @@
-import { toAppend } from '#app/commands/context.js';
 import { disableWebhook, enableWebhook } from '#app/commands/webhooks/settings.js';
+import { toAppend } from '#app/commands/writeStream.js';
 import { deliveryStream, orderStream } from '#app/domain/streams.js';
 import { type ReadModels, ReadModelsUnavailableError } from '#app/ports/readModels.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';

@@ -1,4 +1,4 @@
-import { toAppend } from '#app/commands/context.js';
+import { toAppend } from '#app/commands/writeStream.js';
 import { deliveryStream, orderStream } from '#app/domain/streams.js';
 import type { DeliverySubject, WebhookEventKind } from '#app/domain/webhook/events.js';
 import { DELIVERY_QUEUE, deliveryMessage } from '#app/webhooks/queue.js';

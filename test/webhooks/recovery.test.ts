@@ -1,5 +1,5 @@
-import { toAppend } from '#app/commands/context.js';
 import { failExport } from '#app/commands/orders/failExport.js';
+import { toAppend } from '#app/commands/writeStream.js';
 import { deliveryStream, orderStream } from '#app/domain/streams.js';
 import type { DeliverySubject } from '#app/domain/webhook/events.js';
 import { type EventStore, EventStoreUnavailableError } from '#app/ports/eventStore.js';

@@ -49,9 +49,9 @@ export function getOrder({ commands }: Pick<ApiDeps, 'commands'>): UserHandler {
   return async (req, res) => {
     const { tenant } = req.context;
     const id = recordId(tenant.orderModel, pathParameter(req, 'id'));
-    const loaded = await loadOrder(commands, tenant.name, id);
-    if (loaded === undefined) throw unknownOrder(id);
-    sendJson(res, 200, recordEnvelope(JSON.stringify(await orderDocument(commands, tenant, id, loaded.order))));
+    const order = await loadOrder(commands.eventStore, tenant.name, id);
+    if (order === undefined) throw unknownOrder(id);
+    sendJson(res, 200, recordEnvelope(JSON.stringify(await orderDocument(commands, tenant, id, order))));
   };
 }
 

@@ -1,47 +1,29 @@
-/** Loads an order from its stream, decides, appends; decides anew when another was first. */
+/** Loading and writing the stream of one order. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { OrderDecision } from '../../domain/order/decide.js';
 import type { OrderEvent } from '../../domain/order/events.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
-import { type Position, type RecordedEvent, WrongExpectedRevisionError } from '../../ports/eventStore.js';
-import {
-  type Caller,
-  type Commands,
-  ConflictError,
-  lastRevision,
-  lastTime,
-  MAX_ATTEMPTS,
-  NotFoundError,
-  notBefore,
-  TryAgainError,
-  toAppend,
-  ValidationError,
-} from '../context.js';
+import type { EventStore, EventToAppend, Position } from '../../ports/eventStore.js';
+import { type Caller, type Commands, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { type RecordView, recordView } from '../recordView.js';
+import { type Appended, appendIfUnchanged, loadStream, NO_STREAM, writeStream } from '../writeStream.js';
 
 export type WrittenOrder = { readonly position: Position; readonly order: Order };
 
-const fold = (order: Order | undefined, recorded: RecordedEvent): Order =>
-  evolve(order, { type: recorded.type, data: recorded.data } as OrderEvent, {
-    id: recorded.id,
-    at: recorded.metadata.occurredAt,
-  });
+const evolveOrder = (order: Order | undefined, { id, type, data, metadata }: EventToAppend): Order =>
+  evolve(order, { type, data } as OrderEvent, { id, at: metadata.occurredAt });
 
 /** An order after these events of its stream, from the first on; undefined when there are none. */
-export const foldOrder = (events: readonly RecordedEvent[]): Order | undefined =>
-  events.reduce<Order | undefined>(fold, undefined);
+export const orderFromEvents = (events: readonly EventToAppend[]): Order | undefined =>
+  events.reduce<Order | undefined>(evolveOrder, undefined);
 
 /** An order as its events tell it; undefined when there is none. */
-export async function loadOrder(
-  commands: Commands,
+export const loadOrder = async (
+  eventStore: Pick<EventStore, 'readStream'>,
   tenant: string,
   orderId: string,
-): Promise<{ readonly order: Order; readonly revision: number; readonly lastAt: string } | undefined> {
-  const events = await commands.eventStore.readStream(orderStream(tenant, orderId));
-  const order = foldOrder(events);
-  return order === undefined ? undefined : { order, revision: lastRevision(events), lastAt: lastTime(events) };
-}
+): Promise<Order | undefined> => (await loadStream(eventStore, orderStream(tenant, orderId), evolveOrder)).state;
 
 /**
  * @param decide pure or reading only; may run several times
@@ -53,40 +35,37 @@ export async function writeOrder(
   orderId: string,
   decide: (order: Order, at: string) => OrderDecision | Promise<OrderDecision>,
 ): Promise<WrittenOrder> {
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const loaded = await loadOrder(commands, caller.tenant, orderId);
-    if (loaded === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
-    const at = notBefore(commands.now(), loaded.lastAt);
-    const events = acceptedEvents(await decide(loaded.order, at));
-    if (events.length === 0) return { position: 0, order: loaded.order };
-    const written = await appendOrder(commands, caller, orderId, events, { at, ...loaded });
-    if (written !== undefined) return written;
-  }
-  throw new TryAgainError(`Order ${orderId} is being written by many at once.`);
+  const stream = orderStream(caller.tenant, orderId);
+  const written = await writeStream(commands, caller, {
+    stream,
+    name: `Order ${orderId}`,
+    load: async () => {
+      const { state, ...end } = await loadStream(commands.eventStore, stream, evolveOrder);
+      if (state === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
+      return { ...end, state };
+    },
+    decide: async (order, at) => acceptedEvents(await decide(order, at)),
+  });
+  return orderWith(written, written.state);
 }
 
-/** undefined when another writer was first. */
-export async function appendOrder(
+/** @throws ValidationError when there is an order of this id */
+export async function writeNewOrder(
   commands: Commands,
   caller: Caller,
   orderId: string,
-  events: readonly OrderEvent[],
-  before: { readonly at: string; readonly revision: number; readonly order: Order | undefined },
-): Promise<WrittenOrder | undefined> {
-  const toStore = toAppend(commands, caller, before.at, events);
-  try {
-    const expected = before.revision < 0 ? 'no-stream' : before.revision;
-    const { position } = await commands.eventStore.append(orderStream(caller.tenant, orderId), toStore, expected);
-    const order = events.reduce<Order | undefined>(
-      (state, event, index) => evolve(state, event, { id: toStore[index]?.id ?? '', at: before.at }),
-      before.order,
-    );
-    if (order === undefined) throw new Error('An order has at least one event.');
-    return { position, order };
-  } catch (error) {
-    if (error instanceof WrongExpectedRevisionError) return undefined;
-    throw error;
-  }
+  decision: OrderDecision,
+): Promise<WrittenOrder> {
+  const stream = orderStream(caller.tenant, orderId);
+  const appended = await appendIfUnchanged(commands, caller, stream, NO_STREAM, acceptedEvents(decision));
+  if (appended === undefined) throw new ValidationError({ id: [`The id ${orderId} is taken.`] });
+  return orderWith(appended, undefined);
+}
+
+function orderWith({ position, events }: Appended<OrderEvent>, before: Order | undefined): WrittenOrder {
+  const order = events.reduce<Order | undefined>(evolveOrder, before);
+  if (order === undefined) throw new Error('An order has at least one event.');
+  return { position, order };
 }
 
 export function acceptedEvents(decision: OrderDecision): readonly OrderEvent[] {

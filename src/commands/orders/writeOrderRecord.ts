@@ -2,9 +2,9 @@
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { createOrder, updateOrder } from '../../domain/order/decide.js';
-import { type Caller, type Commands, ValidationError } from '../context.js';
+import type { Caller, Commands } from '../context.js';
 import type { WrittenRecord } from '../recordView.js';
-import { acceptedEvents, appendOrder, orderView, writeOrder } from './orderWriter.js';
+import { orderView, writeNewOrder, writeOrder } from './orderWriter.js';
 
 export async function createOrderRecord(
   commands: Commands,
@@ -13,10 +13,8 @@ export async function createOrderRecord(
   input: RecordInput,
 ): Promise<WrittenRecord> {
   const id = input.id ?? commands.newId();
-  const before = { at: commands.now(), revision: -1, order: undefined };
-  const written = await appendOrder(commands, caller, id, acceptedEvents(createOrder(assetType, input)), before);
-  if (written === undefined) throw new ValidationError({ id: [`The id ${id} is taken.`] });
-  return { position: written.position, id, record: orderView(assetType, id, written.order) };
+  const { position, order } = await writeNewOrder(commands, caller, id, createOrder(assetType, input));
+  return { position, id, record: orderView(assetType, id, order) };
 }
 
 export async function updateOrderRecord(

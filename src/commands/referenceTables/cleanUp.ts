@@ -24,9 +24,8 @@ export async function cleanUpTable(
 ): Promise<{ readonly position: Position; readonly deleted: number }> {
   const assetType = referenceTypeOf(tenantOf(commands, caller.tenant), table, 'cleaned up');
   const { batch_id: batchId } = parseBody(cleanUpBody, body);
-  const { decision, result } = await tableWriterOf(commands).cleanUp(caller, assetType, batchId, (count) => ({
-    deleted: count,
-    events: count === 0 || options.dryRun === true ? [] : [cleanUp(batchId, count)],
-  }));
-  return { position: result?.position ?? 0, deleted: decision.deleted };
+  const { position, count } = await tableWriterOf(commands).cleanUp(caller, assetType, batchId, (records) =>
+    records === 0 || options.dryRun === true ? [] : [cleanUp(batchId, records)],
+  );
+  return { position, deleted: count };
 }

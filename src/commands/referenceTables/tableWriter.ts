@@ -1,7 +1,7 @@
 /**
  * Decides and appends changes of reference tables, one at a time for each table.
  *
- * A table's stream may hold millions of records, so nothing folds it to decide. The read model's
+ * A table's stream may hold millions of records, so no decision loads it. The read model's
  * snapshot (the records in question, and the revision they were read at) is the state, laid under
  * what this process has appended since; the append then insists on that revision. Whoever else
  * wrote meanwhile, in whatever process, makes it conflict, and the decision is made anew once
@@ -14,16 +14,16 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { type KnownRecord, type KnownRecords, keyOf } from '../../domain/referenceTable/decide.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
-import { type AppendResult, type Revision, WrongExpectedRevisionError } from '../../ports/eventStore.js';
+import type { Position } from '../../ports/eventStore.js';
 import type { TableRef, TableSnapshot } from '../../ports/readModels.js';
-import { type Caller, type Commands, MAX_ATTEMPTS, notBefore, TryAgainError, toAppend } from '../context.js';
+import { type Caller, type Commands, TryAgainError } from '../context.js';
+import { type Loaded, notBefore, type Written, writeStream } from '../writeStream.js';
 import { Overlay } from './overlay.js';
 
 /** How long a decision waits for the read model to show what others have written. */
 const CATCH_UP_MS = 30_000;
 
 export type KnownTable = KnownRecords & {
-  readonly revision: Revision;
   readonly createdAt: (id: string) => string;
   readonly updatedAt: (id: string) => string;
 };
@@ -31,16 +31,7 @@ export type KnownTable = KnownRecords & {
 /** Unique keys and ids of the records a decision is about. */
 export type Wanted = { readonly keys: readonly string[]; readonly ids: readonly string[] };
 
-export type TableDecision = { readonly events: readonly ReferenceTableEvent[] };
-
 type Session = { readonly queue: PQueue; readonly overlay: Overlay };
-
-export type Appended<D> = {
-  readonly decision: D;
-  readonly result: AppendResult | undefined;
-  readonly at: string;
-  readonly known: KnownTable;
-};
 
 /** One for a process; holds what it appended and the read model does not show yet. */
 export class TableWriter {
@@ -55,54 +46,55 @@ export class TableWriter {
    * Reads what `wanted` names, decides, appends. `decide` may run several times and must be pure;
    * it throws to refuse.
    */
-  async write<D extends TableDecision>(
+  async write<Event extends ReferenceTableEvent>(
     caller: Caller,
     assetType: AssetType,
     wanted: Wanted,
-    decide: (known: KnownTable) => D,
-  ): Promise<Appended<D>> {
+    decide: (known: KnownTable) => readonly Event[],
+  ): Promise<Written<KnownTable, Event>> {
     const table = { tenant: caller.tenant, table: assetType.name };
-    const session = this.#session(table);
-    return session.queue.add(async () => {
-      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        const known = await this.#load(session, table, assetType, wanted);
-        const decision = decide(known);
-        const at = notBefore(this.#commands.now(), known.lastEventAt);
-        if (decision.events.length === 0) return { decision, result: undefined, at, known };
-        const result = await this.#append(table, caller, decision.events, known.revision, at);
-        if (result !== undefined) {
-          session.overlay.add(assetType, decision.events, known, result.revision, at);
-          return { decision, result, at, known };
-        }
-        await this.#settle(session, table);
-      }
-      throw new TryAgainError(`${assetType.name} is being written by many at once.`);
+    const { queue, overlay } = this.#session(table);
+    return queue.add(async () => {
+      const written = await writeStream(this.#commands, caller, {
+        stream: tableStream(table.tenant, table.table),
+        name: table.table,
+        load: async (attempt) => {
+          if (attempt > 0) await this.#catchUp(overlay, table);
+          return this.#load(overlay, table, assetType, wanted);
+        },
+        decide,
+      });
+      const { events, state, revision, at } = written;
+      if (events.length > 0) overlay.add(assetType, events, state, revision, at);
+      return written;
     });
   }
 
-  /** A clean-up counts what it deletes, so it decides when the read model shows everything. */
-  async cleanUp<D extends TableDecision>(
+  /**
+   * A clean-up counts what it deletes, so it decides when the read model shows everything.
+   * @param decide pure; is given how many records it would delete
+   */
+  async cleanUp(
     caller: Caller,
     assetType: AssetType,
     batchId: string,
-    decide: (count: number) => D,
-  ): Promise<{ readonly decision: D; readonly result: AppendResult | undefined }> {
+    decide: (count: number) => readonly ReferenceTableEvent[],
+  ): Promise<{ readonly position: Position; readonly count: number }> {
     const table = { tenant: caller.tenant, table: assetType.name };
-    const session = this.#session(table);
-    return session.queue.add(async () => {
-      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        await this.#settle(session, table);
-        const { revision, lastEventAt, count } = await this.#commands.readModels.countOutsideBatch(table, batchId);
-        const decision = decide(count);
-        if (decision.events.length === 0) return { decision, result: undefined };
-        const at = notBefore(this.#commands.now(), lastEventAt);
-        const result = await this.#append(table, caller, decision.events, revision, at);
-        if (result !== undefined) {
-          session.overlay.setBarrier(result);
-          return { decision, result };
-        }
-      }
-      throw new TryAgainError(`${assetType.name} is being written by many at once.`);
+    const { queue, overlay } = this.#session(table);
+    return queue.add(async () => {
+      const written = await writeStream(this.#commands, caller, {
+        stream: tableStream(table.tenant, table.table),
+        name: table.table,
+        load: async () => {
+          await this.#catchUp(overlay, table);
+          const { count, ...end } = await this.#commands.readModels.countOutsideBatch(table, batchId);
+          return { ...end, state: count };
+        },
+        decide,
+      });
+      if (written.events.length > 0) overlay.setBarrier(written);
+      return { position: written.position, count: written.state };
     });
   }
 
@@ -116,13 +108,7 @@ export class TableWriter {
     return session;
   }
 
-  async #load(
-    session: Session,
-    table: TableRef,
-    assetType: AssetType,
-    wanted: Wanted,
-  ): Promise<KnownTable & { readonly lastEventAt: string }> {
-    const { overlay } = session;
+  async #load(overlay: Overlay, table: TableRef, assetType: AssetType, wanted: Wanted): Promise<Loaded<KnownTable>> {
     const snapshot = await this.#snapshot(overlay, table, wanted);
     overlay.prune(snapshot.revision);
     const base = new Map(snapshot.records.map((record) => [record.id, record]));
@@ -131,13 +117,15 @@ export class TableWriter {
     return {
       revision: Math.max(snapshot.revision, overlay.revision),
       lastEventAt: notBefore(snapshot.lastEventAt, overlay.lastEventAt),
-      byId,
-      byKey: (key) => {
-        const known = byId(overlay.idOfKey(key) ?? idByKey.get(key) ?? '');
-        return known !== undefined && keyOf(assetType, known.fields) === key ? known : undefined;
+      state: {
+        byId,
+        byKey: (key) => {
+          const known = byId(overlay.idOfKey(key) ?? idByKey.get(key) ?? '');
+          return known !== undefined && keyOf(assetType, known.fields) === key ? known : undefined;
+        },
+        createdAt: (id) => (overlay.times(id) ?? base.get(id))?.createdAt ?? '',
+        updatedAt: (id) => (overlay.times(id) ?? base.get(id))?.updatedAt ?? '',
       },
-      createdAt: (id) => (overlay.times(id) ?? base.get(id))?.createdAt ?? '',
-      updatedAt: (id) => (overlay.times(id) ?? base.get(id))?.updatedAt ?? '',
     };
   }
 
@@ -151,30 +139,12 @@ export class TableWriter {
     return this.#commands.readModels.snapshot(table, wanted);
   }
 
-  /** undefined when another writer was first. */
-  async #append(
-    table: TableRef,
-    caller: Caller,
-    events: readonly ReferenceTableEvent[],
-    revision: Revision,
-    at: string,
-  ): Promise<AppendResult | undefined> {
-    const stream = tableStream(table.tenant, table.table);
-    try {
-      const expected = revision < 0 ? 'no-stream' : revision;
-      return await this.#commands.eventStore.append(stream, toAppend(this.#commands, caller, at, events), expected);
-    } catch (error) {
-      if (error instanceof WrongExpectedRevisionError) return undefined;
-      throw error;
-    }
-  }
-
   /** Waits until the read model shows everything that is in the log now. */
-  async #settle(session: Session, table: TableRef): Promise<void> {
+  async #catchUp(overlay: Overlay, table: TableRef): Promise<void> {
     const head = await this.#commands.eventStore.head();
     if (!(await this.#commands.readModels.waitFor('records', head, CATCH_UP_MS))) {
       throw new TryAgainError(`The read model of ${table.table} has not caught up yet.`);
     }
-    session.overlay.clear();
+    overlay.clear();
   }
 }

@@ -1,13 +1,7 @@
 /** Batch upsert (spec §4.7): all items or none, matched on the unique field. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
-import {
-  type BatchCounts,
-  type BatchDecision,
-  upsertBatch as decide,
-  duplicateKeys,
-  keyOf,
-} from '../../domain/referenceTable/decide.js';
+import { type BatchCounts, upsertBatch as decide, duplicateKeys, keyOf } from '../../domain/referenceTable/decide.js';
 import type { Position } from '../../ports/eventStore.js';
 import { type Caller, type Commands, ValidationError } from '../context.js';
 import { referenceTypeOf, tenantOf } from '../tables.js';
@@ -36,16 +30,14 @@ export async function upsertBatch(
     keys: items.map((item) => keyOf(assetType, item.fields)),
     ids: items.flatMap((item) => (item.id === undefined ? [] : [item.id])),
   };
-  const { decision, result } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) => {
-    const decided = accepted(decide(assetType, items, newIds, known));
-    return options.dryRun === true ? { ...decided, events: [] } : decided;
+  let counts: BatchCounts = { created: 0, updated: 0, unchanged: 0 };
+  const { position } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) => {
+    const decision = decide(assetType, items, newIds, known);
+    if (!decision.ok) throw new ValidationError(decision.errors);
+    counts = decision.counts;
+    return options.dryRun === true ? [] : decision.events;
   });
-  return { position: result?.position ?? 0, counts: decision.counts };
-}
-
-function accepted(decision: BatchDecision): Extract<BatchDecision, { ok: true }> {
-  if (!decision.ok) throw new ValidationError(decision.errors);
-  return decision;
+  return { position, counts };
 }
 
 function itemsOf(body: unknown): readonly unknown[] {

@@ -16,11 +16,11 @@ export async function createReferenceRecord(
   const newId = commands.newId();
   const id = input.id ?? newId;
   const wanted = { keys: [keyOf(assetType, input.fields)], ids: [id] };
-  const { result, at } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) =>
+  const { position, at } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) =>
     accepted(createRecord(assetType, input, newId, known)),
   );
   const record = recordView(assetType, { id, createdAt: at, updatedAt: at, fields: input.fields });
-  return { position: result?.position ?? 0, id, record };
+  return { position, id, record };
 }
 
 export async function updateReferenceRecord(
@@ -32,21 +32,21 @@ export async function updateReferenceRecord(
 ): Promise<WrittenRecord> {
   const key = input.fields[uniqueFieldOf(assetType)];
   const wanted = { keys: key === undefined ? [] : [String(key)], ids: [id] };
-  const { result, at, decision, known } = await tableWriterOf(commands).write(caller, assetType, wanted, (table) => {
-    const current = table.byId(id);
+  const { position, at, state } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) => {
+    const current = known.byId(id);
     if (current === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
-    return { ...accepted(updateRecord(assetType, current, input, table)), current };
+    return accepted(updateRecord(assetType, current, input, known));
   });
   const record = recordView(assetType, {
     id,
-    createdAt: known.createdAt(id),
-    updatedAt: result === undefined ? known.updatedAt(id) : at,
-    fields: { ...decision.current.fields, ...input.fields },
+    createdAt: state.createdAt(id),
+    updatedAt: position === 0 ? state.updatedAt(id) : at,
+    fields: { ...state.byId(id)?.fields, ...input.fields },
   });
-  return { position: result?.position ?? 0, id, record };
+  return { position, id, record };
 }
 
-function accepted<Event extends ReferenceTableEvent>(decision: Decision<Event>): { readonly events: readonly Event[] } {
+function accepted<Event extends ReferenceTableEvent>(decision: Decision<Event>): readonly Event[] {
   if (!decision.ok) throw new ValidationError(decision.errors);
-  return decision;
+  return decision.events;
 }

@@ -1,7 +1,8 @@
 import { deliveryStream } from '../../domain/streams.js';
 import type { DeliverySubject } from '../../domain/webhook/events.js';
-import { type Position, WrongExpectedRevisionError } from '../../ports/eventStore.js';
-import { type Caller, type Commands, toAppend } from '../context.js';
+import type { Position } from '../../ports/eventStore.js';
+import type { Caller } from '../context.js';
+import { appendIfUnchanged, type LogAccess, NO_STREAM } from '../writeStream.js';
 
 export type RequestedDelivery = { readonly position: Position; readonly deliveryId: string };
 
@@ -11,18 +12,13 @@ export type RequestedDelivery = { readonly position: Position; readonly delivery
  * @returns undefined when another event has requested a delivery of this id
  */
 export async function requestDelivery(
-  commands: Pick<Commands, 'eventStore' | 'now' | 'newId'>,
+  commands: LogAccess,
   caller: Caller,
   deliveryId: string,
   subject: DeliverySubject,
 ): Promise<RequestedDelivery | undefined> {
-  const events = toAppend(commands, caller, commands.now(), [{ type: 'DeliveryRequested', data: subject }]);
-  try {
-    const stream = deliveryStream(caller.tenant, deliveryId);
-    const { position } = await commands.eventStore.append(stream, events, 'no-stream');
-    return { position, deliveryId };
-  } catch (error) {
-    if (error instanceof WrongExpectedRevisionError) return undefined;
-    throw error;
-  }
+  const stream = deliveryStream(caller.tenant, deliveryId);
+  const event = { type: 'DeliveryRequested', data: subject } as const;
+  const appended = await appendIfUnchanged(commands, caller, stream, NO_STREAM, [event]);
+  return appended && { position: appended.position, deliveryId };
 }

@@ -1,0 +1,140 @@
+/**
+ * The one way into the log: load a stream's state, decide, append with the revision that was loaded as the expected one,
+ * and decide anew when another writer was first.
+ */
+import { currentVersion, eventTypes } from '../domain/eventTypes.js';
+import {
+  type AppendResult,
+  type EventStore,
+  type EventToAppend,
+  type Revision,
+  WrongExpectedRevisionError,
+} from '../ports/eventStore.js';
+import { type Caller, type Commands, TryAgainError } from './context.js';
+
+/** What writing needs. */
+export type LogAccess = Pick<Commands, 'eventStore' | 'now' | 'newId'>;
+
+export type DomainEvent = Pick<EventToAppend, 'type' | 'data'>;
+
+/** A domain event with what the log keeps beside it. */
+export type Identified<Event extends DomainEvent> = Event & Pick<EventToAppend, 'id' | 'metadata'>;
+
+/** The last event of a stream. */
+export type StreamEnd = {
+  /** -1 when the stream has no event. */
+  readonly revision: Revision;
+  /** Its occurredAt; '' when the stream has no event. */
+  readonly lastEventAt: string;
+};
+
+export const NO_STREAM: StreamEnd = { revision: -1, lastEventAt: '' };
+
+/** A stream's state, and how far the stream was read for it. */
+export type Loaded<State> = StreamEnd & { readonly state: State };
+
+export type Appended<Event extends DomainEvent> = AppendResult & {
+  /** occurredAt of the events. */
+  readonly at: string;
+  readonly events: readonly Identified<Event>[];
+};
+
+export type Written<State, Event extends DomainEvent> = Appended<Event> & {
+  /** What was decided on: without the events. */
+  readonly state: State;
+};
+
+/** How often a command decides anew when others write to the same stream meanwhile. */
+export const MAX_ATTEMPTS = 20;
+
+/** Reads a stream of few events. `evolve` is the state after one more event; there is none before the first. */
+export async function loadStream<State>(
+  eventStore: Pick<EventStore, 'readStream'>,
+  stream: string,
+  evolve: (state: State | undefined, event: EventToAppend) => State | undefined,
+  before?: State,
+): Promise<Loaded<State | undefined>> {
+  const recorded = await eventStore.readStream(stream);
+  const last = recorded.at(-1);
+  return {
+    state: recorded.reduce(evolve, before),
+    revision: last?.revision ?? NO_STREAM.revision,
+    lastEventAt: last?.metadata.occurredAt ?? NO_STREAM.lastEventAt,
+  };
+}
+
+/**
+ * @param write.name what is written, for people: begins a sentence
+ * @param write.load `attempt` counts from 0: from 1 on, another writer was first the time before
+ * @param write.decide pure or reading only, may run several times; throws to refuse; returns no events where nothing is
+ *   to change. `at` is the time that its events will have.
+ * @returns position 0, and no events, when nothing was to change
+ * @throws TryAgainError when others were first each time; whatever `load` and `decide` throw
+ */
+export async function writeStream<State, Event extends DomainEvent>(
+  log: LogAccess,
+  caller: Caller,
+  write: {
+    readonly stream: string;
+    readonly name: string;
+    readonly load: (attempt: number) => Promise<Loaded<State>>;
+    readonly decide: (state: State, at: string) => readonly Event[] | Promise<readonly Event[]>;
+  },
+): Promise<Written<State, Event>> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const loaded = await write.load(attempt);
+    const { state, revision } = loaded;
+    const at = notBefore(log.now(), loaded.lastEventAt);
+    const events = await write.decide(state, at);
+    if (events.length === 0) return { state, at, events: [], revision, position: 0 };
+    const appended = await append(log, caller, write.stream, revision, events, at);
+    if (appended !== undefined) return { state, ...appended };
+  }
+  throw new TryAgainError(`${write.name} is being written by many at once.`);
+}
+
+/** Appends what was decided on a stream that ends there; undefined when another writer was first. */
+export function appendIfUnchanged<Event extends DomainEvent>(
+  log: LogAccess,
+  caller: Caller,
+  stream: string,
+  end: StreamEnd,
+  events: readonly Event[],
+): Promise<Appended<Event> | undefined> {
+  return append(log, caller, stream, end.revision, events, notBefore(log.now(), end.lastEventAt));
+}
+
+async function append<Event extends DomainEvent>(
+  log: LogAccess,
+  caller: Caller,
+  stream: string,
+  revision: Revision,
+  events: readonly Event[],
+  at: string,
+): Promise<Appended<Event> | undefined> {
+  const toStore = toAppend(log, caller, at, events);
+  try {
+    const expected = revision === NO_STREAM.revision ? 'no-stream' : revision;
+    return { ...(await log.eventStore.append(stream, toStore, expected)), at, events: toStore };
+  } catch (error) {
+    if (error instanceof WrongExpectedRevisionError) return undefined;
+    throw error;
+  }
+}
+
+/** Domain events as the log stores them. */
+export function toAppend<Event extends DomainEvent>(
+  { newId }: Pick<LogAccess, 'newId'>,
+  caller: Caller,
+  occurredAt: string,
+  events: readonly Event[],
+): readonly Identified<Event>[] {
+  return events.map((event) => {
+    const schemaVersion = currentVersion(eventTypes, event.type);
+    if (schemaVersion === undefined) throw new Error(`${event.type} is missing in domain/eventTypes.ts.`);
+    return { ...event, id: newId(), metadata: { ...caller, occurredAt, schemaVersion } };
+  });
+}
+
+/** A time that is not before `last`: timestamps never go backwards within a stream. */
+export const notBefore = (now: string, last: string): string => (now > last ? now : last);
