@@ -1,4 +1,4 @@
-/** What an auditor can read of an order: every change, who made it, and why (issue: `…/assets/{id}/history`). */
+/** What an auditor can read of an order: every change, who made it, and why (`…/assets/{id}/history`). */
 import { z } from 'zod';
 import { expectRefused } from './refusals.js';
 import { ASSETS } from './tenant.js';

@@ -177,7 +177,7 @@ describe('hosts', () => {
     await expectRefused(run.service, 401, () => acme().getList('dyn_item', '', { token, headers }));
   });
 
-  it('issue: a tenant made by the command line beside the running service is there at once', async () => {
+  it('decision: a tenant made by the command line beside the running service is there at once', async () => {
     const late = await run.service.createTenant('late', 'dyn_transport_order');
     expect((await late.list('dyn_location')).meta.total).toBe(0);
     const again = await run.service.cli('tenant', 'create', 'late', '--order-model', 'dyn_stock_order', '--json');

@@ -43,17 +43,20 @@ async function catalogueOf(tenant: TenantClient) {
   return catalogue.parse(answer.body).data;
 }
 
-it.each(['acme', 'hauler'])('issue: %s is told of each kind, with a schema and an example that agree', async (name) => {
-  const entries = await catalogueOf(run.tenant(name));
-  expect(entries.map(({ kind }) => kind)).toEqual(KINDS);
-  for (const { kind, version, schema, example } of entries) {
-    expect({ kind, version, errors: errorsOf(schema, example) }).toEqual({ kind, version: '1', errors: [] });
-    const roots = kind.startsWith('order.')
-      ? ['custom_data', 'validated_order']
-      : ['custom_data', 'data', 'timestamp', 'type'];
-    expect(Object.keys(example).sort()).toEqual(roots);
-  }
-});
+it.each(['acme', 'hauler'])(
+  'the catalogue of %s has each kind of event, with a schema and an example that fits it',
+  async (name) => {
+    const entries = await catalogueOf(run.tenant(name));
+    expect(entries.map(({ kind }) => kind)).toEqual(KINDS);
+    for (const { kind, version, schema, example } of entries) {
+      expect({ kind, version, errors: errorsOf(schema, example) }).toEqual({ kind, version: '1', errors: [] });
+      const roots = kind.startsWith('order.')
+        ? ['custom_data', 'validated_order']
+        : ['custom_data', 'data', 'timestamp', 'type'];
+      expect(Object.keys(example).sort()).toEqual(roots);
+    }
+  },
+);
 
 it('every kind of the catalogue can be subscribed to', async () => {
   const kinds = (await catalogueOf(acme())).map(({ kind }) => kind);

@@ -1,4 +1,4 @@
-/** Sending again, sending what was never sent, and trying out (issue 5), through the platform API. */
+/** Resend, backfill and test events, through the platform API. */
 import { addWebhook, approve, parsed, quickDelivery, reaches, validatedOrder, withWebhook } from './export.js';
 import { type Call, Receiver } from './receiver.js';
 import { expectInvalid, expectRefused } from './refusals.js';
@@ -24,7 +24,7 @@ const ANY_ID = expect.stringMatching(/^[0-9a-f-]{36}$/);
 const orderIn = (call: Call | undefined): unknown =>
   Reflect.get(Object(Reflect.get(Object(parsed(call?.body)), 'validated_order')), 'id');
 
-it('issue 5: one delivery is sent again: the same bytes under the same webhook-id', async () => {
+it('a delivery that is resent has the same bytes and the same webhook-id', async () => {
   await withWebhook(acme(), receiver, '/again', async ({ id }) => {
     const { order } = await validatedOrder(acme());
     await approve(acme(), order.id);
@@ -41,7 +41,7 @@ it('issue 5: one delivery is sent again: the same bytes under the same webhook-i
   });
 });
 
-it('issue 5: everything that failed since a time is sent again, and no order is changed by that', async () => {
+it('all that failed since a time is resent, and no order changes by that', async () => {
   receiver.reply('/broken', (nth) => ({ status: nth <= 10 ? 500 : 200 }));
   await withWebhook(acme(), receiver, '/broken', async ({ id }) => {
     const orders = [await validatedOrder(acme()), await validatedOrder(acme())].map(({ order }) => order.id);
@@ -55,7 +55,7 @@ it('issue 5: everything that failed since a time is sent again, and no order is 
   });
 });
 
-it('issue 5: a range of the log is sent to a webhook made afterwards, in the order of each order', async () => {
+it('a backfill sends a range of the log to a webhook made afterwards; what belongs to one order keeps its sequence', async () => {
   const from = new Date().toISOString();
   const { order } = await validatedOrder(acme());
   await approve(acme(), order.id);
@@ -75,7 +75,7 @@ it('issue 5: a range of the log is sent to a webhook made afterwards, in the ord
   });
 });
 
-it('issue 5: a test event is sent at once, whatever the webhook subscribes to', async () => {
+it('a test event is sent at once, whatever the webhook subscribes to', async () => {
   await withWebhook(acme(), receiver, '/trial', async ({ id }) => {
     expect(await accepted(`/webhooks/${id}/test`, { event: 'reference.cleaned_up' })).toEqual({ delivery_id: ANY_ID });
     const [call] = await receiver.received('/trial', 1);
@@ -84,7 +84,7 @@ it('issue 5: a test event is sent at once, whatever the webhook subscribes to', 
   });
 });
 
-it('issue 5: a disabled webhook loses nothing; enabled, it gets what has waited', async () => {
+it('a disabled webhook loses nothing: enabled again, it gets what has waited', async () => {
   await withWebhook(acme(), receiver, '/paused', async ({ id }) => {
     await acme().platformData('POST', `/webhooks/${id}/disable`, {});
     const { order } = await validatedOrder(acme());

@@ -1,4 +1,4 @@
-/** Secrets as the receiver sees them: through a rotation (issue: two live secrets), and through changes of SECRETS_KEY. */
+/** Secrets as the receiver sees them: through a rotation (two live secrets), and through changes of SECRETS_KEY. */
 import { createHmac } from 'node:crypto';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -90,7 +90,7 @@ it.each([
   'https://[::ffff:10.0.0.1]/',
   'https://0xA000001/',
   'https://167772161/',
-])('§6.2, issue: the private address %s is refused, when it is not among the allowed networks', async (url) => {
+])('§6.2: the private address %s is refused, when it is not among the allowed networks', async (url) => {
   await expectInvalid(run.service, ['url'], () => post({ url }));
 });
 

@@ -9,7 +9,7 @@ const promtool = (...args: readonly string[]): Promise<{ stdout: string }> =>
 
 describeEngine(
   'promtool',
-  'the alerting rules in docs/alerts.yml (issue 5, metrics and alerts)',
+  'the alerting rules in docs/alerts.yml',
   onPath('promtool') === undefined ? 'no promtool is on PATH' : undefined,
   () => {
     test('are rules that Prometheus can read', async () => {

@@ -1,4 +1,4 @@
-/** docs/webhooks.md, "Change SECRETS_KEY" (issue 5): on a real data directory, beside a service and without one. */
+/** docs/webhooks.md, "Change SECRETS_KEY": on a real data directory, beside a service and without one. */
 import { existsSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';

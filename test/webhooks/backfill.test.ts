@@ -24,7 +24,7 @@ const caller = callerOf(TENANT);
 /** Times of events in the past; each is later than the one before. */
 const at = (minute: number): string => `2026-01-01T00:${String(minute).padStart(2, '0')}:00.000000Z`;
 
-describe('a backfill (issue 5)', () => {
+describe('a backfill', () => {
   let logged: Logged;
 
   beforeEach(async () => {

@@ -163,7 +163,7 @@ describe('the relay', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('issue 5: deliveries to a disabled webhook are requested too', async () => {
+  test('deliveries to a disabled webhook are requested too', async () => {
     const id = await logged.webhook(['order.approved']);
     await disableWebhook(logged.commands, caller, id, { cause: 'admin', reason: 'moving' });
     logged.relay();
@@ -274,7 +274,7 @@ describe('the relay', () => {
     expect(published).toEqual(expect.arrayContaining(messagesOf(requests)));
   });
 
-  test('issue 5: enabled, a webhook gets what has waited, by messages that the queue does not hold yet', async () => {
+  test('a webhook that is enabled again gets what has waited, by messages that the queue does not hold yet', async () => {
     const id = await logged.webhook(['order.approved']);
     const other = await logged.webhook(['order.approved']);
     await disableWebhook(logged.commands, caller, id, { cause: 'gone', reason: 'HTTP 410' });

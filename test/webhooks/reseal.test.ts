@@ -1,4 +1,4 @@
-/** Secrets sealed anew (issue 5), also while others write: on real embedded adapters. */
+/** Secrets sealed anew, also while others write: on real embedded adapters. */
 import { type Caller, UnopenableSecretError } from '#app/commands/context.js';
 import {
   type NewSecret,

@@ -1,4 +1,4 @@
-/** The keys of webhook secrets (issue 5): one seals, several open. */
+/** The keys of webhook secrets: the first seals, all of them open. */
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
