@@ -208,6 +208,7 @@ export type RebuildScope = {
 
 /** A second, hidden copy that is filled while the live one serves, and then takes its place. */
 export interface ReadModelRebuild {
+  /** Of the copy. Whoever fills it writes nothing outside of the scope. */
   readonly writer: Pick<
     ReadModelWriter,
     'begin' | 'commit' | 'rollback' | 'defineTable' | 'applyToTable' | 'addHistory' | 'delivery' | 'putDelivery'

@@ -109,7 +109,7 @@ class Replay {
 
   async #apply(event: RecordedEvent): Promise<void> {
     const tenant = this.#tenants.evolve(event);
-    if (tenant === undefined || !concerns(event, this.#scope)) return;
+    if (tenant === undefined || !isInScope(event, this.#scope)) return;
     this.events += 1;
     await this.#projection.apply(event, tenant, onlyTable(this.#copy.writer, this.#scope.table));
   }
@@ -123,13 +123,13 @@ function streamsOf(projection: Projection, { tenant }: RebuildScope): readonly s
 }
 
 /** Prefixes let through more than the scope: `tenant-acme` also begins `tenant-acme2`. */
-function concerns(event: RecordedEvent, scope: RebuildScope): boolean {
+function isInScope(event: RecordedEvent, scope: RebuildScope): boolean {
   const { category, tenant, rest } = parseStream(event.stream);
   if (scope.tenant !== undefined && tenant !== scope.tenant) return false;
   return scope.table === undefined || `${category}-` !== STREAM_PREFIXES.table || rest === scope.table;
 }
 
-/** A rebuild of one table must not write to the others. */
+/** An event of a tenant or an order changes several tables; a rebuild of one must not write to the others. */
 function onlyTable(target: ProjectionTarget, wanted: string | undefined): ProjectionTarget {
   if (wanted === undefined) return target;
   return {

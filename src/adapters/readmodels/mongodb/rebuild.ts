@@ -96,13 +96,6 @@ class MongoRebuild implements ReadModelRebuild {
     if (matchedCount !== 1) throw new Error('This rebuild was taken for dead and cleared away by another.');
   }
 
-  #covers(projection: RebuildScope['projection'], tenant: string, table?: string): boolean {
-    const { scope } = this.#parts;
-    if (scope.projection !== projection) return false;
-    const inTable = table === undefined || scope.table === undefined || scope.table === table;
-    return inTable && (scope.tenant === undefined || scope.tenant === tenant);
-  }
-
   async begin(): Promise<void> {
     this.#slice = new Slice();
   }
@@ -127,7 +120,7 @@ class MongoRebuild implements ReadModelRebuild {
   }
 
   async defineTable(ref: TableRef, assetType: AssetType): Promise<void> {
-    if (this.#covers('records', ref.tenant, ref.table)) this.#slice.define(ref, assetType);
+    this.#slice.define(ref, assetType);
   }
 
   async applyToTable(
@@ -135,11 +128,11 @@ class MongoRebuild implements ReadModelRebuild {
     changes: readonly RecordChange[],
     event: { readonly revision: Revision; readonly at: string },
   ): Promise<void> {
-    if (this.#covers('records', ref.tenant, ref.table)) this.#slice.apply(ref, changes, event);
+    this.#slice.apply(ref, changes, event);
   }
 
   async addHistory(tenant: string, orderId: string, entries: readonly HistoryEntry[]): Promise<void> {
-    if (this.#covers('order_history', tenant)) this.#slice.addHistory(tenant, orderId, entries);
+    this.#slice.addHistory(tenant, orderId, entries);
   }
 
   async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
@@ -148,7 +141,7 @@ class MongoRebuild implements ReadModelRebuild {
   }
 
   async putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void> {
-    if (this.#covers('deliveries', tenant)) this.#slice.putDelivery(tenant, entry);
+    this.#slice.putDelivery(tenant, entry);
   }
 
   position(): Position {

@@ -78,12 +78,6 @@ class SqliteRebuild implements ReadModelRebuild {
     this.#touch = db.prepare('UPDATE rebuilds SET position = ?, touched_at = ? WHERE id = ?');
   }
 
-  #covers(tenant: string, table?: string): boolean {
-    const scope = this.#scope;
-    const inTable = table === undefined || scope.table === undefined || scope.table === table;
-    return inTable && (scope.tenant === undefined || scope.tenant === tenant);
-  }
-
   async begin(): Promise<void> {
     await delay(PAUSE_MS);
     await beginImmediate(this.#db);
@@ -104,9 +98,7 @@ class SqliteRebuild implements ReadModelRebuild {
   }
 
   async defineTable(table: TableRef, assetType: AssetType): Promise<void> {
-    if (this.#scope.projection === 'records' && this.#covers(table.tenant, table.table)) {
-      this.#tables.define(table, assetType);
-    }
+    this.#tables.define(table, assetType);
   }
 
   async applyToTable(
@@ -114,15 +106,11 @@ class SqliteRebuild implements ReadModelRebuild {
     changes: readonly RecordChange[],
     event: { readonly revision: Revision; readonly at: string },
   ): Promise<void> {
-    if (this.#scope.projection === 'records' && this.#covers(table.tenant, table.table)) {
-      this.#tables.apply(table, changes, event);
-    }
+    this.#tables.apply(table, changes, event);
   }
 
   async addHistory(tenant: string, orderId: string, entries: readonly HistoryEntry[]): Promise<void> {
-    if (this.#scope.projection === 'order_history' && this.#covers(tenant)) {
-      this.#history.add(tenant, orderId, entries);
-    }
+    this.#history.add(tenant, orderId, entries);
   }
 
   async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
@@ -130,7 +118,7 @@ class SqliteRebuild implements ReadModelRebuild {
   }
 
   async putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void> {
-    if (this.#scope.projection === 'deliveries' && this.#covers(tenant)) this.#deliveries.put(tenant, entry);
+    this.#deliveries.put(tenant, entry);
   }
 
   position(): Position {
