@@ -3,13 +3,13 @@
  * checked and commands decided without any read model.
  */
 
-import { setTimeout as wait } from 'node:timers/promises';
 import { DIRECTORY_STREAM_PREFIXES, evolveTenant, type Tenant } from '../domain/identity/directory.js';
 import type { DirectoryEvent } from '../domain/identity/events.js';
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import { keepRunning } from '../supervision/keepRunning.js';
 
-const RETRY_MS = 1000;
+const BACKOFF = { firstMs: 500, longestMs: 5_000 };
 
 type Waiter = { readonly position: Position; readonly resolve: () => void; readonly reject: (error: Error) => void };
 
@@ -59,22 +59,19 @@ export class Directory {
   }
 
   /** An event store that was away is tried again, from where the directory stands. */
-  async #keepUp(eventStore: EventStore, onError: (error: unknown) => void): Promise<void> {
+  #keepUp(eventStore: EventStore, onError: (error: unknown) => void): Promise<void> {
     const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      try {
-        await this.#read(eventStore, signal);
-      } catch (error) {
-        onError(error);
-        // Ends early when stopped; the loop's condition then ends the loop.
-        await wait(RETRY_MS, undefined, { signal }).catch(() => undefined);
-      }
-    }
+    return keepRunning((succeeded) => this.#read(eventStore, signal, succeeded), {
+      signal,
+      backoff: BACKOFF,
+      onFailure: ({ error }) => onError(error),
+    });
   }
 
-  async #read(eventStore: EventStore, signal: AbortSignal): Promise<void> {
+  async #read(eventStore: EventStore, signal: AbortSignal, succeeded: () => void): Promise<void> {
     const options = { after: this.#position, streamPrefixes: DIRECTORY_STREAM_PREFIXES, signal };
     for await (const slice of eventStore.subscribe(options)) {
+      succeeded();
       for (const event of slice.events) this.#apply(event);
       this.#position = slice.position;
       for (const waiter of this.#waiters) {

@@ -1,5 +1,4 @@
 /** The projector's thread: reads the log and writes the read models, off the thread that answers requests. */
-import { setTimeout as wait } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Config } from '../config.js';
 import { ProjectorLeaseHeldError } from '../ports/readModels.js';
@@ -7,6 +6,7 @@ import { projections } from '../projections/projections.js';
 import { keepRetention } from '../projections/retention.js';
 import { runProjections } from '../projections/runner.js';
 import { Turns } from '../projections/turns.js';
+import { sleep } from '../supervision/backoff.js';
 import { openEventStore, openReadModelWriter } from './engines.js';
 import type { ProjectorMessage } from './projectorThread.js';
 
@@ -31,8 +31,7 @@ async function run(): Promise<void> {
     } catch (error) {
       if (!(error instanceof ProjectorLeaseHeldError)) throw error;
       tell({ kind: 'standing-by' });
-      // Ends early when stopped.
-      await wait(STAND_BY_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
+      await sleep(STAND_BY_MS, stopping.signal);
     }
   }
 }

@@ -1,26 +1,23 @@
-/** Starts the projector's thread and keeps it going: an engine that was away is tried again. */
+/** Starts the projector's thread and keeps it running: an engine that was away is tried again. */
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { youngHeap } from '../adapters/youngHeap.js';
 import type { Config } from '../config.js';
+import { keepRunning } from '../supervision/keepRunning.js';
 
 export type ProjectorMessage =
   | { readonly kind: 'running' }
-  /** Another process projects; this one takes over when that one stops or dies. Told again and again. */
+  /** Another process projects; this one takes over when that one stops or dies. Sent repeatedly. */
   | { readonly kind: 'standing-by' }
   | { readonly kind: 'failed'; readonly error: Error };
 
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 10_000;
+const BACKOFF = { firstMs: 100, longestMs: 10_000 };
 
 export class ProjectorThread {
   readonly #config: Config;
   readonly #log: Logger;
-  #worker: Worker | undefined;
-  #ended: Promise<void> = Promise.resolve();
-  #pauseMs = FIRST_PAUSE_MS;
-  #restart: NodeJS.Timeout | undefined;
-  #stopping = false;
+  readonly #stopping = new AbortController();
+  readonly #ended: Promise<void>;
   #standingBy = false;
   /** What stopped the projector last; undefined while it runs or stands by. */
   failure: Error | undefined;
@@ -28,49 +25,43 @@ export class ProjectorThread {
   constructor(config: Config, log: Logger) {
     this.#config = config;
     this.#log = log;
-    this.#start();
+    this.#ended = keepRunning(() => this.#run(), {
+      signal: this.#stopping.signal,
+      backoff: BACKOFF,
+      onFailure: ({ delayMs }) => log.info({ delayMs }, 'the projector is started again'),
+    });
   }
 
   async stop(): Promise<void> {
-    this.#stopping = true;
-    clearTimeout(this.#restart);
-    this.#worker?.postMessage('stop');
+    this.#stopping.abort();
     await this.#ended;
   }
 
-  #start(): void {
+  /** Resolves when the thread has ended, for whatever reason. */
+  async #run(): Promise<void> {
     const worker = new Worker(new URL('./projector.worker.js', import.meta.url), {
       workerData: this.#config,
       resourceLimits: youngHeap(16),
     });
-    this.#worker = worker;
-    worker.on('message', (message: ProjectorMessage) => this.#hear(message));
-    worker.on('error', (error) => this.#hear({ kind: 'failed', error }));
-    this.#ended = new Promise((resolve) => {
-      worker.once('exit', () => {
-        this.#worker = undefined;
-        if (!this.#stopping) this.#startAgain();
-        resolve();
-      });
-    });
+    worker.on('message', (message: ProjectorMessage) => this.#receive(message));
+    worker.on('error', (error) => this.#receive({ kind: 'failed', error }));
+    const stop = (): void => worker.postMessage('stop');
+    this.#stopping.signal.addEventListener('abort', stop);
+    await new Promise((resolve) => worker.once('exit', resolve));
+    this.#stopping.signal.removeEventListener('abort', stop);
   }
 
-  #hear(message: ProjectorMessage): void {
+  #receive(message: ProjectorMessage): void {
     const stoodBy = this.#standingBy;
     this.#standingBy = message.kind === 'standing-by';
-    if (message.kind !== 'failed') {
-      this.failure = undefined;
-      if (stoodBy !== this.#standingBy) {
-        this.#log.info(stoodBy ? 'this process projects now' : 'another process projects; this one stands by');
-      }
+    if (message.kind === 'failed') {
+      this.failure = message.error;
+      this.#log.error({ err: message.error }, 'the projector stopped; the read models stand still until it runs again');
       return;
     }
-    this.failure = message.error;
-    this.#log.error({ err: message.error }, 'the projector stopped; the read models stand still until it runs again');
-  }
-
-  #startAgain(): void {
-    this.#restart = setTimeout(() => this.#start(), this.#pauseMs);
-    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+    this.failure = undefined;
+    if (stoodBy !== this.#standingBy) {
+      this.#log.info(stoodBy ? 'this process projects now' : 'another process projects; this one stands by');
+    }
   }
 }

@@ -1,7 +1,7 @@
 /** What /health/ready answers: which part of the service is missing. */
-import { setTimeout as wait } from 'node:timers/promises';
 import type { ReadinessReport } from '../api/deps.js';
 import type { ProjectionWatch } from '../projections/projectionWatch.js';
+import { withinTime } from '../supervision/timeLimit.js';
 
 /** A cheap call to each engine this process needs, by its name; it rejects when the engine is away. */
 export type EngineProbes = { readonly [engine: string]: () => Promise<unknown> };
@@ -39,18 +39,10 @@ export async function checkAll(probes: EngineProbes): Promise<{ readonly [engine
 }
 
 async function check(probe: () => Promise<unknown>): Promise<Check> {
-  const timer = new AbortController();
-  const late = wait(PROBE_LIMIT_MS, undefined, { signal: timer.signal }).then(() => {
-    throw new Error(`no answer within ${PROBE_LIMIT_MS} ms`);
-  });
   try {
-    await Promise.race([probe(), late]);
+    await withinTime(PROBE_LIMIT_MS, `no answer within ${PROBE_LIMIT_MS} ms`, probe());
     return { ok: true };
   } catch (error) {
     return { ok: false, detail: error instanceof Error ? error.message : String(error) };
-  } finally {
-    // Ended before its time, it rejects to nobody.
-    late.catch(() => undefined);
-    timer.abort();
   }
 }

@@ -1,11 +1,11 @@
 /** A connection that is made again whenever it is lost. */
 import { EventEmitter, once } from 'node:events';
-import { setTimeout as wait } from 'node:timers/promises';
 import { BrokerUnavailableError } from '../../../ports/messageBroker.js';
+import { keepRunning } from '../../../supervision/keepRunning.js';
+import { withinTime } from '../../../supervision/timeLimit.js';
 import { Session } from './session.js';
 
-const FIRST_RETRY_MS = 200;
-const LONGEST_RETRY_MS = 2_000;
+const RECONNECT_BACKOFF = { firstMs: 300, longestMs: 1_700 };
 const FAREWELL_MS = 6_000;
 
 export type ConnectionOptions = {
@@ -70,30 +70,20 @@ export class Connection {
   }
 
   #start(): void {
-    this.#running ??= this.#run();
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#closing;
-    let failures = 0;
-    while (!signal.aborted) {
-      try {
-        this.#current = Session.open(this.#options.url, this.#options.name);
-        const session = await this.#current;
-        failures = 0;
-        await this.#serve(session);
-      } catch (error) {
-        failures += 1;
-        if (failures === 1 && !signal.aborted) this.#options.onLost(unavailable(error));
-      }
-      // Jitter: many processes lose the same server at the same time.
-      const delayMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** failures) * (0.5 + Math.random() / 2);
-      await wait(delayMs, undefined, { signal }).catch(() => undefined);
-    }
+    this.#running ??= keepRunning((succeeded) => this.#connectAndServe(succeeded), {
+      signal: this.#closing.signal,
+      backoff: RECONNECT_BACKOFF,
+      onFailure: ({ error, failures }) => {
+        if (failures === 1) this.#options.onLost(unavailable(error));
+      },
+    });
   }
 
   /** @throws Error with the reason, when the connection has ended */
-  async #serve(session: Session): Promise<void> {
+  async #connectAndServe(succeeded: () => void): Promise<void> {
+    this.#current = Session.open(this.#options.url, this.#options.name);
+    const session = await this.#current;
+    succeeded();
     this.#live = session;
     this.#changes.emit('connected');
     // Closed while it was being made.
@@ -106,17 +96,8 @@ export class Connection {
   }
 }
 
-async function limited<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
-  const timer = new AbortController();
-  const late = wait(timeoutMs, undefined, { signal: timer.signal }).then(() => {
-    throw new Error(`RabbitMQ did not answer within ${timeoutMs} ms.`);
-  });
-  try {
-    return await Promise.race([work(), late]);
-  } finally {
-    late.catch(() => undefined);
-    timer.abort();
-  }
+function limited<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
+  return withinTime(timeoutMs, `RabbitMQ did not answer within ${timeoutMs} ms.`, work());
 }
 
 /** The reason in one line; the driver's messages name the address and no credentials. */

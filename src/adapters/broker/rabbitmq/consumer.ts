@@ -1,15 +1,17 @@
 /** One consumer of one queue: runs the handlers, settles what has ended, and goes on when the server is back. */
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import type { Outcome, ReceivedMessage } from '../../../ports/messageBroker.js';
+import { sleep } from '../../../supervision/backoff.js';
+import { keepRunning } from '../../../supervision/keepRunning.js';
 import { type Connection, unavailable } from './connection.js';
 import { deadCopy, delayedCopy, deliveriesOf, dueAt, type Outgoing, received } from './messages.js';
-import type { Session } from './session.js';
 
 /** How long a message waits after its handler threw. */
 const RETRY_AFTER_THROW_MS = 1000;
-/** Between tries to consume, or to settle, while the server cannot be reached. */
-const RETRY_MS = 1000;
+/** Between attempts to consume while the server refuses. */
+const CONSUME_BACKOFF = { firstMs: 1_000, longestMs: 5_000 };
+/** Between attempts to store what takes a message's place. */
+const STORE_RETRY_MS = 1_000;
 
 export type ConsumerOptions = {
   readonly queue: string;
@@ -43,23 +45,20 @@ export class Consumer {
 
   /** Resolves when the signal has ended it and the handlers in work have ended. Never rejects for the server's sake. */
   async run(): Promise<void> {
-    const { signal, connection } = this.#options;
+    const { signal, onTrouble } = this.#options;
     const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
-    while (!signal.aborted) {
-      try {
-        await this.#consume(await connection.session(signal), aborted);
-      } catch (error) {
-        if (signal.aborted) break;
-        this.#options.onTrouble(unavailable(error));
-        await wait(RETRY_MS, undefined, { signal }).catch(() => undefined);
-      }
-    }
+    await keepRunning((succeeded) => this.#consume(aborted, succeeded), {
+      signal,
+      backoff: CONSUME_BACKOFF,
+      onFailure: ({ error }) => onTrouble(unavailable(error)),
+    });
     await Promise.all(this.#running);
   }
 
   /** Until the signal ends it. @throws Error when the channel ends first; what it took is handed out again */
-  async #consume(session: Session, aborted: Promise<unknown>): Promise<void> {
-    const { queue, concurrency, signal } = this.#options;
+  async #consume(aborted: Promise<unknown>, succeeded: () => void): Promise<void> {
+    const { queue, concurrency, signal, connection } = this.#options;
+    const session = await connection.session(signal);
     await session.declareWork(queue);
     const channel = await session.openChannel();
     const link: Link = { channel, open: true };
@@ -69,6 +68,7 @@ export class Consumer {
     });
     await channel.prefetch(concurrency);
     const { consumerTag } = await channel.consume(queue, (message) => this.#accept(message, link));
+    succeeded();
     if (!signal.aborted) await Promise.race([ended, aborted]);
     if (!link.open) {
       session.forgetDeclared();
@@ -116,7 +116,7 @@ export class Consumer {
       } catch {
         // Without its copy it is not acknowledged, so it is not lost.
         if (this.#options.signal.aborted) return;
-        await wait(RETRY_MS, undefined, { signal: this.#options.signal }).catch(() => undefined);
+        await sleep(STORE_RETRY_MS, this.#options.signal);
       }
     }
   }

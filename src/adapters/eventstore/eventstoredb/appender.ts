@@ -15,11 +15,12 @@ import {
   type Revision,
   WrongExpectedRevisionError,
 } from '../../../ports/eventStore.js';
+import { retry } from '../../../supervision/retry.js';
+import { TimeLimitError, withinTime } from '../../../supervision/timeLimit.js';
 import { encodeAppend, toPosition } from './encoding.js';
-import { isPassing, isWrongVersion, TimeLimitError, toPortError } from './errors.js';
+import { CALL_BACKOFF, isTransient, isWrongVersion, toPortError } from './errors.js';
 import { type LogReads, OF_LEADER } from './logReads.js';
 import type { Tail } from './parts.js';
-import { Backoff, pause, within } from './timeLimit.js';
 import type { TypeList } from './typeList.js';
 
 /** Calls on their way at once; more would wait in the server, and be overdue there when many come together. */
@@ -112,28 +113,25 @@ export class Appender {
   /** @param call gets what is left of the time, in milliseconds */
   #tried<T>(call: (deadline: number) => Promise<T>, stream: string): Promise<T> {
     const asked = Date.now();
-    return this.#calls.add(() => {
+    return this.#calls.add(async () => {
       const until = Math.max(asked + this.#parts.timeoutMs, Date.now() + LAST_TRY_MS);
-      return this.#triedUntil(until, call, stream);
-    });
-  }
-
-  async #triedUntil<T>(until: number, call: (deadline: number) => Promise<T>, stream: string): Promise<T> {
-    const backoff = new Backoff(50, 1_000);
-    for (;;) {
-      const left = until - Date.now();
-      try {
-        // The client throws out of reach when its channel is closed under it. That happens in the turn of the event
-        // loop in which another call fails, so this one begins in a turn of its own.
+      const attempt = async (): Promise<T> => {
+        // The client throws where nothing can catch it when its channel is closed under it. That happens in the turn of
+        // the event loop in which another call fails, so this one begins in a turn of its own.
         await eventLoopTurn();
-        return await within(left, 'the append', call(left));
+        const left = until - Date.now();
+        return withinTime(left, `the append took over ${left} ms`, call(left));
+      };
+      try {
+        return await retry(attempt, {
+          until,
+          backoff: CALL_BACKOFF,
+          isTransient: (error) => isTransient(error) && !(error instanceof TimeLimitError),
+        });
       } catch (error) {
-        const wait = backoff.next();
-        const over = Date.now() + wait > until || error instanceof TimeLimitError;
-        if (!isPassing(error) || over) throw toPortError(error, stream);
-        await pause(wait);
+        throw toPortError(error, stream);
       }
-    }
+    });
   }
 
   async #appendNothing(stream: string, expected: ExpectedRevision): Promise<AppendResult> {

@@ -1,5 +1,6 @@
 import { ErrorType, isCommandError, StreamDeletedError, WrongExpectedVersionError } from '@eventstore/db-client';
 import { EventStoreUnavailableError } from '../../../ports/eventStore.js';
+import { TimeLimitError } from '../../../supervision/timeLimit.js';
 
 /** Someone tombstoned the stream on the server: it can never be read or written again. */
 export class StreamTombstonedError extends Error {
@@ -12,13 +13,11 @@ export class StreamTombstonedError extends Error {
 /** The server's answer will be the same until someone changes a setting or the server. */
 export class EventStoreRefusalError extends EventStoreUnavailableError {}
 
-/** An answer that does not come in time. */
-export class TimeLimitError extends Error {
-  override readonly name = 'TimeLimitError';
-}
+/** Between attempts of one call while the server is away. */
+export const CALL_BACKOFF = { firstMs: 50, longestMs: 1_000 };
 
-/** Errors after which the same call may well succeed. */
-const PASSING: readonly string[] = [
+/** Errors after which the same call may succeed when it is made again. */
+const TRANSIENT: readonly string[] = [
   ErrorType.TIMEOUT,
   ErrorType.DEADLINE_EXCEEDED,
   ErrorType.UNAVAILABLE,
@@ -36,10 +35,10 @@ export function isMissingStream(error: unknown): boolean {
   return isClientError(error) && (error.type === ErrorType.STREAM_NOT_FOUND || error.type === ErrorType.NO_STREAM);
 }
 
-/** Whether to try again. Discovery of a cluster and lost sockets report plain errors, so those count as passing. */
-export function isPassing(error: unknown): boolean {
+/** Whether to try again. Discovery of a cluster and lost sockets report plain errors, so those count as transient. */
+export function isTransient(error: unknown): boolean {
   if (error instanceof TimeLimitError) return true;
-  if (isClientError(error)) return PASSING.includes(error.type);
+  if (isClientError(error)) return TRANSIENT.includes(error.type);
   if (error instanceof EventStoreUnavailableError) return !(error instanceof EventStoreRefusalError);
   return error instanceof Error && (/^Failed to discover/.test(error.message) || 'code' in error);
 }
@@ -48,7 +47,7 @@ export function isPassing(error: unknown): boolean {
 export function toPortError(error: unknown, stream?: string): unknown {
   if (error instanceof EventStoreUnavailableError) return error;
   if (error instanceof StreamDeletedError) return new StreamTombstonedError(stream ?? error.streamName);
-  if (isPassing(error))
+  if (isTransient(error))
     return new EventStoreUnavailableError(`The event store is away: ${textOf(error)}`, { cause: error });
   if (!isClientError(error)) return error;
   const hint =

@@ -7,10 +7,11 @@ import {
   type StreamingRead,
 } from '@eventstore/db-client';
 import type { Position, RecordedEvent, Revision } from '../../../ports/eventStore.js';
+import { retry } from '../../../supervision/retry.js';
+import { TimeLimitError } from '../../../supervision/timeLimit.js';
 import { type ClientEvent, decode, isSystem, positionOf, toLogPosition } from './encoding.js';
-import { isMissingStream, isPassing, TimeLimitError, toPortError } from './errors.js';
+import { CALL_BACKOFF, isMissingStream, isTransient, toPortError } from './errors.js';
 import { findTail, type StoredEvent, type Tail, visible } from './parts.js';
-import { Backoff, pause } from './timeLimit.js';
 
 /** How far back `head` looks for an event that is not the server's own. */
 const LOOK_BACK = [1, 32, 256];
@@ -136,17 +137,10 @@ export class LogReads {
   }
 
   async #retried<T>(read: () => Promise<T>, stream?: string): Promise<T> {
-    const until = Date.now() + this.#timeoutMs;
-    const backoff = new Backoff(50, 1_000);
-    for (;;) {
-      try {
-        return await read();
-      } catch (error) {
-        const wait = backoff.next();
-        if (isMissingStream(error)) throw error;
-        if (!isPassing(error) || Date.now() + wait > until) throw toPortError(error, stream);
-        await pause(wait);
-      }
+    try {
+      return await retry(read, { until: Date.now() + this.#timeoutMs, backoff: CALL_BACKOFF, isTransient });
+    } catch (error) {
+      throw isMissingStream(error) ? error : toPortError(error, stream);
     }
   }
 }

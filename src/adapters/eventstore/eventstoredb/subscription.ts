@@ -7,13 +7,13 @@ import {
   type RecordedEvent,
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
+import { Backoff, sleep } from '../../../supervision/backoff.js';
 import { Assembly } from './assembly.js';
 import { type ClientEvent, decode, positionOf, toPosition } from './encoding.js';
-import { isPassing, toPortError } from './errors.js';
+import { isTransient, toPortError } from './errors.js';
 import { Feed } from './feed.js';
 import { type LogReads, OF_LEADER, type StartPosition } from './logReads.js';
 import { Progress } from './progress.js';
-import { Backoff, pause } from './timeLimit.js';
 import { weightOf } from './weight.js';
 
 export type SubscriptionParts = {
@@ -35,8 +35,9 @@ const SEARCH_WINDOW = 500;
 /** At most this often a slice that is not full is yielded during the catch-up, in milliseconds. */
 const SLOW_SLICE_MS = 250;
 /** How soon an idle subscription looks whether the log has grown by events it does not want, in milliseconds. */
-const IDLE_MS = 200;
-const MOST_IDLE_MS = 2_000;
+const IDLE_BACKOFF = { firstMs: 200, longestMs: 2_000 };
+/** Between attempts to subscribe while the server is away. */
+const RETRY_BACKOFF = { firstMs: 100, longestMs: 5_000 };
 
 /** What a subscription knows from one connection to the next. */
 type Standing = {
@@ -56,8 +57,8 @@ export async function* subscribe(parts: SubscriptionParts, options: SubscribeOpt
     position: options.after,
     toldCaughtUp: false,
     awaySince: undefined,
-    idle: new Backoff(IDLE_MS, MOST_IDLE_MS),
-    retry: new Backoff(100, 5_000),
+    idle: new Backoff(IDLE_BACKOFF),
+    retry: new Backoff(RETRY_BACKOFF),
   };
   while (!signal.aborted) {
     try {
@@ -67,8 +68,8 @@ export async function* subscribe(parts: SubscriptionParts, options: SubscribeOpt
       }
     } catch (error) {
       standing.awaySince ??= Date.now();
-      if (!isPassing(error) || Date.now() - standing.awaySince > parts.patienceMs) throw toPortError(error);
-      await pause(standing.retry.next(), signal);
+      if (!isTransient(error) || Date.now() - standing.awaySince > parts.patienceMs) throw toPortError(error);
+      await sleep(standing.retry.next(), signal);
     }
   }
 }
