@@ -1,22 +1,31 @@
-/** Waits until a projection has reached a position. */
-import type { BroadcastChannel } from 'node:worker_threads';
+/** Waits until a projection has reached a position; commits in any thread of this process are announced on a channel. */
+import { realpathSync } from 'node:fs';
+import { BroadcastChannel } from 'node:worker_threads';
 import type { Position } from '../../../ports/eventStore.js';
-import type { Checkpoints } from './checkpointChannel.js';
 
-/** For what another process commits, which no message tells. */
+export type Checkpoints = ReadonlyMap<string, Position>;
+
+/** Where the writer announces what it has committed. The file must exist: its real path names the channel. */
+export function openCheckpointChannel(file: string): BroadcastChannel {
+  const channel = new BroadcastChannel(`dynamic-assets:readmodels:${realpathSync(file)}`);
+  channel.unref();
+  return channel;
+}
+
+/** For what another process commits, which is not announced here. */
 const POLL_MS = 100;
 
 type Waiter = {
   readonly projection: string;
   readonly position: Position;
-  readonly settle: (reached: boolean) => void;
+  readonly end: (reached: boolean) => void;
 };
 
 export class CheckpointWatch {
   readonly #channel: BroadcastChannel;
   readonly #read: (projection: string) => Position;
-  /** As last told; what is stored may be further on. */
-  readonly #told = new Map<string, Position>();
+  /** As last announced; what is stored may be further on. */
+  readonly #announced = new Map<string, Position>();
   readonly #waiters = new Set<Waiter>();
   #poll: NodeJS.Timeout | undefined;
 
@@ -26,45 +35,45 @@ export class CheckpointWatch {
     this.#read = read;
     channel.onmessage = (message: unknown) => {
       const checkpoints = (message as { readonly data: Checkpoints }).data;
-      for (const [projection, position] of checkpoints) this.#tell(projection, position);
+      for (const [projection, position] of checkpoints) this.#reached(projection, position);
     };
   }
 
+  /** @returns false when the position is not reached within `timeoutMs`, or before `close` */
   async waitFor(projection: string, position: Position, timeoutMs: number): Promise<boolean> {
-    if ((this.#told.get(projection) ?? -1) >= position) return true;
+    if ((this.#announced.get(projection) ?? -1) >= position) return true;
     if (this.#read(projection) >= position) return true;
     return new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => waiter.settle(this.#read(projection) >= position), timeoutMs);
+      const timer = setTimeout(() => waiter.end(this.#read(projection) >= position), timeoutMs);
       const waiter: Waiter = {
         projection,
         position,
-        settle: (reached) => {
+        end: (reached) => {
           clearTimeout(timer);
           this.#waiters.delete(waiter);
           if (this.#waiters.size === 0) clearInterval(this.#poll);
           resolve(reached);
         },
       };
-      if (this.#waiters.size === 0) this.#poll = setInterval(() => this.#look(), POLL_MS);
+      if (this.#waiters.size === 0) this.#poll = setInterval(() => this.#readStored(), POLL_MS);
       this.#waiters.add(waiter);
     });
   }
 
-  #look(): void {
+  #readStored(): void {
     const projections = new Set([...this.#waiters].map(({ projection }) => projection));
-    for (const projection of projections) this.#tell(projection, this.#read(projection));
+    for (const projection of projections) this.#reached(projection, this.#read(projection));
   }
 
-  #tell(projection: string, position: Position): void {
-    this.#told.set(projection, position);
+  #reached(projection: string, position: Position): void {
+    this.#announced.set(projection, position);
     for (const waiter of this.#waiters) {
-      if (waiter.projection === projection && waiter.position <= position) waiter.settle(true);
+      if (waiter.projection === projection && waiter.position <= position) waiter.end(true);
     }
   }
 
-  /** Those who still wait are told that it was not reached. */
   close(): void {
-    for (const waiter of [...this.#waiters]) waiter.settle(false);
+    for (const waiter of [...this.#waiters]) waiter.end(false);
     this.#channel.close();
   }
 }

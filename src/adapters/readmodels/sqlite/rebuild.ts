@@ -13,7 +13,7 @@ import {
   type RecordChange,
   type TableRef,
 } from '../../../ports/readModels.js';
-import type { Checkpoints } from './checkpointChannel.js';
+import type { Checkpoints } from './checkpointWatch.js';
 import { DeliveryTable } from './deliveryWriter.js';
 import { clearDiscarded, discardCopy, discardLive, serveCopy } from './discarded.js';
 import { HistoryTable } from './history.js';

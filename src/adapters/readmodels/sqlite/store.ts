@@ -10,8 +10,7 @@ import type {
   TableRef,
   TableSnapshot,
 } from '../../../ports/readModels.js';
-import { openCheckpointChannel } from './checkpointChannel.js';
-import { CheckpointWatch } from './checkpointWatch.js';
+import { CheckpointWatch, openCheckpointChannel } from './checkpointWatch.js';
 import { readDelivery, readHealth } from './deliveries.js';
 import { type HistoryReader, historyReader } from './history.js';
 import { getRecord, parseStoredRecords, readSnapshot } from './points.js';

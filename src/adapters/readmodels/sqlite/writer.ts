@@ -14,8 +14,8 @@ import type {
   RecordChange,
   TableRef,
 } from '../../../ports/readModels.js';
-import { type Checkpoints, openCheckpointChannel } from './checkpointChannel.js';
 import { Checkpointer } from './checkpointer.js';
+import { type Checkpoints, openCheckpointChannel } from './checkpointWatch.js';
 import { DeliveryTable, dropDeliveries } from './deliveryWriter.js';
 import { clearDiscarded, discardLive, isDiscardable } from './discarded.js';
 import { HistoryTable } from './history.js';
