@@ -31,11 +31,11 @@ module.exports = {
       testMatch: ['<rootDir>/test/**/*.test.ts'],
       testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/unit/'],
       moduleNameMapper: relativeImports,
-      // A real engine takes half a minute to start where the machine is busy.
-      testTimeout: 180_000,
     },
   ],
   // Names suites that were skipped because their engine is not to be had.
   reporters: ['default', '<rootDir>/test/engines/skippedSuites.cjs'],
+  // A real engine takes half a minute to start where the machine is busy. Jest takes no limit for one project alone.
+  testTimeout: 180_000,
   maxWorkers: 2,
 };
