@@ -86,7 +86,7 @@ async function open(
     : undefined;
   const directory = opened(await Directory.start(eventStore, directoryTrouble(log)), (each) => each.stop());
   const secretBox = createSecretBox(...(await installationKeys(config)));
-  const commands: Commands = { eventStore, readModels, directory, secretBox, now, newId };
+  const commands = { eventStore, readModels, directory, secretBox, now, newId };
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
   const watch = new ProjectionWatch(eventStore, readModels);
   const metrics = new ServiceMetrics(() => watch.lag());

@@ -1,7 +1,9 @@
 /** What the HTTP API is given by the composition root. */
 import type { Logger } from 'pino';
 import type { Commands, TenantDirectory } from '../commands/context.js';
-import type { ReadModels } from '../ports/readModels.js';
+import type { DeliveryLog } from '../ports/deliveryLog.js';
+import type { ProjectionProgress } from '../ports/projectionProgress.js';
+import type { RecordQueries } from '../ports/readModels.js';
 import type { TokenService } from './auth/tokens.js';
 import type { ServiceMetrics } from './metrics.js';
 
@@ -29,7 +31,7 @@ export type ReadinessReport = {
 
 export type ApiDeps = {
   readonly commands: Commands;
-  readonly readModels: ReadModels;
+  readonly readModels: RecordQueries & DeliveryLog & Pick<ProjectionProgress, 'waitFor'>;
   readonly directory: TenantDirectory;
   readonly tokens: TokenService;
   readonly config: ApiConfig;

@@ -1,7 +1,7 @@
 /** What every command works with. */
 import type { Tenant } from '../domain/identity/directory.js';
+import type { DecisionReads } from '../ports/decisionReads.js';
 import type { Actor, EventStore, Position } from '../ports/eventStore.js';
-import type { ReadModels } from '../ports/readModels.js';
 
 /** Who asks, and on whose behalf; becomes the metadata of the events that follow. */
 export type Caller = {
@@ -36,7 +36,7 @@ export class UnopenableSecretError extends Error {
 
 export type Commands = {
   readonly eventStore: EventStore;
-  readonly readModels: ReadModels;
+  readonly readModels: DecisionReads;
   readonly directory: TenantDirectory;
   readonly secretBox: SecretBox;
   /** Now, as ISO 8601 UTC with microseconds. */

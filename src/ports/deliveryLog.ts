@@ -1,5 +1,6 @@
 /** The delivery log, as the read models hold it: each delivery to a webhook, with all its attempts. */
 import type { Position, Revision } from './eventStore.js';
+import type { ProjectionProgress } from './projectionProgress.js';
 
 /** One attempt of a delivery. What is not known yet is null. */
 export type DeliveryAttempt = {
@@ -77,3 +78,13 @@ export type WebhookHealth = {
   /** The first failed attempt since the last success; null where there is none. */
   readonly failingSince: string | null;
 };
+
+export interface DeliveryLog extends Pick<ProjectionProgress, 'waitFor'> {
+  /** One entry, or undefined. */
+  delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined>;
+  /** A page of a webhook's entries. */
+  deliveries(tenant: string, query: DeliveryQuery): Promise<readonly DeliveryLogEntry[]>;
+  /** What waits, for each webhook of every tenant that something waits for. */
+  deliveryBacklog(): Promise<readonly DeliveryBacklog[]>;
+  webhookHealth(tenant: string, webhookId: string): Promise<WebhookHealth>;
+}

@@ -1,13 +1,11 @@
 /**
  * What queries are answered from: tables of records, the history of orders, the log of deliveries.
- * Written only by the projection runner, together with its checkpoint.
+ * Written only by the projection runner, through `ReadModelWriter`.
  *
  * Adapters: `adapters/readmodels/sqlite` (embedded), `adapters/readmodels/mongodb`.
  * What every adapter must do is written down as tests: `test/contract/readModels.ts`.
  */
-import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { Fields, FieldValue } from '../domain/assetTypes/fieldTypes.js';
-import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from './deliveryLog.js';
 import type { Position, Revision } from './eventStore.js';
 
 /** Names one table of one tenant. No query can be built without a tenant. */
@@ -47,16 +45,6 @@ export type RecordQuery = {
 
 export type RecordPage = { readonly records: readonly RecordJson[]; readonly total: number };
 
-/** What a decision about a table needs to know, all read at one moment. */
-export type TableSnapshot = {
-  /** Revision of the table's stream that this snapshot shows; -1 before its first event. */
-  readonly revision: Revision;
-  /** occurredAt of the last event applied to the table; '' before the first. */
-  readonly lastEventAt: string;
-  /** Records found, by id. */
-  readonly records: readonly StoredRecord[];
-};
-
 /** One line of an order's history, for auditors. */
 export type HistoryEntry = {
   readonly position: Position;
@@ -81,22 +69,11 @@ export type HistoryEntry = {
   }[];
 };
 
-export interface ReadModels {
+/** Records and histories, for the lists and pages that the API answers. */
+export interface RecordQueries {
   /** One record, or undefined. A malformed id is simply not found. */
   get(table: TableRef, id: string): Promise<RecordJson | undefined>;
   list(table: TableRef, query: RecordQuery): Promise<RecordPage>;
-  /** Records with one of these unique keys or ids, and the revision at which they were read. */
-  snapshot(
-    table: TableRef,
-    wanted: { readonly keys: readonly string[]; readonly ids: readonly string[] },
-  ): Promise<TableSnapshot>;
-  /** How many records of the table a clean-up with this batch id would delete, and the revision counted at. */
-  countOutsideBatch(
-    table: TableRef,
-    batchId: string,
-  ): Promise<{ readonly revision: Revision; readonly lastEventAt: string; readonly count: number }>;
-  /** Full records by a field's exact value (relations of an export). */
-  find(table: TableRef, field: string, values: readonly string[]): Promise<readonly StoredRecord[]>;
   history(
     tenant: string,
     orderId: string,
@@ -105,127 +82,8 @@ export interface ReadModels {
     readonly entries: readonly HistoryEntry[];
     readonly total: number;
   }>;
-
-  /** One entry of the delivery log, or undefined. */
-  delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined>;
-  /** A page of a webhook's delivery log. */
-  deliveries(tenant: string, query: DeliveryQuery): Promise<readonly DeliveryLogEntry[]>;
-  /** What waits, for each webhook of every tenant that something waits for. */
-  deliveryBacklog(): Promise<readonly DeliveryBacklog[]>;
-  webhookHealth(tenant: string, webhookId: string): Promise<WebhookHealth>;
-
-  /** Position that a projection has reached. 0 when it never ran. */
-  checkpoint(projection: string): Promise<Position>;
-  /**
-   * Resolves true as soon as the projection has reached the position, false after `timeoutMs`.
-   * Must cost little when it has been reached already.
-   */
-  waitFor(projection: string, position: Position, timeoutMs: number): Promise<boolean>;
-
-  close(): Promise<void>;
-}
-
-/** A change of a records table, as the records projection derives it from an event. */
-export type RecordChange =
-  | {
-      readonly kind: 'insert';
-      readonly id: string;
-      readonly at: string;
-      readonly batchId: string | null;
-      readonly fields: Fields;
-    }
-  /** `at` becomes updated_at. `batchId` undefined: stays. */
-  | {
-      readonly kind: 'patch';
-      readonly id: string;
-      readonly at: string;
-      readonly batchId?: string | null;
-      readonly set: Fields;
-    }
-  /** Moves `_batch_id` only; updated_at stays. */
-  | { readonly kind: 'seen'; readonly ids: readonly string[]; readonly batchId: string | null }
-  /** Deletes every record whose batch id is not this one; records without a batch id go as well. */
-  | { readonly kind: 'sweep'; readonly batchId: string };
-
-/**
- * The write side, one transaction at a time: what is written between `begin` and `commit` becomes
- * visible with the checkpoint, in one step. Owned by one projection runner.
- */
-export interface ReadModelWriter {
-  begin(): Promise<void>;
-  commit(checkpoints: ReadonlyMap<string, Position>): Promise<void>;
-  rollback(): Promise<void>;
-
-  /** Makes the table or brings it to a later version of its asset type (fields are only ever added). */
-  defineTable(table: TableRef, assetType: AssetType): Promise<void>;
-  /** Applies changes in order; `revision` and `at` are those of the event they come from. */
-  applyToTable(
-    table: TableRef,
-    changes: readonly RecordChange[],
-    event: { readonly revision: Revision; readonly at: string },
-  ): Promise<void>;
-  /** Adds history entries; one that is there already (same order and revision) is left alone. */
-  addHistory(tenant: string, orderId: string, entries: readonly HistoryEntry[]): Promise<void>;
-  /** An entry of the delivery log as this transaction has it. */
-  delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined>;
-  /** Adds the entry or replaces it. One that is there at the same or a later revision is left alone. */
-  putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void>;
-  /** Drops at most `limit` entries that ended before this time, ISO 8601, of all tenants. @returns how many */
-  dropDeliveries(endedBefore: string, limit: number): Promise<number>;
-  /** Drops everything a projection wrote, and its checkpoint. */
-  reset(projection: string): Promise<void>;
-
-  checkpoint(projection: string): Promise<Position>;
-  close(): Promise<void>;
 }
 
 export class ReadModelsUnavailableError extends Error {
   override readonly name = 'ReadModelsUnavailableError';
-}
-
-/** Another process projects into these read models. It is taken over when that one stops or dies: try again. */
-export class ProjectorLeaseHeldError extends Error {
-  override readonly name = 'ProjectorLeaseHeldError';
-  constructor() {
-    super('Another process keeps these read models current; this one stands by.');
-  }
-}
-
-/** One rebuild at a time: another is at work, here or in another process. */
-export class RebuildInProgressError extends Error {
-  override readonly name = 'RebuildInProgressError';
-  constructor() {
-    super('Another rebuild is at work. Wait until it has ended; one that died is taken over after a minute.');
-  }
-}
-
-/** What a rebuild replaces: all of a projection, or one tenant's, or one table's. */
-export type RebuildScope = {
-  readonly projection: 'records' | 'order_history' | 'deliveries';
-  readonly tenant?: string;
-  readonly table?: string;
-};
-
-/** A second, hidden copy that is filled while the live one serves, and then takes its place. */
-export interface ReadModelRebuild {
-  /** Of the copy. Whoever fills it writes nothing outside of the scope. */
-  readonly writer: Pick<
-    ReadModelWriter,
-    'begin' | 'commit' | 'rollback' | 'defineTable' | 'applyToTable' | 'addHistory' | 'delivery' | 'putDelivery'
-  >;
-  /** Position up to which the copy is filled (as committed through `writer`). */
-  position(): Position;
-  /**
-   * Holds the live projection still and opens a transaction on the copy. Returns the live
-   * checkpoint; the caller applies what is missing up to it and then calls `swap`.
-   */
-  holdLive(): Promise<Position>;
-  /** Puts the copy in the live one's place, in one step, and lets the live projection go on. */
-  swap(): Promise<void>;
-  /** Throws the copy away and lets the live projection go on. */
-  abandon(): Promise<void>;
-}
-
-export interface RebuildableReadModels {
-  beginRebuild(scope: RebuildScope): Promise<ReadModelRebuild>;
 }

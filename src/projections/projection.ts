@@ -1,7 +1,7 @@
 /** What a projection is: a fold of the log into a read model, one event at a time. */
 import type { Tenant } from '../domain/identity/directory.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import type { ReadModelWriter, RebuildScope } from '../ports/readModels.js';
+import type { ReadModelWriter, RebuildScope } from '../ports/readModelWriter.js';
 
 /** The part of the read models that projections write to; a rebuild gives them a hidden copy of it. */
 export type ProjectionTarget = Pick<

@@ -1,6 +1,6 @@
 /** Watches the projections from outside: how far behind they are, and whether one stands still. */
 import type { EventStore, Position } from '../ports/eventStore.js';
-import type { ReadModels } from '../ports/readModels.js';
+import type { ProjectionProgress } from '../ports/projectionProgress.js';
 import { projections } from './projections.js';
 
 /** A projection that is behind and has not moved for this long is not just busy. */
@@ -10,17 +10,13 @@ type Seen = { readonly position: Position; readonly since: number };
 
 export class ProjectionWatch {
   readonly #eventStore: Pick<EventStore, 'head'>;
-  readonly #readModels: Pick<ReadModels, 'checkpoint' | 'waitFor'>;
+  readonly #readModels: ProjectionProgress;
   readonly #now: () => number;
   readonly #seen = new Map<string, Seen>();
   #currentOnce = false;
 
   /** @param now milliseconds, for tests */
-  constructor(
-    eventStore: Pick<EventStore, 'head'>,
-    readModels: Pick<ReadModels, 'checkpoint' | 'waitFor'>,
-    now: () => number = Date.now,
-  ) {
+  constructor(eventStore: Pick<EventStore, 'head'>, readModels: ProjectionProgress, now: () => number = Date.now) {
     this.#eventStore = eventStore;
     this.#readModels = readModels;
     this.#now = now;

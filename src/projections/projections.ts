@@ -1,5 +1,5 @@
 import type { EventStore, Position } from '../ports/eventStore.js';
-import type { ReadModelWriter } from '../ports/readModels.js';
+import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { deliveriesProjection } from './deliveries.js';
 import { orderHistoryProjection } from './orderHistory.js';
 import type { Projection } from './projection.js';

@@ -7,7 +7,12 @@
 import { TENANT_STREAM_PREFIX } from '../domain/identity/directory.js';
 import { parseStream, STREAM_PREFIXES, tenantStream } from '../domain/streams.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
-import type { ReadModelRebuild, ReadModelWriter, RebuildableReadModels, RebuildScope } from '../ports/readModels.js';
+import type {
+  ReadModelRebuild,
+  ReadModelWriter,
+  RebuildableReadModels,
+  RebuildScope,
+} from '../ports/readModelWriter.js';
 import type { Projection, ProjectionTarget } from './projection.js';
 import { projections } from './projections.js';
 import { TenantFold } from './tenantFold.js';

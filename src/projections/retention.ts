@@ -1,6 +1,6 @@
 /** Drops old entries of the delivery log, a few at a time: neither projections nor deliveries are held up. */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ReadModelWriter } from '../ports/readModels.js';
+import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { inTransaction } from './transaction.js';
 import type { Turns } from './turns.js';
 

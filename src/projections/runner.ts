@@ -3,7 +3,7 @@
  * projection that has not seen it, and commits what a slice changed together with the checkpoints.
  */
 import type { EventSlice, EventStore, Position } from '../ports/eventStore.js';
-import type { ReadModelWriter } from '../ports/readModels.js';
+import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import type { Projection } from './projection.js';
 import { TenantFold } from './tenantFold.js';
 import { inTransaction } from './transaction.js';

@@ -1,5 +1,5 @@
 import type { Position } from '../ports/eventStore.js';
-import type { ReadModelWriter } from '../ports/readModels.js';
+import type { ReadModelWriter } from '../ports/readModelWriter.js';
 
 /**
  * Writes in one transaction: what `write` did is committed with the checkpoints it returns, or nothing is.

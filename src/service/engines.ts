@@ -13,7 +13,8 @@ import type { Config } from '../config.js';
 import { eventTypes } from '../domain/eventTypes.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
-import type { ReadModels, ReadModelWriter, RebuildableReadModels } from '../ports/readModels.js';
+import type { ReadModelWriter, RebuildableReadModels } from '../ports/readModelWriter.js';
+import type { ReadModels } from '../ports/readSide.js';
 
 type EngineConfig = Pick<
   Config,

@@ -3,7 +3,7 @@ import { newId, now } from '../commands/clock.js';
 import type { SecretBox } from '../commands/context.js';
 import type { DirectoryCommands } from '../commands/identity/directoryWriter.js';
 import type { Config } from '../config.js';
-import type { RebuildScope } from '../ports/readModels.js';
+import type { RebuildScope } from '../ports/readModelWriter.js';
 import { Directory } from '../projections/directory.js';
 import { type ProjectionStatus, projectionStatus } from '../projections/projections.js';
 import { type RebuildProgress, type RebuildReport, rebuildProjection } from '../projections/rebuild.js';

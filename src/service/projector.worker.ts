@@ -1,7 +1,7 @@
 /** The projector's thread: reads the log and writes the read models, off the thread that answers requests. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Config } from '../config.js';
-import { ProjectorLeaseHeldError } from '../ports/readModels.js';
+import { ProjectorLeaseHeldError } from '../ports/readModelWriter.js';
 import { projections } from '../projections/projections.js';
 import { keepRetention } from '../projections/retention.js';
 import { runProjections } from '../projections/runner.js';

@@ -6,13 +6,14 @@
 import { v5 } from 'uuid';
 import type { Commands } from '../commands/context.js';
 import { orderStream, tableStream } from '../domain/streams.js';
+import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { EventSlice, Position } from '../ports/eventStore.js';
 import type { MessageBroker, Outcome } from '../ports/messageBroker.js';
 import { firstDeliveryId, RequestSequence, record, type Telling } from './deliveryRequests.js';
 import { BACKFILL_QUEUE, type BackfillJob } from './queue.js';
 
 export type BackfillDeps = {
-  readonly commands: Pick<Commands, 'eventStore' | 'readModels' | 'directory' | 'now'>;
+  readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now'> & { readonly readModels: DeliveryLog };
   readonly broker: MessageBroker;
 };
 

@@ -2,8 +2,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { TenantDirectory } from '../commands/context.js';
 import type { CallResult } from '../domain/webhook/delivery.js';
-import type { DeliveryBacklog } from '../ports/deliveryLog.js';
-import type { ReadModels } from '../ports/readModels.js';
+import type { DeliveryBacklog, DeliveryLog } from '../ports/deliveryLog.js';
 import { type Endpoint, endpointKey } from './endpoint.js';
 
 const LABELS = ['tenant', 'webhook'] as const;
@@ -12,7 +11,7 @@ const DURATION_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 
 export type MetricsSource = {
   readonly directory: TenantDirectory;
-  readonly readModels: Pick<ReadModels, 'deliveryBacklog'>;
+  readonly readModels: Pick<DeliveryLog, 'deliveryBacklog'>;
 };
 
 /** Attempts, failures and circuits are those of this process; what waits and what is disabled is the same in all. */
@@ -102,7 +101,7 @@ export class DeliveryMetrics {
 }
 
 /** What waits, as the delivery log shows it. While the read models are away there are no figures, rather than old ones. */
-function registerBacklog(registry: Registry, readModels: Pick<ReadModels, 'deliveryBacklog'>): void {
+function registerBacklog(registry: Registry, readModels: Pick<DeliveryLog, 'deliveryBacklog'>): void {
   // One question for both gauges, which are collected at the same time.
   let asked: Promise<readonly DeliveryBacklog[]> | undefined;
   const backlog = (): Promise<readonly DeliveryBacklog[]> => {

@@ -5,6 +5,7 @@ import { disableWebhook } from '../commands/webhooks/settings.js';
 import { webhooksStream } from '../domain/streams.js';
 import type { CallResult } from '../domain/webhook/delivery.js';
 import type { DisabledCause } from '../domain/webhook/events.js';
+import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { ReadModelsUnavailableError } from '../ports/readModels.js';
 import type { LoadedDelivery } from './deliveryLog.js';
@@ -19,7 +20,10 @@ const PROJECTION_WAIT_MS = 2_000;
 /** Time counts from the last of these. */
 const NEW_START = ['WebhookCreated', 'WebhookChanged', 'WebhookEnabled'];
 
-export type HealthDeps = { readonly commands: Commands; readonly logger: Logger };
+export type HealthDeps = {
+  readonly commands: Commands & { readonly readModels: DeliveryLog };
+  readonly logger: Logger;
+};
 
 /** Failed attempts in a row, as this process saw them. */
 type Row = { failures: number; checkAt: number };

@@ -1,6 +1,7 @@
 /** What the subscriber is given, and what one run of it keeps in memory: all of it may be lost, for the log decides. */
 import type { Logger } from 'pino';
 import type { Commands } from '../commands/context.js';
+import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import { CircuitBreakers, type CircuitThresholds, DEFAULT_THRESHOLDS } from './circuitBreaker.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
@@ -10,7 +11,7 @@ import type { WebhookTransport } from './httpsTransport.js';
 import { OrderTurns } from './orderTurns.js';
 
 export type SubscriberDeps = {
-  readonly commands: Commands;
+  readonly commands: Commands & { readonly readModels: DeliveryLog };
   readonly broker: MessageBroker;
   readonly transport: WebhookTransport;
   readonly settings: SubscriberSettings;

@@ -1,5 +1,7 @@
 /** What every adapter of the read models port must do. */
-import type { ReadModels, ReadModelWriter, RebuildableReadModels } from '#app/ports/readModels.js';
+
+import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
+import type { ReadModels } from '#app/ports/readSide.js';
 import { describeDeliveries } from './readModelsDeliveries.js';
 import { describeDeliveryRebuilds } from './readModelsDeliveryRebuild.js';
 import {

@@ -1,5 +1,6 @@
 import type { DeliveryLogEntry } from '#app/ports/deliveryLog.js';
-import type { ReadModels, ReadModelWriter, RebuildableReadModels } from '#app/ports/readModels.js';
+import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
+import type { ReadModels } from '#app/ports/readSide.js';
 import {
   at,
   delivery,

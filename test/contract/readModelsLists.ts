@@ -1,4 +1,5 @@
-import type { ReadModels, ReadModelWriter } from '#app/ports/readModels.js';
+import type { ReadModelWriter } from '#app/ports/readModelWriter.js';
+import type { ReadModels } from '#app/ports/readSide.js';
 import { acmePlaces, contains, fill, found, insert, type OpenReadModels, query } from './readModelsFixture.js';
 
 const unknown = { tenant: 'acme', table: 'unheard_of' };

@@ -1,12 +1,12 @@
+import type { TableRef } from '#app/ports/readModels.js';
 import {
   type ReadModelRebuild,
-  type ReadModels,
   type ReadModelWriter,
   type RebuildableReadModels,
   RebuildInProgressError,
   type RebuildScope,
-  type TableRef,
-} from '#app/ports/readModels.js';
+} from '#app/ports/readModelWriter.js';
+import type { ReadModels } from '#app/ports/readSide.js';
 import {
   acmePlaces,
   at,

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ReadModelWriter } from '#app/ports/readModels.js';
+import type { ReadModelWriter } from '#app/ports/readModelWriter.js';
 import { keepRetention } from '#app/projections/retention.js';
 import { Turns } from '#app/projections/turns.js';
 import { failed, succeeded } from '../contract/readModelsFixture.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { GramCounts } from '#app/adapters/readmodels/sqlite/gramCounts.js';
-import type { RecordChange } from '#app/ports/readModels.js';
+import type { RecordChange } from '#app/ports/readModelWriter.js';
 import { openPlaces } from './embeddedPlaces.js';
 import { matchText, NaiveTable } from './naiveTable.js';
 import { allFields, assetType, history, places } from './tableHistories.js';

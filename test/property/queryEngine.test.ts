@@ -7,7 +7,7 @@ import { type Partner, perform } from '#app/adapters/readmodels/sqlite/partner.j
 import { COSTS } from '#app/adapters/readmodels/sqlite/query/costs.js';
 import { Lister } from '#app/adapters/readmodels/sqlite/query/list.js';
 import { ReadConnection } from '#app/adapters/readmodels/sqlite/readConnection.js';
-import type { RecordChange } from '#app/ports/readModels.js';
+import type { RecordChange } from '#app/ports/readModelWriter.js';
 import { openPlaces } from './embeddedPlaces.js';
 import { NaiveTable } from './naiveTable.js';
 import { allFields, assetType, history, places, queryOf } from './tableHistories.js';

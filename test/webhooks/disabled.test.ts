@@ -1,7 +1,8 @@
 import { disableWebhook, enableWebhook } from '#app/commands/webhooks/settings.js';
 import { toAppend } from '#app/commands/writeStream.js';
 import { deliveryStream, orderStream } from '#app/domain/streams.js';
-import { type ReadModels, ReadModelsUnavailableError } from '#app/ports/readModels.js';
+import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
+import type { ReadModels } from '#app/ports/readSide.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
 import { hang, type Receiver, startReceiver, status } from './receiver.js';
 import { makeDataDirectory, openService, removeDataDirectory, type Service, TENANT, typesOf } from './service.js';

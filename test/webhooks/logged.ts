@@ -15,6 +15,7 @@ import { deliveryStream, orderStream, parseStream, tableStream } from '#app/doma
 import type { DeliverySubject, WebhookEventKind } from '#app/domain/webhook/events.js';
 import type { EventStore, RecordedEvent } from '#app/ports/eventStore.js';
 import type { Message, MessageBroker } from '#app/ports/messageBroker.js';
+import type { ReadModels } from '#app/ports/readSide.js';
 import { deliveriesProjection } from '#app/projections/deliveries.js';
 import { Directory } from '#app/projections/directory.js';
 import { runProjections } from '#app/projections/runner.js';
@@ -57,13 +58,13 @@ export const callerOf = (tenant: string): Caller => ({
 });
 
 export class Logged {
-  readonly commands: Commands;
+  readonly commands: Commands & { readonly readModels: ReadModels };
   readonly broker: MessageBroker;
   readonly #directory: string;
   readonly #tenants: Directory;
   readonly #running = new Set<{ readonly abort: AbortController; readonly ended: Promise<void> }>();
 
-  private constructor(directory: string, commands: Commands, tenants: Directory, broker: MessageBroker) {
+  private constructor(directory: string, commands: Logged['commands'], tenants: Directory, broker: MessageBroker) {
     this.#directory = directory;
     this.commands = commands;
     this.#tenants = tenants;

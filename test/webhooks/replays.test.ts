@@ -1,7 +1,7 @@
 import { NotFoundError, ValidationError } from '#app/commands/context.js';
 import { requestBackfill, resendDelivery, resendFailed, sendTestEvent } from '#app/commands/webhooks/replays.js';
 import { deliveryStream } from '#app/domain/streams.js';
-import type { ReadModels } from '#app/ports/readModels.js';
+import type { ReadModels } from '#app/ports/readSide.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
 import { approved, callerOf, changed, created, Logged, OTHER, type Requested, TENANT } from './logged.js';
 

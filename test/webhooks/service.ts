@@ -17,6 +17,7 @@ import { orderStream } from '#app/domain/streams.js';
 import type { WebhookEventKind } from '#app/domain/webhook/events.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
 import type { MessageBroker } from '#app/ports/messageBroker.js';
+import type { ReadModels } from '#app/ports/readSide.js';
 import { Directory } from '#app/projections/directory.js';
 import { projections } from '#app/projections/projections.js';
 import { runProjections } from '#app/projections/runner.js';
@@ -61,7 +62,7 @@ export const settings = {
 };
 
 export type Service = {
-  readonly commands: Commands;
+  readonly commands: Commands & { readonly readModels: ReadModels };
   readonly broker: MessageBroker;
   /** Starts relay and subscriber. */
   start(transport: Partial<TransportOptions>, backoffMs?: readonly number[], also?: StartOptions): void;
@@ -91,7 +92,7 @@ export async function openService(directory: string, leaseMs = 60_000): Promise<
   const readModels = await openSqliteReadModels({ file: join(directory, 'readmodels.db'), readers: 1 });
   const broker = await openSqliteBroker({ file: join(directory, 'broker.db'), leaseMs });
   const tenants = await Directory.start(eventStore, () => undefined);
-  const commands: Commands = {
+  const commands = {
     eventStore,
     readModels,
     directory: tenants,

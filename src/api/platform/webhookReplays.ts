@@ -16,7 +16,10 @@ const accepting = (replay: Replay): RequestHandler =>
     sendJson(res, 202, JSON.stringify({ data: await replay(req, res, user) }));
   });
 
-export function webhookReplaysRouter({ commands }: Pick<ApiDeps, 'commands'>, readBody: JsonBodyReader): Router {
+export function webhookReplaysRouter(
+  { commands, readModels }: Pick<ApiDeps, 'commands' | 'readModels'>,
+  readBody: JsonBodyReader,
+): Router {
   const router = Router({ caseSensitive: true });
   router
     .route('/webhooks/:id/deliveries/:deliveryId/resend')
@@ -32,7 +35,12 @@ export function webhookReplaysRouter({ commands }: Pick<ApiDeps, 'commands'>, re
     .route('/webhooks/:id/resend')
     .post(
       accepting(async (req, res) =>
-        resendFailed(commands, req.context.caller(), pathParameter(req, 'id'), await readBody(req, res)),
+        resendFailed(
+          { ...commands, readModels },
+          req.context.caller(),
+          pathParameter(req, 'id'),
+          await readBody(req, res),
+        ),
       ),
     )
     .all(methodNotAllowed('POST'));

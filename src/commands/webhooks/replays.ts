@@ -6,7 +6,7 @@ import { v5, validate } from 'uuid';
 import { z } from 'zod';
 import { deliveryStream } from '../../domain/streams.js';
 import { type DeliverySubject, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
-import type { DeliveryLogEntry, DeliveryQuery } from '../../ports/deliveryLog.js';
+import type { DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../../ports/deliveryLog.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody } from '../body.js';
 import { type Caller, type Commands, NotFoundError, TryAgainError, ValidationError } from '../context.js';
@@ -59,7 +59,7 @@ const SHOWN_WITHIN_MS = 5_000;
  * @throws ValidationError, NotFoundError; TryAgainError when the delivery log is behind
  */
 export async function resendFailed(
-  commands: DirectoryCommands & Pick<Commands, 'readModels'>,
+  commands: DirectoryCommands & { readonly readModels: DeliveryLog },
   caller: Caller,
   webhookId: string,
   body: unknown,

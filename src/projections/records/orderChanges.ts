@@ -1,6 +1,6 @@
 import type { Fields } from '../../domain/assetTypes/fieldTypes.js';
 import type { Changes, OrderEvent } from '../../domain/order/events.js';
-import type { RecordChange } from '../../ports/readModels.js';
+import type { RecordChange } from '../../ports/readModelWriter.js';
 
 const newValues = (changes: Changes): Fields =>
   Object.fromEntries(Object.entries(changes).map(([field, { to }]) => [field, to]));

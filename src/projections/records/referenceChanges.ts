@@ -1,6 +1,6 @@
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { unpackIds } from '../../domain/referenceTable/packedIds.js';
-import type { RecordChange } from '../../ports/readModels.js';
+import type { RecordChange } from '../../ports/readModelWriter.js';
 
 /** What an event of a reference table changes in its table of records. */
 export function referenceChanges(event: ReferenceTableEvent, at: string): readonly RecordChange[] {

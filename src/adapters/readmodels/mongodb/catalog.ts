@@ -2,7 +2,8 @@
 import { type ClientSession, type Collection, type Db, ObjectId } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
-import type { RebuildScope, TableRef } from '../../../ports/readModels.js';
+import type { TableRef } from '../../../ports/readModels.js';
+import type { RebuildScope } from '../../../ports/readModelWriter.js';
 import type { RecordDocument } from './recordDocument.js';
 
 export type Kind = 'records' | 'history' | 'deliveries';

@@ -6,7 +6,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Db, ObjectId } from 'mongodb';
-import { ProjectorLeaseHeldError, ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import { ProjectorLeaseHeldError } from '../../../ports/readModelWriter.js';
 import { serverTime } from './catalog.js';
 import type { MongoConnection } from './connection.js';
 import { fenceOff } from './fence.js';

@@ -3,14 +3,13 @@ import { type ClientSession, type Db, ObjectId } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
+import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
 import {
-  type HistoryEntry,
   type ReadModelRebuild,
   RebuildInProgressError,
   type RebuildScope,
   type RecordChange,
-  type TableRef,
-} from '../../../ports/readModels.js';
+} from '../../../ports/readModelWriter.js';
 import { catalogOf, KINDS, positionOf, type RebuildDocument, readState, rebuildsOf, serverTime } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
 import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';

@@ -1,16 +1,10 @@
 /** The read side of the read models on MongoDB. */
 import type { Db } from 'mongodb';
+import type { TableSnapshot } from '../../../ports/decisionReads.js';
 import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
-import type {
-  ReadModels,
-  RecordJson,
-  RecordPage,
-  RecordQuery,
-  StoredRecord,
-  TableRef,
-  TableSnapshot,
-} from '../../../ports/readModels.js';
+import type { RecordJson, RecordPage, RecordQuery, StoredRecord, TableRef } from '../../../ports/readModels.js';
+import type { ReadModels } from '../../../ports/readSide.js';
 import { storedId } from '../shared/recordText.js';
 import { historyOf, positionOf, readState, recordsEntryId, tenantEntryId } from './catalog.js';
 import { CheckpointPoll } from './checkpointPoll.js';

@@ -3,16 +3,14 @@ import type { ClientSession, Db } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
-import {
-  type HistoryEntry,
-  type ReadModelRebuild,
-  ReadModelsUnavailableError,
-  type ReadModelWriter,
-  type RebuildableReadModels,
-  type RebuildScope,
-  type RecordChange,
-  type TableRef,
-} from '../../../ports/readModels.js';
+import { type HistoryEntry, ReadModelsUnavailableError, type TableRef } from '../../../ports/readModels.js';
+import type {
+  ReadModelRebuild,
+  ReadModelWriter,
+  RebuildableReadModels,
+  RebuildScope,
+  RecordChange,
+} from '../../../ports/readModelWriter.js';
 import { type Checkpoint, catalogOf, KINDS, positionOf, readState, type State, stateOf } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
 import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';

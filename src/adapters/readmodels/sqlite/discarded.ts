@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
-import type { RebuildScope } from '../../../ports/readModels.js';
+import type { RebuildScope } from '../../../ports/readModelWriter.js';
 import { dropStatements, LIVE } from './schema.js';
 import { beginImmediate } from './transactions.js';
 

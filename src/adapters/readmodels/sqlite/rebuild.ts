@@ -5,14 +5,13 @@ import type Database from 'better-sqlite3';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
+import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
 import {
-  type HistoryEntry,
   type ReadModelRebuild,
   RebuildInProgressError,
   type RebuildScope,
   type RecordChange,
-  type TableRef,
-} from '../../../ports/readModels.js';
+} from '../../../ports/readModelWriter.js';
 import type { Checkpoints } from './checkpointWatch.js';
 import { DeliveryTable } from './deliveryWriter.js';
 import { clearDiscarded, discardCopy, discardLive, serveCopy } from './discarded.js';

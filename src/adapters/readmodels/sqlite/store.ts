@@ -1,15 +1,10 @@
 /** The read side of the embedded read models. */
+
+import type { TableSnapshot } from '../../../ports/decisionReads.js';
 import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/deliveryLog.js';
 import type { Position } from '../../../ports/eventStore.js';
-import type {
-  ReadModels,
-  RecordJson,
-  RecordPage,
-  RecordQuery,
-  StoredRecord,
-  TableRef,
-  TableSnapshot,
-} from '../../../ports/readModels.js';
+import type { RecordJson, RecordPage, RecordQuery, StoredRecord, TableRef } from '../../../ports/readModels.js';
+import type { ReadModels } from '../../../ports/readSide.js';
 import { CheckpointWatch, openCheckpointChannel } from './checkpointWatch.js';
 import { readDelivery, readHealth } from './deliveries.js';
 import { type HistoryReader, historyReader } from './history.js';

@@ -5,15 +5,14 @@ import type Database from 'better-sqlite3';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
+import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
 import type {
-  HistoryEntry,
   ReadModelRebuild,
   ReadModelWriter,
   RebuildableReadModels,
   RebuildScope,
   RecordChange,
-  TableRef,
-} from '../../../ports/readModels.js';
+} from '../../../ports/readModelWriter.js';
 import { Checkpointer } from './checkpointer.js';
 import { type Checkpoints, openCheckpointChannel } from './checkpointWatch.js';
 import { DeliveryTable, dropDeliveries } from './deliveryWriter.js';

@@ -1,0 +1,32 @@
+/**
+ * What decisions ask of the read models, where a stream is too long to be loaded or another stream is meant. Each answer
+ * is as of one moment, and behind the log: a decision appends with the revision that it was given, so it holds or conflicts.
+ */
+import type { Revision } from './eventStore.js';
+import type { ProjectionProgress } from './projectionProgress.js';
+import type { RecordQueries, StoredRecord, TableRef } from './readModels.js';
+
+/** What a decision about a table needs to know, all read at one moment. */
+export type TableSnapshot = {
+  /** Revision of the table's stream that this snapshot shows; -1 before its first event. */
+  readonly revision: Revision;
+  /** occurredAt of the last event applied to the table; '' before the first. */
+  readonly lastEventAt: string;
+  /** Records found, by id. */
+  readonly records: readonly StoredRecord[];
+};
+
+export interface DecisionReads extends Pick<RecordQueries, 'get'>, Pick<ProjectionProgress, 'waitFor'> {
+  /** Records with one of these unique keys or ids, and the revision at which they were read. */
+  snapshot(
+    table: TableRef,
+    wanted: { readonly keys: readonly string[]; readonly ids: readonly string[] },
+  ): Promise<TableSnapshot>;
+  /** How many records of the table a clean-up with this batch id would delete, and the revision counted at. */
+  countOutsideBatch(
+    table: TableRef,
+    batchId: string,
+  ): Promise<{ readonly revision: Revision; readonly lastEventAt: string; readonly count: number }>;
+  /** Full records by a field's exact value (relations of an export). */
+  find(table: TableRef, field: string, values: readonly string[]): Promise<readonly StoredRecord[]>;
+}

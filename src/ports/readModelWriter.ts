@@ -1,0 +1,112 @@
+/**
+ * The write side of the read models: for the projection runner, which owns it, and for rebuilds.
+ *
+ * Adapters: `adapters/readmodels/sqlite` (embedded), `adapters/readmodels/mongodb`.
+ * What every adapter must do is written down as tests: `test/contract/readModels.ts`.
+ */
+import type { AssetType } from '../domain/assetTypes/assetType.js';
+import type { Fields } from '../domain/assetTypes/fieldTypes.js';
+import type { DeliveryLogEntry } from './deliveryLog.js';
+import type { Position, Revision } from './eventStore.js';
+import type { ProjectionProgress } from './projectionProgress.js';
+import type { HistoryEntry, TableRef } from './readModels.js';
+
+/** A change of a records table, as the records projection derives it from an event. */
+export type RecordChange =
+  | {
+      readonly kind: 'insert';
+      readonly id: string;
+      readonly at: string;
+      readonly batchId: string | null;
+      readonly fields: Fields;
+    }
+  /** `at` becomes updated_at. `batchId` undefined: stays. */
+  | {
+      readonly kind: 'patch';
+      readonly id: string;
+      readonly at: string;
+      readonly batchId?: string | null;
+      readonly set: Fields;
+    }
+  /** Moves `_batch_id` only; updated_at stays. */
+  | { readonly kind: 'seen'; readonly ids: readonly string[]; readonly batchId: string | null }
+  /** Deletes every record whose batch id is not this one; records without a batch id go as well. */
+  | { readonly kind: 'sweep'; readonly batchId: string };
+
+/**
+ * The write side, one transaction at a time: what is written between `begin` and `commit` becomes
+ * visible with the checkpoint, in one step.
+ */
+export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint'> {
+  begin(): Promise<void>;
+  commit(checkpoints: ReadonlyMap<string, Position>): Promise<void>;
+  rollback(): Promise<void>;
+
+  /** Makes the table or brings it to a later version of its asset type (fields are only ever added). */
+  defineTable(table: TableRef, assetType: AssetType): Promise<void>;
+  /** Applies changes in order; `revision` and `at` are those of the event they come from. */
+  applyToTable(
+    table: TableRef,
+    changes: readonly RecordChange[],
+    event: { readonly revision: Revision; readonly at: string },
+  ): Promise<void>;
+  /** Adds history entries; one that is there already (same order and revision) is left alone. */
+  addHistory(tenant: string, orderId: string, entries: readonly HistoryEntry[]): Promise<void>;
+  /** An entry of the delivery log as this transaction has it. */
+  delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined>;
+  /** Adds the entry or replaces it. One that is there at the same or a later revision is left alone. */
+  putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void>;
+  /** Drops at most `limit` entries that ended before this time, ISO 8601, of all tenants. @returns how many */
+  dropDeliveries(endedBefore: string, limit: number): Promise<number>;
+  /** Drops everything a projection wrote, and its checkpoint. */
+  reset(projection: string): Promise<void>;
+
+  close(): Promise<void>;
+}
+
+/** Another process projects into these read models. It is taken over when that one stops or dies: try again. */
+export class ProjectorLeaseHeldError extends Error {
+  override readonly name = 'ProjectorLeaseHeldError';
+  constructor() {
+    super('Another process keeps these read models current; this one stands by.');
+  }
+}
+
+/** One rebuild at a time: another is at work, here or in another process. */
+export class RebuildInProgressError extends Error {
+  override readonly name = 'RebuildInProgressError';
+  constructor() {
+    super('Another rebuild is at work. Wait until it has ended; one that died is taken over after a minute.');
+  }
+}
+
+/** What a rebuild replaces: all of a projection, or one tenant's, or one table's. */
+export type RebuildScope = {
+  readonly projection: 'records' | 'order_history' | 'deliveries';
+  readonly tenant?: string;
+  readonly table?: string;
+};
+
+/** A second, hidden copy that is filled while the live one serves, and then takes its place. */
+export interface ReadModelRebuild {
+  /** Of the copy. Whoever fills it writes nothing outside of the scope. */
+  readonly writer: Pick<
+    ReadModelWriter,
+    'begin' | 'commit' | 'rollback' | 'defineTable' | 'applyToTable' | 'addHistory' | 'delivery' | 'putDelivery'
+  >;
+  /** Position up to which the copy is filled (as committed through `writer`). */
+  position(): Position;
+  /**
+   * Holds the live projection still and opens a transaction on the copy. Returns the live
+   * checkpoint; the caller applies what is missing up to it and then calls `swap`.
+   */
+  holdLive(): Promise<Position>;
+  /** Puts the copy in the live one's place, in one step, and lets the live projection go on. */
+  swap(): Promise<void>;
+  /** Throws the copy away and lets the live projection go on. */
+  abandon(): Promise<void>;
+}
+
+export interface RebuildableReadModels {
+  beginRebuild(scope: RebuildScope): Promise<ReadModelRebuild>;
+}
