@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { addWebhook, type Webhook } from './export.js';
-import { expectInvalid, expectRefused } from './refusals.js';
-import { useService } from './useService.js';
+import { addWebhook, type Webhook } from '../export.js';
+import { expectInvalid, expectRefused } from '../refusals.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order' }, env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
 const acme = () => run.tenant('acme');

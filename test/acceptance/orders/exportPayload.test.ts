@@ -1,7 +1,7 @@
 /** What integrators are sent when an order is approved (spec §2.3, §6.1). */
-import { approve, parsed, quickDelivery, validatedOrder, withWebhook } from './export.js';
-import { Receiver } from './receiver.js';
-import { useService } from './useService.js';
+import { approve, parsed, quickDelivery, validatedOrder, withWebhook } from '../export.js';
+import { Receiver } from '../receiver.js';
+import { useService } from '../useService.js';
 
 let receiver: Receiver;
 const run = useService(async () => {

@@ -2,10 +2,10 @@
 import { createPublicKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { z } from 'zod';
-import type { Answer } from './http.js';
-import { expectRefused } from './refusals.js';
-import { ASSETS } from './tenant.js';
-import { useService } from './useService.js';
+import type { Answer } from '../http.js';
+import { expectRefused } from '../refusals.js';
+import { ASSETS } from '../tenant.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
 const acme = () => run.tenant('acme');

@@ -1,8 +1,8 @@
 /** Lists: pages and links (spec §2.2, §4.3, §8). */
-import { contains, fillItems, follow, ITEMS, ids } from './itemList.js';
-import { expectRefused } from './refusals.js';
-import type { AssetRecord, Query } from './tenant.js';
-import { useService } from './useService.js';
+import { contains, fillItems, follow, ITEMS, ids } from '../itemList.js';
+import { expectRefused } from '../refusals.js';
+import type { AssetRecord, Query } from '../tenant.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');

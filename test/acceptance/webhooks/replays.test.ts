@@ -1,8 +1,8 @@
 /** Resend, backfill and test events, through the platform API. */
-import { addWebhook, approve, parsed, quickDelivery, reaches, validatedOrder, withWebhook } from './export.js';
-import { type Call, Receiver } from './receiver.js';
-import { expectInvalid, expectRefused } from './refusals.js';
-import { useService } from './useService.js';
+import { addWebhook, approve, parsed, quickDelivery, reaches, validatedOrder, withWebhook } from '../export.js';
+import { type Call, Receiver } from '../receiver.js';
+import { expectInvalid, expectRefused } from '../refusals.js';
+import { useService } from '../useService.js';
 
 let receiver: Receiver;
 const run = useService(async () => {

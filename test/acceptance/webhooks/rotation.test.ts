@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
-import { addWebhook, approve, quickDelivery, validatedOrder, type Webhook } from './export.js';
-import { type Call, Receiver } from './receiver.js';
-import { Service } from './service.js';
-import { TenantClient } from './tenant.js';
-import { useService } from './useService.js';
+import { addWebhook, approve, quickDelivery, validatedOrder, type Webhook } from '../export.js';
+import { type Call, Receiver } from '../receiver.js';
+import { Service } from '../service.js';
+import { TenantClient } from '../tenant.js';
+import { useService } from '../useService.js';
 
 let receiver: Receiver;
 const run = useService(async () => {

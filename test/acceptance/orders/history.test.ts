@@ -1,8 +1,8 @@
 /** What an auditor can read of an order: every change, who made it, and why (`…/assets/{id}/history`). */
 import { z } from 'zod';
-import { expectRefused } from './refusals.js';
-import { ASSETS } from './tenant.js';
-import { useService } from './useService.js';
+import { expectRefused } from '../refusals.js';
+import { ASSETS } from '../tenant.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');

@@ -1,7 +1,7 @@
 /** One record: create, read, update (spec §2.1, §2.2, §4.4 to §4.6). */
-import { expectInvalid, expectRefused } from './refusals.js';
-import { ASSETS, type Fields } from './tenant.js';
-import { useService } from './useService.js';
+import { expectInvalid, expectRefused } from '../refusals.js';
+import { ASSETS, type Fields } from '../tenant.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order' }, env: { BODY_LIMIT_BYTES: '1048576' } });
 const acme = () => run.tenant('acme');

@@ -1,11 +1,11 @@
 /** The event catalogue over HTTP (spec §6.5), and exports as it describes them. */
 import { z } from 'zod';
-import { errorsOf } from '../webhooks/schemaCheck.js';
-import { approve, parsed, quickDelivery, validatedOrder, withWebhook } from './export.js';
-import { Receiver } from './receiver.js';
-import { expectRefused } from './refusals.js';
-import type { TenantClient } from './tenant.js';
-import { useService } from './useService.js';
+import { errorsOf } from '../../webhooks/schemaCheck.js';
+import { approve, parsed, quickDelivery, validatedOrder, withWebhook } from '../export.js';
+import { Receiver } from '../receiver.js';
+import { expectRefused } from '../refusals.js';
+import type { TenantClient } from '../tenant.js';
+import { useService } from '../useService.js';
 
 let receiver: Receiver;
 const run = useService(async () => {

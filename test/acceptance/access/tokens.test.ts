@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import jwt from 'jsonwebtoken';
 import { z } from 'zod';
-import { expectRefused } from './refusals.js';
-import { useService } from './useService.js';
+import { expectRefused } from '../refusals.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
 const acme = () => run.tenant('acme');

@@ -1,7 +1,7 @@
 /** The seven field types: what each takes, what it gives back, what it refuses (spec §2.1). */
-import { addTableOfEveryType, EVERY_TYPE } from './everyType.js';
-import { expectInvalid } from './refusals.js';
-import { useService } from './useService.js';
+import { addTableOfEveryType, EVERY_TYPE } from '../everyType.js';
+import { expectInvalid } from '../refusals.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');

@@ -1,8 +1,8 @@
 /** Isolation: nothing of one tenant is to be had with the means of another (decisions, "Tenants"). */
-import { addWebhook } from './export.js';
-import { expectInvalid, expectRefused } from './refusals.js';
-import { ASSETS } from './tenant.js';
-import { useService } from './useService.js';
+import { addWebhook } from '../export.js';
+import { expectInvalid, expectRefused } from '../refusals.js';
+import { ASSETS } from '../tenant.js';
+import { useService } from '../useService.js';
 
 const run = useService({
   tenants: { acme: 'dyn_stock_order', rival: 'dyn_stock_order' },

@@ -1,8 +1,8 @@
 /** The states of an order, and who moves it between them (spec §3, §4.9). */
-import { expectInvalid, expectRefused } from './refusals.js';
-import { party } from './samples.js';
-import type { AssetRecord, Fields, TenantClient } from './tenant.js';
-import { useService } from './useService.js';
+import { expectInvalid, expectRefused } from '../refusals.js';
+import { party } from '../samples.js';
+import type { AssetRecord, Fields, TenantClient } from '../tenant.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
 const acme = () => run.tenant('acme');

@@ -1,8 +1,8 @@
 /** Reference Data is customizable, Master Data is not (spec §1): fields and tables that a tenant adds. */
-import { expectInvalid, expectRefused } from './refusals.js';
-import { fullestRecord, infoOf } from './samples.js';
-import type { Fields } from './tenant.js';
-import { useService } from './useService.js';
+import { expectInvalid, expectRefused } from '../refusals.js';
+import { fullestRecord, infoOf } from '../samples.js';
+import type { Fields } from '../tenant.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
 const acme = () => run.tenant('acme');

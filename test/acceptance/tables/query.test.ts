@@ -1,9 +1,9 @@
 /** Lists: filters and sorts, compared with the same done by hand in memory (spec §4.3). */
-import { addTableOfEveryType, EVERY_TYPE } from './everyType.js';
-import { contains, fillItems, follow, ITEMS, ids } from './itemList.js';
-import { expectRefused } from './refusals.js';
-import type { AssetRecord, Query } from './tenant.js';
-import { useService } from './useService.js';
+import { addTableOfEveryType, EVERY_TYPE } from '../everyType.js';
+import { contains, fillItems, follow, ITEMS, ids } from '../itemList.js';
+import { expectRefused } from '../refusals.js';
+import type { AssetRecord, Query } from '../tenant.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');

@@ -1,8 +1,8 @@
 /** Making and managing webhooks (spec §6): admins only, HTTPS only, no way into private networks. */
 import { z } from 'zod';
-import { addWebhook } from './export.js';
-import { expectInvalid, expectRefused } from './refusals.js';
-import { useService } from './useService.js';
+import { addWebhook } from '../export.js';
+import { expectInvalid, expectRefused } from '../refusals.js';
+import { useService } from '../useService.js';
 
 const run = useService({
   tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },

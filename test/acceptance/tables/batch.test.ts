@@ -1,7 +1,7 @@
 /** Batch upsert: up to 1000 items, all or nothing, matched on the unique field (spec §4.7, §8). */
-import { expectInvalid, expectRefused, fieldErrors } from './refusals.js';
-import { ASSETS } from './tenant.js';
-import { useService } from './useService.js';
+import { expectInvalid, expectRefused, fieldErrors } from '../refusals.js';
+import { ASSETS } from '../tenant.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');

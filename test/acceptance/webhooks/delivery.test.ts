@@ -1,9 +1,9 @@
 /** How an approved order is delivered, and what becomes of one that cannot be (spec §3, §6, §8). */
 import { createHmac } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { addWebhook, approve, parsed, quickDelivery, reaches, validatedOrder, withWebhook } from './export.js';
-import { Receiver } from './receiver.js';
-import { useService } from './useService.js';
+import { addWebhook, approve, parsed, quickDelivery, reaches, validatedOrder, withWebhook } from '../export.js';
+import { Receiver } from '../receiver.js';
+import { useService } from '../useService.js';
 
 let receiver: Receiver;
 const run = useService(async () => {

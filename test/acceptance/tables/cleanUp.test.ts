@@ -1,6 +1,6 @@
 /** Clean-up, and the synchronisation it ends (spec §4.8). */
-import { expectInvalid, expectRefused } from './refusals.js';
-import { useService } from './useService.js';
+import { expectInvalid, expectRefused } from '../refusals.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');

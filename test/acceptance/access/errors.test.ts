@@ -1,8 +1,8 @@
 /** Errors: the right status, the body of spec §7, JSON always, nothing stored. */
 import { gzipSync } from 'node:zlib';
-import { expectErrorBody, expectRefused } from './refusals.js';
-import { ASSETS, PLATFORM } from './tenant.js';
-import { useService } from './useService.js';
+import { expectErrorBody, expectRefused } from '../refusals.js';
+import { ASSETS, PLATFORM } from '../tenant.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');

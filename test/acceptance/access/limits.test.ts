@@ -1,8 +1,8 @@
 /** Rate limits: a token bucket for each client, settable for each tenant (spec §8). */
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
-import { expectInvalid, expectRefused } from './refusals.js';
-import { useService } from './useService.js';
+import { expectInvalid, expectRefused } from '../refusals.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
 const acme = () => run.tenant('acme');

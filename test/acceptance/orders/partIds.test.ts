@@ -1,6 +1,6 @@
 /** Ids of the parts of orders: unique over all orders of the tenant, though each order is a stream of its own (spec §2.1). */
-import { expectInvalid } from './refusals.js';
-import { useService } from './useService.js';
+import { expectInvalid } from '../refusals.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
 

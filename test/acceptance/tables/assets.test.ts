@@ -1,9 +1,9 @@
 /** Which assets there are, and what is told about them (spec §1, §2.1, §4.1, §4.2). */
 import { z } from 'zod';
-import { expectRefused } from './refusals.js';
-import { fullestRecord, infoOf, smallestRecord } from './samples.js';
-import { ASSETS, type TenantClient } from './tenant.js';
-import { useService } from './useService.js';
+import { expectRefused } from '../refusals.js';
+import { fullestRecord, infoOf, smallestRecord } from '../samples.js';
+import { ASSETS, type TenantClient } from '../tenant.js';
+import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
 const acme = () => run.tenant('acme');

@@ -1,3 +1,0 @@
-import { withEngines } from './withEngines.js';
-
-withEngines({ share: 0, shares: 4 });
