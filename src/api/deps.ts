@@ -1,11 +1,16 @@
-/** What the HTTP API is given by the composition root. */
+/** What the HTTP API is given by the composition root, and what it keeps while it runs. */
 import type { Logger } from 'pino';
 import type { Commands, TenantDirectory } from '../commands/context.js';
+import type { Tenant } from '../domain/identity/directory.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { ProjectionProgress } from '../ports/projectionProgress.js';
 import type { RecordQueries } from '../ports/readModels.js';
 import type { TokenService } from './auth/tokens.js';
+import type { DirectoryRefresh } from './directoryRefresh.js';
+import type { BodyReader } from './jsonBody.js';
 import type { ServiceMetrics } from './metrics.js';
+import type { SignInAttempts } from './platform/signInAttempts.js';
+import type { GuessLimit, TokenBuckets } from './tokenBuckets.js';
 
 export type ApiConfig = {
   /** Tenants live under this host: `<tenant>.<baseHost>`. Lower case, no port. */
@@ -40,4 +45,16 @@ export type ApiDeps = {
   readonly ready: () => Promise<ReadinessReport>;
   /** Why a URL cannot be a webhook's target, to be read after "The url field"; undefined when it can. */
   readonly checkWebhookTarget: (url: string) => Promise<string | undefined>;
+};
+
+/** What checks and handlers are given: the above, and state that lasts from one request to the next. */
+export type Api = ApiDeps & {
+  readonly refresh: DirectoryRefresh;
+  readonly readBody: BodyReader;
+  /** Requests that each API client may still make. */
+  readonly clientBuckets: TokenBuckets;
+  readonly signInAttempts: SignInAttempts;
+  readonly tokenGuesses: GuessLimit;
+  /** The tenant's OpenAPI document as JSON text. */
+  readonly openApiText: (tenant: Tenant) => Promise<string>;
 };

@@ -10,7 +10,7 @@ import {
 } from '../commands/context.js';
 import { EventStoreUnavailableError, EventTooLargeError } from '../ports/eventStore.js';
 import { ReadModelsUnavailableError } from '../ports/readModels.js';
-import { sendJson } from './sendJson.js';
+import { sendJson } from './requestContext.js';
 
 export type ErrorBody =
   | { readonly message: string; readonly error: string }
@@ -31,19 +31,6 @@ export class HttpError extends Error {
 
 export const badRequest = (reason: string): HttpError => new HttpError(400, 'Bad request.', reason);
 export const notFound = (reason: string): HttpError => new HttpError(404, 'Not found.', reason);
-
-/** Last handler of a route: every method it has no handler for. `allow` as in the header (RFC 9110 §10.2.1). */
-export function methodNotAllowed(allow: string): RequestHandler {
-  return (req, res) => {
-    if (req.method === 'OPTIONS') {
-      res.setHeader('Allow', allow).status(204).end();
-      return;
-    }
-    throw new HttpError(405, 'Method not allowed.', `${req.method} is not offered here; ${allow} is.`, {
-      Allow: allow,
-    });
-  };
-}
 
 /** Last handler of all: no route has this path. */
 export const unknownPath: RequestHandler = (req) => {
@@ -110,7 +97,6 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
       return;
     }
     const { status, body, headers } = answer ?? { status: 500, body: { message: 'Server error', error: requestId } };
-    for (const [name, value] of Object.entries(headers ?? {})) res.setHeader(name, value);
-    sendJson(res, status, JSON.stringify(body));
+    sendJson(res, status, JSON.stringify(body), headers);
   };
 }

@@ -7,17 +7,17 @@ import { badRequest, HttpError } from './errors.js';
 const MAX_DEPTH = 32;
 
 /**
- * A reader of JSON bodies. It resolves to the parsed body, and throws HttpError: 415 for another content
+ * A reader of request bodies. It resolves to the parsed body, and throws HttpError: 415 for another content
  * type or charset, 413 over the limit, 400 for what is not JSON in UTF-8 or nested too deeply.
  */
-export type JsonBodyReader = (req: Request, res: Response) => Promise<unknown>;
+export type BodyReader = (req: Request, res: Response) => Promise<unknown>;
 
 /**
  * Numbers with more digits than a double holds arrive as text, digit by digit: the field they are for says what
  * becomes of them, instead of the parser's rounding.
  * @param limitBytes after decompression
  */
-export function jsonBodyReader(limitBytes: number): JsonBodyReader {
+export function jsonBodyReader(limitBytes: number): BodyReader {
   const read = express.text({ limit: limitBytes, type: () => true, verify: requireText, defaultCharset: 'utf-8' });
   return async (req, res) => {
     requireJsonType(req.headers['content-type']);

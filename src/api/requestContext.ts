@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Caller } from '../commands/context.js';
-import type { Tenant } from '../domain/identity/directory.js';
+import type { Tenant, User } from '../domain/identity/directory.js';
 import type { Actor } from '../ports/eventStore.js';
 import type { ServiceMetrics } from './metrics.js';
 
@@ -27,6 +27,8 @@ export class RequestContext {
   mount = '';
   /** Scopes of the token; empty for users and before authentication. */
   scopes: ReadonlySet<string> = NO_SCOPES;
+  /** Who is signed in; undefined for API clients and before authentication. */
+  user: User | undefined;
   #tenant: Tenant | undefined;
   #actor: Actor | undefined;
 
@@ -83,4 +85,17 @@ export function openRequest(log: Logger, metrics: ServiceMetrics): RequestHandle
     res.on('close', closed);
     next();
   };
+}
+
+/** Answers with JSON text as it is, or without a body. (express' own `json` and `send` would serialize, hash and re-encode.) */
+export function sendJson(
+  res: Response,
+  status: number,
+  json: string | undefined,
+  headers: { readonly [name: string]: string } = {},
+): void {
+  res.statusCode = status;
+  if (json !== undefined) res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  res.end(json);
 }

@@ -1,40 +1,34 @@
 /** The HTTP API as one express application. */
-import express, { type Express, Router } from 'express';
-import { assetRoutes } from './assets/routes.js';
-import { tokenEndpoint } from './auth/tokenEndpoint.js';
-import type { ApiDeps } from './deps.js';
+import express, { type Express } from 'express';
+import type { Api, ApiDeps } from './deps.js';
 import { DirectoryRefresh } from './directoryRefresh.js';
-import { errorHandler, methodNotAllowed, unknownPath } from './errors.js';
-import { healthRoutes } from './health.js';
-import { openApiRoutes } from './openapi/routes.js';
-import { platformRoutes } from './platform/routes.js';
+import { errorHandler, unknownPath } from './errors.js';
+import { jsonBodyReader } from './jsonBody.js';
+import { openApiTexts } from './openapi/document.js';
+import { SignInAttempts } from './platform/signInAttempts.js';
 import { openRequest } from './requestContext.js';
-import { sendJson } from './sendJson.js';
-
-export const ASSETS_PATH = '/api/v1/dynamic-assets/dyn';
-export const PLATFORM_PATH = '/api/v1/platform';
+import type { Area } from './routes/operation.js';
+import { areaRouter } from './routes/router.js';
+import { areas, healthArea } from './routeTable.js';
+import { GuessLimit, TokenBuckets } from './tokenBuckets.js';
 
 /** Listens nowhere yet: see `startHttpServer`. */
-export function createApi(deps: ApiDeps): Express {
-  const refresh = new DirectoryRefresh(deps.commands);
-  return createApp(deps, (app) => {
-    app.use(ASSETS_PATH, assetRoutes(deps, refresh));
-    app.use(PLATFORM_PATH, platformRoutes(deps, refresh));
-    app.use('/oauth', tokenEndpoint(deps, refresh));
-    app.use('/.well-known', wellKnown(deps));
-    app.use(healthRoutes(deps));
-    app.use(openApiRoutes(deps, refresh));
-  });
-}
+export const createApi = (deps: ApiDeps): Express => createApp(deps, areas);
 
 /** For a process that serves no clients: health and metrics only. */
-export const createHealthApi = (deps: Pick<ApiDeps, 'config' | 'log' | 'metrics' | 'ready'>): Express =>
-  createApp(deps, (app) => app.use(healthRoutes(deps)));
+export const createHealthApi = (deps: ApiDeps): Express => createApp(deps, [healthArea]);
 
-function createApp(
-  { config, log, metrics }: Pick<ApiDeps, 'config' | 'log' | 'metrics'>,
-  mount: (app: Express) => void,
-): Express {
+function createApp(deps: ApiDeps, served: readonly Area[]): Express {
+  const { config, log, metrics } = deps;
+  const api: Api = {
+    ...deps,
+    refresh: new DirectoryRefresh(deps.commands),
+    readBody: jsonBodyReader(config.bodyLimitBytes),
+    clientBuckets: new TokenBuckets(),
+    signInAttempts: new SignInAttempts(),
+    tokenGuesses: new GuessLimit(config.tokenFailuresPerMinute),
+    openApiText: openApiTexts(served),
+  };
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -44,21 +38,8 @@ function createApp(
   app.set('query parser', false);
 
   app.use(openRequest(log, metrics));
-  mount(app);
+  for (const area of served) app.use(area.prefix === '' ? '/' : area.prefix, areaRouter(api, area));
   app.use(unknownPath);
   app.use(errorHandler(log));
   return app;
-}
-
-/** The public keys, for other services that want to check tokens themselves (RFC 7517). */
-function wellKnown({ tokens }: Pick<ApiDeps, 'tokens'>): Router {
-  const router = Router({ caseSensitive: true });
-  router
-    .route('/jwks.json')
-    .get((_req, res) => {
-      res.setHeader('Cache-Control', 'public, max-age=300');
-      sendJson(res, 200, JSON.stringify(tokens.jwks()));
-    })
-    .all(methodNotAllowed('GET, HEAD'));
-  return router;
 }

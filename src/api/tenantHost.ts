@@ -1,9 +1,9 @@
 /** Which tenant a request is for: the first label of its host (decisions, "Tenants"). */
 import { isIP } from 'node:net';
-import type { Request, RequestHandler } from 'express';
-import type { ApiConfig, ApiDeps } from './deps.js';
-import type { DirectoryRefresh } from './directoryRefresh.js';
+import type { Request } from 'express';
+import type { ApiConfig } from './deps.js';
 import { notFound } from './errors.js';
+import type { Check } from './routes/operation.js';
 
 /** The host without its port, in lower case; an IPv6 address without its brackets. */
 function hostName(host: string): string {
@@ -34,28 +34,19 @@ export const requestHost = (req: Request, config: Pick<ApiConfig, 'trustProxy'>)
 export const requestOrigin = (req: Request, config: Pick<ApiConfig, 'trustProxy'>): string =>
   `${req.protocol}://${requestHost(req, config)}`;
 
-/** Middleware: sets the request's tenant. An unknown one is 404. */
-export function resolveTenant(
-  { directory, config }: Pick<ApiDeps, 'directory' | 'config'>,
-  refresh: DirectoryRefresh,
-): RequestHandler {
-  return (req, _res, next) => {
-    const name = tenantNameOf(requestHost(req, config), config);
-    const known = name === undefined ? undefined : directory.tenant(name);
-    if (known !== undefined) {
-      req.context.tenant = known;
-      next();
-      return;
-    }
-    if (name === undefined) throw unknownTenant();
-    // Another process may have made the tenant a moment ago.
-    return refresh.run().then(() => {
-      const tenant = directory.tenant(name);
-      if (tenant === undefined) throw unknownTenant();
-      req.context.tenant = tenant;
-      next();
-    });
-  };
-}
+/** The request's URL without its query, as the client used it. */
+export const requestUrl = (req: Request, config: Pick<ApiConfig, 'trustProxy'>): string =>
+  `${requestOrigin(req, config)}${req.baseUrl}${req.path}`;
+
+/** Sets the request's tenant. @throws HttpError 404 for an unknown one */
+export const resolveTenant: Check = async ({ directory, config, refresh }, req) => {
+  const name = tenantNameOf(requestHost(req, config), config);
+  if (name === undefined) throw unknownTenant();
+  // Another process may have made the tenant a moment ago.
+  if (directory.tenant(name) === undefined) await refresh.run();
+  const tenant = directory.tenant(name);
+  if (tenant === undefined) throw unknownTenant();
+  req.context.tenant = tenant;
+};
 
 const unknownTenant = () => notFound('This host belongs to no tenant.');

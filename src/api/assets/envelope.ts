@@ -1,8 +1,21 @@
 /** The answer envelopes (spec §2.2), made around JSON text that is ready to be sent. */
+import { closedObject, count, link, orNull, type Schemas } from '../openapi/schema.js';
 import type { Paging } from './listQuery.js';
 
 /** @param record JSON text */
 export const recordEnvelope = (record: string): string => `{"data":${record}}`;
+
+export const pageSchemas: Schemas = {
+  PageLinks: closedObject({ first: link, last: link, prev: orNull(link), next: orNull(link) }),
+  PageMeta: closedObject({
+    current_page: count,
+    from: count,
+    to: count,
+    per_page: count,
+    last_page: count,
+    total: count,
+  }),
+};
 
 export type PageOf = Paging & {
   /** The list's URL without its query, as the client used it. */

@@ -1,13 +1,28 @@
 /** What there is to know of assets: the list of them (spec §4.1) and the schema of each (spec §4.2). */
-import type { Request, RequestHandler } from 'express';
+import type { Request } from 'express';
 import { ALWAYS_SORTABLE, type AssetField, type AssetType } from '../../domain/assetTypes/assetType.js';
-import { LONG_TEXT_MAX_LENGTH, STRING_MAX_LENGTH } from '../../domain/assetTypes/fieldTypes.js';
+import { FIELD_TYPES, LONG_TEXT_MAX_LENGTH, STRING_MAX_LENGTH } from '../../domain/assetTypes/fieldTypes.js';
 import { scopeFor } from '../../domain/identity/scopes.js';
-import type { ApiDeps } from '../deps.js';
+import type { ApiConfig } from '../deps.js';
 import { recordInputSchema } from '../openapi/recordJsonSchema.js';
-import { sendJson } from '../sendJson.js';
+import {
+  allResponse,
+  closedObject,
+  dataOf,
+  jsonResponse,
+  link,
+  listOf,
+  nullableText,
+  oneOf,
+  orNull,
+  type Schemas,
+  schemaRef,
+  text,
+  truth,
+} from '../openapi/schema.js';
+import { dataReply, type Resource } from '../routes/operation.js';
 import { requestOrigin } from '../tenantHost.js';
-import { allowedAsset } from './access.js';
+import { ASSETS_PATH } from './table.js';
 
 const kindOf = (assetType: AssetType): 'reference' | 'master' => (assetType.supportingData ? 'reference' : 'master');
 
@@ -24,27 +39,7 @@ const heading = (assetType: AssetType) => ({
   supporting_data: assetType.supportingData,
 });
 
-const baseUrl = (req: Request, config: ApiDeps['config']): string => `${requestOrigin(req, config)}${req.baseUrl}`;
-
-/** The assets that the token may read. */
-export function listAssets({ config }: Pick<ApiDeps, 'config'>): RequestHandler {
-  return (req, res) => {
-    const { tenant, scopes } = req.context;
-    const base = baseUrl(req, config);
-    const data = [...tenant.assetTypes.values()]
-      .filter((assetType) => scopes.has(scopeFor('read', assetType.supportingData)))
-      .map((assetType) => ({ ...heading(assetType), links: linksOf(base, assetType) }));
-    sendJson(res, 200, JSON.stringify({ data }));
-  };
-}
-
-export function assetInfo({ config }: Pick<ApiDeps, 'config'>): RequestHandler {
-  return (req, res) => {
-    const assetType = allowedAsset(req, 'read');
-    const data = { ...describeAsset(assetType), links: linksOf(baseUrl(req, config), assetType) };
-    sendJson(res, 200, JSON.stringify({ data }));
-  };
-}
+const baseUrl = (req: Request, config: ApiConfig): string => `${requestOrigin(req, config)}${ASSETS_PATH}`;
 
 /** The schema of an asset, for info and for the console. */
 export const describeAsset = (assetType: AssetType) => ({
@@ -105,3 +100,71 @@ const systemFields = (
   one_of: null,
   custom: false,
 }));
+
+const headingSchema = {
+  name: text,
+  label: text,
+  description: text,
+  kind: oneOf(['reference', 'master']),
+  supporting_data: truth,
+};
+
+const schemas: Schemas = {
+  Asset: closedObject({ ...headingSchema, links: closedObject({ info: link, assets: link }) }),
+  AssetType: closedObject({
+    ...headingSchema,
+    unique_field: nullableText,
+    fields: listOf(schemaRef('AssetField')),
+    relationships: listOf(
+      closedObject({ name: text, kind: oneOf(['belongs_to', 'has_many']), table: text, field: text, key: text }),
+    ),
+    json_schema: { type: 'object', description: 'Body of a create, as JSON Schema 2020-12.' },
+  }),
+  AssetField: closedObject({
+    name: text,
+    label: text,
+    type: oneOf(FIELD_TYPES),
+    required: truth,
+    nullable: truth,
+    unique: truth,
+    filterable: truth,
+    sortable: truth,
+    read_only: truth,
+    max_length: { type: ['integer', 'null'], description: 'In characters.' },
+    format: nullableText,
+    list: truth,
+    one_of: orNull(listOf(text)),
+    custom: { type: 'boolean', description: 'Added by the organisation.' },
+  }),
+};
+
+export const assetInfo: Resource = {
+  tag: 'assets',
+  schemas,
+  operations: [
+    {
+      method: 'get',
+      path: '/',
+      id: 'list_assets',
+      summary: 'The assets that the token may read',
+      allow: 'clients',
+      answer: allResponse('Asset'),
+      handle({ config }, { req, tenant, scopes }) {
+        const base = baseUrl(req, config);
+        const isReadable = ({ supportingData }: AssetType) => scopes.has(scopeFor('read', supportingData));
+        const readable = [...tenant.assetTypes.values()].filter(isReadable);
+        return dataReply(readable.map((assetType) => ({ ...heading(assetType), links: linksOf(base, assetType) })));
+      },
+    },
+    {
+      method: 'get',
+      path: '/:table/info',
+      id: 'info',
+      summary: 'Fields and relationships',
+      allow: 'read',
+      answer: jsonResponse('The schema of the asset.', dataOf(schemaRef('AssetType'))),
+      handle: ({ config }, { req, assetType }) =>
+        dataReply({ ...describeAsset(assetType), links: linksOf(baseUrl(req, config), assetType) }),
+    },
+  ],
+};

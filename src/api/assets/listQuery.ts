@@ -1,9 +1,10 @@
 /** The query parameters of a list (spec §4.3): page, perPage, filter[…], sort. */
-import { type AssetType, isFilterable, isSortable } from '../../domain/assetTypes/assetType.js';
+import { ALWAYS_SORTABLE, type AssetType, isFilterable, isSortable } from '../../domain/assetTypes/assetType.js';
 import type { Filter, RecordQuery, SortTerm } from '../../ports/readModels.js';
 import { badRequest } from '../errors.js';
+import type { QueryParameter } from '../routes/operation.js';
 
-export const PAGE_SIZES = [25, 100, 1000] as const;
+const PAGE_SIZES = [25, 100, 1000] as const;
 const DEFAULT_PAGE_SIZE = 25;
 
 const MAX_FILTERS = 20;
@@ -11,7 +12,53 @@ const MAX_VALUES = 100;
 const MAX_VALUE_LENGTH = 255;
 const MAX_SORT_TERMS = 10;
 /** Offsets beyond this are no safe integers any more. */
-export const MAX_PAGE = Math.floor(Number.MAX_SAFE_INTEGER / 1000);
+const MAX_PAGE = Math.floor(Number.MAX_SAFE_INTEGER / 1000);
+
+const PAGE: QueryParameter = {
+  component: 'Page',
+  name: 'page',
+  schema: { type: 'integer', minimum: 1, maximum: MAX_PAGE, default: 1 },
+};
+
+const PER_PAGE: QueryParameter = {
+  component: 'PerPage',
+  name: 'perPage',
+  description: `Records on a page; any other value counts as ${DEFAULT_PAGE_SIZE}.`,
+  schema: { type: 'integer', enum: PAGE_SIZES, default: DEFAULT_PAGE_SIZE },
+};
+
+const SORT: QueryParameter = {
+  name: 'sort',
+  ofTable: ({ fields }) => {
+    const sortable = [...ALWAYS_SORTABLE, ...fields.filter((field) => field.sortable).map(({ name }) => name)];
+    const names = sortable.join('|');
+    return [
+      {
+        name: 'sort',
+        in: 'query',
+        description: `Fields in order of weight, separated by commas; - before one for descending. Sortable: ${sortable.join(', ')}.`,
+        schema: { type: 'string', pattern: `^-?(${names})(,-?(${names}))*$` },
+        example: '-updated_at',
+      },
+    ];
+  },
+};
+
+const FILTERS: QueryParameter = {
+  name: 'filter[<field>]',
+  ofTable: ({ fields }) =>
+    fields
+      .filter((field) => field.filterable)
+      .map(({ name, label }) => ({
+        name: `filter[${name}]`,
+        in: 'query',
+        description: `${label} contains this, without regard to case. Several values, of which one must match, are separated by commas.`,
+        schema: { type: 'string', minLength: 1 },
+      })),
+};
+
+export const PAGING_PARAMETERS: readonly QueryParameter[] = [PAGE, PER_PAGE];
+export const LIST_PARAMETERS: readonly QueryParameter[] = [...PAGING_PARAMETERS, SORT, FILTERS];
 
 export type Paging = { readonly page: number; readonly perPage: number };
 
@@ -20,12 +67,6 @@ export type ListQuery = Paging & {
   /** What a link to another page of the same list repeats: filters and sort, as they came. */
   readonly kept: readonly (readonly [name: string, value: string])[];
 };
-
-/** The parameters of a request's URL. Names and values are plain text: `__proto__` is a name like any other. */
-export function parametersOf(url: string): URLSearchParams {
-  const start = url.indexOf('?');
-  return new URLSearchParams(start < 0 ? '' : url.slice(start + 1));
-}
 
 /** @throws HttpError 400 for a `page` that is no positive integer */
 export function parsePaging(parameters: URLSearchParams): Paging {

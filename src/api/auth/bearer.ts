@@ -1,10 +1,10 @@
 /** Who asks: the bearer token of a request (RFC 6750), and what it allows. */
-import type { Request, RequestHandler } from 'express';
+import type { Request } from 'express';
+import type { Tenant } from '../../domain/identity/directory.js';
 import type { Scope } from '../../domain/identity/scopes.js';
-import type { ApiDeps } from '../deps.js';
-import type { DirectoryRefresh } from '../directoryRefresh.js';
 import { HttpError } from '../errors.js';
-import { type ClientToken, InvalidTokenError } from './tokens.js';
+import type { Check } from '../routes/operation.js';
+import { InvalidTokenError } from './tokens.js';
 
 const REALM = 'Bearer realm="dynamic-assets"';
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i;
@@ -35,51 +35,31 @@ export function requireScope(req: Request, scope: Scope): void {
   if (!req.context.scopes.has(scope)) throw insufficientScope(scope);
 }
 
-/** Middleware: the request must carry a good token of an API client of its tenant. */
-export function authenticateClient(
-  { tokens, directory }: Pick<ApiDeps, 'tokens' | 'directory'>,
-  refresh: DirectoryRefresh,
-): RequestHandler {
-  /** A client that is unknown here may be new; one that was removed takes its tokens with it. */
-  async function admitLate(req: Request, token: ClientToken): Promise<void> {
+/** The request must carry a good token of an API client of its tenant. @throws HttpError 401 */
+export const authenticateClient: Check = async ({ tokens, directory, refresh }, { headers, context }) => {
+  const text = bearerToken(headers.authorization);
+  if (text === undefined) throw missingToken();
+  const { tenant, clientId, scopes } = await verified(() => tokens.clientOf(text), context.tenant);
+  if (!context.tenant.clients.has(clientId)) {
+    // Another process may have made the client a moment ago. One that was removed takes its tokens with it.
     await refresh.run();
-    const tenant = directory.tenant(req.context.tenant.name);
-    if (tenant !== undefined) req.context.tenant = tenant;
-    if (!admit(req, token)) throw invalidToken('The client of the token was removed.');
+    context.tenant = directory.tenant(tenant) ?? context.tenant;
+    if (!context.tenant.clients.has(clientId)) throw invalidToken('The client of the token was removed.');
   }
+  context.actor = { kind: 'client', id: clientId };
+  context.scopes = scopes;
+};
 
-  return (req, _res, next) => {
-    const text = bearerToken(req.headers.authorization);
-    if (text === undefined) throw missingToken();
-    const verified = verify(tokens, text);
-    if (!(verified instanceof Promise) && admit(req, verified)) {
-      next();
-      return;
-    }
-    return Promise.resolve(verified)
-      .then((token) => (admit(req, token) ? undefined : admitLate(req, token)))
-      .then(() => next());
-  };
-}
-
-function verify(tokens: ApiDeps['tokens'], text: string): ClientToken | Promise<ClientToken> {
-  const refuse = (error: unknown): never => {
-    throw error instanceof InvalidTokenError ? invalidToken(error.message) : error;
-  };
+/** A token that is good for the tenant. @throws HttpError 401 */
+export async function verified<T extends { readonly tenant: string }>(
+  verify: () => T | Promise<T>,
+  tenant: Tenant,
+): Promise<T> {
   try {
-    const verified = tokens.clientOf(text);
-    return verified instanceof Promise ? verified.catch(refuse) : verified;
+    const token = await verify();
+    if (token.tenant !== tenant.name) throw new InvalidTokenError('The token belongs to another tenant.');
+    return token;
   } catch (error) {
-    return refuse(error);
+    throw error instanceof InvalidTokenError ? invalidToken(error.message) : error;
   }
-}
-
-/** False when the client is not known. @throws HttpError 401 for another tenant's token */
-function admit(req: Request, token: ClientToken): boolean {
-  const { context } = req;
-  if (token.tenant !== context.tenant.name) throw invalidToken('The token belongs to another tenant.');
-  if (!context.tenant.clients.has(token.clientId)) return false;
-  context.actor = { kind: 'client', id: token.clientId };
-  context.scopes = token.scopes;
-  return true;
 }

@@ -2,11 +2,17 @@
  * The keys that sign access tokens: ES256 (P-256), one file each in `<data directory>/keys/`, shared by all
  * processes of the installation. The file with the highest number signs; all of them verify.
  */
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomUUID,
+} from 'node:crypto';
 import { constants } from 'node:fs';
 import { link, mkdir, open, readdir, readFile, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { jwkThumbprint } from './jwkThumbprint.js';
 
 export type SigningKey = { readonly kid: string; readonly privateKey: KeyObject; readonly publicKey: KeyObject };
 
@@ -110,6 +116,12 @@ function toSigningKey(pem: string, name: string): SigningKey {
   }
   const publicKey = createPublicKey(privateKey);
   return { kid: jwkThumbprint(publicKey), privateKey, publicKey };
+}
+
+/** Key id of an EC public key: its SHA-256 thumbprint (RFC 7638 §3), base64url. */
+function jwkThumbprint(publicKey: KeyObject): string {
+  const { crv, kty, x, y } = publicKey.export({ format: 'jwk' });
+  return createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url');
 }
 
 /**

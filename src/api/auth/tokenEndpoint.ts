@@ -1,23 +1,16 @@
-/** `POST /oauth/token`: access tokens by client credentials (spec §4.10, §5; RFC 6749 §4.4). */
-import express, { type ErrorRequestHandler, type Request, type Response, Router } from 'express';
+/** `POST /oauth/token`: access tokens by client credentials (spec §4.10, §5; RFC 6749 §4.4); and the keys they are signed with. */
+import express, { type ErrorRequestHandler } from 'express';
 import { secretMatches } from '../../commands/identity/secrets.js';
 import type { ApiClient } from '../../domain/identity/directory.js';
-import { isScope, type Scope } from '../../domain/identity/scopes.js';
-import type { ApiDeps } from '../deps.js';
-import type { DirectoryRefresh } from '../directoryRefresh.js';
-import { HttpError, methodNotAllowed } from '../errors.js';
-import { jsonBodyReader, runParser } from '../jsonBody.js';
-import { TokenBuckets, tooManyRequests } from '../rateLimit.js';
-import { sendJson } from '../sendJson.js';
-import { resolveTenant } from '../tenantHost.js';
-import {
-  formParameters,
-  jsonParameters,
-  OAuthError,
-  readTokenRequest,
-  type TokenParameters,
-  type TokenRequest,
-} from './tokenRequest.js';
+import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
+import type { Api } from '../deps.js';
+import { HttpError } from '../errors.js';
+import { type BodyReader, jsonBodyReader, runParser } from '../jsonBody.js';
+import { closedObject, type JsonSchema, jsonResponse, listOf, text } from '../openapi/schema.js';
+import { tooManyRequests } from '../rateLimit.js';
+import { sendJson } from '../requestContext.js';
+import type { Check, Resource } from '../routes/operation.js';
+import { formParameters, jsonParameters, OAuthError, readTokenRequest, type TokenRequest } from './tokenRequest.js';
 
 const BODY_LIMIT_BYTES = 16_384;
 /** Longer ids are told apart by their beginning only, so that remembered failures stay small. */
@@ -27,64 +20,115 @@ const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 const readJson = jsonBodyReader(BODY_LIMIT_BYTES);
 const readForm = express.text({ type: () => true, limit: BODY_LIMIT_BYTES });
 
-export function tokenEndpoint(deps: ApiDeps, refresh: DirectoryRefresh): Router {
-  const { tokens } = deps;
-  const guesses = new GuessLimit(deps.config.tokenFailuresPerMinute);
-  const router = Router({ caseSensitive: true });
-
-  const issueToken = async (req: Request, res: Response): Promise<void> => {
-    const { tenant } = req.context;
-    const request = readTokenRequest(await readParameters(req, res), req.headers.authorization);
-    const guess = `${tenant.name} ${request.clientId.slice(0, LONGEST_CLIENT_ID)} ${req.ip ?? ''}`;
-    guesses.check(guess);
-    const client = await findClient(deps, refresh, tenant.name, request);
-    if (client === undefined) {
-      guesses.failed(guess);
-      throw new OAuthError('invalid_client', 'The client is unknown or its secret is wrong.');
-    }
-    const scopes = grantedScopes(client, request.scopes);
-    const { token, expiresIn } = tokens.issueClientToken(tenant.name, client.clientId, scopes);
-    const body = { access_token: token, token_type: 'Bearer', expires_in: expiresIn, scope: scopes.join(' ') };
-    sendJson(res, 200, JSON.stringify(body));
-  };
-
-  router.use((req, res, next) => {
-    req.context.mount = '/oauth';
-    res.setHeader('Cache-Control', 'no-store');
-    res.setHeader('Pragma', 'no-cache');
-    next();
-  });
-  router.use(resolveTenant(deps, refresh));
-  router.route('/token').post(issueToken).all(methodNotAllowed('POST'));
-  router.use(oauthErrorHandler);
-  return router;
-}
-
-async function readParameters(req: Request, res: Response): Promise<TokenParameters> {
-  if (!FORM_TYPE.test(req.headers['content-type'] ?? '')) return jsonParameters(await readJson(req, res));
+/** Reads a form as URLSearchParams, anything else as JSON. */
+const readFormOrJson: BodyReader = async (req, res) => {
+  if (!FORM_TYPE.test(req.headers['content-type'] ?? '')) return readJson(req, res);
   await runParser(readForm, req, res);
-  return formParameters(typeof req.body === 'string' ? req.body : '');
+  return new URLSearchParams(typeof req.body === 'string' ? req.body : '');
+};
+
+/** Tokens are for nobody's cache (RFC 6749 §5.1). */
+export const forbidCaching: Check = (_api, _req, res) => {
+  res.setHeader('Cache-Control', 'no-store');
+  res.setHeader('Pragma', 'no-cache');
+};
+
+const tokenRequest: JsonSchema = {
+  type: 'object',
+  properties: {
+    grant_type: { type: 'string', const: 'client_credentials' },
+    client_id: { type: 'string', description: 'Left out where the credentials come by Basic authentication.' },
+    client_secret: text,
+    scope: {
+      type: 'string',
+      description: `Separated by spaces, of ${SCOPES.join(', ')}; all of the client's by default.`,
+    },
+  },
+  required: ['grant_type'],
+};
+
+const tokenExample = {
+  grant_type: 'client_credentials',
+  client_id: '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10',
+  client_secret: 'das_…',
+  scope: 'read:order_data write:order_data',
+};
+
+/** RFC 6749 §5.2, with `message` beside it. */
+const oauthError = (description: string, error: string, message: string) =>
+  jsonResponse(description, closedObject({ error: text, error_description: text, message: text }), {
+    error,
+    error_description: message,
+    message,
+  });
+
+export const tokenEndpoint: Resource = {
+  tag: 'token',
+  operations: [
+    {
+      method: 'post',
+      path: '/token',
+      id: 'token',
+      summary: 'An access token by client credentials',
+      allow: 'anyone',
+      // Unknown parameters must be ignored (RFC 6749 §3.2).
+      query: 'any',
+      body: { schema: tokenRequest, example: tokenExample, orForm: true, read: readFormOrJson, errors: [] },
+      answer: jsonResponse(
+        'The token.',
+        closedObject({
+          access_token: { type: 'string', description: 'A JWT.' },
+          token_type: { type: 'string', const: 'Bearer' },
+          expires_in: { type: 'integer', description: 'Seconds.' },
+          scope: text,
+        }),
+      ),
+      answers: {
+        400: oauthError('The request is malformed.', 'invalid_request', 'grant_type is missing.'),
+        401: oauthError(
+          'The credentials are wrong.',
+          'invalid_client',
+          'The client is unknown or its secret is wrong.',
+        ),
+      },
+      async handle(api, { req, body }) {
+        const tenant = req.context.tenant.name;
+        const parameters = body instanceof URLSearchParams ? formParameters(body) : jsonParameters(body);
+        const request = readTokenRequest(parameters, req.headers.authorization);
+        const client = await authenticated(api, tenant, request, req.ip ?? '');
+        const scopes = grantedScopes(client, request.scopes);
+        const { token, expiresIn } = api.tokens.issueClientToken(tenant, client.clientId, scopes);
+        const granted = { access_token: token, token_type: 'Bearer', expires_in: expiresIn, scope: scopes.join(' ') };
+        return { body: JSON.stringify(granted) };
+      },
+    },
+  ],
+};
+
+/** @throws OAuthError for wrong credentials, HttpError 429 after too many of them */
+async function authenticated(api: Api, tenant: string, request: TokenRequest, address: string): Promise<ApiClient> {
+  const guess = `${tenant} ${request.clientId.slice(0, LONGEST_CLIENT_ID)} ${address}`;
+  const waitSeconds = api.tokenGuesses.secondsToWait(guess);
+  if (waitSeconds > 0) throw tooManyRequests('Too many refused token requests for this client.', waitSeconds);
+  let client = clientWith(api, tenant, request);
+  if (client === undefined) {
+    // The client, or its new secret, may have been made by another process a moment ago.
+    await api.refresh.run();
+    client = clientWith(api, tenant, request);
+  }
+  if (client !== undefined) return client;
+  api.tokenGuesses.failed(guess);
+  throw new OAuthError('invalid_client', 'The client is unknown or its secret is wrong.');
 }
 
-async function findClient(
-  { directory }: Pick<ApiDeps, 'directory'>,
-  refresh: DirectoryRefresh,
-  tenant: string,
-  request: TokenRequest,
-): Promise<ApiClient | undefined> {
-  const known = directory.tenant(tenant)?.clients.get(request.clientId);
-  if (known !== undefined && secretMatches(request.clientSecret, known.secretHash)) return known;
-  // The client, or its new secret, may have been made by another process a moment ago.
-  await refresh.run();
-  const latest = directory.tenant(tenant)?.clients.get(request.clientId);
-  return latest !== undefined && secretMatches(request.clientSecret, latest.secretHash) ? latest : undefined;
+/** The client with this id and secret, as far as they are known here. */
+function clientWith({ directory }: Api, tenant: string, request: TokenRequest): ApiClient | undefined {
+  const client = directory.tenant(tenant)?.clients.get(request.clientId);
+  return client !== undefined && secretMatches(request.clientSecret, client.secretHash) ? client : undefined;
 }
 
 /** Scopes of the new token, a subset of the client's. @throws OAuthError invalid_scope */
-export function grantedScopes(
-  client: Pick<ApiClient, 'scopes'>,
-  asked: readonly string[] | undefined,
-): readonly Scope[] {
+function grantedScopes(client: Pick<ApiClient, 'scopes'>, asked: readonly string[] | undefined): readonly Scope[] {
   if (asked === undefined) return client.scopes;
   return asked.map((name) => {
     if (!isScope(name)) throw new OAuthError('invalid_scope', 'A scope that was asked for does not exist.');
@@ -94,29 +138,8 @@ export function grantedScopes(
   });
 }
 
-/** Refused requests of one client id from one address; requests with good credentials do not count. */
-class GuessLimit {
-  readonly #buckets = new TokenBuckets();
-  readonly #limit: { readonly perSecond: number; readonly burst: number };
-
-  constructor(perMinute: number) {
-    this.#limit = { perSecond: perMinute / 60, burst: perMinute };
-  }
-
-  /** @throws HttpError 429 when too many were refused */
-  check(guess: string): void {
-    if (this.#limit.burst <= 0) return;
-    const seconds = this.#buckets.secondsToNext(guess, this.#limit, performance.now());
-    if (seconds > 0) throw tooManyRequests('Too many refused token requests for this client.', seconds);
-  }
-
-  failed(guess: string): void {
-    if (this.#limit.burst > 0) this.#buckets.take(guess, this.#limit, performance.now());
-  }
-}
-
 /** Gives errors the shape of RFC 6749 §5.2, with `message` beside it; others go on to the API's error handler. */
-const oauthErrorHandler: ErrorRequestHandler = (error: unknown, _req, res, next) => {
+export const oauthErrorHandler: ErrorRequestHandler = (error: unknown, _req, res, next) => {
   const oauthError = toOAuthError(error);
   if (oauthError === undefined) {
     next(error);
@@ -135,3 +158,22 @@ function toOAuthError(error: unknown): OAuthError | undefined {
   }
   return undefined;
 }
+
+/** For other services that want to check tokens themselves. */
+export const publicKeys: Resource = {
+  tag: 'token',
+  operations: [
+    {
+      method: 'get',
+      path: '/jwks.json',
+      id: 'jwks',
+      summary: 'The public keys that tokens can be checked with',
+      allow: 'anyone',
+      answer: jsonResponse('A JWK set (RFC 7517).', closedObject({ keys: listOf({ type: 'object' }) })),
+      handle: ({ tokens }) => ({
+        headers: { 'Cache-Control': 'public, max-age=300' },
+        body: JSON.stringify(tokens.jwks()),
+      }),
+    },
+  ],
+};

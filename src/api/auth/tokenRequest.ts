@@ -31,10 +31,10 @@ export type TokenRequest = {
 export type TokenParameters = ReadonlyMap<string, string>;
 
 /** Parameters of a form body. One without a value counts as left out; none may come twice (RFC 6749 §3.2). */
-export function formParameters(body: string): TokenParameters {
+export function formParameters(form: URLSearchParams): TokenParameters {
   const parameters = new Map<string, string>();
   const seen = new Set<string>();
-  for (const [name, value] of new URLSearchParams(body)) {
+  for (const [name, value] of form) {
     if (seen.has(name)) throw new OAuthError('invalid_request', `The parameter ${printable(name)} is given twice.`);
     seen.add(name);
     if (value !== '') parameters.set(name, value);

@@ -1,18 +1,17 @@
-/** The OpenAPI 3.1 document of one tenant: its own tables and fields, made from the schemas that check requests. */
+/** The OpenAPI 3.1 document of one tenant: its own tables and fields, made from the route table. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { SCOPES, type Scope } from '../../domain/identity/scopes.js';
-import { SESSION_COOKIE } from '../platform/sessionCookie.js';
-import { assetTypeParts } from './assetPaths.js';
-import { deliveryPaths, deliverySchemas } from './deliveryPaths.js';
-import { errorResponses, errorSchemas, errorsOf } from './errorResponses.js';
-import { orderPaths } from './orderPaths.js';
-import { parameters } from './parameters.js';
-import { settingsPaths } from './platformPaths.js';
-import { assetSchemas, platformSchemas } from './schemas.js';
-import { tokenPaths } from './tokenPaths.js';
-import { dataOf, jsonResponse, type Paths, type Schemas, schemaRef } from './types.js';
-import { webhookEventPaths, webhookEventSchemas } from './webhookEventPaths.js';
+import { SESSION_COOKIE } from '../platform/signedIn.js';
+import { type Area, isTableOperation, type Resource } from '../routes/operation.js';
+import { resolveTenant } from '../tenantHost.js';
+import { errorResponses, errorSchemas } from './errorResponses.js';
+import { recordExample } from './examples.js';
+import { parameterComponents, pathsOf } from './paths.js';
+import { recordInputSchema } from './recordJsonSchema.js';
+import { jsonResponse, type Paths, type Schemas } from './schema.js';
 
 /** Version of the API (spec §9), not of the service. */
 const API_VERSION = '1';
@@ -23,7 +22,6 @@ const SCOPE_TEXTS: { readonly [scope in Scope]: string } = {
   'read:order_data': 'Read order Master Data',
   'write:order_data': 'Write order Master Data, status updates included',
 };
-
 const securitySchemes = {
   oauth2: {
     type: 'oauth2',
@@ -44,24 +42,64 @@ const securitySchemes = {
   },
 };
 
-const assetList: Paths = {
-  '/api/v1/dynamic-assets/dyn': {
-    get: {
-      operationId: 'list_assets',
-      summary: 'The assets that the token may read',
-      tags: ['assets'],
-      security: SCOPES.filter((scope) => scope.startsWith('read:')).map((scope) => ({ oauth2: [scope] })),
-      responses: {
-        200: jsonResponse('All there are.', dataOf({ type: 'array', items: schemaRef('Asset') })),
-        ...errorsOf(401, 404),
-      },
-    },
-  },
-};
+/** Makes the documents of tenants from the route table. Each is made once for the tables that a tenant has. */
+export function openApiTexts(areas: readonly Area[]): (tenant: Tenant) => Promise<string> {
+  // Any change of a tenant makes a new object of it; what the document shows hangs on its asset types.
+  const texts = new WeakMap<Tenant['assetTypes'], Promise<string>>();
+  const partOf = tableParts(areas);
 
-export function openApiDocument({ displayName, orderModel, assetTypes }: Tenant): object {
-  const types = [...assetTypes.values()];
-  const parts = types.map(assetTypeParts);
+  /** Table by table, so that other requests get their turn: some hundred fields take a while. */
+  async function makeText(tenant: Tenant): Promise<string> {
+    for (const assetType of tenant.assetTypes.values()) {
+      partOf(assetType);
+      await nextTurn();
+    }
+    return JSON.stringify(openApiDocument(areas, tenant, [...tenant.assetTypes.values()].map(partOf)));
+  }
+
+  return (tenant) => {
+    const text = texts.get(tenant.assetTypes) ?? makeText(tenant);
+    texts.set(tenant.assetTypes, text);
+    return text;
+  };
+}
+
+/** What the document shows of one table. */
+type TablePart = { readonly paths: Paths; readonly schemas: Schemas };
+
+/** Made once for each asset type: a tenant that adds a field makes only that table's part anew. */
+function tableParts(areas: readonly Area[]): (assetType: AssetType) => TablePart {
+  const parts = new WeakMap<AssetType, TablePart>();
+  return (assetType) => {
+    const known = parts.get(assetType);
+    if (known !== undefined) return known;
+    const part = {
+      paths: pathsOf(
+        areas,
+        (operation) => isTableOperation(operation) && (operation.isOffered?.(assetType) ?? true),
+        assetType,
+      ),
+      schemas: tableSchemas(assetType),
+    };
+    parts.set(assetType, part);
+    return part;
+  };
+}
+
+/** Table names have no dots, so names with one cannot meet another table's. */
+function tableSchemas(assetType: AssetType): Schemas {
+  const { name } = assetType;
+  return {
+    [name]: { ...recordOutputSchema(assetType), examples: [recordExample(assetType)] },
+    [`${name}.create`]: recordInputSchema(assetType, 'create'),
+    [`${name}.update`]: recordInputSchema(assetType, 'update'),
+    ...(assetType.supportingData ? { [`${name}.batch_item`]: recordInputSchema(assetType, 'batchItem') } : {}),
+  };
+}
+
+function openApiDocument(areas: readonly Area[], tenant: Tenant, parts: readonly TablePart[]): object {
+  const { displayName, orderModel, assetTypes } = tenant;
+  const resources = areas.flatMap((area) => area.resources);
   const orderType = assetTypes.get(orderModel);
   return {
     openapi: '3.1.0',
@@ -72,27 +110,19 @@ export function openApiDocument({ displayName, orderModel, assetTypes }: Tenant)
         'Dynamic tables (assets) over one uniform REST interface; every table of this organisation is listed.',
     },
     servers: [{ url: '/' }],
-    tags: types.map(tagOf),
+    tags: [...assetTypes.values()].map(tagOf),
     paths: {
-      ...tokenPaths,
-      ...assetList,
+      ...(orderType === undefined ? {} : pathsOf(areas, (operation) => !isTableOperation(operation), orderType)),
       ...merged(parts.map((part) => part.paths)),
-      ...(orderType === undefined ? {} : orderPaths(orderType)),
-      ...settingsPaths,
-      ...webhookEventPaths,
-      ...deliveryPaths,
     },
     components: {
       schemas: {
         ...errorSchemas,
-        ...assetSchemas,
-        ...platformSchemas,
-        ...webhookEventSchemas,
-        ...deliverySchemas,
+        ...merged(resources.map(({ schemas = {} }) => schemas)),
         ...merged(parts.map((part) => part.schemas)),
       },
       responses: errorResponses,
-      parameters,
+      parameters: parameterComponents(resources),
       securitySchemes,
     },
   };
@@ -101,3 +131,23 @@ export function openApiDocument({ displayName, orderModel, assetTypes }: Tenant)
 const merged = <T extends Paths | Schemas>(all: readonly T[]): T => Object.assign({}, ...all);
 
 const tagOf = ({ name, label, description }: AssetType) => ({ name, description: `${label}. ${description}` });
+
+export const openApi: Resource = {
+  tag: 'token',
+  operations: [
+    {
+      method: 'get',
+      path: '/openapi.json',
+      id: 'openapi',
+      summary: 'This document',
+      allow: 'anyone',
+      answer: jsonResponse('OpenAPI 3.1.', { type: 'object' }),
+      errors: [404],
+      async handle(api, { req, res }) {
+        await resolveTenant(api, req, res);
+        const body = await api.openApiText(req.context.tenant);
+        return { headers: { 'Cache-Control': 'no-cache' }, body };
+      },
+    },
+  ],
+};

@@ -6,7 +6,7 @@ import {
   type ResponseObject,
   type Responses,
   schemaRef,
-} from './types.js';
+} from './schema.js';
 
 const text: JsonSchema = { type: 'string' };
 

@@ -3,8 +3,8 @@ import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js
 import { DECIMAL_MAX_DIGITS, DECIMAL_TEXT, type FieldType } from '../../domain/assetTypes/fieldTypes.js';
 import { SAFE_INTEGER } from '../../domain/assetTypes/outputSchema.js';
 import { type BodyKind, recordSchemas } from '../../domain/assetTypes/recordSchema.js';
-import { inputSchema } from './inputSchema.js';
-import type { JsonSchema } from './types.js';
+
+import { inputSchema, type JsonSchema } from './schema.js';
 
 /** What zod's refinements check but cannot say. */
 const REFINED: { readonly [type in FieldType]?: JsonSchema } = {

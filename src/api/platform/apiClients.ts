@@ -1,14 +1,24 @@
 /** Credentials of integrators (spec §5.1): `/api/v1/platform/api-clients`. A secret is shown once, when it is made. */
-import { Router } from 'express';
 import { NotFoundError } from '../../commands/context.js';
-import { createClient, regenerateClientSecret, removeClient } from '../../commands/identity/clients.js';
+import { clientBody, createClient, regenerateClientSecret, removeClient } from '../../commands/identity/clients.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { ApiClient } from '../../domain/identity/directory.js';
-import type { ApiDeps } from '../deps.js';
-import { methodNotAllowed } from '../errors.js';
-import type { JsonBodyReader } from '../jsonBody.js';
-import { sendJson } from '../sendJson.js';
-import { ADMINS, ADMINS_AND_AUDITORS, allow } from './signedIn.js';
+import { SCOPES } from '../../domain/identity/scopes.js';
+import type { Api } from '../deps.js';
+import {
+  allResponse,
+  closedObject,
+  inputSchema,
+  listOf,
+  NO_CONTENT,
+  oneOf,
+  oneResponse,
+  type Schemas,
+  text,
+  timestamp,
+  uuid,
+} from '../openapi/schema.js';
+import { dataReply, pathText, type Resource } from '../routes/operation.js';
 
 const clientView = (client: ApiClient) => ({
   client_id: client.clientId,
@@ -17,54 +27,78 @@ const clientView = (client: ApiClient) => ({
   created_at: client.createdAt,
 });
 
-export function apiClientsRouter(
-  { commands, directory }: Pick<ApiDeps, 'commands' | 'directory'>,
-  readBody: JsonBodyReader,
-): Router {
-  function client(tenant: string, id: string): ApiClient {
-    const found = tenantOf({ directory }, tenant).clients.get(id);
-    if (found === undefined) throw new NotFoundError(`There is no API client ${id}.`);
-    return found;
-  }
+const clientSchema = { client_id: uuid, name: text, scopes: listOf(oneOf(SCOPES)), created_at: timestamp };
 
-  const router = Router({ caseSensitive: true });
-  router
-    .route('/api-clients')
-    .get(
-      allow(ADMINS_AND_AUDITORS, (req, res) => {
-        const data = [...req.context.tenant.clients.values()].map(clientView);
-        sendJson(res, 200, JSON.stringify({ data }));
-      }),
-    )
-    .post(
-      allow(ADMINS, async (req, res) => {
-        const caller = req.context.caller();
-        const { clientId, clientSecret } = await createClient(commands, caller, await readBody(req, res));
-        const data = { ...clientView(client(caller.tenant, clientId)), client_secret: clientSecret };
-        sendJson(res, 201, JSON.stringify({ data }));
-      }),
-    )
-    .all(methodNotAllowed('GET, HEAD, POST'));
-  router
-    .route('/api-clients/:id')
-    .delete(
-      allow(ADMINS, async (req, res) => {
-        await removeClient(commands, req.context.caller(), String(req.params.id));
-        res.status(204).end();
-      }),
-    )
-    .all(methodNotAllowed('DELETE'));
-  router
-    .route('/api-clients/:id/secret')
-    .post(
-      allow(ADMINS, async (req, res) => {
-        const caller = req.context.caller();
-        const id = String(req.params.id);
-        const { clientSecret } = await regenerateClientSecret(commands, caller, id);
-        const data = { ...clientView(client(caller.tenant, id)), client_secret: clientSecret };
-        sendJson(res, 200, JSON.stringify({ data }));
-      }),
-    )
-    .all(methodNotAllowed('POST'));
-  return router;
+const schemas: Schemas = {
+  ApiClient: closedObject(clientSchema),
+  ApiClientWithSecret: closedObject({
+    ...clientSchema,
+    client_secret: { type: 'string', description: 'Shown this once.' },
+  }),
+};
+
+/** As the directory shows the client now; commands wait for it. @throws NotFoundError */
+function withSecret({ directory }: Api, tenant: string, clientId: string, clientSecret: string) {
+  const client = tenantOf({ directory }, tenant).clients.get(clientId);
+  if (client === undefined) throw new NotFoundError(`There is no API client ${clientId}.`);
+  return { ...clientView(client), client_secret: clientSecret };
 }
+
+export const apiClients: Resource = {
+  tag: 'platform: api clients',
+  pathParameters: { id: pathText('client_id') },
+  schemas,
+  operations: [
+    {
+      method: 'get',
+      path: '/api-clients',
+      id: 'platform_list_api_clients',
+      summary: 'API clients',
+      allow: 'adminsAndAuditors',
+      answer: allResponse('ApiClient'),
+      handle: (_api, { tenant }) => dataReply([...tenant.clients.values()].map(clientView)),
+    },
+    {
+      method: 'post',
+      path: '/api-clients',
+      id: 'platform_create_api_client',
+      summary: 'Create an API client',
+      allow: 'admins',
+      body: {
+        schema: inputSchema(clientBody),
+        example: { name: 'ERP', scopes: ['read:order_data', 'write:order_data'] },
+      },
+      status: 201,
+      answer: oneResponse('ApiClientWithSecret'),
+      async handle(api, { caller, body }) {
+        const { clientId, clientSecret } = await createClient(api.commands, caller, body);
+        return dataReply(withSecret(api, caller.tenant, clientId, clientSecret));
+      },
+    },
+    {
+      method: 'delete',
+      path: '/api-clients/:id',
+      id: 'platform_remove_api_client',
+      summary: 'Remove an API client, and its tokens with it',
+      allow: 'admins',
+      status: 204,
+      answer: NO_CONTENT,
+      async handle({ commands }, { caller, path: { id } }) {
+        await removeClient(commands, caller, id);
+        return {};
+      },
+    },
+    {
+      method: 'post',
+      path: '/api-clients/:id/secret',
+      id: 'platform_regenerate_api_client_secret',
+      summary: 'A new secret; the old one ends at once',
+      allow: 'admins',
+      answer: oneResponse('ApiClientWithSecret'),
+      async handle(api, { caller, path: { id } }) {
+        const { clientSecret } = await regenerateClientSecret(api.commands, caller, id);
+        return dataReply(withSecret(api, caller.tenant, id, clientSecret));
+      },
+    },
+  ],
+};

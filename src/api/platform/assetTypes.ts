@@ -1,56 +1,72 @@
 /** Customizing Reference Data (spec §1): `/api/v1/platform/asset-types`. */
-import { type Request, Router } from 'express';
-import { addAssetField, addAssetTable } from '../../commands/identity/assetTypes.js';
+import { addAssetField, addAssetTable, fieldBody, tableBody } from '../../commands/identity/assetTypes.js';
 import { assetTypeOf, tenantOf } from '../../commands/tables.js';
-import { settle } from '../afterWrite.js';
-import { pathParameter } from '../assets/access.js';
+import type { Position } from '../../ports/eventStore.js';
 import { describeAsset } from '../assets/info.js';
-import type { ApiDeps } from '../deps.js';
-import { methodNotAllowed } from '../errors.js';
-import type { JsonBodyReader } from '../jsonBody.js';
-import { sendJson } from '../sendJson.js';
-import { ADMINS, ANY_ROLE, allow } from './signedIn.js';
+import type { Api } from '../deps.js';
+import { allResponse, inputSchema, oneResponse } from '../openapi/schema.js';
+import { dataReply, pathText, type Reply, type Resource } from '../routes/operation.js';
 
-export function assetTypesRouter(deps: ApiDeps, readBody: JsonBodyReader): Router {
-  const { commands, directory } = deps;
-
-  /** As it is after a change. */
-  const described = (req: Request, table: string): string => {
-    const assetType = assetTypeOf(tenantOf({ directory }, req.context.tenant.name), table);
-    return JSON.stringify({ data: describeAsset(assetType) });
-  };
-
-  const router = Router({ caseSensitive: true });
-  router
-    .route('/asset-types')
-    .get(
-      allow(ANY_ROLE, (req, res) => {
-        const data = [...req.context.tenant.assetTypes.values()].map(describeAsset);
-        sendJson(res, 200, JSON.stringify({ data }));
-      }),
-    )
-    .post(
-      allow(ADMINS, async (req, res) => {
-        const body = await readBody(req, res);
-        await settle(deps, res, await addAssetTable(commands, req.context.caller(), body));
-        sendJson(res, 201, described(req, nameIn(body)));
-      }),
-    )
-    .all(methodNotAllowed('GET, HEAD, POST'));
-  router
-    .route('/asset-types/:table/fields')
-    .post(
-      allow(ADMINS, async (req, res) => {
-        const table = pathParameter(req, 'table');
-        const body = await readBody(req, res);
-        await settle(deps, res, await addAssetField(commands, req.context.caller(), table, body));
-        sendJson(res, 201, described(req, table));
-      }),
-    )
-    .all(methodNotAllowed('POST'));
-  return router;
+/** The table as it is after a change. */
+function changed({ directory }: Api, tenant: string, table: string, written: Position): Reply {
+  return dataReply(describeAsset(assetTypeOf(tenantOf({ directory }, tenant), table)), { written });
 }
 
 /** The name in a body that the command has accepted. */
 const nameIn = (body: unknown): string =>
   typeof body === 'object' && body !== null && 'name' in body ? String(body.name) : '';
+
+export const assetTypes: Resource = {
+  tag: 'platform: settings',
+  pathParameters: { table: pathText('table') },
+  operations: [
+    {
+      method: 'get',
+      path: '/asset-types',
+      id: 'platform_list_asset_types',
+      summary: 'All tables',
+      allow: 'users',
+      answer: allResponse('AssetType'),
+      handle: (_api, { tenant }) => dataReply([...tenant.assetTypes.values()].map(describeAsset)),
+    },
+    {
+      method: 'post',
+      path: '/asset-types',
+      id: 'platform_add_table',
+      summary: 'Add a reference table',
+      allow: 'admins',
+      body: {
+        schema: inputSchema(tableBody),
+        example: {
+          name: 'dyn_carrier',
+          label: 'Carriers',
+          unique_field: 'external_id',
+          fields: [{ name: 'external_id', type: 'String', required: true, filterable: true, sortable: true }],
+        },
+      },
+      status: 201,
+      answer: oneResponse('AssetType'),
+      async handle(api, { caller, body }) {
+        const written = await addAssetTable(api.commands, caller, body);
+        return changed(api, caller.tenant, nameIn(body), written);
+      },
+    },
+    {
+      method: 'post',
+      path: '/asset-types/:table/fields',
+      id: 'platform_add_field',
+      summary: 'Add a field to a reference table',
+      allow: 'admins',
+      body: {
+        schema: inputSchema(fieldBody),
+        example: { name: 'colour', type: 'String', filterable: true, sortable: true, max_length: 32 },
+      },
+      status: 201,
+      answer: oneResponse('AssetType'),
+      async handle(api, { caller, path: { table }, body }) {
+        const written = await addAssetField(api.commands, caller, table, body);
+        return changed(api, caller.tenant, table, written);
+      },
+    },
+  ],
+};

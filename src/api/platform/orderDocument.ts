@@ -1,10 +1,13 @@
 /** One order with everything that belongs to it, for the screen on which it is validated. */
 import type { Commands } from '../../commands/context.js';
 import { exportSnapshot } from '../../commands/orders/exportSnapshot.js';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { Approver } from '../../domain/order/approver.js';
 import { type ExportDocument, orderDocument as expanded } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
+import { EXAMPLE_ID } from '../openapi/examples.js';
+import { dataOf, type JsonSchema, jsonResponse, listOf, type ResponseObject } from '../openapi/schema.js';
 
 /** Shaped like the export that an approval would send (spec §2.3), with the order's own status, reasons and approval. */
 export async function orderDocument(
@@ -24,4 +27,23 @@ function approverOf(tenant: Tenant, order: Order): Approver | null {
   if (user === undefined) return null;
   const { id, firstName, lastName, locale, email } = user;
   return { id, first_name: firstName, last_name: lastName, locale, email };
+}
+
+/** The order's record, and an object or a list for each of its relationships. */
+export function orderDocumentResponse(orderType: AssetType): ResponseObject {
+  const relations = orderType.relationships.map(({ name, kind }): [string, JsonSchema] => [
+    name,
+    kind === 'has_many' ? listOf({ type: 'object' }) : { type: ['object', 'null'] },
+  ]);
+  const schema = {
+    type: 'object',
+    properties: {
+      id: { type: 'string', format: 'uuid', examples: [EXAMPLE_ID] },
+      ...Object.fromEntries(relations),
+      approver: { description: 'The user who approved.', type: ['object', 'null'] },
+    },
+    required: ['id', ...relations.map(([name]) => name), 'approver'],
+    description: `The fields of ${orderType.name}, and what belongs to it.`,
+  };
+  return jsonResponse('The order.', dataOf(schema));
 }

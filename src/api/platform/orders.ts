@@ -1,24 +1,27 @@
 /** The validators' work: `/api/v1/platform/orders`. */
-import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
+import { NotFoundError } from '../../commands/context.js';
+import { loadOrder } from '../../commands/orders/orderWriter.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/validateOrders.js';
-import type { WrittenRecord } from '../../commands/recordView.js';
-import type { User } from '../../domain/identity/directory.js';
-import { settle } from '../afterWrite.js';
-import { pathParameter } from '../assets/access.js';
-import { recordEnvelope } from '../assets/envelope.js';
-import type { ApiDeps } from '../deps.js';
-import { methodNotAllowed } from '../errors.js';
-import { hasBody, type JsonBodyReader } from '../jsonBody.js';
-import { sendJson } from '../sendJson.js';
-import { getOrder, listOrders, orderHistory } from './orderReads.js';
-import { ANY_ROLE, allow, VALIDATORS } from './signedIn.js';
+import { assetTypeOf, recordId } from '../../commands/tables.js';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { ARCHIVED, type OrderStatus, SET_BY_SAVING, TO_VALIDATE } from '../../domain/order/status.js';
+import { collectionEnvelope } from '../assets/envelope.js';
+import { HISTORY_PAGE, historyPage } from '../assets/history.js';
+import { LIST_PARAMETERS, PAGING_PARAMETERS, parseListQuery } from '../assets/listQuery.js';
+import { pageResponse, recordResponse, writtenReply } from '../assets/records.js';
+import { RECORD_ID } from '../assets/table.js';
+import { badRequest } from '../errors.js';
+import { inputSchema, type JsonSchema, schemaRef } from '../openapi/schema.js';
+import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
+import { requestUrl } from '../tenantHost.js';
+import { orderDocument, orderDocumentResponse } from './orderDocument.js';
 
 const MAX_REASONS = 100;
 const MAX_REASON_LENGTH = 1000;
 
-export const rejectBody = z.strictObject({
+const rejectBody = z.strictObject({
   reasons: z
     .array(
       z
@@ -31,50 +34,120 @@ export const rejectBody = z.strictObject({
     .default([]),
 });
 
-export function ordersRouter(deps: ApiDeps, readBody: JsonBodyReader): Router {
-  const { commands } = deps;
-  const router = Router({ caseSensitive: true });
-  router
-    .route('/orders')
-    .get(allow(ANY_ROLE, listOrders(deps)))
-    .all(methodNotAllowed('GET, HEAD'));
-  router
-    .route('/orders/:id')
-    .get(allow(ANY_ROLE, getOrder(deps)))
-    .put(
-      writing(deps, async (req, res) =>
-        saveOrder(commands, req.context.caller(), pathParameter(req, 'id'), await readBody(req, res)),
-      ),
-    )
-    .all(methodNotAllowed('GET, HEAD, PUT'));
-  router
-    .route('/orders/:id/history')
-    .get(allow(ANY_ROLE, orderHistory(deps)))
-    .all(methodNotAllowed('GET, HEAD'));
-  router
-    .route('/orders/:id/approve')
-    .post(
-      writing(deps, (req, _res, user) => approveOrder(commands, req.context.caller(), pathParameter(req, 'id'), user)),
-    )
-    .all(methodNotAllowed('POST'));
-  router
-    .route('/orders/:id/reject')
-    .post(
-      writing(deps, async (req, res) => {
-        const { reasons } = parseBody(rejectBody, hasBody(req) ? await readBody(req, res) : {});
-        return rejectOrder(commands, req.context.caller(), pathParameter(req, 'id'), reasons);
-      }),
-    )
-    .all(methodNotAllowed('POST'));
-  return router;
+const QUEUES: ReadonlyMap<string, readonly OrderStatus[]> = new Map([
+  ['to_validate', TO_VALIDATE],
+  ['archive', ARCHIVED],
+]);
+
+const QUEUE: QueryParameter = {
+  name: 'queue',
+  description: 'Orders that a validator has to look at, or those that have left.',
+  schema: { type: 'string', enum: [...QUEUES.keys()], default: 'to_validate' },
+};
+
+function queueIn(query: URLSearchParams): { readonly name: string; readonly statuses: readonly OrderStatus[] } {
+  const name = query.get('queue') ?? 'to_validate';
+  const statuses = QUEUES.get(name);
+  if (statuses === undefined) throw badRequest(`queue must be ${[...QUEUES.keys()].join(' or ')}.`);
+  return { name, statuses };
 }
 
-type OrderWrite = (req: Request, res: Response, user: User) => Promise<WrittenRecord>;
+const unknownOrder = (id: string): NotFoundError => new NotFoundError(`There is no order ${id}.`);
 
-/** For validators; answers with the order once a read shows the write. */
-const writing = (deps: ApiDeps, write: OrderWrite): RequestHandler =>
-  allow(VALIDATORS, async (req, res, user) => {
-    const written = await write(req, res, user);
-    await settle(deps, res, written.position);
-    sendJson(res, 200, recordEnvelope(JSON.stringify(written.record)));
-  });
+const saveSchema = ({ name }: AssetType): JsonSchema => ({
+  allOf: [schemaRef(`${name}.update`), { properties: { processing_status: { enum: SET_BY_SAVING } } }],
+});
+
+export const orders: Resource = {
+  tag: 'platform: orders',
+  pathParameters: { id: { ...RECORD_ID, component: 'OrderId', name: 'order_id' } },
+  operations: [
+    {
+      method: 'get',
+      path: '/orders',
+      id: 'platform_list_orders',
+      summary: 'Orders to validate, or the archive',
+      allow: 'users',
+      query: [QUEUE, ...LIST_PARAMETERS],
+      answer: pageResponse('A page of orders.'),
+      async handle({ readModels, config }, { req, tenant, query: parameters }) {
+        const queue = queueIn(parameters);
+        const { query, kept, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
+        const inQueue = { kind: 'equals', field: 'processing_status', anyOf: queue.statuses } as const;
+        const { records, total } = await readModels.list(
+          { tenant: tenant.name, table: tenant.orderModel },
+          { ...query, filters: [inQueue, ...query.filters] },
+        );
+        const list = { kept: [['queue', queue.name] as const, ...kept], url: requestUrl(req, config), total };
+        return { body: collectionEnvelope(records.join(','), { ...paging, ...list }) };
+      },
+    },
+    {
+      method: 'get',
+      path: '/orders/:id',
+      id: 'platform_get_order',
+      summary: 'An order with its parts and the records they name',
+      allow: 'users',
+      answer: orderDocumentResponse,
+      // As the events of the order tell it, not the read model.
+      async handle({ commands }, { tenant, path }) {
+        const id = recordId(tenant.orderModel, path.id);
+        const order = await loadOrder(commands.eventStore, tenant.name, id);
+        if (order === undefined) throw unknownOrder(id);
+        return dataReply(await orderDocument(commands, tenant, id, order));
+      },
+    },
+    {
+      method: 'put',
+      path: '/orders/:id',
+      id: 'platform_save_order',
+      summary: 'Save changes; processing_status may be saved or validated',
+      allow: 'validators',
+      body: { schema: saveSchema, example: { customer_reference: 'PO 4711', processing_status: 'validated' } },
+      answer: recordResponse('The order.'),
+      errors: [409],
+      handle: async ({ commands }, { caller, path, body }) =>
+        writtenReply(await saveOrder(commands, caller, path.id, body)),
+    },
+    {
+      method: 'get',
+      path: '/orders/:id/history',
+      id: 'platform_order_history',
+      summary: 'What happened to an order',
+      allow: 'users',
+      query: PAGING_PARAMETERS,
+      answer: HISTORY_PAGE,
+      async handle({ readModels, config }, { req, tenant, path, query }) {
+        const order = { tenant: tenant.name, id: recordId(tenant.orderModel, path.id) };
+        const body = await historyPage(readModels, order, { query, url: requestUrl(req, config) });
+        if (body === undefined) throw unknownOrder(order.id);
+        return { body };
+      },
+    },
+    {
+      method: 'post',
+      path: '/orders/:id/approve',
+      id: 'platform_approve_order',
+      summary: 'Approve an order that is validated or failed; it is then sent to the webhooks',
+      allow: 'validators',
+      answer: recordResponse('The order.'),
+      errors: [409],
+      handle: async ({ commands }, { caller, path, user }) =>
+        writtenReply(await approveOrder(commands, caller, path.id, user)),
+    },
+    {
+      method: 'post',
+      path: '/orders/:id/reject',
+      id: 'platform_reject_order',
+      summary: 'Reject an order: it need not be exported',
+      allow: 'validators',
+      body: { schema: inputSchema(rejectBody), example: { reasons: ['Ordered twice.'] }, optional: true },
+      answer: recordResponse('The order.'),
+      errors: [409],
+      async handle({ commands }, { caller, path, body }) {
+        const { reasons } = parseBody(rejectBody, body);
+        return writtenReply(await rejectOrder(commands, caller, path.id, reasons));
+      },
+    },
+  ],
+};

@@ -1,68 +1,165 @@
 /** The delivery log of a webhook: `/api/v1/platform/webhooks/:id/deliveries`. It outlives its webhook. */
-import { type Request, Router } from 'express';
 import { NotFoundError } from '../../commands/context.js';
 import { valueSchema } from '../../domain/assetTypes/fieldTypes.js';
+import type { Tenant } from '../../domain/identity/directory.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
-import type { DeliveryAttempt, DeliveryLogEntry, DeliveryQuery, DeliveryState } from '../../ports/deliveryLog.js';
-import { pathParameter } from '../assets/access.js';
-import { parametersOf } from '../assets/listQuery.js';
-import type { ApiDeps } from '../deps.js';
-import { badRequest, methodNotAllowed } from '../errors.js';
-import { sendJson } from '../sendJson.js';
-import { requestOrigin } from '../tenantHost.js';
-import { ADMINS_AND_AUDITORS, allow } from './signedIn.js';
+import type {
+  DeliveryAttempt,
+  DeliveryLog,
+  DeliveryLogEntry,
+  DeliveryQuery,
+  DeliveryState,
+} from '../../ports/deliveryLog.js';
+import { badRequest } from '../errors.js';
+import {
+  closedObject,
+  count,
+  type JsonSchema,
+  jsonResponse,
+  listOf,
+  nullableText,
+  oneOf,
+  oneResponse,
+  orNull,
+  type Schemas,
+  schemaRef,
+  text,
+  timestamp,
+  uuid,
+} from '../openapi/schema.js';
+import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
+import { requestUrl } from '../tenantHost.js';
+import { WEBHOOK_IDS } from './webhookView.js';
 
 const STATES: readonly DeliveryState[] = ['open', 'succeeded', 'failed'];
 const dateTime = valueSchema('DateTime');
 const DEFAULT_LIMIT = 25;
 const MAX_LIMIT = 100;
 
-export function webhookDeliveriesRouter({ readModels, config }: Pick<ApiDeps, 'readModels' | 'config'>): Router {
-  /** A webhook that was removed has its log still; one that is unheard of has none. */
-  async function checkKnown({ context }: Request, webhookId: string): Promise<void> {
-    if (context.tenant.webhooks.has(webhookId)) return;
-    const [any] = await readModels.deliveries(context.tenant.name, { webhookId, limit: 1 });
-    if (any === undefined) throw new NotFoundError(`There is no webhook ${webhookId}.`);
-  }
+const deliveryView = (entry: DeliveryLogEntry) => ({
+  id: entry.id,
+  message_id: entry.messageId,
+  kind: entry.kind,
+  purpose: entry.purpose,
+  order_id: entry.orderId,
+  table: entry.table,
+  sequence: entry.sequence,
+  state: entry.state,
+  requested_at: entry.requestedAt,
+  ended_at: entry.endedAt,
+  reason: entry.reason,
+  retry_at: entry.retryAt,
+  attempts: entry.attempts.map(attemptView),
+});
 
-  const router = Router({ caseSensitive: true });
-  router
-    .route('/webhooks/:id/deliveries')
-    .get(
-      allow(ADMINS_AND_AUDITORS, async (req, res) => {
-        const webhookId = pathParameter(req, 'id');
-        const parameters = parametersOf(req.originalUrl);
-        const { limit, ...query } = parseDeliveryQuery(webhookId, parameters);
-        await checkKnown(req, webhookId);
-        const found = await readModels.deliveries(req.context.tenant.name, { ...query, limit: limit + 1 });
+const attemptView = (attempt: DeliveryAttempt) => ({
+  attempt: attempt.attempt,
+  url: attempt.url,
+  started_at: attempt.startedAt,
+  ended_at: attempt.endedAt,
+  duration_ms: attempt.durationMs,
+  status: attempt.status,
+  reason: attempt.reason,
+  response_body: attempt.responseBody,
+});
+
+const nullableCount: JsonSchema = { type: ['integer', 'null'], minimum: 0 };
+
+const schemas: Schemas = {
+  Delivery: closedObject({
+    id: uuid,
+    message_id: { ...text, description: 'webhook-id of its calls: the same for every replay of an event.' },
+    kind: oneOf(WEBHOOK_EVENT_KINDS),
+    purpose: { ...nullableText, description: 'resend, backfill or test; null where the event itself led to it.' },
+    order_id: nullableText,
+    table: nullableText,
+    sequence: { ...count, description: 'Grows with each event of the order, or of the table.' },
+    state: oneOf(STATES),
+    requested_at: timestamp,
+    ended_at: orNull(timestamp),
+    reason: { ...nullableText, description: 'Why it was given up.' },
+    retry_at: orNull(timestamp),
+    attempts: listOf(schemaRef('DeliveryAttempt')),
+  }),
+  DeliveryAttempt: closedObject({
+    attempt: { type: 'integer', minimum: 1, maximum: 5 },
+    url: text,
+    started_at: timestamp,
+    ended_at: orNull(timestamp),
+    duration_ms: nullableCount,
+    status: { type: ['integer', 'null'], description: 'Of the answer; null where there was none.' },
+    reason: { ...nullableText, description: 'Why it failed; null where it did not.' },
+    response_body: { ...nullableText, description: 'The first part of the answer.' },
+  }),
+};
+
+const QUERY: readonly QueryParameter[] = [
+  { name: 'state', schema: oneOf(STATES), description: 'open: neither delivered nor given up.' },
+  { name: 'kind', schema: oneOf(WEBHOOK_EVENT_KINDS), description: 'Kind of event.' },
+  { name: 'order_id', schema: uuid, description: 'About this order.' },
+  { name: 'since', schema: timestamp, description: 'Requested at this time or later.' },
+  { name: 'until', schema: timestamp, description: 'Requested before this time.' },
+  { name: 'cursor', schema: { type: 'integer', minimum: 1 }, description: 'That of a link to the next page.' },
+  {
+    name: 'limit',
+    schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
+    description: 'Entries on a page.',
+  },
+];
+
+export const webhookDeliveries: Resource = {
+  tag: 'platform: webhooks',
+  pathParameters: WEBHOOK_IDS,
+  schemas,
+  operations: [
+    {
+      method: 'get',
+      path: '/webhooks/:id/deliveries',
+      id: 'platform_list_deliveries',
+      summary: 'The delivery log, the newest first',
+      allow: 'adminsAndAuditors',
+      query: QUERY,
+      answer: jsonResponse(
+        'One page.',
+        closedObject({ data: listOf(schemaRef('Delivery')), links: closedObject({ next: nullableText }) }),
+      ),
+      async handle({ readModels, config }, { req, tenant, path: { id }, query: parameters }) {
+        const { limit, ...query } = parseDeliveryQuery(id, parameters);
+        await checkKnown(readModels, tenant, id);
+        const found = await readModels.deliveries(tenant.name, { ...query, limit: limit + 1 });
         const page = found.slice(0, limit);
         const last = found.length > limit ? page.at(-1) : undefined;
-        const url = `${requestOrigin(req, config)}${req.baseUrl}${req.path}`;
-        const next = last === undefined ? null : `${url}?${nextPage(parameters, last)}`;
-        sendJson(res, 200, JSON.stringify({ data: page.map(deliveryView), links: { next } }));
-      }),
-    )
-    .all(methodNotAllowed('GET, HEAD'));
-  router
-    .route('/webhooks/:id/deliveries/:deliveryId')
-    .get(
-      allow(ADMINS_AND_AUDITORS, async (req, res) => {
-        const deliveryId = String(req.params.deliveryId);
-        const entry = await readModels.delivery(req.context.tenant.name, deliveryId.toLowerCase());
-        if (entry?.webhookId !== pathParameter(req, 'id')) {
-          throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
-        }
-        sendJson(res, 200, JSON.stringify({ data: deliveryView(entry) }));
-      }),
-    )
-    .all(methodNotAllowed('GET, HEAD'));
-  return router;
+        const next = last === undefined ? null : `${requestUrl(req, config)}?${nextPage(parameters, last)}`;
+        return { body: JSON.stringify({ data: page.map(deliveryView), links: { next } }) };
+      },
+    },
+    {
+      method: 'get',
+      path: '/webhooks/:id/deliveries/:deliveryId',
+      id: 'platform_get_delivery',
+      summary: 'One delivery',
+      allow: 'adminsAndAuditors',
+      answer: oneResponse('Delivery'),
+      async handle({ readModels }, { tenant, path: { id, deliveryId } }) {
+        const entry = await readModels.delivery(tenant.name, deliveryId.toLowerCase());
+        if (entry?.webhookId !== id) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
+        return dataReply(deliveryView(entry));
+      },
+    },
+  ],
+};
+
+/** A webhook that was removed has its log still; one that is unheard of has none. @throws NotFoundError */
+async function checkKnown(log: DeliveryLog, tenant: Tenant, webhookId: string): Promise<void> {
+  if (tenant.webhooks.has(webhookId)) return;
+  const [any] = await log.deliveries(tenant.name, { webhookId, limit: 1 });
+  if (any === undefined) throw new NotFoundError(`There is no webhook ${webhookId}.`);
 }
 
 /** @throws HttpError 400 naming the parameter that is wrong */
-export function parseDeliveryQuery(webhookId: string, parameters: URLSearchParams): DeliveryQuery {
-  const state = oneOf(parameters, 'state', STATES);
-  const kind = oneOf(parameters, 'kind', WEBHOOK_EVENT_KINDS);
+function parseDeliveryQuery(webhookId: string, parameters: URLSearchParams): DeliveryQuery {
+  const state = memberOf(parameters, 'state', STATES);
+  const kind = memberOf(parameters, 'kind', WEBHOOK_EVENT_KINDS);
   const orderId = single(parameters, 'order_id')?.toLowerCase();
   const since = time(parameters, 'since');
   const until = time(parameters, 'until');
@@ -85,7 +182,7 @@ function single(parameters: URLSearchParams, name: string): string | undefined {
   return value;
 }
 
-function oneOf<Value extends string>(
+function memberOf<Value extends string>(
   parameters: URLSearchParams,
   name: string,
   values: readonly Value[],
@@ -122,30 +219,3 @@ function nextPage(parameters: URLSearchParams, last: DeliveryLogEntry): string {
   next.set('cursor', String(last.position));
   return next.toString();
 }
-
-const deliveryView = (entry: DeliveryLogEntry) => ({
-  id: entry.id,
-  message_id: entry.messageId,
-  kind: entry.kind,
-  purpose: entry.purpose,
-  order_id: entry.orderId,
-  table: entry.table,
-  sequence: entry.sequence,
-  state: entry.state,
-  requested_at: entry.requestedAt,
-  ended_at: entry.endedAt,
-  reason: entry.reason,
-  retry_at: entry.retryAt,
-  attempts: entry.attempts.map(attemptView),
-});
-
-const attemptView = (attempt: DeliveryAttempt) => ({
-  attempt: attempt.attempt,
-  url: attempt.url,
-  started_at: attempt.startedAt,
-  ended_at: attempt.endedAt,
-  duration_ms: attempt.durationMs,
-  status: attempt.status,
-  reason: attempt.reason,
-  response_body: attempt.responseBody,
-});

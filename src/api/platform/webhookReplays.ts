@@ -1,68 +1,79 @@
-/** Replays to a webhook: `/api/v1/platform/webhooks/:id/…`. The answer comes when it is recorded; the calls follow. */
-import { type RequestHandler, Router } from 'express';
-import { requestBackfill, resendDelivery, resendFailed, sendTestEvent } from '../../commands/webhooks/replays.js';
-import { pathParameter } from '../assets/access.js';
-import type { ApiDeps } from '../deps.js';
-import { methodNotAllowed } from '../errors.js';
-import type { JsonBodyReader } from '../jsonBody.js';
-import { sendJson } from '../sendJson.js';
-import { ADMINS, allow, type UserHandler } from './signedIn.js';
+/** Replays to a webhook: `/api/v1/platform/webhooks/:id/…`. They are answered when the request is stored; the calls follow. */
+import {
+  backfillBody,
+  requestBackfill,
+  resendDelivery,
+  resendFailed,
+  resendFailedBody,
+  sendTestEvent,
+  testEventBody,
+} from '../../commands/webhooks/replays.js';
+import { closedObject, count, dataOf, inputSchema, jsonResponse, oneResponse, uuid } from '../openapi/schema.js';
+import { dataReply, type Resource } from '../routes/operation.js';
+import { WEBHOOK_IDS } from './webhookView.js';
 
-type Replay = (...request: Parameters<UserHandler>) => Promise<object>;
+const ACCEPTED = 202;
 
-/** For admins: 202 with what was requested. */
-const accepting = (replay: Replay): RequestHandler =>
-  allow(ADMINS, async (req, res, user) => {
-    sendJson(res, 202, JSON.stringify({ data: await replay(req, res, user) }));
-  });
-
-export function webhookReplaysRouter(
-  { commands, readModels }: Pick<ApiDeps, 'commands' | 'readModels'>,
-  readBody: JsonBodyReader,
-): Router {
-  const router = Router({ caseSensitive: true });
-  router
-    .route('/webhooks/:id/deliveries/:deliveryId/resend')
-    .post(
-      accepting(async (req) => {
-        const [id, deliveryId] = [pathParameter(req, 'id'), String(req.params.deliveryId)];
-        const requested = await resendDelivery(commands, req.context.caller(), id, deliveryId);
-        return { delivery_id: requested.deliveryId };
-      }),
-    )
-    .all(methodNotAllowed('POST'));
-  router
-    .route('/webhooks/:id/resend')
-    .post(
-      accepting(async (req, res) =>
-        resendFailed(
-          { ...commands, readModels },
-          req.context.caller(),
-          pathParameter(req, 'id'),
-          await readBody(req, res),
-        ),
-      ),
-    )
-    .all(methodNotAllowed('POST'));
-  router
-    .route('/webhooks/:id/backfill')
-    .post(
-      accepting(async (req, res) => {
-        const id = pathParameter(req, 'id');
-        const { backfillId } = await requestBackfill(commands, req.context.caller(), id, await readBody(req, res));
-        return { backfill_id: backfillId };
-      }),
-    )
-    .all(methodNotAllowed('POST'));
-  router
-    .route('/webhooks/:id/test')
-    .post(
-      accepting(async (req, res) => {
-        const id = pathParameter(req, 'id');
-        const { deliveryId } = await sendTestEvent(commands, req.context.caller(), id, await readBody(req, res));
-        return { delivery_id: deliveryId };
-      }),
-    )
-    .all(methodNotAllowed('POST'));
-  return router;
-}
+export const webhookReplays: Resource = {
+  tag: 'platform: webhooks',
+  pathParameters: WEBHOOK_IDS,
+  schemas: { RequestedDelivery: closedObject({ delivery_id: uuid }) },
+  operations: [
+    {
+      method: 'post',
+      path: '/webhooks/:id/deliveries/:deliveryId/resend',
+      id: 'platform_resend_delivery',
+      summary: 'Send it once more, however it ended',
+      allow: 'admins',
+      status: ACCEPTED,
+      answer: oneResponse('RequestedDelivery'),
+      async handle({ commands }, { caller, path }) {
+        const { deliveryId } = await resendDelivery(commands, caller, path.id, path.deliveryId);
+        return dataReply({ delivery_id: deliveryId });
+      },
+    },
+    {
+      method: 'post',
+      path: '/webhooks/:id/resend',
+      id: 'platform_resend_failed',
+      summary: 'Send again everything that failed for good in a time',
+      allow: 'admins',
+      body: { schema: inputSchema(resendFailedBody), example: { since: '2026-11-20T00:00:00Z' } },
+      status: ACCEPTED,
+      answer: jsonResponse('How many are sent again.', dataOf(closedObject({ count }))),
+      handle: async ({ commands, readModels }, { caller, path: { id }, body }) =>
+        dataReply(await resendFailed({ ...commands, readModels }, caller, id, body)),
+    },
+    {
+      method: 'post',
+      path: '/webhooks/:id/backfill',
+      id: 'platform_backfill_webhook',
+      summary: 'Send it what happened in a time, also before it was made',
+      allow: 'admins',
+      body: {
+        schema: inputSchema(backfillBody),
+        example: { from: '2026-11-01T00:00:00Z', events: ['order.approved'] },
+      },
+      status: ACCEPTED,
+      answer: jsonResponse('It has begun.', dataOf(closedObject({ backfill_id: uuid }))),
+      async handle({ commands }, { caller, path: { id }, body }) {
+        const { backfillId } = await requestBackfill(commands, caller, id, body);
+        return dataReply({ backfill_id: backfillId });
+      },
+    },
+    {
+      method: 'post',
+      path: '/webhooks/:id/test',
+      id: 'platform_test_webhook',
+      summary: 'Send it the example of a kind of event',
+      allow: 'admins',
+      body: { schema: inputSchema(testEventBody), example: { event: 'order.approved' } },
+      status: ACCEPTED,
+      answer: oneResponse('RequestedDelivery'),
+      async handle({ commands }, { caller, path: { id }, body }) {
+        const { deliveryId } = await sendTestEvent(commands, caller, id, body);
+        return dataReply({ delivery_id: deliveryId });
+      },
+    },
+  ],
+};

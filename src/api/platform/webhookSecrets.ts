@@ -1,40 +1,66 @@
 /** Signing secrets of a webhook: `/api/v1/platform/webhooks/:id/secret`. A secret is shown once, when it is made. */
-import { Router } from 'express';
 import {
   promoteWebhookSecret,
   regenerateWebhookSecret,
   stageWebhookSecret,
   unstageWebhookSecret,
 } from '../../commands/webhooks/secrets.js';
-import { pathParameter } from '../assets/access.js';
-import type { ApiDeps } from '../deps.js';
-import { methodNotAllowed } from '../errors.js';
-import { ADMINS, allow } from './signedIn.js';
-import { changing } from './webhookView.js';
+import { NO_CONTENT, oneResponse } from '../openapi/schema.js';
+import type { Resource } from '../routes/operation.js';
+import { WEBHOOK_IDS, webhookReply } from './webhookView.js';
 
-export function webhookSecretsRouter(deps: Pick<ApiDeps, 'commands' | 'directory'>): Router {
-  const { commands } = deps;
-  const router = Router({ caseSensitive: true });
-  router
-    .route('/webhooks/:id/secret')
-    .post(changing(deps, (caller, id) => regenerateWebhookSecret(commands, caller, id)))
-    .all(methodNotAllowed('POST'));
-  router
-    .route('/webhooks/:id/secret/rotate')
-    .post(changing(deps, (caller, id) => stageWebhookSecret(commands, caller, id), 201))
-    .all(methodNotAllowed('POST'));
-  router
-    .route('/webhooks/:id/secret/promote')
-    .post(changing(deps, (caller, id) => promoteWebhookSecret(commands, caller, id)))
-    .all(methodNotAllowed('POST'));
-  router
-    .route('/webhooks/:id/secret/staged')
-    .delete(
-      allow(ADMINS, async (req, res) => {
-        await unstageWebhookSecret(commands, req.context.caller(), pathParameter(req, 'id'));
-        res.status(204).end();
-      }),
-    )
-    .all(methodNotAllowed('DELETE'));
-  return router;
-}
+export const webhookSecrets: Resource = {
+  tag: 'platform: webhooks',
+  pathParameters: WEBHOOK_IDS,
+  operations: [
+    {
+      method: 'post',
+      path: '/webhooks/:id/secret',
+      id: 'platform_regenerate_webhook_secret',
+      summary: 'A new signing secret; the old one signs nothing any more',
+      allow: 'admins',
+      answer: oneResponse('WebhookWithSecret'),
+      handle: async (api, { caller, path: { id } }) =>
+        webhookReply(api, caller, id, await regenerateWebhookSecret(api.commands, caller, id)),
+    },
+    {
+      method: 'post',
+      path: '/webhooks/:id/secret/rotate',
+      id: 'platform_stage_webhook_secret',
+      summary: 'Begin a rotation: a new secret signs beside the old one in webhook-signature',
+      allow: 'admins',
+      status: 201,
+      answer: oneResponse('WebhookWithSecret'),
+      errors: [409],
+      handle: async (api, { caller, path: { id } }) =>
+        webhookReply(api, caller, id, await stageWebhookSecret(api.commands, caller, id)),
+    },
+    {
+      method: 'post',
+      path: '/webhooks/:id/secret/promote',
+      id: 'platform_promote_webhook_secret',
+      summary: 'End a rotation: the new secret is the only one',
+      allow: 'admins',
+      answer: oneResponse('Webhook'),
+      errors: [409],
+      async handle(api, { caller, path: { id } }) {
+        await promoteWebhookSecret(api.commands, caller, id);
+        return webhookReply(api, caller, id);
+      },
+    },
+    {
+      method: 'delete',
+      path: '/webhooks/:id/secret/staged',
+      id: 'platform_unstage_webhook_secret',
+      summary: 'End a rotation: the old secret is the only one',
+      allow: 'admins',
+      status: 204,
+      answer: NO_CONTENT,
+      errors: [409],
+      async handle({ commands }, { caller, path: { id } }) {
+        await unstageWebhookSecret(commands, caller, id);
+        return {};
+      },
+    },
+  ],
+};

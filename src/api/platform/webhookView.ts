@@ -1,14 +1,53 @@
 /** How the platform API shows a webhook: never with its secret, except for the answer that tells of a new one. */
-import type { Request, RequestHandler, Response } from 'express';
 import { type Caller, NotFoundError } from '../../commands/context.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { NewSecret } from '../../commands/webhooks/secrets.js';
 import type { Tenant, Webhook } from '../../domain/identity/directory.js';
-import type { Position } from '../../ports/eventStore.js';
-import { pathParameter } from '../assets/access.js';
-import type { ApiDeps } from '../deps.js';
-import { sendJson } from '../sendJson.js';
-import { ADMINS, allow } from './signedIn.js';
+import { type DisabledCause, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
+import type { Api } from '../deps.js';
+import { EXAMPLE_ID } from '../openapi/examples.js';
+import { closedObject, link, listOf, oneOf, orNull, type Schemas, text, timestamp, uuid } from '../openapi/schema.js';
+import { dataReply, pathText, type Reply } from '../routes/operation.js';
+
+const DISABLED_CAUSES: readonly DisabledCause[] = ['admin', 'gone', 'failing'];
+
+const webhookSchema: Schemas = {
+  id: uuid,
+  name: text,
+  url: link,
+  events: listOf(oneOf(WEBHOOK_EVENT_KINDS)),
+  custom_data: { type: 'object' },
+  enabled: { type: 'boolean', description: 'Nothing is sent to one that is not; what is for it waits.' },
+  disabled: orNull(closedObject({ cause: oneOf(DISABLED_CAUSES), reason: text, since: timestamp })),
+  rotating: { type: 'boolean', description: 'Whether a staged secret signs beside the primary one.' },
+  created_at: timestamp,
+};
+
+export const webhookSchemas: Schemas = {
+  Webhook: {
+    ...closedObject(webhookSchema),
+    examples: [
+      {
+        id: EXAMPLE_ID,
+        name: 'erp.example.com',
+        url: 'https://erp.example.com/orders',
+        events: ['order.approved'],
+        custom_data: {},
+        enabled: true,
+        disabled: null,
+        rotating: false,
+        created_at: '2026-11-21T03:11:47.123456Z',
+      },
+    ],
+  },
+  WebhookWithSecret: closedObject({
+    ...webhookSchema,
+    secret: { type: 'string', description: 'Shown this once; the key of the Signature header (HMAC-SHA256).' },
+  }),
+};
+
+/** Of all paths below `/webhooks/:id`. */
+export const WEBHOOK_IDS = { id: pathText('webhook_id'), deliveryId: pathText('delivery_id') };
 
 /** @throws NotFoundError */
 export function webhookOf(tenant: Tenant, id: string): Webhook {
@@ -29,19 +68,8 @@ export const webhookView = (webhook: Webhook) => ({
   created_at: webhook.createdAt,
 });
 
-/** The webhook as it is after a command, which waits for the directory. @throws NotFoundError */
-export const viewAfter = ({ directory }: Pick<ApiDeps, 'directory'>, tenant: string, id: string) =>
-  webhookView(webhookOf(tenantOf({ directory }, tenant), id));
-
-/** Runs a command on the webhook with this id. */
-export type WebhookCommand = (caller: Caller, id: string, req: Request, res: Response) => Promise<Position | NewSecret>;
-
-/** For admins: the command for the webhook `:id`, then the webhook as it is, and this once the secret if one was made. */
-export const changing = (deps: Pick<ApiDeps, 'directory'>, command: WebhookCommand, status = 200): RequestHandler =>
-  allow(ADMINS, async (req, res) => {
-    const caller = req.context.caller();
-    const id = pathParameter(req, 'id');
-    const done = await command(caller, id, req, res);
-    const secret = typeof done === 'number' ? {} : { secret: done.secret };
-    sendJson(res, status, JSON.stringify({ data: { ...viewAfter(deps, caller.tenant, id), ...secret } }));
-  });
+/** The webhook as it is after a command, which waits for the directory; with the secret that the command made. */
+export function webhookReply({ directory }: Api, { tenant }: Caller, id: string, made?: NewSecret): Reply {
+  const view = webhookView(webhookOf(tenantOf({ directory }, tenant), id));
+  return dataReply(made === undefined ? view : { ...view, secret: made.secret });
+}

@@ -1,78 +1,142 @@
 /** Webhooks of the organisation (spec §6): `/api/v1/platform/webhooks`. */
-import { Router } from 'express';
 import { parseBody } from '../../commands/body.js';
 import {
   changeWebhook,
+  changeWebhookBody,
   createWebhook,
   disableWebhook,
   disableWebhookBody,
   enableWebhook,
   removeWebhook,
+  webhookBody,
 } from '../../commands/webhooks/settings.js';
-import { pathParameter } from '../assets/access.js';
-import type { ApiDeps } from '../deps.js';
-import { methodNotAllowed } from '../errors.js';
-import { hasBody, type JsonBodyReader } from '../jsonBody.js';
-import { sendJson } from '../sendJson.js';
-import { ADMINS, ADMINS_AND_AUDITORS, allow } from './signedIn.js';
-import { webhookSecretsRouter } from './webhookSecrets.js';
-import { changing, viewAfter, webhookOf, webhookView } from './webhookView.js';
+import { eventCatalogue } from '../../domain/webhook/catalogue/catalogue.js';
+import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
+import { allResponse, closedObject, inputSchema, NO_CONTENT, oneOf, oneResponse, text } from '../openapi/schema.js';
+import { dataReply, type Resource } from '../routes/operation.js';
+import { WEBHOOK_IDS, webhookOf, webhookReply, webhookSchemas, webhookView } from './webhookView.js';
 
-export function webhooksRouter(
-  deps: Pick<ApiDeps, 'commands' | 'directory' | 'checkWebhookTarget'>,
-  readBody: JsonBodyReader,
-): Router {
-  const { commands, checkWebhookTarget } = deps;
-  const router = Router({ caseSensitive: true });
-  router
-    .route('/webhooks')
-    .get(
-      allow(ADMINS_AND_AUDITORS, (req, res) => {
-        const data = [...req.context.tenant.webhooks.values()].map(webhookView);
-        sendJson(res, 200, JSON.stringify({ data }));
-      }),
-    )
-    .post(
-      allow(ADMINS, async (req, res) => {
-        const caller = req.context.caller();
-        const { id, secret } = await createWebhook(commands, caller, await readBody(req, res), checkWebhookTarget);
-        sendJson(res, 201, JSON.stringify({ data: { ...viewAfter(deps, caller.tenant, id), secret } }));
-      }),
-    )
-    .all(methodNotAllowed('GET, HEAD, POST'));
-  router
-    .route('/webhooks/:id')
-    .get(
-      allow(ADMINS_AND_AUDITORS, (req, res) => {
-        const data = webhookView(webhookOf(req.context.tenant, pathParameter(req, 'id')));
-        sendJson(res, 200, JSON.stringify({ data }));
-      }),
-    )
-    .put(
-      changing(deps, async (caller, id, req, res) =>
-        changeWebhook(commands, caller, id, await readBody(req, res), checkWebhookTarget),
-      ),
-    )
-    .delete(
-      allow(ADMINS, async (req, res) => {
-        await removeWebhook(commands, req.context.caller(), pathParameter(req, 'id'));
-        res.status(204).end();
-      }),
-    )
-    .all(methodNotAllowed('GET, HEAD, PUT, DELETE'));
-  router
-    .route('/webhooks/:id/enable')
-    .post(changing(deps, (caller, id) => enableWebhook(commands, caller, id)))
-    .all(methodNotAllowed('POST'));
-  router
-    .route('/webhooks/:id/disable')
-    .post(
-      changing(deps, async (caller, id, req, res) => {
-        const { reason } = parseBody(disableWebhookBody, hasBody(req) ? await readBody(req, res) : {});
-        return disableWebhook(commands, caller, id, { cause: 'admin', reason });
-      }),
-    )
-    .all(methodNotAllowed('POST'));
-  router.use(webhookSecretsRouter(deps));
-  return router;
-}
+const TAG = 'platform: webhooks';
+
+export const webhooks: Resource = {
+  tag: TAG,
+  pathParameters: WEBHOOK_IDS,
+  schemas: webhookSchemas,
+  operations: [
+    {
+      method: 'get',
+      path: '/webhooks',
+      id: 'platform_list_webhooks',
+      summary: 'Webhooks',
+      allow: 'adminsAndAuditors',
+      answer: allResponse('Webhook'),
+      handle: (_api, { tenant }) => dataReply([...tenant.webhooks.values()].map(webhookView)),
+    },
+    {
+      method: 'post',
+      path: '/webhooks',
+      id: 'platform_create_webhook',
+      summary: 'Create a webhook',
+      allow: 'admins',
+      body: {
+        schema: inputSchema(webhookBody),
+        example: { url: 'https://erp.example.com/orders', events: ['order.approved'], custom_data: { company: 7 } },
+      },
+      status: 201,
+      answer: oneResponse('WebhookWithSecret'),
+      async handle(api, { caller, body }) {
+        const made = await createWebhook(api.commands, caller, body, api.checkWebhookTarget);
+        return webhookReply(api, caller, made.id, made);
+      },
+    },
+    {
+      method: 'get',
+      path: '/webhooks/:id',
+      id: 'platform_get_webhook',
+      summary: 'One webhook',
+      allow: 'adminsAndAuditors',
+      answer: oneResponse('Webhook'),
+      handle: (_api, { tenant, path }) => dataReply(webhookView(webhookOf(tenant, path.id))),
+    },
+    {
+      method: 'put',
+      path: '/webhooks/:id',
+      id: 'platform_change_webhook',
+      summary: 'Change a webhook; what the body does not name stays',
+      allow: 'admins',
+      body: {
+        schema: inputSchema(changeWebhookBody),
+        example: { events: ['order.approved', 'order.status_changed'] },
+      },
+      answer: oneResponse('Webhook'),
+      async handle(api, { caller, path: { id }, body }) {
+        await changeWebhook(api.commands, caller, id, body, api.checkWebhookTarget);
+        return webhookReply(api, caller, id);
+      },
+    },
+    {
+      method: 'delete',
+      path: '/webhooks/:id',
+      id: 'platform_remove_webhook',
+      summary: 'Remove a webhook',
+      allow: 'admins',
+      status: 204,
+      answer: NO_CONTENT,
+      async handle({ commands }, { caller, path: { id } }) {
+        await removeWebhook(commands, caller, id);
+        return {};
+      },
+    },
+    {
+      method: 'post',
+      path: '/webhooks/:id/enable',
+      id: 'platform_enable_webhook',
+      summary: 'Send to it again, what waited for it first',
+      allow: 'admins',
+      answer: oneResponse('Webhook'),
+      async handle(api, { caller, path: { id } }) {
+        await enableWebhook(api.commands, caller, id);
+        return webhookReply(api, caller, id);
+      },
+    },
+    {
+      method: 'post',
+      path: '/webhooks/:id/disable',
+      id: 'platform_disable_webhook',
+      summary: 'Send nothing to it until it is enabled; what is for it waits',
+      allow: 'admins',
+      body: { schema: inputSchema(disableWebhookBody), example: { reason: 'Moving to a new host.' }, optional: true },
+      answer: oneResponse('Webhook'),
+      async handle(api, { caller, path: { id }, body }) {
+        const { reason } = parseBody(disableWebhookBody, body);
+        await disableWebhook(api.commands, caller, id, { cause: 'admin', reason });
+        return webhookReply(api, caller, id);
+      },
+    },
+  ],
+};
+
+/** What webhooks can subscribe to (spec §6.5), in the words of the tenant's tables. */
+export const webhookEvents: Resource = {
+  tag: TAG,
+  schemas: {
+    WebhookEvent: closedObject({
+      kind: oneOf(WEBHOOK_EVENT_KINDS),
+      version: { type: 'string', description: 'Of the body; sent as webhook-event-version.' },
+      description: text,
+      schema: { type: 'object', description: 'JSON Schema 2020-12 of the body, for the tables of the organisation.' },
+      example: { type: 'object', description: 'A body; it is what a test sends.' },
+    }),
+  },
+  operations: [
+    {
+      method: 'get',
+      path: '/webhook-events',
+      id: 'platform_list_webhook_events',
+      summary: 'Kinds of events that webhooks can subscribe to',
+      allow: 'users',
+      answer: allResponse('WebhookEvent'),
+      handle: (_api, { tenant }) => dataReply(eventCatalogue(tenant)),
+    },
+  ],
+};

@@ -1,0 +1,87 @@
+/** Records of a table: list, get, create and update (spec §4.3 to §4.6, §4.9). */
+import { createRecord, updateRecord } from '../../commands/records.js';
+import type { WrittenRecord } from '../../commands/recordView.js';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { createExample, recordExample, updateExample } from '../openapi/examples.js';
+import { dataOf, jsonResponse, pageOf, type ResponseObject, schemaRef } from '../openapi/schema.js';
+import { dataReply, type Reply, type Resource } from '../routes/operation.js';
+import { requestUrl } from '../tenantHost.js';
+import { collectionEnvelope, pageSchemas, recordEnvelope } from './envelope.js';
+import { LIST_PARAMETERS, parseListQuery } from './listQuery.js';
+import { ASSETS_PATH, RECORD_ID, unknownRecord } from './table.js';
+
+/** An answer with one record. */
+export const recordResponse =
+  (description: string) =>
+  (assetType: AssetType): ResponseObject =>
+    jsonResponse(description, dataOf(schemaRef(assetType.name)), { data: recordExample(assetType) });
+
+export const pageResponse =
+  (description: string) =>
+  ({ name }: AssetType): ResponseObject =>
+    jsonResponse(description, pageOf(schemaRef(name)));
+
+export const writtenReply = ({ record, position }: WrittenRecord): Reply => dataReply(record, { written: position });
+
+export const records: Resource = {
+  tag: '',
+  pathParameters: { id: RECORD_ID },
+  schemas: pageSchemas,
+  operations: [
+    {
+      method: 'get',
+      path: '/:table/assets',
+      id: 'list',
+      summary: 'Records, page by page',
+      allow: 'read',
+      query: LIST_PARAMETERS,
+      answer: pageResponse('A page of records.'),
+      async handle({ readModels, config }, { req, caller, assetType, query: parameters }) {
+        const { query, ...list } = parseListQuery(assetType, parameters);
+        const { records, total } = await readModels.list({ tenant: caller.tenant, table: assetType.name }, query);
+        return { body: collectionEnvelope(records.join(','), { ...list, url: requestUrl(req, config), total }) };
+      },
+    },
+    {
+      method: 'post',
+      path: '/:table/assets',
+      id: 'create',
+      summary: 'Create a record',
+      allow: 'write',
+      body: { schema: ({ name }) => schemaRef(`${name}.create`), example: createExample },
+      status: 201,
+      answer: recordResponse('The record as created.'),
+      async handle({ commands }, { caller, assetType: { name }, body }) {
+        const written = await createRecord(commands, caller, name, body);
+        return { ...writtenReply(written), headers: { Location: `${ASSETS_PATH}/${name}/assets/${written.id}` } };
+      },
+    },
+    {
+      method: 'get',
+      path: '/:table/assets/:id',
+      id: 'get',
+      summary: 'One record',
+      allow: 'read',
+      answer: recordResponse('The record.'),
+      async handle({ readModels }, { caller, assetType, path: { id } }) {
+        const record = await readModels.get({ tenant: caller.tenant, table: assetType.name }, id.toLowerCase());
+        if (record === undefined) throw unknownRecord(assetType, id);
+        return { body: recordEnvelope(record) };
+      },
+    },
+    {
+      method: 'put',
+      path: '/:table/assets/:id',
+      id: 'update',
+      summary: ({ role }) => (role === 'order' ? 'Update, or report a status' : 'Update'),
+      description: 'Fields that the body does not name stay as they are; null clears one.',
+      allow: 'write',
+      body: { schema: ({ name }) => schemaRef(`${name}.update`), example: updateExample },
+      answer: recordResponse('The record as updated.'),
+      errors: [409],
+      async handle({ commands }, { caller, assetType, path: { id }, body }) {
+        return writtenReply(await updateRecord(commands, caller, assetType.name, id, body));
+      },
+    },
+  ],
+};

@@ -1,0 +1,109 @@
+/** Synchronizing Reference Data with its source: batch and clean-up (spec §4.7, §4.8). */
+import { cleanUpBody, cleanUpTable } from '../../commands/referenceTables/cleanUp.js';
+import { MAX_BATCH_ITEMS, upsertBatch } from '../../commands/referenceTables/upsertBatch.js';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { badRequest } from '../errors.js';
+import { createExample, EXAMPLE_BATCH_ID } from '../openapi/examples.js';
+import {
+  closedObject,
+  count,
+  dataOf,
+  inputSchema,
+  type JsonSchema,
+  jsonResponse,
+  type Schemas,
+  schemaRef,
+  text,
+} from '../openapi/schema.js';
+import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
+
+/** `dry_run: true` stands beside the counts of a dry run. */
+const withDryRun = (counts: Schemas): JsonSchema => ({
+  type: 'object',
+  properties: { ...counts, dry_run: { type: 'boolean', const: true } },
+  required: Object.keys(counts),
+});
+
+const schemas: Schemas = {
+  BatchResult: {
+    ...withDryRun({ message: text, created: count, updated: count, unchanged: count }),
+    examples: [{ message: 'Batch upsert of 3 items succeeded.', created: 1, updated: 1, unchanged: 1 }],
+  },
+  CleanUpResult: {
+    ...withDryRun({ message: text, deleted: count }),
+    examples: [{ message: 'Clean-up succeeded: 12 records were deleted.', deleted: 12 }],
+  },
+};
+
+const DRY_RUN: QueryParameter = {
+  component: 'DryRun',
+  name: 'dry_run',
+  description: 'true: checks and counts, and writes nothing.',
+  schema: { type: 'boolean', default: false },
+};
+
+function isDryRun(query: URLSearchParams): boolean {
+  const value = query.get('dry_run') ?? 'false';
+  if (value !== 'true' && value !== 'false') throw badRequest('dry_run must be true or false.');
+  return value === 'true';
+}
+
+const isReferenceData = ({ supportingData }: AssetType): boolean => supportingData;
+
+const batchSchema = ({ name }: AssetType): JsonSchema => ({
+  ...closedObject({
+    items: { type: 'array', items: schemaRef(`${name}.batch_item`), minItems: 1, maxItems: MAX_BATCH_ITEMS },
+  }),
+  additionalProperties: false,
+});
+
+/** Both need the scope of Reference Data whatever the table is; Master Data is refused by the command. */
+export const synchronization: Resource = {
+  tag: '',
+  schemas,
+  operations: [
+    {
+      method: 'post',
+      path: '/:table/assets/batch',
+      id: 'batch',
+      summary: 'Create and update many',
+      description: ({ uniqueField = 'the unique field' }) => `All items or none; matched on ${uniqueField}.`,
+      allow: 'write:reference_data',
+      isOffered: isReferenceData,
+      query: [DRY_RUN],
+      body: {
+        schema: batchSchema,
+        example: (assetType) => ({ items: [{ ...createExample(assetType), _batch_id: EXAMPLE_BATCH_ID }] }),
+      },
+      answer: jsonResponse('Everything was written.', dataOf(schemaRef('BatchResult'))),
+      async handle({ commands }, { caller, assetType, query, body }) {
+        const dryRun = isDryRun(query);
+        const { position, counts } = await upsertBatch(commands, caller, assetType.name, body, { dryRun });
+        const items = counts.created + counts.updated + counts.unchanged;
+        const message = dryRun
+          ? `Dry run: ${items} items are valid; nothing was written.`
+          : `Batch upsert of ${items} items succeeded.`;
+        return dataReply({ message, ...counts, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
+      },
+    },
+    {
+      method: 'post',
+      path: '/:table/assets/clean-up',
+      id: 'clean_up',
+      summary: 'Delete what the last synchronisation did not carry',
+      allow: 'write:reference_data',
+      isOffered: isReferenceData,
+      query: [DRY_RUN],
+      body: { schema: inputSchema(cleanUpBody), example: { batch_id: EXAMPLE_BATCH_ID } },
+      answer: jsonResponse('The records were deleted.', dataOf(schemaRef('CleanUpResult'))),
+      async handle({ commands }, { caller, assetType, query, body }) {
+        const dryRun = isDryRun(query);
+        const { position, deleted } = await cleanUpTable(commands, caller, assetType.name, body, { dryRun });
+        const message = dryRun
+          ? `Dry run: ${deleted} records would be deleted; nothing was.`
+          : `Clean-up succeeded: ${deleted} records were deleted.`;
+        return dataReply({ message, deleted, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
+      },
+    },
+  ],
+};

@@ -1,0 +1,28 @@
+/** The table that a request names. */
+import type { Request } from 'express';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { HttpError } from '../errors.js';
+import { notFound } from '../errors.js';
+import type { PathParameter } from '../routes/operation.js';
+
+export const ASSETS_PATH = '/api/v1/dynamic-assets/dyn';
+
+/** The asset type of the request's `:table`. @throws HttpError 404 when the tenant has none of this name */
+export function knownAsset({ params, context }: Request): AssetType {
+  const table = String(params.table);
+  const assetType = context.tenant.assetTypes.get(table);
+  if (assetType === undefined) throw notFound(`There is no asset ${table}.`);
+  return assetType;
+}
+
+export const unknownRecord = (assetType: AssetType, id: string): HttpError =>
+  notFound(`There is no record ${id} in ${assetType.name}.`);
+
+/** `:id` of a record. (`:table` is none in the document: each table has paths of its own there.) */
+export const RECORD_ID: PathParameter = {
+  component: 'AssetId',
+  name: 'asset_id',
+  in: 'path',
+  required: true,
+  schema: { type: 'string', format: 'uuid' },
+};

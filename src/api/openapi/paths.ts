@@ -1,0 +1,128 @@
+/** The paths of an OpenAPI document, made from the route table. */
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { SCOPES } from '../../domain/identity/scopes.js';
+import {
+  type Area,
+  type BodyDescription,
+  isTableOperation,
+  type Operation,
+  type PathParameter,
+  type PerTable,
+  type QueryParameter,
+  type Resource,
+  scopeOf,
+} from '../routes/operation.js';
+import { BODY_ERRORS, type ErrorStatus, errorsOf } from './errorResponses.js';
+import {
+  jsonContent,
+  type MediaTypes,
+  type OperationObject,
+  type Parameter,
+  type PathItem,
+  type Paths,
+  type Ref,
+  type SecurityRequirement,
+} from './schema.js';
+
+type Selected = (operation: Operation) => boolean;
+
+/**
+ * @param selected which operations to show
+ * @param assetType the table of operations on tables; the tenant's orders for all others
+ */
+export function pathsOf(areas: readonly Area[], selected: Selected, assetType: AssetType): Paths {
+  const paths: Record<string, PathItem> = {};
+  for (const area of areas) {
+    for (const resource of area.resources) {
+      for (const operation of resource.operations.filter(selected)) {
+        const { path, parameters } = documentedPath(operation, resource, assetType);
+        const whole = `${area.prefix}${path}`;
+        const item = paths[whole] ?? (parameters.length === 0 ? {} : { parameters });
+        paths[whole] = { ...item, [operation.method]: operationObject(area, resource, operation, assetType) };
+      }
+    }
+  }
+  return paths;
+}
+
+/** `:name` becomes the parameter that the resource describes; the table of an operation on tables is named. */
+function documentedPath(operation: Operation, resource: Resource, assetType: AssetType) {
+  const parameters: (Parameter | Ref)[] = [];
+  const path = operation.path.replace(/:(\w+)/g, (_, name: string) => {
+    if (name === 'table' && isTableOperation(operation)) return assetType.name;
+    const parameter = resource.pathParameters?.[name];
+    if (parameter === undefined) throw new Error(`${operation.path} has a parameter ${name} that nothing describes.`);
+    parameters.push(parameterObject(parameter));
+    return `{${parameter.name}}`;
+  });
+  return { path: path === '/' ? '' : path, parameters };
+}
+
+function operationObject(area: Area, { tag }: Resource, operation: Operation, assetType: AssetType): OperationObject {
+  const { id, summary, description, body, status = 200, answer, answers, errors = [] } = operation;
+  const ofTable = isTableOperation(operation);
+  const ofOne = madeFor(assetType);
+  const bodyErrors = body === undefined ? [] : (body.errors ?? BODY_ERRORS);
+  const query = operation.query === 'any' ? [] : (operation.query ?? []);
+  return {
+    operationId: ofTable ? `${id}_${assetType.name}` : id,
+    summary: ofTable ? `${ofOne(summary)}: ${assetType.label}` : ofOne(summary),
+    ...(description === undefined ? {} : { description: ofOne(description) }),
+    tags: [ofTable ? assetType.name : tag],
+    security: securityOf(operation, assetType),
+    ...(query.length === 0 ? {} : { parameters: query.flatMap((parameter) => queryObjects(parameter, assetType)) }),
+    ...(body === undefined ? {} : { requestBody: requestBody(body, assetType) }),
+    responses: {
+      [status]: ofOne(answer),
+      ...errorsOf(...area.errors, ...refusals(operation), ...bodyErrors, ...errors),
+      ...answers,
+    },
+  };
+}
+
+const isMade = <T>(value: PerTable<T>): value is (assetType: AssetType) => T => typeof value === 'function';
+
+const madeFor =
+  (assetType: AssetType) =>
+  <T>(value: PerTable<T>): T =>
+    isMade(value) ? value(assetType) : value;
+
+const SIGNED_IN: readonly SecurityRequirement[] = [{ platform: [] }, { session: [] }];
+
+function securityOf(operation: Operation, assetType: AssetType): readonly SecurityRequirement[] {
+  if (isTableOperation(operation)) return [{ oauth2: [scopeOf(operation, assetType)] }];
+  if (operation.allow === 'anyone') return [];
+  if (operation.allow !== 'clients') return SIGNED_IN;
+  return SCOPES.filter((scope) => scope.startsWith('read:')).map((scope) => ({ oauth2: [scope] }));
+}
+
+/** How the router may refuse a request before it comes to the body. */
+const refusals = ({ allow }: Operation): readonly ErrorStatus[] =>
+  allow === 'anyone' ? [400] : allow === 'clients' ? [400, 401] : [400, 401, 403];
+
+function requestBody({ schema, example, optional, orForm }: BodyDescription, assetType: AssetType) {
+  const ofOne = madeFor(assetType);
+  const form: MediaTypes = orForm === true ? { 'application/x-www-form-urlencoded': { schema: ofOne(schema) } } : {};
+  return { required: optional !== true, content: { ...jsonContent(ofOne(schema), ofOne(example)), ...form } };
+}
+
+function queryObjects(parameter: QueryParameter, assetType: AssetType): readonly (Parameter | Ref)[] {
+  return parameter.ofTable?.(assetType) ?? [parameterObject({ schema: {}, ...parameter, in: 'query' })];
+}
+
+/** A parameter that is a component is referred to. */
+const parameterObject = ({ component, ...parameter }: PathParameter): Parameter | Ref =>
+  component === undefined ? parameter : { $ref: `#/components/parameters/${component}` };
+
+/** For `components.parameters`. */
+export function parameterComponents(resources: readonly Resource[]): { readonly [name: string]: Parameter } {
+  const components: Record<string, Parameter> = {};
+  const all = resources.flatMap(({ pathParameters = {}, operations }): PathParameter[] => [
+    ...Object.values(pathParameters),
+    ...operations
+      .flatMap(({ query = [] }) => (query === 'any' ? [] : query))
+      .map((parameter): PathParameter => ({ schema: {}, ...parameter, in: 'query' })),
+  ]);
+  for (const { component, ...parameter } of all) if (component !== undefined) components[component] = parameter;
+  return components;
+}

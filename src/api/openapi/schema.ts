@@ -1,0 +1,99 @@
+/** The parts of an OpenAPI 3.1 document as far as they are used here (spec.openapis.org/oas/v3.1.1), and short words for them. */
+import { z } from 'zod';
+import { closedObject, type JsonSchema } from '../../domain/assetTypes/outputSchema.js';
+
+export { closedObject, type JsonSchema };
+
+export type Parameter = {
+  readonly name: string;
+  readonly in: 'query' | 'path';
+  readonly required?: boolean;
+  readonly description?: string;
+  readonly schema: JsonSchema;
+  readonly example?: unknown;
+};
+
+export type Ref = { readonly $ref: string };
+
+export type MediaTypes = {
+  readonly [mediaType: string]: { readonly schema: JsonSchema; readonly example?: unknown };
+};
+
+export type ResponseObject = {
+  readonly description: string;
+  readonly headers?: { readonly [name: string]: { readonly description: string; readonly schema: JsonSchema } };
+  readonly content?: MediaTypes;
+};
+
+export type Responses = { readonly [status: string]: ResponseObject | Ref };
+
+export type SecurityRequirement = { readonly [scheme: string]: readonly string[] };
+
+export type OperationObject = {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly tags: readonly string[];
+  readonly security: readonly SecurityRequirement[];
+  readonly parameters?: readonly (Parameter | Ref)[];
+  readonly requestBody?: { readonly required: boolean; readonly content: MediaTypes };
+  readonly responses: Responses;
+};
+
+/** Operations by their method, and the parameters of the path. */
+export type PathItem = { readonly [method: string]: OperationObject | readonly (Parameter | Ref)[] };
+
+export type Paths = { readonly [path: string]: PathItem };
+
+export type Schemas = { readonly [name: string]: JsonSchema };
+
+export const text: JsonSchema = { type: 'string' };
+export const nullableText: JsonSchema = { type: ['string', 'null'] };
+export const truth: JsonSchema = { type: 'boolean' };
+export const count: JsonSchema = { type: 'integer', minimum: 0 };
+export const uuid: JsonSchema = { type: 'string', format: 'uuid' };
+export const link: JsonSchema = { type: 'string', format: 'uri' };
+export const timestamp: JsonSchema = { type: 'string', format: 'date-time' };
+export const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items });
+export const oneOf = (values: readonly string[]): JsonSchema => ({ type: 'string', enum: values });
+export const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] });
+export const schemaRef = (name: string): Ref => ({ $ref: `#/components/schemas/${name}` });
+
+/** `{ data: … }` (spec §2.2). */
+export const dataOf = (schema: JsonSchema): JsonSchema => closedObject({ data: schema });
+
+/** A page of a collection (spec §2.2). */
+export const pageOf = (record: JsonSchema): JsonSchema =>
+  closedObject({ data: listOf(record), links: schemaRef('PageLinks'), meta: schemaRef('PageMeta') });
+
+export const jsonContent = (schema: JsonSchema, example?: unknown): MediaTypes => ({
+  'application/json': { schema, ...(example === undefined ? {} : { example }) },
+});
+
+export const jsonResponse = (description: string, schema: JsonSchema, example?: unknown): ResponseObject => ({
+  description,
+  content: jsonContent(schema, example),
+});
+
+export const oneResponse = (schema: string): ResponseObject => jsonResponse('Done.', dataOf(schemaRef(schema)));
+
+/** A short collection, which is not paged. */
+export const allResponse = (schema: string): ResponseObject =>
+  jsonResponse('All there are.', dataOf(listOf(schemaRef(schema))));
+
+export const NO_CONTENT: ResponseObject = { description: 'Done.' };
+
+/** Formats say more than the patterns zod writes beside them, and readers understand them. */
+const FORMATS_WITHOUT_PATTERN: readonly unknown[] = ['uuid', 'date', 'date-time', 'email'];
+
+/** JSON Schema (2020-12) of what a zod schema takes in, before its transformations. */
+export function inputSchema(schema: z.ZodType): JsonSchema {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => {
+      if (FORMATS_WITHOUT_PATTERN.includes(jsonSchema.format)) delete jsonSchema.pattern;
+    },
+  });
+  return json;
+}

@@ -1,0 +1,78 @@
+/**
+ * The route table: every operation of the service. The router and the OpenAPI document are made from it, so there is no
+ * route that the document lacks.
+ */
+
+import { orderHistory } from './assets/history.js';
+import { assetInfo } from './assets/info.js';
+import { records } from './assets/records.js';
+import { synchronization } from './assets/synchronize.js';
+import { ASSETS_PATH } from './assets/table.js';
+import { authenticateClient } from './auth/bearer.js';
+import { forbidCaching, oauthErrorHandler, publicKeys, tokenEndpoint } from './auth/tokenEndpoint.js';
+import { health } from './health.js';
+import { openApi } from './openapi/document.js';
+import { apiClients } from './platform/apiClients.js';
+import { assetTypes } from './platform/assetTypes.js';
+import { orders } from './platform/orders.js';
+import { session } from './platform/session.js';
+import { authenticateUser } from './platform/signedIn.js';
+import { organisation } from './platform/tenant.js';
+import { users } from './platform/users.js';
+import { webhookDeliveries } from './platform/webhookDeliveries.js';
+import { webhookReplays } from './platform/webhookReplays.js';
+import { webhookSecrets } from './platform/webhookSecrets.js';
+import { webhookEvents, webhooks } from './platform/webhooks.js';
+import { limitClient } from './rateLimit.js';
+import type { Area, Check } from './routes/operation.js';
+import { resolveTenant } from './tenantHost.js';
+
+const PLATFORM_PATH = '/api/v1/platform';
+
+/** Orders, people and secrets are nothing for a cache. */
+const forbidStoring: Check = (_api, _req, res) => {
+  res.setHeader('Cache-Control', 'no-store');
+};
+
+/** Needs neither tenant nor token. */
+export const healthArea: Area = { prefix: '', checks: [], errors: [500], resources: [health] };
+
+/** The first path that matches a request counts. */
+export const areas: readonly Area[] = [
+  {
+    prefix: ASSETS_PATH,
+    checks: [resolveTenant, authenticateClient, limitClient],
+    errors: [404, 429, 500, 503],
+    // Batch and clean-up come before `:id`, for which they are no ids.
+    resources: [assetInfo, synchronization, records, orderHistory],
+  },
+  // Before the rest of the platform: nobody is signed in yet.
+  { prefix: PLATFORM_PATH, checks: [forbidStoring, resolveTenant], errors: [404, 429, 500, 503], resources: [session] },
+  {
+    prefix: PLATFORM_PATH,
+    checks: [authenticateUser],
+    errors: [404, 429, 500, 503],
+    resources: [
+      orders,
+      apiClients,
+      webhooks,
+      webhookSecrets,
+      webhookDeliveries,
+      webhookReplays,
+      webhookEvents,
+      users,
+      assetTypes,
+      organisation,
+    ],
+  },
+  {
+    prefix: '/oauth',
+    checks: [forbidCaching, resolveTenant],
+    errors: [404, 429, 500, 503],
+    resources: [tokenEndpoint],
+    onError: oauthErrorHandler,
+  },
+  { prefix: '/.well-known', checks: [], errors: [429, 500, 503], resources: [publicKeys] },
+  { prefix: '', checks: [], errors: [429, 500, 503], resources: [openApi] },
+  healthArea,
+];

@@ -1,0 +1,172 @@
+/**
+ * What an operation of the API is: method, path, who may call it, what it takes, what it answers, and the function that
+ * does it. The router, the 404s and 405s, the check for unknown parameters and the OpenAPI document are made from these.
+ */
+import type { ErrorRequestHandler, Request, Response } from 'express';
+import type { Caller } from '../../commands/context.js';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { Tenant, User } from '../../domain/identity/directory.js';
+import { isScope, type Role, type Scope, scopeFor } from '../../domain/identity/scopes.js';
+import type { Position } from '../../ports/eventStore.js';
+import type { Api } from '../deps.js';
+import type { BodyReader } from '../jsonBody.js';
+import type { ErrorStatus } from '../openapi/errorResponses.js';
+import type { JsonSchema, Parameter, ResponseObject, Responses, Schemas } from '../openapi/schema.js';
+
+export const METHODS = ['get', 'post', 'put', 'delete'] as const;
+
+/** The same for all tables, or made for one: that of the path, or the tenant's orders for operations on orders. */
+export type PerTable<T> = T | ((assetType: AssetType) => T);
+
+export type QueryParameter = {
+  /** `filter[<field>]` stands for every name that begins so; which fields there are is for the list to check. */
+  readonly name: string;
+  readonly description?: string;
+  readonly schema?: JsonSchema;
+  /** Name under which the document holds it once for all operations. */
+  readonly component?: string;
+  /** Instead of a schema: the parameters as the document shows them for a table. */
+  readonly ofTable?: (assetType: AssetType) => readonly Parameter[];
+};
+
+export type BodyDescription = {
+  readonly schema: PerTable<JsonSchema>;
+  readonly example: PerTable<object>;
+  /** Left out, it counts as `{}`. */
+  readonly optional?: true;
+  /** Takes a form (RFC 6749 Appendix B) as well. */
+  readonly orForm?: true;
+  /** In place of the API's reader of JSON bodies. */
+  readonly read?: BodyReader;
+  /** How a body is refused; as JSON bodies are by default. */
+  readonly errors?: readonly ErrorStatus[];
+};
+
+type Description = {
+  readonly method: (typeof METHODS)[number];
+  /** Below the area's path, with `:name` for a parameter. */
+  readonly path: string;
+  /** Operation id; that of a table has the table's name behind it. */
+  readonly id: string;
+  readonly summary: PerTable<string>;
+  readonly description?: PerTable<string>;
+  /** Any other name in the query is refused; undefined: all are let through. */
+  readonly query?: readonly QueryParameter[] | 'any';
+  readonly body?: BodyDescription;
+  /** Of the answer when all goes well; 200 by default. */
+  readonly status?: 200 | 201 | 202 | 204;
+  readonly answer: PerTable<ResponseObject>;
+  /** Error answers besides those of the area, of who may call, and of the body. */
+  readonly errors?: readonly ErrorStatus[];
+  /** Answers of this operation alone; they go before the common ones of the same status. */
+  readonly answers?: Responses;
+};
+
+type Handler<Given> = (api: Api, call: Given) => Reply | Promise<Reply>;
+
+/** Needs no token. */
+export type OpenOperation = Description & { readonly allow: 'anyone'; readonly handle: Handler<Call> };
+
+/** For every API client of the tenant. */
+export type ClientOperation = Description & { readonly allow: 'clients'; readonly handle: Handler<ClientCall> };
+
+/** On the table `:table`, for API clients with the scope to read or write tables of its kind, or with the scope named. */
+export type TableOperation = Description & {
+  readonly allow: 'read' | 'write' | Scope;
+  /** Whether the document shows it for a table; for all by default. */
+  readonly isOffered?: (assetType: AssetType) => boolean;
+  readonly handle: Handler<TableCall>;
+};
+
+/** For users of the platform with one of the roles. */
+export type UserOperation = Description & { readonly allow: RoleGroup; readonly handle: Handler<UserCall> };
+
+export type Operation = OpenOperation | ClientOperation | TableOperation | UserOperation;
+
+export const isTableOperation = (operation: Operation): operation is TableOperation =>
+  operation.allow === 'read' || operation.allow === 'write' || isScope(operation.allow);
+
+/** The scope that a token needs for the operation on this table. */
+export const scopeOf = ({ allow }: TableOperation, { supportingData }: AssetType): Scope =>
+  allow === 'read' || allow === 'write' ? scopeFor(allow, supportingData) : allow;
+
+/** Who of the users may call an operation. */
+export const ROLE_GROUPS = {
+  users: ['admin', 'validator', 'auditor'],
+  validators: ['admin', 'validator'],
+  admins: ['admin'],
+  adminsAndAuditors: ['admin', 'auditor'],
+} as const satisfies { readonly [group: string]: readonly Role[] };
+
+export type RoleGroup = keyof typeof ROLE_GROUPS;
+
+/** What a handler is given. */
+export type Call = {
+  readonly req: Request;
+  readonly res: Response;
+  /** Parameters of the path, '' where it has none of that name. */
+  readonly path: { readonly table: string; readonly id: string; readonly deliveryId: string };
+  readonly query: URLSearchParams;
+  /** As parsed from JSON; undefined where the operation takes none. */
+  readonly body: unknown;
+};
+
+export type ClientCall = Call & {
+  readonly caller: Caller;
+  readonly tenant: Tenant;
+  readonly scopes: ReadonlySet<string>;
+};
+
+export type TableCall = Call & { readonly caller: Caller; readonly assetType: AssetType };
+
+export type UserCall = Call & { readonly caller: Caller; readonly tenant: Tenant; readonly user: User };
+
+/** What a handler answers, with the status that its operation names. */
+export type Reply = {
+  /** JSON text, sent as it is. */
+  readonly body?: string;
+  readonly headers?: { readonly [name: string]: string };
+  /** Position of what was written: the answer waits until reads show it. */
+  readonly written?: Position;
+  /** Where it is not the operation's own. */
+  readonly status?: number;
+};
+
+/** `{"data": …}` (spec §2.2). */
+export const dataReply = (data: unknown, more: Omit<Reply, 'body'> = {}): Reply => ({
+  ...more,
+  body: JSON.stringify({ data }),
+});
+
+/** Operations that belong together, and the schemas of what they answer. */
+export type Resource = {
+  readonly tag: string;
+  /** Of the parameters in its paths, by the name they have there. */
+  readonly pathParameters?: { readonly [name: string]: PathParameter };
+  readonly schemas?: Schemas;
+  readonly operations: readonly Operation[];
+};
+
+/** `component` as in `QueryParameter`. */
+export type PathParameter = Parameter & { readonly component?: string };
+
+export const pathText = (name: string): PathParameter => ({
+  name,
+  in: 'path',
+  required: true,
+  schema: { type: 'string' },
+});
+
+/** Throws an HttpError when the request is refused. */
+export type Check = (api: Api, req: Request, res: Response) => void | Promise<void>;
+
+/** Resources below one path, with checks that come before anything else there, whether the path exists or not. */
+export type Area = {
+  readonly prefix: string;
+  /** In the order given. */
+  readonly checks: readonly Check[];
+  /** Error answers of all its operations. */
+  readonly errors: readonly ErrorStatus[];
+  readonly resources: readonly Resource[];
+  readonly onError?: ErrorRequestHandler;
+};

@@ -1,0 +1,53 @@
+/** The query of a request: its parameters, and the check that all of them are known. */
+import { badRequest } from '../errors.js';
+import type { QueryParameter } from './operation.js';
+
+/** The parameters of a request's URL. Names and values are plain text: `__proto__` is a name like any other. */
+export function parametersOf(url: string): URLSearchParams {
+  const start = url.indexOf('?');
+  return new URLSearchParams(start < 0 ? '' : url.slice(start + 1));
+}
+
+/** Makes the check of an operation's parameters. It throws HttpError 400 for a name that is not among them. */
+export function unknownParameterCheck(parameters: readonly QueryParameter[]): (query: URLSearchParams) => void {
+  const names = parameters.map(({ name }) => name);
+  const exact = new Set(names.map(beforeBracket));
+  const bracketed = new Set(names.filter((name) => name.includes('[')).map(beforeBracket));
+  return (query) => {
+    for (const name of query.keys()) {
+      if (!exact.has(name) && !bracketed.has(beforeBracket(name))) throw badRequest(unknownParameter(name, names));
+    }
+  };
+}
+
+const LONGEST_SHOWN = 64;
+/** Changes of a character that a slip may have. */
+const MOST_CHANGES = 2;
+
+function unknownParameter(name: string, known: readonly string[]): string {
+  const shown = name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}…` : name;
+  const changes = (each: string): number => editDistance(beforeBracket(shown), beforeBracket(each));
+  const [nearest] = known.filter((each) => changes(each) <= MOST_CHANGES).sort((a, b) => changes(a) - changes(b));
+  if (nearest !== undefined) return `Unknown parameter ${shown}; did you mean ${nearest}?`;
+  return `Unknown parameter ${shown}; ${known.length === 0 ? 'there are none here' : `known are ${known.join(', ')}`}.`;
+}
+
+const beforeBracket = (name: string): string => {
+  const bracket = name.indexOf('[');
+  return bracket < 0 ? name : name.slice(0, bracket);
+};
+
+/** Characters to insert, delete or replace to make one of the other, without regard to case (Levenshtein). */
+function editDistance(one: string, other: string): number {
+  const [a, b] = [one.toLowerCase(), other.toLowerCase()];
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 0; i < a.length; i += 1) {
+    const next = [i + 1];
+    for (let j = 0; j < b.length; j += 1) {
+      const replaced = (row[j] ?? 0) + (a[i] === b[j] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

@@ -1,0 +1,141 @@
+/**
+ * Makes an express router of an area of the route table. Checks come in this order: those of the area (tenant 404, token
+ * 401, rate 429), path (404) and table (404), method (405), scope or role (403), unknown parameters (400), then the body,
+ * last: nobody unknown can make the service parse megabytes.
+ */
+import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { Position } from '../../ports/eventStore.js';
+import { knownAsset } from '../assets/table.js';
+import { requireScope } from '../auth/bearer.js';
+import type { Api } from '../deps.js';
+import { HttpError } from '../errors.js';
+import { hasBody } from '../jsonBody.js';
+import { requireRole } from '../platform/signedIn.js';
+import { sendJson } from '../requestContext.js';
+import {
+  type Area,
+  type BodyDescription,
+  type Call,
+  isTableOperation,
+  METHODS,
+  type Operation,
+  type Reply,
+  scopeOf,
+} from './operation.js';
+import { parametersOf, unknownParameterCheck } from './query.js';
+
+export function areaRouter(api: Api, area: Area): Router {
+  const router = Router({ caseSensitive: true });
+  router.use(async (req, res, next) => {
+    req.context.mount = req.baseUrl;
+    for (const check of area.checks) await check(api, req, res);
+    next();
+  });
+  for (const [path, operations] of operationsByPath(area)) {
+    const route = router.route(path);
+    for (const operation of operations) route[operation.method](handlerOf(api, operation));
+    // An unknown table is 404 whatever the method.
+    if (operations.some(isTableOperation)) route.all(checkTable);
+    route.all(methodNotAllowed(operations));
+  }
+  if (area.onError !== undefined) router.use(area.onError);
+  return router;
+}
+
+/** In the order of the table: of two paths that match, the first one counts. */
+function operationsByPath(area: Area): ReadonlyMap<string, readonly Operation[]> {
+  const byPath = new Map<string, Operation[]>();
+  for (const operation of area.resources.flatMap(({ operations }) => operations)) {
+    byPath.set(operation.path, [...(byPath.get(operation.path) ?? []), operation]);
+  }
+  return byPath;
+}
+
+const checkTable: RequestHandler = (req, _res, next) => {
+  knownAsset(req);
+  next();
+};
+
+/** For every method without an operation; OPTIONS tells what there is (RFC 9110 §9.3.7, §10.2.1). */
+function methodNotAllowed(operations: readonly Operation[]): RequestHandler {
+  const methods = METHODS.filter((method) => operations.some((operation) => operation.method === method));
+  const allow = methods.flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()])).join(', ');
+  return (req, res) => {
+    if (req.method === 'OPTIONS') {
+      res.setHeader('Allow', allow).status(204).end();
+      return;
+    }
+    throw new HttpError(405, 'Method not allowed.', `${req.method} is not offered here; ${allow} is.`, {
+      Allow: allow,
+    });
+  };
+}
+
+function handlerOf(api: Api, operation: Operation): RequestHandler {
+  const { query: parameters = [], body: described, status = 200 } = operation;
+  const checkQuery = parameters === 'any' ? () => {} : unknownParameterCheck(parameters);
+
+  const toCall = async (req: Request, res: Response): Promise<Call> => {
+    const query = parametersOf(req.originalUrl);
+    checkQuery(query);
+    const body = described === undefined ? undefined : await readBody(api, described, req, res);
+    return { req, res, path: pathOf(req), query, body };
+  };
+
+  /** Whether the request may be made is known before its query and its body are looked at. */
+  const reply = async (req: Request, res: Response): Promise<Reply> => {
+    const { context } = req;
+    switch (operation.allow) {
+      case 'anyone':
+        return operation.handle(api, await toCall(req, res));
+      case 'clients': {
+        const { tenant, scopes } = context;
+        return operation.handle(api, { ...(await toCall(req, res)), caller: context.caller(), tenant, scopes });
+      }
+      case 'users':
+      case 'validators':
+      case 'admins':
+      case 'adminsAndAuditors': {
+        const user = await requireRole(api, req, res, operation.allow);
+        const call = await toCall(req, res);
+        return operation.handle(api, { ...call, caller: context.caller(), tenant: context.tenant, user });
+      }
+      default: {
+        const assetType = knownAsset(req);
+        requireScope(req, scopeOf(operation, assetType));
+        return operation.handle(api, { ...(await toCall(req, res)), caller: context.caller(), assetType });
+      }
+    }
+  };
+
+  return async (req, res) => {
+    const { body, headers = {}, written = 0, status: ownStatus = status } = await reply(req, res);
+    await waitUntilVisible(api, res, written);
+    sendJson(res, ownStatus, body, headers);
+  };
+}
+
+const readBody = (api: Api, { optional, read }: BodyDescription, req: Request, res: Response): Promise<unknown> =>
+  optional === true && !hasBody(req) ? Promise.resolve({}) : (read ?? api.readBody)(req, res);
+
+function pathOf({ params }: Request): Call['path'] {
+  const of = (name: string): string => {
+    const value = params[name];
+    return typeof value === 'string' ? value : '';
+  };
+  return { table: of('table'), id: of('id'), deliveryId: of('deliveryId') };
+}
+
+/**
+ * Waits until the read models show a write. The write stands in any case: where they do not show it in
+ * time, or cannot be reached, the answer says so with the header `Projection-Pending: true`.
+ * @param position of the write; 0 when there was nothing to write
+ */
+async function waitUntilVisible({ readModels, config, log }: Api, res: Response, position: Position): Promise<void> {
+  if (position === 0) return;
+  const isVisible = await readModels.waitFor('records', position, config.projectionWaitMs).catch((error: unknown) => {
+    log.warn({ err: error, position }, 'written, but the read models cannot tell whether they show it');
+    return false;
+  });
+  if (!isVisible) res.setHeader('Projection-Pending', 'true');
+}
