@@ -30,6 +30,7 @@ test('a file of a release without delivery logs gets them, and keeps what it has
   await earlier.close();
   const db = new Database(file);
   for (const table of ['deliveries', 'delivery_webhooks', 'delivery_logs']) db.exec(`DROP TABLE ${table}`);
+  db.pragma('user_version = 1');
   db.close();
 
   const readModels = await openSqliteReadModels({ file, readers: 1 });

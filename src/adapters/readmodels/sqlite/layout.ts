@@ -14,8 +14,6 @@ export type FieldLayout = {
   readonly matchIndexed: boolean;
   /** Number of the trigram index that holds `match`. */
   readonly trigrams?: number;
-  /** The trigram index ends its texts with END_OF_TEXT, and the records with each gram of it are counted (gramCounts.ts). */
-  readonly grams?: true;
   /** Values that differ only in case do not occur, so comparing folded text compares exactly. */
   readonly exactWhenFolded: boolean;
 };
@@ -39,7 +37,7 @@ function fieldLayout(field: AssetField, index: number, trigramIndex: number): Fi
     ...(match === undefined ? {} : { match }),
     sortIndexed: has.isSortIndexed,
     matchIndexed: match !== undefined && (isShort || (match === sort && field.sortable)),
-    ...(has.hasNgrams ? { trigrams: trigramIndex, grams: true } : {}),
+    ...(has.hasNgrams ? { trigrams: trigramIndex } : {}),
     exactWhenFolded,
   };
 }

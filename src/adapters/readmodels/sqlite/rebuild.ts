@@ -86,7 +86,6 @@ class SqliteRebuild implements ReadModelRebuild {
     const position = checkpoints.get(this.#scope.projection) ?? this.#position;
     const { changes } = this.#touch.run(position, Date.now(), this.#copy);
     if (changes !== 1) throw new Error('This rebuild was taken for dead and cleared away by another.');
-    this.#tables.flush();
     this.#db.exec('COMMIT');
     this.#position = position;
   }
@@ -134,7 +133,6 @@ class SqliteRebuild implements ReadModelRebuild {
   }
 
   async swap(): Promise<void> {
-    this.#tables.flush();
     discardLive(this.#db, this.#scope);
     serveCopy(this.#db, this.#copy);
     this.#db.exec('COMMIT');

@@ -5,7 +5,6 @@ import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '../../../ports/readModelWriter.js';
 import { matchText, sortValue, uniqueText } from '../shared/fieldRules.js';
 import { RecordText } from '../shared/recordText.js';
-import { ended, GramCounts } from './gramCounts.js';
 import { columnsOf, type FieldLayout, type TableLayout } from './layout.js';
 import { idBytes, microseconds } from './rowFormat.js';
 import {
@@ -23,8 +22,8 @@ import {
 type Cell = string | number | null | Buffer;
 type Statement<Result = unknown> = Database.Statement<Cell[], Result>;
 type TrigramIndex = {
-  /** Of the columns among the cells; `isCounted`: their grams are. */
-  readonly columns: readonly { readonly position: number; readonly name: string; readonly isCounted: boolean }[];
+  /** Of its columns among the cells. */
+  readonly positions: readonly number[];
   readonly insert: Statement;
   readonly remove: Statement;
 };
@@ -44,8 +43,6 @@ export class RecordWriter {
   readonly #setBatch: Statement;
   readonly #seen: Statement;
   readonly #trigrams: readonly TrigramIndex[];
-  readonly #counted: TrigramIndex['columns'];
-  readonly #grams: GramCounts | undefined;
   readonly #updates = new Map<string, Statement>();
   readonly #batchNumber: (batchId: string | null) => number;
 
@@ -76,19 +73,13 @@ export class RecordWriter {
       `UPDATE ${batchTable(id)} SET batch = ? WHERE row = (SELECT row FROM ${name} WHERE id = ?)`,
     );
     this.#trigrams = Array.from({ length: layout.trigramIndexes }, (_, index) => this.#trigramIndex(index));
-    this.#counted = this.#trigrams.flatMap((index) => index.columns.filter(({ isCounted }) => isCounted));
-    this.#grams = this.#counted.length === 0 ? undefined : new GramCounts(db, id);
   }
 
   #trigramIndex(index: number): TrigramIndex {
     const columns = trigramColumns(this.#layout.fields, index);
     const table = trigramTable(this.#id, index);
     return {
-      columns: columns.map((name) => ({
-        name,
-        position: this.#columns.indexOf(name),
-        isCounted: this.#layout.fields.some((field) => field.match === name && field.grams === true),
-      })),
+      positions: columns.map((name) => this.#columns.indexOf(name)),
       insert: this.#db.prepare(
         `INSERT INTO ${table} (rowid, ${columns.map(trigramColumn)}) VALUES (?, ${columns.map(() => '?')})`,
       ),
@@ -104,7 +95,6 @@ export class RecordWriter {
     this.#insertDoc.run(row, this.#text.width, this.#text.write(change.fields));
     this.#insertBatch.run(row, this.#batchNumber(change.batchId));
     for (const trigrams of this.#trigrams) this.#index(trigrams, row, cells);
-    this.#count(this.#counted, cells, 1);
   }
 
   #idOf(id: string): Buffer {
@@ -122,18 +112,8 @@ export class RecordWriter {
   }
 
   #index(trigrams: TrigramIndex, row: number, cells: readonly (string | number | null)[]): void {
-    const texts = trigrams.columns.map(({ position, isCounted }) => {
-      const text = cells[position] ?? null;
-      return isCounted && typeof text === 'string' ? ended(text) : text;
-    });
+    const texts = trigrams.positions.map((position) => cells[position] ?? null);
     if (texts.some((text) => text !== null)) trigrams.insert.run(row, ...texts);
-  }
-
-  #count(columns: TrigramIndex['columns'], cells: readonly (string | number | null)[], by: 1 | -1): void {
-    for (const { position, name } of columns) {
-      const text = cells[position];
-      if (typeof text === 'string') this.#grams?.count(name, text, by);
-    }
   }
 
   patch(change: RecordChange & { kind: 'patch' }): void {
@@ -149,13 +129,10 @@ export class RecordWriter {
     this.#updateDoc.run(this.#text.width, this.#text.write(after), stored.row);
     if (change.batchId !== undefined) this.#setBatch.run(this.#batchNumber(change.batchId), stored.row);
     for (const trigrams of this.#trigrams) {
-      if (!trigrams.columns.some(({ position }) => changed.includes(position))) continue;
+      if (!trigrams.positions.some((position) => changed.includes(position))) continue;
       trigrams.remove.run(stored.row);
       this.#index(trigrams, stored.row, cells);
     }
-    const counted = this.#counted.filter(({ position }) => changed.includes(position));
-    this.#count(counted, cellsBefore, -1);
-    this.#count(counted, cells, 1);
   }
 
   /** Sets only the columns that change: SQLite rewrites the index entries of every column that is set. */
@@ -188,14 +165,10 @@ export class RecordWriter {
     const gone = this.#db.prepare<[number], number>(`SELECT count(*) FROM (${outside})`).pluck().get(keep) ?? 0;
     if (gone === 0) return 0;
     if (gone === rowCount) {
-      this.#grams?.forget();
       for (const statement of dropStatements(this.#id, this.#layout)) this.#db.exec(statement);
       for (const statement of tableStatements(this.#id, this.#layout)) this.#db.exec(statement);
       return gone;
     }
-    const areMore = gone * 2 > rowCount;
-    if (areMore) this.#grams?.clear();
-    else this.#countRows(outside, [keep], -1);
     for (let index = 0; index < this.#layout.trigramIndexes; index++) {
       this.#db.prepare(`DELETE FROM ${trigramTable(this.#id, index)} WHERE rowid IN (${outside})`).run(keep);
     }
@@ -205,26 +178,7 @@ export class RecordWriter {
     if (gone * 2.5 > rowCount - gone) this.#withoutIndexes(records, deleteRows);
     else deleteRows();
     this.#db.prepare(`DELETE FROM ${batches} WHERE batch <> ?`).run(keep);
-    if (areMore) this.#countRows(`SELECT row FROM ${batches}`, [], 1);
     return gone;
-  }
-
-  /** @param rows query of row numbers */
-  #countRows(rows: string, cells: readonly Cell[], by: 1 | -1): void {
-    if (this.#grams === undefined) return;
-    const names = this.#counted.map(({ name }) => name);
-    const columns = this.#counted.map((column, position) => ({ ...column, position }));
-    const texts = this.#db
-      .prepare<Cell[], (string | number | null)[]>(
-        `SELECT ${names} FROM ${recordsTable(this.#id)} WHERE row IN (${rows})`,
-      )
-      .raw();
-    for (const row of texts.iterate(...cells)) this.#count(columns, row, by);
-  }
-
-  /** Writes what was only counted so far. Belongs before the end of the transaction. */
-  flush(): void {
-    this.#grams?.flush();
   }
 
   #withoutIndexes(table: string, work: () => unknown): void {

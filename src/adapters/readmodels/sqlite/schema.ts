@@ -9,18 +9,18 @@ export const LIVE = 0;
 /** The number that stands for "no batch id" in tables b<id>. */
 export const NO_BATCH = 0;
 
-/**
- * Raised when a table changes, not when one is added: that is made in files of earlier releases as well.
- * The file holds nothing that the log does not.
- */
-const SCHEMA_VERSION = 1;
+/** The file holds nothing that the log does not. */
+const SCHEMA_VERSION = 2;
+
+/** From this version on, a file is brought up to date when it is opened. */
+const OLDEST_VERSION = 1;
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS checkpoints (projection TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
 
   -- One line a table of records. Its own tables are made with its first record: r<id> holds what is sorted and
   -- filtered by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as they move at each sync),
-  -- r<id>_t<n> the trigrams, r<id>_v<n> the same trigrams one by one, g<id> how many records hold each gram.
+  -- r<id>_t<n> the trigrams.
   CREATE TABLE IF NOT EXISTS catalog (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
@@ -123,7 +123,7 @@ export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOpt
     db.pragma('mmap_size = 0');
     db.pragma(`wal_autocheckpoint = ${LOG_PAGES}`);
     // Looks before it locks: a writer at work keeps nobody from opening.
-    if (!isCurrent(db)) db.transaction(() => makeSchema(db)).immediate();
+    if (schemaVersion(db) !== SCHEMA_VERSION) db.transaction(() => makeSchema(db)).immediate();
     if (readOnly) db.pragma('query_only = ON');
     return db;
   } catch (error) {
@@ -131,28 +131,31 @@ export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOpt
   }
 }
 
-const schemaVersion = (db: Database.Database): unknown => db.pragma('user_version', { simple: true });
-
-/** A file of an earlier release has no delivery log. */
-const isCurrent = (db: Database.Database): boolean =>
-  schemaVersion(db) === SCHEMA_VERSION &&
-  db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'deliveries_ended'").get() !== undefined;
+const schemaVersion = (db: Database.Database): number => Number(db.pragma('user_version', { simple: true }));
 
 function makeSchema(db: Database.Database): void {
   const version = schemaVersion(db);
-  if (version !== 0 && version !== SCHEMA_VERSION)
-    throw new Error(`Its schema is version ${version}, not ${SCHEMA_VERSION}: delete it; it is rebuilt.`);
+  if (version > SCHEMA_VERSION)
+    throw new Error(`Its schema is version ${version}, newer than ${SCHEMA_VERSION}: delete it; it is rebuilt.`);
   db.exec(SCHEMA);
+  if (version === OLDEST_VERSION) dropNgramCounts(db);
   db.pragma(`user_version = ${SCHEMA_VERSION}`);
+}
+
+/** Version 1 counted the unigrams and bigrams of each table of records (g<id>), and listed its trigrams (r<id>_v<n>). */
+function dropNgramCounts(db: Database.Database): void {
+  const tables = db
+    .prepare<[], string>(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND (name GLOB 'g[0-9]*' OR name GLOB 'r[0-9]*_v[0-9]*')",
+    )
+    .pluck();
+  for (const name of tables.all()) db.exec(`DROP TABLE ${name}`);
 }
 
 export const recordsTable = (id: number): string => `r${id}`;
 export const docTable = (id: number): string => `d${id}`;
 export const batchTable = (id: number): string => `b${id}`;
 export const trigramTable = (id: number, index: number): string => `r${id}_t${index}`;
-/** The terms of a trigram index, each with the rows that have it. */
-export const trigramTerms = (id: number, index: number): string => `r${id}_v${index}`;
-export const gramTable = (id: number): string => `g${id}`;
 export const indexOf = (id: number, column: string): string => `r${id}_${column}`;
 
 /** A trigram index's column for a column of the records; named apart, as the two are joined. */
@@ -212,31 +215,17 @@ function fieldStatements(id: number, fields: readonly FieldLayout[], trigramInde
     trigrams.push(
       `CREATE VIRTUAL TABLE ${trigramTable(id, index)} USING fts5 (
          ${columns.map(trigramColumn).join(', ')}, content = '', contentless_delete = 1, tokenize = 'trigram case_sensitive 1')`,
-      `CREATE VIRTUAL TABLE ${trigramTerms(id, index)} USING fts5vocab (${trigramTable(id, index)}, instance)`,
     );
   }
-  const grams = fields.some((field) => field.grams === true) ? [gramStatement(id)] : [];
-  return [...indexes, ...trigrams, ...grams];
+  return [...indexes, ...trigrams];
 }
-
-const gramStatement = (id: number): string =>
-  `CREATE TABLE IF NOT EXISTS ${gramTable(id)} (
-     gram TEXT NOT NULL,
-     field TEXT NOT NULL,
-     records INTEGER NOT NULL,
-     PRIMARY KEY (gram, field)
-   ) WITHOUT ROWID`;
 
 /** The statements that remove a table's own tables, each of bounded work. */
 export function dropStatements(id: number, layout: TableLayout): readonly string[] {
   const columns = ['created_at', 'updated_at', 'id', ...(layout.unique === undefined ? [] : ['u'])];
   const indexed = layout.fields.flatMap(columnsOf).filter((column) => column.indexed);
   return [
-    ...Array.from({ length: layout.trigramIndexes }, (_, index) => [
-      `DROP TABLE IF EXISTS ${trigramTerms(id, index)}`,
-      `DROP TABLE IF EXISTS ${trigramTable(id, index)}`,
-    ]).flat(),
-    `DROP TABLE IF EXISTS ${gramTable(id)}`,
+    ...Array.from({ length: layout.trigramIndexes }, (_, index) => `DROP TABLE IF EXISTS ${trigramTable(id, index)}`),
     ...[...columns, ...indexed.map(({ name }) => name)].map((name) => `DROP INDEX IF EXISTS ${indexOf(id, name)}`),
     `DROP TABLE IF EXISTS ${batchTable(id)}`,
     `DROP TABLE IF EXISTS ${docTable(id)}`,

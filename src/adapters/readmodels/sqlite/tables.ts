@@ -33,12 +33,7 @@ export class RecordTables {
   readonly #db: Database.Database;
   readonly #copy: number;
   /** A table's statements take memory; what is dropped here is opened again. */
-  readonly #open = new LRUCache<string, OpenTable>({
-    max: 200,
-    dispose: (table, _key, reason) => {
-      if (reason === 'evict') table.writer?.flush();
-    },
-  });
+  readonly #open = new LRUCache<string, OpenTable>({ max: 200 });
   readonly #batchNumber: (batchId: string | null) => number;
 
   constructor(db: Database.Database, copy: number) {
@@ -59,14 +54,8 @@ export class RecordTables {
   /** Drops what is known from earlier transactions: after a rollback, or when another connection has written. */
   readonly forget: () => void;
 
-  /** Writes what is still kept in memory. Belongs before the end of each transaction. */
-  flush(): void {
-    for (const { writer } of this.#open.values()) writer?.flush();
-  }
-
   define(ref: TableRef, assetType: AssetType): void {
     const known = this.#find(ref);
-    known?.writer?.flush();
     const text = JSON.stringify(assetType);
     if (known === undefined) {
       this.#db

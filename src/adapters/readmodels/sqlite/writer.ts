@@ -67,7 +67,6 @@ class SqliteReadModelWriter implements ReadModelWriter, RebuildableReadModels {
   }
 
   async commit(checkpoints: Checkpoints): Promise<void> {
-    this.#tables.flush();
     for (const [projection, position] of checkpoints) this.#setCheckpoint.run(projection, position);
     this.#db.exec('COMMIT');
     this.#channel.postMessage(checkpoints);

@@ -2,7 +2,6 @@
 import type { Filter } from '../../../../ports/readModels.js';
 import { isTextType, sortValue, uniqueText } from '../../shared/fieldRules.js';
 import { selectionOf } from '../../shared/query.js';
-import { isFreeOfEnds } from '../gramCounts.js';
 import type { FieldLayout } from '../layout.js';
 import type { Cell, ReadTable } from '../readConnection.js';
 import { idBytes, LAST_CHARACTER } from '../rowFormat.js';
@@ -18,14 +17,15 @@ export type Condition = {
   readonly how: 'scan' | 'look up';
   /** The same condition as a query of a trigram index. */
   readonly trigrams?: { readonly index: number; readonly query: string };
-  /** The same condition as a gram of a field, whose records are counted. `index`: of the trigrams that begin with it. */
-  readonly gram?: { readonly index: number; readonly field: string; readonly text: string };
 };
 
 const NEVER: Condition = { sql: '0', cells: [], how: 'scan' };
 
 /** Shorter text has no trigram. */
 const TRIGRAM = 3;
+
+/** Trigram indexes that began in a file of schema version 1 have it behind each text, so it is looked for in the text itself. */
+const END_OF_TEXT = '\u0003';
 
 /** @throws RangeError when the asset type has no such field */
 export function conditionOf(filter: Filter, table: ReadTable): Condition {
@@ -55,19 +55,13 @@ function contains(field: FieldLayout, needles: readonly [string, ...string[]], t
     cells,
     how: 'scan',
     ...(field.match !== undefined && field.matchIndexed ? { index: field.match } : {}),
-    ...indexed(field, needles),
+    ...(needles.every(hasTrigrams) ? byTrigrams(field, needles) : {}),
   };
 }
 
-/** How a trigram index answers for the texts, where there is one and it can. */
-function indexed({ match, trigrams: index, grams }: FieldLayout, needles: readonly string[]): Partial<Condition> {
-  if (match === undefined || index === undefined || !needles.every(isFreeOfEnds)) return {};
-  if (needles.every(hasTrigrams)) {
-    return { trigrams: { index, query: `${trigramColumn(match)} : (${needles.map(phrase).join(' OR ')})` } };
-  }
-  const [text, ...others] = needles;
-  if (grams !== true || text === undefined || text === '' || others.length > 0) return {};
-  return { gram: { index, field: match, text } };
+function byTrigrams({ match, trigrams: index }: FieldLayout, needles: readonly string[]): Pick<Condition, 'trigrams'> {
+  if (match === undefined || index === undefined) return {};
+  return { trigrams: { index, query: `${trigramColumn(match)} : (${needles.map(phrase).join(' OR ')})` } };
 }
 
 /** Joined by OR, in groups: SQLite allows a depth of 1,000. */
@@ -101,7 +95,7 @@ const startsWith = ({ match }: FieldLayout, needle: string): Condition => ({
   ...(match === undefined ? {} : { index: match }),
 });
 
-const hasTrigrams = (needle: string): boolean => [...needle].length >= TRIGRAM;
+const hasTrigrams = (needle: string): boolean => [...needle].length >= TRIGRAM && !needle.includes(END_OF_TEXT);
 const phrase = (needle: string): string => `"${needle.replaceAll('"', '""')}"`;
 
 function equals(field: FieldLayout, values: readonly (string | number | boolean)[], table: ReadTable): Condition {

@@ -5,8 +5,6 @@ export type Costs = {
   /** One entry of an index looked up in a set of row numbers, and one number put into that set. */
   readonly probed: number;
   readonly gathered: number;
-  /** One term of a trigram index passed over while the records with a gram are listed. */
-  readonly listed: number;
   /** One row fetched by its number, in the order of an index over something else. */
   readonly fetched: number;
   /** One match fetched in row order and put through the sorter: half of it where its page is in memory already. */
@@ -28,7 +26,6 @@ export const COSTS: Costs = {
   scanned: 0.08,
   probed: 0.35,
   gathered: 0.25,
-  listed: 0.8,
   fetched: 4,
   collected: 6,
   dared: 0.6,

@@ -1,7 +1,6 @@
 /** How the records that fulfil a query's conditions are found and counted. */
 import { recordsTable, trigramTable } from '../schema.js';
 import type { Condition } from './conditions.js';
-import { byGram } from './grams.js';
 import { rowsFound, type Scan, scanAll } from './scan.js';
 import {
   allOf,
@@ -24,7 +23,7 @@ export function findMatches(search: Search): Matches {
   }
   const lookUp = conditions.find(({ how, index }) => how === 'look up' && index !== undefined);
   if (lookUp === undefined) {
-    return byTrigrams(search, () => table.rowCount * costs.scanned) ?? byGram(search) ?? byScan(search);
+    return byTrigrams(search, () => table.rowCount * costs.scanned) ?? byScan(search);
   }
   return byTrigrams(search, () => costOf(search, lookUp)) ?? byLookUp(search, lookUp);
 }

@@ -1,0 +1,101 @@
+/**
+ * Read models as release 0.1.0 wrote them (schema version 1), which counted n-grams and ended each text in a trigram index
+ * with two marks. The file holds places 1 to 6 of the tenant acme: 1 and 2 of the batch `kept`, the fifth with two such
+ * marks in its own name.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import Database from 'better-sqlite3';
+import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
+import type { ReadModels } from '#app/ports/readSide.js';
+import {
+  acmePlaces,
+  at,
+  contains,
+  found,
+  id,
+  insert,
+  placesWithRegion,
+  write,
+} from '../../contract/readModelsFixture.js';
+
+const FIXTURE = new URL('../../fixtures/readModelsVersion1.db.gz', import.meta.url);
+
+describe('a file of schema version 1', () => {
+  let directory: string;
+  let file: string;
+  let readModels: ReadModels;
+  let writer: Awaited<ReturnType<typeof openSqliteReadModelWriter>>;
+
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'earlier-read-models-'));
+    file = join(directory, 'readmodels.db');
+    writeFileSync(file, gunzipSync(readFileSync(FIXTURE)));
+    readModels = await openSqliteReadModels({ file, readers: 1 });
+    writer = await openSqliteReadModelWriter({ file });
+  });
+  afterEach(async () => {
+    await readModels.close();
+    await writer.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  const named = async (...anyOf: string[]) =>
+    (await found(readModels, { filters: [contains('name', ...anyOf)] })).records;
+  const apply = (changes: Parameters<typeof writer.applyToTable>[1]) =>
+    write(writer, () => writer.applyToTable(acmePlaces, changes, { revision: 9, at: at(9) }));
+  const tables = (): readonly unknown[] => {
+    const db = new Database(file, { readonly: true });
+    const names = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").pluck().all();
+    db.close();
+    return names;
+  };
+
+  test('answers filters of any length, and those with the mark by the text itself', async () => {
+    expect(await named('rot')).toEqual(['C1', 'C5']);
+    expect(await named('o')).toEqual(['C1', 'C2', 'C5']);
+    expect(await named('am')).toEqual(['C1', 'C3']);
+    expect(await named('dam\u0003')).toEqual([]);
+    expect(await named('m\u0003\u0003')).toEqual([]);
+    expect(await named('ten\u0003\u0003')).toEqual(['C5']);
+    expect(await readModels.checkpoint('records')).toBe(1);
+  });
+
+  test('takes new records, changed ones and new fields', async () => {
+    await apply([
+      insert(7, { name: 'Rotselaar' }),
+      { kind: 'patch', id: id(1), at: at(8), set: { name: 'Dordrecht' } },
+    ]);
+    expect(await named('rot')).toEqual(['C5', 'C7']);
+    expect(await named('dam')).toEqual(['C3']);
+    expect(await named('rdr')).toEqual(['C1']);
+    await write(writer, () => writer.defineTable(acmePlaces, placesWithRegion));
+    await apply([insert(8, { name: 'Rotem', region: 'Limburg' })]);
+    expect(await found(readModels, { filters: [contains('region', 'burg')] })).toEqual({ records: ['C8'], total: 1 });
+  });
+
+  test.each(['kept', 'none'])('is cleaned up (batch %s)', async (batchId) => {
+    await apply([{ kind: 'sweep', batchId }]);
+    expect((await found(readModels, {})).records).toEqual(batchId === 'kept' ? ['C1', 'C2'] : []);
+    expect(await named('rot')).toEqual(batchId === 'kept' ? ['C1'] : []);
+  });
+
+  test('keeps nothing of the counts, and of the table nothing once it is discarded', async () => {
+    expect(tables()).not.toContainEqual(expect.stringMatching(/^g1$|_v0$/));
+    expect(tables()).toContain('r1_t0');
+    await writer.reset('records');
+    expect(tables()).not.toContainEqual(expect.stringMatching(/^[rdbg]1/));
+  });
+
+  test('is not opened when its version is newer than this release knows', async () => {
+    const newer = join(directory, 'newer.db');
+    const db = new Database(newer);
+    db.pragma('user_version = 99');
+    db.close();
+    await expect(openSqliteReadModelWriter({ file: newer })).rejects.toThrow(ReadModelsUnavailableError);
+  });
+});
