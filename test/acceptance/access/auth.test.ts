@@ -56,6 +56,9 @@ describe('token request', () => {
   it('§5.2: the token can also be requested with Basic authentication', async () => {
     issued(await acme().requestToken({ grant_type: 'client_credentials' }, ownBasic()));
     issued(await form({ grant_type: 'client_credentials', scope: 'read:order_data' }, ownBasic()));
+    const { client_id, client_secret } = acme().client;
+    const escaped = Buffer.from(`${client_id.replaceAll('-', '%2D')}:${client_secret}`).toString('base64');
+    issued(await acme().requestToken({ grant_type: 'client_credentials' }, { authorization: `Basic ${escaped}` }));
   });
 
   it('decision: the token endpoint takes a form body as well', async () => {
@@ -82,7 +85,19 @@ describe('token request', () => {
     expect(header?.alg).toBe('ES256');
     expect(Object.keys(key)).not.toContain('d');
     const claims = jwt.verify(token, createPublicKey({ key, format: 'jwk' }), { algorithms: ['ES256'] });
-    expect(claims).toMatchObject({ client_id: acme().client.client_id, tenant: 'acme' });
+    // RFC 9068 §2.2: the claims of an access token.
+    expect(header?.typ).toBe('at+jwt');
+    expect(claims).toMatchObject({
+      iss: 'https://localhost',
+      aud: 'https://localhost/api/v1/dynamic-assets',
+      sub: acme().client.client_id,
+      client_id: acme().client.client_id,
+      scope: acme().client.scopes.join(' '),
+      tenant: 'acme',
+      jti: expect.any(String),
+      iat: expect.any(Number),
+      exp: expect.any(Number),
+    });
   });
 
   const refused: readonly (readonly [string, () => Promise<Answer>, number, string])[] = [
@@ -95,6 +110,7 @@ describe('token request', () => {
       'invalid_client',
     ],
     ['no credentials', () => acme().requestToken({ grant_type: 'client_credentials' }), 401, 'invalid_client'],
+    ['an empty grant type', () => acme().requestToken({ ...credentials(), grant_type: '' }), 400, 'invalid_request'],
     ['no grant type', () => acme().requestToken({ ...credentials(), grant_type: undefined }), 400, 'invalid_request'],
     [
       'another grant type',
@@ -109,6 +125,7 @@ describe('token request', () => {
       400,
       'invalid_request',
     ],
+    ['a scope that is a number', () => acme().requestToken({ ...credentials(), scope: 7 }), 400, 'invalid_request'],
     [
       'a secret that is no string',
       () => acme().requestToken({ ...credentials(), client_secret: { $ne: '' } }),
@@ -146,14 +163,31 @@ describe('token request', () => {
       401,
       'invalid_client',
     ],
+    [
+      'Bearer instead of Basic',
+      () => acme().requestToken({ grant_type: 'client_credentials' }, { authorization: 'Bearer x' }),
+      401,
+      'invalid_client',
+    ],
     ["another tenant's client", () => run.tenant('hauler').requestToken(credentials()), 401, 'invalid_client'],
   ];
   it.each(refused)('§5.2 refuses %s as RFC 6749 says', async (_what, request, status, code) => {
     const before = run.service.logHead();
     const answer = await request();
     expectOAuthError(answer, status, code);
-    if (status === 401) expect(answer.headers['www-authenticate']).toMatch(/^Basic /);
+    expect(answer.headers['cache-control']).toBe('no-store');
+    if (status === 401) expect(answer.headers['www-authenticate']).toMatch(/^Basic realm=/);
     expect(run.service.logHead()).toBe(before);
+  });
+
+  it('guessing a secret ends in 429, and leaves other clients alone', async () => {
+    const made = await acme().platformData('POST', '/api-clients', { name: 'Guessed' });
+    const { client_id } = z.object({ client_id: z.string() }).parse(made);
+    const guess = () => acme().requestToken({ ...credentials(), client_id, client_secret: 'guess' });
+    for (let n = 0; n < 20; n += 1) expect((await guess()).status).toBe(401);
+    const refused = await expectRefused(run.service, 429, guess);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    issued(await acme().requestToken(credentials()));
   });
 
   it('§4.10: the token endpoint offers POST only', async () => {
@@ -191,10 +225,18 @@ describe('scopes', () => {
       if (scope === needed) expect([200, 404, 422]).toContain(status);
       else {
         expect({ scope, status }).toEqual({ scope, status: 403 });
-        expect(answer).toEqual({ message: expect.any(String), error: expect.any(String) });
-        expect(headers['www-authenticate']).toMatch(/^Bearer .*error="insufficient_scope"/);
+        expect(answer).toEqual({ message: 'Forbidden.', error: expect.any(String) });
+        expect(headers['www-authenticate']).toBe(
+          `Bearer realm="dynamic-assets", error="insufficient_scope", scope="${needed}"`,
+        );
       }
     }
+  });
+
+  it('an unknown table is 404 before the scope is looked at, and the scope comes before the body', async () => {
+    const token = await acme().token('read:order_data');
+    await expectRefused(run.service, 404, () => acme().getList('dyn_nothing', '', { token }));
+    await expectRefused(run.service, 403, () => acme().send('POST', path('dyn_item', 'assets'), { token, raw: '{' }));
   });
 
   it('§5.6: a token can grant several scopes', async () => {

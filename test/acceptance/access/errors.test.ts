@@ -60,7 +60,7 @@ describe('405', () => {
       const before = run.service.logHead();
       const answer = await acme().send(method, path, method === 'TRACE' ? {} : { raw: ITEM });
       expect({ method, path, status: answer.status }).toEqual({ method, path, status: 405 });
-      expect(String(answer.headers.allow).split(', ').sort()).toEqual([...allowed].sort());
+      expect(answer.headers.allow).toBe(allowed.join(', '));
       expectErrorBody(answer);
       expect(run.service.logHead()).toBe(before);
     }
@@ -103,9 +103,9 @@ describe('415', () => {
     await expectRefused(run.service, 415, () => send('PUT', `${ITEMS}/${ID}`));
   });
 
-  it('decision: a content encoding that is not known is 415', async () => {
+  it.each(['zip', 'zstd'])('decision: the content encoding %s, which is not known, is 415', async (encoding) => {
     await expectRefused(run.service, 415, () =>
-      acme().send('POST', ITEMS, { raw: ITEM, headers: { 'content-encoding': 'zip' } }),
+      acme().send('POST', ITEMS, { raw: ITEM, headers: { 'content-encoding': encoding } }),
     );
   });
 
@@ -199,6 +199,16 @@ describe('every error', () => {
       acme().postRecord('dyn_item', { name: { $gt: '' } }),
     ]);
     for (const { text } of answers) expect(text).not.toMatch(/node_modules|at \w+ \(|SQLITE|SELECT|\.js:/);
+  });
+
+  it.each([
+    [400, 'Bad request.', `${ITEMS}?page=0`],
+    [404, 'Not found.', '/nothing'],
+  ])('§7: %i says "%s" and why', async (status, message, path) => {
+    const answer = await expectRefused(run.service, status, () => acme().send('GET', path));
+    expect(answer.body).toEqual({ message, error: expect.any(String) });
+    expect(answer.headers['x-content-type-options']).toBe('nosniff');
+    expect(answer.headers['x-powered-by']).toBeUndefined();
   });
 
   it('§7: carries the request’s id, and guards against sniffing', async () => {

@@ -26,12 +26,14 @@ it('§8, decision: over the limit of its tenant a client gets 429 with Retry-Aft
   const answers = [await list(), await list(), await list()];
   for (const { status, headers } of answers) {
     expect(status).toBe(200);
-    expect(headers['ratelimit-policy']).toMatch(/q=3/);
+    expect(headers['ratelimit-policy']).toBe('"client";q=3;w=3');
     expect(headers.ratelimit).toMatch(/r=[0-2]/);
   }
+  expect(answers[0]?.headers.ratelimit).toBe('"client";r=2;t=0');
   const refused = await expectRefused(run.service, 429, () =>
     acme().postRecord('dyn_item', { external_id: 'R1', name: 'X' }),
   );
+  expect(refused.body).toEqual({ message: 'Too many requests.', error: expect.any(String) });
   expect(refused.headers).toMatchObject({ 'retry-after': '1', ratelimit: expect.stringMatching(/r=0/) });
   expect((await list(access_token)).status).toBe(200);
   expect((await run.tenant('other').getList('dyn_item')).status).toBe(200);

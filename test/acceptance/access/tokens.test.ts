@@ -127,13 +127,14 @@ const falseTokens: readonly (readonly [string, () => Promise<string>])[] = [
   ["a person's session on the asset API", () => acme().signIn()],
   ['plain nonsense', async () => 'abc'],
   ['three dots', async () => '...'],
+  ['a header that is no JSON', async () => 'YWJj.YWJj.YWJj'],
   ['ten thousand characters', async () => `a.${'b'.repeat(10_000)}.c`],
 ];
 
 it.each(falseTokens)('§5: a token with %s is 401 on a read and on a write', async (_what, make) => {
   const token = await make();
   const read = await expectRefused(run.service, 401, () => acme().getList('dyn_item', '', { token }));
-  expect(read.headers['www-authenticate']).toMatch(/^Bearer /);
+  expect(read.headers['www-authenticate']).toMatch(/^Bearer .*error="invalid_token"/);
   await expectRefused(run.service, 401, () =>
     acme().postRecord('dyn_item', { external_id: 'X', name: 'X' }, { token }),
   );
@@ -154,18 +155,21 @@ it('§5.4: without a token every endpoint is 401', async () => {
   ];
   for (const call of calls) {
     const answer = await expectRefused(run.service, 401, call);
-    expect(answer.headers['www-authenticate']).toMatch(/^Bearer realm=/);
+    // RFC 6750 §3.1: a request that brings no token is told of no error.
+    expect(answer.headers['www-authenticate']).toBe('Bearer realm="dynamic-assets"');
+    expect(answer.body).toEqual({ message: 'Unauthenticated.', error: expect.any(String) });
   }
 });
 
 it.each([
-  ['Basic instead of Bearer', 'Basic YWJjOmRlZg=='],
-  ['an empty Bearer', 'Bearer '],
-  ['two tokens', 'Bearer a b'],
-])('§5.4: an Authorization header with %s is 401', async (_what, authorization) => {
-  await expectRefused(run.service, 401, () =>
+  ['Basic instead of Bearer', 'Basic YWJjOmRlZg==', 'Bearer realm="dynamic-assets"'],
+  ['an empty Bearer', 'Bearer', 'Bearer realm="dynamic-assets"'],
+  ['two tokens', 'Bearer a b', expect.stringMatching(/^Bearer /)],
+])('§5.4: an Authorization header with %s is 401', async (_what, authorization, challenge) => {
+  const answer = await expectRefused(run.service, 401, () =>
     acme().getList('dyn_item', '', { token: null, headers: { authorization } }),
   );
+  expect(answer.headers['www-authenticate']).toEqual(challenge);
 });
 
 it('§5.4: a token in the query string is not taken', async () => {

@@ -244,12 +244,6 @@ describe('approval', () => {
     },
   );
 
-  it('§3: of several approvals at once, one wins', async () => {
-    const { id } = await validated();
-    const answers = await Promise.all(Array.from({ length: 8 }, () => approve(id)));
-    expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409, 409, 409, 409, 409, 409, 409]);
-  });
-
   it('§3: after the approval the integration reports completed, or submit_failed', async () => {
     const [one, two] = [await validated(), await validated()];
     await approve(one.id);

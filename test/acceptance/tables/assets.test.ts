@@ -72,7 +72,11 @@ describe('the list of assets', () => {
     expect(reference.every((asset) => asset.supporting_data)).toBe(true);
     expect(reference).toHaveLength(6);
     const orders = await listAssets(acme(), await acme().token('read:order_data'));
-    expect(orders.map(({ name }) => name).sort()).toEqual(['dyn_order_line', 'dyn_stock_order']);
+    expect(orders.map(({ name }) => name)).toEqual(['dyn_stock_order', 'dyn_order_line']);
+  });
+
+  it('decision: the list is also there with a slash at the end', async () => {
+    expect((await acme().send('GET', `${ASSETS}/`)).body).toEqual((await acme().send('GET', ASSETS)).body);
   });
 
   it('decision: the links of the list lead to the asset (§4.1)', async () => {
@@ -184,6 +188,14 @@ describe('info', () => {
       expect(fields.map(({ name }) => name)).toEqual(expect.arrayContaining(wanted));
     },
   );
+});
+
+it('§4.2: info of dyn_party says what is required and unique, and what can be sorted by', async () => {
+  const { fields, json_schema } = await infoOf(acme(), 'dyn_party');
+  const field = (wanted: string) => fields.find(({ name }) => name === wanted);
+  expect(field('external_id')).toMatchObject({ type: 'String', required: true, nullable: false, unique: true });
+  expect(field('created_at')).toMatchObject({ type: 'DateTime', sortable: true, read_only: true });
+  expect(json_schema.required).toEqual(['external_id', 'name']);
 });
 
 describe('one uniform interface', () => {

@@ -235,7 +235,8 @@ describe('rule 5', () => {
   it.each(['dyn_stock_order', 'dyn_order_line'])(
     '§4.7 rule 5, decision: a batch on %s is 400 with message and error',
     async (table) => {
-      await expectRefused(run.service, 400, () => acme().postBatch(table, { items: [{}] }));
+      const answer = await expectRefused(run.service, 400, () => acme().postBatch(table, { items: [{}] }));
+      expect(answer.body).toMatchObject({ error: expect.stringContaining('reference data') });
     },
   );
 });

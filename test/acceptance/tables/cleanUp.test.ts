@@ -20,6 +20,7 @@ it('§4.8: deletes every record whose _batch_id does not match, and says how man
   const answer = await acme().postCleanUp('dyn_party', { batch_id: 'new' });
   expect(answer).toMatchObject({ status: 200, body: { data: { message: expect.any(String), deleted: 250 } } });
   expect(await keys()).toEqual(parties(200, 250).map(({ external_id }) => external_id));
+  expect((await acme().getList('dyn_party')).text).not.toContain('_batch_id');
 });
 
 it('§4.8, decision: records without a _batch_id do not match, and go as well', async () => {

@@ -1,0 +1,171 @@
+/** People sign in with e-mail address and password, and use the platform with a token or a cookie. */
+import { z } from 'zod';
+import type { Answer } from '../http.js';
+import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../people.js';
+import { expectInvalid, expectRefused } from '../refusals.js';
+import { ASSETS, PLATFORM, type RequestOptions } from '../tenant.js';
+import { useService } from '../useService.js';
+
+const run = useService({
+  tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
+  env: { TRUST_PROXY: '1' },
+});
+const acme = () => run.tenant('acme');
+let admin: Person;
+beforeAll(async () => {
+  admin = await addPerson(acme(), 'anna', ['admin']);
+});
+
+/** The attributes of the session cookie that an answer sets, by lower-case name. */
+const cookieOf = ({ headers }: Answer): ReadonlyMap<string, string> => {
+  const pairs = (headers['set-cookie']?.[0] ?? '').split(';').map((pair) => pair.trim().split('='));
+  return new Map(pairs.map(([name = '', value = '']) => [name.toLowerCase(), value]));
+};
+const session = (options: RequestOptions = {}) =>
+  acme().send('GET', `${PLATFORM}/session`, { token: null, ...options });
+const ownCookie = () => ({ cookie: `theme=dark; da_session=${admin.token}` });
+const EIGHT_HOURS = 8 * 3600;
+
+describe('signing in', () => {
+  it('answers with a token for 8 hours and the user, and sets the cookie', async () => {
+    const answer = await askSession(acme(), 'Anna@Example.com', PASSWORD);
+    const user = {
+      id: admin.id,
+      first_name: 'anna',
+      last_name: 'Bos',
+      locale: 'en',
+      email: 'anna@example.com',
+      roles: ['admin'],
+    };
+    expect(answer).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
+    expect(answer.body).toEqual({
+      data: { token: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/), expires_in: EIGHT_HOURS, user },
+    });
+    const { token } = dataOf(z.looseObject({ token: z.string() }), answer);
+    const cookie = cookieOf(answer);
+    expect(cookie.get('da_session')).toBe(token);
+    expect(cookie.get('path')).toBe('/');
+    expect(cookie.get('samesite')).toBe('Strict');
+    expect(cookie.get('max-age')).toBe(String(EIGHT_HOURS));
+    expect(cookie.has('httponly')).toBe(true);
+    expect(cookie.has('secure')).toBe(false);
+    expect(cookie.has('domain')).toBe(false);
+    expect((await session({ token })).body).toEqual({ data: user });
+  });
+
+  it('behind a trusted proxy that was reached by https the cookie is Secure', async () => {
+    const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '192.0.2.1' };
+    const answer = await askSession(acme(), admin.email, PASSWORD, headers);
+    expect(cookieOf(answer).has('secure')).toBe(true);
+  });
+
+  it.each([
+    ['a wrong password', 'anna@example.com', 'wrong horse battery'],
+    ['an unknown address', 'nobody@example.com', PASSWORD],
+  ])('%s is 401 with the same body', async (_what, email, password) => {
+    const answer = await expectRefused(run.service, 401, () => askSession(acme(), email, password));
+    expect(answer.body).toEqual({
+      message: 'Unauthenticated.',
+      error: 'The e-mail address or the password is wrong.',
+    });
+    expect(answer.headers['set-cookie']).toBeUndefined();
+  });
+
+  it("a user of another tenant cannot sign in here, and the token of one tenant is 401 on another's host", async () => {
+    const other = run.tenant('other');
+    await expectRefused(run.service, 401, () => askSession(other, admin.email, PASSWORD));
+    await expectRefused(run.service, 401, () => other.platform('GET', '/session', { token: admin.token }));
+  });
+
+  it('§7: what is wrong in a body is named by field', async () => {
+    await expectInvalid(run.service, ['email', 'password', 'remember'], () =>
+      acme().send('POST', `${PLATFORM}/session`, { token: null, body: { email: 7, remember: true } }),
+    );
+  });
+
+  it('after 10 failures for an address it is 429 with Retry-After, also with the right password', async () => {
+    const { email } = await addPerson(acme(), 'vera', ['validator']);
+    const failures = await Promise.all(Array.from({ length: 12 }, () => askSession(acme(), email, 'wrong password')));
+    expect(failures.filter(({ status }) => status === 401)).toHaveLength(10);
+    const refused = await expectRefused(run.service, 429, () => askSession(acme(), email, PASSWORD));
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(15 * 60);
+    expect((await askSession(acme(), admin.email, PASSWORD)).status).toBe(200);
+  });
+});
+
+describe('a session ends', () => {
+  it('with the sign-out, for the cookie', async () => {
+    const answer = await acme().send('DELETE', `${PLATFORM}/session`, { token: null });
+    expect(answer.status).toBe(204);
+    const cookie = cookieOf(answer);
+    expect(cookie.get('da_session')).toBe('');
+    expect(Date.parse(cookie.get('expires') ?? '')).toBeLessThan(Date.now());
+  });
+
+  it('with the user', async () => {
+    const leaver = await addPerson(acme(), 'leaver', ['admin']);
+    expect((await leaver.call('GET', '/users')).status).toBe(200);
+    expect((await admin.call('DELETE', `/users/${leaver.id}`)).status).toBe(204);
+    expect((await leaver.call('GET', '/users')).status).toBe(401);
+  });
+
+  it('with a new password; new roles count at once', async () => {
+    const mover = await addPerson(acme(), 'mover', ['admin']);
+    expect((await admin.call('PUT', `/users/${mover.id}`, { roles: ['auditor'] })).status).toBe(200);
+    expect((await mover.call('GET', '/users')).status).toBe(403);
+    expect((await mover.call('GET', '/webhooks')).status).toBe(200);
+    expect((await admin.call('PUT', `/users/${mover.id}`, { password: 'another long password' })).status).toBe(200);
+    expect((await mover.call('GET', '/webhooks')).status).toBe(401);
+  });
+});
+
+describe('tokens of one kind are no tokens of the other', () => {
+  it("an API client's token is 401 on the platform, a user's is 401 on the assets", async () => {
+    for (const path of ['/session', '/orders', '/users', '/orders/to-validate']) {
+      const token = await acme().token();
+      const answer = await expectRefused(run.service, 401, () => acme().platform('GET', path, { token }));
+      expect(answer.headers['www-authenticate']).toContain('invalid_token');
+    }
+    for (const path of ['', '/dyn_party/info', '/dyn_party/assets']) {
+      const { token } = admin;
+      await expectRefused(run.service, 401, () => acme().send('GET', `${ASSETS}${path}`, { token }));
+      await expectRefused(run.service, 401, () =>
+        acme().send('GET', `${ASSETS}${path}`, { token: null, headers: ownCookie() }),
+      );
+    }
+  });
+
+  it.each([null, 'not-a-token', 'a.b.c'])('no token, or %p, is 401', async (token) => {
+    const answer = await expectRefused(run.service, 401, () => session({ token }));
+    expect(answer.headers['www-authenticate']).toContain('Bearer');
+  });
+});
+
+describe('the cookie', () => {
+  const put = (headers: { readonly [name: string]: string }) =>
+    acme().send('PUT', `${PLATFORM}/users/${admin.id}`, {
+      token: null,
+      body: { locale: 'nl' },
+      headers: { ...ownCookie(), ...headers },
+    });
+
+  it('stands for the token', async () => {
+    expect((await session({ headers: ownCookie() })).status).toBe(200);
+    expect((await put({})).status).toBe(200);
+    expect((await put({ origin: `http://${acme().host}` })).status).toBe(200);
+  });
+
+  it('is refused from another origin', async () => {
+    for (const origin of ['http://evil.example', 'null', `http://${run.tenant('other').host}`])
+      await expectRefused(run.service, 403, () => put({ origin }));
+  });
+
+  it('changes nothing without Content-Type: application/json, also where there is no body', async () => {
+    await expectRefused(run.service, 415, () => put({ 'content-type': 'text/plain' }));
+    const remove = (headers: { readonly [name: string]: string } = {}) =>
+      acme().send('DELETE', `${PLATFORM}/users/99`, { token: null, headers: { ...ownCookie(), ...headers } });
+    await expectRefused(run.service, 415, () => remove());
+    await expectRefused(run.service, 404, () => remove({ 'content-type': 'application/json' }));
+  });
+});

@@ -1,0 +1,180 @@
+/** What a tenant's people see and set on the platform: roles, API clients, webhooks, users, asset types, the tenant. */
+import { z } from 'zod';
+import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../people.js';
+import { expectInvalid, expectRefused, fieldErrors } from '../refusals.js';
+import { useService } from '../useService.js';
+
+const run = useService({ tenants: { acme: 'dyn_stock_order' }, env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
+const acme = () => run.tenant('acme');
+let admin: Person;
+let validator: Person;
+let auditor: Person;
+beforeAll(async () => {
+  admin = await addPerson(acme(), 'anna', ['admin']);
+  validator = await addPerson(acme(), 'vera', ['validator']);
+  auditor = await addPerson(acme(), 'aldo', ['auditor']);
+});
+
+describe('roles', () => {
+  const reads = {
+    '/api-clients': ['admin', 'auditor'],
+    '/webhooks': ['admin', 'auditor'],
+    '/users': ['admin'],
+    '/asset-types': ['admin', 'validator', 'auditor'],
+    '/tenant': ['admin', 'validator', 'auditor'],
+    '/orders': ['admin', 'validator', 'auditor'],
+  };
+  it.each(Object.entries(reads))('GET %s is for %j', async (path, roles) => {
+    for (const [role, person] of Object.entries({ admin, validator, auditor })) {
+      const { status } = await person.call('GET', path);
+      expect({ role, status }).toEqual({ role, status: roles.includes(role) ? 200 : 403 });
+    }
+  });
+
+  it.each([
+    ['POST', '/api-clients'],
+    ['DELETE', '/api-clients/x'],
+    ['POST', '/api-clients/x/secret'],
+    ['POST', '/webhooks'],
+    ['DELETE', '/webhooks/x'],
+    ['POST', '/webhooks/x/secret'],
+    ['POST', '/users'],
+    ['PUT', '/users/1'],
+    ['DELETE', '/users/1'],
+    ['POST', '/asset-types'],
+    ['POST', '/asset-types/dyn_item/fields'],
+    ['PUT', '/tenant/rate-limit'],
+  ])('%s %s is for admins', async (method, path) => {
+    for (const person of [validator, auditor])
+      await expectRefused(run.service, 403, () => person.call(method, path, {}));
+  });
+
+  it('§7: unknown paths are 404, known ones with another method 405 with Allow', async () => {
+    await expectRefused(run.service, 404, () => admin.call('GET', '/nothing'));
+    const answer = await expectRefused(run.service, 405, () => admin.call('PATCH', '/users/1', {}));
+    expect(answer.headers.allow).toBe('GET, HEAD, PUT, DELETE');
+  });
+});
+
+describe('API clients', () => {
+  const client = z.looseObject({ client_id: z.string(), client_secret: z.string() });
+
+  it('§5.1: the list shows name, scopes and time of each, and nothing of its secret', async () => {
+    const scopes = ['read:order_data'];
+    const made = await admin.call('POST', '/api-clients', { name: 'ERP', scopes });
+    expect(made).toMatchObject({ status: 201, body: { data: { name: 'ERP', scopes } } });
+    const { client_id } = dataOf(client, made);
+    const list = await auditor.call('GET', '/api-clients');
+    expect(dataOf(z.array(z.unknown()), list)).toContainEqual({
+      client_id,
+      name: 'ERP',
+      scopes,
+      created_at: expect.any(String),
+    });
+    expect(list.text).not.toMatch(/secret|hash/i);
+  });
+
+  it('§5.1: a client that was removed is 404', async () => {
+    const { client_id } = dataOf(client, await admin.call('POST', '/api-clients', { name: 'ERP' }));
+    expect((await admin.call('DELETE', `/api-clients/${client_id}`)).status).toBe(204);
+    await expectRefused(run.service, 404, () => admin.call('DELETE', `/api-clients/${client_id}`));
+    await expectRefused(run.service, 404, () => admin.call('POST', `/api-clients/${client_id}/secret`));
+  });
+
+  it('§7: what is wrong in a body is named by field', async () => {
+    await expectInvalid(run.service, ['name', 'scopes.0', 'secret'], () =>
+      admin.call('POST', '/api-clients', { scopes: ['read:everything'], secret: 'x' }),
+    );
+  });
+});
+
+describe('webhooks', () => {
+  const webhook = z.looseObject({ id: z.string(), secret: z.string() });
+
+  it('§6: one is made with a secret that is shown once, renewed and removed', async () => {
+    const body = { url: 'https://127.0.0.1:9/orders', name: 'ERP', custom_data: { company: 7 } };
+    const made = await admin.call('POST', '/webhooks', body);
+    expect(made).toMatchObject({ status: 201, body: { data: { ...body, events: ['order.approved'] } } });
+    const { id, secret, ...shown } = dataOf(webhook, made);
+    const list = await auditor.call('GET', '/webhooks');
+    expect(list.body).toEqual({ data: [{ id, ...shown }] });
+    expect(list.text).not.toMatch(/secret/i);
+    const renewed = await admin.call('POST', `/webhooks/${id}/secret`);
+    expect(renewed.status).toBe(200);
+    expect(dataOf(webhook, renewed).secret).not.toBe(secret);
+    expect((await admin.call('DELETE', `/webhooks/${id}`)).status).toBe(204);
+    expect((await auditor.call('GET', '/webhooks')).body).toEqual({ data: [] });
+    await expectRefused(run.service, 404, () => admin.call('DELETE', `/webhooks/${id}`));
+  });
+});
+
+describe('users', () => {
+  const user = { email: 'New@Example.com', first_name: 'Noor', last_name: 'Smit', roles: ['validator'] };
+
+  it('are added, changed and removed; passwords are never shown', async () => {
+    const made = await admin.call('POST', '/users', { ...user, password: PASSWORD });
+    expect(made.status).toBe(201);
+    const { id } = dataOf(z.looseObject({ id: z.int() }), made);
+    expect(made.body).toEqual({ data: { id, ...user, email: 'new@example.com', locale: 'en' } });
+    expect((await askSession(acme(), 'new@example.com', PASSWORD)).status).toBe(200);
+    const twice = await admin.call('POST', '/users', { ...user, password: PASSWORD });
+    expect(fieldErrors(twice).has('email')).toBe(true);
+
+    const changed = await admin.call('PUT', `/users/${id}`, { locale: 'nl_NL', roles: ['auditor'] });
+    expect(changed.body).toMatchObject({ data: { id, locale: 'nl_NL', roles: ['auditor'] } });
+    expect((await admin.call('GET', `/users/${id}`)).body).toEqual(changed.body);
+    expect((await admin.call('GET', '/users')).text).not.toMatch(/password|scrypt/i);
+
+    expect((await admin.call('DELETE', `/users/${id}`)).status).toBe(204);
+    await expectRefused(run.service, 404, () => admin.call('GET', `/users/${id}`));
+    await expectRefused(run.service, 401, () => askSession(acme(), 'new@example.com', PASSWORD));
+  });
+
+  it('the last admin stays', async () => {
+    expect((await admin.call('DELETE', '/users/1')).status).toBe(204);
+    await expectRefused(run.service, 409, () => admin.call('DELETE', `/users/${admin.id}`));
+    await expectRefused(run.service, 409, () => admin.call('PUT', `/users/${admin.id}`, { roles: ['auditor'] }));
+  });
+
+  it.each(['0', 'x', '1.5', '99999999999999999999'])('the id %s is 404', async (id) => {
+    await expectRefused(run.service, 404, () => admin.call('PUT', `/users/${id}`, {}));
+  });
+});
+
+describe('asset types', () => {
+  const assetType = z.looseObject({ name: z.string(), fields: z.array(z.unknown()) });
+
+  it('§1: a table or a field that was added is shown, and can be used at once', async () => {
+    const key = { name: 'external_id', type: 'String', required: true, filterable: true, sortable: true };
+    const made = await admin.call('POST', '/asset-types', { name: 'dyn_carrier', fields: [key] });
+    expect(made).toMatchObject({
+      status: 201,
+      body: { data: { name: 'dyn_carrier', supporting_data: true, unique_field: 'external_id' } },
+    });
+    expect(made.headers['projection-pending']).toBeUndefined();
+    await acme().create('dyn_carrier', { external_id: 'DHL' });
+
+    const field = { name: 'fleet', type: 'Integer', sortable: true };
+    const grown = await admin.call('POST', '/asset-types/dyn_carrier/fields', field);
+    expect(grown.status).toBe(201);
+    expect(dataOf(assetType, grown).fields.at(-1)).toMatchObject({ name: 'fleet', type: 'Integer', custom: true });
+    const { data } = await acme().list('dyn_carrier', { sort: '-fleet' });
+    expect(data).toEqual([expect.objectContaining({ external_id: 'DHL', fleet: null })]);
+    const shown = dataOf(z.array(assetType), await auditor.call('GET', '/asset-types'));
+    expect(shown.map(({ name }) => name)).toEqual(expect.arrayContaining(['dyn_stock_order', 'dyn_carrier']));
+  });
+});
+
+describe('the tenant', () => {
+  it('is shown, and its rate limit can be set', async () => {
+    expect((await validator.call('GET', '/tenant')).body).toEqual({
+      data: { name: 'acme', display_name: 'acme', order_model: 'dyn_stock_order', rate_limit: null },
+    });
+    const limit = { per_second: 1000, burst: 2000 };
+    const answer = await admin.call('PUT', '/tenant/rate-limit', limit);
+    expect(answer.body).toMatchObject({ data: { rate_limit: limit } });
+    await expectInvalid(run.service, ['burst', 'per_second'], () =>
+      admin.call('PUT', '/tenant/rate-limit', { per_second: 0, burst: 1.5 }),
+    );
+  });
+});

@@ -1,0 +1,189 @@
+/** Orders as the people of the platform see them: the two queues, one order, saving, approving and rejecting (spec §3). */
+import { z } from 'zod';
+import { addPerson, dataOf, type Person } from '../people.js';
+import { expectInvalid, expectRefused } from '../refusals.js';
+import type { Query } from '../tenant.js';
+import { useService } from '../useService.js';
+
+const run = useService({ tenants: { acme: 'dyn_stock_order' } });
+const acme = () => run.tenant('acme');
+let validator: Person;
+let auditor: Person;
+beforeAll(async () => {
+  validator = await addPerson(acme(), 'vera', ['validator']);
+  auditor = await addPerson(acme(), 'aldo', ['auditor']);
+  await acme().create('dyn_party', { external_id: 'C-1', name: 'Bakkerij De Molen' });
+});
+
+/** An order with a line: everything that an export needs. */
+async function completeOrder(): Promise<string> {
+  const head = { buyer_customer_party_id: 'C-1', delivery_date: '2026-12-01', customer_reference: 'PO 1' };
+  const { id } = await acme().create('dyn_stock_order', head);
+  const unit = await acme().create('dyn_unit_code', { code: id.slice(-12), value: 'Piece' });
+  const item = await acme().create('dyn_item', { external_id: `I-${id}`, name: 'Tea', base_unit_code_id: unit.id });
+  await acme().create('dyn_order_line', { order_id: id, quantity: 3, item_id: item.id, unit_code_id: unit.id });
+  return id;
+}
+async function validatedOrder(): Promise<string> {
+  const id = await completeOrder();
+  const saved = await validator.call('PUT', `/orders/${id}`, { processing_status: 'validated' });
+  expect(saved.body).toMatchObject({ data: { id, processing_status: 'validated' } });
+  return id;
+}
+const newOrder = async (): Promise<string> => (await acme().create('dyn_stock_order', {})).id;
+
+const listed = z.object({
+  data: z.array(z.looseObject({ id: z.string(), customer_reference: z.string().nullable() })),
+  links: z.looseObject({ first: z.string(), next: z.string().nullable() }),
+});
+const orders = async (query: Query | string, { token }: Person = auditor) => {
+  const answer = await acme().platform('GET', '/orders', { query, token });
+  expect(answer.status).toBe(200);
+  return { ...listed.parse(answer.body), answer };
+};
+const idsOf = async (query: Query) => (await orders(query, validator)).data.map(({ id }) => id);
+
+describe('the queues', () => {
+  it('§3: an order is to validate until it is approved or rejected, then it is in the archive', async () => {
+    const id = await validatedOrder();
+    expect(await idsOf({ sort: '-created_at' })).toContain(id);
+    expect(await idsOf({ queue: 'archive' })).not.toContain(id);
+    expect((await validator.call('POST', `/orders/${id}/reject`, { reasons: ['Ordered twice.'] })).status).toBe(200);
+    expect(await idsOf({ queue: 'to_validate' })).not.toContain(id);
+    expect(await idsOf({ queue: 'archive' })).toContain(id);
+  });
+
+  it('§2.2, §4.3: they are lists like any other: filter, sort, pages, links that lead on', async () => {
+    for (let n = 0; n < 27; n += 1) await acme().create('dyn_stock_order', { customer_reference: `Page ${100 + n}` });
+    const first = await orders({ 'filter[customer_reference]': 'page 1', sort: '-customer_reference' });
+    expect(first.data[0]).toMatchObject({ customer_reference: 'Page 126', processing_status: 'pending_validation' });
+    expect(first.answer.body).toMatchObject({
+      meta: { current_page: 1, from: 1, to: 25, per_page: 25, last_page: 2, total: 27 },
+    });
+    const next = new URL(String(first.links.next));
+    expect(next.searchParams.get('queue')).toBe('to_validate');
+    const second = await orders(next.search.slice(1));
+    expect(second.data.map(({ customer_reference }) => customer_reference)).toEqual(['Page 101', 'Page 100']);
+    expect(second.links).toMatchObject({ prev: first.links.first, next: null });
+  });
+
+  it.each(['queue=all', 'sort=notes', 'filter[notes]=x', 'page=0', 'filter[customer_reference]='])(
+    '§4.3, §7: %s is 400',
+    async (query) => {
+      await expectRefused(run.service, 400, () => acme().platform('GET', '/orders', { query, token: validator.token }));
+    },
+  );
+});
+
+describe('one order', () => {
+  it('is shown with its lines, the records they name, and its status', async () => {
+    const id = await completeOrder();
+    const answer = await auditor.call('GET', `/orders/${id.toUpperCase()}`);
+    expect(answer.status).toBe(200);
+    expect(answer.body).toMatchObject({
+      data: {
+        id,
+        processing_status: 'pending_validation',
+        approved_at: null,
+        approver: null,
+        buyer_customer_party: { external_id: 'C-1', name: 'Bakkerij De Molen' },
+        accounting_customer_party: null,
+        lines: [{ order_id: id, quantity: 3, item: { name: 'Tea' }, unit_code: { value: 'Piece' } }],
+      },
+    });
+  });
+
+  it.each(['019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10', 'nonsense'])('§7: %s is 404', async (id) => {
+    for (const path of [`/orders/${id}`, `/orders/${id}/history`])
+      await expectRefused(run.service, 404, () => validator.call('GET', path));
+    for (const action of ['approve', 'reject'])
+      await expectRefused(run.service, 404, () => validator.call('POST', `/orders/${id}/${action}`));
+  });
+
+  it('its history says who did what, with reasons', async () => {
+    const id = await validatedOrder();
+    const reasons = ['Ordered twice.', 'Wrong price.'];
+    await validator.call('POST', `/orders/${id}/reject`, { reasons });
+    const answer = await auditor.call('GET', `/orders/${id}/history`);
+    const entries = dataOf(z.array(z.unknown()), answer);
+    expect(entries.at(-1)).toMatchObject({
+      event: 'OrderRejected',
+      actor: { kind: 'user', id: String(validator.id), name: 'vera Bos' },
+      status_from: 'validated',
+      status_to: 'rejected',
+      reasons,
+    });
+    expect(entries[0]).toMatchObject({ event: 'OrderCreated', actor: { kind: 'client' }, status_from: null });
+    expect(answer.body).toMatchObject({ meta: { total: entries.length } });
+  });
+});
+
+describe('saving', () => {
+  it.each([
+    [{ processing_status: 'completed' }, 'processing_status'],
+    [{ colour: 'red' }, 'colour'],
+    [{ delivery_date: 'tomorrow' }, 'delivery_date'],
+  ])('§7: %j is 422', async (body, field) => {
+    const id = await newOrder();
+    await expectInvalid(run.service, [field], () => validator.call('PUT', `/orders/${id}`, body));
+  });
+});
+
+describe('approving and rejecting', () => {
+  const SUBMITTED = { message: 'Conflict.', error: expect.stringContaining('submitted') };
+
+  it('§3: an approval makes a validated order submitted, by this user, and a read shows it at once', async () => {
+    const id = await validatedOrder();
+    const approved = await validator.call('POST', `/orders/${id}/approve`);
+    expect(approved).toMatchObject({
+      status: 200,
+      body: { data: { id, processing_status: 'submitted', approved_by: validator.id } },
+    });
+    expect((await acme().getRecord('dyn_stock_order', id)).body).toEqual(approved.body);
+    const { approver } = dataOf(z.looseObject({ approver: z.unknown() }), await validator.call('GET', `/orders/${id}`));
+    expect(approver).toEqual({
+      id: validator.id,
+      first_name: 'vera',
+      last_name: 'Bos',
+      locale: 'en',
+      email: validator.email,
+    });
+  });
+
+  it('§3: of many approvals at once one wins, the others are 409 and say why', async () => {
+    const id = await validatedOrder();
+    const answers = await Promise.all(Array.from({ length: 8 }, () => validator.call('POST', `/orders/${id}/approve`)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409, 409, 409, 409]);
+    for (const { status, body } of answers) if (status === 409) expect(body).toEqual(SUBMITTED);
+  });
+
+  it('§3: an order that was submitted is neither rejected nor changed: 409', async () => {
+    const id = await validatedOrder();
+    await validator.call('POST', `/orders/${id}/approve`);
+    await expectRefused(run.service, 409, () => validator.call('POST', `/orders/${id}/reject`));
+    await expectRefused(run.service, 409, () => validator.call('PUT', `/orders/${id}`, { notes: 'late' }));
+  });
+
+  it('a rejection needs no body; reasons must be texts', async () => {
+    const id = await newOrder();
+    await expectInvalid(run.service, ['because', 'reasons.0'], () =>
+      validator.call('POST', `/orders/${id}/reject`, { reasons: [1], because: 'x' }),
+    );
+    const rejected = await validator.call('POST', `/orders/${id}/reject`);
+    expect(rejected.body).toMatchObject({ data: { processing_status: 'rejected', error_reason: null } });
+  });
+
+  it('an auditor reads, and changes nothing', async () => {
+    const id = await validatedOrder();
+    for (const [method, path] of [
+      ['PUT', ''],
+      ['POST', '/approve'],
+      ['POST', '/reject'],
+    ] as const) {
+      const answer = await expectRefused(run.service, 403, () => auditor.call(method, `/orders/${id}${path}`, {}));
+      expect(answer.body).toEqual({ message: 'Forbidden.', error: expect.stringContaining('validator') });
+    }
+    const order = await auditor.call('GET', `/orders/${id}`);
+    expect(order.body).toMatchObject({ data: { processing_status: 'validated' } });
+  });
+});
