@@ -1,7 +1,19 @@
 #!/usr/bin/env node
+/** The command line `dynamic-assets`: a file or a folder for each command. */
 import { existsSync } from 'node:fs';
+import { Command } from 'commander';
+import { version } from '../service/program.js';
+import { clientCommand } from './client.js';
+import { configCommand } from './config.js';
+import { demoCommand } from './demo/command.js';
 import { report } from './errors.js';
-import { program } from './program.js';
+import { migrateCommand } from './migrate/command.js';
+import { withExample } from './output.js';
+import { projectionsCommand } from './projections.js';
+import { startCommand } from './start/command.js';
+import { tenantCommand } from './tenant.js';
+import { userCommand } from './user.js';
+import { webhookCommand } from './webhook/command.js';
 
 // A file .env beside the project; what is in the environment already wins.
 if (existsSync('.env')) process.loadEnvFile('.env');
@@ -13,8 +25,35 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 try {
-  await program().parseAsync(process.argv);
+  await throwInsteadOfExit(program()).parseAsync(process.argv);
 } catch (error) {
   // A failed start may have left threads running.
   process.exit(report(error));
+}
+
+function program(): Command {
+  const root = new Command('dynamic-assets')
+    .description('Dynamic tables over one uniform REST interface, event-sourced.')
+    .version(version())
+    .addHelpText(
+      'after',
+      '\nSettings are environment variables: see "dynamic-assets start --help" and "dynamic-assets config".',
+    )
+    .addCommand(startCommand())
+    .addCommand(tenantCommand())
+    .addCommand(clientCommand())
+    .addCommand(userCommand())
+    .addCommand(webhookCommand())
+    .addCommand(projectionsCommand())
+    .addCommand(migrateCommand())
+    .addCommand(configCommand())
+    .addCommand(demoCommand());
+  return withExample(root, 'dynamic-assets start');
+}
+
+/** So that one place decides on exit codes. */
+function throwInsteadOfExit(command: Command): Command {
+  command.exitOverride().showHelpAfterError('Add --help for what is allowed.');
+  for (const sub of command.commands) throwInsteadOfExit(sub);
+  return command;
 }

@@ -1,10 +1,17 @@
-/** What commands share that change a tenant's directory: they act as the operator, beside a running service or without one. */
+/** What commands work with that an operator runs, beside a running service or without one. Loads no more of the service than it needs. */
 import { userInfo } from 'node:os';
-import { newId } from '../commands/clock.js';
-import type { Caller, TenantDirectory } from '../commands/context.js';
-import { readConfig } from '../config.js';
+import { newId, now } from '../commands/clock.js';
+import type { Caller, SecretBox, TenantDirectory } from '../commands/context.js';
+import type { DirectoryCommands } from '../commands/identity/directoryWriter.js';
+import { type Config, readConfig } from '../config.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import { type DirectoryTools, openDirectoryTools } from '../service/operatorTools.js';
+import type { EventStore } from '../ports/eventStore.js';
+import type { ReadModelWriter, RebuildableReadModels } from '../ports/readModelWriter.js';
+import { Directory } from '../projections/directory.js';
+import { openEventStore, openReadModelWriter, prepareDataDirectory } from '../service/engines.js';
+import { installationKeys } from '../service/installationKeys.js';
+import { createSecretBox } from '../service/secretBox.js';
+import { addressPolicy, createTargetCheck, type TargetCheck } from '../webhooks/targetAddress.js';
 
 /** The person at the command line, as the log remembers what they do. */
 export function operator(tenant: string): Caller {
@@ -21,15 +28,62 @@ function userName(): string {
   }
 }
 
-/** Opens the event log for the time of `work`. @throws ConfigError, and what the work throws */
-export async function withDirectory<T>(work: (tools: DirectoryTools) => Promise<T>): Promise<T> {
-  const tools = await openDirectoryTools(readConfig(process.env));
-  try {
-    return await work(tools);
-  } finally {
-    await tools.close();
-  }
-}
-
 export const tenantsByName = (directory: Pick<TenantDirectory, 'tenants'>): readonly Tenant[] =>
   [...directory.tenants()].sort((a, b) => (a.name < b.name ? -1 : 1));
+
+export type DirectoryTools = {
+  readonly commands: DirectoryCommands;
+  readonly directory: Directory;
+  readonly secretBox: SecretBox;
+  readonly checkTarget: TargetCheck;
+};
+
+/** For tenants, clients, users and webhooks: opens the event log for the time of `work`. @throws ConfigError, and what the work throws */
+export function withDirectory<T>(
+  work: (tools: DirectoryTools) => Promise<T>,
+  config: Config = readConfig(process.env),
+): Promise<T> {
+  return withEventStore(config, async (eventStore) => {
+    const directory = await Directory.start(eventStore, () => {
+      // The command that needs the directory fails by itself when the log cannot be reached.
+    });
+    try {
+      return await work({
+        commands: { eventStore, directory, now, newId },
+        directory,
+        secretBox: createSecretBox(...(await installationKeys(config))),
+        checkTarget: createTargetCheck(addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS)),
+      });
+    } finally {
+      await directory.stop();
+    }
+  });
+}
+
+export type ProjectionTools = {
+  readonly eventStore: EventStore;
+  readonly writer: ReadModelWriter & RebuildableReadModels;
+};
+
+/** For the read models: opens them and the event log for the time of `work`. @throws ConfigError, and what the work throws */
+export function withProjections<T>(work: (tools: ProjectionTools) => Promise<T>): Promise<T> {
+  const config = readConfig(process.env);
+  return withEventStore(config, async (eventStore) => {
+    const writer = await openReadModelWriter(config);
+    try {
+      return await work({ eventStore, writer });
+    } finally {
+      await writer.close();
+    }
+  });
+}
+
+async function withEventStore<T>(config: Config, work: (eventStore: EventStore) => Promise<T>): Promise<T> {
+  await prepareDataDirectory(config);
+  const eventStore = await openEventStore(config);
+  try {
+    return await work(eventStore);
+  } finally {
+    await eventStore.close();
+  }
+}

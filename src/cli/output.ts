@@ -1,7 +1,21 @@
-/** Standard output: one JSON document for programs, plain lines for people. */
+/** What commands write: results on standard output, for programs or for people; progress on standard error. */
+import { SingleBar } from 'cli-progress';
+import type { Command } from 'commander';
 
-export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value)}\n`);
+export type JsonOption = { readonly json?: true };
+
+/** Ends the definition of a command that prints a result: the option `--json`, and an example in the help. */
+export const withJson = (command: Command, example: string): Command =>
+  withExample(command.option('--json', 'print one line of JSON'), example);
+
+/** @param example the command as it is typed, settings before it included */
+export const withExample = (command: Command, example: string): Command =>
+  command.addHelpText('after', `\nExample:\n  $ ${example}`);
+
+/** One JSON document for programs, plain lines for people. */
+export function printResult({ json }: JsonOption, value: unknown, lines: readonly string[]): void {
+  if (json) process.stdout.write(`${JSON.stringify(value)}\n`);
+  else printLines(...lines);
 }
 
 export function printLines(...lines: string[]): void {
@@ -17,6 +31,23 @@ export function columns(rows: readonly (readonly string[])[]): string[] {
       .join('  ')
       .trimEnd(),
   );
+}
+
+/** Runs `work` behind a progress bar, which shows where standard error is a terminal. `work` gives its progress to `onProgress`. */
+export async function withProgressBar<T>(
+  format: string,
+  work: (onProgress: (done: number, total: number, values?: object) => void) => Promise<T>,
+): Promise<T> {
+  const bar = new SingleBar({ format, clearOnComplete: true });
+  bar.start(0, 0, { step: '' });
+  try {
+    return await work((done, total, values) => {
+      bar.setTotal(total);
+      bar.update(done, values);
+    });
+  } finally {
+    bar.stop();
+  }
 }
 
 /** `a, b` as its parts. For options of commander. */

@@ -1,20 +1,17 @@
-import { SingleBar } from 'cli-progress';
 import { Command, Option } from 'commander';
-import { readConfig } from '../config.js';
-import { projections } from '../projections/projections.js';
-import type { RebuildReport } from '../projections/rebuild.js';
-import { openProjectionTools } from '../service/operatorTools.js';
+import { projectionStatus, projections } from '../projections/projections.js';
+import { type RebuildReport, rebuildProjection } from '../projections/rebuild.js';
 import { CliError } from './errors.js';
-import { columns, printJson, printLines } from './output.js';
+import { withProjections } from './operator.js';
+import { columns, type JsonOption, printResult, withJson, withProgressBar } from './output.js';
 
 const NAMES = projections.map(({ name }) => name);
 type Name = (typeof NAMES)[number];
 
-type RebuildOptions = {
+type RebuildOptions = JsonOption & {
   readonly projection?: Name;
   readonly tenant?: string;
   readonly table?: string;
-  readonly json?: true;
 };
 
 export function projectionsCommand(): Command {
@@ -25,39 +22,25 @@ export function projectionsCommand(): Command {
 }
 
 function listCommand(): Command {
-  return new Command('list')
-    .description('Show how far each projection has come.')
-    .option('--json', 'print one line of JSON')
-    .addHelpText('after', '\nExample:\n  $ dynamic-assets projections list')
-    .action(list);
+  const definition = new Command('list').description('Show how far each projection has come.');
+  return withJson(definition, 'dynamic-assets projections list').action(list);
 }
 
-async function list(options: { readonly json?: true }): Promise<void> {
-  const tools = await openProjectionTools(readConfig(process.env));
-  try {
-    const status = await tools.status();
-    if (options.json) {
-      printJson(status);
-      return;
-    }
-    const rows = status.map(({ name, position, head, behind }) => [name, ...[position, head, behind].map(String)]);
-    printLines(...columns([['PROJECTION', 'POSITION', 'HEAD', 'BEHIND'], ...rows]));
-  } finally {
-    await tools.close();
-  }
+async function list(options: JsonOption): Promise<void> {
+  const status = await withProjections(projectionStatus);
+  const rows = status.map(({ name, position, head, behind }) => [name, ...[position, head, behind].map(String)]);
+  printResult(options, status, columns([['PROJECTION', 'POSITION', 'HEAD', 'BEHIND'], ...rows]));
 }
 
 function rebuildCommand(): Command {
-  return new Command('rebuild')
+  const definition = new Command('rebuild')
     .description(
       'Build read models anew from the event log, beside the live ones, and put them in their place in one step. No webhook is sent again.',
     )
     .addOption(new Option('--projection <name>', 'only this one (default: all)').choices(NAMES))
     .option('--tenant <name>', 'only what belongs to this tenant')
-    .option('--table <name>', 'only this table of records; needs --tenant')
-    .option('--json', 'print one line of JSON')
-    .addHelpText('after', '\nExample:\n  $ dynamic-assets projections rebuild --tenant acme --table dyn_item')
-    .action(rebuild);
+    .option('--table <name>', 'only this table of records; needs --tenant');
+  return withJson(definition, 'dynamic-assets projections rebuild --tenant acme --table dyn_item').action(rebuild);
 }
 
 /** A single table is one of the records projection. */
@@ -74,34 +57,19 @@ async function rebuild(options: RebuildOptions): Promise<void> {
   const names = namesToRebuild(options);
   const { tenant, table } = options;
   const scope = { ...(tenant === undefined ? {} : { tenant }), ...(table === undefined ? {} : { table }) };
-  const tools = await openProjectionTools(readConfig(process.env));
-  try {
-    const reports: RebuildReport[] = [];
+  const reports = await withProjections(async (tools) => {
+    const done: RebuildReport[] = [];
     for (const projection of names) {
-      reports.push(await withBar(projection, (onProgress) => tools.rebuild({ projection, ...scope }, onProgress)));
+      const format = `${projection} {bar} {percentage}% {value}/{total}`;
+      done.push(
+        await withProgressBar(format, (onProgress) =>
+          rebuildProjection(tools, { projection, ...scope }, ({ position, head }) => onProgress(position, head)),
+        ),
+      );
     }
-    if (options.json) printJson(reports);
-    else printLines(...reports.map(sentence));
-  } finally {
-    await tools.close();
-  }
-}
-
-/** A progress bar on standard error, where that is a terminal. */
-async function withBar<T>(
-  name: string,
-  work: (onProgress: (progress: { readonly position: number; readonly head: number }) => void) => Promise<T>,
-): Promise<T> {
-  const bar = new SingleBar({ format: `${name} {bar} {percentage}% {value}/{total}`, clearOnComplete: true });
-  bar.start(0, 0);
-  try {
-    return await work(({ position, head }) => {
-      bar.setTotal(head);
-      bar.update(position);
-    });
-  } finally {
-    bar.stop();
-  }
+    return done;
+  });
+  printResult(options, reports, reports.map(sentence));
 }
 
 const sentence = ({ projection, tenant, table, events, seconds }: RebuildReport): string => {

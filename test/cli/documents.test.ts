@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { settingRows, settingsMarkdown } from '#app/cli/settingsTable.js';
+import { settingRows, settingsMarkdown } from '#app/cli/config.js';
 import { eventTypes } from '#app/domain/eventTypes.js';
 import { REPOSITORY, Workplace } from './cli.js';
 

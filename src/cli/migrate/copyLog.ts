@@ -1,8 +1,7 @@
 /** Copies one event log into another: append by append, in the order of the log, with all its ids. */
 import type { AppendResult, EventStore, EventToAppend, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { CliError } from '../errors.js';
-import { type Append, appendsOf } from './appends.js';
-import { type LogProof, proofOf } from './proof.js';
+import { type Append, appendsOf, type LogProof, proofOf } from './proof.js';
 
 export type CopyProgress = {
   readonly step: 'compare' | 'copy' | 'prove source' | 'prove copy';

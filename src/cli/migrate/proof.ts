@@ -1,7 +1,29 @@
-/** A short text that says what a log holds: the same for two logs when, and only when, they hold the same. */
+/** What a log holds: its appends in order, and a short text that is the same for two logs only when they hold the same. */
 import { createHash } from 'node:crypto';
-import type { EventStore, Position } from '../../ports/eventStore.js';
-import { appendsOf } from './appends.js';
+import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+
+/** The events of one append: all of one stream, at least one. */
+export type Append = {
+  readonly stream: string;
+  readonly events: readonly RecordedEvent[];
+  readonly position: Position;
+};
+
+/** Every append up to a position. */
+export async function* appendsOf(log: EventStore, until: Position): AsyncGenerator<Append, undefined> {
+  if (until === 0) return;
+  const ending = new AbortController();
+  try {
+    // A slice never cuts an append, and ends with the first that gives it one event.
+    for await (const { events, position } of log.subscribe({ after: 0, maxCount: 1, signal: ending.signal })) {
+      const [first] = events;
+      if (first !== undefined) yield { stream: first.stream, events, position };
+      if (position >= until) return;
+    }
+  } finally {
+    ending.abort();
+  }
+}
 
 export type LogProof = {
   readonly streams: number;

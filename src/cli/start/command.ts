@@ -1,27 +1,24 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { destination, type Logger, pino } from 'pino';
-import { ConflictError } from '../commands/context.js';
-import { type Config, readConfig } from '../config.js';
-import type { RunningService } from '../main.js';
-import { ROLES, type Role } from '../service/roles.js';
-import type { OpenedTenant } from './openTenant.js';
-import { commaSeparated, printLines } from './output.js';
+import { ConflictError } from '../../commands/context.js';
+import { type Config, readConfig } from '../../config.js';
+import type { RunningService } from '../../main.js';
+import { ROLES, type Role } from '../../service/program.js';
+import { settingsHelp } from '../config.js';
+import type { OpenedTenant } from '../openTenant.js';
+import { commaSeparated, printLines, withExample } from '../output.js';
 import { DEMO_TENANT, openDemoTenant } from './sampleData.js';
-import { settingsHelp } from './settingsTable.js';
 
 export function startCommand(): Command {
-  return new Command('start')
+  const definition = new Command('start')
     .description('Start the service. Stops in good order on SIGINT or SIGTERM.')
     .option(
       '--role <list>',
       `comma-separated parts of the service for this process: ${ROLES.join(', ')} (default: all)`,
       rolesOption,
     )
-    .addHelpText(
-      'after',
-      `\n${settingsHelp()}\n\nExample:\n  $ PORT=8080 DATA_DIR=/var/lib/dynamic-assets dynamic-assets start`,
-    )
-    .action(start);
+    .addHelpText('after', `\n${settingsHelp()}`);
+  return withExample(definition, 'PORT=8080 DATA_DIR=/var/lib/dynamic-assets dynamic-assets start').action(start);
 }
 
 function rolesOption(text: string): ReadonlySet<Role> {
@@ -37,7 +34,7 @@ async function start({ role: roles = new Set(ROLES) }: { readonly role?: Readonl
   const config = readConfig(process.env);
   const log = pino({ level: config.LOG_LEVEL }, destination({ dest: 2, sync: true }));
   // Loaded only here: the other commands are short, and need little of it.
-  const { startService } = await import('../main.js');
+  const { startService } = await import('../../main.js');
   // A bare localhost means the sample tenant, where there is one; elsewhere such requests stay 404.
   const service = await startService({ ...config, DEFAULT_TENANT: config.DEFAULT_TENANT ?? DEMO_TENANT }, log, roles);
   const signal = nextSignal();

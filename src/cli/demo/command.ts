@@ -2,18 +2,16 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { type Config, readConfig } from '../config.js';
-import { openDirectoryTools } from '../service/operatorTools.js';
-import { ApiClient } from './demo/apiClient.js';
-import { syncLocations } from './demo/locations.js';
-import { runOrders } from './demo/orders.js';
-import { loadPlaces } from './demo/places.js';
-import { WebhookReceiver } from './demo/receiver.js';
-import { ServiceProcess } from './demo/serviceProcess.js';
-import { CliError } from './errors.js';
-import { type OpenedTenant, openTenant, placeholderEmail } from './openTenant.js';
-import { operator } from './operator.js';
-import { printLines } from './output.js';
+import { type Config, readConfig } from '../../config.js';
+import { CliError } from '../errors.js';
+import { type OpenedTenant, openTenant, placeholderEmail } from '../openTenant.js';
+import { operator, tenantsByName, withDirectory } from '../operator.js';
+import { printLines, withExample } from '../output.js';
+import { ApiClient } from './apiClient.js';
+import { loadPlaces, type Place, syncLocations } from './locations.js';
+import { runOrders } from './orders.js';
+import { WebhookReceiver } from './receiver.js';
+import { ServiceProcess } from './serviceProcess.js';
 
 type DemoOptions = { readonly locations: number; readonly orders: number; readonly dataDir?: string };
 
@@ -21,15 +19,14 @@ const TRANSPORT = 'freight';
 const STOCK = 'shop';
 
 export function demoCommand(): Command {
-  return new Command('demo')
+  const definition = new Command('demo')
     .description(
       'Run the whole story over HTTP on real data: sync about 170,000 places in batches, create orders, export one by a signed webhook, read its history.',
     )
     .option('--locations <count>', 'at most this many places', wholeNumber, 1_000_000)
     .option('--orders <count>', 'this many orders', wholeNumber, 3000)
-    .option('--data-dir <path>', 'keep the data here (default: a temporary directory, removed at the end)')
-    .addHelpText('after', '\nExample:\n  $ dynamic-assets demo --locations 20000 --orders 500')
-    .action(demo);
+    .option('--data-dir <path>', 'keep the data here (default: a temporary directory, removed at the end)');
+  return withExample(definition, 'dynamic-assets demo --locations 20000 --orders 500').action(demo);
 }
 
 function wholeNumber(text: string): number {
@@ -85,33 +82,25 @@ function interruption(): Promise<never> {
 type Tenants = { readonly transport: OpenedTenant; readonly stock: OpenedTenant };
 
 /** Made before the service starts, as an operator would. @throws CliError on a directory that is in use */
-async function openTenants(config: Config): Promise<Tenants> {
-  const { commands, close } = await openDirectoryTools(config);
-  try {
-    if ([...commands.directory.tenants()].length > 0) {
+const openTenants = (config: Config): Promise<Tenants> =>
+  withDirectory(async ({ commands, directory }) => {
+    if (tenantsByName(directory).length > 0) {
       throw new CliError(`There are tenants in ${config.DATA_DIR} already: the demo needs an empty data directory.`);
     }
     const open = (name: string, orderModel: string): Promise<OpenedTenant> =>
-      openTenant(commands, operator(name), {
-        orderModel,
-        displayName: name,
-        adminEmail: placeholderEmail(name),
-      });
+      openTenant(commands, operator(name), { orderModel, displayName: name, adminEmail: placeholderEmail(name) });
     return {
       transport: await open(TRANSPORT, 'dyn_transport_order'),
       stock: await open(STOCK, 'dyn_stock_order'),
     };
-  } finally {
-    await close();
-  }
-}
+  }, config);
 
 async function runStory(
   origin: string,
   baseHost: string,
   { transport, stock }: Tenants,
   receiver: WebhookReceiver,
-  { places, orders }: { readonly places: Parameters<typeof syncLocations>[1]; readonly orders: number },
+  { places, orders }: { readonly places: readonly Place[]; readonly orders: number },
 ): Promise<void> {
   const freight = new ApiClient(origin, `${TRANSPORT}.${baseHost}`);
   const shop = new ApiClient(origin, `${STOCK}.${baseHost}`);

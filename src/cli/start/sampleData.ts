@@ -1,10 +1,10 @@
 /** The tenant `demo` of a first start: a small wholesaler with items, customers and three orders. */
-import { newId } from '../commands/clock.js';
-import type { Caller, Commands } from '../commands/context.js';
-import { saveOrder } from '../commands/orders/validateOrders.js';
-import { createRecord } from '../commands/records.js';
-import { upsertBatch } from '../commands/referenceTables/upsertBatch.js';
-import { type OpenedTenant, openTenant, placeholderEmail } from './openTenant.js';
+import { newId } from '../../commands/clock.js';
+import type { Caller, Commands } from '../../commands/context.js';
+import { saveOrder } from '../../commands/orders/validateOrders.js';
+import { createRecord } from '../../commands/records.js';
+import { upsertBatch } from '../../commands/referenceTables/upsertBatch.js';
+import { type OpenedTenant, openTenant, placeholderEmail } from '../openTenant.js';
 
 export const DEMO_TENANT = 'demo';
 

@@ -1,20 +1,19 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { SingleBar } from 'cli-progress';
 import { Command } from 'commander';
-import type { EventStore } from '../ports/eventStore.js';
-import { openStoredLog, prepareDataDirectory } from '../service/engines.js';
-import { CliError } from './errors.js';
-import { type CopyReport, type CopyTarget, copyLog } from './migrate/copyLog.js';
-import { printJson, printLines } from './output.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import { openStoredLog, prepareDataDirectory } from '../../service/engines.js';
+import { CliError } from '../errors.js';
+import { type JsonOption, printResult, withJson, withProgressBar } from '../output.js';
+import { type CopyReport, type CopyTarget, copyLog } from './copyLog.js';
 
-type MigrateOptions = { readonly from: string; readonly to: string; readonly json?: true };
+type MigrateOptions = JsonOption & { readonly from: string; readonly to: string };
 
 /** The embedded log commits appends in the order they were sent, many in one transaction. */
 const EMBEDDED_APPENDS_AT_ONCE = 128;
 
 export function migrateCommand(): Command {
-  return new Command('migrate')
+  const definition = new Command('migrate')
     .description(
       'Copy the event log to another engine, and prove that both hold the same. Stop the service first. An interrupted run goes on when it is started again.',
     )
@@ -22,20 +21,18 @@ export function migrateCommand(): Command {
     .requiredOption(
       '--to <place>',
       'a data directory, or the URL of an EventStoreDB; empty, or from an interrupted run',
-    )
-    .option('--json', 'print one line of JSON')
-    .addHelpText('after', '\nExample:\n  $ dynamic-assets migrate --from data --to "esdb://127.0.0.1:2113?tls=false"')
-    .action(migrate);
+    );
+  const example = 'dynamic-assets migrate --from data --to "esdb://127.0.0.1:2113?tls=false"';
+  return withJson(definition, example).action(migrate);
 }
 
-async function migrate({ from, to, json }: MigrateOptions): Promise<void> {
+async function migrate({ from, to, ...output }: MigrateOptions): Promise<void> {
   if (placeOf(from) === placeOf(to)) throw new CliError('--from and --to name the same place.');
   if (!isUrl(from) && !existsSync(join(from, 'events.db'))) throw new CliError(`There is no events.db in ${from}.`);
   const source = await open(from);
   try {
     const report = await copyInto(source, to);
-    if (json) printJson({ from: shown(from), to: shown(to), ...report });
-    else printLines(...sentences(report, from, to));
+    printResult(output, { from: shown(from), to: shown(to), ...report }, sentences(report, from, to));
   } finally {
     await source.close();
   }
@@ -43,15 +40,11 @@ async function migrate({ from, to, json }: MigrateOptions): Promise<void> {
 
 async function copyInto(source: EventStore, to: string): Promise<CopyReport> {
   const target: CopyTarget = { log: await open(to), appendsAtOnce: isUrl(to) ? 1 : EMBEDDED_APPENDS_AT_ONCE };
-  const bar = new SingleBar({ format: '{step} {bar} {percentage}%', clearOnComplete: true });
-  bar.start(1, 0, { step: 'compare' });
   try {
-    return await copyLog(source, target, ({ step, position, head }) => {
-      bar.setTotal(head);
-      bar.update(Math.min(position, head), { step });
-    });
+    return await withProgressBar('{step} {bar} {percentage}%', (onProgress) =>
+      copyLog(source, target, ({ step, position, head }) => onProgress(Math.min(position, head), head, { step })),
+    );
   } finally {
-    bar.stop();
     await target.log.close();
   }
 }

@@ -1,0 +1,72 @@
+/** The command `config`, and the settings as a table: for `start --help` and the README as well. */
+import { Command } from 'commander';
+import { z } from 'zod';
+import { readConfig, SECRET_SETTINGS, settings } from '../config.js';
+import { type JsonOption, printResult, withJson } from './output.js';
+
+export type SettingRow = {
+  readonly name: string;
+  /** As one would write it into the environment; '' where there is none. */
+  readonly defaultText: string;
+  readonly meaning: string;
+};
+
+export const settingRows: readonly SettingRow[] = Object.entries(settings).map(([name, schema]) => ({
+  name,
+  defaultText: defaultText(schema),
+  meaning: schema.description ?? '',
+}));
+
+/** The default as it is written, before it is turned into the value in use. */
+function defaultText(schema: unknown): string {
+  if (schema instanceof z.ZodDefault) return String(schema.def.defaultValue);
+  if (schema instanceof z.ZodPipe) return defaultText(schema.def.in);
+  return '';
+}
+
+export function configCommand(): Command {
+  const definition = new Command('config').description(
+    'Show every setting: value in use, default, meaning. Checks them as well.',
+  );
+  return withJson(definition, 'dynamic-assets config').action(show);
+}
+
+function show(options: JsonOption): void {
+  const rows = settingRows.map(({ name, defaultText: standard, meaning }) => {
+    const given = process.env[name] === '' ? undefined : process.env[name];
+    const source = given === undefined ? 'default' : 'environment';
+    return { name, value: shownValue(name, given ?? standard), source, default: standard, meaning };
+  });
+  const lines = rows.flatMap((row) => {
+    const origin = row.source === 'default' ? 'default' : `default: ${row.default === '' ? 'unset' : row.default}`;
+    return [`${row.name}=${row.value}  (${origin})`, `    ${row.meaning}`];
+  });
+  printResult(options, rows, lines);
+  readConfig(process.env);
+}
+
+/** A setting's value as it may be shown: keys hidden, and passwords inside URLs. */
+function shownValue(name: string, value: string): string {
+  if (value === '') return '';
+  if (SECRET_SETTINGS.includes(name)) return '********';
+  return value.replace(/(:\/\/[^/@:]*):[^@/]*@/, '$1:********@');
+}
+
+/** Lines for a terminal: name and default, the meaning below. */
+export function settingsHelp(): string {
+  const lines = settingRows.flatMap(({ name, defaultText: text, meaning }) => [
+    `  ${name}${text === '' ? '' : ` (default ${text})`}`,
+    `      ${meaning}`,
+  ]);
+  return ['Environment variables (also read from a file .env in the working directory):', ...lines].join('\n');
+}
+
+/** The table of the README. */
+export function settingsMarkdown(): string {
+  const rows = settingRows.map(({ name, defaultText: text, meaning }) => {
+    const code = text === '' ? '' : `\`${text}\``;
+    // Outside of code, Markdown takes <tenant> for a tag.
+    return `| \`${name}\` | ${code} | ${meaning.replaceAll('<', '&lt;')} |`;
+  });
+  return ['| Variable | Default | Meaning |', '|---|---|---|', ...rows].join('\n');
+}
