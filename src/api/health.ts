@@ -1,61 +1,50 @@
 /** For those who run the service: is it alive, is it ready, its figures. They need no tenant and no token. */
-import {
-  closedObject,
-  jsonResponse,
-  oneOf,
-  type ResponseObject,
-  type Schemas,
-  schemaRef,
-  text,
-  truth,
-} from './openapi/schema.js';
+import * as json from './openapi/schema.js';
 import type { Resource } from './routes/operation.js';
 
-const schemas: Schemas = {
-  Readiness: closedObject({
-    ready: truth,
+const schemas: json.Schemas = {
+  Readiness: json.closedObject({
+    ready: json.truth,
     checks: {
       type: 'object',
-      additionalProperties: { type: 'object', properties: { ok: truth, detail: text }, required: ['ok'] },
+      additionalProperties: {
+        type: 'object',
+        properties: { ok: json.truth, detail: json.text },
+        required: ['ok'],
+      },
     },
   }),
 };
 
-const figures: ResponseObject = {
+const figures: json.ResponseObject = {
   description: 'Figures for Prometheus.',
-  content: { 'text/plain': { schema: text } },
+  content: { 'text/plain': { schema: json.text } },
 };
 
 export const health: Resource = {
   tag: 'service',
   schemas,
-  operations: [
-    {
-      method: 'get',
-      path: '/health/live',
+  operations: {
+    'GET /health/live': {
       id: 'live',
       summary: 'Whether the process answers',
       allow: 'anyone',
-      answer: jsonResponse('It does.', closedObject({ status: oneOf(['live']) })),
+      answer: json.answer('It does.', json.closedObject({ status: json.oneOf(['live']) })),
       handle: () => ({ body: '{"status":"live"}' }),
     },
-    {
-      method: 'get',
-      path: '/health/ready',
+    'GET /health/ready': {
       id: 'ready',
       summary: 'Whether requests can be served',
       allow: 'anyone',
-      answer: jsonResponse('They can.', schemaRef('Readiness')),
-      answers: { 503: jsonResponse('They cannot; the checks say why.', schemaRef('Readiness')) },
+      answer: json.answer('They can.', json.ref('Readiness')),
+      answers: { 503: json.answer('They cannot; the checks say why.', json.ref('Readiness')) },
       async handle({ ready }) {
         const report = await ready();
         const headers = { 'Cache-Control': 'no-store' };
         return { status: report.ready ? 200 : 503, headers, body: JSON.stringify(report) };
       },
     },
-    {
-      method: 'get',
-      path: '/metrics',
+    'GET /metrics': {
       id: 'metrics',
       summary: 'Figures for Prometheus',
       allow: 'anyone',
@@ -65,5 +54,5 @@ export const health: Resource = {
         body: await metrics.text(),
       }),
     },
-  ],
+  },
 };

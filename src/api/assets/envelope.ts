@@ -1,19 +1,24 @@
 /** The answer envelopes (spec §2.2), made around JSON text that is ready to be sent. */
-import { closedObject, count, link, orNull, type Schemas } from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 import type { Paging } from './listQuery.js';
 
 /** @param record JSON text */
 export const recordEnvelope = (record: string): string => `{"data":${record}}`;
 
-export const pageSchemas: Schemas = {
-  PageLinks: closedObject({ first: link, last: link, prev: orNull(link), next: orNull(link) }),
-  PageMeta: closedObject({
-    current_page: count,
-    from: count,
-    to: count,
-    per_page: count,
-    last_page: count,
-    total: count,
+export const pageSchemas: json.Schemas = {
+  PageLinks: json.closedObject({
+    first: json.link,
+    last: json.link,
+    prev: json.orNull(json.link),
+    next: json.orNull(json.link),
+  }),
+  PageMeta: json.closedObject({
+    current_page: json.count,
+    from: json.count,
+    to: json.count,
+    per_page: json.count,
+    last_page: json.count,
+    total: json.count,
   }),
 };
 

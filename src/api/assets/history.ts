@@ -1,66 +1,45 @@
 /** The history of an order, for integrators and for the people of the platform. */
 import type { HistoryEntry, RecordQueries } from '../../ports/readModels.js';
 import { notFound } from '../errors.js';
-import {
-  closedObject,
-  count,
-  jsonResponse,
-  listOf,
-  nullableText,
-  oneOf,
-  pageOf,
-  type ResponseObject,
-  type Schemas,
-  schemaRef,
-  text,
-  timestamp,
-  uuid,
-} from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 import type { Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 import { collectionEnvelope } from './envelope.js';
 import { PAGING_PARAMETERS, parsePaging } from './listQuery.js';
 import { RECORD_ID, unknownRecord } from './table.js';
 
-const historyView = (entry: HistoryEntry) => ({
-  id: entry.eventId,
-  event: entry.eventType,
-  occurred_at: entry.at,
-  actor: entry.actor,
-  status_from: entry.statusFrom,
-  status_to: entry.statusTo,
-  reasons: entry.reasons,
-  changes: entry.changes,
-  revision: entry.revision,
-  position: entry.position,
-  correlation_id: entry.correlationId,
-  causation_id: entry.causationId,
-});
-
-const schemas: Schemas = {
-  HistoryEntry: closedObject({
-    id: uuid,
-    event: text,
-    occurred_at: timestamp,
-    actor: {
+const historyEntry = json.view<HistoryEntry>({
+  id: [json.uuid, (entry) => entry.eventId],
+  event: [json.text, (entry) => entry.eventType],
+  occurred_at: [json.timestamp, (entry) => entry.at],
+  actor: [
+    {
       type: 'object',
-      properties: { kind: oneOf(['client', 'user', 'operator', 'system']), id: text, name: text },
+      properties: {
+        kind: json.oneOf(['client', 'user', 'operator', 'system']),
+        id: json.text,
+        name: json.text,
+      },
       required: ['kind', 'id'],
     },
-    status_from: nullableText,
-    status_to: text,
-    reasons: listOf(text),
-    changes: listOf(closedObject({ table: text, id: uuid, field: text, from: {}, to: {} })),
-    revision: count,
-    position: count,
-    correlation_id: text,
-    causation_id: text,
-  }),
-};
+    (entry) => entry.actor,
+  ],
+  status_from: [json.nullableText, (entry) => entry.statusFrom],
+  status_to: [json.text, (entry) => entry.statusTo],
+  reasons: [json.listOf(json.text), (entry) => entry.reasons],
+  changes: [
+    json.listOf(json.closedObject({ table: json.text, id: json.uuid, field: json.text, from: {}, to: {} })),
+    (entry) => entry.changes,
+  ],
+  revision: [json.count, (entry) => entry.revision],
+  position: [json.count, (entry) => entry.position],
+  correlation_id: [json.text, (entry) => entry.correlationId],
+  causation_id: [json.text, (entry) => entry.causationId],
+});
 
-export const HISTORY_PAGE: ResponseObject = jsonResponse(
+export const HISTORY_PAGE: json.ResponseObject = json.answer(
   'A page of events, oldest first.',
-  pageOf(schemaRef('HistoryEntry')),
+  json.pageOf(json.ref('HistoryEntry')),
 );
 
 /** A page of the history as JSON text; undefined when the tenant has no such order. */
@@ -73,18 +52,16 @@ export async function historyPage(
   const slice = { offset: (page - 1) * perPage, limit: perPage };
   const { entries, total } = await readModels.history(order.tenant, order.id, slice);
   if (total === 0) return undefined;
-  const records = entries.map((entry) => JSON.stringify(historyView(entry))).join(',');
+  const records = entries.map((entry) => JSON.stringify(historyEntry.show(entry))).join(',');
   return collectionEnvelope(records, { page, perPage, kept: [], url: list.url, total });
 }
 
 export const orderHistory: Resource = {
   tag: '',
   pathParameters: { id: RECORD_ID },
-  schemas,
-  operations: [
-    {
-      method: 'get',
-      path: '/:table/assets/:id/history',
+  schemas: { HistoryEntry: historyEntry.schema },
+  operations: {
+    'GET /:table/assets/:id/history': {
       id: 'history',
       summary: 'What happened to an order',
       allow: 'read',
@@ -99,5 +76,5 @@ export const orderHistory: Resource = {
         return { body };
       },
     },
-  ],
+  },
 };

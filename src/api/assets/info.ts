@@ -1,75 +1,40 @@
 /** What there is to know of assets: the list of them (spec §4.1) and the schema of each (spec §4.2). */
 import type { Request } from 'express';
-import { ALWAYS_SORTABLE, type AssetField, type AssetType } from '../../domain/assetTypes/assetType.js';
+import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
 import { FIELD_TYPES, LONG_TEXT_MAX_LENGTH, STRING_MAX_LENGTH } from '../../domain/assetTypes/fieldTypes.js';
 import { scopeFor } from '../../domain/identity/scopes.js';
 import type { ApiConfig } from '../deps.js';
 import { recordInputSchema } from '../openapi/recordJsonSchema.js';
-import {
-  allResponse,
-  closedObject,
-  dataOf,
-  jsonResponse,
-  link,
-  listOf,
-  nullableText,
-  oneOf,
-  orNull,
-  type Schemas,
-  schemaRef,
-  text,
-  truth,
-} from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { requestOrigin } from '../tenantHost.js';
 import { ASSETS_PATH } from './table.js';
 
-const kindOf = (assetType: AssetType): 'reference' | 'master' => (assetType.supportingData ? 'reference' : 'master');
-
-const linksOf = (base: string, assetType: AssetType) => ({
-  info: `${base}/${assetType.name}/info`,
-  assets: `${base}/${assetType.name}/assets`,
+const headingView = json.view<AssetType>({
+  name: [json.text, ({ name }) => name],
+  label: [json.text, ({ label }) => label],
+  description: [json.text, ({ description }) => description],
+  kind: [json.oneOf(['reference', 'master']), ({ supportingData }) => (supportingData ? 'reference' : 'master')],
+  supporting_data: [json.truth, ({ supportingData }) => supportingData],
 });
 
-const heading = (assetType: AssetType) => ({
-  name: assetType.name,
-  label: assetType.label,
-  description: assetType.description,
-  kind: kindOf(assetType),
-  supporting_data: assetType.supportingData,
-});
+type DescribedField = AssetField & { readonly isNullable: boolean; readonly isUnique: boolean };
 
-const baseUrl = (req: Request, config: ApiConfig): string => `${requestOrigin(req, config)}${ASSETS_PATH}`;
-
-/** The schema of an asset, for info and for the console. */
-export const describeAsset = (assetType: AssetType) => ({
-  ...heading(assetType),
-  unique_field: assetType.uniqueField ?? null,
-  fields: [...systemFields, ...assetType.fields.map((field) => describeField(assetType, field))],
-  relationships: assetType.relationships,
-  json_schema: {
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
-    title: assetType.label,
-    description: assetType.description,
-    ...recordInputSchema(assetType, 'create'),
-  },
-});
-
-const describeField = (assetType: AssetType, field: AssetField) => ({
-  name: field.name,
-  label: field.label,
-  type: field.type,
-  required: field.required,
-  nullable: !field.required,
-  unique: field.name === assetType.uniqueField,
-  filterable: field.filterable,
-  sortable: field.sortable,
-  read_only: field.readOnly === true,
-  max_length: maxLengthOf(field),
-  format: field.format ?? null,
-  list: field.list === true,
-  one_of: field.oneOf ?? null,
-  custom: field.custom === true,
+const fieldView = json.view<DescribedField>({
+  name: [json.text, (field) => field.name],
+  label: [json.text, (field) => field.label],
+  type: [json.oneOf(FIELD_TYPES), (field) => field.type],
+  required: [json.truth, (field) => field.required],
+  nullable: [json.truth, (field) => field.isNullable],
+  unique: [json.truth, (field) => field.isUnique],
+  filterable: [json.truth, (field) => field.filterable],
+  sortable: [json.truth, (field) => field.sortable],
+  read_only: [json.truth, (field) => field.readOnly === true],
+  max_length: [{ type: ['integer', 'null'], description: 'In characters.' }, maxLengthOf],
+  format: [json.nullableText, (field) => field.format ?? null],
+  list: [json.truth, (field) => field.list === true],
+  one_of: [json.orNull(json.listOf(json.text)), (field) => field.oneOf ?? null],
+  custom: [{ type: 'boolean', description: 'Added by the organisation.' }, (field) => field.custom === true],
 });
 
 function maxLengthOf(field: AssetField): number | null {
@@ -78,93 +43,104 @@ function maxLengthOf(field: AssetField): number | null {
   return field.type === 'LongText' ? LONG_TEXT_MAX_LENGTH : null;
 }
 
-const systemFields = (
-  [
-    ['id', 'Id', 'String', 'uuid'],
-    ['created_at', 'Created at', 'DateTime', null],
-    ['updated_at', 'Updated at', 'DateTime', null],
-  ] as const
-).map(([name, label, type, format]) => ({
-  name,
-  label,
-  type,
-  required: false,
-  nullable: false,
-  unique: name === 'id',
-  filterable: false,
-  sortable: ALWAYS_SORTABLE.some((sortable) => sortable === name),
-  read_only: true,
-  max_length: format === 'uuid' ? 36 : null,
-  format,
-  list: false,
-  one_of: null,
-  custom: false,
-}));
+const systemField = { required: false, isNullable: false, filterable: false, readOnly: true } as const;
+const timeField = { ...systemField, type: 'DateTime', isUnique: false, sortable: true } as const;
 
-const headingSchema = {
-  name: text,
-  label: text,
-  description: text,
-  kind: oneOf(['reference', 'master']),
-  supporting_data: truth,
-};
+/** What every record has (spec §2.1). */
+const SYSTEM_FIELDS: readonly DescribedField[] = [
+  {
+    ...systemField,
+    name: 'id',
+    label: 'Id',
+    type: 'String',
+    isUnique: true,
+    sortable: false,
+    format: 'uuid',
+    maxLength: 36,
+  },
+  { ...timeField, name: 'created_at', label: 'Created at' },
+  { ...timeField, name: 'updated_at', label: 'Updated at' },
+];
 
-const schemas: Schemas = {
-  Asset: closedObject({ ...headingSchema, links: closedObject({ info: link, assets: link }) }),
-  AssetType: closedObject({
-    ...headingSchema,
-    unique_field: nullableText,
-    fields: listOf(schemaRef('AssetField')),
-    relationships: listOf(
-      closedObject({ name: text, kind: oneOf(['belongs_to', 'has_many']), table: text, field: text, key: text }),
+const assetTypeView = json.view<AssetType>({
+  unique_field: [json.nullableText, ({ uniqueField }) => uniqueField ?? null],
+  fields: [
+    json.listOf(json.ref('AssetField')),
+    ({ fields, uniqueField }) => [
+      ...SYSTEM_FIELDS.map(fieldView.show),
+      ...fields.map((field) =>
+        fieldView.show({ ...field, isNullable: !field.required, isUnique: field.name === uniqueField }),
+      ),
+    ],
+  ],
+  relationships: [
+    json.listOf(
+      json.closedObject({
+        name: json.text,
+        kind: json.oneOf(['belongs_to', 'has_many']),
+        table: json.text,
+        field: json.text,
+        key: json.text,
+      }),
     ),
-    json_schema: { type: 'object', description: 'Body of a create, as JSON Schema 2020-12.' },
-  }),
-  AssetField: closedObject({
-    name: text,
-    label: text,
-    type: oneOf(FIELD_TYPES),
-    required: truth,
-    nullable: truth,
-    unique: truth,
-    filterable: truth,
-    sortable: truth,
-    read_only: truth,
-    max_length: { type: ['integer', 'null'], description: 'In characters.' },
-    format: nullableText,
-    list: truth,
-    one_of: orNull(listOf(text)),
-    custom: { type: 'boolean', description: 'Added by the organisation.' },
-  }),
-};
+    ({ relationships }) => relationships,
+  ],
+  json_schema: [
+    { type: 'object', description: 'Body of a create, as JSON Schema 2020-12.' },
+    (assetType) => ({
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      title: assetType.label,
+      description: assetType.description,
+      ...recordInputSchema(assetType, 'create'),
+    }),
+  ],
+});
+
+/** The schema of an asset, for info and for the console. */
+export const describeAsset = (assetType: AssetType): object => ({
+  ...headingView.show(assetType),
+  ...assetTypeView.show(assetType),
+});
+
+const baseUrl = (req: Request, config: ApiConfig): string => `${requestOrigin(req, config)}${ASSETS_PATH}`;
+
+const linksOf = (base: string, { name }: AssetType) => ({
+  info: `${base}/${name}/info`,
+  assets: `${base}/${name}/assets`,
+});
 
 export const assetInfo: Resource = {
   tag: 'assets',
-  schemas,
-  operations: [
-    {
-      method: 'get',
-      path: '/',
+  schemas: {
+    Asset: json.closedObject({
+      ...headingView.properties,
+      links: json.closedObject({ info: json.link, assets: json.link }),
+    }),
+    AssetType: json.closedObject({ ...headingView.properties, ...assetTypeView.properties }),
+    AssetField: fieldView.schema,
+  },
+  operations: {
+    'GET /': {
       id: 'list_assets',
       summary: 'The assets that the token may read',
       allow: 'clients',
-      answer: allResponse('Asset'),
+      answer: json.all('Asset'),
       handle({ config }, { req, tenant, scopes }) {
         const base = baseUrl(req, config);
         const isReadable = ({ supportingData }: AssetType) => scopes.has(scopeFor('read', supportingData));
         const readable = [...tenant.assetTypes.values()].filter(isReadable);
-        return dataReply(readable.map((assetType) => ({ ...heading(assetType), links: linksOf(base, assetType) })));
+        return dataReply(
+          readable.map((assetType) => ({ ...headingView.show(assetType), links: linksOf(base, assetType) })),
+        );
       },
     },
-    {
-      method: 'get',
-      path: '/:table/info',
+    'GET /:table/info': {
       id: 'info',
       summary: 'Fields and relationships',
       allow: 'read',
-      answer: jsonResponse('The schema of the asset.', dataOf(schemaRef('AssetType'))),
+      answer: json.one('AssetType', 'The schema of the asset.'),
       handle: ({ config }, { req, assetType }) =>
         dataReply({ ...describeAsset(assetType), links: linksOf(baseUrl(req, config), assetType) }),
     },
-  ],
+  },
 };

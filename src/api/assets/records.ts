@@ -3,7 +3,7 @@ import { createRecord, updateRecord } from '../../commands/records.js';
 import type { WrittenRecord } from '../../commands/recordView.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { createExample, recordExample, updateExample } from '../openapi/examples.js';
-import { dataOf, jsonResponse, pageOf, type ResponseObject, schemaRef } from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 import { dataReply, type Reply, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 import { collectionEnvelope, pageSchemas, recordEnvelope } from './envelope.js';
@@ -13,13 +13,15 @@ import { ASSETS_PATH, RECORD_ID, unknownRecord } from './table.js';
 /** An answer with one record. */
 export const recordResponse =
   (description: string) =>
-  (assetType: AssetType): ResponseObject =>
-    jsonResponse(description, dataOf(schemaRef(assetType.name)), { data: recordExample(assetType) });
+  (assetType: AssetType): json.ResponseObject =>
+    json.answer(description, json.dataOf(json.ref(assetType.name)), {
+      data: recordExample(assetType),
+    });
 
 export const pageResponse =
   (description: string) =>
-  ({ name }: AssetType): ResponseObject =>
-    jsonResponse(description, pageOf(schemaRef(name)));
+  ({ name }: AssetType): json.ResponseObject =>
+    json.answer(description, json.pageOf(json.ref(name)));
 
 export const writtenReply = ({ record, position }: WrittenRecord): Reply => dataReply(record, { written: position });
 
@@ -27,10 +29,8 @@ export const records: Resource = {
   tag: '',
   pathParameters: { id: RECORD_ID },
   schemas: pageSchemas,
-  operations: [
-    {
-      method: 'get',
-      path: '/:table/assets',
+  operations: {
+    'GET /:table/assets': {
       id: 'list',
       summary: 'Records, page by page',
       allow: 'read',
@@ -42,13 +42,11 @@ export const records: Resource = {
         return { body: collectionEnvelope(records.join(','), { ...list, url: requestUrl(req, config), total }) };
       },
     },
-    {
-      method: 'post',
-      path: '/:table/assets',
+    'POST /:table/assets': {
       id: 'create',
       summary: 'Create a record',
       allow: 'write',
-      body: { schema: ({ name }) => schemaRef(`${name}.create`), example: createExample },
+      body: { schema: ({ name }) => json.ref(`${name}.create`), example: createExample },
       status: 201,
       answer: recordResponse('The record as created.'),
       async handle({ commands }, { caller, assetType: { name }, body }) {
@@ -56,9 +54,7 @@ export const records: Resource = {
         return { ...writtenReply(written), headers: { Location: `${ASSETS_PATH}/${name}/assets/${written.id}` } };
       },
     },
-    {
-      method: 'get',
-      path: '/:table/assets/:id',
+    'GET /:table/assets/:id': {
       id: 'get',
       summary: 'One record',
       allow: 'read',
@@ -69,19 +65,17 @@ export const records: Resource = {
         return { body: recordEnvelope(record) };
       },
     },
-    {
-      method: 'put',
-      path: '/:table/assets/:id',
+    'PUT /:table/assets/:id': {
       id: 'update',
       summary: ({ role }) => (role === 'order' ? 'Update, or report a status' : 'Update'),
       description: 'Fields that the body does not name stay as they are; null clears one.',
       allow: 'write',
-      body: { schema: ({ name }) => schemaRef(`${name}.update`), example: updateExample },
+      body: { schema: ({ name }) => json.ref(`${name}.update`), example: updateExample },
       answer: recordResponse('The record as updated.'),
       errors: [409],
       async handle({ commands }, { caller, assetType, path: { id }, body }) {
         return writtenReply(await updateRecord(commands, caller, assetType.name, id, body));
       },
     },
-  ],
+  },
 };

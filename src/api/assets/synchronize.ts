@@ -4,33 +4,23 @@ import { MAX_BATCH_ITEMS, upsertBatch } from '../../commands/referenceTables/ups
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { badRequest } from '../errors.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/examples.js';
-import {
-  closedObject,
-  count,
-  dataOf,
-  inputSchema,
-  type JsonSchema,
-  jsonResponse,
-  type Schemas,
-  schemaRef,
-  text,
-} from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
 
 /** `dry_run: true` stands beside the counts of a dry run. */
-const withDryRun = (counts: Schemas): JsonSchema => ({
+const withDryRun = (counts: json.Schemas): json.JsonSchema => ({
   type: 'object',
   properties: { ...counts, dry_run: { type: 'boolean', const: true } },
   required: Object.keys(counts),
 });
 
-const schemas: Schemas = {
+const schemas: json.Schemas = {
   BatchResult: {
-    ...withDryRun({ message: text, created: count, updated: count, unchanged: count }),
+    ...withDryRun({ message: json.text, created: json.count, updated: json.count, unchanged: json.count }),
     examples: [{ message: 'Batch upsert of 3 items succeeded.', created: 1, updated: 1, unchanged: 1 }],
   },
   CleanUpResult: {
-    ...withDryRun({ message: text, deleted: count }),
+    ...withDryRun({ message: json.text, deleted: json.count }),
     examples: [{ message: 'Clean-up succeeded: 12 records were deleted.', deleted: 12 }],
   },
 };
@@ -50,9 +40,9 @@ function isDryRun(query: URLSearchParams): boolean {
 
 const isReferenceData = ({ supportingData }: AssetType): boolean => supportingData;
 
-const batchSchema = ({ name }: AssetType): JsonSchema => ({
-  ...closedObject({
-    items: { type: 'array', items: schemaRef(`${name}.batch_item`), minItems: 1, maxItems: MAX_BATCH_ITEMS },
+const batchSchema = ({ name }: AssetType): json.JsonSchema => ({
+  ...json.closedObject({
+    items: { type: 'array', items: json.ref(`${name}.batch_item`), minItems: 1, maxItems: MAX_BATCH_ITEMS },
   }),
   additionalProperties: false,
 });
@@ -61,10 +51,8 @@ const batchSchema = ({ name }: AssetType): JsonSchema => ({
 export const synchronization: Resource = {
   tag: '',
   schemas,
-  operations: [
-    {
-      method: 'post',
-      path: '/:table/assets/batch',
+  operations: {
+    'POST /:table/assets/batch': {
       id: 'batch',
       summary: 'Create and update many',
       description: ({ uniqueField = 'the unique field' }) => `All items or none; matched on ${uniqueField}.`,
@@ -75,7 +63,7 @@ export const synchronization: Resource = {
         schema: batchSchema,
         example: (assetType) => ({ items: [{ ...createExample(assetType), _batch_id: EXAMPLE_BATCH_ID }] }),
       },
-      answer: jsonResponse('Everything was written.', dataOf(schemaRef('BatchResult'))),
+      answer: json.one('BatchResult', 'Everything was written.'),
       async handle({ commands }, { caller, assetType, query, body }) {
         const dryRun = isDryRun(query);
         const { position, counts } = await upsertBatch(commands, caller, assetType.name, body, { dryRun });
@@ -86,16 +74,14 @@ export const synchronization: Resource = {
         return dataReply({ message, ...counts, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
       },
     },
-    {
-      method: 'post',
-      path: '/:table/assets/clean-up',
+    'POST /:table/assets/clean-up': {
       id: 'clean_up',
       summary: 'Delete what the last synchronisation did not carry',
       allow: 'write:reference_data',
       isOffered: isReferenceData,
       query: [DRY_RUN],
-      body: { schema: inputSchema(cleanUpBody), example: { batch_id: EXAMPLE_BATCH_ID } },
-      answer: jsonResponse('The records were deleted.', dataOf(schemaRef('CleanUpResult'))),
+      body: { schema: json.inputSchema(cleanUpBody), example: { batch_id: EXAMPLE_BATCH_ID } },
+      answer: json.one('CleanUpResult', 'The records were deleted.'),
       async handle({ commands }, { caller, assetType, query, body }) {
         const dryRun = isDryRun(query);
         const { position, deleted } = await cleanUpTable(commands, caller, assetType.name, body, { dryRun });
@@ -105,5 +91,5 @@ export const synchronization: Resource = {
         return dataReply({ message, deleted, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
       },
     },
-  ],
+  },
 };

@@ -6,7 +6,7 @@ import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import type { Api } from '../deps.js';
 import { HttpError } from '../errors.js';
 import { type BodyReader, jsonBodyReader, runParser } from '../jsonBody.js';
-import { closedObject, type JsonSchema, jsonResponse, listOf, text } from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 import { tooManyRequests } from '../rateLimit.js';
 import { sendJson } from '../requestContext.js';
 import type { Check, Resource } from '../routes/operation.js';
@@ -33,12 +33,12 @@ export const forbidCaching: Check = (_api, _req, res) => {
   res.setHeader('Pragma', 'no-cache');
 };
 
-const tokenRequest: JsonSchema = {
+const tokenRequest: json.JsonSchema = {
   type: 'object',
   properties: {
     grant_type: { type: 'string', const: 'client_credentials' },
     client_id: { type: 'string', description: 'Left out where the credentials come by Basic authentication.' },
-    client_secret: text,
+    client_secret: json.text,
     scope: {
       type: 'string',
       description: `Separated by spaces, of ${SCOPES.join(', ')}; all of the client's by default.`,
@@ -56,7 +56,7 @@ const tokenExample = {
 
 /** RFC 6749 §5.2, with `message` beside it. */
 const oauthError = (description: string, error: string, message: string) =>
-  jsonResponse(description, closedObject({ error: text, error_description: text, message: text }), {
+  json.answer(description, json.closedObject({ error: json.text, error_description: json.text, message: json.text }), {
     error,
     error_description: message,
     message,
@@ -64,23 +64,21 @@ const oauthError = (description: string, error: string, message: string) =>
 
 export const tokenEndpoint: Resource = {
   tag: 'token',
-  operations: [
-    {
-      method: 'post',
-      path: '/token',
+  operations: {
+    'POST /token': {
       id: 'token',
       summary: 'An access token by client credentials',
       allow: 'anyone',
       // Unknown parameters must be ignored (RFC 6749 §3.2).
       query: 'any',
       body: { schema: tokenRequest, example: tokenExample, orForm: true, read: readFormOrJson, errors: [] },
-      answer: jsonResponse(
+      answer: json.answer(
         'The token.',
-        closedObject({
+        json.closedObject({
           access_token: { type: 'string', description: 'A JWT.' },
           token_type: { type: 'string', const: 'Bearer' },
           expires_in: { type: 'integer', description: 'Seconds.' },
-          scope: text,
+          scope: json.text,
         }),
       ),
       answers: {
@@ -102,7 +100,7 @@ export const tokenEndpoint: Resource = {
         return { body: JSON.stringify(granted) };
       },
     },
-  ],
+  },
 };
 
 /** @throws OAuthError for wrong credentials, HttpError 429 after too many of them */
@@ -162,18 +160,16 @@ function toOAuthError(error: unknown): OAuthError | undefined {
 /** For other services that want to check tokens themselves. */
 export const publicKeys: Resource = {
   tag: 'token',
-  operations: [
-    {
-      method: 'get',
-      path: '/jwks.json',
+  operations: {
+    'GET /jwks.json': {
       id: 'jwks',
       summary: 'The public keys that tokens can be checked with',
       allow: 'anyone',
-      answer: jsonResponse('A JWK set (RFC 7517).', closedObject({ keys: listOf({ type: 'object' }) })),
+      answer: json.answer('A JWK set (RFC 7517).', json.closedObject({ keys: json.listOf({ type: 'object' }) })),
       handle: ({ tokens }) => ({
         headers: { 'Cache-Control': 'public, max-age=300' },
         body: JSON.stringify(tokens.jwks()),
       }),
     },
-  ],
+  },
 };

@@ -5,13 +5,13 @@ import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { SESSION_COOKIE } from '../platform/signedIn.js';
-import { type Area, isTableOperation, type Resource } from '../routes/operation.js';
+import type { Area, Resource } from '../routes/operation.js';
 import { resolveTenant } from '../tenantHost.js';
 import { errorResponses, errorSchemas } from './errorResponses.js';
 import { recordExample } from './examples.js';
-import { parameterComponents, pathsOf } from './paths.js';
+import { fixedPaths, parameterComponents, tablePaths } from './paths.js';
 import { recordInputSchema } from './recordJsonSchema.js';
-import { jsonResponse, type Paths, type Schemas } from './schema.js';
+import { answer, type Paths, type Schemas } from './schema.js';
 
 /** Version of the API (spec §9), not of the service. */
 const API_VERSION = '1';
@@ -73,14 +73,7 @@ function tableParts(areas: readonly Area[]): (assetType: AssetType) => TablePart
   return (assetType) => {
     const known = parts.get(assetType);
     if (known !== undefined) return known;
-    const part = {
-      paths: pathsOf(
-        areas,
-        (operation) => isTableOperation(operation) && (operation.isOffered?.(assetType) ?? true),
-        assetType,
-      ),
-      schemas: tableSchemas(assetType),
-    };
+    const part = { paths: tablePaths(areas, assetType), schemas: tableSchemas(assetType) };
     parts.set(assetType, part);
     return part;
   };
@@ -112,7 +105,7 @@ function openApiDocument(areas: readonly Area[], tenant: Tenant, parts: readonly
     servers: [{ url: '/' }],
     tags: [...assetTypes.values()].map(tagOf),
     paths: {
-      ...(orderType === undefined ? {} : pathsOf(areas, (operation) => !isTableOperation(operation), orderType)),
+      ...(orderType === undefined ? {} : fixedPaths(areas, orderType)),
       ...merged(parts.map((part) => part.paths)),
     },
     components: {
@@ -134,14 +127,12 @@ const tagOf = ({ name, label, description }: AssetType) => ({ name, description:
 
 export const openApi: Resource = {
   tag: 'token',
-  operations: [
-    {
-      method: 'get',
-      path: '/openapi.json',
+  operations: {
+    'GET /openapi.json': {
       id: 'openapi',
       summary: 'This document',
       allow: 'anyone',
-      answer: jsonResponse('OpenAPI 3.1.', { type: 'object' }),
+      answer: answer('OpenAPI 3.1.', { type: 'object' }),
       errors: [404],
       async handle(api, { req, res }) {
         await resolveTenant(api, req, res);
@@ -149,5 +140,5 @@ export const openApi: Resource = {
         return { headers: { 'Cache-Control': 'no-cache' }, body };
       },
     },
-  ],
+  },
 };

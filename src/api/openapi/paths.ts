@@ -10,6 +10,8 @@ import {
   type PerTable,
   type QueryParameter,
   type Resource,
+  type Route,
+  routesOf,
   scopeOf,
 } from '../routes/operation.js';
 import { BODY_ERRORS, type ErrorStatus, errorsOf } from './errorResponses.js';
@@ -24,41 +26,41 @@ import {
   type SecurityRequirement,
 } from './schema.js';
 
-type Selected = (operation: Operation) => boolean;
+/** The operations on a table that it offers. */
+export const tablePaths = (areas: readonly Area[], assetType: AssetType): Paths =>
+  pathsOf(areas, assetType, (operation) => isTableOperation(operation) && (operation.isOffered?.(assetType) ?? true));
 
-/**
- * @param selected which operations to show
- * @param assetType the table of operations on tables; the tenant's orders for all others
- */
-export function pathsOf(areas: readonly Area[], selected: Selected, assetType: AssetType): Paths {
+/** All other operations. @param orderType the asset type of the tenant's orders */
+export const fixedPaths = (areas: readonly Area[], orderType: AssetType): Paths =>
+  pathsOf(areas, orderType, (operation) => !isTableOperation(operation));
+
+function pathsOf(areas: readonly Area[], assetType: AssetType, isSelected: (operation: Operation) => boolean): Paths {
   const paths: Record<string, PathItem> = {};
   for (const area of areas) {
-    for (const resource of area.resources) {
-      for (const operation of resource.operations.filter(selected)) {
-        const { path, parameters } = documentedPath(operation, resource, assetType);
-        const whole = `${area.prefix}${path}`;
-        const item = paths[whole] ?? (parameters.length === 0 ? {} : { parameters });
-        paths[whole] = { ...item, [operation.method]: operationObject(area, resource, operation, assetType) };
-      }
+    for (const route of routesOf(area).filter(({ operation }) => isSelected(operation))) {
+      const { path, parameters } = documentedPath(route, assetType);
+      const whole = `${area.prefix}${path}`;
+      const item = paths[whole] ?? (parameters.length === 0 ? {} : { parameters });
+      paths[whole] = { ...item, [route.method.toLowerCase()]: operationObject(area, route, assetType) };
     }
   }
   return paths;
 }
 
 /** `:name` becomes the parameter that the resource describes; the table of an operation on tables is named. */
-function documentedPath(operation: Operation, resource: Resource, assetType: AssetType) {
+function documentedPath({ path: ofRoute, operation, resource }: Route, assetType: AssetType) {
   const parameters: (Parameter | Ref)[] = [];
-  const path = operation.path.replace(/:(\w+)/g, (_, name: string) => {
+  const path = ofRoute.replace(/:(\w+)/g, (_, name: string) => {
     if (name === 'table' && isTableOperation(operation)) return assetType.name;
     const parameter = resource.pathParameters?.[name];
-    if (parameter === undefined) throw new Error(`${operation.path} has a parameter ${name} that nothing describes.`);
+    if (parameter === undefined) throw new Error(`${ofRoute} has a parameter ${name} that nothing describes.`);
     parameters.push(parameterObject(parameter));
     return `{${parameter.name}}`;
   });
   return { path: path === '/' ? '' : path, parameters };
 }
 
-function operationObject(area: Area, { tag }: Resource, operation: Operation, assetType: AssetType): OperationObject {
+function operationObject(area: Area, { operation, resource }: Route, assetType: AssetType): OperationObject {
   const { id, summary, description, body, status = 200, answer, answers, errors = [] } = operation;
   const ofTable = isTableOperation(operation);
   const ofOne = madeFor(assetType);
@@ -68,13 +70,13 @@ function operationObject(area: Area, { tag }: Resource, operation: Operation, as
     operationId: ofTable ? `${id}_${assetType.name}` : id,
     summary: ofTable ? `${ofOne(summary)}: ${assetType.label}` : ofOne(summary),
     ...(description === undefined ? {} : { description: ofOne(description) }),
-    tags: [ofTable ? assetType.name : tag],
+    tags: [ofTable ? assetType.name : resource.tag],
     security: securityOf(operation, assetType),
     ...(query.length === 0 ? {} : { parameters: query.flatMap((parameter) => queryObjects(parameter, assetType)) }),
     ...(body === undefined ? {} : { requestBody: requestBody(body, assetType) }),
     responses: {
       [status]: ofOne(answer),
-      ...errorsOf(...area.errors, ...refusals(operation), ...bodyErrors, ...errors),
+      ...errorsOf([...area.errors, ...refusals(operation), ...bodyErrors, ...errors]),
       ...answers,
     },
   };
@@ -119,7 +121,7 @@ export function parameterComponents(resources: readonly Resource[]): { readonly 
   const components: Record<string, Parameter> = {};
   const all = resources.flatMap(({ pathParameters = {}, operations }): PathParameter[] => [
     ...Object.values(pathParameters),
-    ...operations
+    ...Object.values(operations)
       .flatMap(({ query = [] }) => (query === 'any' ? [] : query))
       .map((parameter): PathParameter => ({ schema: {}, ...parameter, in: 'query' })),
   ]);

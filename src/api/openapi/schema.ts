@@ -57,29 +57,48 @@ export const timestamp: JsonSchema = { type: 'string', format: 'date-time' };
 export const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items });
 export const oneOf = (values: readonly string[]): JsonSchema => ({ type: 'string', enum: values });
 export const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] });
-export const schemaRef = (name: string): Ref => ({ $ref: `#/components/schemas/${name}` });
+export const ref = (name: string): Ref => ({ $ref: `#/components/schemas/${name}` });
+
+/** How something is shown: for each property its schema, and where its value comes from. */
+export type View<T> = {
+  readonly properties: Schemas;
+  /** All properties are there. */
+  readonly schema: JsonSchema;
+  readonly show: (value: T) => { readonly [property: string]: unknown };
+};
+
+export function view<T>(fields: {
+  readonly [property: string]: readonly [JsonSchema, (value: T) => unknown];
+}): View<T> {
+  const entries = Object.entries(fields);
+  const properties = Object.fromEntries(entries.map(([name, [schema]]) => [name, schema]));
+  return {
+    properties,
+    schema: closedObject(properties),
+    show: (value) => Object.fromEntries(entries.map(([name, [, read]]) => [name, read(value)])),
+  };
+}
 
 /** `{ data: … }` (spec §2.2). */
 export const dataOf = (schema: JsonSchema): JsonSchema => closedObject({ data: schema });
 
 /** A page of a collection (spec §2.2). */
 export const pageOf = (record: JsonSchema): JsonSchema =>
-  closedObject({ data: listOf(record), links: schemaRef('PageLinks'), meta: schemaRef('PageMeta') });
+  closedObject({ data: listOf(record), links: ref('PageLinks'), meta: ref('PageMeta') });
 
 export const jsonContent = (schema: JsonSchema, example?: unknown): MediaTypes => ({
   'application/json': { schema, ...(example === undefined ? {} : { example }) },
 });
 
-export const jsonResponse = (description: string, schema: JsonSchema, example?: unknown): ResponseObject => ({
+export const answer = (description: string, schema: JsonSchema, example?: unknown): ResponseObject => ({
   description,
   content: jsonContent(schema, example),
 });
 
-export const oneResponse = (schema: string): ResponseObject => jsonResponse('Done.', dataOf(schemaRef(schema)));
+export const one = (schema: string, description = 'Done.'): ResponseObject => answer(description, dataOf(ref(schema)));
 
 /** A short collection, which is not paged. */
-export const allResponse = (schema: string): ResponseObject =>
-  jsonResponse('All there are.', dataOf(listOf(schemaRef(schema))));
+export const all = (schema: string): ResponseObject => answer('All there are.', dataOf(listOf(ref(schema))));
 
 export const NO_CONTENT: ResponseObject = { description: 'Done.' };
 

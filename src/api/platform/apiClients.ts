@@ -5,100 +5,75 @@ import { tenantOf } from '../../commands/tables.js';
 import type { ApiClient } from '../../domain/identity/directory.js';
 import { SCOPES } from '../../domain/identity/scopes.js';
 import type { Api } from '../deps.js';
-import {
-  allResponse,
-  closedObject,
-  inputSchema,
-  listOf,
-  NO_CONTENT,
-  oneOf,
-  oneResponse,
-  type Schemas,
-  text,
-  timestamp,
-  uuid,
-} from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 import { dataReply, pathText, type Resource } from '../routes/operation.js';
 
-const clientView = (client: ApiClient) => ({
-  client_id: client.clientId,
-  name: client.name,
-  scopes: client.scopes,
-  created_at: client.createdAt,
+const clientView = json.view<ApiClient>({
+  client_id: [json.uuid, (client) => client.clientId],
+  name: [json.text, (client) => client.name],
+  scopes: [json.listOf(json.oneOf(SCOPES)), (client) => client.scopes],
+  created_at: [json.timestamp, (client) => client.createdAt],
 });
 
-const clientSchema = { client_id: uuid, name: text, scopes: listOf(oneOf(SCOPES)), created_at: timestamp };
-
-const schemas: Schemas = {
-  ApiClient: closedObject(clientSchema),
-  ApiClientWithSecret: closedObject({
-    ...clientSchema,
-    client_secret: { type: 'string', description: 'Shown this once.' },
-  }),
-};
+const SECRET: json.JsonSchema = { type: 'string', description: 'Shown this once.' };
 
 /** As the directory shows the client now; commands wait for it. @throws NotFoundError */
 function withSecret({ directory }: Api, tenant: string, clientId: string, clientSecret: string) {
   const client = tenantOf({ directory }, tenant).clients.get(clientId);
   if (client === undefined) throw new NotFoundError(`There is no API client ${clientId}.`);
-  return { ...clientView(client), client_secret: clientSecret };
+  return { ...clientView.show(client), client_secret: clientSecret };
 }
 
 export const apiClients: Resource = {
   tag: 'platform: api clients',
   pathParameters: { id: pathText('client_id') },
-  schemas,
-  operations: [
-    {
-      method: 'get',
-      path: '/api-clients',
+  schemas: {
+    ApiClient: clientView.schema,
+    ApiClientWithSecret: json.closedObject({ ...clientView.properties, client_secret: SECRET }),
+  },
+  operations: {
+    'GET /api-clients': {
       id: 'platform_list_api_clients',
       summary: 'API clients',
       allow: 'adminsAndAuditors',
-      answer: allResponse('ApiClient'),
-      handle: (_api, { tenant }) => dataReply([...tenant.clients.values()].map(clientView)),
+      answer: json.all('ApiClient'),
+      handle: (_api, { tenant }) => dataReply([...tenant.clients.values()].map(clientView.show)),
     },
-    {
-      method: 'post',
-      path: '/api-clients',
+    'POST /api-clients': {
       id: 'platform_create_api_client',
       summary: 'Create an API client',
       allow: 'admins',
       body: {
-        schema: inputSchema(clientBody),
+        schema: json.inputSchema(clientBody),
         example: { name: 'ERP', scopes: ['read:order_data', 'write:order_data'] },
       },
       status: 201,
-      answer: oneResponse('ApiClientWithSecret'),
+      answer: json.one('ApiClientWithSecret'),
       async handle(api, { caller, body }) {
         const { clientId, clientSecret } = await createClient(api.commands, caller, body);
         return dataReply(withSecret(api, caller.tenant, clientId, clientSecret));
       },
     },
-    {
-      method: 'delete',
-      path: '/api-clients/:id',
+    'DELETE /api-clients/:id': {
       id: 'platform_remove_api_client',
       summary: 'Remove an API client, and its tokens with it',
       allow: 'admins',
       status: 204,
-      answer: NO_CONTENT,
+      answer: json.NO_CONTENT,
       async handle({ commands }, { caller, path: { id } }) {
         await removeClient(commands, caller, id);
         return {};
       },
     },
-    {
-      method: 'post',
-      path: '/api-clients/:id/secret',
+    'POST /api-clients/:id/secret': {
       id: 'platform_regenerate_api_client_secret',
       summary: 'A new secret; the old one ends at once',
       allow: 'admins',
-      answer: oneResponse('ApiClientWithSecret'),
+      answer: json.one('ApiClientWithSecret'),
       async handle(api, { caller, path: { id } }) {
         const { clientSecret } = await regenerateClientSecret(api.commands, caller, id);
         return dataReply(withSecret(api, caller.tenant, id, clientSecret));
       },
     },
-  ],
+  },
 };

@@ -4,7 +4,7 @@ import { assetTypeOf, tenantOf } from '../../commands/tables.js';
 import type { Position } from '../../ports/eventStore.js';
 import { describeAsset } from '../assets/info.js';
 import type { Api } from '../deps.js';
-import { allResponse, inputSchema, oneResponse } from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 import { dataReply, pathText, type Reply, type Resource } from '../routes/operation.js';
 
 /** The table as it is after a change. */
@@ -19,24 +19,20 @@ const nameIn = (body: unknown): string =>
 export const assetTypes: Resource = {
   tag: 'platform: settings',
   pathParameters: { table: pathText('table') },
-  operations: [
-    {
-      method: 'get',
-      path: '/asset-types',
+  operations: {
+    'GET /asset-types': {
       id: 'platform_list_asset_types',
       summary: 'All tables',
       allow: 'users',
-      answer: allResponse('AssetType'),
+      answer: json.all('AssetType'),
       handle: (_api, { tenant }) => dataReply([...tenant.assetTypes.values()].map(describeAsset)),
     },
-    {
-      method: 'post',
-      path: '/asset-types',
+    'POST /asset-types': {
       id: 'platform_add_table',
       summary: 'Add a reference table',
       allow: 'admins',
       body: {
-        schema: inputSchema(tableBody),
+        schema: json.inputSchema(tableBody),
         example: {
           name: 'dyn_carrier',
           label: 'Carriers',
@@ -45,28 +41,26 @@ export const assetTypes: Resource = {
         },
       },
       status: 201,
-      answer: oneResponse('AssetType'),
+      answer: json.one('AssetType'),
       async handle(api, { caller, body }) {
         const written = await addAssetTable(api.commands, caller, body);
         return changed(api, caller.tenant, nameIn(body), written);
       },
     },
-    {
-      method: 'post',
-      path: '/asset-types/:table/fields',
+    'POST /asset-types/:table/fields': {
       id: 'platform_add_field',
       summary: 'Add a field to a reference table',
       allow: 'admins',
       body: {
-        schema: inputSchema(fieldBody),
+        schema: json.inputSchema(fieldBody),
         example: { name: 'colour', type: 'String', filterable: true, sortable: true, max_length: 32 },
       },
       status: 201,
-      answer: oneResponse('AssetType'),
+      answer: json.one('AssetType'),
       async handle(api, { caller, path: { table }, body }) {
         const written = await addAssetField(api.commands, caller, table, body);
         return changed(api, caller.tenant, table, written);
       },
     },
-  ],
+  },
 };

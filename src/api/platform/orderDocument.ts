@@ -7,7 +7,7 @@ import type { Approver } from '../../domain/order/approver.js';
 import { type ExportDocument, orderDocument as expanded } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
 import { EXAMPLE_ID } from '../openapi/examples.js';
-import { dataOf, type JsonSchema, jsonResponse, listOf, type ResponseObject } from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 
 /** Shaped like the export that an approval would send (spec §2.3), with the order's own status, reasons and approval. */
 export async function orderDocument(
@@ -30,10 +30,10 @@ function approverOf(tenant: Tenant, order: Order): Approver | null {
 }
 
 /** The order's record, and an object or a list for each of its relationships. */
-export function orderDocumentResponse(orderType: AssetType): ResponseObject {
-  const relations = orderType.relationships.map(({ name, kind }): [string, JsonSchema] => [
+export function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
+  const relations = orderType.relationships.map(({ name, kind }): [string, json.JsonSchema] => [
     name,
-    kind === 'has_many' ? listOf({ type: 'object' }) : { type: ['object', 'null'] },
+    kind === 'has_many' ? json.listOf({ type: 'object' }) : { type: ['object', 'null'] },
   ]);
   const schema = {
     type: 'object',
@@ -45,5 +45,5 @@ export function orderDocumentResponse(orderType: AssetType): ResponseObject {
     required: ['id', ...relations.map(([name]) => name), 'approver'],
     description: `The fields of ${orderType.name}, and what belongs to it.`,
   };
-  return jsonResponse('The order.', dataOf(schema));
+  return json.answer('The order.', json.dataOf(schema));
 }

@@ -13,7 +13,7 @@ import { LIST_PARAMETERS, PAGING_PARAMETERS, parseListQuery } from '../assets/li
 import { pageResponse, recordResponse, writtenReply } from '../assets/records.js';
 import { RECORD_ID } from '../assets/table.js';
 import { badRequest } from '../errors.js';
-import { inputSchema, type JsonSchema, schemaRef } from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 import { orderDocument, orderDocumentResponse } from './orderDocument.js';
@@ -54,17 +54,15 @@ function queueIn(query: URLSearchParams): { readonly name: string; readonly stat
 
 const unknownOrder = (id: string): NotFoundError => new NotFoundError(`There is no order ${id}.`);
 
-const saveSchema = ({ name }: AssetType): JsonSchema => ({
-  allOf: [schemaRef(`${name}.update`), { properties: { processing_status: { enum: SET_BY_SAVING } } }],
+const saveSchema = ({ name }: AssetType): json.JsonSchema => ({
+  allOf: [json.ref(`${name}.update`), { properties: { processing_status: { enum: SET_BY_SAVING } } }],
 });
 
 export const orders: Resource = {
   tag: 'platform: orders',
   pathParameters: { id: { ...RECORD_ID, component: 'OrderId', name: 'order_id' } },
-  operations: [
-    {
-      method: 'get',
-      path: '/orders',
+  operations: {
+    'GET /orders': {
       id: 'platform_list_orders',
       summary: 'Orders to validate, or the archive',
       allow: 'users',
@@ -82,9 +80,7 @@ export const orders: Resource = {
         return { body: collectionEnvelope(records.join(','), { ...paging, ...list }) };
       },
     },
-    {
-      method: 'get',
-      path: '/orders/:id',
+    'GET /orders/:id': {
       id: 'platform_get_order',
       summary: 'An order with its parts and the records they name',
       allow: 'users',
@@ -97,9 +93,7 @@ export const orders: Resource = {
         return dataReply(await orderDocument(commands, tenant, id, order));
       },
     },
-    {
-      method: 'put',
-      path: '/orders/:id',
+    'PUT /orders/:id': {
       id: 'platform_save_order',
       summary: 'Save changes; processing_status may be saved or validated',
       allow: 'validators',
@@ -109,9 +103,7 @@ export const orders: Resource = {
       handle: async ({ commands }, { caller, path, body }) =>
         writtenReply(await saveOrder(commands, caller, path.id, body)),
     },
-    {
-      method: 'get',
-      path: '/orders/:id/history',
+    'GET /orders/:id/history': {
       id: 'platform_order_history',
       summary: 'What happened to an order',
       allow: 'users',
@@ -124,9 +116,7 @@ export const orders: Resource = {
         return { body };
       },
     },
-    {
-      method: 'post',
-      path: '/orders/:id/approve',
+    'POST /orders/:id/approve': {
       id: 'platform_approve_order',
       summary: 'Approve an order that is validated or failed; it is then sent to the webhooks',
       allow: 'validators',
@@ -135,13 +125,11 @@ export const orders: Resource = {
       handle: async ({ commands }, { caller, path, user }) =>
         writtenReply(await approveOrder(commands, caller, path.id, user)),
     },
-    {
-      method: 'post',
-      path: '/orders/:id/reject',
+    'POST /orders/:id/reject': {
       id: 'platform_reject_order',
       summary: 'Reject an order: it need not be exported',
       allow: 'validators',
-      body: { schema: inputSchema(rejectBody), example: { reasons: ['Ordered twice.'] }, optional: true },
+      body: { schema: json.inputSchema(rejectBody), example: { reasons: ['Ordered twice.'] }, optional: true },
       answer: recordResponse('The order.'),
       errors: [409],
       async handle({ commands }, { caller, path, body }) {
@@ -149,5 +137,5 @@ export const orders: Resource = {
         return writtenReply(await rejectOrder(commands, caller, path.id, reasons));
       },
     },
-  ],
+  },
 };

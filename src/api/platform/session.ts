@@ -4,7 +4,7 @@ import { parseBody } from '../../commands/body.js';
 import { authenticateUser as checkPassword } from '../../commands/identity/users.js';
 import { HttpError } from '../errors.js';
 import { jsonBodyReader } from '../jsonBody.js';
-import { closedObject, inputSchema, NO_CONTENT, oneResponse, type Schemas, schemaRef } from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 import { tooManyRequests } from '../rateLimit.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { clearSessionCookie, credentialOf, setSessionCookie } from './signedIn.js';
@@ -23,30 +23,28 @@ const refused = (): HttpError =>
     'WWW-Authenticate': 'Bearer realm="dynamic-assets"',
   });
 
-const schemas: Schemas = {
-  Session: closedObject({
+const schemas: json.Schemas = {
+  Session: json.closedObject({
     token: { type: 'string', description: 'To be sent as a bearer token.' },
     expires_in: { type: 'integer', description: 'Seconds.' },
-    user: schemaRef('User'),
+    user: json.ref('User'),
   }),
 };
 
 export const session: Resource = {
   tag: 'platform: session',
   schemas,
-  operations: [
-    {
-      method: 'post',
-      path: '/session',
+  operations: {
+    'POST /session': {
       id: 'platform_sign_in',
       summary: 'Sign in; sets the session cookie as well',
       allow: 'anyone',
       body: {
-        schema: inputSchema(signInBody),
+        schema: json.inputSchema(signInBody),
         example: { email: 'vera@example.com', password: 'correct horse battery' },
         read: jsonBodyReader(BODY_LIMIT_BYTES),
       },
-      answer: oneResponse('Session'),
+      answer: json.one('Session'),
       errors: [401],
       async handle({ directory, tokens, log, refresh, signInAttempts }, { req, res, body }) {
         const { email, password } = parseBody(signInBody, body);
@@ -66,30 +64,26 @@ export const session: Resource = {
         signInAttempts.succeeded(attempt);
         const { token, expiresIn } = tokens.issueUserToken(tenant.name, user.id, credentialOf(user));
         setSessionCookie(req, res, token, expiresIn);
-        return dataReply({ token, expires_in: expiresIn, user: userView(user) });
+        return dataReply({ token, expires_in: expiresIn, user: userView.show(user) });
       },
     },
-    {
-      method: 'get',
-      path: '/session',
+    'GET /session': {
       id: 'platform_session',
       summary: 'Who is signed in',
       allow: 'users',
-      answer: oneResponse('User'),
-      handle: (_api, { user }) => dataReply(userView(user)),
+      answer: json.one('User'),
+      handle: (_api, { user }) => dataReply(userView.show(user)),
     },
-    {
-      method: 'delete',
-      path: '/session',
+    'DELETE /session': {
       id: 'platform_sign_out',
       summary: 'Clear the session cookie',
       allow: 'anyone',
       status: 204,
-      answer: NO_CONTENT,
+      answer: json.NO_CONTENT,
       handle(_api, { req, res }) {
         clearSessionCookie(req, res);
         return {};
       },
     },
-  ],
+  },
 };

@@ -5,7 +5,7 @@ import { changeRateLimit } from '../../commands/identity/tenants.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
-import { closedObject, count, inputSchema, oneOf, oneResponse, orNull, type Schemas, text } from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 
 const rate = z
@@ -17,48 +17,38 @@ const rate = z
 /** Requests a second that each API client may make for ever, and at once after a pause. */
 const rateLimitBody = z.strictObject({ per_second: rate, burst: rate });
 
-const tenantView = ({ name, displayName, orderModel, rateLimit }: Tenant) => ({
-  name,
-  display_name: displayName,
-  order_model: orderModel,
-  rate_limit: rateLimit === undefined ? null : { per_second: rateLimit.perSecond, burst: rateLimit.burst },
+const tenantView = json.view<Tenant>({
+  name: [json.text, (tenant) => tenant.name],
+  display_name: [json.text, (tenant) => tenant.displayName],
+  order_model: [json.oneOf(ORDER_MODELS), (tenant) => tenant.orderModel],
+  rate_limit: [
+    json.orNull(json.closedObject({ per_second: json.count, burst: json.count })),
+    ({ rateLimit }) => (rateLimit === undefined ? null : { per_second: rateLimit.perSecond, burst: rateLimit.burst }),
+  ],
 });
-
-const schemas: Schemas = {
-  Tenant: closedObject({
-    name: text,
-    display_name: text,
-    order_model: oneOf(ORDER_MODELS),
-    rate_limit: orNull(closedObject({ per_second: count, burst: count })),
-  }),
-};
 
 export const organisation: Resource = {
   tag: 'platform: settings',
-  schemas,
-  operations: [
-    {
-      method: 'get',
-      path: '/tenant',
+  schemas: { Tenant: tenantView.schema },
+  operations: {
+    'GET /tenant': {
       id: 'platform_tenant',
       summary: 'The organisation',
       allow: 'users',
-      answer: oneResponse('Tenant'),
-      handle: (_api, { tenant }) => dataReply(tenantView(tenant)),
+      answer: json.one('Tenant'),
+      handle: (_api, { tenant }) => dataReply(tenantView.show(tenant)),
     },
-    {
-      method: 'put',
-      path: '/tenant/rate-limit',
+    'PUT /tenant/rate-limit': {
       id: 'platform_change_rate_limit',
       summary: 'Requests that each API client may make a second, and at once',
       allow: 'admins',
-      body: { schema: inputSchema(rateLimitBody), example: { per_second: 50, burst: 100 } },
-      answer: oneResponse('Tenant'),
+      body: { schema: json.inputSchema(rateLimitBody), example: { per_second: 50, burst: 100 } },
+      answer: json.one('Tenant'),
       async handle({ commands, directory }, { caller, body }) {
         const { per_second: perSecond, burst } = parseBody(rateLimitBody, body);
         await changeRateLimit(commands, caller, { perSecond, burst });
-        return dataReply(tenantView(tenantOf({ directory }, caller.tenant)));
+        return dataReply(tenantView.show(tenantOf({ directory }, caller.tenant)));
       },
     },
-  ],
+  },
 };

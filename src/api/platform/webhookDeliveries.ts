@@ -11,22 +11,7 @@ import type {
   DeliveryState,
 } from '../../ports/deliveryLog.js';
 import { badRequest } from '../errors.js';
-import {
-  closedObject,
-  count,
-  type JsonSchema,
-  jsonResponse,
-  listOf,
-  nullableText,
-  oneOf,
-  oneResponse,
-  orNull,
-  type Schemas,
-  schemaRef,
-  text,
-  timestamp,
-  uuid,
-} from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 import { WEBHOOK_IDS } from './webhookView.js';
@@ -36,69 +21,54 @@ const dateTime = valueSchema('DateTime');
 const DEFAULT_LIMIT = 25;
 const MAX_LIMIT = 100;
 
-const deliveryView = (entry: DeliveryLogEntry) => ({
-  id: entry.id,
-  message_id: entry.messageId,
-  kind: entry.kind,
-  purpose: entry.purpose,
-  order_id: entry.orderId,
-  table: entry.table,
-  sequence: entry.sequence,
-  state: entry.state,
-  requested_at: entry.requestedAt,
-  ended_at: entry.endedAt,
-  reason: entry.reason,
-  retry_at: entry.retryAt,
-  attempts: entry.attempts.map(attemptView),
+const attemptView = json.view<DeliveryAttempt>({
+  attempt: [{ type: 'integer', minimum: 1, maximum: 5 }, (attempt) => attempt.attempt],
+  url: [json.text, (attempt) => attempt.url],
+  started_at: [json.timestamp, (attempt) => attempt.startedAt],
+  ended_at: [json.orNull(json.timestamp), (attempt) => attempt.endedAt],
+  duration_ms: [{ type: ['integer', 'null'], minimum: 0 }, (attempt) => attempt.durationMs],
+  status: [
+    { type: ['integer', 'null'], description: 'Of the answer; null where there was none.' },
+    (attempt) => attempt.status,
+  ],
+  reason: [{ ...json.nullableText, description: 'Why it failed; null where it did not.' }, (attempt) => attempt.reason],
+  response_body: [
+    { ...json.nullableText, description: 'The first part of the answer.' },
+    (attempt) => attempt.responseBody,
+  ],
 });
 
-const attemptView = (attempt: DeliveryAttempt) => ({
-  attempt: attempt.attempt,
-  url: attempt.url,
-  started_at: attempt.startedAt,
-  ended_at: attempt.endedAt,
-  duration_ms: attempt.durationMs,
-  status: attempt.status,
-  reason: attempt.reason,
-  response_body: attempt.responseBody,
+const deliveryView = json.view<DeliveryLogEntry>({
+  id: [json.uuid, (entry) => entry.id],
+  message_id: [
+    { ...json.text, description: 'webhook-id of its calls: the same for every replay of an event.' },
+    (entry) => entry.messageId,
+  ],
+  kind: [json.oneOf(WEBHOOK_EVENT_KINDS), (entry) => entry.kind],
+  purpose: [
+    { ...json.nullableText, description: 'resend, backfill or test; null where the event itself led to it.' },
+    (entry) => entry.purpose,
+  ],
+  order_id: [json.nullableText, (entry) => entry.orderId],
+  table: [json.nullableText, (entry) => entry.table],
+  sequence: [
+    { ...json.count, description: 'Grows with each event of the order, or of the table.' },
+    (entry) => entry.sequence,
+  ],
+  state: [json.oneOf(STATES), (entry) => entry.state],
+  requested_at: [json.timestamp, (entry) => entry.requestedAt],
+  ended_at: [json.orNull(json.timestamp), (entry) => entry.endedAt],
+  reason: [{ ...json.nullableText, description: 'Why it was given up.' }, (entry) => entry.reason],
+  retry_at: [json.orNull(json.timestamp), (entry) => entry.retryAt],
+  attempts: [json.listOf(json.ref('DeliveryAttempt')), (entry) => entry.attempts.map(attemptView.show)],
 });
-
-const nullableCount: JsonSchema = { type: ['integer', 'null'], minimum: 0 };
-
-const schemas: Schemas = {
-  Delivery: closedObject({
-    id: uuid,
-    message_id: { ...text, description: 'webhook-id of its calls: the same for every replay of an event.' },
-    kind: oneOf(WEBHOOK_EVENT_KINDS),
-    purpose: { ...nullableText, description: 'resend, backfill or test; null where the event itself led to it.' },
-    order_id: nullableText,
-    table: nullableText,
-    sequence: { ...count, description: 'Grows with each event of the order, or of the table.' },
-    state: oneOf(STATES),
-    requested_at: timestamp,
-    ended_at: orNull(timestamp),
-    reason: { ...nullableText, description: 'Why it was given up.' },
-    retry_at: orNull(timestamp),
-    attempts: listOf(schemaRef('DeliveryAttempt')),
-  }),
-  DeliveryAttempt: closedObject({
-    attempt: { type: 'integer', minimum: 1, maximum: 5 },
-    url: text,
-    started_at: timestamp,
-    ended_at: orNull(timestamp),
-    duration_ms: nullableCount,
-    status: { type: ['integer', 'null'], description: 'Of the answer; null where there was none.' },
-    reason: { ...nullableText, description: 'Why it failed; null where it did not.' },
-    response_body: { ...nullableText, description: 'The first part of the answer.' },
-  }),
-};
 
 const QUERY: readonly QueryParameter[] = [
-  { name: 'state', schema: oneOf(STATES), description: 'open: neither delivered nor given up.' },
-  { name: 'kind', schema: oneOf(WEBHOOK_EVENT_KINDS), description: 'Kind of event.' },
-  { name: 'order_id', schema: uuid, description: 'About this order.' },
-  { name: 'since', schema: timestamp, description: 'Requested at this time or later.' },
-  { name: 'until', schema: timestamp, description: 'Requested before this time.' },
+  { name: 'state', schema: json.oneOf(STATES), description: 'open: neither delivered nor given up.' },
+  { name: 'kind', schema: json.oneOf(WEBHOOK_EVENT_KINDS), description: 'Kind of event.' },
+  { name: 'order_id', schema: json.uuid, description: 'About this order.' },
+  { name: 'since', schema: json.timestamp, description: 'Requested at this time or later.' },
+  { name: 'until', schema: json.timestamp, description: 'Requested before this time.' },
   { name: 'cursor', schema: { type: 'integer', minimum: 1 }, description: 'That of a link to the next page.' },
   {
     name: 'limit',
@@ -110,18 +80,19 @@ const QUERY: readonly QueryParameter[] = [
 export const webhookDeliveries: Resource = {
   tag: 'platform: webhooks',
   pathParameters: WEBHOOK_IDS,
-  schemas,
-  operations: [
-    {
-      method: 'get',
-      path: '/webhooks/:id/deliveries',
+  schemas: { Delivery: deliveryView.schema, DeliveryAttempt: attemptView.schema },
+  operations: {
+    'GET /webhooks/:id/deliveries': {
       id: 'platform_list_deliveries',
       summary: 'The delivery log, the newest first',
       allow: 'adminsAndAuditors',
       query: QUERY,
-      answer: jsonResponse(
+      answer: json.answer(
         'One page.',
-        closedObject({ data: listOf(schemaRef('Delivery')), links: closedObject({ next: nullableText }) }),
+        json.closedObject({
+          data: json.listOf(json.ref('Delivery')),
+          links: json.closedObject({ next: json.nullableText }),
+        }),
       ),
       async handle({ readModels, config }, { req, tenant, path: { id }, query: parameters }) {
         const { limit, ...query } = parseDeliveryQuery(id, parameters);
@@ -130,23 +101,21 @@ export const webhookDeliveries: Resource = {
         const page = found.slice(0, limit);
         const last = found.length > limit ? page.at(-1) : undefined;
         const next = last === undefined ? null : `${requestUrl(req, config)}?${nextPage(parameters, last)}`;
-        return { body: JSON.stringify({ data: page.map(deliveryView), links: { next } }) };
+        return { body: JSON.stringify({ data: page.map(deliveryView.show), links: { next } }) };
       },
     },
-    {
-      method: 'get',
-      path: '/webhooks/:id/deliveries/:deliveryId',
+    'GET /webhooks/:id/deliveries/:deliveryId': {
       id: 'platform_get_delivery',
       summary: 'One delivery',
       allow: 'adminsAndAuditors',
-      answer: oneResponse('Delivery'),
+      answer: json.one('Delivery'),
       async handle({ readModels }, { tenant, path: { id, deliveryId } }) {
         const entry = await readModels.delivery(tenant.name, deliveryId.toLowerCase());
         if (entry?.webhookId !== id) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
-        return dataReply(deliveryView(entry));
+        return dataReply(deliveryView.show(entry));
       },
     },
-  ],
+  },
 };
 
 /** A webhook that was removed has its log still; one that is unheard of has none. @throws NotFoundError */

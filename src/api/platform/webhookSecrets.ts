@@ -5,62 +5,54 @@ import {
   stageWebhookSecret,
   unstageWebhookSecret,
 } from '../../commands/webhooks/secrets.js';
-import { NO_CONTENT, oneResponse } from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 import type { Resource } from '../routes/operation.js';
 import { WEBHOOK_IDS, webhookReply } from './webhookView.js';
 
 export const webhookSecrets: Resource = {
   tag: 'platform: webhooks',
   pathParameters: WEBHOOK_IDS,
-  operations: [
-    {
-      method: 'post',
-      path: '/webhooks/:id/secret',
+  operations: {
+    'POST /webhooks/:id/secret': {
       id: 'platform_regenerate_webhook_secret',
       summary: 'A new signing secret; the old one signs nothing any more',
       allow: 'admins',
-      answer: oneResponse('WebhookWithSecret'),
+      answer: json.one('WebhookWithSecret'),
       handle: async (api, { caller, path: { id } }) =>
         webhookReply(api, caller, id, await regenerateWebhookSecret(api.commands, caller, id)),
     },
-    {
-      method: 'post',
-      path: '/webhooks/:id/secret/rotate',
+    'POST /webhooks/:id/secret/rotate': {
       id: 'platform_stage_webhook_secret',
       summary: 'Begin a rotation: a new secret signs beside the old one in webhook-signature',
       allow: 'admins',
       status: 201,
-      answer: oneResponse('WebhookWithSecret'),
+      answer: json.one('WebhookWithSecret'),
       errors: [409],
       handle: async (api, { caller, path: { id } }) =>
         webhookReply(api, caller, id, await stageWebhookSecret(api.commands, caller, id)),
     },
-    {
-      method: 'post',
-      path: '/webhooks/:id/secret/promote',
+    'POST /webhooks/:id/secret/promote': {
       id: 'platform_promote_webhook_secret',
       summary: 'End a rotation: the new secret is the only one',
       allow: 'admins',
-      answer: oneResponse('Webhook'),
+      answer: json.one('Webhook'),
       errors: [409],
       async handle(api, { caller, path: { id } }) {
         await promoteWebhookSecret(api.commands, caller, id);
         return webhookReply(api, caller, id);
       },
     },
-    {
-      method: 'delete',
-      path: '/webhooks/:id/secret/staged',
+    'DELETE /webhooks/:id/secret/staged': {
       id: 'platform_unstage_webhook_secret',
       summary: 'End a rotation: the old secret is the only one',
       allow: 'admins',
       status: 204,
-      answer: NO_CONTENT,
+      answer: json.NO_CONTENT,
       errors: [409],
       async handle({ commands }, { caller, path: { id } }) {
         await unstageWebhookSecret(commands, caller, id);
         return {};
       },
     },
-  ],
+  },
 };

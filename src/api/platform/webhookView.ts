@@ -6,26 +6,40 @@ import type { Tenant, Webhook } from '../../domain/identity/directory.js';
 import { type DisabledCause, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
 import type { Api } from '../deps.js';
 import { EXAMPLE_ID } from '../openapi/examples.js';
-import { closedObject, link, listOf, oneOf, orNull, type Schemas, text, timestamp, uuid } from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 import { dataReply, pathText, type Reply } from '../routes/operation.js';
 
 const DISABLED_CAUSES: readonly DisabledCause[] = ['admin', 'gone', 'failing'];
 
-const webhookSchema: Schemas = {
-  id: uuid,
-  name: text,
-  url: link,
-  events: listOf(oneOf(WEBHOOK_EVENT_KINDS)),
-  custom_data: { type: 'object' },
-  enabled: { type: 'boolean', description: 'Nothing is sent to one that is not; what is for it waits.' },
-  disabled: orNull(closedObject({ cause: oneOf(DISABLED_CAUSES), reason: text, since: timestamp })),
-  rotating: { type: 'boolean', description: 'Whether a staged secret signs beside the primary one.' },
-  created_at: timestamp,
+export const webhookView = json.view<Webhook>({
+  id: [json.uuid, (webhook) => webhook.id],
+  name: [json.text, (webhook) => webhook.name],
+  url: [json.link, (webhook) => webhook.url],
+  events: [json.listOf(json.oneOf(WEBHOOK_EVENT_KINDS)), (webhook) => webhook.events],
+  custom_data: [{ type: 'object' }, (webhook) => webhook.customData],
+  enabled: [
+    { type: 'boolean', description: 'Nothing is sent to one that is not; what is for it waits.' },
+    (webhook) => webhook.disabled === undefined,
+  ],
+  disabled: [
+    json.orNull(json.closedObject({ cause: json.oneOf(DISABLED_CAUSES), reason: json.text, since: json.timestamp })),
+    (webhook) => webhook.disabled ?? null,
+  ],
+  rotating: [
+    { type: 'boolean', description: 'Whether a staged secret signs beside the primary one.' },
+    (webhook) => webhook.stagedSecret !== undefined,
+  ],
+  created_at: [json.timestamp, (webhook) => webhook.createdAt],
+});
+
+const SECRET: json.JsonSchema = {
+  type: 'string',
+  description: 'Shown this once; the key of the Signature header (HMAC-SHA256).',
 };
 
-export const webhookSchemas: Schemas = {
+export const webhookSchemas: json.Schemas = {
   Webhook: {
-    ...closedObject(webhookSchema),
+    ...webhookView.schema,
     examples: [
       {
         id: EXAMPLE_ID,
@@ -40,10 +54,7 @@ export const webhookSchemas: Schemas = {
       },
     ],
   },
-  WebhookWithSecret: closedObject({
-    ...webhookSchema,
-    secret: { type: 'string', description: 'Shown this once; the key of the Signature header (HMAC-SHA256).' },
-  }),
+  WebhookWithSecret: json.closedObject({ ...webhookView.properties, secret: SECRET }),
 };
 
 /** Of all paths below `/webhooks/:id`. */
@@ -56,20 +67,8 @@ export function webhookOf(tenant: Tenant, id: string): Webhook {
   return found;
 }
 
-export const webhookView = (webhook: Webhook) => ({
-  id: webhook.id,
-  name: webhook.name,
-  url: webhook.url,
-  events: webhook.events,
-  custom_data: webhook.customData,
-  enabled: webhook.disabled === undefined,
-  disabled: webhook.disabled ?? null,
-  rotating: webhook.stagedSecret !== undefined,
-  created_at: webhook.createdAt,
-});
-
 /** The webhook as it is after a command, which waits for the directory; with the secret that the command made. */
 export function webhookReply({ directory }: Api, { tenant }: Caller, id: string, made?: NewSecret): Reply {
-  const view = webhookView(webhookOf(tenantOf({ directory }, tenant), id));
-  return dataReply(made === undefined ? view : { ...view, secret: made.secret });
+  const shown = webhookView.show(webhookOf(tenantOf({ directory }, tenant), id));
+  return dataReply(made === undefined ? shown : { ...shown, secret: made.secret });
 }

@@ -12,7 +12,7 @@ import {
 } from '../../commands/webhooks/settings.js';
 import { eventCatalogue } from '../../domain/webhook/catalogue/catalogue.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
-import { allResponse, closedObject, inputSchema, NO_CONTENT, oneOf, oneResponse, text } from '../openapi/schema.js';
+import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { WEBHOOK_IDS, webhookOf, webhookReply, webhookSchemas, webhookView } from './webhookView.js';
 
@@ -22,121 +22,109 @@ export const webhooks: Resource = {
   tag: TAG,
   pathParameters: WEBHOOK_IDS,
   schemas: webhookSchemas,
-  operations: [
-    {
-      method: 'get',
-      path: '/webhooks',
+  operations: {
+    'GET /webhooks': {
       id: 'platform_list_webhooks',
       summary: 'Webhooks',
       allow: 'adminsAndAuditors',
-      answer: allResponse('Webhook'),
-      handle: (_api, { tenant }) => dataReply([...tenant.webhooks.values()].map(webhookView)),
+      answer: json.all('Webhook'),
+      handle: (_api, { tenant }) => dataReply([...tenant.webhooks.values()].map(webhookView.show)),
     },
-    {
-      method: 'post',
-      path: '/webhooks',
+    'POST /webhooks': {
       id: 'platform_create_webhook',
       summary: 'Create a webhook',
       allow: 'admins',
       body: {
-        schema: inputSchema(webhookBody),
+        schema: json.inputSchema(webhookBody),
         example: { url: 'https://erp.example.com/orders', events: ['order.approved'], custom_data: { company: 7 } },
       },
       status: 201,
-      answer: oneResponse('WebhookWithSecret'),
+      answer: json.one('WebhookWithSecret'),
       async handle(api, { caller, body }) {
         const made = await createWebhook(api.commands, caller, body, api.checkWebhookTarget);
         return webhookReply(api, caller, made.id, made);
       },
     },
-    {
-      method: 'get',
-      path: '/webhooks/:id',
+    'GET /webhooks/:id': {
       id: 'platform_get_webhook',
       summary: 'One webhook',
       allow: 'adminsAndAuditors',
-      answer: oneResponse('Webhook'),
-      handle: (_api, { tenant, path }) => dataReply(webhookView(webhookOf(tenant, path.id))),
+      answer: json.one('Webhook'),
+      handle: (_api, { tenant, path }) => dataReply(webhookView.show(webhookOf(tenant, path.id))),
     },
-    {
-      method: 'put',
-      path: '/webhooks/:id',
+    'PUT /webhooks/:id': {
       id: 'platform_change_webhook',
       summary: 'Change a webhook; what the body does not name stays',
       allow: 'admins',
       body: {
-        schema: inputSchema(changeWebhookBody),
+        schema: json.inputSchema(changeWebhookBody),
         example: { events: ['order.approved', 'order.status_changed'] },
       },
-      answer: oneResponse('Webhook'),
+      answer: json.one('Webhook'),
       async handle(api, { caller, path: { id }, body }) {
         await changeWebhook(api.commands, caller, id, body, api.checkWebhookTarget);
         return webhookReply(api, caller, id);
       },
     },
-    {
-      method: 'delete',
-      path: '/webhooks/:id',
+    'DELETE /webhooks/:id': {
       id: 'platform_remove_webhook',
       summary: 'Remove a webhook',
       allow: 'admins',
       status: 204,
-      answer: NO_CONTENT,
+      answer: json.NO_CONTENT,
       async handle({ commands }, { caller, path: { id } }) {
         await removeWebhook(commands, caller, id);
         return {};
       },
     },
-    {
-      method: 'post',
-      path: '/webhooks/:id/enable',
+    'POST /webhooks/:id/enable': {
       id: 'platform_enable_webhook',
       summary: 'Send to it again, what waited for it first',
       allow: 'admins',
-      answer: oneResponse('Webhook'),
+      answer: json.one('Webhook'),
       async handle(api, { caller, path: { id } }) {
         await enableWebhook(api.commands, caller, id);
         return webhookReply(api, caller, id);
       },
     },
-    {
-      method: 'post',
-      path: '/webhooks/:id/disable',
+    'POST /webhooks/:id/disable': {
       id: 'platform_disable_webhook',
       summary: 'Send nothing to it until it is enabled; what is for it waits',
       allow: 'admins',
-      body: { schema: inputSchema(disableWebhookBody), example: { reason: 'Moving to a new host.' }, optional: true },
-      answer: oneResponse('Webhook'),
+      body: {
+        schema: json.inputSchema(disableWebhookBody),
+        example: { reason: 'Moving to a new host.' },
+        optional: true,
+      },
+      answer: json.one('Webhook'),
       async handle(api, { caller, path: { id }, body }) {
         const { reason } = parseBody(disableWebhookBody, body);
         await disableWebhook(api.commands, caller, id, { cause: 'admin', reason });
         return webhookReply(api, caller, id);
       },
     },
-  ],
+  },
 };
 
 /** What webhooks can subscribe to (spec §6.5), in the words of the tenant's tables. */
 export const webhookEvents: Resource = {
   tag: TAG,
   schemas: {
-    WebhookEvent: closedObject({
-      kind: oneOf(WEBHOOK_EVENT_KINDS),
+    WebhookEvent: json.closedObject({
+      kind: json.oneOf(WEBHOOK_EVENT_KINDS),
       version: { type: 'string', description: 'Of the body; sent as webhook-event-version.' },
-      description: text,
+      description: json.text,
       schema: { type: 'object', description: 'JSON Schema 2020-12 of the body, for the tables of the organisation.' },
       example: { type: 'object', description: 'A body; it is what a test sends.' },
     }),
   },
-  operations: [
-    {
-      method: 'get',
-      path: '/webhook-events',
+  operations: {
+    'GET /webhook-events': {
       id: 'platform_list_webhook_events',
       summary: 'Kinds of events that webhooks can subscribe to',
       allow: 'users',
-      answer: allResponse('WebhookEvent'),
+      answer: json.all('WebhookEvent'),
       handle: (_api, { tenant }) => dataReply(eventCatalogue(tenant)),
     },
-  ],
+  },
 };

@@ -13,7 +13,8 @@ import type { BodyReader } from '../jsonBody.js';
 import type { ErrorStatus } from '../openapi/errorResponses.js';
 import type { JsonSchema, Parameter, ResponseObject, Responses, Schemas } from '../openapi/schema.js';
 
-export const METHODS = ['get', 'post', 'put', 'delete'] as const;
+export const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const;
+export type Method = (typeof METHODS)[number];
 
 /** The same for all tables, or made for one: that of the path, or the tenant's orders for operations on orders. */
 export type PerTable<T> = T | ((assetType: AssetType) => T);
@@ -43,9 +44,6 @@ export type BodyDescription = {
 };
 
 type Description = {
-  readonly method: (typeof METHODS)[number];
-  /** Below the area's path, with `:name` for a parameter. */
-  readonly path: string;
   /** Operation id; that of a table has the table's name behind it. */
   readonly id: string;
   readonly summary: PerTable<string>;
@@ -144,7 +142,8 @@ export type Resource = {
   /** Of the parameters in its paths, by the name they have there. */
   readonly pathParameters?: { readonly [name: string]: PathParameter };
   readonly schemas?: Schemas;
-  readonly operations: readonly Operation[];
+  /** By method and path below that of the area, with `:name` for a parameter. */
+  readonly operations: { readonly [route: `${Method} /${string}`]: Operation };
 };
 
 /** `component` as in `QueryParameter`. */
@@ -170,3 +169,19 @@ export type Area = {
   readonly resources: readonly Resource[];
   readonly onError?: ErrorRequestHandler;
 };
+
+export type Route = {
+  readonly method: Method;
+  readonly path: string;
+  readonly operation: Operation;
+  readonly resource: Resource;
+};
+
+/** In the order of the table. */
+export const routesOf = ({ resources }: Area): readonly Route[] =>
+  resources.flatMap((resource) =>
+    Object.entries(resource.operations).map(([route, operation]) => {
+      const method = METHODS.find((each) => route.startsWith(`${each} `)) ?? 'GET';
+      return { method, path: route.slice(method.length + 1), operation, resource };
+    }),
+  );

@@ -18,8 +18,10 @@ import {
   type Call,
   isTableOperation,
   METHODS,
+  type Method,
   type Operation,
   type Reply,
+  routesOf,
   scopeOf,
 } from './operation.js';
 import { parametersOf, unknownParameterCheck } from './query.js';
@@ -31,25 +33,21 @@ export function areaRouter(api: Api, area: Area): Router {
     for (const check of area.checks) await check(api, req, res);
     next();
   });
-  for (const [path, operations] of operationsByPath(area)) {
+  const routes = routesOf(area);
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const here = routes.filter((route) => route.path === path);
     const route = router.route(path);
-    for (const operation of operations) route[operation.method](handlerOf(api, operation));
+    for (const { method, operation } of here) route[VERBS[method]](handlerOf(api, operation));
     // An unknown table is 404 whatever the method.
-    if (operations.some(isTableOperation)) route.all(checkTable);
-    route.all(methodNotAllowed(operations));
+    if (here.some(({ operation }) => isTableOperation(operation))) route.all(checkTable);
+    route.all(methodNotAllowed(here.map(({ method }) => method)));
   }
   if (area.onError !== undefined) router.use(area.onError);
   return router;
 }
 
-/** In the order of the table: of two paths that match, the first one counts. */
-function operationsByPath(area: Area): ReadonlyMap<string, readonly Operation[]> {
-  const byPath = new Map<string, Operation[]>();
-  for (const operation of area.resources.flatMap(({ operations }) => operations)) {
-    byPath.set(operation.path, [...(byPath.get(operation.path) ?? []), operation]);
-  }
-  return byPath;
-}
+/** The names of express; `get` serves HEAD as well. */
+const VERBS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as const;
 
 const checkTable: RequestHandler = (req, _res, next) => {
   knownAsset(req);
@@ -57,9 +55,9 @@ const checkTable: RequestHandler = (req, _res, next) => {
 };
 
 /** For every method without an operation; OPTIONS tells what there is (RFC 9110 §9.3.7, §10.2.1). */
-function methodNotAllowed(operations: readonly Operation[]): RequestHandler {
-  const methods = METHODS.filter((method) => operations.some((operation) => operation.method === method));
-  const allow = methods.flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()])).join(', ');
+function methodNotAllowed(offered: readonly Method[]): RequestHandler {
+  const methods = METHODS.filter((method) => offered.includes(method));
+  const allow = methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', ');
   return (req, res) => {
     if (req.method === 'OPTIONS') {
       res.setHeader('Allow', allow).status(204).end();
