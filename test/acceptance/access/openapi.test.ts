@@ -1,8 +1,13 @@
+/** The description of a tenant's API at /openapi.json: valid, complete, and true. */
 import SwaggerParser from '@apidevtools/swagger-parser';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { type Answer, dyn, type Json, startTestApi, type TestApi } from './harness.js';
-import { addPerson, PASSWORD, type Person, PLATFORM, signIn } from './people.js';
+import { z } from 'zod';
+import type { Answer } from '../http.js';
+import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../people.js';
+import { expectRefused } from '../refusals.js';
+import { ASSETS, PLATFORM } from '../tenant.js';
+import { useService } from '../useService.js';
 
 type Operation = {
   readonly operationId: string;
@@ -13,22 +18,21 @@ type Operation = {
 
 const METHODS = ['get', 'put', 'post', 'delete'];
 
-let api: TestApi;
+const run = useService({ tenants: { acme: 'dyn_stock_order', cargo: 'dyn_transport_order' } });
+const acme = () => run.tenant('acme');
 let admin: Person;
-let token: string;
-
 beforeAll(async () => {
-  api = await startTestApi();
-  await api.addTenant('acme');
-  await api.addTenant('cargo', 'dyn_transport_order');
-  admin = await addPerson(api, 'acme', 'anna', ['admin']);
-  token = await api.token('acme', await api.addClient('acme'));
+  admin = await addPerson(acme(), 'anna', ['admin']);
 });
 
-afterAll(() => api.stop());
+// biome-ignore lint/suspicious/noExplicitAny: the tests look into a document of any shape, and say what they expect there.
+type Json = any;
+const dyn = (path: string): string => `${ASSETS}${path}`;
+const askDocument = (tenant: string): Promise<Answer> =>
+  run.tenant(tenant).send('GET', '/openapi.json', { token: null });
+const documentOf = async (tenant = 'acme'): Promise<Json> => (await askDocument(tenant)).body;
 
-const documentOf = async (host = 'acme.localhost'): Promise<Json> =>
-  (await api.call('GET', '/openapi.json', { host })).json;
+const idOf = (answer: Answer): string => dataOf(z.looseObject({ id: z.string() }), answer).id;
 
 /** Every operation of a document, with its method and path. */
 const operationsOf = (document: Json): readonly { method: string; path: string; operation: Operation }[] =>
@@ -61,35 +65,33 @@ class Schemas {
         ? ['paths', path, method, 'responses', answer.status]
         : String(response.$ref).slice(2).split('/');
     const validate = this.at(...where, 'content', 'application/json', 'schema');
-    return validate(answer.json) ? [] : validate.errors;
+    return validate(answer.body) ? [] : validate.errors;
   }
 }
 
 describe('GET /openapi.json', () => {
-  test.each(['acme.localhost', 'cargo.localhost'])(
-    '%s: is a valid OpenAPI 3.1 document, without a token',
-    async (host) => {
-      const answer = await api.call('GET', '/openapi.json', { host });
-      expect(answer.status).toBe(200);
-      expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
-      const document = await SwaggerParser.validate(JSON.parse(answer.text));
-      expect(document).toMatchObject({ openapi: '3.1.0' });
-      const ids = operationsOf(document).map(({ operation }) => operation.operationId);
-      expect(new Set(ids).size).toBe(ids.length);
-    },
-  );
-
-  test('belongs to the tenant of the host: its tables only', async () => {
-    const acme = Object.keys((await documentOf()).paths);
-    const cargo = Object.keys((await documentOf('cargo.localhost')).paths);
-    expect(acme).toContain(dyn('/dyn_order_line/assets'));
-    expect(acme).not.toContain(dyn('/dyn_goods/assets'));
-    expect(cargo).toContain(dyn('/dyn_goods/assets'));
-    expect(cargo).not.toContain(dyn('/dyn_order_line/assets'));
-    expect((await api.call('GET', '/openapi.json', { host: 'nobody.localhost' })).status).toBe(404);
+  it.each(['acme', 'cargo'])('of %s is a valid OpenAPI 3.1 document, without a token', async (tenant) => {
+    const answer = await askDocument(tenant);
+    expect(answer.status).toBe(200);
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+    const document = await SwaggerParser.validate(JSON.parse(answer.text));
+    expect(document).toMatchObject({ openapi: '3.1.0' });
+    const ids = operationsOf(document).map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test('§4.7, §4.8: only Reference Data has batch and clean-up; each operation names its scope', async () => {
+  it('belongs to the tenant of the host: its tables only', async () => {
+    const stock = Object.keys((await documentOf()).paths);
+    const transport = Object.keys((await documentOf('cargo')).paths);
+    expect(stock).toContain(dyn('/dyn_order_line/assets'));
+    expect(stock).not.toContain(dyn('/dyn_goods/assets'));
+    expect(transport).toContain(dyn('/dyn_goods/assets'));
+    expect(transport).not.toContain(dyn('/dyn_order_line/assets'));
+    const nobody = { token: null, headers: { host: 'nobody.localhost' } };
+    await expectRefused(run.service, 404, () => acme().send('GET', '/openapi.json', nobody));
+  });
+
+  it('§4.7, §4.8: only Reference Data has batch and clean-up; each operation names its scope', async () => {
     const { paths } = await documentOf();
     expect(paths[dyn('/dyn_item/assets/batch')].post.security).toEqual([{ oauth2: ['write:reference_data'] }]);
     expect(paths[dyn('/dyn_item/assets/clean-up')].post.security).toEqual([{ oauth2: ['write:reference_data'] }]);
@@ -98,7 +100,7 @@ describe('GET /openapi.json', () => {
     expect(paths[dyn('/dyn_stock_order/assets')].post.security).toEqual([{ oauth2: ['write:order_data'] }]);
   });
 
-  test("shows the tenant's own tables and fields as soon as they are there", async () => {
+  it("shows the tenant's own tables and fields as soon as they are there", async () => {
     const fields = [
       { name: 'external_id', type: 'String', required: true, filterable: true, max_length: 20 },
       { name: 'trucks', type: 'Integer', sortable: true },
@@ -116,13 +118,13 @@ describe('GET /openapi.json', () => {
     expect(schemas['dyn_item.create'].properties).toHaveProperty('colour');
     const filters = document.paths[dyn('/dyn_item/assets')].get.parameters.map(({ name }: { name?: string }) => name);
     expect(filters).toContain('filter[colour]');
-    expect((await documentOf('cargo.localhost')).components.schemas).not.toHaveProperty('dyn_carrier');
+    expect((await documentOf('cargo')).components.schemas).not.toHaveProperty('dyn_carrier');
   });
 });
 
 describe('the document tells the truth', () => {
-  test.each(['acme.localhost', 'cargo.localhost'])('%s: its examples are what its schemas allow', async (host) => {
-    const document = await documentOf(host);
+  it.each(['acme', 'cargo'])('%s: its examples are what its schemas allow', async (tenant) => {
+    const document = await documentOf(tenant);
     const schemas = new Schemas(document);
     for (const { method, path, operation } of operationsOf(document)) {
       const content = operation.requestBody?.content['application/json'];
@@ -141,48 +143,49 @@ describe('the document tells the truth', () => {
     }
   });
 
-  test('every operation exists, and asks for a token where it says so', async () => {
+  it('every operation exists, and asks for a token where it says so', async () => {
     for (const { method, path, operation } of operationsOf(await documentOf())) {
       if (operation.operationId === 'platform_sign_out') continue;
-      const answer = await api.call(method, path.replaceAll(/\{[a-z_]+\}/g, '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10'));
+      const found = path.replaceAll(/\{[a-z_]+\}/g, '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10');
+      const answer = await acme().send(method, found, { token: null });
       if (operation.security.length > 0) expect({ method, path, status: answer.status }).toMatchObject({ status: 401 });
       // Those that need no token miss their body here, but are found.
       else expect([200, 400, 415]).toContain(answer.status);
     }
   });
 
-  test('every example record can be created, and all answers are as described', async () => {
+  it('every example record can be created, and all answers are as described', async () => {
     const document = await documentOf();
     const schemas = new Schemas(document);
     const answers: [method: string, path: string, Answer][] = [];
     for (const table of ['dyn_party', 'dyn_unit_code', 'dyn_item', 'dyn_stock_order']) {
       const path = dyn(`/${table}/assets`);
       const { example } = document.paths[path].post.requestBody.content['application/json'];
-      const made = await api.call('POST', path, { token, body: example });
+      const made = await acme().send('POST', path, { body: example });
       expect({ table, status: made.status, text: made.text }).toMatchObject({ status: 201 });
-      const one = `${path}/${made.json.data.id}`;
+      const one = `${path}/${idOf(made)}`;
       const update = document.paths[`${path}/{asset_id}`].put.requestBody.content['application/json'].example;
       answers.push(
         ['post', path, made],
-        ['post', path, await api.call('POST', path, { token, body: { nothing: 1 } })],
-        ['put', `${path}/{asset_id}`, await api.call('PUT', one, { token, body: update })],
-        ['get', `${path}/{asset_id}`, await api.call('GET', one, { token })],
-        ['get', path, await api.call('GET', path, { token })],
-        ['get', path, await api.call('GET', `${path}?sort=nothing`, { token })],
-        ['get', dyn(`/${table}/info`), await api.call('GET', dyn(`/${table}/info`), { token })],
+        ['post', path, await acme().send('POST', path, { body: { nothing: 1 } })],
+        ['put', `${path}/{asset_id}`, await acme().send('PUT', one, { body: update })],
+        ['get', `${path}/{asset_id}`, await acme().send('GET', one)],
+        ['get', path, await acme().send('GET', path)],
+        ['get', path, await acme().send('GET', `${path}?sort=nothing`)],
+        ['get', dyn(`/${table}/info`), await acme().send('GET', dyn(`/${table}/info`))],
       );
       if (table === 'dyn_stock_order') {
-        answers.push(['get', `${path}/{asset_id}/history`, await api.call('GET', `${one}/history`, { token })]);
+        answers.push(['get', `${path}/{asset_id}/history`, await acme().send('GET', `${one}/history`)]);
         continue;
       }
       const batch = document.paths[`${path}/batch`].post.requestBody.content['application/json'].example;
       const cleanUp = document.paths[`${path}/clean-up`].post.requestBody.content['application/json'].example;
       answers.push(
-        ['post', `${path}/batch`, await api.call('POST', `${path}/batch`, { token, body: batch })],
-        ['post', `${path}/clean-up`, await api.call('POST', `${path}/clean-up?dry_run=true`, { token, body: cleanUp })],
+        ['post', `${path}/batch`, await acme().send('POST', `${path}/batch`, { body: batch })],
+        ['post', `${path}/clean-up`, await acme().send('POST', `${path}/clean-up?dry_run=true`, { body: cleanUp })],
       );
     }
-    answers.push(['get', dyn(''), await api.call('GET', dyn(''), { token })]);
+    answers.push(['get', dyn(''), await acme().send('GET', dyn(''))]);
     for (const [method, path, answer] of answers) {
       const errors = schemas.errorsOf(document, method, path, answer);
       expect({ method, path, status: answer.status, errors }).toEqual({
@@ -194,14 +197,14 @@ describe('the document tells the truth', () => {
     }
   });
 
-  test('the platform answers as described', async () => {
+  it('the platform answers as described', async () => {
     const document = await documentOf();
     const schemas = new Schemas(document);
-    const order = await api.call('POST', dyn('/dyn_stock_order/assets'), { token, body: {} });
-    const path = `/orders/${order.json.data.id}`;
+    const order = await acme().send('POST', dyn('/dyn_stock_order/assets'), { body: {} });
+    const path = `/orders/${idOf(order)}`;
     const answers: [method: string, path: string, Answer][] = [
-      ['post', '/session', await signIn(api, admin.email, PASSWORD)],
-      ['post', '/session', await signIn(api, admin.email, 'wrong password')],
+      ['post', '/session', await askSession(acme(), admin.email, PASSWORD)],
+      ['post', '/session', await askSession(acme(), admin.email, 'wrong password')],
       ['get', '/session', await admin.call('GET', '/session')],
       ['post', '/api-clients', await admin.call('POST', '/api-clients', { name: 'ERP' })],
       ['get', '/api-clients', await admin.call('GET', '/api-clients')],
