@@ -1,16 +1,11 @@
 /** `dyn_party`, the one table both models have (spec §1; fields of the party object, §2.3). */
-import type { AssetType } from './assetType.js';
-import { longText, plainString, string } from './define.js';
+import { longText, plainString, referenceTable, string } from './define.js';
 
-export const dynParty: AssetType = {
+export const dynParty = referenceTable({
   name: 'dyn_party',
   label: 'Parties',
   description: 'Customer information: buyers, invoiced parties, consignors and consignees.',
-  supportingData: true,
-  role: 'reference',
-  uniqueField: 'external_id',
   fields: [
-    string('external_id', { required: true, label: 'External id' }),
     string('account_id'),
     string('name', { required: true }),
     string('language', { maxLength: 10, filterable: false, sortable: false }),
@@ -30,5 +25,4 @@ export const dynParty: AssetType = {
     plainString('street'),
     plainString('city'),
   ],
-  relationships: [],
-};
+});

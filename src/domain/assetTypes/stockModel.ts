@@ -1,15 +1,29 @@
 /** The stock model's standard asset types (spec §1, §2.3). */
 import type { AssetType } from './assetType.js';
-import { boolean, date, decimal, integer, longText, plainString, reference, string } from './define.js';
+import {
+  belongsTo,
+  belongsToExternal,
+  boolean,
+  codeTable,
+  date,
+  decimal,
+  hasMany,
+  integer,
+  longText,
+  orderTable,
+  plainString,
+  reference,
+  referenceTable,
+  sizeFields,
+  string,
+} from './define.js';
 import { orderHeadFields, orderStateFields } from './orderFields.js';
 import { dynParty } from './party.js';
 
-const dynStockOrder: AssetType = {
+const dynStockOrder = orderTable({
   name: 'dyn_stock_order',
   label: 'Stock orders',
   description: 'All order information.',
-  supportingData: false,
-  role: 'order',
   fields: [
     ...orderHeadFields,
     string('buyer_customer_party_id', { label: "Buyer (party's external id)" }),
@@ -18,30 +32,16 @@ const dynStockOrder: AssetType = {
     ...orderStateFields,
   ],
   relationships: [
-    {
-      name: 'buyer_customer_party',
-      kind: 'belongs_to',
-      table: 'dyn_party',
-      field: 'buyer_customer_party_id',
-      key: 'external_id',
-    },
-    {
-      name: 'accounting_customer_party',
-      kind: 'belongs_to',
-      table: 'dyn_party',
-      field: 'accounting_customer_party_id',
-      key: 'external_id',
-    },
-    { name: 'lines', kind: 'has_many', table: 'dyn_order_line', field: 'order_id', key: 'id' },
+    belongsToExternal('buyer_customer_party', 'dyn_party'),
+    belongsToExternal('accounting_customer_party', 'dyn_party'),
+    hasMany('lines', 'dyn_order_line', 'order_id'),
   ],
-};
+});
 
-const dynOrderLine: AssetType = {
+const dynOrderLine = orderTable({
   name: 'dyn_order_line',
   label: 'Order lines',
   description: 'All order line information.',
-  supportingData: false,
-  role: 'part',
   parent: { field: 'order_id', table: 'dyn_stock_order' },
   fields: [
     reference('order_id', { required: true }),
@@ -54,21 +54,17 @@ const dynOrderLine: AssetType = {
     date('delivery_date'),
   ],
   relationships: [
-    { name: 'order', kind: 'belongs_to', table: 'dyn_stock_order', field: 'order_id', key: 'id' },
-    { name: 'item', kind: 'belongs_to', table: 'dyn_item', field: 'item_id', key: 'id' },
-    { name: 'unit_code', kind: 'belongs_to', table: 'dyn_unit_code', field: 'unit_code_id', key: 'id' },
+    belongsTo('order', 'dyn_stock_order'),
+    belongsTo('item', 'dyn_item'),
+    belongsTo('unit_code', 'dyn_unit_code'),
   ],
-};
+});
 
-const dynItem: AssetType = {
+const dynItem = referenceTable({
   name: 'dyn_item',
   label: 'Items',
   description: 'Product information.',
-  supportingData: true,
-  role: 'reference',
-  uniqueField: 'external_id',
   fields: [
-    string('external_id', { required: true, label: 'External id' }),
     string('name', { required: true }),
     longText('description'),
     string('brand_name'),
@@ -81,31 +77,21 @@ const dynItem: AssetType = {
     decimal('net_weight', { label: 'Net weight (kg)' }),
     boolean('active'),
   ],
-  relationships: [
-    { name: 'base_unit_code', kind: 'belongs_to', table: 'dyn_unit_code', field: 'base_unit_code_id', key: 'id' },
-  ],
-};
+  relationships: [belongsTo('base_unit_code', 'dyn_unit_code')],
+});
 
-const dynUnitCode: AssetType = {
+const dynUnitCode = codeTable({
   name: 'dyn_unit_code',
   label: 'Unit codes',
   description: 'Units in which a product can be ordered, such as piece or box (UN/CEFACT Recommendation 20).',
-  supportingData: true,
-  role: 'reference',
-  uniqueField: 'code',
-  fields: [string('code', { required: true, maxLength: 32 }), string('value', { required: true })],
-  relationships: [],
-};
+  fields: [],
+});
 
-const dynItemUnitsOfMeasure: AssetType = {
+const dynItemUnitsOfMeasure = referenceTable({
   name: 'dyn_item_units_of_measure',
   label: 'Item units of measure',
   description: 'Palletization: how many base units a packaging unit of an item holds, and its size.',
-  supportingData: true,
-  role: 'reference',
-  uniqueField: 'external_id',
   fields: [
-    string('external_id', { required: true, label: 'External id' }),
     reference('item_id', { required: true }),
     reference('unit_code_id', { required: true }),
     decimal('quantity_per_unit', { required: true, label: 'Base units in one of this unit' }),
@@ -113,26 +99,17 @@ const dynItemUnitsOfMeasure: AssetType = {
     integer('layers_per_pallet'),
     integer('units_per_pallet'),
     decimal('gross_weight', { label: 'Gross weight (kg)' }),
-    decimal('length', { label: 'Length (cm)' }),
-    decimal('width', { label: 'Width (cm)' }),
-    decimal('height', { label: 'Height (cm)' }),
+    ...sizeFields,
     string('ean', { maxLength: 14, label: 'EAN / GTIN' }),
   ],
-  relationships: [
-    { name: 'item', kind: 'belongs_to', table: 'dyn_item', field: 'item_id', key: 'id' },
-    { name: 'unit_code', kind: 'belongs_to', table: 'dyn_unit_code', field: 'unit_code_id', key: 'id' },
-  ],
-};
+  relationships: [belongsTo('item', 'dyn_item'), belongsTo('unit_code', 'dyn_unit_code')],
+});
 
-const dynPartyItems: AssetType = {
+const dynPartyItems = referenceTable({
   name: 'dyn_party_items',
   label: 'Party items',
   description: 'Which products a customer may order.',
-  supportingData: true,
-  role: 'reference',
-  uniqueField: 'external_id',
   fields: [
-    string('external_id', { required: true, label: 'External id' }),
     string('party_id', { required: true, label: 'Party (its external id)' }),
     reference('item_id', { required: true }),
     string('customer_item_code', { label: "Customer's own item code" }),
@@ -140,21 +117,14 @@ const dynPartyItems: AssetType = {
     date('valid_from', { filterable: false, sortable: false }),
     date('valid_until', { filterable: false, sortable: false }),
   ],
-  relationships: [
-    { name: 'party', kind: 'belongs_to', table: 'dyn_party', field: 'party_id', key: 'external_id' },
-    { name: 'item', kind: 'belongs_to', table: 'dyn_item', field: 'item_id', key: 'id' },
-  ],
-};
+  relationships: [belongsToExternal('party', 'dyn_party'), belongsTo('item', 'dyn_item')],
+});
 
-const dynOrderHistory: AssetType = {
+const dynOrderHistory = referenceTable({
   name: 'dyn_order_history',
   label: 'Order history',
   description: 'Earlier orders of each customer, used by the platform to improve the accuracy of new orders.',
-  supportingData: true,
-  role: 'reference',
-  uniqueField: 'external_id',
   fields: [
-    string('external_id', { required: true, label: 'External id' }),
     string('party_id', { required: true, label: 'Party (its external id)' }),
     reference('item_id'),
     string('item_external_id'),
@@ -164,11 +134,11 @@ const dynOrderHistory: AssetType = {
     plainString('order_number'),
   ],
   relationships: [
-    { name: 'party', kind: 'belongs_to', table: 'dyn_party', field: 'party_id', key: 'external_id' },
-    { name: 'item', kind: 'belongs_to', table: 'dyn_item', field: 'item_id', key: 'id' },
-    { name: 'unit_code', kind: 'belongs_to', table: 'dyn_unit_code', field: 'unit_code_id', key: 'id' },
+    belongsToExternal('party', 'dyn_party'),
+    belongsTo('item', 'dyn_item'),
+    belongsTo('unit_code', 'dyn_unit_code'),
   ],
-};
+});
 
 export const stockModel: readonly AssetType[] = [
   dynStockOrder,

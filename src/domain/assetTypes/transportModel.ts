@@ -1,6 +1,22 @@
 /** The transport model's standard asset types (spec §1). Names follow UBL (Consignment, GoodsItem, AllowanceCharge). */
 import type { AssetField, AssetType } from './assetType.js';
-import { boolean, date, decimal, integer, longText, plainString, reference, string } from './define.js';
+import {
+  belongsTo,
+  belongsToExternal,
+  boolean,
+  codeTable,
+  date,
+  decimal,
+  hasMany,
+  integer,
+  longText,
+  orderTable,
+  plainString,
+  reference,
+  referenceTable,
+  sizeFields,
+  string,
+} from './define.js';
 import { orderHeadFields, orderStateFields } from './orderFields.js';
 import { dynParty } from './party.js';
 
@@ -14,12 +30,10 @@ const stopFields = (stop: 'loading' | 'unloading'): readonly AssetField[] => [
   longText(`${stop}_notes`),
 ];
 
-const dynTransportOrder: AssetType = {
+const dynTransportOrder = orderTable({
   name: 'dyn_transport_order',
   label: 'Transport orders',
   description: 'Transport information: overall notes, transport reference.',
-  supportingData: false,
-  role: 'order',
   fields: [
     ...orderHeadFields,
     string('transport_reference'),
@@ -30,37 +44,17 @@ const dynTransportOrder: AssetType = {
     ...orderStateFields,
   ],
   relationships: [
-    {
-      name: 'buyer_customer_party',
-      kind: 'belongs_to',
-      table: 'dyn_party',
-      field: 'buyer_customer_party_id',
-      key: 'external_id',
-    },
-    {
-      name: 'accounting_customer_party',
-      kind: 'belongs_to',
-      table: 'dyn_party',
-      field: 'accounting_customer_party_id',
-      key: 'external_id',
-    },
-    { name: 'consignments', kind: 'has_many', table: 'dyn_consignment', field: 'transport_order_id', key: 'id' },
-    {
-      name: 'allowance_charges',
-      kind: 'has_many',
-      table: 'dyn_allowance_charge',
-      field: 'transport_order_id',
-      key: 'id',
-    },
+    belongsToExternal('buyer_customer_party', 'dyn_party'),
+    belongsToExternal('accounting_customer_party', 'dyn_party'),
+    hasMany('consignments', 'dyn_consignment', 'transport_order_id'),
+    hasMany('allowance_charges', 'dyn_allowance_charge', 'transport_order_id'),
   ],
-};
+});
 
-const dynConsignment: AssetType = {
+const dynConsignment = orderTable({
   name: 'dyn_consignment',
   label: 'Consignments',
   description: 'Consignments of a transport: loading and unloading information.',
-  supportingData: false,
-  role: 'part',
   parent: { field: 'transport_order_id', table: 'dyn_transport_order' },
   fields: [
     reference('transport_order_id', { required: true }),
@@ -72,33 +66,19 @@ const dynConsignment: AssetType = {
     longText('notes'),
   ],
   relationships: [
-    { name: 'order', kind: 'belongs_to', table: 'dyn_transport_order', field: 'transport_order_id', key: 'id' },
-    { name: 'consignor', kind: 'belongs_to', table: 'dyn_party', field: 'consignor_party_id', key: 'external_id' },
-    { name: 'consignee', kind: 'belongs_to', table: 'dyn_party', field: 'consignee_party_id', key: 'external_id' },
-    {
-      name: 'loading_location',
-      kind: 'belongs_to',
-      table: 'dyn_location',
-      field: 'loading_location_id',
-      key: 'external_id',
-    },
-    {
-      name: 'unloading_location',
-      kind: 'belongs_to',
-      table: 'dyn_location',
-      field: 'unloading_location_id',
-      key: 'external_id',
-    },
-    { name: 'goods', kind: 'has_many', table: 'dyn_goods', field: 'consignment_id', key: 'id' },
+    belongsTo('order', 'dyn_transport_order', 'transport_order_id'),
+    belongsTo('consignor', 'dyn_party', 'consignor_party_id', 'external_id'),
+    belongsTo('consignee', 'dyn_party', 'consignee_party_id', 'external_id'),
+    belongsToExternal('loading_location', 'dyn_location'),
+    belongsToExternal('unloading_location', 'dyn_location'),
+    hasMany('goods', 'dyn_goods', 'consignment_id'),
   ],
-};
+});
 
-const dynGoods: AssetType = {
+const dynGoods = orderTable({
   name: 'dyn_goods',
   label: 'Goods',
   description: 'Transported goods: product, measurements, weight, quantity.',
-  supportingData: false,
-  role: 'part',
   parent: { field: 'consignment_id', table: 'dyn_consignment' },
   fields: [
     reference('consignment_id', { required: true }),
@@ -108,26 +88,19 @@ const dynGoods: AssetType = {
     reference('packing_type_id'),
     decimal('gross_weight', { label: 'Gross weight (kg)' }),
     decimal('net_weight', { label: 'Net weight (kg)' }),
-    decimal('length', { label: 'Length (cm)' }),
-    decimal('width', { label: 'Width (cm)' }),
-    decimal('height', { label: 'Height (cm)' }),
+    ...sizeFields,
     decimal('volume', { label: 'Volume (m3)' }),
     decimal('loading_meters'),
     boolean('stackable'),
     plainString('un_number', { maxLength: 6, label: 'UN number (dangerous goods)' }),
   ],
-  relationships: [
-    { name: 'consignment', kind: 'belongs_to', table: 'dyn_consignment', field: 'consignment_id', key: 'id' },
-    { name: 'packing_type', kind: 'belongs_to', table: 'dyn_packing_type', field: 'packing_type_id', key: 'id' },
-  ],
-};
+  relationships: [belongsTo('consignment', 'dyn_consignment'), belongsTo('packing_type', 'dyn_packing_type')],
+});
 
-const dynAllowanceCharge: AssetType = {
+const dynAllowanceCharge = orderTable({
   name: 'dyn_allowance_charge',
   label: 'Allowances and charges',
   description: 'Charges related to a transport.',
-  supportingData: false,
-  role: 'part',
   parent: { field: 'transport_order_id', table: 'dyn_transport_order' },
   fields: [
     reference('transport_order_id', { required: true }),
@@ -138,26 +111,16 @@ const dynAllowanceCharge: AssetType = {
     longText('notes'),
   ],
   relationships: [
-    { name: 'order', kind: 'belongs_to', table: 'dyn_transport_order', field: 'transport_order_id', key: 'id' },
-    {
-      name: 'allowance_charge_reason',
-      kind: 'belongs_to',
-      table: 'dyn_allowance_charge_reason',
-      field: 'allowance_charge_reason_id',
-      key: 'id',
-    },
+    belongsTo('order', 'dyn_transport_order', 'transport_order_id'),
+    belongsTo('allowance_charge_reason', 'dyn_allowance_charge_reason'),
   ],
-};
+});
 
-const dynLocation: AssetType = {
+const dynLocation = referenceTable({
   name: 'dyn_location',
   label: 'Locations',
   description: 'Address data: where goods are loaded and unloaded.',
-  supportingData: true,
-  role: 'reference',
-  uniqueField: 'external_id',
   fields: [
-    string('external_id', { required: true, label: 'External id' }),
     string('name', { required: true }),
     plainString('street_name'),
     plainString('address_number'),
@@ -172,18 +135,20 @@ const dynLocation: AssetType = {
     plainString('opening_hours'),
     longText('notes'),
   ],
-  relationships: [],
-};
+});
 
-const codeTable = (name: string, label: string, description: string, more: readonly AssetField[] = []): AssetType => ({
-  name,
-  label,
-  description,
-  supportingData: true,
-  role: 'reference',
-  uniqueField: 'code',
-  fields: [string('code', { required: true, maxLength: 32 }), string('value', { required: true }), ...more],
-  relationships: [],
+const dynPackingType = codeTable({
+  name: 'dyn_packing_type',
+  label: 'Packing types',
+  description: 'Packing types that can be transported, such as pallet or big bag.',
+  fields: [...sizeFields, integer('max_stack')],
+});
+
+const dynAllowanceChargeReason = codeTable({
+  name: 'dyn_allowance_charge_reason',
+  label: 'Allowance and charge reasons',
+  description: 'Kinds of allowance and charge, such as fuel or toll (UN/CEFACT 4465, 5189).',
+  fields: [],
 });
 
 export const transportModel: readonly AssetType[] = [
@@ -193,15 +158,6 @@ export const transportModel: readonly AssetType[] = [
   dynAllowanceCharge,
   dynParty,
   dynLocation,
-  codeTable('dyn_packing_type', 'Packing types', 'Packing types that can be transported, such as pallet or big bag.', [
-    decimal('length', { label: 'Length (cm)' }),
-    decimal('width', { label: 'Width (cm)' }),
-    decimal('height', { label: 'Height (cm)' }),
-    integer('max_stack'),
-  ]),
-  codeTable(
-    'dyn_allowance_charge_reason',
-    'Allowance and charge reasons',
-    'Kinds of allowance and charge, such as fuel or toll (UN/CEFACT 4465, 5189).',
-  ),
+  dynPackingType,
+  dynAllowanceChargeReason,
 ];
