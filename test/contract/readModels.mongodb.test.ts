@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openMongoReadModels } from '#app/adapters/readmodels/mongodb/store.js';
 import { openMongoReadModelWriter } from '#app/adapters/readmodels/mongodb/writer.js';
@@ -7,9 +6,8 @@ import { ProjectorLeaseHeldError } from '#app/ports/readModelWriter.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { freePort } from '../engines/freePort.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
-import { TransactionsDouble } from '../engines/transactionsDouble.js';
 import { describeReadModels } from './readModels.js';
-import { acmePlaces, at, fill, found, historyEntry, id, insert, write } from './readModelsFixture.js';
+import { acmePlaces, at, fill, found, id, insert, write } from './readModelsFixture.js';
 
 describeEngine('mongodb', 'the read-model contract on MongoDB', mongoDbMissing(), () => {
   let mongoDb: AnyMongoDb;
@@ -18,20 +16,13 @@ describeEngine('mongodb', 'the read-model contract on MongoDB', mongoDbMissing()
   }, ENGINE_START_MS);
   afterAll(() => mongoDb.dispose());
 
-  // Also where the server would not use their index: what they find must be the same.
-  describe.each([
-    ['with n-grams', true],
-    ['without n-grams', false],
-  ])('%s', (name, grams) => {
-    describeReadModels(`MongoDB ${name}`, async () => {
-      const url = mongoDb.freshUrl();
-      return {
-        readModels: await openMongoReadModels({ url }),
-        writer: await openMongoReadModelWriter({ url, grams }),
-        anotherWriter: () => openMongoReadModelWriter({ url, grams }),
-        hasTransactions: true,
-      };
-    });
+  describeReadModels('MongoDB', async () => {
+    const url = mongoDb.freshUrl();
+    return {
+      readModels: await openMongoReadModels({ url }),
+      writer: await openMongoReadModelWriter({ url }),
+      anotherWriter: () => openMongoReadModelWriter({ url }),
+    };
   });
 
   test('one process projects; another stands by, and goes on as soon as the first gives up', async () => {
@@ -64,55 +55,5 @@ describeEngine('mongodb', 'the read-model contract on MongoDB', mongoDbMissing()
     await expect(writer.begin()).rejects.toThrow(ReadModelsUnavailableError);
     await readModels.close();
     await writer.close();
-  });
-
-  describe('where the server has transactions', () => {
-    let double: TransactionsDouble;
-    beforeAll(async () => {
-      double = await TransactionsDouble.start(mongoDb.freshUrl());
-    });
-    afterAll(() => double.stop());
-
-    describeReadModels('MongoDB with transactions', async () => {
-      const url = `${double.url.replace(/\/[^/?]*(\?.*)?$/, '')}/test_${randomUUID()}?directConnection=true`;
-      return {
-        readModels: await openMongoReadModels({ url }),
-        writer: await openMongoReadModelWriter({ url }),
-        anotherWriter: () => openMongoReadModelWriter({ url }),
-        hasTransactions: true,
-      };
-    });
-
-    test('a slice is one of them: records, histories, catalog and checkpoints', async () => {
-      const writer = await openMongoReadModelWriter({ url: double.url });
-      await fill(writer, [insert(1, {}), insert(2, {}, 'b')]);
-      await writer.begin();
-      await writer.applyToTable(
-        acmePlaces,
-        [insert(3, {}), { kind: 'patch', id: id(1), at: at(9), set: { name: 'New' } }, { kind: 'sweep', batchId: 'b' }],
-        { revision: 5, at: at(5) },
-      );
-      await writer.addHistory('acme', id(1), [historyEntry(0)]);
-      double.commands.length = 0;
-      await writer.commit(new Map([['records', 7]]));
-      await writer.close();
-
-      const start = double.commands.findIndex(({ starts }) => starts);
-      const end = double.commands.findIndex(({ name }) => name === 'commitTransaction');
-      const inside = double.commands.slice(start, end);
-      expect(new Set(inside.map(({ transaction }) => transaction)).size).toBe(1);
-      expect(inside[0]?.transaction).toBeDefined();
-      const written = inside
-        .filter(({ name }) => name !== 'find')
-        .map(({ name, collection }) => `${name} ${collection}`);
-      expect(written.map((command) => command.replace(/_[0-9a-f]{24}$/, ''))).toEqual([
-        'insert records',
-        'update records',
-        'delete records',
-        'update catalog',
-        'update history',
-        'update state',
-      ]);
-    });
   });
 });

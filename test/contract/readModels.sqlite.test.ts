@@ -19,7 +19,6 @@ describeReadModels('SQLite', async () => {
     readModels: await openSqliteReadModels({ file, readers: 1 }),
     writer: await openSqliteReadModelWriter({ file }),
     anotherWriter: () => openSqliteReadModelWriter({ file }),
-    hasTransactions: true,
   };
 });
 

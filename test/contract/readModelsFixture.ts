@@ -11,8 +11,6 @@ export type OpenReadModels = () => Promise<{
   readonly writer: ReadModelWriter & RebuildableReadModels;
   /** Another writer on the same read models, as another process would open it. */
   readonly anotherWriter: () => Promise<ReadModelWriter & RebuildableReadModels>;
-  /** False where the engine has no transactions: then what is written may be seen before its commit. */
-  readonly hasTransactions: boolean;
 }>;
 
 const field = (name: string, more: Partial<AssetField> = {}): AssetField => ({

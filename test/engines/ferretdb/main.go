@@ -34,7 +34,6 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Println(server.MongoDBURI())
-	go indexIDs(stopping, directory)
 	if err := server.Run(stopping); err != nil {
 		log.Fatal(err)
 	}

@@ -1,5 +1,12 @@
 /** The catalog: which tables and histories there are, in which collection each is kept, and how far it is. */
-import { type ClientSession, type Collection, type Db, ObjectId } from 'mongodb';
+import {
+  type Collection,
+  type Db,
+  type Document,
+  MongoServerError,
+  ObjectId,
+  type OptionalUnlessRequiredId,
+} from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
@@ -17,7 +24,7 @@ export const KINDS: { readonly [projection in RebuildScope['projection']]: Kind 
 
 /**
  * One table of one tenant, or (with the table '') the history of a tenant's orders, or its delivery log. A reader
- * who finds an entry the same before and after a query, and not `applying`, has seen whole slices only.
+ * who finds an entry the same before and after a query, and not `applying`, has seen whole commits only.
  */
 export type CatalogEntry = {
   readonly _id: string;
@@ -29,11 +36,11 @@ export type CatalogEntry = {
   readonly collection: string;
   /** False until the first record: the collection and its indexes are not there yet. */
   readonly made: boolean;
-  /** Token of the writer who may change it; see lease.ts. */
+  /** Fencing token of the lease whose holder may change it; see lease.ts. */
   readonly fence: number;
   /** Grows with every change of this entry, and so of the records. */
   readonly version: number;
-  /** A slice is being written without a transaction: records may be ahead of `revision`. */
+  /** Changes are being written: records may be ahead of `revision`. */
   readonly applying: boolean;
   /** The name the collection is about to get, while it is renamed. */
   readonly moving: string | null;
@@ -43,7 +50,8 @@ export type CatalogEntry = {
   readonly count: number;
   /** Grows with the asset type. */
   readonly shape: number;
-  readonly grams: boolean;
+  /** Its records have n-grams. An earlier release reads it. */
+  readonly grams: true;
 };
 
 /** As it is stored; the asset type is long and seldom changes, so it is read apart. */
@@ -52,10 +60,10 @@ export type StoredEntry = CatalogEntry & { readonly assetType: string };
 /** How far the projections are. */
 export type State = {
   readonly _id: 'state';
-  /** Token of the writer who may commit. */
+  /** Fencing token of the lease whose holder may commit. */
   readonly fence: number;
   readonly checkpoints: readonly Checkpoint[];
-  /** Checkpoints that the slice begun last ends at: beyond `checkpoints` while it is written, and after a crash. */
+  /** The checkpoints that the last commit leads to: beyond `checkpoints` while it is written, and after a crash. */
   readonly until: readonly Checkpoint[];
 };
 
@@ -92,8 +100,8 @@ export const COLLECTION_NAME = /^(records|history|deliveries)_[0-9a-f]{24}$/;
 export const recordsEntryId = ({ tenant, table }: TableRef): string => `records.${tenant}.${table}`;
 export const tenantEntryId = (kind: Exclude<Kind, 'records'>, tenant: string): string => `${kind}.${tenant}`;
 
-export const findEntry = (db: Db, _id: string, session?: ClientSession): Promise<CatalogEntry | null> =>
-  catalogOf(db).findOne<CatalogEntry>({ _id }, { projection: { assetType: 0 }, ...(session && { session }) });
+export const findEntry = (db: Db, _id: string): Promise<CatalogEntry | null> =>
+  catalogOf(db).findOne<CatalogEntry>({ _id }, { projection: { assetType: 0 } });
 
 export async function findAssetType(db: Db, _id: string): Promise<AssetType | undefined> {
   const stored = await catalogOf(db).findOne({ _id }, { projection: { assetType: 1 } });
@@ -106,5 +114,27 @@ export const readState = async (db: Db): Promise<State | undefined> =>
 /** The clock that leases are measured by, which all processes share. */
 export async function serverTime(db: Db): Promise<Date> {
   const { localTime } = await db.command({ hello: 1 });
-  return localTime instanceof Date ? localTime : new Date();
+  return localTime;
+}
+
+const DUPLICATE_KEY = 11_000;
+
+export const isDuplicateKey = (error: unknown): boolean =>
+  error instanceof MongoServerError && error.code === DUPLICATE_KEY;
+
+/**
+ * Inserts by a chosen _id: of several who try, the server lets one.
+ * @returns false when there is a document with this _id
+ */
+export async function insertOnce<Schema extends Document>(
+  collection: Collection<Schema>,
+  document: OptionalUnlessRequiredId<Schema>,
+): Promise<boolean> {
+  try {
+    await collection.insertOne(document);
+    return true;
+  } catch (error) {
+    if (isDuplicateKey(error)) return false;
+    throw error;
+  }
 }

@@ -1,6 +1,6 @@
 /** The catalog as its writer sees it: entries are kept in memory, since nobody else changes them meanwhile. */
 import { LRUCache } from 'lru-cache';
-import type { ClientSession, Db, IndexDescription } from 'mongodb';
+import type { Db, IndexDescription } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { TableRef } from '../../../ports/readModels.js';
@@ -9,6 +9,7 @@ import { RecordText } from '../shared/recordText.js';
 import {
   type CatalogEntry,
   catalogOf,
+  insertOnce,
   type Kind,
   newCollectionName,
   recordsEntryId,
@@ -16,27 +17,23 @@ import {
   tenantEntryId,
 } from './catalog.js';
 import { DELIVERY_INDEXES } from './deliveryDocument.js';
-import { LeaseLostError } from './fence.js';
-import { insertOnce } from './insertOnce.js';
+import { LeaseLostError } from './fencing.js';
 import { indexesOf, layoutOf } from './layout.js';
-import type { TableShape } from './recordFold.js';
+import type { TableShape } from './recordDocument.js';
 
 export type OpenTable = { entry: StoredEntry; shape: TableShape };
 
 export class CatalogWriter {
   /** Null for what is served. */
   readonly #rebuild: string | null;
-  readonly #grams: boolean;
   readonly #open = new Map<string, OpenTable>();
   /** Deliveries that go on soon, as they were written last. */
   readonly #deliveries = new LRUCache<string, DeliveryLogEntry>({ max: 2_000 });
   /** Of the lease; undefined where no lease is needed, since nobody else knows of this rebuild's tables. */
-  token: number | undefined;
+  fencingToken: number | undefined;
 
-  /** @param grams whether new tables get n-grams */
-  constructor(rebuild: string | null, grams: boolean) {
+  constructor(rebuild: string | null) {
     this.#rebuild = rebuild;
-    this.#grams = grams;
   }
 
   #id(id: string): string {
@@ -74,35 +71,28 @@ export class CatalogWriter {
     if (known.entry.made) {
       checkFieldsAdded(JSON.parse(known.entry.assetType).fields, assetType);
       // Before the catalog knows of them: a crash in between leaves indexes that the next attempt finds.
-      await createIndexes(db, known.entry, indexesFor(known.entry, assetType));
+      await createIndexes(db, known.entry, assetType);
     }
-    await this.#changeNow(db, known, { assetType: text, shape: known.entry.shape + 1 });
+    await this.change(db, known, { assetType: text, shape: known.entry.shape + 1 });
   }
 
   /** Makes the collection with the first record: many tables stay empty, and each index is a file of the server. */
   async make(db: Db, table: OpenTable): Promise<void> {
     if (table.entry.made) return;
     const { entry } = table;
-    await createIndexes(db, entry, indexesFor(entry, JSON.parse(entry.assetType)));
-    await this.#changeNow(db, table, { made: true });
+    await createIndexes(db, entry, JSON.parse(entry.assetType));
+    await this.change(db, table, { made: true });
   }
 
-  /**
-   * Changes an entry as the server has it; what is kept here follows with `keep`, once the change stands.
-   * @throws LeaseLostError
-   */
-  async change(db: Db, { entry }: OpenTable, $set: Partial<StoredEntry>, session?: ClientSession): Promise<void> {
+  /** @throws LeaseLostError */
+  async change(db: Db, table: OpenTable, $set: Partial<StoredEntry>): Promise<void> {
     const { matchedCount } = await catalogOf(db).updateOne(
-      { _id: entry._id, ...(this.token === undefined ? {} : { fence: { $lte: this.token } }) },
+      { _id: table.entry._id, ...(this.fencingToken === undefined ? {} : { fence: { $lte: this.fencingToken } }) },
       { $set, $inc: { version: 1 } },
-      session === undefined ? {} : { session },
     );
     if (matchedCount !== 1) throw new LeaseLostError();
-  }
-
-  keep(table: OpenTable, changed: Partial<StoredEntry>): void {
-    table.entry = { ...table.entry, ...changed };
-    if (changed.assetType !== undefined) table.shape = shapeOf(table.entry);
+    table.entry = { ...table.entry, ...$set };
+    if ($set.assetType !== undefined) table.shape = shapeOf(table.entry);
   }
 
   knownDelivery(tenant: string, id: string): DeliveryLogEntry | undefined {
@@ -137,7 +127,7 @@ export class CatalogWriter {
       rebuild: this.#rebuild,
       collection: newCollectionName(named.kind),
       made: false,
-      fence: this.token ?? 0,
+      fence: this.fencingToken ?? 0,
       version: 0,
       applying: false,
       moving: null,
@@ -145,16 +135,11 @@ export class CatalogWriter {
       lastEventAt: '',
       count: 0,
       shape: 1,
-      grams: this.#grams,
+      grams: true,
     };
     // Another process defined it just now; this one's writes will find that they have lost the lease.
     if (!(await insertOnce(catalogOf(db), entry))) throw new LeaseLostError();
     return this.#opened(entry);
-  }
-
-  async #changeNow(db: Db, table: OpenTable, $set: Partial<StoredEntry>): Promise<void> {
-    await this.change(db, table, $set);
-    this.keep(table, $set);
   }
 
   #opened(entry: StoredEntry): OpenTable {
@@ -165,22 +150,18 @@ export class CatalogWriter {
 }
 
 const NO_ASSET_TYPE = '{"fields":[]}';
-const HISTORY_INDEXES: readonly IndexDescription[] = [{ name: 'order', key: { o: 1, n: 1 } }];
+const TENANT_INDEXES: { readonly [kind in Exclude<Kind, 'records'>]: readonly IndexDescription[] } = {
+  history: [{ name: 'order', key: { o: 1, n: 1 } }],
+  deliveries: DELIVERY_INDEXES,
+};
 
 function shapeOf(entry: StoredEntry): TableShape {
   const assetType: AssetType = JSON.parse(entry.assetType);
-  return { layout: layoutOf(assetType), text: new RecordText(assetType), grams: entry.grams };
+  return { layout: layoutOf(assetType), text: new RecordText(assetType) };
 }
 
 /** Makes the collection and those of its indexes that are missing. */
-async function createIndexes(db: Db, { collection }: CatalogEntry, wanted: readonly IndexDescription[]): Promise<void> {
-  const there = (await db.listCollections({ name: collection }, { nameOnly: true }).toArray()).length > 0;
-  const known = there ? await db.collection(collection).indexes() : [];
-  const missing = wanted.filter(({ name }) => !known.some((index) => index.name === name));
-  if (missing.length > 0) await db.collection(collection).createIndexes(missing);
-}
-
-function indexesFor({ kind, grams }: StoredEntry, assetType: AssetType): readonly IndexDescription[] {
-  if (kind === 'history') return HISTORY_INDEXES;
-  return kind === 'deliveries' ? DELIVERY_INDEXES : indexesOf(layoutOf(assetType), grams);
+async function createIndexes(db: Db, { kind, collection }: CatalogEntry, assetType: AssetType): Promise<void> {
+  const wanted = kind === 'records' ? indexesOf(layoutOf(assetType)) : TENANT_INDEXES[kind];
+  await db.collection(collection).createIndexes([...wanted]);
 }

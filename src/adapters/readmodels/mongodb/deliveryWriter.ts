@@ -1,11 +1,10 @@
-/** Writes what a slice changes in a tenant's delivery log. Every write leaves the same behind when it is repeated. */
-import type { AnyBulkWriteOperation, ClientSession, Db } from 'mongodb';
+/** Writes changes of a tenant's delivery log. Every write leaves the same behind when it is repeated. */
+import type { Db } from 'mongodb';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import { healthAfter, instant } from '../shared/deliveryLog.js';
-import { catalogOf } from './catalog.js';
-import type { CatalogWriter, OpenTable } from './catalogWriter.js';
+import { type CatalogEntry, catalogOf } from './catalog.js';
+import type { CatalogWriter } from './catalogWriter.js';
 import {
-  type DeliveryDocument,
   deliveriesOf,
   deliveryDocument,
   deliveryKey,
@@ -15,50 +14,30 @@ import {
   webhookKey,
   webhooksOf,
 } from './deliveryDocument.js';
-import type { DeliverySlice } from './slice.js';
-import type { Applying } from './sliceWriter.js';
+import type { DeliveryChanges } from './pendingChanges.js';
 
-/** @returns what is left to do once the writes stand */
-export async function applyDeliveries(
+export async function writeDeliveries(
   db: Db,
   catalog: CatalogWriter,
   tenant: string,
-  slice: DeliverySlice,
-  { session, announce }: Pick<Applying, 'session' | 'announce'>,
-): Promise<() => void> {
+  { put, dropped }: DeliveryChanges,
+): Promise<void> {
   const log = await catalog.ofTenant(db, 'deliveries', tenant);
-  if (announce) await catalog.change(db, log, { applying: true });
-  await putEntries(db, log, [...slice.put.values()], session);
-  if (slice.dropped.size > 0) {
-    const _id = { $in: [...slice.dropped].map(deliveryKey) };
-    await deliveriesOf(db, log.entry).deleteMany({ _id }, session === undefined ? {} : { session });
-  }
-  await catalog.change(db, log, { applying: false }, session);
-  return () => {
-    catalog.keep(log, { applying: false });
-    for (const entry of slice.put.values()) catalog.keepDelivery(tenant, entry);
-  };
+  await catalog.change(db, log, { applying: true });
+  if (put.size > 0) await putEntries(db, log.entry, [...put.values()]);
+  if (dropped.size > 0) await deliveriesOf(db, log.entry).deleteMany({ _id: { $in: [...dropped].map(deliveryKey) } });
+  await catalog.change(db, log, { applying: false });
+  for (const entry of put.values()) catalog.keepDelivery(tenant, entry);
 }
 
 /**
  * The health of webhooks first, in order: an entry that a crash has left behind is not put again, so what it says
  * of the webhook must be there before it.
  */
-async function putEntries(
-  db: Db,
-  { entry: log }: OpenTable,
-  entries: readonly DeliveryLogEntry[],
-  session: ClientSession | undefined,
-): Promise<void> {
-  if (entries.length === 0) return;
-  const options = session === undefined ? {} : { session };
+async function putEntries(db: Db, log: CatalogEntry, entries: readonly DeliveryLogEntry[]): Promise<void> {
   const webhookIds = [...new Set(entries.map(({ webhookId }) => webhookId))];
-  const stored = await deliveriesOf(db, log)
-    .find({ _id: { $in: entries.map(({ id }) => deliveryKey(id)) } }, { projection: { r: 1 }, ...options })
-    .toArray();
-  const revisions = new Map(stored.map(({ _id, r }) => [_id, r]));
   const webhooks = await webhooksOf(db, log)
-    .find({ _id: { $in: webhookIds.map(webhookKey) } }, options)
+    .find({ _id: { $in: webhookIds.map(webhookKey) } })
     .toArray();
   const healths = webhookIds.map((webhookId): WebhookDocument => {
     const _id = webhookKey(webhookId);
@@ -67,18 +46,18 @@ async function putEntries(
     const { lastSuccessAt, failingSince } = own.reduce(healthAfter, before);
     return { _id, ok: lastSuccessAt, bad: failingSince };
   });
+  await webhooksOf(db, log).bulkWrite(healths.map(upsert), { ordered: true });
+
+  const stored = await deliveriesOf(db, log)
+    .find({ _id: { $in: entries.map(({ id }) => deliveryKey(id)) } }, { projection: { r: 1 } })
+    .toArray();
+  const revisions = new Map(stored.map(({ _id, r }) => [_id, r]));
   const later = entries.map(deliveryDocument).filter(({ _id, r }) => r > (revisions.get(_id) ?? -1));
-  await webhooksOf(db, log).bulkWrite(healths.map(upsertWebhook), { ordered: true, ...options });
-  if (later.length > 0)
-    await deliveriesOf(db, log).bulkWrite(later.map(upsertDelivery), { ordered: false, ...options });
+  if (later.length > 0) await deliveriesOf(db, log).bulkWrite(later.map(upsert), { ordered: false });
 }
 
-/** Not updateOne, for the reason given in recordWriter.ts. */
-const upsertWebhook = ({ _id, ...$set }: WebhookDocument): AnyBulkWriteOperation<WebhookDocument> => ({
-  updateMany: { filter: { _id }, update: { $set }, upsert: true },
-});
-const upsertDelivery = ({ _id, ...$set }: DeliveryDocument): AnyBulkWriteOperation<DeliveryDocument> => ({
-  updateMany: { filter: { _id }, update: { $set }, upsert: true },
+const upsert = <Stored extends { readonly _id: string }>(replacement: Stored) => ({
+  replaceOne: { filter: { _id: replacement._id }, replacement, upsert: true },
 });
 
 /** An entry as the writer last wrote it. */

@@ -3,8 +3,8 @@ import type { Filter as MongoFilter } from 'mongodb';
 import type { Filter, RecordQuery } from '../../../ports/readModels.js';
 import { sortValue, uniqueText } from '../shared/fieldRules.js';
 import { selectionOf, sortTermsOf } from '../shared/query.js';
-import { gramsToFind } from './grams.js';
 import type { FieldLayout, TableLayout } from './layout.js';
+import { ngramsToFind } from './ngrams.js';
 import type { RecordDocument } from './recordDocument.js';
 
 export type RecordFilter = MongoFilter<RecordDocument>;
@@ -18,10 +18,10 @@ const MOST_LOOK_UPS = 20;
  * All filters of a query; undefined when nothing can match.
  * @throws RangeError when the asset type has no such field, or none that can be searched
  */
-export function filterOf(filters: readonly Filter[], layout: TableLayout, grams: boolean): RecordFilter | undefined {
+export function filterOf(filters: readonly Filter[], layout: TableLayout): RecordFilter | undefined {
   const conditions: RecordFilter[] = [];
   for (const filter of filters) {
-    const condition = conditionOf(filter, layout, grams);
+    const condition = conditionOf(filter, layout);
     if (condition === undefined) return undefined;
     conditions.push(condition);
   }
@@ -29,7 +29,7 @@ export function filterOf(filters: readonly Filter[], layout: TableLayout, grams:
   return others.length === 0 ? (only ?? {}) : { $and: conditions };
 }
 
-function conditionOf(filter: Filter, layout: TableLayout, grams: boolean): RecordFilter | undefined {
+function conditionOf(filter: Filter, layout: TableLayout): RecordFilter | undefined {
   const selection = selectionOf(filter, layout.byName);
   switch (selection.kind) {
     case 'nothing':
@@ -37,13 +37,13 @@ function conditionOf(filter: Filter, layout: TableLayout, grams: boolean): Recor
     case 'ids':
       return { _id: { $in: [...selection.anyOf] } };
     case 'contains':
-      return contains(selection.field, selection.anyOf, grams);
+      return contains(selection.field, selection.anyOf);
     case 'equals':
       return equals(selection.field, selection.anyOf, layout);
   }
 }
 
-function contains(field: FieldLayout, needles: readonly string[], grams: boolean): RecordFilter | undefined {
+function contains(field: FieldLayout, needles: readonly string[]): RecordFilter | undefined {
   if (field.type === 'Boolean' && field.sort !== undefined) {
     const values = [false, true].filter((value) => needles.some((needle) => String(value).includes(needle)));
     return values.length === 0 ? undefined : { [field.sort]: { $in: values.map(Number) } };
@@ -53,7 +53,7 @@ function contains(field: FieldLayout, needles: readonly string[], grams: boolean
   if (needles.length > MOST_LOOK_UPS) return anyExpression(key, needles.map(escaped));
   return either(
     needles.map((needle) => {
-      const found = grams && field.grams ? gramsToFind(needle, field.grams.lengths, field.grams.prefix) : [];
+      const found = field.ngrams ? ngramsToFind(needle, field.ngrams.lengths, field.ngrams.prefix) : [];
       const verified: RecordFilter = { [key]: { $regex: escaped(needle) } };
       return found.length === 0 ? verified : { g: { $all: [...found] }, ...verified };
     }),

@@ -3,7 +3,7 @@ import type { IndexDescription } from 'mongodb';
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import { fieldRules, matchText, type StoredType, sortValue, uniqueText } from '../shared/fieldRules.js';
-import { type GramLengths, gramsOf } from './grams.js';
+import { type NgramLengths, ngramsOf } from './ngrams.js';
 
 /** Names of fields are the tenant's choice, so no key is made from them: `f3` and `m3` belong to the fourth field. */
 export type FieldLayout = {
@@ -16,7 +16,7 @@ export type FieldLayout = {
   /** Is there an index over (sort, _id)? */
   readonly isIndexed: boolean;
   /** What the field's n-grams begin with in the record's array of all n-grams, and how long they are. */
-  readonly grams?: { readonly prefix: string; readonly lengths: GramLengths };
+  readonly ngrams?: { readonly prefix: string; readonly lengths: NgramLengths };
   /** Values that differ only in case do not occur, so comparing `sort` compares exactly. */
   readonly exactWhenFolded: boolean;
 };
@@ -29,8 +29,8 @@ export type TableLayout = {
 };
 
 /** Numbers are short, so they have n-grams of one and two characters as well. */
-const ALL_LENGTHS: GramLengths = [1, 2, 3];
-const TRIGRAMS: GramLengths = [3];
+const ALL_LENGTHS: NgramLengths = [1, 2, 3];
+const TRIGRAMS: NgramLengths = [3];
 
 export function layoutOf(assetType: AssetType): TableLayout {
   const fields = assetType.fields.map(fieldLayout);
@@ -50,7 +50,9 @@ function fieldLayout(field: AssetField, index: number): FieldLayout {
     ...(has.hasSort || isMatchedAsNumber ? { sort: `f${index}` } : {}),
     ...(has.hasMatch && !isMatchedAsNumber ? { match: isText ? `f${index}` : `m${index}` } : {}),
     isIndexed: has.isSortIndexed || isMatchedAsNumber,
-    ...(has.hasNgrams ? { grams: { prefix: `${index.toString(36)}:`, lengths: isText ? TRIGRAMS : ALL_LENGTHS } } : {}),
+    ...(has.hasNgrams
+      ? { ngrams: { prefix: `${index.toString(36)}:`, lengths: isText ? TRIGRAMS : ALL_LENGTHS } }
+      : {}),
     exactWhenFolded,
   };
 }
@@ -58,9 +60,9 @@ function fieldLayout(field: AssetField, index: number): FieldLayout {
 /** What lists sort by and filters look into, by key. */
 export type IndexedValues = { readonly [key: string]: string | number | null | readonly string[] };
 
-export function indexedValues(layout: TableLayout, fields: Fields, withGrams: boolean): IndexedValues {
+export function indexedValues(layout: TableLayout, fields: Fields): IndexedValues {
   const values: Record<string, string | number | null | readonly string[]> = {};
-  const grams: string[] = [];
+  const ngrams: string[] = [];
   if (layout.unique !== undefined) values.k = uniqueText(fields[layout.unique] ?? null);
   for (const field of layout.fields) {
     const value = fields[field.name] ?? null;
@@ -68,11 +70,11 @@ export function indexedValues(layout: TableLayout, fields: Fields, withGrams: bo
     if (field.match === undefined) continue;
     const text = matchText(value);
     values[field.match] = text;
-    if (withGrams && field.grams !== undefined && text !== null) {
-      grams.push(...gramsOf(text, field.grams.lengths, field.grams.prefix));
+    if (field.ngrams !== undefined && text !== null) {
+      ngrams.push(...ngramsOf(text, field.ngrams.lengths, field.ngrams.prefix));
     }
   }
-  return withGrams ? { ...values, g: grams } : values;
+  return { ...values, g: ngrams };
 }
 
 /** MongoDB allows 64 indexes on a collection; those of fields beyond that are left out. */
@@ -80,15 +82,15 @@ const MOST_INDEXES = 64;
 
 /**
  * Each sort index ends with the id, which breaks ties, so one index serves both directions. The unique field's
- * index is not a unique one: the log guards uniqueness, and two records may swap their keys in one slice.
+ * index is not a unique one: the log guards uniqueness, and two records may swap their keys in one commit.
  */
-export function indexesOf(layout: TableLayout, withGrams: boolean): readonly IndexDescription[] {
+export function indexesOf(layout: TableLayout): readonly IndexDescription[] {
   const others: IndexDescription[] = [
     { name: 'created', key: { c: 1, _id: 1 } },
     { name: 'updated', key: { u: 1, _id: 1 } },
     { name: 'batch', key: { b: 1 } },
     ...(layout.unique === undefined ? [] : [{ name: 'key', key: { k: 1 } }]),
-    ...(withGrams && layout.fields.some(({ grams }) => grams !== undefined) ? [{ name: 'grams', key: { g: 1 } }] : []),
+    ...(layout.fields.some(({ ngrams }) => ngrams !== undefined) ? [{ name: 'grams', key: { g: 1 } }] : []),
   ];
   const sorts = layout.fields.flatMap(({ sort, isIndexed }): IndexDescription[] =>
     sort !== undefined && isIndexed ? [{ name: sort, key: { [sort]: 1, _id: 1 } }] : [],

@@ -1,5 +1,5 @@
 /**
- * Who may write. Each lease has a number, its token, higher than that of the one before. It is taken by inserting
+ * Who may write. Each lease has a fencing token, higher than that of the one before. It is taken by inserting
  * a document with that number as _id, which the server lets one of many do; a lease that has run out, was given
  * back, or has to make way for a rebuild is followed by the next number. The new holder then writes its token into
  * the state and the catalog, and from then on every write of an earlier holder finds a higher token and fails.
@@ -8,15 +8,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Db, ObjectId } from 'mongodb';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { ProjectorLeaseHeldError } from '../../../ports/readModelWriter.js';
-import { serverTime } from './catalog.js';
+import { insertOnce, serverTime } from './catalog.js';
 import type { MongoConnection } from './connection.js';
-import { fenceOff } from './fence.js';
-import { insertOnce } from './insertOnce.js';
+import { fenceOff } from './fencing.js';
 
 /** A rebuild's lease makes the projector wait; a projector's makes others give up. */
 type Mode = 'projector' | 'rebuild';
 
 type LeaseDocument = {
+  /** Fencing token. */
   readonly _id: number;
   readonly owner: string;
   readonly mode: Mode;
@@ -40,7 +40,7 @@ export class Lease {
   readonly #mode: Mode;
   readonly #lastsMs: number;
   readonly #owner = new ObjectId().toHexString();
-  #token: number | undefined;
+  #fencingToken: number | undefined;
   #renewal: NodeJS.Timeout | undefined;
 
   /** @param lastsMs how long it holds without renewal; it is renewed in the background */
@@ -51,8 +51,8 @@ export class Lease {
   }
 
   /** Undefined while it is not held. */
-  get token(): number | undefined {
-    return this.#token;
+  get fencingToken(): number | undefined {
+    return this.#fencingToken;
   }
 
   /**
@@ -76,7 +76,7 @@ export class Lease {
       if (!(await this.#insert(db, token))) continue;
       await fenceOff(db, token);
       await leasesOf(db).deleteMany({ _id: { $lt: token } });
-      this.#token = token;
+      this.#fencingToken = token;
       this.#keepAlive(token);
       return token;
     }
@@ -102,7 +102,7 @@ export class Lease {
     });
   }
 
-  /** A renewal that fails is no harm: the next may succeed, and a lost lease is noticed by the token. */
+  /** A renewal that fails does no harm: the next may succeed, and a write without the lease fails by its token. */
   #keepAlive(token: number): void {
     const renew = (): void => {
       this.#connection
@@ -115,12 +115,12 @@ export class Lease {
   /** Forgets it, without giving it back: whoever takes it next may take it at once only when it has run out. */
   lose(): void {
     clearInterval(this.#renewal);
-    this.#token = undefined;
+    this.#fencingToken = undefined;
   }
 
   /** Gives it back, so that the next need not wait. */
   async release(db: Db): Promise<void> {
-    const token = this.#token;
+    const token = this.#fencingToken;
     this.lose();
     if (token !== undefined) await leasesOf(db).updateOne({ _id: token }, { $set: { released: true } });
   }

@@ -1,5 +1,5 @@
 /** A second copy of read models, filled beside what is served, that takes its place in one step. */
-import { type ClientSession, type Db, ObjectId } from 'mongodb';
+import { type Db, ObjectId } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
@@ -10,22 +10,29 @@ import {
   type RebuildScope,
   type RecordChange,
 } from '../../../ports/readModelWriter.js';
-import { catalogOf, KINDS, positionOf, type RebuildDocument, readState, rebuildsOf, serverTime } from './catalog.js';
+import {
+  catalogOf,
+  insertOnce,
+  KINDS,
+  positionOf,
+  type RebuildDocument,
+  readState,
+  rebuildsOf,
+  serverTime,
+} from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
+import { prepareCollections, writeChanges } from './changesWriter.js';
 import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { writtenDelivery } from './deliveryWriter.js';
-import { dropUnreferenced, LeaseLostError } from './fence.js';
-import { insertOnce } from './insertOnce.js';
+import { dropUnreferenced, LeaseLostError } from './fencing.js';
 import { LEASE_MS, Lease } from './lease.js';
-import { type ServerFeatures, serverFeatures } from './serverFeatures.js';
-import { Slice } from './slice.js';
-import { applySlice, prepareSlice } from './sliceWriter.js';
+import { PendingChanges } from './pendingChanges.js';
 
 /** A rebuild that has given no sign of life for so long is taken for dead. */
 const ABANDONED_AFTER_MS = 60_000;
 const SIGN_OF_LIFE_MS = 10_000;
 
-type RebuildOptions = { readonly url: string; readonly leaseMs?: number; readonly grams?: boolean };
+type RebuildOptions = { readonly url: string; readonly leaseMs?: number };
 
 /**
  * Starts a rebuild over a connection of its own; remains of dead ones are cleared away first.
@@ -36,10 +43,9 @@ export async function beginRebuild(options: RebuildOptions, scope: RebuildScope)
   try {
     return await connection.run(async (db) => {
       const id = await register(db);
-      const features = await serverFeatures(db);
-      const catalog = new CatalogWriter(id, options.grams ?? features.arrayIndexes);
+      const catalog = new CatalogWriter(id);
       const lease = new Lease(connection, 'rebuild', options.leaseMs ?? LEASE_MS);
-      return new MongoRebuild({ connection, scope, id, features, catalog, lease });
+      return new MongoRebuild({ connection, scope, id, catalog, lease });
     });
   } catch (error) {
     await connection.close();
@@ -66,7 +72,6 @@ type Parts = {
   readonly connection: MongoConnection;
   readonly scope: RebuildScope;
   readonly id: string;
-  readonly features: ServerFeatures;
   readonly catalog: CatalogWriter;
   readonly lease: Lease;
 };
@@ -75,7 +80,7 @@ class MongoRebuild implements ReadModelRebuild {
   readonly writer: ReadModelRebuild['writer'] = this;
   readonly #parts: Parts;
   readonly #signOfLife: NodeJS.Timeout;
-  #slice = new Slice();
+  #changes = new PendingChanges();
   #position: Position = 0;
 
   constructor(parts: Parts) {
@@ -96,7 +101,7 @@ class MongoRebuild implements ReadModelRebuild {
   }
 
   async begin(): Promise<void> {
-    this.#slice = new Slice();
+    this.#changes = new PendingChanges();
   }
 
   async commit(checkpoints: ReadonlyMap<string, Position>): Promise<void> {
@@ -104,22 +109,20 @@ class MongoRebuild implements ReadModelRebuild {
     this.#position = checkpoints.get(this.#parts.scope.projection) ?? this.#position;
   }
 
-  /** Nobody reads the copy yet, so its slices need no transaction. */
   async #write(db: Db): Promise<void> {
     const { catalog } = this.#parts;
     await this.#touch(db);
-    await prepareSlice(db, catalog, this.#slice);
-    const settle = await applySlice(db, catalog, this.#slice, { repeated: false, announce: false });
-    settle();
-    this.#slice = new Slice();
+    await prepareCollections(db, catalog, this.#changes);
+    await writeChanges(db, catalog, this.#changes, false);
+    this.#changes = new PendingChanges();
   }
 
   async rollback(): Promise<void> {
-    this.#slice = new Slice();
+    this.#changes = new PendingChanges();
   }
 
   async defineTable(ref: TableRef, assetType: AssetType): Promise<void> {
-    this.#slice.define(ref, assetType);
+    this.#changes.define(ref, assetType);
   }
 
   async applyToTable(
@@ -127,20 +130,20 @@ class MongoRebuild implements ReadModelRebuild {
     changes: readonly RecordChange[],
     event: { readonly revision: Revision; readonly at: string },
   ): Promise<void> {
-    this.#slice.apply(ref, changes, event);
+    this.#changes.apply(ref, changes, event);
   }
 
   async addHistory(tenant: string, orderId: string, entries: readonly HistoryEntry[]): Promise<void> {
-    this.#slice.addHistory(tenant, orderId, entries);
+    this.#changes.addHistory(tenant, orderId, entries);
   }
 
   async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
     const { connection, catalog } = this.#parts;
-    return this.#slice.delivery(tenant, id) ?? connection.run((db) => writtenDelivery(db, catalog, tenant, id));
+    return this.#changes.delivery(tenant, id) ?? connection.run((db) => writtenDelivery(db, catalog, tenant, id));
   }
 
   async putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void> {
-    this.#slice.putDelivery(tenant, entry);
+    this.#changes.putDelivery(tenant, entry);
   }
 
   position(): Position {
@@ -152,18 +155,17 @@ class MongoRebuild implements ReadModelRebuild {
     const { connection, lease, scope } = this.#parts;
     return connection.run(async (db) => {
       await lease.acquire(db);
-      this.#slice = new Slice();
+      this.#changes = new PendingChanges();
       return positionOf((await readState(db))?.checkpoints, scope.projection);
     });
   }
 
+  /** Table by table: both copies of each show the same position. */
   async swap(): Promise<void> {
-    const { connection, lease, features } = this.#parts;
+    const { connection, lease } = this.#parts;
     await connection.run(async (db) => {
       await this.#write(db);
-      // Without a transaction each table is swapped in a step of its own: both of its copies show the same position.
-      if (!features.transactions) await this.#putInPlace(db);
-      else await db.client.withSession((session) => session.withTransaction(() => this.#putInPlace(db, session)));
+      await this.#putInPlace(db);
       await this.#unregister(db);
       await lease.release(db);
       await dropUnreferenced(db);
@@ -171,23 +173,21 @@ class MongoRebuild implements ReadModelRebuild {
     await this.#close();
   }
 
-  async #putInPlace(db: Db, session?: ClientSession): Promise<void> {
+  async #putInPlace(db: Db): Promise<void> {
     const { id, scope, lease } = this.#parts;
-    const options = session === undefined ? {} : { session };
     const catalog = catalogOf(db);
-    const copies = await catalog.find({ rebuild: id }, options).toArray();
-    const fence = lease.token ?? -1;
+    const copies = await catalog.find({ rebuild: id }).toArray();
+    const fence = lease.fencingToken ?? -1;
     for (const { _id, rebuild: _, fence: __, version: ___, ...copy } of copies) {
       const liveId = _id.slice(`${id}.`.length);
       const { matchedCount } = await catalog.updateOne(
         { _id: liveId, fence },
         { $set: { ...copy, applying: false, moving: null }, $inc: { version: 1 } },
-        options,
       );
       if (matchedCount === 1) continue;
       // An entry that is there all the same belongs to a later holder of the lease.
       const live = { ...copy, _id: liveId, rebuild: null, fence, version: 0 };
-      if (!(await insertOnce(catalog, live, session))) throw new LeaseLostError();
+      if (!(await insertOnce(catalog, live))) throw new LeaseLostError();
     }
     const gone = {
       rebuild: null,
@@ -197,8 +197,7 @@ class MongoRebuild implements ReadModelRebuild {
       ...(scope.table === undefined ? {} : { table: scope.table }),
       _id: { $nin: copies.map(({ _id }) => _id.slice(`${id}.`.length)) },
     };
-    await catalog.deleteMany(gone, options);
-    await catalog.deleteMany({ rebuild: id }, options);
+    await catalog.deleteMany(gone);
   }
 
   async #unregister(db: Db): Promise<void> {

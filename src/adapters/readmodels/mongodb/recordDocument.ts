@@ -1,7 +1,9 @@
-/** How a record is stored, and put together again. */
+/** How a record is stored, put together again, and changed. */
+import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import type { RecordJson, StoredRecord } from '../../../ports/readModels.js';
-import type { RecordText } from '../shared/recordText.js';
-import type { IndexedValues } from './layout.js';
+import { type RecordText, storedId } from '../shared/recordText.js';
+import { type IndexedValues, indexedValues, type TableLayout } from './layout.js';
+import type { RecordStep } from './pendingChanges.js';
 
 /** Beside these a document has `f<n>` and `m<n>` of its fields, and `g`, its n-grams (see layout.ts). */
 export type RecordDocument = {
@@ -25,6 +27,9 @@ export type RecordDocument = {
 export const WHOLE_RECORD = { r: 1, c: 1, u: 1, b: 1, w: 1, d: 1 } as const;
 export type WholeRecord = Pick<RecordDocument, '_id' | keyof typeof WHOLE_RECORD>;
 
+/** How records of one table look. */
+export type TableShape = { readonly layout: TableLayout; readonly text: RecordText };
+
 export const storedRecord = (text: RecordText, { _id, c, u, b, w, d }: WholeRecord): StoredRecord => ({
   id: _id,
   createdAt: c,
@@ -35,3 +40,55 @@ export const storedRecord = (text: RecordText, { _id, c, u, b, w, d }: WholeReco
 
 export const recordJson = (text: RecordText, { _id, c, u, w, d }: WholeRecord): RecordJson =>
   text.json(_id, c, u, w, d);
+
+/** A change names a record that is not there, or makes one that is: the records are not what the log says. */
+export class MisfitError extends Error {
+  override readonly name = 'MisfitError';
+}
+
+type State = Pick<RecordDocument, 'r' | 'c' | 'u' | 'b'> & { readonly fields: Fields };
+
+/**
+ * The record after these changes.
+ * @param stored the record as it is; undefined when there is none
+ * @param repeated the changes may have been written before, as a whole or in part: then what the record has seen
+ *   (its revision tells) is left out, and a record that is missing has been swept away later on in the log
+ * @returns undefined when nothing is left to do
+ * @throws MisfitError when a change does not fit the record
+ */
+export function evolveRecord(
+  { layout, text }: TableShape,
+  id: string,
+  stored: WholeRecord | undefined,
+  steps: readonly RecordStep[],
+  repeated: boolean,
+): RecordDocument | undefined {
+  const _id = storedId(id);
+  if (_id === undefined) throw new MisfitError(`${id} is no UUID.`);
+  const unseen = repeated ? steps.filter(({ revision }) => revision > (stored?.r ?? -1)) : steps;
+  if (unseen.length === 0) return undefined;
+  let record: State | undefined;
+  if (stored !== undefined) {
+    const { r, c, u, b, w, d } = stored;
+    record = { r, c, u, b, fields: text.fields(w, d) };
+  }
+  for (const step of unseen) record = evolve(record, step, id, repeated);
+  if (record === undefined) return undefined;
+  const { fields, ...rest } = record;
+  return { ...indexedValues(layout, fields), ...rest, _id, w: text.width, d: text.write(fields) };
+}
+
+function evolve(record: State | undefined, step: RecordStep, id: string, repeated: boolean): State | undefined {
+  const r = step.revision;
+  if (step.kind === 'insert') {
+    if (record !== undefined) throw new MisfitError(`There is a record ${id} already.`);
+    return { r, c: step.at, u: step.at, b: step.batchId, fields: step.fields };
+  }
+  if (record === undefined) {
+    if (repeated) return undefined;
+    throw new MisfitError(`There is no record ${id} to change.`);
+  }
+  if (step.kind === 'seen') return { ...record, r, b: step.batchId };
+  const b = step.batchId === undefined ? record.b : step.batchId;
+  return { r, c: record.c, u: step.at, b, fields: { ...record.fields, ...step.set } };
+}

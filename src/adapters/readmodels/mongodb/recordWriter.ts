@@ -1,9 +1,15 @@
-/** Writes what a slice changes in one collection of records. Every write leaves the same behind when it is repeated. */
-import type { AnyBulkWriteOperation, ClientSession, Collection } from 'mongodb';
-import { isDuplicateKey } from './insertOnce.js';
-import { type RecordDocument, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
-import { foldRecord, MisfitError, type TableShape, type Written } from './recordFold.js';
-import type { RecordStep, TableStep } from './slice.js';
+/** Writes changes of one collection of records. Every write leaves the same behind when it is repeated. */
+import type { Collection } from 'mongodb';
+import { isDuplicateKey } from './catalog.js';
+import type { RecordStep, TableStep } from './pendingChanges.js';
+import {
+  evolveRecord,
+  MisfitError,
+  type RecordDocument,
+  type TableShape,
+  WHOLE_RECORD,
+  type WholeRecord,
+} from './recordDocument.js';
 
 /** At most so many ids are named in one query. */
 const IDS_AT_ONCE = 1_000;
@@ -11,34 +17,20 @@ const IDS_AT_ONCE = 1_000;
 export class RecordWriter {
   readonly #collection: Collection<RecordDocument>;
   readonly #shape: TableShape;
-  /** The slice may have been applied before, as a whole or in part. */
   readonly #repeated: boolean;
-  readonly #session: { readonly session?: ClientSession };
   /** By how many records there are more now. */
   added = 0;
 
-  constructor(
-    collection: Collection<RecordDocument>,
-    shape: TableShape,
-    options: { readonly repeated: boolean; readonly session: ClientSession | undefined },
-  ) {
+  /** @param repeated the changes may have been written before, as a whole or in part */
+  constructor(collection: Collection<RecordDocument>, shape: TableShape, repeated: boolean) {
     this.#collection = collection;
     this.#shape = shape;
-    this.#repeated = options.repeated;
-    this.#session = options.session === undefined ? {} : { session: options.session };
+    this.#repeated = repeated;
   }
 
   /** @throws MisfitError when a change does not fit the records */
-  async apply(step: TableStep): Promise<void> {
-    if (step.kind === 'sweep') {
-      // What later events touched has outlived this sweep already, when it is repeated.
-      const { deletedCount } = await this.#collection.deleteMany(
-        { b: { $ne: step.batchId }, ...(this.#repeated ? { r: { $lt: step.revision } } : {}) },
-        this.#session,
-      );
-      this.added -= deletedCount;
-      return;
-    }
+  async write(step: TableStep): Promise<void> {
+    if (step.kind === 'sweep') return this.#sweep(step.batchId, step.revision);
     const seen = new Map<string, SeenGroup>();
     const changed: [string, RecordStep[]][] = [];
     for (const [id, steps] of step.byId) {
@@ -50,23 +42,33 @@ export class RecordWriter {
     for (const group of seen.values()) for (const ids of inChunks(group.ids)) await this.#markSeen(group, ids);
   }
 
+  async #sweep(batchId: string, revision: number): Promise<void> {
+    // What later events touched has outlived this sweep already, when it is repeated.
+    const { deletedCount } = await this.#collection.deleteMany({
+      b: { $ne: batchId },
+      ...(this.#repeated ? { r: { $lt: revision } } : {}),
+    });
+    this.added -= deletedCount;
+  }
+
   async #change(changed: readonly [string, RecordStep[]][]): Promise<void> {
     const stored = await this.#stored(
       changed.flatMap(([id, steps]) => (this.#repeated || steps[0]?.kind !== 'insert' ? [id.toLowerCase()] : [])),
     );
     const written = changed.flatMap(
-      ([id, steps]) => foldRecord(this.#shape, id, stored.get(id.toLowerCase()), steps, this.#repeated) ?? [],
+      ([id, steps]) => evolveRecord(this.#shape, id, stored.get(id.toLowerCase()), steps, this.#repeated) ?? [],
     );
-    const fresh = written.filter(({ isNew }) => isNew).map(({ document }) => document);
-    await this.#insert(fresh);
-    const updates = written.filter(({ isNew }) => !isNew).map(update);
-    if (updates.length > 0) await this.#collection.bulkWrite(updates, { ordered: false, ...this.#session });
+    await this.#insert(written.filter(({ _id }) => !stored.has(_id)));
+    const replacements = written
+      .filter(({ _id }) => stored.has(_id))
+      .map((replacement) => ({ replaceOne: { filter: { _id: replacement._id }, replacement } }));
+    if (replacements.length > 0) await this.#collection.bulkWrite(replacements, { ordered: false });
   }
 
   async #insert(documents: readonly RecordDocument[]): Promise<void> {
     if (documents.length === 0) return;
     try {
-      await this.#collection.insertMany([...documents], { ordered: false, ...this.#session });
+      await this.#collection.insertMany([...documents], { ordered: false });
       this.added += documents.length;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
@@ -78,7 +80,7 @@ export class RecordWriter {
     if (ids.length === 0) return new Map();
     const found = this.#collection.find<WholeRecord>(
       { _id: { $in: [...ids] } },
-      { projection: WHOLE_RECORD, batchSize: IDS_AT_ONCE, ...this.#session },
+      { projection: WHOLE_RECORD, batchSize: IDS_AT_ONCE },
     );
     return new Map((await found.toArray()).map((record) => [record._id, record]));
   }
@@ -87,18 +89,11 @@ export class RecordWriter {
     const { matchedCount } = await this.#collection.updateMany(
       { _id: { $in: ids.map((id) => id.toLowerCase()) }, ...(this.#repeated ? { r: { $lt: revision } } : {}) },
       { $set: { b: batchId, r: revision } },
-      this.#session,
     );
     if (matchedCount !== ids.length && !this.#repeated) {
       throw new MisfitError(`${ids.length - matchedCount} of ${ids.length} records to be seen again are not there.`);
     }
   }
-}
-
-/** Not updateOne: FerretDB 1 keeps a cursor open for each of those, and stops for ever at the hundredth of a request. */
-function update({ document }: Written): AnyBulkWriteOperation<RecordDocument> {
-  const { _id, ...$set } = document;
-  return { updateMany: { filter: { _id }, update: { $set } } };
 }
 
 type SeenGroup = { readonly batchId: string | null; readonly revision: number; readonly ids: string[] };

@@ -100,7 +100,7 @@ class MongoReadModels implements ReadModels {
       const found: StoredRecord[] = [];
       for (let at = 0; at < values.length; at += VALUES_AT_ONCE) {
         const anyOf = values.slice(at, at + VALUES_AT_ONCE);
-        const filter = filterOf([{ kind: 'equals', field, anyOf }], opened.layout, opened.entry.grams);
+        const filter = filterOf([{ kind: 'equals', field, anyOf }], opened.layout);
         if (filter !== undefined) found.push(...(await storedRecords(opened, filter)));
       }
       return found.sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -159,7 +159,7 @@ class MongoReadModels implements ReadModels {
 }
 
 async function listRecords({ entry, records, layout, text }: ReadTable, query: RecordQuery): Promise<RecordPage> {
-  const filter = filterOf(query.filters, layout, entry.grams);
+  const filter = filterOf(query.filters, layout);
   const sort = sortOf(query.sort, layout);
   if (filter === undefined) return { records: [], total: 0 };
   const { offset: skip, limit } = query;

@@ -1,5 +1,5 @@
-/** The write side of the read models on MongoDB: what a slice changes, and the checkpoints, agree after any crash. */
-import type { ClientSession, Db } from 'mongodb';
+/** The write side of the read models on MongoDB: records and checkpoints agree after any crash (docs/decisions/0010). */
+import type { Db } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
@@ -13,25 +13,19 @@ import type {
 } from '../../../ports/readModelWriter.js';
 import { type Checkpoint, catalogOf, KINDS, positionOf, readState, type State, stateOf } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
+import { prepareCollections, writeChanges } from './changesWriter.js';
 import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { endedDeliveries, writtenDelivery } from './deliveryWriter.js';
-import { dropUnreferenced, LeaseLostError } from './fence.js';
+import { dropUnreferenced, LeaseLostError } from './fencing.js';
 import { LEASE_MS, Lease } from './lease.js';
+import { PendingChanges } from './pendingChanges.js';
 import { beginRebuild } from './rebuild.js';
-import { type ServerFeatures, serverFeatures } from './serverFeatures.js';
-import { Slice } from './slice.js';
-import { applySlice, isSmall, prepareSlice } from './sliceWriter.js';
-
-/** A transaction must be over within a minute, and its changes stay in the server's memory until then. */
-const MOST_IN_A_TRANSACTION = 5_000;
 
 export type WriterOptions = {
   /** `mongodb://127.0.0.1:27017/assets`; without a path the database is `dynamic_assets` */
   readonly url: string;
   /** How long after its death a projector is replaced, in milliseconds; 5 seconds where unset. */
   readonly leaseMs?: number;
-  /** Keep n-grams for filters? As the server's indexes allow, where unset. */
-  readonly grams?: boolean;
 };
 
 /** Opens the write side, whether the server can be reached or not: each use connects when it is needed. */
@@ -42,22 +36,16 @@ export async function openMongoReadModelWriter(
 }
 
 /** A transaction under way: what it has gathered, and where the projections stood when it began. */
-type Begun = {
-  readonly slice: Slice;
-  state: State;
-  readonly catalog: CatalogWriter;
-  readonly features: ServerFeatures;
-};
+type OpenTransaction = { readonly changes: PendingChanges; state: State };
 
 class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
   readonly #connection: MongoConnection;
   readonly #options: WriterOptions;
   readonly #lease: Lease;
-  #features: ServerFeatures | undefined;
-  #catalog: CatalogWriter | undefined;
+  readonly #catalog = new CatalogWriter(null);
   /** After a failed commit its requests may still be under way: a new lease shuts them out. */
   #mustAcquire = true;
-  #begun: Begun | undefined;
+  #transaction: OpenTransaction | undefined;
 
   constructor(options: WriterOptions) {
     this.#options = options;
@@ -67,62 +55,61 @@ class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
 
   /** @throws ProjectorLeaseHeldError while another process projects */
   async begin(): Promise<void> {
-    this.#begun = await this.#connection.run(async (db) => {
-      this.#features ??= await serverFeatures(db);
-      this.#catalog ??= new CatalogWriter(null, this.#options.grams ?? this.#features.arrayIndexes);
-      const state = await this.#underLease(db, this.#catalog);
-      return { slice: new Slice(), state, catalog: this.#catalog, features: this.#features };
-    });
+    const state = await this.#connection.run((db) => this.#underLease(db));
+    this.#transaction = { changes: new PendingChanges(), state };
   }
 
-  async #underLease(db: Db, catalog: CatalogWriter): Promise<State> {
+  async #underLease(db: Db): Promise<State> {
     if (!this.#mustAcquire) {
       const state = await readState(db);
-      if (state !== undefined && state.fence === this.#lease.token) return state;
+      if (state !== undefined && state.fence === this.#lease.fencingToken) return state;
     }
-    catalog.token = await this.#lease.acquire(db);
-    catalog.forget();
+    this.#catalog.fencingToken = await this.#lease.acquire(db);
+    this.#catalog.forget();
     this.#mustAcquire = false;
     const state = await readState(db);
     if (state === undefined) throw new LeaseLostError();
     return state;
   }
 
-  get #current(): Begun {
-    if (this.#begun === undefined) throw new Error('Nothing has been begun.');
-    return this.#begun;
+  get #current(): OpenTransaction {
+    if (this.#transaction === undefined) throw new Error('No transaction has been begun.');
+    return this.#transaction;
   }
 
   async commit(checkpoints: ReadonlyMap<string, Position>): Promise<void> {
-    const begun = this.#current;
+    const transaction = this.#current;
     try {
-      await this.#connection.run((db) => this.#commitUnderLease(db, begun, checkpoints));
+      await this.#connection.run((db) => this.#commitUnderLease(db, transaction, checkpoints));
     } catch (error) {
       this.#mustAcquire = true;
       throw error;
     }
-    this.#begun = undefined;
+    this.#transaction = undefined;
   }
 
-  /** A rebuild may have taken the lease meanwhile. Once it gives it back, the slice still fits: it left the checkpoints alone. */
-  async #commitUnderLease(db: Db, begun: Begun, checkpoints: ReadonlyMap<string, Position>): Promise<void> {
+  /** A rebuild may have taken the lease meanwhile. Once it gives it back, the changes still fit: it left the checkpoints alone. */
+  async #commitUnderLease(
+    db: Db,
+    transaction: OpenTransaction,
+    checkpoints: ReadonlyMap<string, Position>,
+  ): Promise<void> {
     for (;;) {
       try {
-        await this.#write(db, begun, checkpoints);
+        await this.#write(db, transaction, checkpoints);
         return;
       } catch (error) {
         // Whatever goes wrong after another has taken over, such as a collection that is gone, comes of that.
-        if ((await readState(db))?.fence === this.#lease.token) throw error;
+        if ((await readState(db))?.fence === this.#lease.fencingToken) throw error;
         this.#mustAcquire = true;
-        const state = await this.#underLease(db, begun.catalog);
-        if (JSON.stringify(state.checkpoints) !== JSON.stringify(begun.state.checkpoints)) throw error;
-        begun.state = state;
+        const state = await this.#underLease(db);
+        if (JSON.stringify(state.checkpoints) !== JSON.stringify(transaction.state.checkpoints)) throw error;
+        transaction.state = state;
       }
     }
   }
 
-  async #write(db: Db, begun: Begun, reached: ReadonlyMap<string, Position>): Promise<void> {
-    const { slice, state, catalog, features } = begun;
+  async #write(db: Db, { changes, state }: OpenTransaction, reached: ReadonlyMap<string, Position>): Promise<void> {
     const repeated = state.until.some(({ name }) => isUnfinished(state, name));
     const checkpoints = merged(state.checkpoints, reached);
     const until = checkpoints.map(({ name, position }) =>
@@ -130,39 +117,25 @@ class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
         ? { name, position: Math.max(position, positionOf(state.until, name)) }
         : { name, position },
     );
-    await prepareSlice(db, catalog, slice);
-    let settle: () => void = () => undefined;
-    if (features.transactions && (await isSmall(db, catalog, slice, MOST_IN_A_TRANSACTION))) {
-      await db.client.withSession((session) =>
-        session.withTransaction(async () => {
-          settle = await applySlice(db, catalog, slice, { repeated, session, announce: false });
-          await this.#setState(db, { checkpoints, until }, session);
-        }),
-      );
-    } else {
-      if (!slice.isEmpty) await this.#setState(db, { until });
-      settle = await applySlice(db, catalog, slice, { repeated, announce: true });
-      await this.#setState(db, { checkpoints, until });
-    }
-    settle();
+    await prepareCollections(db, this.#catalog, changes);
+    if (!changes.isEmpty) await this.#setState(db, { until });
+    await writeChanges(db, this.#catalog, changes, repeated);
+    await this.#setState(db, { checkpoints, until });
   }
 
-  async #setState(db: Db, $set: Partial<State>, session?: ClientSession): Promise<void> {
-    const { matchedCount } = await stateOf(db).updateOne(
-      { _id: 'state', fence: this.#lease.token ?? -1 },
-      { $set },
-      session === undefined ? {} : { session },
-    );
+  async #setState(db: Db, $set: Partial<State>): Promise<void> {
+    const fence = this.#lease.fencingToken ?? -1;
+    const { matchedCount } = await stateOf(db).updateOne({ _id: 'state', fence }, { $set });
     if (matchedCount !== 1) throw new LeaseLostError();
   }
 
   async rollback(): Promise<void> {
-    this.#begun = undefined;
-    this.#catalog?.forget();
+    this.#transaction = undefined;
+    this.#catalog.forget();
   }
 
   async defineTable(table: TableRef, assetType: AssetType): Promise<void> {
-    this.#current.slice.define(table, assetType);
+    this.#current.changes.define(table, assetType);
   }
 
   /** @throws Error when the table was never defined */
@@ -171,28 +144,28 @@ class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
     changes: readonly RecordChange[],
     event: { readonly revision: Revision; readonly at: string },
   ): Promise<void> {
-    const { slice, catalog } = this.#current;
-    if (!slice.defines(table)) await this.#connection.run((db) => catalog.table(db, table));
-    slice.apply(table, changes, event);
+    const { changes: pending } = this.#current;
+    if (!pending.defines(table)) await this.#connection.run((db) => this.#catalog.table(db, table));
+    pending.apply(table, changes, event);
   }
 
   async addHistory(tenant: string, orderId: string, entries: readonly HistoryEntry[]): Promise<void> {
-    this.#current.slice.addHistory(tenant, orderId, entries);
+    this.#current.changes.addHistory(tenant, orderId, entries);
   }
 
   async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
-    const { slice, catalog } = this.#current;
-    return slice.delivery(tenant, id) ?? this.#connection.run((db) => writtenDelivery(db, catalog, tenant, id));
+    const { changes } = this.#current;
+    return changes.delivery(tenant, id) ?? this.#connection.run((db) => writtenDelivery(db, this.#catalog, tenant, id));
   }
 
   async putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void> {
-    this.#current.slice.putDelivery(tenant, entry);
+    this.#current.changes.putDelivery(tenant, entry);
   }
 
   async dropDeliveries(endedBefore: string, limit: number): Promise<number> {
-    const { slice } = this.#current;
+    const { changes } = this.#current;
     const ended = await this.#connection.run((db) => endedDeliveries(db, endedBefore, limit));
-    for (const { tenant, ids } of ended) slice.dropDeliveries(tenant, ids);
+    for (const { tenant, ids } of ended) changes.dropDeliveries(tenant, ids);
     return ended.reduce((count, { ids }) => count + ids.length, 0);
   }
 
@@ -200,9 +173,9 @@ class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
     await this.begin();
     const kind = new Map(Object.entries(KINDS)).get(projection);
     await this.#connection.run(async (db) => {
-      const fence = { $lte: this.#lease.token ?? -1 };
+      const fence = { $lte: this.#lease.fencingToken ?? -1 };
       if (kind !== undefined) await catalogOf(db).deleteMany({ rebuild: null, kind, fence });
-      this.#catalog?.forget();
+      this.#catalog.forget();
     });
     await this.commit(new Map([[projection, 0]]));
     await this.#connection.run(dropUnreferenced);
@@ -210,7 +183,7 @@ class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
 
   async checkpoint(projection: string): Promise<Position> {
     // Nobody else moves it while this process may write, and the commit finds out when it may not any more.
-    if (this.#begun !== undefined) return positionOf(this.#begun.state.checkpoints, projection);
+    if (this.#transaction !== undefined) return positionOf(this.#transaction.state.checkpoints, projection);
     return this.#connection.run(async (db) => positionOf((await readState(db))?.checkpoints, projection));
   }
 
@@ -221,7 +194,7 @@ class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
   /** Gives the lease back, so that another projector may go on at once. */
   async close(): Promise<void> {
     try {
-      if (this.#lease.token !== undefined) await this.#connection.run((db) => this.#lease.release(db));
+      if (this.#lease.fencingToken !== undefined) await this.#connection.run((db) => this.#lease.release(db));
     } catch (error) {
       // It runs out by itself.
       if (!(error instanceof ReadModelsUnavailableError)) throw error;
@@ -232,7 +205,7 @@ class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
   }
 }
 
-/** A slice was begun and its end not reached: some of it may be there. */
+/** A commit was begun and its end not reached: some of its changes may be there. */
 const isUnfinished = ({ checkpoints, until }: State, name: string): boolean =>
   positionOf(until, name) > positionOf(checkpoints, name);
 

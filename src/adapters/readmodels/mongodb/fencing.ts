@@ -1,14 +1,13 @@
 /**
  * What a new holder of the lease does before it writes: it shuts out every earlier one.
  *
- * Its token goes into the state and each entry of the catalog. A writer announces each slice, and each table it
- * is about to change, by an update that insists on its own token, so an earlier holder can announce nothing more.
+ * Its fencing token goes into the state and each entry of the catalog. A writer announces each commit, and each table
+ * it is about to change, by an update that insists on its own token, so an earlier holder can announce nothing more.
  * What it had announced before, and may still be writing (a request can be late by any time), is told by
  * `applying`: such a collection gets a new name, and late writes go to the old name, where nobody reads.
  */
 import type { Db } from 'mongodb';
-import { type CatalogEntry, COLLECTION_NAME, catalogOf, newCollectionName, stateOf } from './catalog.js';
-import { insertOnce } from './insertOnce.js';
+import { type CatalogEntry, COLLECTION_NAME, catalogOf, insertOnce, newCollectionName, stateOf } from './catalog.js';
 
 /** Another holder has taken over: what was about to be written must not be. */
 export class LeaseLostError extends Error {
@@ -32,7 +31,7 @@ export async function fenceOff(db: Db, token: number): Promise<void> {
   await dropUnreferenced(db);
 }
 
-/** Renames a collection. A holder that died over it is told by `moving`: then it has one of the two names. */
+/** Renames a collection. When a holder died over it, `moving` is set, and it has one of the two names. */
 async function move(db: Db, entry: CatalogEntry, token: number): Promise<void> {
   const names = await collectionNames(db);
   const from = entry.moving !== null && names.includes(entry.moving) ? entry.moving : entry.collection;

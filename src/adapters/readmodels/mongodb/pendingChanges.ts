@@ -16,26 +16,33 @@ export type TableStep =
   | { readonly kind: 'records'; readonly byId: Map<string, RecordStep[]> }
   | { readonly kind: 'sweep'; readonly batchId: string; readonly revision: Revision };
 
-export type TableSlice = {
+/** Of the event that changes come from. */
+export type EventStamp = { readonly revision: Revision; readonly at: string };
+
+export type TableChanges = {
   readonly ref: TableRef;
-  /** Set when the slice defines the table. */
+  /** Set when the transaction defines the table. */
   assetType?: AssetType;
   readonly steps: TableStep[];
   /** Of the last event; undefined when none came. */
-  last?: { readonly revision: Revision; readonly at: string };
+  last?: EventStamp;
 };
 
-export type OrderEntries = { readonly orderId: string; readonly entries: HistoryEntry[] };
+export type OrderEntries = { readonly orderId: string; readonly entries: readonly HistoryEntry[] };
 
-/** Deliveries by id. */
-export type DeliverySlice = { readonly put: Map<string, DeliveryLogEntry>; readonly dropped: Set<string> };
+export type DeliveryChanges = {
+  /** By id. */
+  readonly put: Map<string, DeliveryLogEntry>;
+  readonly dropped: Set<string>;
+};
 
-export class Slice {
-  readonly tables = new Map<string, TableSlice>();
+export class PendingChanges {
+  /** By tenant and table. */
+  readonly tables = new Map<string, TableChanges>();
+  /** By tenant. */
   readonly histories = new Map<string, OrderEntries[]>();
-  readonly deliveries = new Map<string, DeliverySlice>();
-  /** Changes of records, of deliveries, and entries of histories; a sweep counts as nothing. */
-  size = 0;
+  /** By tenant. */
+  readonly deliveries = new Map<string, DeliveryChanges>();
 
   get isEmpty(): boolean {
     return this.tables.size === 0 && this.histories.size === 0 && this.deliveries.size === 0;
@@ -49,21 +56,16 @@ export class Slice {
     return this.tables.get(keyOf(ref))?.assetType !== undefined;
   }
 
-  apply(
-    ref: TableRef,
-    changes: readonly RecordChange[],
-    event: { readonly revision: Revision; readonly at: string },
-  ): void {
+  apply(ref: TableRef, changes: readonly RecordChange[], event: EventStamp): void {
     const table = this.#table(ref);
     table.last = event;
-    for (const change of changes) this.#add(table, change, event.revision);
+    for (const change of changes) addStep(table.steps, change, event.revision);
   }
 
   addHistory(tenant: string, orderId: string, entries: readonly HistoryEntry[]): void {
-    this.size += entries.length;
     const orders = this.histories.get(tenant) ?? [];
     this.histories.set(tenant, orders);
-    orders.push({ orderId, entries: [...entries] });
+    orders.push({ orderId, entries });
   }
 
   delivery(tenant: string, id: string): DeliveryLogEntry | undefined {
@@ -72,49 +74,45 @@ export class Slice {
 
   putDelivery(tenant: string, entry: DeliveryLogEntry): void {
     const { put } = this.#deliveriesOf(tenant);
-    if ((put.get(entry.id)?.revision ?? -1) >= entry.revision) return;
-    this.size += 1;
-    put.set(entry.id, entry);
+    if ((put.get(entry.id)?.revision ?? -1) < entry.revision) put.set(entry.id, entry);
   }
 
   dropDeliveries(tenant: string, ids: readonly string[]): void {
-    this.size += ids.length;
     const { dropped } = this.#deliveriesOf(tenant);
     for (const id of ids) dropped.add(id);
   }
 
-  #deliveriesOf(tenant: string): DeliverySlice {
-    const slice: DeliverySlice = this.deliveries.get(tenant) ?? { put: new Map(), dropped: new Set() };
-    this.deliveries.set(tenant, slice);
-    return slice;
+  #deliveriesOf(tenant: string): DeliveryChanges {
+    const changes: DeliveryChanges = this.deliveries.get(tenant) ?? { put: new Map(), dropped: new Set() };
+    this.deliveries.set(tenant, changes);
+    return changes;
   }
 
-  #table(ref: TableRef): TableSlice {
+  #table(ref: TableRef): TableChanges {
     const key = keyOf(ref);
-    const table: TableSlice = this.tables.get(key) ?? { ref, steps: [] };
+    const table: TableChanges = this.tables.get(key) ?? { ref, steps: [] };
     this.tables.set(key, table);
     return table;
   }
+}
 
-  #add(table: TableSlice, change: RecordChange, revision: Revision): void {
-    if (change.kind === 'sweep') {
-      table.steps.push({ kind: 'sweep', batchId: change.batchId, revision });
-      return;
-    }
-    const last = table.steps.at(-1);
-    const byId = last?.kind === 'records' ? last.byId : new Map<string, RecordStep[]>();
-    if (last?.kind !== 'records') table.steps.push({ kind: 'records', byId });
-    const add = (id: string, step: RecordStep): void => {
-      this.size += 1;
-      const steps = byId.get(id);
-      if (steps === undefined) byId.set(id, [step]);
-      else steps.push(step);
-    };
-    if (change.kind === 'seen') {
-      for (const id of change.ids) add(id, { kind: 'seen', batchId: change.batchId, revision });
-    } else {
-      add(change.id, { ...change, revision });
-    }
+function addStep(steps: TableStep[], change: RecordChange, revision: Revision): void {
+  if (change.kind === 'sweep') {
+    steps.push({ kind: 'sweep', batchId: change.batchId, revision });
+    return;
+  }
+  const last = steps.at(-1);
+  const byId = last?.kind === 'records' ? last.byId : new Map<string, RecordStep[]>();
+  if (last?.kind !== 'records') steps.push({ kind: 'records', byId });
+  const add = (id: string, step: RecordStep): void => {
+    const known = byId.get(id);
+    if (known === undefined) byId.set(id, [step]);
+    else known.push(step);
+  };
+  if (change.kind === 'seen') {
+    for (const id of change.ids) add(id, { kind: 'seen', batchId: change.batchId, revision });
+  } else {
+    add(change.id, { ...change, revision });
   }
 }
 
