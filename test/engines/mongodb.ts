@@ -108,10 +108,8 @@ export class MongoDbServer {
     }
   }
 
-  /** A replica set of one, since transactions need that. */
   #mongod(): [string, string[]] {
-    const port = String(this.#port);
-    return ['mongod', ['--dbpath', this.#directory, '--port', port, '--bind_ip', '127.0.0.1', '--replSet', 'test']];
+    return ['mongod', ['--dbpath', this.#directory, '--port', String(this.#port), '--bind_ip', '127.0.0.1']];
   }
 
   async #ferretDb(): Promise<[string, string[]]> {
@@ -123,12 +121,7 @@ export class MongoDbServer {
     const client = new MongoClient(this.url, { serverSelectionTimeoutMS: 500 });
     try {
       const hello = await client.db('admin').command({ hello: 1 });
-      if (hello.isWritablePrimary) return true;
-      if (hello.setName === undefined) {
-        const members = [{ _id: 0, host: `127.0.0.1:${this.#port}` }];
-        await client.db('admin').command({ replSetInitiate: { _id: 'test', members } });
-      }
-      return false;
+      return hello.isWritablePrimary === true;
     } catch {
       // Not yet; the caller asks again.
       return false;
