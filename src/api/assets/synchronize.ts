@@ -2,10 +2,11 @@
 import { cleanUpBody, cleanUpTable } from '../../commands/referenceTables/cleanUp.js';
 import { MAX_BATCH_ITEMS, upsertBatch } from '../../commands/referenceTables/upsertBatch.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { Api } from '../deps.js';
 import { badRequest } from '../errors.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/examples.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
+import { dataReply, type QueryParameter, type Reply, type Resource, type TableCall } from '../routes/operation.js';
 
 /** `dry_run: true` stands beside the counts of a dry run. */
 const withDryRun = (counts: json.Schemas): json.JsonSchema => ({
@@ -64,15 +65,7 @@ export const synchronization: Resource = {
         example: (assetType) => ({ items: [{ ...createExample(assetType), _batch_id: EXAMPLE_BATCH_ID }] }),
       },
       answer: json.one('BatchResult', 'Everything was written.'),
-      async handle({ commands }, { caller, assetType, query, body }) {
-        const dryRun = isDryRun(query);
-        const { position, counts } = await upsertBatch(commands, caller, assetType.name, body, { dryRun });
-        const items = counts.created + counts.updated + counts.unchanged;
-        const message = dryRun
-          ? `Dry run: ${items} items are valid; nothing was written.`
-          : `Batch upsert of ${items} items succeeded.`;
-        return dataReply({ message, ...counts, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
-      },
+      handle: batch,
     },
     'POST /:table/assets/clean-up': {
       id: 'clean_up',
@@ -82,14 +75,26 @@ export const synchronization: Resource = {
       query: [DRY_RUN],
       body: { schema: json.inputSchema(cleanUpBody), example: { batch_id: EXAMPLE_BATCH_ID } },
       answer: json.one('CleanUpResult', 'The records were deleted.'),
-      async handle({ commands }, { caller, assetType, query, body }) {
-        const dryRun = isDryRun(query);
-        const { position, deleted } = await cleanUpTable(commands, caller, assetType.name, body, { dryRun });
-        const message = dryRun
-          ? `Dry run: ${deleted} records would be deleted; nothing was.`
-          : `Clean-up succeeded: ${deleted} records were deleted.`;
-        return dataReply({ message, deleted, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
-      },
+      handle: cleanUp,
     },
   },
 };
+
+async function batch({ commands }: Api, { caller, assetType, query, body }: TableCall): Promise<Reply> {
+  const dryRun = isDryRun(query);
+  const { position, counts } = await upsertBatch(commands, caller, assetType.name, body, { dryRun });
+  const items = counts.created + counts.updated + counts.unchanged;
+  const message = dryRun
+    ? `Dry run: ${items} items are valid; nothing was written.`
+    : `Batch upsert of ${items} items succeeded.`;
+  return dataReply({ message, ...counts, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
+}
+
+async function cleanUp({ commands }: Api, { caller, assetType, query, body }: TableCall): Promise<Reply> {
+  const dryRun = isDryRun(query);
+  const { position, deleted } = await cleanUpTable(commands, caller, assetType.name, body, { dryRun });
+  const message = dryRun
+    ? `Dry run: ${deleted} records would be deleted; nothing was.`
+    : `Clean-up succeeded: ${deleted} records were deleted.`;
+  return dataReply({ message, deleted, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
+}
