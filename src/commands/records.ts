@@ -6,38 +6,36 @@ import { createOrderRecord, updateOrderRecord } from './orders/writeOrderRecord.
 import { createPartRecord, updatePartRecord } from './orders/writePartRecord.js';
 import type { WrittenRecord } from './recordView.js';
 import { createReferenceRecord, updateReferenceRecord } from './referenceTables/writeRecord.js';
-import { assetTypeOf, recordId, tenantOf } from './tables.js';
+import { recordId } from './tables.js';
 
 const creators = { reference: createReferenceRecord, order: createOrderRecord, part: createPartRecord };
 const updaters = { reference: updateReferenceRecord, order: updateOrderRecord, part: updatePartRecord };
 
 /**
  * @param body a JSON object of asset fields; may name its own `id` (a UUID that is not taken)
- * @throws NotFoundError for an unknown table; ValidationError with every error by field
+ * @throws ValidationError with every error by field
  */
 export async function createRecord(
   commands: Commands,
   caller: Caller,
-  table: string,
+  assetType: AssetType,
   body: unknown,
 ): Promise<WrittenRecord> {
-  const assetType = assetTypeOf(tenantOf(commands, caller.tenant), table);
   return creators[assetType.role](commands, caller, assetType, checked(assetType, 'create', body));
 }
 
 /**
  * @param body a JSON object of the fields to change; what it does not name stays
- * @throws NotFoundError for an unknown table or record; ValidationError with every error by field
+ * @throws NotFoundError for an unknown record; ValidationError with every error by field
  */
 export async function updateRecord(
   commands: Commands,
   caller: Caller,
-  table: string,
+  assetType: AssetType,
   id: string,
   body: unknown,
 ): Promise<WrittenRecord> {
-  const assetType = assetTypeOf(tenantOf(commands, caller.tenant), table);
-  const known = recordId(table, id);
+  const known = recordId(assetType.name, id);
   return updaters[assetType.role](commands, caller, assetType, known, checked(assetType, 'update', body));
 }
 

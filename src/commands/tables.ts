@@ -18,14 +18,12 @@ export function assetTypeOf(tenant: Pick<Tenant, 'assetTypes'>, table: string): 
 }
 
 /** @throws NotSupportedError for Master Data (spec §4.7 rule 5, §4.8) */
-export function referenceTypeOf(tenant: Tenant, table: string, operation: string): AssetType {
-  const assetType = assetTypeOf(tenant, table);
-  if (!assetType.supportingData) {
+export function refuseMasterData({ name, supportingData }: AssetType, operation: string): void {
+  if (!supportingData) {
     throw new NotSupportedError(
-      `${table} is Master Data and cannot be ${operation}: this is only safe on reference data.`,
+      `${name} is Master Data and cannot be ${operation}: this is only safe on reference data.`,
     );
   }
-  return assetType;
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

@@ -5,33 +5,11 @@
  * What every adapter must do is written down as tests: `test/contract/readModels.ts`.
  */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
-import type { Fields } from '../domain/assetTypes/fieldTypes.js';
+import type { RecordChange } from '../domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from './deliveryLog.js';
 import type { Position, Revision } from './eventStore.js';
 import type { ProjectionProgress } from './projectionProgress.js';
 import type { HistoryEntry, TableRef } from './readModels.js';
-
-/** A change of a records table, as the records projection derives it from an event. */
-export type RecordChange =
-  | {
-      readonly kind: 'insert';
-      readonly id: string;
-      readonly at: string;
-      readonly batchId: string | null;
-      readonly fields: Fields;
-    }
-  /** `at` becomes updated_at. `batchId` undefined: stays. */
-  | {
-      readonly kind: 'patch';
-      readonly id: string;
-      readonly at: string;
-      readonly batchId?: string | null;
-      readonly set: Fields;
-    }
-  /** Moves `_batch_id` only; updated_at stays. */
-  | { readonly kind: 'seen'; readonly ids: readonly string[]; readonly batchId: string | null }
-  /** Deletes every record whose batch id is not this one; records without a batch id go as well. */
-  | { readonly kind: 'sweep'; readonly batchId: string };
 
 /**
  * The write side, one transaction at a time: what is written between `begin` and `commit` becomes

@@ -6,7 +6,7 @@ import type { Tenant, Webhook } from '../domain/identity/directory.js';
 import type { OrderApproved } from '../domain/order/events.js';
 import { type ExportDocument, exportDocument, orderDocument } from '../domain/order/exportDocument.js';
 import type { BatchUpserted, TableCleanedUp } from '../domain/referenceTable/events.js';
-import { unpackIds } from '../domain/referenceTable/packedIds.js';
+import { unpackIds } from '../domain/referenceTable/events.js';
 import { orderStream, tableStream } from '../domain/streams.js';
 import { batchUpsertedBody, cleanedUpBody, orderBody, type TableEvent } from '../domain/webhook/catalogue/body.js';
 import { exampleBody } from '../domain/webhook/catalogue/example.js';

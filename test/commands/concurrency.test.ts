@@ -34,7 +34,8 @@ const list = async () => {
 
 it('a unique key is given once, to whoever is first', async () => {
   const party = { external_id: 'same', name: 'Party' };
-  const create = (inside: Inside) => createRecord(inside.commands, inside.caller('acme'), 'dyn_party', party);
+  const create = (inside: Inside) =>
+    createRecord(inside.commands, inside.caller('acme'), inside.assetType('acme', 'dyn_party'), party);
   const { fulfilled, errors } = await settled([one, two, one, two, one, two].map(create));
   expect(fulfilled).toBe(1);
   for (const error of errors) {
@@ -46,7 +47,7 @@ it('a unique key is given once, to whoever is first', async () => {
 
 it('batches of the same keys from two processes end with each key once', async () => {
   const batch = (inside: Inside, batchId: string) =>
-    upsertBatch(inside.commands, inside.caller('acme'), 'dyn_party', {
+    upsertBatch(inside.commands, inside.caller('acme'), inside.assetType('acme', 'dyn_party'), {
       items: Array.from({ length: 50 }, (_, i) => ({
         external_id: `p${i}`,
         name: `${batchId} ${i}`,
@@ -63,12 +64,12 @@ it('a clean-up counts exactly what it deletes, also while others write', async (
   const items = (from: number, batchId: string) => ({
     items: Array.from({ length: 40 }, (_, i) => ({ external_id: `p${from + i}`, name: 'x', _batch_id: batchId })),
   });
-  await upsertBatch(one.commands, caller, 'dyn_party', items(0, 'old'));
+  await upsertBatch(one.commands, caller, one.assetType('acme', 'dyn_party'), items(0, 'old'));
   const work = Array.from({ length: 6 }, (_, i) =>
-    upsertBatch(two.commands, caller, 'dyn_party', items(100 + i * 40, 'new')),
+    upsertBatch(two.commands, caller, two.assetType('acme', 'dyn_party'), items(100 + i * 40, 'new')),
   );
   const [{ deleted }] = await Promise.all([
-    cleanUpTable(one.commands, caller, 'dyn_party', { batch_id: 'new' }),
+    cleanUpTable(one.commands, caller, one.assetType('acme', 'dyn_party'), { batch_id: 'new' }),
     ...work,
   ]);
   expect(deleted).toBe(40);
@@ -76,13 +77,20 @@ it('a clean-up counts exactly what it deletes, also while others write', async (
 });
 
 it('changes of one order from two processes are all kept', async () => {
-  const { id } = await createRecord(one.commands, one.caller('acme'), 'dyn_stock_order', { notes: 'x' });
+  const { id } = await createRecord(one.commands, one.caller('acme'), one.assetType('acme', 'dyn_stock_order'), {
+    notes: 'x',
+  });
   const line = (inside: Inside, quantity: number) =>
-    createRecord(inside.commands, inside.caller('acme'), 'dyn_order_line', { order_id: id, quantity });
+    createRecord(inside.commands, inside.caller('acme'), inside.assetType('acme', 'dyn_order_line'), {
+      order_id: id,
+      quantity,
+    });
   await Promise.all([1, 2, 3, 4, 5, 6].map((quantity) => line(quantity % 2 === 0 ? one : two, quantity)));
   await Promise.all([
-    updateRecord(one.commands, one.caller('acme'), 'dyn_stock_order', id, { notes: 'y' }),
-    updateRecord(two.commands, two.caller('acme'), 'dyn_stock_order', id, { customer_reference: 'z' }),
+    updateRecord(one.commands, one.caller('acme'), one.assetType('acme', 'dyn_stock_order'), id, { notes: 'y' }),
+    updateRecord(two.commands, two.caller('acme'), two.assetType('acme', 'dyn_stock_order'), id, {
+      customer_reference: 'z',
+    }),
   ]);
   await one.caughtUp();
   const order = await one.readModels.get({ tenant: 'acme', table: 'dyn_stock_order' }, id);

@@ -1,8 +1,9 @@
 import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
+import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import type { DeliveryAttempt, DeliveryLogEntry } from '#app/ports/deliveryLog.js';
 import type { HistoryEntry, RecordQuery, TableRef } from '#app/ports/readModels.js';
-import type { ReadModelWriter, RebuildableReadModels, RecordChange } from '#app/ports/readModelWriter.js';
+import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 
 /** Both sides of the same, empty read models; the suite closes what it opened. */

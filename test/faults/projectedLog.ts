@@ -1,6 +1,7 @@
 /** Events of two tables and some orders, made up at random, and what read models must show once all are projected. */
+
+import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from '#app/ports/deliveryLog.js';
-import type { RecordChange } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import {
   at,

@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { newId, now } from '#app/commands/clock.js';
 import type { Caller, Commands } from '#app/commands/context.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
+import { assetTypeOf, tenantOf } from '#app/commands/tables.js';
 import { readConfig } from '#app/config.js';
+import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { EventStore } from '#app/ports/eventStore.js';
 import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
@@ -22,6 +24,7 @@ export type Inside = {
   /** A write side of its own, for rebuilds. */
   readonly writer: ReadModelWriter & RebuildableReadModels;
   caller(tenant: string): Caller;
+  assetType(tenant: string, table: string): AssetType;
   /** Resolves when the read models show everything in the log. */
   caughtUp(): Promise<void>;
   close(): Promise<void>;
@@ -53,6 +56,7 @@ export async function openInside(beside?: Inside): Promise<Inside> {
       correlationId: newId(),
       causationId: newId(),
     }),
+    assetType: (tenant, table) => assetTypeOf(tenantOf({ directory }, tenant), table),
     async caughtUp() {
       const head = await eventStore.head();
       for (const { name } of projections) await readModels.waitFor(name, head, 10_000);

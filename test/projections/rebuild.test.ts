@@ -22,7 +22,8 @@ const parties = (from: number, count: number, batchId: string, name = 'Party') =
   })),
 });
 
-const sync = (tenant: string, body: unknown) => upsertBatch(inside.commands, inside.caller(tenant), 'dyn_party', body);
+const sync = (tenant: string, body: unknown) =>
+  upsertBatch(inside.commands, inside.caller(tenant), inside.assetType(tenant, 'dyn_party'), body);
 
 async function everything(tenant: string, table: string): Promise<unknown> {
   await inside.caughtUp();
@@ -40,7 +41,9 @@ async function history(tenant: string, orderId: string): Promise<unknown> {
 async function fillAcme(): Promise<string> {
   await sync('acme', parties(0, 400, 'one'));
   await sync('acme', parties(100, 200, 'two', 'Other'));
-  await cleanUpTable(inside.commands, inside.caller('acme'), 'dyn_party', { batch_id: 'two' });
+  await cleanUpTable(inside.commands, inside.caller('acme'), inside.assetType('acme', 'dyn_party'), {
+    batch_id: 'two',
+  });
   await addAssetField(inside.commands, inside.caller('acme'), 'dyn_party', {
     name: 'grade',
     type: 'String',
@@ -48,9 +51,19 @@ async function fillAcme(): Promise<string> {
     sortable: true,
   });
   await sync('acme', { items: [{ external_id: 'p150', name: 'Graded', grade: 'A' }] });
-  const order = await createRecord(inside.commands, inside.caller('acme'), 'dyn_stock_order', { notes: 'first' });
-  await createRecord(inside.commands, inside.caller('acme'), 'dyn_order_line', { order_id: order.id, quantity: 3 });
-  await updateRecord(inside.commands, inside.caller('acme'), 'dyn_stock_order', order.id, { notes: 'second' });
+  const order = await createRecord(
+    inside.commands,
+    inside.caller('acme'),
+    inside.assetType('acme', 'dyn_stock_order'),
+    { notes: 'first' },
+  );
+  await createRecord(inside.commands, inside.caller('acme'), inside.assetType('acme', 'dyn_order_line'), {
+    order_id: order.id,
+    quantity: 3,
+  });
+  await updateRecord(inside.commands, inside.caller('acme'), inside.assetType('acme', 'dyn_stock_order'), order.id, {
+    notes: 'second',
+  });
   return order.id;
 }
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { openMongoReadModels } from '#app/adapters/readmodels/mongodb/store.js';
 import { openMongoReadModelWriter } from '#app/adapters/readmodels/mongodb/writer.js';
+import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import type { RecordQuery } from '#app/ports/readModels.js';
-import type { RecordChange } from '#app/ports/readModelWriter.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
 import { NaiveTable } from './naiveTable.js';

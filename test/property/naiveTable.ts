@@ -1,7 +1,7 @@
 import type { AssetField } from '#app/domain/assetTypes/assetType.js';
 import type { Fields, FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
+import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import type { Filter, RecordQuery } from '#app/ports/readModels.js';
-import type { RecordChange } from '#app/ports/readModelWriter.js';
 
 type NaiveRecord = {
   readonly id: string;

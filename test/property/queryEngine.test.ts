@@ -6,7 +6,7 @@ import { type Partner, perform } from '#app/adapters/readmodels/sqlite/partner.j
 import { COSTS } from '#app/adapters/readmodels/sqlite/query/costs.js';
 import { Lister } from '#app/adapters/readmodels/sqlite/query/list.js';
 import { ReadConnection } from '#app/adapters/readmodels/sqlite/readConnection.js';
-import type { RecordChange } from '#app/ports/readModelWriter.js';
+import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import { openPlaces } from './embeddedPlaces.js';
 import { NaiveTable } from './naiveTable.js';
 import { allFields, assetType, history, places, queryOf } from './tableHistories.js';

@@ -81,17 +81,17 @@ function applyToModel(model: Map<string, Row>, step: Step): { refused: boolean; 
 async function apply(tenant: string, step: Step, ids: Map<string, string>): Promise<{ deleted?: number }> {
   const { commands } = inside;
   const caller = inside.caller(tenant);
-  if (step.kind === 'create')
-    await createRecord(commands, caller, 'dyn_party', { external_id: step.key, name: step.name });
-  else if (step.kind === 'batch') await upsertBatch(commands, caller, 'dyn_party', { items: step.items });
-  else if (step.kind === 'cleanUp') return cleanUpTable(commands, caller, 'dyn_party', { batch_id: step.batchId });
+  const party = inside.assetType(tenant, 'dyn_party');
+  if (step.kind === 'create') await createRecord(commands, caller, party, { external_id: step.key, name: step.name });
+  else if (step.kind === 'batch') await upsertBatch(commands, caller, party, { items: step.items });
+  else if (step.kind === 'cleanUp') return cleanUpTable(commands, caller, party, { batch_id: step.batchId });
   else {
     const id = ids.get(step.key);
     const body = {
       ...(step.newKey === null ? {} : { external_id: step.newKey }),
       ...(step.name === null ? {} : { name: step.name }),
     };
-    if (id !== undefined) await updateRecord(commands, caller, 'dyn_party', id, body);
+    if (id !== undefined) await updateRecord(commands, caller, party, id, body);
   }
   return {};
 }

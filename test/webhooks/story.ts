@@ -5,6 +5,7 @@ import { approveOrder } from '#app/commands/orders/validateOrders.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { cleanUpTable } from '#app/commands/referenceTables/cleanUp.js';
 import { upsertBatch } from '#app/commands/referenceTables/upsertBatch.js';
+import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { User, Webhook } from '#app/domain/identity/directory.js';
 import { orderStream, tableStream } from '#app/domain/streams.js';
 import type { DeliverySubject, WebhookEventKind } from '#app/domain/webhook/events.js';
@@ -49,25 +50,29 @@ export class Story {
     return this.#inside.caller(this.#tenant);
   }
 
+  #assetType(table: string): AssetType {
+    return this.#inside.assetType(this.#tenant, table);
+  }
+
   /** As over the API: what is made next may name it. */
   async create(table: string, fields: Fields): Promise<string> {
-    const { id } = await createRecord(this.#inside.commands, this.#caller, table, fields);
+    const { id } = await createRecord(this.#inside.commands, this.#caller, this.#assetType(table), fields);
     await this.#inside.caughtUp();
     return id;
   }
 
   async update(table: string, id: string, fields: Fields): Promise<void> {
-    await updateRecord(this.#inside.commands, this.#caller, table, id, fields);
+    await updateRecord(this.#inside.commands, this.#caller, this.#assetType(table), id, fields);
   }
 
   async batch(table: string, batchId: string | undefined, items: readonly Fields[]): Promise<void> {
     const sent = items.map((item) => (batchId === undefined ? item : { ...item, _batch_id: batchId }));
-    await upsertBatch(this.#inside.commands, this.#caller, table, { items: sent });
+    await upsertBatch(this.#inside.commands, this.#caller, this.#assetType(table), { items: sent });
     await this.#inside.caughtUp();
   }
 
   async cleanUp(table: string, batchId: string): Promise<void> {
-    await cleanUpTable(this.#inside.commands, this.#caller, table, { batch_id: batchId });
+    await cleanUpTable(this.#inside.commands, this.#caller, this.#assetType(table), { batch_id: batchId });
   }
 
   async approve(orderId: string, user: User = eva): Promise<void> {

@@ -49,9 +49,12 @@ export const records: Resource = {
       body: { schema: ({ name }) => json.ref(`${name}.create`), example: createExample },
       status: 201,
       answer: recordResponse('The record as created.'),
-      async handle({ commands }, { caller, assetType: { name }, body }) {
-        const written = await createRecord(commands, caller, name, body);
-        return { ...writtenReply(written), headers: { Location: `${ASSETS_PATH}/${name}/assets/${written.id}` } };
+      async handle({ commands }, { caller, assetType, body }) {
+        const written = await createRecord(commands, caller, assetType, body);
+        return {
+          ...writtenReply(written),
+          headers: { Location: `${ASSETS_PATH}/${assetType.name}/assets/${written.id}` },
+        };
       },
     },
     'GET /:table/assets/:id': {
@@ -74,7 +77,7 @@ export const records: Resource = {
       answer: recordResponse('The record as updated.'),
       errors: [409],
       async handle({ commands }, { caller, assetType, path: { id }, body }) {
-        return writtenReply(await updateRecord(commands, caller, assetType.name, id, body));
+        return writtenReply(await updateRecord(commands, caller, assetType, id, body));
       },
     },
   },

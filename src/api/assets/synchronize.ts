@@ -82,7 +82,7 @@ export const synchronization: Resource = {
 
 async function batch({ commands }: Api, { caller, assetType, query, body }: TableCall): Promise<Reply> {
   const dryRun = isDryRun(query);
-  const { position, counts } = await upsertBatch(commands, caller, assetType.name, body, { dryRun });
+  const { position, counts } = await upsertBatch(commands, caller, assetType, body, { dryRun });
   const items = counts.created + counts.updated + counts.unchanged;
   const message = dryRun
     ? `Dry run: ${items} items are valid; nothing was written.`
@@ -92,7 +92,7 @@ async function batch({ commands }: Api, { caller, assetType, query, body }: Tabl
 
 async function cleanUp({ commands }: Api, { caller, assetType, query, body }: TableCall): Promise<Reply> {
   const dryRun = isDryRun(query);
-  const { position, deleted } = await cleanUpTable(commands, caller, assetType.name, body, { dryRun });
+  const { position, deleted } = await cleanUpTable(commands, caller, assetType, body, { dryRun });
   const message = dryRun
     ? `Dry run: ${deleted} records would be deleted; nothing was.`
     : `Clean-up succeeded: ${deleted} records were deleted.`;

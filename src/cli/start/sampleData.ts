@@ -4,6 +4,8 @@ import type { Caller, Commands } from '../../commands/context.js';
 import { saveOrder } from '../../commands/orders/validateOrders.js';
 import { createRecord } from '../../commands/records.js';
 import { upsertBatch } from '../../commands/referenceTables/upsertBatch.js';
+import { assetTypeOf, tenantOf } from '../../commands/tables.js';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { type OpenedTenant, openTenant, placeholderEmail } from '../openTenant.js';
 
 export const DEMO_TENANT = 'demo';
@@ -80,14 +82,16 @@ export async function openDemoTenant(commands: Commands): Promise<OpenedTenant> 
   });
   const unitCodes = UNIT_CODES.map((unit) => ({ ...unit, id: newId() }));
   const items = sampleItems(new Map(unitCodes.map(({ code, id }) => [code, id])));
-  await upsertBatch(commands, caller, 'dyn_unit_code', { items: unitCodes });
-  await upsertBatch(commands, caller, 'dyn_item', { items });
-  await upsertBatch(commands, caller, 'dyn_party', { items: sampleParties() });
+  await upsertBatch(commands, caller, demoType(commands, 'dyn_unit_code'), { items: unitCodes });
+  await upsertBatch(commands, caller, demoType(commands, 'dyn_item'), { items });
+  await upsertBatch(commands, caller, demoType(commands, 'dyn_party'), { items: sampleParties() });
   let position = 0;
   for (const order of ORDERS) position = await addOrder(commands, caller, order, items);
   await commands.readModels.waitFor('records', position, 10_000);
   return opened;
 }
+
+const demoType = (commands: Commands, table: string): AssetType => assetTypeOf(tenantOf(commands, DEMO_TENANT), table);
 
 type SampleItem = { readonly id: string; readonly base_unit_code_id: string | null };
 
@@ -125,7 +129,7 @@ async function addOrder(
   items: readonly SampleItem[],
 ): Promise<number> {
   const today = commands.now().slice(0, 10);
-  const { id } = await createRecord(commands, caller, 'dyn_stock_order', {
+  const { id } = await createRecord(commands, caller, demoType(commands, 'dyn_stock_order'), {
     customer_reference: order.reference,
     buyer_customer_party_id: partyKey(order.party),
     accounting_customer_party_id: partyKey(order.party),
@@ -137,7 +141,7 @@ async function addOrder(
   let position = 0;
   for (const [index, [itemNumber, quantity]] of order.lines.entries()) {
     const item = items[itemNumber - 1];
-    const line = await createRecord(commands, caller, 'dyn_order_line', {
+    const line = await createRecord(commands, caller, demoType(commands, 'dyn_order_line'), {
       order_id: id,
       line_number: index + 1,
       item_id: item?.id ?? null,

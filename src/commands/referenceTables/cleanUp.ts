@@ -1,11 +1,12 @@
 /** Clean-up (spec §4.8): deletes every record of a table that the last synchronisation did not carry. */
 import { z } from 'zod';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { cleanUp } from '../../domain/referenceTable/decide.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody } from '../body.js';
-import type { Caller, Commands } from '../context.js';
-import { referenceTypeOf, tenantOf } from '../tables.js';
-import { tableWriterOf } from './tableWriters.js';
+import type { Caller } from '../context.js';
+import { refuseMasterData } from '../tables.js';
+import { type TableCommands, tableWriterOf } from './tableWriter.js';
 
 export const cleanUpBody = z.strictObject({
   batch_id: z.string('must be a string.').min(1, 'must not be empty.').max(255, 'must be at most 255 characters.'),
@@ -15,17 +16,16 @@ export const cleanUpBody = z.strictObject({
  * @param body `{ batch_id }`
  * @throws ValidationError without a batch id; NotSupportedError on Master Data
  */
-export async function cleanUpTable(
-  commands: Commands,
+export function cleanUpTable(
+  commands: TableCommands,
   caller: Caller,
-  table: string,
+  assetType: AssetType,
   body: unknown,
   options: { readonly dryRun?: boolean } = {},
 ): Promise<{ readonly position: Position; readonly deleted: number }> {
-  const assetType = referenceTypeOf(tenantOf(commands, caller.tenant), table, 'cleaned up');
+  refuseMasterData(assetType, 'cleaned up');
   const { batch_id: batchId } = parseBody(cleanUpBody, body);
-  const { position, count } = await tableWriterOf(commands).cleanUp(caller, assetType, batchId, (records) =>
-    records === 0 || options.dryRun === true ? [] : [cleanUp(batchId, records)],
+  return tableWriterOf(commands).cleanUp(caller, assetType, batchId, (deleted) =>
+    deleted === 0 || options.dryRun === true ? [] : [cleanUp(batchId, deleted)],
   );
-  return { position, deleted: count };
 }

@@ -1,151 +1,164 @@
 /**
  * Decides and appends changes of reference tables, one at a time for each table.
  *
- * A table's stream may hold millions of records, so no decision loads it. The read model's
- * snapshot (the records in question, and the revision they were read at) is the state, laid under
- * what this process has appended since; the append then insists on that revision. Whoever else
- * wrote meanwhile, in whatever process, makes it conflict, and the decision is made anew once
- * the read model has caught up.
+ * A table's stream may hold millions of records, so no decision loads it. The read model's snapshot (the records in
+ * question, and the revision they were read at) is the state, together with what this process has appended since; the
+ * append then insists on that revision. Whoever else wrote meanwhile, in whatever process, makes it conflict, and the
+ * decision is made anew once the read model has caught up.
  */
 
 import { LRUCache } from 'lru-cache';
 import PQueue from 'p-queue';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { type KnownRecord, type KnownRecords, keyOf } from '../../domain/referenceTable/decide.js';
+import { keyOf } from '../../domain/referenceTable/decide.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
 import type { TableSnapshot } from '../../ports/decisionReads.js';
 import type { Position } from '../../ports/eventStore.js';
-import type { TableRef } from '../../ports/readModels.js';
+import type { StoredRecord, TableRef } from '../../ports/readModels.js';
 import { type Caller, type Commands, TryAgainError } from '../context.js';
-import { type Loaded, notBefore, type Written, writeStream } from '../writeStream.js';
-import { Overlay } from './overlay.js';
+import { type Loaded, type LogAccess, notBefore, type Written, writeStream } from '../writeStream.js';
+import { UnprojectedRecords } from './unprojected.js';
 
 /** How long a decision waits for the read model to show what others have written. */
 const CATCH_UP_MS = 30_000;
+/** How many tables' last appends are kept in mind. */
+const MAX_TABLES = 10_000;
 
-export type KnownTable = KnownRecords & {
-  readonly createdAt: (id: string) => string;
-  readonly updatedAt: (id: string) => string;
+/** The records that a decision is about, as they were when it was made. */
+export type KnownTable = {
+  byId(id: string): StoredRecord | undefined;
+  byKey(key: string): StoredRecord | undefined;
 };
 
 /** Unique keys and ids of the records a decision is about. */
 export type Wanted = { readonly keys: readonly string[]; readonly ids: readonly string[] };
 
-type Session = { readonly queue: PQueue; readonly overlay: Overlay };
+/** What commands on records of reference tables need. */
+export type TableCommands = LogAccess & Pick<Commands, 'readModels'>;
+
+type Session = { readonly table: TableRef; readonly queue: PQueue; readonly unprojected: UnprojectedRecords };
 
 /** One for a process; holds what it appended and the read model does not show yet. */
 export class TableWriter {
-  readonly #commands: Commands;
-  readonly #sessions = new LRUCache<string, Session>({ max: 10_000 });
+  readonly #commands: TableCommands;
+  readonly #sessions = new LRUCache<string, Session>({ max: MAX_TABLES });
 
-  constructor(commands: Commands) {
+  constructor(commands: TableCommands) {
     this.#commands = commands;
   }
 
   /**
-   * Reads what `wanted` names, decides, appends. `decide` may run several times and must be pure;
-   * it throws to refuse.
+   * Reads what `wanted` names, decides, appends.
+   * @param decide pure; may run several times; throws to refuse
    */
-  async write<Event extends ReferenceTableEvent>(
+  async write(
     caller: Caller,
     assetType: AssetType,
     wanted: Wanted,
-    decide: (known: KnownTable) => readonly Event[],
-  ): Promise<Written<KnownTable, Event>> {
-    const table = { tenant: caller.tenant, table: assetType.name };
-    const { queue, overlay } = this.#session(table);
-    return queue.add(async () => {
+    decide: (known: KnownTable) => readonly ReferenceTableEvent[],
+  ): Promise<Written<KnownTable, ReferenceTableEvent>> {
+    const session = this.#session(caller.tenant, assetType.name);
+    return session.queue.add(async () => {
       const written = await writeStream(this.#commands, caller, {
-        stream: tableStream(table.tenant, table.table),
-        name: table.table,
+        stream: tableStream(caller.tenant, assetType.name),
+        name: assetType.name,
         load: async (attempt) => {
-          if (attempt > 0) await this.#catchUp(overlay, table);
-          return this.#load(overlay, table, assetType, wanted);
+          if (attempt > 0) await this.#catchUp(session);
+          return this.#load(session, assetType, wanted);
         },
         decide,
       });
-      const { events, state, revision, at } = written;
-      if (events.length > 0) overlay.add(assetType, events, state, revision, at);
+      if (written.events.length > 0) session.unprojected.add(assetType, written, written.state.byId);
       return written;
     });
   }
 
   /**
-   * A clean-up counts what it deletes, so it decides when the read model shows everything.
-   * @param decide pure; is given how many records it would delete
+   * Counts what a clean-up deletes, decides, appends. So it waits until the read model shows everything.
+   * @param decide pure; may run several times
    */
   async cleanUp(
     caller: Caller,
     assetType: AssetType,
     batchId: string,
-    decide: (count: number) => readonly ReferenceTableEvent[],
-  ): Promise<{ readonly position: Position; readonly count: number }> {
-    const table = { tenant: caller.tenant, table: assetType.name };
-    const { queue, overlay } = this.#session(table);
-    return queue.add(async () => {
+    decide: (deleted: number) => readonly ReferenceTableEvent[],
+  ): Promise<{ readonly position: Position; readonly deleted: number }> {
+    const session = this.#session(caller.tenant, assetType.name);
+    return session.queue.add(async () => {
       const written = await writeStream(this.#commands, caller, {
-        stream: tableStream(table.tenant, table.table),
-        name: table.table,
+        stream: tableStream(caller.tenant, assetType.name),
+        name: assetType.name,
         load: async () => {
-          await this.#catchUp(overlay, table);
-          const { count, ...end } = await this.#commands.readModels.countOutsideBatch(table, batchId);
+          await this.#catchUp(session);
+          const { count, ...end } = await this.#commands.readModels.countOutsideBatch(session.table, batchId);
           return { ...end, state: count };
         },
         decide,
       });
-      if (written.events.length > 0) overlay.setBarrier(written);
-      return { position: written.position, count: written.state };
+      if (written.events.length > 0) session.unprojected.addCleanUp(written);
+      return { position: written.position, deleted: written.state };
     });
   }
 
-  #session(table: TableRef): Session {
-    const name = `${table.tenant}.${table.table}`;
+  #session(tenant: string, table: string): Session {
+    const name = `${tenant}.${table}`;
     let session = this.#sessions.get(name);
     if (session === undefined) {
-      session = { queue: new PQueue({ concurrency: 1 }), overlay: new Overlay() };
+      const queue = new PQueue({ concurrency: 1 });
+      session = { table: { tenant, table }, queue, unprojected: new UnprojectedRecords() };
       this.#sessions.set(name, session);
     }
     return session;
   }
 
-  async #load(overlay: Overlay, table: TableRef, assetType: AssetType, wanted: Wanted): Promise<Loaded<KnownTable>> {
-    const snapshot = await this.#snapshot(overlay, table, wanted);
-    overlay.prune(snapshot.revision);
-    const base = new Map(snapshot.records.map((record) => [record.id, record]));
-    const idByKey = new Map(snapshot.records.map((record) => [keyOf(assetType, record.fields), record.id]));
-    const byId = (id: string): KnownRecord | undefined => overlay.byId(id) ?? base.get(id);
+  async #load(session: Session, assetType: AssetType, wanted: Wanted): Promise<Loaded<KnownTable>> {
+    const { unprojected } = session;
+    const snapshot = await this.#snapshot(session, wanted);
+    unprojected.prune(snapshot.revision);
+    const byId = new Map(snapshot.records.map((record) => [record.id, record]));
+    const newer = [
+      ...[...byId.keys(), ...wanted.ids].map((id) => unprojected.byId(id)),
+      ...wanted.keys.map((key) => unprojected.byKey(key)),
+    ];
+    for (const record of newer) if (record !== undefined) byId.set(record.id, record);
+    const byKey = new Map([...byId.values()].map((record) => [keyOf(assetType, record.fields), record]));
     return {
-      revision: Math.max(snapshot.revision, overlay.revision),
-      lastEventAt: notBefore(snapshot.lastEventAt, overlay.lastEventAt),
-      state: {
-        byId,
-        byKey: (key) => {
-          const known = byId(overlay.idOfKey(key) ?? idByKey.get(key) ?? '');
-          return known !== undefined && keyOf(assetType, known.fields) === key ? known : undefined;
-        },
-        createdAt: (id) => (overlay.times(id) ?? base.get(id))?.createdAt ?? '',
-        updatedAt: (id) => (overlay.times(id) ?? base.get(id))?.updatedAt ?? '',
-      },
+      revision: Math.max(snapshot.revision, unprojected.end.revision),
+      lastEventAt: notBefore(snapshot.lastEventAt, unprojected.end.lastEventAt),
+      state: { byId: (id) => byId.get(id), byKey: (key) => byKey.get(key) },
     };
   }
 
-  async #snapshot(overlay: Overlay, table: TableRef, wanted: Wanted): Promise<TableSnapshot> {
-    const snapshot = await this.#commands.readModels.snapshot(table, wanted);
-    const barrier = overlay.barrierAbove(snapshot.revision);
-    if (barrier === undefined) return snapshot;
-    if (!(await this.#commands.readModels.waitFor('records', barrier, CATCH_UP_MS))) {
+  async #snapshot({ table, unprojected }: Session, wanted: Wanted): Promise<TableSnapshot> {
+    const { readModels } = this.#commands;
+    const snapshot = await readModels.snapshot(table, wanted);
+    const cleanUp = unprojected.cleanUpAfter(snapshot.revision);
+    if (cleanUp === undefined) return snapshot;
+    if (!(await readModels.waitFor('records', cleanUp, CATCH_UP_MS))) {
       throw new TryAgainError(`${table.table} is still being cleaned up.`);
     }
-    return this.#commands.readModels.snapshot(table, wanted);
+    return readModels.snapshot(table, wanted);
   }
 
   /** Waits until the read model shows everything that is in the log now. */
-  async #catchUp(overlay: Overlay, table: TableRef): Promise<void> {
+  async #catchUp({ table, unprojected }: Session): Promise<void> {
     const head = await this.#commands.eventStore.head();
     if (!(await this.#commands.readModels.waitFor('records', head, CATCH_UP_MS))) {
       throw new TryAgainError(`The read model of ${table.table} has not caught up yet.`);
     }
-    overlay.clear();
+    unprojected.clear();
   }
+}
+
+const writers = new WeakMap<TableCommands, TableWriter>();
+
+/** The one table writer that belongs to these commands. */
+export function tableWriterOf(commands: TableCommands): TableWriter {
+  let writer = writers.get(commands);
+  if (writer === undefined) {
+    writer = new TableWriter(commands);
+    writers.set(commands, writer);
+  }
+  return writer;
 }

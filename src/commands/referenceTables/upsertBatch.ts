@@ -3,9 +3,9 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { type BatchCounts, upsertBatch as decide, duplicateKeys, keyOf } from '../../domain/referenceTable/decide.js';
 import type { Position } from '../../ports/eventStore.js';
-import { type Caller, type Commands, ValidationError } from '../context.js';
-import { referenceTypeOf, tenantOf } from '../tables.js';
-import { tableWriterOf } from './tableWriters.js';
+import { type Caller, ValidationError } from '../context.js';
+import { refuseMasterData } from '../tables.js';
+import { type TableCommands, tableWriterOf } from './tableWriter.js';
 
 export const MAX_BATCH_ITEMS = 1000;
 
@@ -17,13 +17,13 @@ export type BatchResult = { readonly position: Position; readonly counts: BatchC
  * @throws NotSupportedError on Master Data
  */
 export async function upsertBatch(
-  commands: Commands,
+  commands: TableCommands,
   caller: Caller,
-  table: string,
+  assetType: AssetType,
   body: unknown,
   options: { readonly dryRun?: boolean } = {},
 ): Promise<BatchResult> {
-  const assetType = referenceTypeOf(tenantOf(commands, caller.tenant), table, 'written by batch');
+  refuseMasterData(assetType, 'written by batch');
   const items = checkItems(assetType, itemsOf(body));
   const newIds = items.map(() => commands.newId());
   const wanted = {

@@ -2,13 +2,13 @@
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { createRecord, type Decision, keyOf, uniqueFieldOf, updateRecord } from '../../domain/referenceTable/decide.js';
-import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
-import { type Caller, type Commands, NotFoundError, ValidationError } from '../context.js';
+import type { StoredRecord } from '../../ports/readModels.js';
+import { type Caller, NotFoundError, ValidationError } from '../context.js';
 import { recordView, type WrittenRecord } from '../recordView.js';
-import { tableWriterOf } from './tableWriters.js';
+import { type KnownTable, type TableCommands, tableWriterOf } from './tableWriter.js';
 
 export async function createReferenceRecord(
-  commands: Commands,
+  commands: TableCommands,
   caller: Caller,
   assetType: AssetType,
   input: RecordInput,
@@ -24,7 +24,7 @@ export async function createReferenceRecord(
 }
 
 export async function updateReferenceRecord(
-  commands: Commands,
+  commands: TableCommands,
   caller: Caller,
   assetType: AssetType,
   id: string,
@@ -32,21 +32,21 @@ export async function updateReferenceRecord(
 ): Promise<WrittenRecord> {
   const key = input.fields[uniqueFieldOf(assetType)];
   const wanted = { keys: key === undefined ? [] : [String(key)], ids: [id] };
-  const { position, at, state } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) => {
+  const currentIn = (known: KnownTable): StoredRecord => {
     const current = known.byId(id);
     if (current === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
-    return accepted(updateRecord(assetType, current, input, known));
-  });
-  const record = recordView(assetType, {
-    id,
-    createdAt: state.createdAt(id),
-    updatedAt: position === 0 ? state.updatedAt(id) : at,
-    fields: { ...state.byId(id)?.fields, ...input.fields },
-  });
+    return current;
+  };
+  const { position, at, state } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) =>
+    accepted(updateRecord(assetType, currentIn(known), input, known)),
+  );
+  const before = currentIn(state);
+  const updatedAt = position === 0 ? before.updatedAt : at;
+  const record = recordView(assetType, { ...before, updatedAt, fields: { ...before.fields, ...input.fields } });
   return { position, id, record };
 }
 
-function accepted<Event extends ReferenceTableEvent>(decision: Decision<Event>): readonly Event[] {
+function accepted<Event>(decision: Decision<Event>): readonly Event[] {
   if (!decision.ok) throw new ValidationError(decision.errors);
   return decision.events;
 }

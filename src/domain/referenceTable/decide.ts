@@ -4,7 +4,7 @@ import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
 import type { RecordInput } from '../assetTypes/recordSchema.js';
 import type { BatchUpserted, RecordChanged, RecordCreated, TableCleanedUp } from './events.js';
-import { packIds } from './packedIds.js';
+import { packIds } from './events.js';
 
 export type KnownRecord = { readonly id: string; readonly batchId: string | null; readonly fields: Fields };
 

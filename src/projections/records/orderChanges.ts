@@ -1,6 +1,6 @@
 import type { Fields } from '../../domain/assetTypes/fieldTypes.js';
 import type { Changes, OrderEvent } from '../../domain/order/events.js';
-import type { RecordChange } from '../../ports/readModelWriter.js';
+import type { RecordChange } from '../../domain/referenceTable/changes.js';
 
 const newValues = (changes: Changes): Fields =>
   Object.fromEntries(Object.entries(changes).map(([field, { to }]) => [field, to]));

@@ -3,12 +3,12 @@ import type { Tenant } from '../../domain/identity/directory.js';
 import { TENANT_STREAM_PREFIX } from '../../domain/identity/directory.js';
 import type { TenantEvent } from '../../domain/identity/events.js';
 import type { OrderEvent } from '../../domain/order/events.js';
+import { tableChanges } from '../../domain/referenceTable/changes.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { parseStream, STREAM_PREFIXES } from '../../domain/streams.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { Projection, ProjectionTarget } from '../projection.js';
 import { orderChanges } from './orderChanges.js';
-import { referenceChanges } from './referenceChanges.js';
 
 export const recordsProjection: Projection = {
   name: 'records',
@@ -52,7 +52,7 @@ async function applyReference(
   target: ProjectionTarget,
 ): Promise<void> {
   const at = recorded.metadata.occurredAt;
-  await target.applyToTable({ tenant: tenant.name, table }, referenceChanges(event, at), {
+  await target.applyToTable({ tenant: tenant.name, table }, tableChanges(event, at), {
     revision: recorded.revision,
     at,
   });

@@ -7,7 +7,7 @@ import {
   updateRecord,
   upsertBatch,
 } from '#app/domain/referenceTable/decide.js';
-import { packIds, unpackIds } from '#app/domain/referenceTable/packedIds.js';
+import { packIds, unpackIds } from '#app/domain/referenceTable/events.js';
 
 const id = (n: number) => `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}`;
 

@@ -1,9 +1,9 @@
 /** What one transaction of a projection is going to change, gathered in memory until it is committed. */
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
-import type { RecordChange } from '../../../ports/readModelWriter.js';
 
 /** A change of one record, and the revision of the event it comes from. */
 export type RecordStep = { readonly revision: Revision } & (

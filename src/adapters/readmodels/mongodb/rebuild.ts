@@ -1,15 +1,11 @@
 /** A second copy of read models, filled beside what is served, that takes its place in one step. */
 import { type Db, ObjectId } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
-import {
-  type ReadModelRebuild,
-  RebuildInProgressError,
-  type RebuildScope,
-  type RecordChange,
-} from '../../../ports/readModelWriter.js';
+import { type ReadModelRebuild, RebuildInProgressError, type RebuildScope } from '../../../ports/readModelWriter.js';
 import {
   catalogOf,
   insertOnce,

@@ -1,6 +1,7 @@
 /** The write side of the read models on MongoDB: records and checkpoints agree after any crash (docs/decisions/0010). */
 import type { Db } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import { type HistoryEntry, ReadModelsUnavailableError, type TableRef } from '../../../ports/readModels.js';
@@ -9,7 +10,6 @@ import type {
   ReadModelWriter,
   RebuildableReadModels,
   RebuildScope,
-  RecordChange,
 } from '../../../ports/readModelWriter.js';
 import { type Checkpoint, catalogOf, KINDS, positionOf, readState, type State, stateOf } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';

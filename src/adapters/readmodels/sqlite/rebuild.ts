@@ -3,15 +3,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
-import {
-  type ReadModelRebuild,
-  RebuildInProgressError,
-  type RebuildScope,
-  type RecordChange,
-} from '../../../ports/readModelWriter.js';
+import { type ReadModelRebuild, RebuildInProgressError, type RebuildScope } from '../../../ports/readModelWriter.js';
 import type { Checkpoints } from './checkpointWatch.js';
 import { DeliveryTable } from './deliveryWriter.js';
 import { clearDiscarded, discardCopy, discardLive, serveCopy } from './discarded.js';

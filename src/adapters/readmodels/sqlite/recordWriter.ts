@@ -2,7 +2,7 @@
 import type Database from 'better-sqlite3';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
-import type { RecordChange } from '../../../ports/readModelWriter.js';
+import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import { matchText, sortValue, uniqueText } from '../shared/fieldRules.js';
 import { RecordText } from '../shared/recordText.js';
 import { columnsOf, type FieldLayout, type TableLayout } from './layout.js';

@@ -2,9 +2,9 @@
 import type Database from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
-import type { RecordChange } from '../../../ports/readModelWriter.js';
 import { layoutOf, type TableLayout } from './layout.js';
 import { batchNumbers, RecordWriter } from './recordWriter.js';
 import { addedFieldStatements, tableStatements } from './schema.js';

@@ -3,6 +3,7 @@
 import type { BroadcastChannel } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
@@ -11,7 +12,6 @@ import type {
   ReadModelWriter,
   RebuildableReadModels,
   RebuildScope,
-  RecordChange,
 } from '../../../ports/readModelWriter.js';
 import { Checkpointer } from './checkpointer.js';
 import { type Checkpoints, openCheckpointChannel } from './checkpointWatch.js';

@@ -1,0 +1,98 @@
+/** What this process appended to a table and the read model may not show yet. */
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { tableChanges } from '../../domain/referenceTable/changes.js';
+import { keyOf } from '../../domain/referenceTable/decide.js';
+import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
+import type { AppendResult, Position, Revision } from '../../ports/eventStore.js';
+import type { StoredRecord } from '../../ports/readModels.js';
+import { type Appended, NO_STREAM, type StreamEnd } from '../writeStream.js';
+
+type Entry = { readonly record: StoredRecord; readonly key: string; readonly revision: Revision };
+
+export class UnprojectedRecords {
+  /** In the order of their revisions. */
+  readonly #byId = new Map<string, Entry>();
+  readonly #idByKey = new Map<string, string>();
+  #end = NO_STREAM;
+  #cleanUp: AppendResult = { revision: NO_STREAM.revision, position: 0 };
+
+  /** The last append that the read model may not show; NO_STREAM when it shows all. */
+  get end(): StreamEnd {
+    return this.#end;
+  }
+
+  byId(id: string): StoredRecord | undefined {
+    return this.#byId.get(id)?.record;
+  }
+
+  byKey(key: string): StoredRecord | undefined {
+    const entry = this.#byId.get(this.#idByKey.get(key) ?? '');
+    return entry?.key === key ? entry.record : undefined;
+  }
+
+  /** @param recordBefore a record as it was before the events: those that they change are known */
+  add(
+    assetType: AssetType,
+    { events, revision, at }: Appended<ReferenceTableEvent>,
+    recordBefore: (id: string) => StoredRecord | undefined,
+  ): void {
+    const put = (record: StoredRecord): void => {
+      const key = keyOf(assetType, record.fields);
+      this.#byId.delete(record.id); // so that it moves to the end
+      this.#byId.set(record.id, { record, key, revision });
+      this.#idByKey.set(key, record.id);
+    };
+    for (const change of events.flatMap((event) => tableChanges(event, at))) {
+      switch (change.kind) {
+        case 'insert':
+          put({ id: change.id, createdAt: at, updatedAt: at, batchId: change.batchId, fields: change.fields });
+          break;
+        case 'patch': {
+          const before = recordBefore(change.id);
+          if (before === undefined) break;
+          const { batchId = before.batchId, set } = change;
+          put({ ...before, updatedAt: at, batchId, fields: { ...before.fields, ...set } });
+          break;
+        }
+        case 'seen':
+          for (const id of change.ids) {
+            const before = recordBefore(id);
+            if (before !== undefined) put({ ...before, batchId: change.batchId });
+          }
+          break;
+        case 'sweep':
+          throw new Error('Which records a clean-up deletes is known to the read model alone.');
+      }
+    }
+    this.#end = { revision, lastEventAt: at };
+  }
+
+  /** A clean-up was appended: nothing can be decided until the read model shows it. */
+  addCleanUp(appended: AppendResult): void {
+    this.#cleanUp = appended;
+  }
+
+  /** Position of a clean-up that is still to be waited for, where the read model shows this revision. */
+  cleanUpAfter(shown: Revision): Position | undefined {
+    return shown < this.#cleanUp.revision ? this.#cleanUp.position : undefined;
+  }
+
+  /** Forgets what the read model shows by now. */
+  prune(shown: Revision): void {
+    if (shown >= this.#end.revision) {
+      this.clear();
+      return;
+    }
+    for (const [id, { key, revision }] of this.#byId) {
+      if (revision > shown) break;
+      this.#byId.delete(id);
+      if (this.#idByKey.get(key) === id) this.#idByKey.delete(key);
+    }
+  }
+
+  clear(): void {
+    this.#byId.clear();
+    this.#idByKey.clear();
+    this.#end = NO_STREAM;
+  }
+}
