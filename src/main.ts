@@ -13,7 +13,7 @@ import type { Commands } from './commands/context.js';
 import type { Config } from './config.js';
 import { Directory } from './projections/directory.js';
 import { ProjectionWatch } from './projections/projectionWatch.js';
-import { registerEngineMetrics, registerQueueMetrics } from './service/engineMetrics.js';
+import { registerEngineMetrics, registerLogMetrics, registerQueueMetrics } from './service/engineMetrics.js';
 import { openBroker, openEventStore, openReadModels, prepareDataDirectory } from './service/engines.js';
 import { installationKeys } from './service/installationKeys.js';
 import { ROLES, type Role, version } from './service/program.js';
@@ -101,6 +101,7 @@ async function open(
     ...(broker === undefined ? {} : { broker: () => broker.ping() }),
   };
   registerEngineMetrics(metrics.registry, engines);
+  registerLogMetrics(metrics.registry, () => eventStore.head());
   if (broker !== undefined) registerQueueMetrics(metrics.registry, broker, [DELIVERY_QUEUE, BACKFILL_QUEUE]);
   const keys = await SigningKeys.open(join(config.DATA_DIR, 'keys'));
   const deps: ApiDeps = {

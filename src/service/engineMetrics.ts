@@ -18,6 +18,20 @@ export function registerEngineMetrics(registry: Registry, engines: EngineProbes)
   });
 }
 
+/** `event_log_position`: it moves whenever anything is stored. While the log is away there is no figure. */
+export function registerLogMetrics(registry: Registry, head: () => Promise<number>): void {
+  new Gauge({
+    ...registers(registry),
+    name: 'event_log_position',
+    help: 'Position of the last event in the log, 0 while it is empty.',
+    async collect() {
+      const position = await head().catch(() => undefined);
+      if (position === undefined) this.remove();
+      else this.set(position);
+    },
+  });
+}
+
 const STATES = ['ready', 'delayed', 'inWork', 'dead'] as const;
 
 /** What waits in the queues. While the broker is away there are no figures, rather than old ones. */

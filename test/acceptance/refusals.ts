@@ -23,12 +23,12 @@ export function expectErrorBody(answer: Answer): void {
 
 /** Sends, and checks that it is refused with this status and the body of §7, and that the event log did not grow. */
 export async function expectRefused(service: Service, status: number, send: () => Promise<Answer>): Promise<Answer> {
-  const before = service.logHead();
+  const before = await service.logHead();
   const answer = await send();
   if (answer.status !== status)
     throw new Error(`${status} was expected, not ${answer.status}: ${answer.text.slice(0, 500)}`);
   expectErrorBody(answer);
-  expect(service.logHead()).toBe(before);
+  expect(await service.logHead()).toBe(before);
   return answer;
 }
 

@@ -12,7 +12,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { ownDatabase } from '../engines/mongodb.js';
 import { ownQueues } from '../engines/rabbitmq.js';
@@ -33,6 +32,7 @@ export type CliResult = { readonly code: number; readonly stdout: string; readon
 const CLI = resolve('dist/cli/index.js');
 const START_TIMEOUT_MS = 30_000;
 const LEVEL_ERROR = 50;
+const SAME_MOMENT_MS = 20;
 
 const createdTenant = z.object({
   tenant: z.string(),
@@ -59,7 +59,9 @@ export class Service {
   #process: ChildProcess | undefined;
   #port = 0;
   #log = '';
-  #events: Database.Database | undefined;
+  #requests = 0;
+  /** Where the log ended, and how many requests there had been until then. */
+  #lastHead: { readonly position: number; readonly requests: number; readonly at: number } | undefined;
 
   /** @param args of the command `start` */
   constructor(dataDir: string, env: { readonly [name: string]: string }, args: readonly string[] = []) {
@@ -104,6 +106,7 @@ export class Service {
 
   /** Resolves when it listens. @throws Error with what it wrote, when it ends instead */
   async start(): Promise<void> {
+    this.#lastHead = undefined;
     const child = spawn(process.execPath, [CLI, 'start', ...this.#args], { cwd: this.dataDir, env: this.#env });
     this.#process = child;
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -130,7 +133,6 @@ export class Service {
 
   /** Stops it and removes its data. */
   async dispose(): Promise<void> {
-    this.#events?.close();
     await this.stop();
     this.#agent.destroy();
     await rm(this.dataDir, { recursive: true, force: true });
@@ -138,6 +140,7 @@ export class Service {
 
   /** Runs the command line on the same data directory, beside the service. */
   async cli(...args: string[]): Promise<CliResult> {
+    this.#requests += 1;
     const child = spawn(process.execPath, [CLI, ...args], { cwd: this.dataDir, env: this.#env });
     let stdout = '';
     let stderr = '';
@@ -169,14 +172,21 @@ export class Service {
 
   /** A request as it is; the host is `localhost` unless a header says otherwise. */
   send(outgoing: Outgoing): Promise<Answer> {
+    this.#requests += 1;
     const headers = { host: `localhost:${this.#port}`, ...outgoing.headers };
     return send(this.#agent, this.#port, { ...outgoing, headers });
   }
 
   /** Position of the last event in the log, 0 when it is empty: it moves whenever anything is stored. */
-  logHead(): number {
-    this.#events ??= new Database(join(this.dataDir, 'events.db'), { readonly: true });
-    return Number(this.#events.prepare('SELECT coalesce(max(position), 0) FROM events').pluck().get());
+  async logHead(): Promise<number> {
+    const known = this.#lastHead;
+    // A refusal right after another one begins where that one ended: nothing happened in between.
+    if (known?.requests === this.#requests && performance.now() - known.at < SAME_MOMENT_MS) return known.position;
+    const { text } = await this.send({ method: 'GET', path: '/metrics' });
+    const position = /^event_log_position (\d+)$/m.exec(text)?.[1];
+    if (position === undefined) throw new Error('The metrics do not say where the log ends.');
+    this.#lastHead = { position: Number(position), requests: this.#requests, at: performance.now() };
+    return Number(position);
   }
 
   async #end(signal: NodeJS.Signals): Promise<number | null> {

@@ -172,12 +172,12 @@ describe('token request', () => {
     ["another tenant's client", () => run.tenant('hauler').requestToken(credentials()), 401, 'invalid_client'],
   ];
   it.each(refused)('§5.2 refuses %s as RFC 6749 says', async (_what, request, status, code) => {
-    const before = run.service.logHead();
+    const before = await run.service.logHead();
     const answer = await request();
     expectOAuthError(answer, status, code);
     expect(answer.headers['cache-control']).toBe('no-store');
     if (status === 401) expect(answer.headers['www-authenticate']).toMatch(/^Basic realm=/);
-    expect(run.service.logHead()).toBe(before);
+    expect(await run.service.logHead()).toBe(before);
   });
 
   it('guessing a secret ends in 429, and leaves other clients alone', async () => {

@@ -57,12 +57,12 @@ describe('405', () => {
   it.each(paths)('decision: %s offers %j; any other method is 405 with Allow', async (path, allowed) => {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND']) {
       if (allowed.includes(method)) continue;
-      const before = run.service.logHead();
+      const before = await run.service.logHead();
       const answer = await acme().send(method, path, method === 'TRACE' ? {} : { raw: ITEM });
       expect({ method, path, status: answer.status }).toEqual({ method, path, status: 405 });
       expect(answer.headers.allow).toBe(allowed.join(', '));
       expectErrorBody(answer);
-      expect(run.service.logHead()).toBe(before);
+      expect(await run.service.logHead()).toBe(before);
     }
   });
 
@@ -182,11 +182,11 @@ describe('every error', () => {
     '§7: the escape %s in a path is a 4xx with the body of §7',
     async (sequence) => {
       for (const path of [`${ASSETS}/${sequence}/assets`, `${ITEMS}/${sequence}`, `/${sequence}`]) {
-        const before = run.service.logHead();
+        const before = await run.service.logHead();
         const answer = await acme().send('GET', path);
         expect([400, 404]).toContain(answer.status);
         expectErrorBody(answer);
-        expect(run.service.logHead()).toBe(before);
+        expect(await run.service.logHead()).toBe(before);
       }
     },
   );

@@ -163,9 +163,9 @@ describe('hosts', () => {
     ])
       expect((await at(host)).status).toBe(200);
     const token = await rival().token();
-    const before = run.service.logHead();
+    const before = await run.service.logHead();
     expect((await acme().send('GET', items, { token, headers: { host: 'localhost' } })).status).toBe(401);
-    expect(run.service.logHead()).toBe(before);
+    expect(await run.service.logHead()).toBe(before);
   });
 
   it('decision: X-Forwarded-Host of somebody who is no trusted proxy is ignored', async () => {

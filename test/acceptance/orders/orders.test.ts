@@ -123,9 +123,9 @@ describe('status update', () => {
 
   it('decision: an order that was read can be sent back; that changes nothing', async () => {
     const order = await validated();
-    const before = run.service.logHead();
+    const before = await run.service.logHead();
     expect(await acme().update('dyn_stock_order', order.id, order)).toEqual(order);
-    expect(run.service.logHead()).toBe(before);
+    expect(await run.service.logHead()).toBe(before);
   });
 
   it('decision: who approved, and when, is set by the service alone; in a body it is ignored', async () => {

@@ -215,7 +215,7 @@ describe('rule 4', () => {
 describe('dry run', () => {
   it('additive: ?dry_run=true checks and counts, and writes nothing', async () => {
     const known = await acme().create('dyn_item', newItem());
-    const before = run.service.logHead();
+    const before = await run.service.logHead();
     const items = [{ external_id: known.external_id, name: 'Changed' }, newItem()];
     const query = { dry_run: 'true' };
     const answer = await acme().postBatch('dyn_item', { items }, { query });
@@ -223,7 +223,7 @@ describe('dry run', () => {
       status: 200,
       body: { data: { created: 1, updated: 1, unchanged: 0, dry_run: true } },
     });
-    expect(run.service.logHead()).toBe(before);
+    expect(await run.service.logHead()).toBe(before);
     await expectInvalid(run.service, ['items.0.name'], () =>
       acme().postBatch('dyn_item', { items: [{ external_id: 'X' }] }, { query }),
     );

@@ -74,10 +74,10 @@ it('§4.8: a wrong batch_id deletes everything', async () => {
 
 it('additive: ?dry_run=true counts what a clean-up would delete, and deletes nothing', async () => {
   await acme().batch('dyn_party', parties(0, 3, { _batch_id: 'sync' }));
-  const before = run.service.logHead();
+  const before = await run.service.logHead();
   const answer = await acme().postCleanUp('dyn_party', { batch_id: 'other' }, { query: { dry_run: 'true' } });
   expect(answer).toMatchObject({ status: 200, body: { data: { deleted: 3, dry_run: true } } });
-  expect(run.service.logHead()).toBe(before);
+  expect(await run.service.logHead()).toBe(before);
   expect((await acme().list('dyn_party')).meta.total).toBe(3);
 });
 

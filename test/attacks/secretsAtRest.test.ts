@@ -1,0 +1,28 @@
+/** Somebody who has the files of the data directory, but not SECRETS_KEY, has no webhook secret (spec §6.3). */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { addWebhook } from '../acceptance/export.js';
+import { useService } from '../acceptance/useService.js';
+
+const run = useService({ tenants: { acme: 'dyn_stock_order' }, env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
+
+it('no secret is ever in a file of the data directory as it is', async () => {
+  const acme = run.tenant('acme');
+  const { id, secret } = await addWebhook(acme, 'https://127.0.0.1:9/orders');
+  const post = (below: string) => acme.platformData('POST', `/webhooks/${id}${below}`);
+  const secretFrom = async (below: string) => z.looseObject({ secret: z.string() }).parse(await post(below)).secret;
+  const secrets = [secret, await secretFrom('/secret/rotate')];
+  await post('/secret/promote');
+  secrets.push(await secretFrom('/secret'), await secretFrom('/secret/rotate'));
+
+  const entries = readdirSync(run.service.dataDir, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  const bytes = Buffer.concat(files.map(({ parentPath, name }) => readFileSync(join(parentPath, name))));
+  // The webhook itself is there, so its secrets would be seen.
+  expect(bytes.includes(id)).toBe(true);
+  for (const each of secrets) {
+    const encoded = each.slice('whsec_'.length);
+    for (const form of [encoded, Buffer.from(encoded, 'base64')]) expect(bytes.includes(form)).toBe(false);
+  }
+});
