@@ -74,11 +74,13 @@ export type SubscribeOptions = {
   readonly after: Position;
   /** Only streams whose name begins with one of these; all streams where unset. */
   readonly streamPrefixes?: readonly string[];
-  /** At most about this many events a slice (an append is never cut). Default 500. */
+  /** At most about this many events a slice (an append is never cut). Default `DEFAULT_SLICE_COUNT`. */
   readonly maxCount?: number;
   /** Ends the iteration. */
   readonly signal: AbortSignal;
 };
+
+export const DEFAULT_SLICE_COUNT = 500;
 
 /** One event's `data` may have at most this many bytes of JSON (EventStoreDB refuses 1,048,576 in one call). */
 export const MAX_EVENT_BYTES = 1_000_000;

@@ -16,7 +16,7 @@ export type Message = {
 };
 
 export type ReceivedMessage = Message & {
-  /** How often this message was handed out before; 0 at first. RabbitMQ also counts that it was looked at. */
+  /** How often this message was handed out before; 0 at first. With RabbitMQ looking at a message counts as well. */
   readonly redeliveries: number;
 };
 
@@ -34,9 +34,9 @@ export type Outcome =
   | { readonly kind: 'dead'; readonly reason: string };
 
 export type ConsumeOptions = {
-  /** At most this many messages in work at once. */
+  /** At most this many messages in flight. */
   readonly concurrency: number;
-  /** Ends consumption; `consume` resolves when the handlers in work have ended. */
+  /** Ends consumption; `consume` resolves when no handler runs any more. */
   readonly signal: AbortSignal;
 };
 
@@ -46,8 +46,8 @@ export type DeadLetter = Message & { readonly reason: string; readonly at: strin
 export type QueueDepth = {
   readonly ready: number;
   readonly delayed: number;
-  /** Of all processes in the embedded adapter; RabbitMQ tells nobody, so there it is this process's. */
-  readonly inWork: number;
+  /** Given to a handler that has not ended. Of all processes in the embedded adapter; with RabbitMQ of this process only. */
+  readonly inFlight: number;
   readonly dead: number;
   /** Milliseconds since the oldest ready message became ready; 0 when there is none. */
   readonly oldestReadyMs: number;
@@ -78,7 +78,7 @@ export interface MessageBroker {
   /**
    * Hands messages to `handle` until the signal ends it. A message whose handler throws,
    * or whose process dies, is handed out again (a lease runs out or a connection ends; a throw waits a second).
-   * Several consumers, also of other processes, share a queue: each message is in work once, unless the broker was
+   * Several consumers, also of other processes, share a queue: each message is in flight once, unless the broker was
    * away meanwhile. It goes on by itself when the broker is back.
    */
   consume(

@@ -1,4 +1,4 @@
-/** Figures about the engines behind the service, asked for when Prometheus asks. */
+/** Figures about the engines behind the service, asked for at each scrape. */
 import { Gauge, type Registry } from 'prom-client';
 import type { MessageBroker, QueueDepth } from '../ports/messageBroker.js';
 import { checkAll, type EngineProbes } from './readiness.js';
@@ -32,7 +32,7 @@ export function registerLogMetrics(registry: Registry, head: () => Promise<numbe
   });
 }
 
-const STATES = ['ready', 'delayed', 'inWork', 'dead'] as const;
+const STATES = ['ready', 'delayed', 'inFlight', 'dead'] as const;
 
 /** What waits in the queues. While the broker is away there are no figures, rather than old ones. */
 export function registerQueueMetrics(
@@ -45,7 +45,7 @@ export function registerQueueMetrics(
   const depths = (): Promise<ReadonlyMap<string, QueueDepth>> => {
     asked ??= Promise.all(queues.map(async (queue) => [queue, await broker.depth(queue)] as const))
       .then((entries) => new Map(entries))
-      // That it is away is told by engine_up.
+      // engine_up shows that it is away.
       .catch(() => new Map())
       .finally(() => {
         asked = undefined;
@@ -61,7 +61,7 @@ export function registerQueueMetrics(
       const found = await depths();
       this.reset();
       for (const [queue, counts] of found) {
-        for (const state of STATES) this.set({ queue, state: state === 'inWork' ? 'in_work' : state }, counts[state]);
+        for (const state of STATES) this.set({ queue, state: state === 'inFlight' ? 'in_work' : state }, counts[state]);
       }
     },
   });

@@ -1,6 +1,6 @@
 /**
  * Which engine stands behind each port: decided by one setting each, embedded where it is unset. The drivers of
- * production engines are loaded only where they are used: each thread of the service would hold them in memory.
+ * production engines are loaded only where they are used, since each thread of the service would hold them in memory.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -66,7 +66,7 @@ export async function openReadModelWriter(config: EngineConfig): Promise<ReadMod
   return openSqliteReadModelWriter({ file: file(config, 'readmodels.db') });
 }
 
-/** @param onTrouble told when the broker is lost; it is connected to again by itself, and need not be there at first */
+/** @param onTrouble called when the broker is lost; the adapter reconnects by itself, and the broker need not be there at first */
 export async function openBroker(config: EngineConfig, onTrouble: (error: Error) => void): Promise<MessageBroker> {
   const url = config.RABBITMQ_URL;
   if (url === undefined) return openSqliteBroker({ file: file(config, 'broker.db') });

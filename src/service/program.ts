@@ -8,6 +8,6 @@ const packageJson = z.object({ version: z.string() });
 export const version = (): string =>
   packageJson.parse(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))).version;
 
-/** What a process does; one does everything unless told otherwise. */
+/** What a process does: all of it, unless `start --role` names some. */
 export const ROLES = ['api', 'projector', 'webhooks'] as const;
 export type Role = (typeof ROLES)[number];

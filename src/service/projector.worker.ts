@@ -15,7 +15,7 @@ const STAND_BY_MS = 500;
 
 const config = workerData as Config;
 const stopping = new AbortController();
-const tell = (message: ProjectorMessage): void => parentPort?.postMessage(message);
+const send = (message: ProjectorMessage): void => parentPort?.postMessage(message);
 
 parentPort?.once('message', () => stopping.abort());
 
@@ -26,11 +26,11 @@ async function run(): Promise<void> {
       // Where one process at a time projects, this one becomes it here, or hears that it is not.
       await writer.begin();
       await writer.rollback();
-      tell({ kind: 'running' });
+      send({ kind: 'running' });
       await project();
     } catch (error) {
       if (!(error instanceof ProjectorLeaseHeldError)) throw error;
-      tell({ kind: 'standing-by' });
+      send({ kind: 'standing-by' });
       await sleep(STAND_BY_MS, stopping.signal);
     }
   }
@@ -58,7 +58,7 @@ const eventStore = await openEventStore(config);
 try {
   await run();
 } catch (error) {
-  tell({ kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) });
+  send({ kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) });
 } finally {
   await eventStore.close();
   await writer.close();

@@ -176,7 +176,7 @@ describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMi
       while (finished.size < ids.length - 1) await wait(20);
       await consumer.stop();
       expect([...finished].sort()).toEqual(ids.filter((id) => id !== 'dead').sort());
-      await untilDepth(broker, queue, { ready: 0, delayed: 0, inWork: 0, dead: 1 });
+      await untilDepth(broker, queue, { ready: 0, delayed: 0, inFlight: 0, dead: 1 });
       expect(await (await open()).checkpoint(queue)).toBe(42);
       await eventually(() => broker.ping());
       // Two connections were lost, and the consumer was interrupted: once each, however many attempts failed.
@@ -224,7 +224,7 @@ describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMi
     await expect(broker.ping()).rejects.toThrow('RabbitMQ takes no messages for now');
     const consumer = consume(broker, queue, done);
     await consumer.arrived(1);
-    await untilDepth(broker, queue, { ready: 0, inWork: 0 });
+    await untilDepth(broker, queue, { ready: 0, inFlight: 0 });
     await server.control('set_vm_memory_high_watermark', '0.8');
     await published(broker, queue, 'c');
     while (!consumer.received.some(({ id }) => id === 'c')) await wait(20);

@@ -40,7 +40,7 @@ describe('what only the sqlite broker promises', () => {
     await consumer.stop();
     await broker.publish('ids', [{ id: 'a', body: 'fifth' }]);
     expect(consumer.received.map(({ body }) => body)).toEqual(['first', 'other']);
-    expect(await broker.depth('ids')).toMatchObject({ ready: 0, delayed: 0, inWork: 0, dead: 2 });
+    expect(await broker.depth('ids')).toMatchObject({ ready: 0, delayed: 0, inFlight: 0, dead: 2 });
     await broker.close();
   });
 });
@@ -84,7 +84,7 @@ describe('sqlite broker and processes that die', () => {
     await once(child, 'exit');
     await consumed;
     expect(redeliveries).toEqual([1]);
-    expect(await broker.depth('held')).toMatchObject({ ready: 0, inWork: 0 });
+    expect(await broker.depth('held')).toMatchObject({ ready: 0, inFlight: 0 });
     await broker.close();
   });
 
@@ -139,7 +139,7 @@ describe('sqlite broker and processes that die', () => {
     const broker = await openSqliteBroker({ file });
     await broker.publish('closing', [{ id: 'a', body: 1 }]);
     let taken: () => void = () => undefined;
-    const inWork = new Promise<void>((started) => {
+    const inFlight = new Promise<void>((started) => {
       taken = started;
     });
     const consumed = broker.consume('closing', { concurrency: 1, signal: new AbortController().signal }, async () => {
@@ -147,11 +147,11 @@ describe('sqlite broker and processes that die', () => {
       await new Promise((wait) => setTimeout(wait, 20));
       return { kind: 'done' };
     });
-    await inWork;
+    await inFlight;
     await broker.close();
     await consumed;
     const again = await openSqliteBroker({ file });
-    expect(await again.depth('closing')).toMatchObject({ ready: 0, inWork: 0, dead: 0 });
+    expect(await again.depth('closing')).toMatchObject({ ready: 0, inFlight: 0, dead: 0 });
     await again.close();
   });
 });

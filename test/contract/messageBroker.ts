@@ -27,7 +27,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
     const message = (id: string, body: unknown = { id }): Message => ({ id, body });
     const messages = (count: number): Message[] => Array.from({ length: count }, (_, i) => message(`m${i}`));
     const ids = (received: readonly Message[]): string[] => received.map(({ id }) => id).sort();
-    const nothing = { ready: 0, delayed: 0, inWork: 0, dead: 0 };
+    const nothing = { ready: 0, delayed: 0, inFlight: 0, dead: 0 };
 
     beforeEach(() => {
       queue = `contract-${randomUUID()}`;
@@ -178,15 +178,15 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
     test('never more in work than the concurrency allows', async () => {
       const broker = await another();
       await broker.publish(queue, messages(40));
-      let inWork = 0;
+      let inFlight = 0;
       let most = 0;
       const consumer = consume(
         broker,
         async () => {
-          inWork += 1;
-          most = Math.max(most, inWork);
+          inFlight += 1;
+          most = Math.max(most, inFlight);
           await new Promise((resolve) => setTimeout(resolve, 5));
-          inWork -= 1;
+          inFlight -= 1;
           return done();
         },
         4,
@@ -239,7 +239,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
         1,
       );
       await consumer.arrived(1);
-      await untilDepth(broker, queue, { ...nothing, ready: 1, inWork: 1 });
+      await untilDepth(broker, queue, { ...nothing, ready: 1, inFlight: 1 });
       let ended = false;
       const stopped = consumer.stop().then(() => {
         ended = true;

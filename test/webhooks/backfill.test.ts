@@ -44,8 +44,8 @@ describe('a backfill', () => {
 
   async function ended(): Promise<void> {
     for (;;) {
-      const { ready, delayed, inWork } = await logged.broker.depth(BACKFILL_QUEUE);
-      if (ready + delayed + inWork === 0) return;
+      const { ready, delayed, inFlight } = await logged.broker.depth(BACKFILL_QUEUE);
+      if (ready + delayed + inFlight === 0) return;
       await new Promise(setImmediate);
     }
   }

@@ -7,7 +7,7 @@ import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
 import { hang, type Receiver, startReceiver, status } from './receiver.js';
 import { makeDataDirectory, openService, removeDataDirectory, type Service, TENANT, typesOf } from './service.js';
 
-const NOTHING_WAITS = { ready: 0, delayed: 0, inWork: 0, dead: 0 };
+const NOTHING_WAITS = { ready: 0, delayed: 0, inFlight: 0, dead: 0 };
 const caller = { tenant: TENANT, actor: { kind: 'system', id: 'test' }, correlationId: 'c', causationId: 'c' } as const;
 
 describe('from approval to delivery (spec §6)', () => {

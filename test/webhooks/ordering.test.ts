@@ -6,7 +6,7 @@ import { type Answer, type Receiver, startReceiver, status } from './receiver.js
 import { makeDataDirectory, openService, removeDataDirectory, type Service, TENANT, typesOf } from './service.js';
 
 const KINDS = ['order.created', 'order.updated', 'order.status_changed', 'order.approved'] as const;
-const NOTHING_WAITS = { ready: 0, delayed: 0, inWork: 0, dead: 0 };
+const NOTHING_WAITS = { ready: 0, delayed: 0, inFlight: 0, dead: 0 };
 
 describe('deliveries about one order', () => {
   let directory: string;

@@ -1,5 +1,5 @@
-import { Assembly } from '#app/adapters/eventstore/eventstoredb/assembly.js';
-import type { StoredEvent } from '#app/adapters/eventstore/eventstoredb/parts.js';
+import type { StoredEvent } from '#app/adapters/eventstore/eventstoredb/splitAppends.js';
+import { Assembly } from '#app/adapters/eventstore/eventstoredb/splitAppends.js';
 import { append, stored } from './stored.js';
 
 /** Over one stream that holds these events; `readBack` counts the reads. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Part, StoredEvent } from '#app/adapters/eventstore/eventstoredb/parts.js';
+import type { Part, StoredEvent } from '#app/adapters/eventstore/eventstoredb/splitAppends.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 
 /** A stored event; its id is random, its position ten times its revision where none is given. */

@@ -2,20 +2,26 @@
  * The message broker on RabbitMQ (AMQP 0-9-1), for several processes on several machines.
  *
  * A queue is a queue on the server, `<queue>.dead` its dead letters, `<queue>.delay.0` … the chain that its delayed
- * messages wait in. All of them are durable, and replicated in a cluster (quorum queues). What is handed out again later
- * or kept as dead is published anew and then acknowledged, so a crash in between repeats and never loses.
+ * messages wait in. All of them are durable, and replicated in a cluster (quorum queues). A message to be redelivered later,
+ * or kept as dead, is published anew and then acknowledged, so a crash in between repeats it and never loses it.
  */
-import type { DeadLetter, Message, MessageBroker, QueueDepth } from '../../../ports/messageBroker.js';
-import { BrokerUnavailableError } from '../../../ports/messageBroker.js';
-import { firstReadyAt } from './browse.js';
+import {
+  BrokerUnavailableError,
+  type ConsumeOptions,
+  type DeadLetter,
+  type Message,
+  type MessageBroker,
+  type QueueDepth,
+} from '../../../ports/messageBroker.js';
+import { type Handler, type OnHandlerError, RunningConsumers, warn } from '../consuming.js';
+import { firstReadyAt, listDeadLetters, reviveDeadLetter } from './browse.js';
 import { type Checkpoint, Checkpoints } from './checkpoints.js';
 import { Connection } from './connection.js';
 import { Consumer } from './consumer.js';
-import { listDeadLetters, reviveDeadLetter } from './deadLetters.js';
 import { LEVELS } from './delays.js';
 import { newMessage, type Outgoing } from './messages.js';
-import { deadQueue, delayName } from './names.js';
 import type { Session } from './session.js';
+import { deadQueue, delayName } from './topology.js';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const PING_TIMEOUT_MS = 3_000;
@@ -28,10 +34,10 @@ export type RabbitMqBrokerOptions = {
   readonly url: string;
   /** How long the server has for an answer, and for a confirm. Default 10,000. */
   readonly timeoutMs?: number;
-  /** Told when the server is lost, once for each outage, and when a consumer is interrupted. Default: a process warning. */
+  /** Called when the server is lost, once for each outage, and when a consumer is interrupted. Default: a process warning. */
   readonly onTrouble?: (error: Error) => void;
-  /** Told of each handler that threw. Default: a process warning. */
-  readonly onHandlerError?: (error: unknown, message: Message) => void;
+  /** Default: a process warning. */
+  readonly onHandlerError?: OnHandlerError;
 };
 
 /** Does not wait for the server: it may be away at first, and is connected to when it comes. */
@@ -40,21 +46,20 @@ export async function openRabbitMqBroker(options: RabbitMqBrokerOptions): Promis
 }
 
 class RabbitMqBroker implements MessageBroker {
-  /** Two connections: a server that runs low on memory stops reading from those that publish, so others must settle. */
+  /** Two connections: a server that runs low on memory stops reading from those that publish, so another must acknowledge. */
   readonly #publishing: Connection;
   readonly #consuming: Connection;
   readonly #checkpoints = new Checkpoints();
   readonly #prefix: string;
   readonly #onTrouble: (error: Error) => void;
-  readonly #onHandlerError: (error: unknown, message: Message) => void;
-  readonly #closing = new AbortController();
-  readonly #consumers = new Map<Consumer, { readonly queue: string; readonly ended: Promise<void> }>();
+  readonly #onHandlerError: OnHandlerError;
+  readonly #consumers = new RunningConsumers<Consumer>();
   /** Looks at dead letters hide them from each other, so they go one by one. */
   #looking: Promise<unknown> = Promise.resolve();
 
   constructor(options: RabbitMqBrokerOptions) {
-    this.#onTrouble = options.onTrouble ?? ((error) => process.emitWarning(error));
-    this.#onHandlerError = options.onHandlerError ?? ((error) => process.emitWarning(toError(error)));
+    this.#onTrouble = options.onTrouble ?? warn;
+    this.#onHandlerError = options.onHandlerError ?? warn;
     const { url, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
     this.#prefix = new URL(url).searchParams.get('queue_prefix') ?? '';
     const connection = (purpose: string): Connection =>
@@ -79,26 +84,22 @@ class RabbitMqBroker implements MessageBroker {
     return this.#publishing.use((session) => this.#checkpoints.read(session, this.#prefix + name));
   }
 
-  async consume(...[name, { concurrency, signal }, handle]: Parameters<MessageBroker['consume']>): Promise<void> {
-    if (signal.aborted) return;
+  consume(name: string, options: ConsumeOptions, handle: Handler): Promise<void> {
     const queue = this.#prefix + name;
-    const consumer = new Consumer({
+    return this.#consumers.run(
       queue,
-      concurrency,
-      signal: AbortSignal.any([signal, this.#closing.signal]),
-      connection: this.#consuming,
-      handle,
-      send: (messages) => this.#send(queue, messages),
-      onHandlerError: this.#onHandlerError,
-      onTrouble: this.#onTrouble,
-    });
-    const ended = consumer.run();
-    this.#consumers.set(consumer, { queue, ended });
-    try {
-      await ended;
-    } finally {
-      this.#consumers.delete(consumer);
-    }
+      options,
+      (running) =>
+        new Consumer({
+          ...running,
+          queue,
+          connection: this.#consuming,
+          handle,
+          send: (messages) => this.#send(queue, messages),
+          onHandlerError: this.#onHandlerError,
+          onTrouble: this.#onTrouble,
+        }),
+    );
   }
 
   async depth(name: string): Promise<QueueDepth> {
@@ -113,7 +114,8 @@ class RabbitMqBroker implements MessageBroker {
       });
       const oldest = counts.ready === 0 ? undefined : await firstReadyAt(session, queue);
       const oldestReadyMs = oldest === undefined ? 0 : Math.max(0, Date.now() - oldest);
-      return { ...counts, inWork: this.#inWork(queue), oldestReadyMs };
+      const inFlight = this.#consumers.of(queue).reduce((sum, consumer) => sum + consumer.inFlight, 0);
+      return { ...counts, inFlight, oldestReadyMs };
     });
   }
 
@@ -136,10 +138,9 @@ class RabbitMqBroker implements MessageBroker {
     }, PING_TIMEOUT_MS);
   }
 
-  /** Ends the consumers of this broker first: what is in work is settled. */
+  /** Ends the consumers of this broker first. */
   async close(): Promise<void> {
-    this.#closing.abort();
-    await Promise.allSettled([...this.#consumers.values()].map(({ ended }) => ended));
+    await this.#consumers.stop();
     await Promise.all([this.#publishing.close(), this.#consuming.close()]);
   }
 
@@ -162,12 +163,6 @@ class RabbitMqBroker implements MessageBroker {
     this.#looking = looked.catch(() => undefined);
     return looked;
   }
-
-  #inWork(queue: string): number {
-    let inWork = 0;
-    for (const [consumer, { queue: consumed }] of this.#consumers) if (consumed === queue) inWork += consumer.inWork;
-    return inWork;
-  }
 }
 
 /** @throws BrokerUnavailableError when the server has run low on memory or disk and takes no messages for now */
@@ -175,5 +170,3 @@ function takingMessages(session: Session): Session {
   if (session.blocked === undefined) return session;
   throw new BrokerUnavailableError(`RabbitMQ takes no messages for now: ${session.blocked}.`);
 }
-
-const toError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));

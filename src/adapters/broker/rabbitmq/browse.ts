@@ -1,7 +1,9 @@
-/** Looking at messages. RabbitMQ shows a message only to who takes it, so they are taken and given back. */
+/** Looking at messages. RabbitMQ shows a message only to a consumer that takes it, so they are taken and given back. */
 import type { GetMessage } from 'amqplib';
-import { readyAt } from './messages.js';
+import type { DeadLetter } from '../../../ports/messageBroker.js';
+import { deadLetter, idOf, type Outgoing, readyAt, revivedCopy } from './messages.js';
 import type { Session } from './session.js';
+import { deadQueue } from './topology.js';
 
 /** What becomes of a message that was looked at; what was not removed goes back to where it was. */
 export type Look = (message: GetMessage) => Promise<'next' | 'stop' | 'remove and stop'>;
@@ -28,4 +30,34 @@ export async function firstReadyAt(session: Session, queue: string): Promise<num
     return 'stop';
   });
   return at;
+}
+
+/** Messages that were given back come in any order, so at least so many are looked at to find the oldest. */
+const LOOKED_AT = 200;
+
+/** The oldest first, as far as this can be told from the first 200. */
+export async function listDeadLetters(session: Session, queue: string, limit: number): Promise<DeadLetter[]> {
+  const letters: DeadLetter[] = [];
+  await browse(session, deadQueue(queue), Math.max(limit, LOOKED_AT), async (message) => {
+    letters.push(deadLetter(message));
+    return 'next';
+  });
+  return letters.sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at))).slice(0, limit);
+}
+
+/** First stored in the work queue, then removed here: a crash in between leaves both, and loses nothing. */
+export async function reviveDeadLetter(
+  session: Session,
+  queue: string,
+  id: string,
+  send: (messages: readonly Outgoing[]) => Promise<void>,
+): Promise<boolean> {
+  let found = false;
+  await browse(session, deadQueue(queue), Number.POSITIVE_INFINITY, async (message) => {
+    if (idOf(message) !== id) return 'next';
+    await send([revivedCopy(queue, message)]);
+    found = true;
+    return 'remove and stop';
+  });
+  return found;
 }

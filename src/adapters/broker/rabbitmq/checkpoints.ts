@@ -5,8 +5,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { browse } from './browse.js';
 import { checkpointMessage, positionOf } from './messages.js';
-import { checkpointQueue } from './names.js';
 import type { Session } from './session.js';
+import { checkpointQueue } from './topology.js';
 
 /** Another process that reads at the same moment holds the message for some milliseconds. */
 const READS = 5;

@@ -14,7 +14,7 @@ export type ConnectionOptions = {
   readonly name: string;
   /** How long a piece of work may take. */
   readonly timeoutMs: number;
-  /** Told when the server is lost or cannot be reached, once for each outage. */
+  /** Called when the server is lost or cannot be reached, once for each outage. */
   readonly onLost: (error: BrokerUnavailableError) => void;
 };
 
@@ -22,7 +22,7 @@ export class Connection {
   readonly #options: ConnectionOptions;
   readonly #closing = new AbortController();
   readonly #changes = new EventEmitter();
-  /** The attempt in work, or what came of the last one. */
+  /** The attempt in flight, or the outcome of the last one. */
   #current: Promise<Session> | undefined;
   #live: Session | undefined;
   #running: Promise<void> | undefined;
@@ -33,7 +33,7 @@ export class Connection {
   }
 
   /**
-   * Runs a piece of work. Waits for an attempt to connect that is under way, but for no other.
+   * Runs a piece of work. Waits for an attempt to connect that is in flight, but for no later one.
    * @throws BrokerUnavailableError when there is no connection, the work failed on it, or took too long
    */
   async use<T>(work: (session: Session) => Promise<T>, timeoutMs = this.#options.timeoutMs): Promise<T> {

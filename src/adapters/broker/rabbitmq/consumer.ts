@@ -1,27 +1,24 @@
-/** One consumer of one queue: runs the handlers, settles what has ended, and goes on when the server is back. */
+/** One consumer of one queue: runs the handlers, acknowledges what has its outcome, and goes on when the server is back. */
 import type { Channel, ConsumeMessage } from 'amqplib';
-import type { Outcome, ReceivedMessage } from '../../../ports/messageBroker.js';
+import type { ConsumeOptions, Outcome, ReceivedMessage } from '../../../ports/messageBroker.js';
 import { sleep } from '../../../supervision/backoff.js';
 import { keepRunning } from '../../../supervision/keepRunning.js';
+import { type Handler, type OnHandlerError, runHandler } from '../consuming.js';
 import { type Connection, unavailable } from './connection.js';
 import { deadCopy, delayedCopy, deliveriesOf, dueAt, type Outgoing, received } from './messages.js';
 
-/** How long a message waits after its handler threw. */
-const RETRY_AFTER_THROW_MS = 1000;
 /** Between attempts to consume while the server refuses. */
 const CONSUME_BACKOFF = { firstMs: 1_000, longestMs: 5_000 };
-/** Between attempts to store what takes a message's place. */
+/** Between attempts to store what replaces a message. */
 const STORE_RETRY_MS = 1_000;
 
-export type ConsumerOptions = {
+export type ConsumerOptions = ConsumeOptions & {
   readonly queue: string;
-  readonly concurrency: number;
-  readonly signal: AbortSignal;
   readonly connection: Connection;
-  readonly handle: (message: ReceivedMessage) => Promise<Outcome>;
+  readonly handle: Handler;
   /** Stores messages durably; rejects when that cannot be known. */
   readonly send: (messages: readonly Outgoing[]) => Promise<void>;
-  readonly onHandlerError: (error: unknown, message: ReceivedMessage) => void;
+  readonly onHandlerError: OnHandlerError;
   readonly onTrouble: (error: Error) => void;
 };
 
@@ -32,18 +29,18 @@ type Link = { readonly channel: Channel; open: boolean };
 export class Consumer {
   readonly #options: ConsumerOptions;
   readonly #running = new Set<Promise<void>>();
-  /** Handed over while handlers of a lost channel are still at work. */
+  /** Received while handlers of a lost channel still run. */
   #waiting: Delivery[] = [];
 
   constructor(options: ConsumerOptions) {
     this.#options = options;
   }
 
-  get inWork(): number {
+  get inFlight(): number {
     return this.#running.size;
   }
 
-  /** Resolves when the signal has ended it and the handlers in work have ended. Never rejects for the server's sake. */
+  /** Resolves when the signal has ended it and no handler runs any more. Does not reject when the server is away. */
   async run(): Promise<void> {
     const { signal, onTrouble } = this.#options;
     const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
@@ -106,7 +103,7 @@ export class Consumer {
   }
 
   async #work({ message, link }: Delivery): Promise<void> {
-    const copy = await this.#successor(message);
+    const copy = await this.#replacement(message);
     while (link.open) {
       try {
         if (copy !== undefined) await this.#options.send([copy]);
@@ -121,8 +118,8 @@ export class Consumer {
     }
   }
 
-  /** Hands the message out. Returns what takes its place; undefined when it is done. */
-  async #successor(raw: ConsumeMessage): Promise<Outgoing | undefined> {
+  /** Runs the handler. Returns what is to be stored in place of the message; undefined when it is done. */
+  async #replacement(raw: ConsumeMessage): Promise<Outgoing | undefined> {
     const { queue } = this.#options;
     const earlyMs = (dueAt(raw) ?? 0) - Date.now();
     if (earlyMs > 0) return delayedCopy(queue, raw, earlyMs, deliveriesOf(raw));
@@ -139,11 +136,6 @@ export class Consumer {
     } catch (error) {
       return { kind: 'dead', reason: `The message is not JSON: ${error instanceof Error ? error.message : error}` };
     }
-    try {
-      return await this.#options.handle(message);
-    } catch (error) {
-      this.#options.onHandlerError(error, message);
-      return { kind: 'again', delayMs: RETRY_AFTER_THROW_MS };
-    }
+    return runHandler(this.#options.handle, message, this.#options.onHandlerError);
   }
 }

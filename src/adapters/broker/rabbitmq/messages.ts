@@ -2,7 +2,7 @@
 import type { Message as AmqpMessage, MessagePropertyHeaders, Options } from 'amqplib';
 import type { DeadLetter, Message, ReceivedMessage } from '../../../ports/messageBroker.js';
 import { delayRoute, MAX_DELAY_MS } from './delays.js';
-import { checkpointQueue, deadQueue, delayName } from './names.js';
+import { checkpointQueue, deadQueue, delayName } from './topology.js';
 
 /** All times are milliseconds since the epoch. */
 type Headers = {

@@ -1,7 +1,14 @@
-/** The queues and exchanges on the server, made where they are missing. */
+/** The queues and exchanges on the server: what they are called, and how they are made where they are missing. */
 import type { Channel } from 'amqplib';
 import { LEVELS, levelPattern, UNIT_MS } from './delays.js';
-import { checkpointQueue, deadQueue, delayName } from './names.js';
+
+export const deadQueue = (queue: string): string => `${queue}.dead`;
+
+/** Queue and exchange of one level of the chain of delays. */
+export const delayName = (queue: string, level: number): string => `${queue}.delay.${level}`;
+
+/** Holds one message: the checkpoint of this name. */
+export const checkpointQueue = (name: string): string => `checkpoint.${name}`;
 
 type Arguments = { readonly [name: string]: string | number };
 

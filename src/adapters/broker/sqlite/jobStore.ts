@@ -4,8 +4,8 @@ import type { DeadLetter, Message, Outcome, QueueDepth, ReceivedMessage } from '
 
 /**
  * `due_at` (ms since the epoch) says when a job may be handed out. Taking a job moves it to the end of the
- * lease, so a job whose consumer died becomes due by itself. `deliveries` grows with each hand-out and
- * with `seq` names it: what a consumer says about an earlier hand-out no longer matches.
+ * lease, so a job whose consumer died becomes due by itself. `deliveries` grows each time a job is taken; `seq` and
+ * `deliveries` together name that time, so that an outcome of an earlier one no longer matches.
  */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS jobs (
@@ -25,22 +25,22 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS checkpoints (name TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 `;
 
-/** One hand-out of a job. */
+/** A job as it was taken once. */
 export type TakenJob = { readonly seq: number; readonly deliveries: number; readonly message: ReceivedMessage };
 
-export type Settlement = { readonly job: TakenJob; readonly outcome: Outcome };
+export type JobOutcome = { readonly job: TakenJob; readonly outcome: Outcome };
 
 export type Checkpoint = { readonly name: string; readonly position: number };
 
 type JobRow = { seq: number; id: string; body: string; deliveries: number };
-type DepthRow = { ready: number; delayed: number; in_work: number; oldest: number | null };
+type DepthRow = { ready: number; delayed: number; in_flight: number; oldest: number | null };
 type DeadRow = { id: string; body: string; reason: string | null; dead_at: string };
 
 export class JobStore {
   readonly #db: Database.Database;
   readonly #leaseMs: number;
   readonly #publish: (queue: string, messages: readonly Message[], checkpoint?: Checkpoint) => void;
-  readonly #turn: (queue: string, settlements: readonly Settlement[], limit: number) => TakenJob[];
+  readonly #turn: (queue: string, outcomes: readonly JobOutcome[], limit: number) => TakenJob[];
   readonly #renew: (jobs: Iterable<TakenJob>) => void;
   readonly #nextDue: Database.Statement<[string], number | null>;
 
@@ -71,9 +71,9 @@ export class JobStore {
     return read.get(name) ?? 0;
   }
 
-  /** Settles what has ended and takes up to `limit` due jobs, in one transaction. */
-  turn(queue: string, settlements: readonly Settlement[], limit: number): TakenJob[] {
-    return this.#turn(queue, settlements, limit);
+  /** Stores the outcomes of jobs and takes up to `limit` due ones, in one transaction. */
+  turn(queue: string, outcomes: readonly JobOutcome[], limit: number): TakenJob[] {
+    return this.#turn(queue, outcomes, limit);
   }
 
   /** Starts the leases of these jobs anew. */
@@ -91,17 +91,17 @@ export class JobStore {
     const counts = this.#db.prepare<[{ queue: string; now: number }], DepthRow>(`
       SELECT count(*) FILTER (WHERE due_at <= :now) AS ready,
              count(*) FILTER (WHERE due_at > :now AND NOT taken) AS delayed,
-             count(*) FILTER (WHERE due_at > :now AND taken) AS in_work,
+             count(*) FILTER (WHERE due_at > :now AND taken) AS in_flight,
              min(due_at) AS oldest
       FROM jobs WHERE queue = :queue AND dead_at IS NULL`);
-    const row = counts.get({ queue, now }) ?? { ready: 0, delayed: 0, in_work: 0, oldest: null };
+    const row = counts.get({ queue, now }) ?? { ready: 0, delayed: 0, in_flight: 0, oldest: null };
     const dead = this.#db
       .prepare<[string], number>('SELECT count(*) FROM jobs WHERE queue = ? AND dead_at IS NOT NULL')
       .pluck();
     return {
       ready: row.ready,
       delayed: row.delayed,
-      inWork: row.in_work,
+      inFlight: row.in_flight,
       dead: dead.get(queue) ?? 0,
       oldestReadyMs: Math.max(0, now - (row.oldest ?? now)),
     };
@@ -145,7 +145,7 @@ export class JobStore {
     }).immediate;
   }
 
-  #prepareTurn(): (queue: string, settlements: readonly Settlement[], limit: number) => TakenJob[] {
+  #prepareTurn(): (queue: string, outcomes: readonly JobOutcome[], limit: number) => TakenJob[] {
     const current = 'WHERE seq = ? AND deliveries = ? AND taken';
     const done = this.#db.prepare(`DELETE FROM jobs ${current}`);
     const again = this.#db.prepare(`UPDATE jobs SET taken = 0, due_at = ? ${current}`);
@@ -155,14 +155,14 @@ export class JobStore {
       WHERE seq IN (SELECT seq FROM jobs WHERE queue = ? AND dead_at IS NULL AND due_at <= ? ORDER BY due_at, seq LIMIT ?)
       RETURNING seq, id, body, deliveries`);
 
-    const settle = ({ job, outcome }: Settlement, now: number): void => {
+    const store = ({ job, outcome }: JobOutcome, now: number): void => {
       if (outcome.kind === 'done') done.run(job.seq, job.deliveries);
       else if (outcome.kind === 'dead') dead.run(new Date(now).toISOString(), outcome.reason, job.seq, job.deliveries);
       else again.run(now + Math.max(0, Math.round(outcome.delayMs)), job.seq, job.deliveries);
     };
-    return this.#db.transaction((queue: string, settlements: readonly Settlement[], limit: number) => {
+    return this.#db.transaction((queue: string, outcomes: readonly JobOutcome[], limit: number) => {
       const now = Date.now();
-      for (const settlement of settlements) settle(settlement, now);
+      for (const each of outcomes) store(each, now);
       if (limit <= 0) return [];
       // RETURNING has no order of its own.
       return take

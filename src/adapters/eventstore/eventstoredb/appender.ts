@@ -2,7 +2,6 @@ import { setImmediate as eventLoopTurn } from 'node:timers/promises';
 import {
   ANY,
   type AppendResult as ClientAppendResult,
-  type Credentials,
   type EventData,
   type EventStoreDBClient,
   NO_STREAM,
@@ -12,30 +11,30 @@ import {
   type AppendResult,
   type EventToAppend,
   type ExpectedRevision,
-  type Revision,
   WrongExpectedRevisionError,
 } from '../../../ports/eventStore.js';
 import { retry } from '../../../supervision/retry.js';
 import { TimeLimitError, withinTime } from '../../../supervision/timeLimit.js';
+import { isAt } from '../appendChecks.js';
+import type { AppendOptions } from './connection.js';
 import { encodeAppend, toPosition } from './encoding.js';
 import { CALL_BACKOFF, isTransient, isWrongVersion, toPortError } from './errors.js';
-import { type LogReads, OF_LEADER } from './logReads.js';
-import type { Tail } from './parts.js';
-import type { TypeList } from './typeList.js';
+import type { LogReader } from './logReader.js';
+import type { Tail } from './splitAppends.js';
+import type { StoredTypes } from './storedTypes.js';
 
-/** Calls on their way at once; more would wait in the server, and be overdue there when many come together. */
-const CALLS_AT_ONCE = 64;
+/** Calls in flight; more would wait in the server, and exceed their deadline there when many come together. */
+const CALLS_IN_FLIGHT = 64;
 /** What a call gets that has waited for others for longer than the time limit, in milliseconds. */
 const LAST_TRY_MS = 1_000;
-
-/** How often an append steps over an unfinished one that others may step over at the same time. */
-const MAX_STEPS = 10;
+/** How often an append goes past an unfinished one, while other writers may do the same. */
+const MAX_ATTEMPTS = 10;
 
 export type AppenderParts = {
   readonly client: EventStoreDBClient;
-  readonly credentials: Credentials | undefined;
-  readonly reads: LogReads;
-  readonly types: TypeList;
+  readonly options: AppendOptions;
+  readonly reader: LogReader;
+  readonly types: StoredTypes;
   /** How long one call is tried while the server is away, in milliseconds. */
   readonly timeoutMs: number;
 };
@@ -43,7 +42,7 @@ export type AppenderParts = {
 /** Appends whole or, for every reader, not at all. */
 export class Appender {
   readonly #parts: AppenderParts;
-  readonly #calls = new PQueue({ concurrency: CALLS_AT_ONCE });
+  readonly #calls = new PQueue({ concurrency: CALLS_IN_FLIGHT });
 
   constructor(parts: AppenderParts) {
     this.#parts = parts;
@@ -58,35 +57,35 @@ export class Appender {
     const [first, ...rest] = encodeAppend(stream, events);
     if (first === undefined) return this.#appendNothing(stream, expectedRevision);
     if (!this.#parts.types.has(events)) {
-      await this.#tried((deadline) => this.#parts.types.add(events, deadline), stream);
+      await this.#retried((deadline) => this.#parts.types.add(events, deadline), stream);
     }
     let result = await this.#appendFirst(stream, first, expectedRevision);
     for (const call of rest) {
       // No other writer's event can stand between two calls: each insists on the last revision of the one before.
       const next = await this.#send(stream, call, result.nextExpectedRevision);
-      if (next === 'conflict') throw conflict(stream, expectedRevision, await this.#parts.reads.tail(stream));
+      if (next === 'conflict') throw conflict(stream, expectedRevision, await this.#parts.reader.tail(stream));
       result = next;
     }
     return this.#answer(stream, result);
   }
 
-  /** The first call decides who wins. Behind an append that its writer gave up, it goes on where that one ended. */
+  /** The first call decides which writer wins. After an append that its writer gave up, it goes on where that one ended. */
   async #appendFirst(
     stream: string,
     call: readonly EventData[],
     expected: ExpectedRevision,
   ): Promise<ClientAppendResult> {
     let revision = toClientRevision(expected);
-    for (let step = 0; step < MAX_STEPS; step++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const result = await this.#send(stream, call, revision);
       if (result !== 'conflict') return result;
-      const tail = await this.#parts.reads.tail(stream);
+      const tail = await this.#parts.reader.tail(stream);
       // With `any`, a conflict says that only some of the events are stored already.
-      const goesOn = expected !== 'any' && tail.stored !== tail.visible && allows(expected, tail.visible);
-      if (!goesOn) throw conflict(stream, expected, tail);
+      const mayGoOn = expected !== 'any' && tail.stored !== tail.visible && isAt(expected, tail.visible);
+      if (!mayGoOn) throw conflict(stream, expected, tail);
       revision = BigInt(tail.stored);
     }
-    throw conflict(stream, expected, await this.#parts.reads.tail(stream));
+    throw conflict(stream, expected, await this.#parts.reader.tail(stream));
   }
 
   /**
@@ -98,11 +97,10 @@ export class Appender {
     call: readonly EventData[],
     expectedRevision: bigint | typeof ANY | typeof NO_STREAM,
   ): Promise<ClientAppendResult | 'conflict'> {
-    const { client, credentials } = this.#parts;
-    const options = { ...OF_LEADER, expectedRevision, ...(credentials === undefined ? {} : { credentials }) };
-    return this.#tried(async (deadline) => {
+    const { client, options } = this.#parts;
+    return this.#retried(async (deadline) => {
       try {
-        return await client.appendToStream(stream, [...call], { ...options, deadline });
+        return await client.appendToStream(stream, [...call], { ...options, expectedRevision, deadline });
       } catch (error) {
         if (isWrongVersion(error)) return 'conflict';
         throw error;
@@ -110,11 +108,11 @@ export class Appender {
     }, stream);
   }
 
-  /** @param call gets what is left of the time, in milliseconds */
-  #tried<T>(call: (deadline: number) => Promise<T>, stream: string): Promise<T> {
-    const asked = Date.now();
+  /** Calls again while the server is away. @param call gets what is left of the time, in milliseconds */
+  #retried<T>(call: (deadline: number) => Promise<T>, stream: string): Promise<T> {
+    const askedAt = Date.now();
     return this.#calls.add(async () => {
-      const until = Math.max(asked + this.#parts.timeoutMs, Date.now() + LAST_TRY_MS);
+      const until = Math.max(askedAt + this.#parts.timeoutMs, Date.now() + LAST_TRY_MS);
       const attempt = async (): Promise<T> => {
         // The client throws where nothing can catch it when its channel is closed under it. That happens in the turn of
         // the event loop in which another call fails, so this one begins in a turn of its own.
@@ -135,16 +133,16 @@ export class Appender {
   }
 
   async #appendNothing(stream: string, expected: ExpectedRevision): Promise<AppendResult> {
-    const tail = await this.#parts.reads.tail(stream);
-    if (!allows(expected, tail.visible)) throw conflict(stream, expected, tail);
-    return { revision: tail.visible, position: await this.#parts.reads.head() };
+    const tail = await this.#parts.reader.tail(stream);
+    if (!isAt(expected, tail.visible)) throw conflict(stream, expected, tail);
+    return { revision: tail.visible, position: await this.#parts.reader.head() };
   }
 
   async #answer(stream: string, { nextExpectedRevision, position }: ClientAppendResult): Promise<AppendResult> {
     const revision = Number(nextExpectedRevision);
     if (position !== undefined) return { revision, position: toPosition(position.commit) };
-    // The answer to an append that is stored already may lack it.
-    const [last] = await this.#parts.reads.storedIn(stream, revision, 1);
+    // The answer to an append that was stored before may have no position.
+    const [last] = await this.#parts.reader.storedIn(stream, revision, 1);
     if (last === undefined) throw new Error(`The event ${revision} of ${stream} was appended and is not there.`);
     return { revision, position: last.event.position };
   }
@@ -153,10 +151,6 @@ export class Appender {
 function toClientRevision(expected: ExpectedRevision): bigint | typeof ANY | typeof NO_STREAM {
   if (expected === 'any') return ANY;
   return expected === 'no-stream' ? NO_STREAM : BigInt(expected);
-}
-
-function allows(expected: ExpectedRevision, last: Revision): boolean {
-  return expected === 'any' || last === (expected === 'no-stream' ? -1 : expected);
 }
 
 function conflict(stream: string, expected: ExpectedRevision, { visible }: Tail): WrongExpectedRevisionError {

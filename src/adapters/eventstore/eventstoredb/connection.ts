@@ -1,5 +1,11 @@
 import { type Credentials, EventStoreDBClient } from '@eventstore/db-client';
 
+/** Everything is asked of the leader: a follower may lack what another node has already shown. */
+export const OF_LEADER = { requiresLeader: true } as const;
+
+/** The same for each append. */
+export type AppendOptions = typeof OF_LEADER & { readonly credentials?: Credentials };
+
 export type Connection = {
   readonly client: EventStoreDBClient;
   /**
@@ -10,7 +16,7 @@ export type Connection = {
   readonly appendCredentials: Credentials | undefined;
 };
 
-/** The connection string is of no use; never quotes it, since it may hold a password. */
+/** The connection string cannot be used. The message never quotes it, since it may hold a password. */
 export class ConnectionStringError extends Error {
   override readonly name = 'ConnectionStringError';
   constructor(reason: string) {

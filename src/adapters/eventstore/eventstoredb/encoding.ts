@@ -1,12 +1,7 @@
 import type { AllStreamRecordedEvent, EventData, JSONType, Position as LogPosition } from '@eventstore/db-client';
-import {
-  type EventMetadata,
-  type EventToAppend,
-  EventTooLargeError,
-  MAX_EVENT_BYTES,
-  type Position,
-} from '../../../ports/eventStore.js';
-import { isLast, type Part, runLengths, type StoredEvent } from './parts.js';
+import type { EventMetadata, EventToAppend, Position } from '../../../ports/eventStore.js';
+import { dataAsJson } from '../appendChecks.js';
+import { type Part, runLengths, type StoredEvent } from './splitAppends.js';
 
 /**
  * Bytes of data and metadata in one call. The server refuses 1,048,576 of them; the rest is room for type names.
@@ -14,24 +9,25 @@ import { isLast, type Part, runLengths, type StoredEvent } from './parts.js';
  */
 const CALL_BYTES = 900_000;
 
-/** This adapter's own list of event types (see typeList.ts); no reader of the port sees it. */
-export const TYPE_STREAM = 'eventtypes';
+/** This adapter's own list of event types (see StoredTypes); no reader of the port sees it. */
+export const STORED_TYPES_STREAM = 'eventtypes';
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** Room for the mark of a part, which is made when the calls are known. */
+const PART_BYTES = 120;
 
 /** What the client gives for an event of a stream or of `$all`. */
 export type ClientEvent = Omit<AllStreamRecordedEvent, 'position'> & { readonly position?: LogPosition };
 
 /**
  * An append as the calls that store it, each a list of events.
- * @throws EventTooLargeError over MAX_EVENT_BYTES of data
- * @throws TypeError when an id is no UUID or comes twice, or data is no JSON value
+ * @throws what `dataAsJson` throws
  */
 export function encodeAppend(stream: string, events: readonly EventToAppend[]): readonly (readonly EventData[])[] {
-  if (new Set(events.map(({ id }) => id.toLowerCase())).size < events.length) {
-    throw new TypeError(`Two events of one append to ${stream} have the same id.`);
-  }
-  const sizes = events.map((event) => sizeOf(event));
+  const json = dataAsJson(stream, events);
+  const sizes = events.map(
+    ({ metadata }, index) =>
+      Buffer.byteLength(json[index] ?? '') + Buffer.byteLength(JSON.stringify(metadata)) + PART_BYTES,
+  );
   const lengths = runLengths(sizes, CALL_BYTES);
   const marked = events.map((event, index) => encode(event, partOf(events, index, lengths.length > 1)));
   let taken = 0;
@@ -57,18 +53,6 @@ function encode({ id, type, data, metadata }: EventToAppend, part: Part | undefi
   };
 }
 
-/** Room for the mark of a part, which is made when the calls are known. */
-const PART_BYTES = 120;
-
-function sizeOf({ id, type, data, metadata }: EventToAppend): number {
-  if (!UUID.test(id)) throw new TypeError(`Event id ${id} is not a UUID.`);
-  const text: string | undefined = JSON.stringify(data);
-  if (text === undefined) throw new TypeError(`The data of ${type} is not a JSON value.`);
-  const bytes = Buffer.byteLength(text);
-  if (bytes > MAX_EVENT_BYTES) throw new EventTooLargeError(type, bytes);
-  return bytes + Buffer.byteLength(JSON.stringify(metadata)) + PART_BYTES;
-}
-
 /** A stored event; undefined for one that this adapter did not write: the server may hold other data. */
 export function decode(event: ClientEvent): StoredEvent | undefined {
   const { metadata } = event;
@@ -89,14 +73,14 @@ export function decode(event: ClientEvent): StoredEvent | undefined {
 }
 
 /** Streams of the server and of this adapter itself. */
-export const isSystem = (stream: string): boolean => stream.startsWith('$') || stream === TYPE_STREAM;
+export const isSystem = (stream: string): boolean => stream.startsWith('$') || stream === STORED_TYPES_STREAM;
 
-/** What the server says where it does not know a position. */
+/** What the server gives where it does not know a position. */
 const NO_POSITION = 2n ** 64n - 1n;
 
 /**
  * Bytes from the start of the server's log.
- * @throws Error when the server does not tell it with events of streams: before version 22.6
+ * @throws Error when the server gives none with the events of a stream: before version 22.6
  */
 export function positionOf({ position, streamId }: ClientEvent): Position {
   if (position === undefined || position.commit === NO_POSITION) {
@@ -132,6 +116,3 @@ function isPart(part: unknown): part is Part {
   const { append, index, count } = part as Partial<Part>;
   return typeof append === 'string' && Number.isInteger(index) && Number.isInteger(count);
 }
-
-/** Whether the append of an event is over with it. */
-export const endsAppend = ({ part }: StoredEvent): boolean => part === undefined || isLast(part);

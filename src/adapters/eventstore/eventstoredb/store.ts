@@ -11,10 +11,10 @@ import {
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
 import { Appender } from './appender.js';
-import { type Connection, connect } from './connection.js';
-import { LogReads } from './logReads.js';
+import { type Connection, connect, OF_LEADER } from './connection.js';
+import { LogReader } from './logReader.js';
+import { StoredTypes } from './storedTypes.js';
 import { subscribe } from './subscription.js';
-import { TypeList } from './typeList.js';
 
 export type EventStoreDbSettings = {
   /** `esdb://user:password@host:2113?tls=true`, or `esdb+discover://` for a cluster. */
@@ -36,46 +36,47 @@ export async function openEventStoreDb(settings: EventStoreDbSettings): Promise<
 
 class EventStoreDb implements EventStore {
   readonly #connection: Connection;
-  readonly #reads: LogReads;
-  readonly #types: TypeList;
+  readonly #reader: LogReader;
+  readonly #types: StoredTypes;
   readonly #appender: Appender;
   readonly #timeoutMs: number;
   readonly #patienceMs: number;
   readonly #closing = new AbortController();
-  readonly #working = new Set<Promise<unknown>>();
+  readonly #inFlight = new Set<Promise<unknown>>();
   #closed: Promise<void> | undefined;
 
   constructor(connection: Connection, timeoutMs: number, patienceMs: number) {
     const { client, appendCredentials: credentials } = connection;
+    const options = { ...OF_LEADER, ...(credentials && { credentials }) };
     this.#connection = connection;
     this.#timeoutMs = timeoutMs;
     this.#patienceMs = patienceMs;
-    this.#reads = new LogReads(client, timeoutMs);
-    this.#types = new TypeList(client, this.#reads, credentials);
-    this.#appender = new Appender({ client, credentials, reads: this.#reads, types: this.#types, timeoutMs });
+    this.#reader = new LogReader(client, timeoutMs);
+    this.#types = new StoredTypes(client, this.#reader, options);
+    this.#appender = new Appender({ client, options, reader: this.#reader, types: this.#types, timeoutMs });
   }
 
   append(stream: string, events: readonly EventToAppend[], expectedRevision: ExpectedRevision): Promise<AppendResult> {
-    return this.#work(() => this.#appender.append(stream, events, expectedRevision));
+    return this.#run(() => this.#appender.append(stream, events, expectedRevision));
   }
 
   readStream(stream: string, fromRevision: Revision = 0, toRevision?: Revision): Promise<readonly RecordedEvent[]> {
-    return this.#work(() => this.#reads.stream(stream, fromRevision, toRevision));
+    return this.#run(() => this.#reader.stream(stream, fromRevision, toRevision));
   }
 
   async *subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice> {
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
     const { client } = this.#connection;
-    const parts = { client, reads: this.#reads, timeoutMs: this.#timeoutMs, patienceMs: this.#patienceMs };
+    const parts = { client, reader: this.#reader, timeoutMs: this.#timeoutMs, patienceMs: this.#patienceMs };
     yield* subscribe(parts, { ...options, signal });
   }
 
   head(): Promise<Position> {
-    return this.#work(() => this.#reads.head());
+    return this.#run(() => this.#reader.head());
   }
 
   storedEventTypes(): Promise<readonly { readonly type: string; readonly schemaVersion: number }[]> {
-    return this.#work(() => this.#types.read());
+    return this.#run(() => this.#types.read());
   }
 
   close(): Promise<void> {
@@ -83,21 +84,21 @@ class EventStoreDb implements EventStore {
     return this.#closed;
   }
 
-  /** Lets what is in work finish, which its time limit bounds. */
+  /** Calls in flight end first, each within its time limit. */
   async #end(): Promise<void> {
     this.#closing.abort();
-    await Promise.allSettled(this.#working);
+    await Promise.allSettled(this.#inFlight);
     await this.#connection.client.dispose();
   }
 
-  async #work<T>(work: () => Promise<T>): Promise<T> {
+  async #run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#closed !== undefined) throw new EventStoreUnavailableError('The event store is closed.');
-    const working = work();
-    this.#working.add(working);
+    const call = work();
+    this.#inFlight.add(call);
     try {
-      return await working;
+      return await call;
     } finally {
-      this.#working.delete(working);
+      this.#inFlight.delete(call);
     }
   }
 }

@@ -4,11 +4,47 @@ import {
   EventStoreUnavailableError,
   type EventToAppend,
   type ExpectedRevision,
+  type Position,
+  type Revision,
   WrongExpectedRevisionError,
 } from '../../../ports/eventStore.js';
 import { youngHeap } from '../../youngHeap.js';
-import { encodeEvent } from './encoding.js';
-import type { AppenderMessage, AppenderSettings, AppendOutcome, AppendRequest, GroupAnswer } from './messages.js';
+import { type EncodedEvent, encodeAppend } from './encoding.js';
+import type { Durability } from './schema.js';
+
+/** What the appender thread is started with. */
+export type AppenderSettings = {
+  readonly file: string;
+  readonly durability: Durability;
+  readonly busyTimeoutMs: number;
+  /** Name of the BroadcastChannel that notifies readers of a commit. */
+  readonly channel: string;
+};
+
+/** One call of `append`, on its way to the appender thread. */
+export type AppendRequest = {
+  readonly kind: 'append';
+  readonly ticket: number;
+  readonly stream: string;
+  readonly events: readonly EncodedEvent[];
+  readonly expectedRevision: ExpectedRevision;
+  /** Characters of data and metadata; limits the size of a group. */
+  readonly size: number;
+};
+
+export type AppenderMessage = AppendRequest | { readonly kind: 'close' };
+
+export type AppendOutcome =
+  | { readonly kind: 'stored'; readonly revision: Revision; readonly position: Position }
+  | { readonly kind: 'conflict'; readonly actual: Revision | 'no-stream' };
+
+/** The answer to a group of requests, sent after its commit. */
+export type GroupAnswer =
+  | {
+      readonly kind: 'committed';
+      readonly outcomes: readonly { readonly ticket: number; readonly outcome: AppendOutcome }[];
+    }
+  | { readonly kind: 'failed'; readonly tickets: readonly number[]; readonly reason: string };
 
 type Pending = {
   readonly stream: string;
@@ -17,7 +53,7 @@ type Pending = {
   readonly reject: (error: Error) => void;
 };
 
-/** This side of the appender thread: hands it appends, and their answers to those who wait for them. */
+/** The caller's side of the appender thread: sends it appends, and gives each its answer. */
 export class Appender {
   /** Transactions committed, and appends answered by them. */
   commits = 0;
@@ -39,10 +75,7 @@ export class Appender {
     expectedRevision: ExpectedRevision,
   ): Promise<AppendResult> {
     if (this.#closed) throw new EventStoreUnavailableError('The event store is closed.');
-    const encoded = events.map(encodeEvent);
-    if (new Set(encoded.map(({ id }) => id)).size < encoded.length) {
-      throw new TypeError(`Two events of one append to ${stream} have the same id.`);
-    }
+    const encoded = encodeAppend(stream, events);
     const size = encoded.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
     const ticket = ++this.#lastTicket;
     const request: AppendRequest = { kind: 'append', ticket, stream, events: encoded, expectedRevision, size };
@@ -77,7 +110,7 @@ export class Appender {
       resourceLimits: youngHeap(16),
     });
     let reason = 'it stopped';
-    worker.on('message', (answer: GroupAnswer) => this.#settle(answer));
+    worker.on('message', (answer: GroupAnswer) => this.#receive(answer));
     worker.on('error', (error) => {
       reason = String(error);
     });
@@ -89,7 +122,7 @@ export class Appender {
     return worker;
   }
 
-  #settle(answer: GroupAnswer): void {
+  #receive(answer: GroupAnswer): void {
     if (answer.kind === 'failed') {
       this.#failAll(answer.tickets, `The append was not committed: ${answer.reason}`);
     } else {

@@ -3,8 +3,8 @@
  * appends queue up, and the next transaction takes them all.
  */
 import { BroadcastChannel, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import type { AppenderMessage, AppenderSettings, AppendRequest, GroupAnswer } from './appender.js';
 import { LogWriter } from './logWriter.js';
-import type { AppenderMessage, AppenderSettings, AppendRequest, GroupAnswer } from './messages.js';
 import { openLog } from './schema.js';
 
 /** A group takes requests until it has this many characters, so that the first does not wait for ever. */
@@ -50,7 +50,7 @@ function commit(group: readonly AppendRequest[]): GroupAnswer {
   }
 }
 
-/** The checkpoint empties the write-ahead log if no reader is in its way; otherwise the last to close does it. */
+/** Truncates the WAL (SQLite calls it a checkpoint) if no reader is in its way; otherwise the last connection to close does. */
 function close(): void {
   db.pragma('busy_timeout = 0');
   db.pragma('wal_checkpoint(TRUNCATE)');

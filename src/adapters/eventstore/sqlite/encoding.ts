@@ -1,5 +1,5 @@
 import type { Actor, EventMetadata, EventToAppend, RecordedEvent } from '../../../ports/eventStore.js';
-import { EventTooLargeError, MAX_EVENT_BYTES } from '../../../ports/eventStore.js';
+import { dataAsJson } from '../appendChecks.js';
 
 /** An event as text: what crosses to the appender thread and what the file holds. */
 export type EncodedEvent = {
@@ -32,27 +32,20 @@ type PackedMetadata = readonly [
   occurredAt: string,
 ];
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
 /**
- * Turns an event into text. Done by the caller's thread: its JSON text crosses to another
- * thread by a copy of bytes, which is cheaper than the structured clone of its objects.
- * @throws EventTooLargeError over MAX_EVENT_BYTES of data
- * @throws TypeError when the id is no UUID or the data no JSON value
+ * Turns the events of an append into text. Done by the caller's thread: JSON text crosses to another thread by a copy
+ * of bytes, which is cheaper than the structured clone of its objects.
+ * @throws what `dataAsJson` throws
  */
-export function encodeEvent(event: EventToAppend): EncodedEvent {
-  if (!UUID.test(event.id)) throw new TypeError(`Event id ${event.id} is not a UUID.`);
-  const data: string | undefined = JSON.stringify(event.data);
-  if (data === undefined) throw new TypeError(`The data of ${event.type} is not a JSON value.`);
-  const bytes = Buffer.byteLength(data);
-  if (bytes > MAX_EVENT_BYTES) throw new EventTooLargeError(event.type, bytes);
-  return {
-    id: event.id.toLowerCase(),
-    type: event.type,
-    schemaVersion: event.metadata.schemaVersion,
-    metadata: packMetadata(event.metadata),
-    data,
-  };
+export function encodeAppend(stream: string, events: readonly EventToAppend[]): readonly EncodedEvent[] {
+  const json = dataAsJson(stream, events);
+  return events.map(({ id, type, metadata }, index) => ({
+    id: id.toLowerCase(),
+    type,
+    schemaVersion: metadata.schemaVersion,
+    metadata: packMetadata(metadata),
+    data: json[index] ?? '',
+  }));
 }
 
 /** A row as the event that was appended. */

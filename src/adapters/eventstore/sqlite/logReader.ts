@@ -1,6 +1,5 @@
 import type { Database } from 'better-sqlite3';
 import type { EventSlice, Position, RecordedEvent, Revision } from '../../../ports/eventStore.js';
-import { withoutCovered } from './category.js';
 import { decodeEvent, type EventRow } from './encoding.js';
 
 /** A slice ends, at the next end of an append, when it has this many characters of data. */
@@ -116,6 +115,12 @@ export class LogReader {
     const places = this.#statements.inStreams.all(categoryId, after, until, prefix, prefix, maxCount);
     return { places, end: endOfScan(places, maxCount) ?? until };
   }
+}
+
+/** Prefixes without those that another one covers, so that no stream is found twice. */
+function withoutCovered(prefixes: readonly string[]): readonly string[] {
+  const distinct = [...new Set(prefixes)];
+  return distinct.filter((prefix) => !distinct.some((other) => other !== prefix && prefix.startsWith(other)));
 }
 
 function endOfAppend({ position, following }: Place): Position {

@@ -1,8 +1,8 @@
 import type { Database } from 'better-sqlite3';
-import type { ExpectedRevision, Revision } from '../../../ports/eventStore.js';
-import { categoryOf } from './category.js';
+import type { Revision } from '../../../ports/eventStore.js';
+import { isAt } from '../appendChecks.js';
+import type { AppendOutcome, AppendRequest } from './appender.js';
 import { type EncodedEvent, uuidBytes } from './encoding.js';
-import type { AppendOutcome, AppendRequest } from './messages.js';
 
 /**
  * Writes groups of appends. Everything that a check depends on is read inside the immediate
@@ -44,7 +44,7 @@ export class LogWriter {
       const last = stored.at(-1);
       if (last !== undefined) return stored.length === events.length ? { kind: 'stored', ...last } : conflict;
     }
-    if (!allows(expectedRevision, head)) return conflict;
+    if (!isAt(expectedRevision, head)) return conflict;
     if (events.length === 0) return { kind: 'stored', revision: head, position: this.#lastPosition() };
     const position = this.#insert(streamId ?? this.#newStream(stream), categoryOf(stream), head + 1, events);
     return { kind: 'stored', revision: head + events.length, position };
@@ -92,6 +92,12 @@ export class LogWriter {
   }
 }
 
+/** The category of a stream: its name up to and with the first `-`; the whole name where there is none. */
+function categoryOf(stream: string): string {
+  const dash = stream.indexOf('-');
+  return dash === -1 ? stream : stream.slice(0, dash + 1);
+}
+
 function prepare(db: Database) {
   return {
     findStream: db.prepare<[string], { stream_id: number }>('SELECT stream_id FROM streams WHERE name = ?'),
@@ -114,11 +120,6 @@ function prepare(db: Database) {
     ),
     lastPosition: db.prepare<[], { position: number }>('SELECT max(position) AS position FROM events'),
   };
-}
-
-function allows(expected: ExpectedRevision, head: Revision): boolean {
-  if (expected === 'any') return true;
-  return head === (expected === 'no-stream' ? -1 : expected);
 }
 
 function remember(known: Map<string, number>, key: string, find: () => number | undefined): number {

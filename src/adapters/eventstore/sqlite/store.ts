@@ -1,8 +1,10 @@
 import { realpathSync } from 'node:fs';
 import { setImmediate as eventLoopTurn } from 'node:timers/promises';
+import { BroadcastChannel } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import {
   type AppendResult,
+  DEFAULT_SLICE_COUNT,
   type EventSlice,
   type EventStore,
   EventStoreUnavailableError,
@@ -13,10 +15,10 @@ import {
   type Revision,
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
+import { WakeUp } from '../../../supervision/wakeUp.js';
 import { Appender } from './appender.js';
 import { LogReader } from './logReader.js';
 import { type Durability, openLog } from './schema.js';
-import { WakeUp } from './wakeUp.js';
 
 export type SqliteEventStoreSettings = {
   /** Path of the log's file; made where there is none. Its directory must exist. */
@@ -36,8 +38,6 @@ export interface SqliteEventStore extends EventStore {
   appendStatistics(): AppendStatistics;
 }
 
-const DEFAULT_SLICE_COUNT = 500;
-
 /**
  * Opens the embedded event store on a file, which several processes and threads may share.
  * Reading is done on the caller's thread, appending on a thread of its own.
@@ -51,22 +51,24 @@ export async function openSqliteEventStore(settings: SqliteEventStoreSettings): 
   const file = realpathSync(settings.file);
   const channel = `event-log ${file}`;
   const appender = new Appender({ file, durability, busyTimeoutMs, channel });
-  return new SqliteLog(db, appender, () => new WakeUp(channel, settings.pollMs ?? 200));
+  return new SqliteEventLog(db, appender, channel, settings.pollMs ?? 200);
 }
 
-class SqliteLog implements SqliteEventStore {
+class SqliteEventLog implements SqliteEventStore {
   readonly #db: Database;
   readonly #reader: LogReader;
   readonly #appender: Appender;
-  readonly #listen: () => WakeUp;
+  readonly #channelName: string;
+  readonly #pollMs: number;
   readonly #closing = new AbortController();
   #closed: Promise<void> | undefined;
 
-  constructor(db: Database, appender: Appender, listen: () => WakeUp) {
+  constructor(db: Database, appender: Appender, channelName: string, pollMs: number) {
     this.#db = db;
     this.#reader = new LogReader(db);
     this.#appender = appender;
-    this.#listen = listen;
+    this.#channelName = channelName;
+    this.#pollMs = pollMs;
   }
 
   append(stream: string, events: readonly EventToAppend[], expectedRevision: ExpectedRevision): Promise<AppendResult> {
@@ -90,8 +92,11 @@ class SqliteLog implements SqliteEventStore {
   async *subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice, void, void> {
     const { streamPrefixes, maxCount = DEFAULT_SLICE_COUNT } = options;
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
-    // Listens from the start, so that no append falls between reading and waiting.
-    const wakeUp = this.#listen();
+    const wakeUp = new WakeUp();
+    // Listens from the start, so that no append of this process falls between reading and waiting.
+    const commits = new BroadcastChannel(this.#channelName);
+    commits.onmessage = () => wakeUp.wake();
+    commits.unref();
     try {
       let position = options.after;
       let first = true;
@@ -103,11 +108,11 @@ class SqliteLog implements SqliteEventStore {
           yield slice;
           await eventLoopTurn();
         } else {
-          await wakeUp.next(signal);
+          await wakeUp.wait(this.#pollMs, signal);
         }
       }
     } finally {
-      wakeUp.close();
+      commits.close();
     }
   }
 

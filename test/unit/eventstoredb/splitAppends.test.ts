@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { findTail, runLengths, type StoredEvent, visible } from '#app/adapters/eventstore/eventstoredb/parts.js';
+import { findTail, runLengths, type StoredEvent, visible } from '#app/adapters/eventstore/eventstoredb/splitAppends.js';
 import { append, stored } from './stored.js';
 
 const revisions = (events: readonly { readonly revision: number }[]) => events.map(({ revision }) => revision);

@@ -1,4 +1,4 @@
-import { Progress } from '#app/adapters/eventstore/eventstoredb/progress.js';
+import { Progress } from '#app/adapters/eventstore/eventstoredb/sliceBuilder.js';
 
 test('an event moves the position to itself, never back', () => {
   const progress = new Progress(10, 100);

@@ -9,21 +9,19 @@ import {
 import type { Position, RecordedEvent, Revision } from '../../../ports/eventStore.js';
 import { retry } from '../../../supervision/retry.js';
 import { TimeLimitError } from '../../../supervision/timeLimit.js';
+import { OF_LEADER } from './connection.js';
 import { type ClientEvent, decode, isSystem, positionOf, toLogPosition } from './encoding.js';
 import { CALL_BACKOFF, isMissingStream, isTransient, toPortError } from './errors.js';
-import { findTail, type StoredEvent, type Tail, visible } from './parts.js';
+import { findTail, type StoredEvent, type Tail, visible } from './splitAppends.js';
 
 /** How far back `head` looks for an event that is not the server's own. */
 const LOOK_BACK = [1, 32, 256];
-
-/** Everything is asked of the leader: a follower may not have yet what another node has already shown. */
-export const OF_LEADER = { requiresLeader: true } as const;
 
 /** Where the server starts a read or a subscription. */
 export type StartPosition = typeof START | ReturnType<typeof toLogPosition>;
 
 /** Reads of the server's log that end by themselves. Each is tried again for `timeoutMs` while the server is away. */
-export class LogReads {
+export class LogReader {
   readonly #client: EventStoreDBClient;
   readonly #timeoutMs: number;
 
@@ -32,12 +30,12 @@ export class LogReads {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** What may be seen of a stream, from a revision on, or between two. */
+  /** The events of a stream's whole appends, from a revision on, or between two. */
   async stream(stream: string, fromRevision: Revision, toRevision?: Revision): Promise<readonly RecordedEvent[]> {
     if (toRevision === undefined) return visible(await this.storedIn(stream, fromRevision));
     if (toRevision < fromRevision) return [];
     const stored = await this.storedIn(stream, fromRevision, toRevision - fromRevision + 1);
-    // Whether an append may be seen shows at its last part, which may stand behind the range.
+    // Whether an append is whole shows at its last part, which may stand behind the range.
     const last = stored.at(-1);
     const missing = last?.part === undefined ? 0 : last.part.count - 1 - last.part.index;
     const rest =
@@ -54,8 +52,8 @@ export class LogReads {
     return events.flatMap((event) => decode(event) ?? []);
   }
 
-  /** The raw events of one of this adapter's own streams. */
-  async ownStream(stream: string): Promise<readonly ClientEvent[]> {
+  /** The events of a stream of this adapter's own, not decoded. */
+  async rawStream(stream: string): Promise<readonly ClientEvent[]> {
     return this.#streamEvents(stream, () => this.#client.readStream(stream, OF_LEADER));
   }
 
@@ -111,13 +109,13 @@ export class LogReads {
     }
   }
 
-  /** Everything a read gives. The server must not pause for longer than the time limit. */
+  /** All events of a read. The server must not be silent for longer than the time limit. */
   #collect<E>(read: StreamingRead<E>): Promise<readonly E[]> {
     return new Promise((resolve, reject) => {
       const events: E[] = [];
       const timer = setTimeout(() => {
-        reject(new TimeLimitError(`reading stood still for ${this.#timeoutMs} ms`));
-        // Without an answer there may be no call yet to cancel: nobody waits for that.
+        reject(new TimeLimitError(`the event store was silent for ${this.#timeoutMs} ms`));
+        // Not awaited: without an answer there may be no call yet to cancel.
         void read.cancel().catch(() => undefined);
       }, this.#timeoutMs);
       read.on('data', (event) => {

@@ -1,9 +1,9 @@
-import { ANY, type Credentials, type EventStoreDBClient } from '@eventstore/db-client';
+import { ANY, type EventStoreDBClient } from '@eventstore/db-client';
 import { v5 as nameBasedUuid } from 'uuid';
 import type { EventToAppend } from '../../../ports/eventStore.js';
-import { TYPE_STREAM } from './encoding.js';
-import type { LogReads } from './logReads.js';
-import { OF_LEADER } from './logReads.js';
+import type { AppendOptions } from './connection.js';
+import { STORED_TYPES_STREAM } from './encoding.js';
+import type { LogReader } from './logReader.js';
 
 type StoredType = { readonly type: string; readonly schemaVersion: number };
 
@@ -17,21 +17,21 @@ const key = ({ type, schemaVersion }: StoredType): string => `${schemaVersion} $
  * and schema version, written before the first event of that type. After a crash in between the list names a type that
  * no event has, never the other way round.
  */
-export class TypeList {
+export class StoredTypes {
   readonly #client: EventStoreDBClient;
-  readonly #reads: LogReads;
-  readonly #credentials: Credentials | undefined;
+  readonly #reader: LogReader;
+  readonly #options: AppendOptions;
   readonly #known = new Set<string>();
 
-  constructor(client: EventStoreDBClient, reads: LogReads, credentials: Credentials | undefined) {
+  constructor(client: EventStoreDBClient, reader: LogReader, options: AppendOptions) {
     this.#client = client;
-    this.#reads = reads;
-    this.#credentials = credentials;
+    this.#reader = reader;
+    this.#options = options;
   }
 
   async read(): Promise<readonly StoredType[]> {
     const types = new Map<string, StoredType>();
-    for (const { data } of await this.#reads.ownStream(TYPE_STREAM)) {
+    for (const { data } of await this.#reader.rawStream(STORED_TYPES_STREAM)) {
       const { type, schemaVersion } = Object(data);
       if (typeof type === 'string' && typeof schemaVersion === 'number') {
         types.set(key({ type, schemaVersion }), { type, schemaVersion });
@@ -52,20 +52,15 @@ export class TypeList {
     const missing = this.#missing(events);
     if (missing.length === 0) return;
     const listed = missing.map((type) => ({
-      // The same for every process, so that those who add a type at the same time store it once.
+      // The same for every process, so that several which add a type at the same time store it once.
       id: nameBasedUuid(key(type), NAMESPACE),
       type: 'EventTypeStored',
       contentType: 'application/json' as const,
       data: type,
       metadata: undefined,
     }));
-    const credentials = this.#credentials === undefined ? {} : { credentials: this.#credentials };
-    await this.#client.appendToStream(TYPE_STREAM, listed, {
-      ...OF_LEADER,
-      ...credentials,
-      expectedRevision: ANY,
-      deadline,
-    });
+    const options = { ...this.#options, expectedRevision: ANY, deadline } as const;
+    await this.#client.appendToStream(STORED_TYPES_STREAM, listed, options);
     for (const type of missing) this.#known.add(key(type));
   }
 

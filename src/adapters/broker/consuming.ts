@@ -1,0 +1,59 @@
+/** What both brokers share: the call of a handler, and the consumers that run. */
+import type { ConsumeOptions, Message, MessageBroker, Outcome, ReceivedMessage } from '../../ports/messageBroker.js';
+
+export type Handler = Parameters<MessageBroker['consume']>[2];
+/** Called with each error of a handler. */
+export type OnHandlerError = (error: unknown, message: Message) => void;
+
+/** How long a message waits after its handler threw. */
+const RETRY_AFTER_THROW_MS = 1000;
+
+export const warn = (thrown: unknown): void =>
+  process.emitWarning(thrown instanceof Error ? thrown : new Error(String(thrown)));
+
+/** Never rejects: a handler that throws gets the message again. */
+export async function runHandler(
+  handle: Handler,
+  message: ReceivedMessage,
+  onHandlerError: OnHandlerError,
+): Promise<Outcome> {
+  try {
+    return await handle(message);
+  } catch (error) {
+    onHandlerError(error, message);
+    return { kind: 'again', delayMs: RETRY_AFTER_THROW_MS };
+  }
+}
+
+/** The consumers of one broker. */
+export class RunningConsumers<Consumer extends { run(): Promise<void> }> {
+  readonly #closing = new AbortController();
+  readonly #running = new Map<Consumer, { readonly queue: string; readonly ended: Promise<void> }>();
+
+  /** Runs one until the signal, or `stop`, ends it. */
+  async run(
+    queue: string,
+    { signal, concurrency }: ConsumeOptions,
+    create: (options: ConsumeOptions) => Consumer,
+  ): Promise<void> {
+    if (signal.aborted) return;
+    const consumer = create({ concurrency, signal: AbortSignal.any([signal, this.#closing.signal]) });
+    const ended = consumer.run();
+    this.#running.set(consumer, { queue, ended });
+    try {
+      await ended;
+    } finally {
+      this.#running.delete(consumer);
+    }
+  }
+
+  of(queue: string): readonly Consumer[] {
+    return [...this.#running].flatMap(([consumer, { queue: consumed }]) => (consumed === queue ? [consumer] : []));
+  }
+
+  /** Resolves when the messages in flight have got their outcomes. A consumer's failure rejects its `run`. */
+  async stop(): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled([...this.#running.values()].map(({ ended }) => ended));
+  }
+}
