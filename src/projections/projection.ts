@@ -1,6 +1,6 @@
-/** What a projection is: a fold of the log into a read model, one event at a time. */
+/** What a projection is: it evolves a read model by the events of the log, one at a time. */
 import type { Tenant } from '../domain/identity/directory.js';
-import type { RecordedEvent } from '../ports/eventStore.js';
+import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { ReadModelWriter, RebuildScope } from '../ports/readModelWriter.js';
 
 /** The part of the read models that projections write to; a rebuild gives them a hidden copy of it. */
@@ -20,3 +20,20 @@ export type Projection = {
    */
   apply(event: RecordedEvent, tenant: Tenant, target: ProjectionTarget): Promise<void>;
 };
+
+/**
+ * Writes in one transaction: what `write` did is committed with the checkpoints it returns, or nothing is.
+ * @throws whatever `write` or the engine throws
+ */
+export async function inTransaction(
+  writer: Pick<ReadModelWriter, 'begin' | 'commit' | 'rollback'>,
+  write: () => Promise<ReadonlyMap<string, Position>>,
+): Promise<void> {
+  await writer.begin();
+  try {
+    await writer.commit(await write());
+  } catch (error) {
+    await writer.rollback();
+    throw error;
+  }
+}

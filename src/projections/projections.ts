@@ -3,7 +3,7 @@ import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { deliveriesProjection } from './deliveries.js';
 import { orderHistoryProjection } from './orderHistory.js';
 import type { Projection } from './projection.js';
-import { recordsProjection } from './records/records.js';
+import { recordsProjection } from './records.js';
 
 /** Every projection the service keeps. */
 export const projections: readonly Projection[] = [recordsProjection, orderHistoryProjection, deliveriesProjection];

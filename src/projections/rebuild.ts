@@ -13,10 +13,9 @@ import type {
   RebuildableReadModels,
   RebuildScope,
 } from '../ports/readModelWriter.js';
-import type { Projection, ProjectionTarget } from './projection.js';
+import { ProjectedTenants } from './projectedTenants.js';
+import { inTransaction, type Projection, type ProjectionTarget } from './projection.js';
 import { projections } from './projections.js';
-import { TenantFold } from './tenantFold.js';
-import { inTransaction } from './transaction.js';
 
 export type RebuildDeps = { readonly eventStore: EventStore; readonly writer: ReadModelWriter & RebuildableReadModels };
 
@@ -65,7 +64,7 @@ class Replay {
   readonly #projection: Projection;
   readonly #scope: RebuildScope;
   readonly #copy: ReadModelRebuild;
-  readonly #tenants = new TenantFold();
+  readonly #tenants = new ProjectedTenants();
   #position: Position = 0;
   events = 0;
 

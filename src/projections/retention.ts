@@ -1,42 +1,41 @@
 /** Drops old entries of the delivery log, a few at a time: neither projections nor deliveries are held up. */
-import { setTimeout as wait } from 'node:timers/promises';
+import type PQueue from 'p-queue';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
-import { inTransaction } from './transaction.js';
-import type { Turns } from './turns.js';
+import { sleep } from '../supervision/backoff.js';
+import { inTransaction } from './projection.js';
 
 export type RetentionDeps = {
   readonly writer: ReadModelWriter;
-  /** Shared with the projections that use the same writer. */
-  readonly turns: Turns;
+  /** One write at a time: shared with the projections that use the same writer. */
+  readonly writing: PQueue;
   /** How long an entry stays after its delivery ended. */
   readonly days: number;
-  readonly pauses?: RetentionPauses;
+  readonly waits?: RetentionWaits;
 };
 
-export type RetentionPauses = {
+export type RetentionWaits = {
   /** At first, and after nothing was left to drop, in milliseconds. */
   readonly idleMs: number;
   /** Between two chunks, in milliseconds. */
   readonly betweenMs: number;
 };
 
-const PAUSES: RetentionPauses = { idleMs: 60_000, betweenMs: 1_000 };
+const WAITS: RetentionWaits = { idleMs: 60_000, betweenMs: 1_000 };
 const ENTRIES_A_CHUNK = 500;
 const DAY_MS = 24 * 3600 * 1000;
 
 /** Runs until the signal aborts. @throws whatever an engine throws */
 export async function keepRetention(
-  { writer, turns, days, pauses = PAUSES }: RetentionDeps,
+  { writer, writing, days, waits = WAITS }: RetentionDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  let pauseMs = pauses.idleMs;
+  let waitMs = waits.idleMs;
   for (;;) {
-    // Ends early when stopped.
-    await wait(pauseMs, undefined, { signal }).catch(() => undefined);
+    await sleep(waitMs, signal);
     if (signal.aborted) return;
     const endedBefore = new Date(Date.now() - days * DAY_MS).toISOString();
-    const dropped = await turns.take(() => dropChunk(writer, endedBefore));
-    pauseMs = dropped === ENTRIES_A_CHUNK ? pauses.betweenMs : pauses.idleMs;
+    const dropped = await writing.add(() => dropChunk(writer, endedBefore));
+    waitMs = dropped === ENTRIES_A_CHUNK ? waits.betweenMs : waits.idleMs;
   }
 }
 

@@ -2,48 +2,52 @@
  * Keeps the read models current: reads the log from the lowest checkpoint on, applies each event to each
  * projection that has not seen it, and commits what a slice changed together with the checkpoints.
  */
+import PQueue from 'p-queue';
 import type { EventSlice, EventStore, Position } from '../ports/eventStore.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
-import type { Projection } from './projection.js';
-import { TenantFold } from './tenantFold.js';
-import { inTransaction } from './transaction.js';
-import { Turns } from './turns.js';
+import { ProjectedTenants } from './projectedTenants.js';
+import { inTransaction, type Projection } from './projection.js';
 
 export type RunnerDeps = {
   readonly eventStore: EventStore;
   readonly writer: ReadModelWriter;
   readonly projections: readonly Projection[];
-  /** To be shared with whoever else writes through the same writer. */
-  readonly turns?: Turns;
+  /** One write at a time: to be shared with whoever else writes through the same writer. */
+  readonly writing?: PQueue;
 };
-
-/** Projections that are read for together, and how far. */
-type Course = Required<RunnerDeps> & { readonly until: Position };
 
 /** A checkpoint is written at least each time this many positions were passed over. */
 const QUIET_POSITIONS = 5_000;
 
 /** Runs until the signal aborts. @throws whatever an engine or a projection throws; starting again goes on where it was */
-export async function runProjections({ turns = new Turns(), ...deps }: RunnerDeps, signal: AbortSignal): Promise<void> {
+export async function runProjections(
+  { writing = new PQueue({ concurrency: 1 }), ...deps }: RunnerDeps,
+  signal: AbortSignal,
+): Promise<void> {
   const { writer, projections } = deps;
-  for (const projection of projections) await turns.take(() => resetOldVersion(writer, projection));
+  for (const projection of projections) await writing.add(() => resetOldVersion(writer, projection));
   const checkpoints = await readCheckpoints(writer, projections);
   const furthest = Math.max(...checkpoints.values());
   // One that is new, or written anew, catches up first: the others need not read the log again for it.
   const behind = projections.filter(({ name }) => (checkpoints.get(name) ?? 0) < furthest);
-  if (behind.length > 0) await follow({ ...deps, turns, projections: behind, until: furthest }, signal);
-  await follow({ ...deps, turns, until: Number.POSITIVE_INFINITY }, signal);
+  if (behind.length > 0) await follow({ ...deps, writing, projections: behind }, furthest, signal);
+  await follow({ ...deps, writing }, Number.POSITIVE_INFINITY, signal);
 }
 
-async function follow({ eventStore, writer, projections, turns, until }: Course, signal: AbortSignal): Promise<void> {
+/** Projects what is in the log, and what comes, until the position or the signal's abort. */
+async function follow(
+  { eventStore, writer, projections, writing }: Required<RunnerDeps>,
+  until: Position,
+  signal: AbortSignal,
+): Promise<void> {
   const after = Math.min(...(await readCheckpoints(writer, projections)).values());
-  const tenants = await TenantFold.upTo(eventStore, after);
+  const tenants = await ProjectedTenants.asOf(eventStore, after);
   const streamPrefixes = [...new Set(projections.flatMap((projection) => projection.streamPrefixes))];
   let committed = after;
   for await (const slice of eventStore.subscribe({ after, streamPrefixes, signal })) {
     if (slice.events.length === 0 && !slice.caughtUp && slice.position - committed < QUIET_POSITIONS) continue;
     if (slice.position === committed) continue;
-    await turns.take(() => projectSlice(writer, projections, tenants, slice));
+    await writing.add(() => projectSlice(writer, projections, tenants, slice));
     committed = slice.position;
     if (committed >= until) return;
   }
@@ -52,7 +56,7 @@ async function follow({ eventStore, writer, projections, turns, until }: Course,
 async function projectSlice(
   writer: ReadModelWriter,
   projections: readonly Projection[],
-  tenants: TenantFold,
+  tenants: ProjectedTenants,
   slice: EventSlice,
 ): Promise<void> {
   await inTransaction(writer, async () => {

@@ -1,11 +1,11 @@
 /** The projector's thread: reads the log and writes the read models, off the thread that answers requests. */
 import { parentPort, workerData } from 'node:worker_threads';
+import PQueue from 'p-queue';
 import type { Config } from '../config.js';
 import { ProjectorLeaseHeldError } from '../ports/readModelWriter.js';
 import { projections } from '../projections/projections.js';
 import { keepRetention } from '../projections/retention.js';
 import { runProjections } from '../projections/runner.js';
-import { Turns } from '../projections/turns.js';
 import { sleep } from '../supervision/backoff.js';
 import { openEventStore, openReadModelWriter } from './engines.js';
 import type { ProjectorMessage } from './projectorThread.js';
@@ -40,10 +40,10 @@ async function run(): Promise<void> {
 async function project(): Promise<void> {
   const ending = new AbortController();
   const signal = AbortSignal.any([stopping.signal, ending.signal]);
-  const turns = new Turns();
+  const writing = new PQueue({ concurrency: 1 });
   const running = [
-    runProjections({ eventStore, writer, projections, turns }, signal),
-    keepRetention({ writer, turns, days: config.DELIVERY_LOG_DAYS }, signal),
+    runProjections({ eventStore, writer, projections, writing }, signal),
+    keepRetention({ writer, writing, days: config.DELIVERY_LOG_DAYS }, signal),
   ];
   try {
     await Promise.all(running);

@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import PQueue from 'p-queue';
 import type { ReadModelWriter } from '#app/ports/readModelWriter.js';
 import { keepRetention } from '#app/projections/retention.js';
-import { Turns } from '#app/projections/turns.js';
 import { failed, succeeded } from '../contract/readModelsFixture.js';
 import { type Inside, openInside } from './harness.js';
 
 const DAY_MS = 24 * 3600 * 1000;
 const daysAgo = (days: number): string => `${new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 23)}000Z`;
-const pauses = { idleMs: 1, betweenMs: 1 };
+const waits = { idleMs: 1, betweenMs: 1 };
 
 let inside: Inside;
 beforeEach(async () => {
@@ -50,7 +50,10 @@ test('what ended long ago goes in chunks, each in a transaction of its own; what
   const { proxy, calls, commits } = watched(writer);
   const stopping = new AbortController();
   const enough = commits(4);
-  const running = keepRetention({ writer: proxy, turns: new Turns(), days: 30, pauses }, stopping.signal);
+  const running = keepRetention(
+    { writer: proxy, writing: new PQueue({ concurrency: 1 }), days: 30, waits },
+    stopping.signal,
+  );
   await enough;
   stopping.abort();
   await running;
@@ -61,14 +64,14 @@ test('what ended long ago goes in chunks, each in a transaction of its own; what
 });
 
 test('it waits for its turn, and who comes later waits for it', async () => {
-  const turns = new Turns();
+  const writing = new PQueue({ concurrency: 1 });
   const { proxy, calls, commits } = watched(inside.writer);
   let endTurn = (): void => {};
-  const turn = turns.take(() => new Promise<void>((resolve) => (endTurn = resolve)));
+  const turn = writing.add(() => new Promise<void>((resolve) => (endTurn = resolve)));
   const stopping = new AbortController();
   const dropped = commits(1);
   const running = keepRetention(
-    { writer: proxy, turns, days: 30, pauses: { idleMs: 0, betweenMs: 0 } },
+    { writer: proxy, writing, days: 30, waits: { idleMs: 0, betweenMs: 0 } },
     stopping.signal,
   );
   for (let n = 0; n < 100; n++) await nextTurn();
@@ -87,25 +90,10 @@ test('a failure undoes its transaction and is told', async () => {
     get: (target, name) =>
       name === 'dropDeliveries' ? () => Promise.reject(new Error('disk full')) : Reflect.get(target, name),
   });
-  const running = keepRetention({ writer: broken, turns: new Turns(), days: 30, pauses }, new AbortController().signal);
+  const running = keepRetention(
+    { writer: broken, writing: new PQueue({ concurrency: 1 }), days: 30, waits },
+    new AbortController().signal,
+  );
   await expect(running).rejects.toThrow('disk full');
   expect(calls).toEqual(['begin', 'rollback']);
-});
-
-describe('turns', () => {
-  test('one at a time, in the order they were asked for, a failed one in no one’s way', async () => {
-    const turns = new Turns();
-    const log: string[] = [];
-    const work = (name: string) => async () => {
-      log.push(`${name} begins`);
-      await nextTurn();
-      log.push(`${name} ends`);
-      if (name === 'b') throw new Error('b fails');
-      return name;
-    };
-    const [a, b, c] = [turns.take(work('a')), turns.take(work('b')), turns.take(work('c'))];
-    await expect(b).rejects.toThrow('b fails');
-    expect([await a, await c]).toEqual(['a', 'c']);
-    expect(log).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends']);
-  });
 });

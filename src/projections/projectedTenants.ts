@@ -4,27 +4,27 @@ import type { TenantEvent } from '../domain/identity/events.js';
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 
-export class TenantFold {
+export class ProjectedTenants {
   readonly #tenants = new Map<string, Tenant>();
 
   /** Everything about tenants up to `position`. */
-  static async upTo(eventStore: EventStore, position: Position): Promise<TenantFold> {
-    const fold = new TenantFold();
-    if (position === 0) return fold;
+  static async asOf(eventStore: EventStore, position: Position): Promise<ProjectedTenants> {
+    const tenants = new ProjectedTenants();
+    if (position === 0) return tenants;
     const reading = new AbortController();
     for await (const slice of eventStore.subscribe({
       after: 0,
       streamPrefixes: [TENANT_STREAM_PREFIX],
       signal: reading.signal,
     })) {
-      for (const event of slice.events) if (event.position <= position) fold.evolve(event);
+      for (const event of slice.events) if (event.position <= position) tenants.evolve(event);
       if (slice.position >= position || slice.caughtUp) break;
     }
     reading.abort();
-    return fold;
+    return tenants;
   }
 
-  /** The event's tenant, with the event itself taken in; undefined when nothing is known of it. */
+  /** The event's tenant after the event; undefined when nothing is known of it. */
   evolve(event: RecordedEvent): Tenant | undefined {
     const { category, tenant: name } = parseStream(event.stream);
     const tenant = this.#tenants.get(name);

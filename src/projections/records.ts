@@ -1,0 +1,117 @@
+/** Tables of records: what get and list answer from. */
+
+import type { Fields } from '../domain/assetTypes/fieldTypes.js';
+import type { Tenant } from '../domain/identity/directory.js';
+import { TENANT_STREAM_PREFIX } from '../domain/identity/directory.js';
+import type { TenantEvent } from '../domain/identity/events.js';
+import type { Changes, OrderEvent } from '../domain/order/events.js';
+import { type RecordChange, tableChanges } from '../domain/referenceTable/changes.js';
+import type { ReferenceTableEvent } from '../domain/referenceTable/events.js';
+import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+import type { Projection, ProjectionTarget } from './projection.js';
+
+export const recordsProjection: Projection = {
+  name: 'records',
+  version: 1,
+  streamPrefixes: [TENANT_STREAM_PREFIX, STREAM_PREFIXES.table, STREAM_PREFIXES.order],
+  async apply(event, tenant, target) {
+    const { category, rest } = parseStream(event.stream);
+    const typed = { type: event.type, data: event.data };
+    if (category === 'tenant') await defineTables(typed as TenantEvent, tenant, target);
+    else if (category === 'table') await applyReference(event, typed as ReferenceTableEvent, tenant, rest, target);
+    else if (category === 'order') await applyOrder(event, typed as OrderEvent, tenant, rest, target);
+  },
+};
+
+async function defineTables(event: TenantEvent, tenant: Tenant, target: ProjectionTarget): Promise<void> {
+  const changed = tablesChangedBy(event, tenant);
+  for (const table of changed) {
+    const assetType = tenant.assetTypes.get(table);
+    if (assetType !== undefined) await target.defineTable({ tenant: tenant.name, table }, assetType);
+  }
+}
+
+function tablesChangedBy(event: TenantEvent, tenant: Tenant): readonly string[] {
+  switch (event.type) {
+    case 'TenantCreated':
+      return [...tenant.assetTypes.keys()];
+    case 'AssetTableAdded':
+      return [event.data.assetType.name];
+    case 'AssetFieldAdded':
+      return [event.data.table];
+    case 'RateLimitChanged':
+      return [];
+  }
+}
+
+async function applyReference(
+  recorded: RecordedEvent,
+  event: ReferenceTableEvent,
+  tenant: Tenant,
+  table: string,
+  target: ProjectionTarget,
+): Promise<void> {
+  const at = recorded.metadata.occurredAt;
+  await target.applyToTable({ tenant: tenant.name, table }, tableChanges(event, at), {
+    revision: recorded.revision,
+    at,
+  });
+}
+
+async function applyOrder(
+  recorded: RecordedEvent,
+  event: OrderEvent,
+  tenant: Tenant,
+  orderId: string,
+  target: ProjectionTarget,
+): Promise<void> {
+  const at = recorded.metadata.occurredAt;
+  for (const { table, change } of orderChanges(event, tenant.orderModel, orderId, at)) {
+    await target.applyToTable({ tenant: tenant.name, table }, [change], { revision: recorded.revision, at });
+  }
+}
+
+const newValues = (changes: Changes): Fields =>
+  Object.fromEntries(Object.entries(changes).map(([field, { to }]) => [field, to]));
+
+/** What an event of an order changes: the order's own record, and those of its parts. */
+function orderChanges(
+  event: OrderEvent,
+  orderModel: string,
+  orderId: string,
+  at: string,
+): readonly { readonly table: string; readonly change: RecordChange }[] {
+  if (event.type === 'OrderCreated') {
+    const { table, fields, status } = event.data;
+    const all = { ...fields, processing_status: status };
+    return [{ table, change: { kind: 'insert', id: orderId, at, batchId: null, fields: all } }];
+  }
+  const { from, to } = event.data.status;
+  const withStatus = (set: Fields) => ({
+    table: orderModel,
+    change: { kind: 'patch' as const, id: orderId, at, set: { ...set, processing_status: to } },
+  });
+  const statusOnly = from === to ? [] : [withStatus({})];
+  switch (event.type) {
+    case 'OrderChanged':
+      return [withStatus(newValues(event.data.changes))];
+    case 'OrderPartAdded': {
+      const { table, id, fields } = event.data;
+      return [{ table, change: { kind: 'insert', id, at, batchId: null, fields } }, ...statusOnly];
+    }
+    case 'OrderPartChanged': {
+      const { table, id, changes } = event.data;
+      return [{ table, change: { kind: 'patch', id, at, set: newValues(changes) } }, ...statusOnly];
+    }
+    case 'OrderStatusChanged':
+      return [withStatus({ error_reason: event.data.errorReason })];
+    case 'OrderApproved':
+      return [
+        withStatus({ approved_at: event.data.approvedAt, approved_by: event.data.approver.id, error_reason: null }),
+      ];
+    case 'OrderRejected':
+    case 'OrderExportFailed':
+      return [withStatus({ error_reason: event.data.reasons.length > 0 ? event.data.reasons : null })];
+  }
+}
