@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { type Partner, perform } from '#app/adapters/readmodels/sqlite/partner.js';
 import { COSTS } from '#app/adapters/readmodels/sqlite/query/costs.js';
 import { Lister } from '#app/adapters/readmodels/sqlite/query/list.js';
 import { ReadConnection } from '#app/adapters/readmodels/sqlite/readConnection.js';
@@ -22,8 +21,6 @@ const walking = {
   keptRows: 2,
   leastWalk: 1000,
   sortedTies: 0,
-  halvedScan: 1e9,
-  halvedSort: 1e9,
 };
 const PLANNERS = {
   measured: COSTS,
@@ -32,20 +29,7 @@ const PLANNERS = {
   'giving up': { ...walking, fetched: 1, collected: 0.001, keptRows: 1, leastWalk: 2 },
   'giving up by sets': { ...walking, fetched: 1, scanned: 1, probed: 0.1, gathered: 0, collected: 0.1, leastWalk: 1 },
   collecting: { ...walking, fetched: 1, collected: 0, keptRows: 3, leastWalk: 0, sortedTies: 1000 },
-  'by halves': { ...walking, fetched: 1, collected: 0, keptRows: 50, leastWalk: 0, halvedScan: 1, halvedSort: 1 },
 };
-
-/** Does its half when it is asked for the result, but every third time has not come to it. */
-function lazyPartner(connection: ReadConnection): Partner {
-  let asked = 0;
-  return {
-    start(_table, task) {
-      asked += 1;
-      const isBusy = asked % 3 === 0;
-      return { finish: () => (isBusy ? undefined : perform(connection, task)) };
-    },
-  };
-}
 
 const queries = fc.array(queryOf(allFields.map(({ name }) => name)), { minLength: 8, maxLength: 12 });
 
@@ -88,7 +72,6 @@ describe('the query engine of the embedded read models', () => {
           try {
             for (const [name, costs] of Object.entries(PLANNERS)) {
               const lister = new Lister(connection, costs);
-              lister.partner = lazyPartner(connection);
               for (const one of asked) {
                 const { records, total } = lister.list(places, one);
                 const answer = { planner: name, total, records: records.map((record) => JSON.parse(record)) };

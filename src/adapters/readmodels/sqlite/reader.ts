@@ -2,7 +2,6 @@
 import type { DeliveryBacklog, DeliveryQuery } from '../../../ports/deliveryLog.js';
 import type { RecordQuery, TableRef } from '../../../ports/readModels.js';
 import { listDeliveries, readBacklog } from './deliveries.js';
-import type { Partner } from './partner.js';
 import { countOutsideBatch, findRecords, readSnapshot } from './points.js';
 import { Lister } from './query/list.js';
 import type { ReadConnection } from './readConnection.js';
@@ -38,11 +37,6 @@ export class Reader {
   constructor(connection: ReadConnection) {
     this.#connection = connection;
     this.#lister = new Lister(connection);
-  }
-
-  /** Long work is halved with it from now on. */
-  set partner(partner: Partner) {
-    this.#lister.partner = partner;
   }
 
   answer(question: Question): Answers[Question['kind']] {

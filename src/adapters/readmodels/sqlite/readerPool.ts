@@ -1,6 +1,6 @@
 /** A few reader threads, so that no query holds the caller's event loop. */
 import { once } from 'node:events';
-import { MessageChannel, Worker } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { youngHeap } from '../../youngHeap.js';
 import type { Answer, Question } from './reader.js';
@@ -14,15 +14,6 @@ type Job = {
 type Thread = { readonly worker: Worker; job?: Job };
 
 const closed = (): Error => new ReadModelsUnavailableError('The read models are closed.');
-
-/** Two threads that help each other with long scans. */
-function pair(...workers: readonly [Worker, Worker]): void {
-  const { port1, port2 } = new MessageChannel();
-  for (const [index, port] of [port1, port2].entries()) {
-    const request: Request = { partner: port };
-    workers[index]?.postMessage(request, [port]);
-  }
-}
 
 export class ReaderPool {
   readonly #data: ReaderThreadData;
@@ -50,8 +41,6 @@ export class ReaderPool {
     });
     worker.on('exit', () => this.#lose(thread, failure));
     worker.unref();
-    const neighbour = this.#threads.at(-1);
-    if (neighbour !== undefined) pair(worker, neighbour.worker);
     this.#threads.push(thread);
     return thread;
   }

@@ -1,11 +1,10 @@
 /** A worker thread with a connection of its own that answers questions one after another. */
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { answerPartner, partnerAt } from './partner.js';
+import { parentPort, workerData } from 'node:worker_threads';
 import { ReadConnection } from './readConnection.js';
 import { type Question, Reader } from './reader.js';
 
 export type ReaderThreadData = { readonly file: string; readonly cacheMegabytes: number };
-export type Request = { readonly question: Question } | { readonly partner: MessagePort } | 'close';
+export type Request = { readonly question: Question } | 'close';
 export type Reply = { readonly answer: unknown } | { readonly error: Error };
 
 const data: ReaderThreadData = workerData;
@@ -20,18 +19,10 @@ function reply(question: Question): Reply {
   }
 }
 
-function workWith(partner: MessagePort): void {
-  answerPartner(partner, connection);
-  partner.unref();
-  reader.partner = partnerAt(partner);
-}
-
 parentPort?.on('message', (request: Request) => {
   if (request === 'close') {
     connection.close();
     parentPort?.close();
-  } else if ('partner' in request) {
-    workWith(request.partner);
   } else {
     parentPort?.postMessage(reply(request.question));
   }

@@ -17,9 +17,6 @@ export type Costs = {
   readonly leastWalk: number;
   /** Ties in the first sort term up to this many are sorted at once. */
   readonly sortedTies: number;
-  /** A partner is asked for half of a scan of so many rows, and half of a sort of so many matches: it takes time to begin. */
-  readonly halvedScan: number;
-  readonly halvedSort: number;
 };
 
 export const COSTS: Costs = {
@@ -32,6 +29,4 @@ export const COSTS: Costs = {
   keptRows: 16_000,
   leastWalk: 2_000,
   sortedTies: 5_000,
-  halvedScan: 50_000,
-  halvedSort: 1_000,
 };

@@ -1,7 +1,6 @@
 /** Answers a query for one page of a table, with the exact total. */
 import { LRUCache } from 'lru-cache';
 import type { RecordQuery, TableRef } from '../../../../ports/readModels.js';
-import type { Partner } from '../partner.js';
 import { recordTexts } from '../points.js';
 import type { ReadConnection, ReadTable } from '../readConnection.js';
 import { conditionOf } from './conditions.js';
@@ -18,9 +17,6 @@ export class Lister {
   readonly #costs: Costs;
   /** Pages of one filter are asked for one after another: what matches is found out once. */
   readonly #matches = new LRUCache<string, Matches>({ max: KEPT_FILTERS });
-
-  /** Takes half of long work; there is none at first. */
-  partner: Partner | undefined;
 
   constructor(connection: ReadConnection, costs: Costs = COSTS) {
     this.#connection = connection;
@@ -39,13 +35,12 @@ export class Lister {
   #page(table: ReadTable, query: RecordQuery): { readonly records: readonly string[]; readonly total: number } {
     const connection = this.#connection;
     const costs = this.#costs;
-    const { partner } = this;
     const filters = query.filters.map((filter) => conditionOf(filter, table));
     const terms = termsOf(query.sort, table);
     const key = JSON.stringify([table.id, table.changes, query.filters]);
     let matches = this.#matches.get(key);
     if (matches === undefined) {
-      matches = findMatches({ connection, table, conditions: filters, costs, partner });
+      matches = findMatches({ connection, table, conditions: filters, costs });
       this.#matches.set(key, matches);
     }
 
@@ -55,7 +50,7 @@ export class Lister {
     // The far half is reached sooner from its end.
     const fromEnd = query.offset > total / 2;
     const skip = fromEnd ? total - query.offset - wanted : query.offset;
-    const run = { connection, table, costs, conditions, skip, wanted, matches, partner };
+    const run = { connection, table, costs, conditions, skip, wanted, matches };
     const rows = rowsOf({ ...run, terms: fromEnd ? reversed(terms) : terms });
     return { records: recordTexts(connection, table, fromEnd ? rows.toReversed() : rows), total };
   }

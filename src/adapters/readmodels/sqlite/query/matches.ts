@@ -73,11 +73,11 @@ function byTrigrams(search: Search, otherwise: () => number): Matches | undefine
 
 /** Scans an index that holds one condition's column, or where there is none the table. */
 function byScan(search: Search): Matches {
-  const { connection, table, costs, partner } = search;
+  const { connection, table, costs } = search;
   const scanned = scannedCondition(search);
   const columns = scanned?.index === undefined ? ['row'] : [scanned.index, 'id'];
   const scan: Scan = { tableId: table.id, ...scanSource(search, scanned), columns, kept: costs.keptRows };
-  const { count, json } = scanAll(connection, table, scan, table.rowCount < costs.halvedScan ? undefined : partner);
+  const { count, json } = scanAll(connection, scan);
   return json === undefined ? counted(search, scanned, count) : listed(search, { count, json });
 }
 

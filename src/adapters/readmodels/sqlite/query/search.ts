@@ -1,5 +1,4 @@
 /** What the ways to find matches share. */
-import type { Partner } from '../partner.js';
 import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import { indexOf, recordsTable } from '../schema.js';
 import type { Condition } from './conditions.js';
@@ -36,8 +35,6 @@ export type Search = {
   readonly table: ReadTable;
   readonly conditions: readonly Condition[];
   readonly costs: Costs;
-  /** Takes half of a scan. */
-  readonly partner?: Partner | undefined;
 };
 
 export const memberOf = (rows: string, cell: string): Condition => ({
@@ -71,14 +68,13 @@ export const sourceOf = ({ id }: ReadTable, json: string): Source => ({
 });
 
 /** Matches that are known one by one. */
-export function listed({ table, costs, partner }: Search, rows: Rows): Matches {
+export function listed({ table, costs }: Search, rows: Rows): Matches {
   const { count, json } = rows;
-  const isHalved = partner !== undefined && count >= costs.halvedSort;
   return {
     total: count,
     rows,
     source: sourceOf(table, json),
-    cost: (count * costs.collected) / (isHalved ? 2 : 1),
+    cost: count * costs.collected,
     members: { count, condition: memberOf('SELECT value FROM json_each(?)', json), rest: [] },
   };
 }

@@ -1,5 +1,4 @@
 /** Walks along the index of a sort. */
-import type { Partner } from '../partner.js';
 import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import { indexOf, recordsTable } from '../schema.js';
 import type { Condition } from './conditions.js';
@@ -19,7 +18,6 @@ export type Run = {
   readonly wanted: number;
   /** `total` may be an estimate here. */
   readonly matches: Matches;
-  readonly partner?: Partner | undefined;
 };
 
 /**
