@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { COSTS } from '#app/adapters/readmodels/sqlite/query/costs.js';
-import { Lister } from '#app/adapters/readmodels/sqlite/query/list.js';
+import { Lister } from '#app/adapters/readmodels/sqlite/query/lister.js';
 import { ReadConnection } from '#app/adapters/readmodels/sqlite/readConnection.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import { openPlaces } from './embeddedPlaces.js';
@@ -17,18 +17,16 @@ const walking = {
   gathered: 1,
   fetched: 0.001,
   collected: 1000,
-  dared: 1,
-  keptRows: 2,
-  leastWalk: 1000,
-  sortedTies: 0,
+  walkShare: 1,
+  listedRows: 2,
 };
 const PLANNERS = {
   measured: COSTS,
   walking,
-  'walking by sets': { ...walking, scanned: 1, fetched: 1, probed: 0.001, gathered: 0, keptRows: 50 },
-  'giving up': { ...walking, fetched: 1, collected: 0.001, keptRows: 1, leastWalk: 2 },
-  'giving up by sets': { ...walking, fetched: 1, scanned: 1, probed: 0.1, gathered: 0, collected: 0.1, leastWalk: 1 },
-  collecting: { ...walking, fetched: 1, collected: 0, keptRows: 3, leastWalk: 0, sortedTies: 1000 },
+  'walking by sets': { ...walking, scanned: 1, fetched: 1, probed: 0.001, gathered: 0, listedRows: 50 },
+  'giving up': { ...walking, scanned: 0.3, fetched: 0.3, collected: 1, listedRows: 1 },
+  'giving up by sets': { ...walking, scanned: 1, fetched: 1, probed: 0.1, gathered: 0, collected: 1, listedRows: 50 },
+  collecting: { ...walking, fetched: 1, collected: 0, listedRows: 3 },
 };
 
 const queries = fc.array(queryOf(allFields.map(({ name }) => name)), { minLength: 8, maxLength: 12 });

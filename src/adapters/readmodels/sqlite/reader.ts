@@ -3,7 +3,7 @@ import type { DeliveryBacklog, DeliveryQuery } from '../../../ports/deliveryLog.
 import type { RecordQuery, TableRef } from '../../../ports/readModels.js';
 import { listDeliveries, readBacklog } from './deliveries.js';
 import { countOutsideBatch, findRecords, readSnapshot } from './points.js';
-import { Lister } from './query/list.js';
+import { Lister } from './query/lister.js';
 import type { ReadConnection } from './readConnection.js';
 
 export type Question =

@@ -1,4 +1,4 @@
-/** What the planner reckons with. Times are microseconds, measured on 1,000,000 rows (bench/readModels.js). */
+/** Estimates by which the ways to a page are compared: microseconds, measured on 1,000,000 rows (bench/readModels.js). */
 export type Costs = {
   /** One entry of an index passed over and tested by its own text. */
   readonly scanned: number;
@@ -9,14 +9,10 @@ export type Costs = {
   readonly fetched: number;
   /** One match fetched in row order and put through the sorter: half of it where its page is in memory already. */
   readonly collected: number;
-  /** What a walk may cost, as a share of what it saves when it succeeds. */
-  readonly dared: number;
-  /** Matches up to this many are kept with their filter, so that they are looked for once. */
-  readonly keptRows: number;
-  /** A walk along a sort index tests at least this many rows before it gives up. */
-  readonly leastWalk: number;
-  /** Ties in the first sort term up to this many are sorted at once. */
-  readonly sortedTies: number;
+  /** What a walk along an index may cost, as a share of the cost of collecting: it may end without a full page. */
+  readonly walkShare: number;
+  /** So many rows: fewer matches than this are kept with their filter, so that they are looked for once. */
+  readonly listedRows: number;
 };
 
 export const COSTS: Costs = {
@@ -25,8 +21,6 @@ export const COSTS: Costs = {
   gathered: 0.25,
   fetched: 4,
   collected: 6,
-  dared: 0.6,
-  keptRows: 16_000,
-  leastWalk: 2_000,
-  sortedTies: 5_000,
+  walkShare: 0.6,
+  listedRows: 16_000,
 };

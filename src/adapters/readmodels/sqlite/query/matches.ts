@@ -1,18 +1,30 @@
-/** How the records that fulfil a query's conditions are found and counted. */
-import { recordsTable, trigramTable } from '../schema.js';
+/** How the records that fulfil a query's filters are found and counted. */
+import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
+import { indexOf, recordsTable, trigramTable } from '../schema.js';
 import type { Condition } from './conditions.js';
-import { rowsFound, type Scan, scanAll } from './scan.js';
-import {
-  allOf,
-  counted,
-  countOf,
-  indexSource,
-  listed,
-  type Matches,
-  memberOf,
-  type Search,
-  scanSource,
-} from './search.js';
+import type { Costs } from './costs.js';
+
+/** A way to reach the matching rows of the table, which goes by the name `r` in it. */
+export type Source = { readonly from: string; readonly where: string; readonly cells: readonly Cell[] };
+
+/** Row numbers as a JSON array, which is what takes them into the next query; as values they would cost ten times that. */
+export type Rows = { readonly count: number; readonly json: string };
+
+export type Matches = {
+  readonly total: number;
+  readonly source: Source;
+  /** Microseconds to go through `source` and sort. */
+  readonly cost: number;
+  /** The matches one by one, where they are few. */
+  readonly rows?: Rows;
+};
+
+type Search = {
+  readonly connection: ReadConnection;
+  readonly table: ReadTable;
+  readonly conditions: readonly Condition[];
+  readonly costs: Costs;
+};
 
 /** Finds out how many records match, exactly, and how best to reach them. */
 export function findMatches(search: Search): Matches {
@@ -22,81 +34,131 @@ export function findMatches(search: Search): Matches {
     return { total: table.rowCount, source, cost: table.rowCount * costs.collected };
   }
   const lookUp = conditions.find(({ how, index }) => how === 'look up' && index !== undefined);
-  if (lookUp === undefined) {
-    return byTrigrams(search, () => table.rowCount * costs.scanned) ?? byScan(search);
-  }
-  return byTrigrams(search, () => costOf(search, lookUp)) ?? byLookUp(search, lookUp);
+  const trigrams = trigramQuery(search);
+  if (trigrams === undefined) return lookUp === undefined ? byScan(search) : byLookUp(search, lookUp);
+  return lookUp !== undefined && findsFewer(search, lookUp, trigrams)
+    ? byLookUp(search, lookUp)
+    : byTrigrams(search, trigrams);
 }
 
-/** All that an index finds is fetched and tested. */
-function costOf({ connection, table, costs }: Search, lookUp: Condition): number {
-  const source = indexSource({ table, conditions: [lookUp] }, lookUp);
-  return countOf(connection, source) * costs.fetched;
+/** A query of one trigram index, and the conditions that it does not answer. */
+type TrigramQuery = { readonly table: string; readonly query: string; readonly rest: readonly Condition[] };
+
+function trigramQuery({ table, conditions }: Search): TrigramQuery | undefined {
+  const index = conditions.find(({ trigrams }) => trigrams !== undefined)?.trigrams?.index;
+  if (index === undefined) return undefined;
+  const answered = conditions.filter(({ trigrams }) => trigrams?.index === index);
+  return {
+    table: trigramTable(table.id, index),
+    query: answered.map(({ trigrams }) => `(${trigrams?.query})`).join(' AND '),
+    rest: conditions.filter((condition) => !answered.includes(condition)),
+  };
 }
 
-function byLookUp(search: Search, lookUp: Condition): Matches {
-  const { connection, costs } = search;
-  const source = indexSource(search, lookUp);
+const trigramCount = ({ connection }: Search, { table, query }: TrigramQuery): number =>
+  connection.number(`SELECT count(*) FROM ${table}(?)`, [query]);
+
+/** Does the look-up find fewer rows than the trigrams? */
+function findsFewer(search: Search, lookUp: Condition, trigrams: TrigramQuery): boolean {
+  const { connection, table } = search;
+  const found = trigramCount(search, trigrams);
+  const { from, where, cells } = indexSource(table, [lookUp], lookUp);
+  const query = `SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ?)`;
+  return connection.number(query, [...cells, found + 1]) <= found;
+}
+
+/** All that the index finds is fetched and tested by the other conditions. */
+function byLookUp({ connection, table, conditions, costs }: Search, lookUp: Condition): Matches {
+  const source = indexSource(table, conditions, lookUp);
   const total = countOf(connection, source);
   return { total, source, cost: total * costs.fetched };
 }
 
-/**
- * Intersects what one trigram index can answer; further conditions are tested on each row.
- * @param otherwise what it costs to begin with one of the further conditions, where one has an index
- */
-function byTrigrams(search: Search, otherwise: () => number): Matches | undefined {
-  const { connection, table, conditions, costs } = search;
-  const index = conditions.find(({ trigrams }) => trigrams !== undefined)?.trigrams?.index;
-  if (index === undefined) return undefined;
-  const answered = conditions.filter(({ trigrams }) => trigrams?.index === index);
-  const rest = conditions.filter((condition) => !answered.includes(condition));
-  const query = answered.map(({ trigrams }) => `(${trigrams?.query})`).join(' AND ');
-  const trigrams = trigramTable(table.id, index);
-  const found = () => connection.number(`SELECT count(*) FROM ${trigrams}(?)`, [query]);
-  if (rest.some((condition) => condition.index !== undefined) && found() * costs.collected > otherwise())
-    return undefined;
-
-  const tests = allOf(rest);
-  const records = `CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = t.rowid`;
-  const cells = [query, ...tests.cells];
-  const source = { from: `${trigrams}(?) AS t ${records}`, where: tests.sql, cells };
-  // Few are kept: to ask the trigrams again for the page may cost as much as the first time.
-  const from = rest.length === 0 ? `${trigrams}(?) AS t` : source.from;
-  const first = `SELECT t.rowid AS row FROM ${from} WHERE ${tests.sql} LIMIT ?`;
-  const rows = rowsFound(connection, first, [...cells, costs.keptRows]);
-  if (rows.count < costs.keptRows) return listed(search, rows);
-  const members = { count: found(), condition: memberOf(`SELECT rowid FROM ${trigrams}(?)`, query), rest };
-  const total = rest.length === 0 ? members.count : countOf(connection, source);
-  return { total, source, cost: members.count * costs.collected, members };
-}
-
-/** Scans an index that holds one condition's column, or where there is none the table. */
-function byScan(search: Search): Matches {
+function byTrigrams(search: Search, trigrams: TrigramQuery): Matches {
   const { connection, table, costs } = search;
-  const scanned = scannedCondition(search);
-  const columns = scanned?.index === undefined ? ['row'] : [scanned.index, 'id'];
-  const scan: Scan = { tableId: table.id, ...scanSource(search, scanned), columns, kept: costs.keptRows };
-  const { count, json } = scanAll(connection, scan);
-  return json === undefined ? counted(search, scanned, count) : listed(search, { count, json });
+  const tests = allOf(trigrams.rest);
+  const indexed = `${trigrams.table}(?) AS t`;
+  const source = {
+    from: `${indexed} CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = t.rowid`,
+    where: tests.sql,
+    cells: [trigrams.query, ...tests.cells],
+  };
+  // Few are listed: to ask the index again for the page may cost as much as the first time.
+  const from = trigrams.rest.length === 0 ? indexed : source.from;
+  const first = `SELECT t.rowid AS row FROM ${from} WHERE ${source.where} LIMIT ?`;
+  const rows = rowsFound(connection, first, [...source.cells, costs.listedRows]);
+  if (rows.count < costs.listedRows) return listed(search, rows);
+  const found = trigramCount(search, trigrams);
+  const total = trigrams.rest.length === 0 ? found : countOf(connection, source);
+  return { total, source, cost: found * costs.collected };
 }
 
 /**
- * The condition whose index is scanned; the others are tested on rows fetched for it. Where too many
- * would have to be fetched (a guess from the first rows), reading the whole table in order is cheaper.
+ * Scans the index of a single condition's column; where there is none, or several conditions, the table: to fetch what
+ * one of them finds takes longer, unless it is rare.
  */
-function scannedCondition({ connection, table, conditions }: Search): Condition | undefined {
-  const indexed = conditions.filter(({ index }) => index !== undefined);
-  if (conditions.length === 1) return indexed[0];
-  const share = (condition: Condition): number =>
-    connection.number(
-      `SELECT count(*) FROM (SELECT ${condition.sql} AS hit FROM ${recordsTable(table.id)} AS r LIMIT ${SAMPLE}) WHERE hit`,
-      condition.cells,
-    ) / SAMPLE;
-  const shares = indexed.map((condition) => ({ condition, share: share(condition) }));
-  const rarest = shares.toSorted((a, b) => a.share - b.share)[0];
-  return rarest !== undefined && rarest.share < WORTH_FETCHING ? rarest.condition : undefined;
+function byScan(search: Search): Matches {
+  const { connection, table, conditions, costs } = search;
+  const [condition, ...others] = conditions;
+  const index = others.length === 0 ? condition?.index : undefined;
+  const tests = allOf(conditions);
+  const source =
+    condition === undefined || index === undefined
+      ? { from: `${recordsTable(table.id)} AS r NOT INDEXED`, where: tests.sql, cells: tests.cells }
+      : indexSource(table, conditions, condition);
+  const order = index === undefined ? 'r.row' : `r.${index}, r.id`;
+  const inOrder = `SELECT r.row AS row FROM ${source.from} WHERE ${source.where} ORDER BY ${order} LIMIT ?`;
+  const rows = rowsFound(connection, inOrder, [...source.cells, costs.listedRows]);
+  if (rows.count < costs.listedRows) return listed(search, { ...rows, json: inRowOrder(rows.json) });
+  const total = rows.count + countBehind(search, source, order, rows);
+  const scan = table.rowCount * (index === undefined ? costs.collected : costs.scanned);
+  return { total, source, cost: scan + total * costs.collected };
 }
 
-const SAMPLE = 1_000;
-const WORTH_FETCHING = 0.2;
+/** The scan goes on behind the last of these rows, and only counts. */
+function countBehind({ connection, table }: Search, { from, where, cells }: Source, order: string, rows: Rows): number {
+  const last = Number(/\d+(?=\]$)/.exec(rows.json)?.[0]);
+  return connection.number(
+    `SELECT count(*) FROM ${from} WHERE ${where} AND (${order}) >
+       (SELECT ${order} FROM ${recordsTable(table.id)} AS r WHERE r.row = ?)`,
+    [...cells, last],
+  );
+}
+
+/** Rows that lie together are fetched together. */
+const inRowOrder = (json: string): string => `[${Float64Array.from(JSON.parse(json)).sort().join()}]`;
+
+function indexSource(table: ReadTable, conditions: readonly Condition[], first: Condition): Source {
+  const tests = allOf([first, ...conditions.filter((condition) => condition !== first)]);
+  const index = indexOf(table.id, first.index ?? 'id');
+  return { from: `${recordsTable(table.id)} AS r INDEXED BY ${index}`, where: tests.sql, cells: tests.cells };
+}
+
+/** Matches that are known one by one. */
+const listed = ({ table, costs }: Search, rows: Rows): Matches => ({
+  total: rows.count,
+  rows,
+  source: {
+    from: `json_each(?) AS j CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = j.value`,
+    where: '1',
+    cells: [rows.json],
+  },
+  cost: rows.count * costs.collected,
+});
+
+const countOf = (connection: ReadConnection, { from, where, cells }: Source): number =>
+  connection.number(`SELECT count(*) FROM ${from} WHERE ${where}`, cells);
+
+/** @param query of one column named `row` */
+function rowsFound(connection: ReadConnection, query: string, cells: readonly Cell[]): Rows {
+  const [rows] = connection.all<Rows>(`SELECT count(*) AS count, json_group_array(row) AS json FROM (${query})`, cells);
+  return rows ?? { count: 0, json: '[]' };
+}
+
+/** Conditions as one SQL text. */
+export function allOf(conditions: readonly Pick<Condition, 'sql' | 'cells'>[]): Pick<Condition, 'sql' | 'cells'> {
+  return {
+    sql: conditions.length === 0 ? '1' : conditions.map(({ sql }) => sql).join(' AND '),
+    cells: conditions.flatMap(({ cells }) => cells),
+  };
+}

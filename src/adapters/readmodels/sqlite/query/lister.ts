@@ -5,9 +5,8 @@ import { recordTexts } from '../points.js';
 import type { ReadConnection, ReadTable } from '../readConnection.js';
 import { conditionOf } from './conditions.js';
 import { COSTS, type Costs } from './costs.js';
-import { findMatches } from './matches.js';
+import { findMatches, type Matches } from './matches.js';
 import { rowsOf } from './pageRows.js';
-import type { Matches } from './search.js';
 import { reversed, termsOf } from './sortTerms.js';
 
 const KEPT_FILTERS = 64;
@@ -35,22 +34,22 @@ export class Lister {
   #page(table: ReadTable, query: RecordQuery): { readonly records: readonly string[]; readonly total: number } {
     const connection = this.#connection;
     const costs = this.#costs;
-    const filters = query.filters.map((filter) => conditionOf(filter, table));
+    const conditions = query.filters.map((filter) => conditionOf(filter, table));
     const terms = termsOf(query.sort, table);
     const key = JSON.stringify([table.id, table.changes, query.filters]);
     let matches = this.#matches.get(key);
     if (matches === undefined) {
-      matches = findMatches({ connection, table, conditions: filters, costs });
+      matches = findMatches({ connection, table, conditions, costs });
       this.#matches.set(key, matches);
     }
 
     const { total } = matches;
     const wanted = Math.max(0, Math.min(query.limit, total - query.offset));
-    const conditions = total === table.rowCount ? [] : filters;
+    const filters = total === table.rowCount ? [] : conditions;
     // The far half is reached sooner from its end.
     const fromEnd = query.offset > total / 2;
     const skip = fromEnd ? total - query.offset - wanted : query.offset;
-    const run = { connection, table, costs, conditions, skip, wanted, matches };
+    const run = { connection, table, costs, filters, ranges: [], skip, wanted, matches };
     const rows = rowsOf({ ...run, terms: fromEnd ? reversed(terms) : terms });
     return { records: recordTexts(connection, table, fromEnd ? rows.toReversed() : rows), total };
   }
