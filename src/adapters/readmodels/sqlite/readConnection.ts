@@ -16,7 +16,7 @@ export type Cell = string | number | null | Buffer;
 export type ReadTable = {
   readonly id: number;
   /** False until the first record: the table's own tables are not there yet. */
-  readonly made: boolean;
+  readonly hasTables: boolean;
   readonly rowCount: number;
   readonly revision: Revision;
   readonly lastEventAt: string;
@@ -54,7 +54,6 @@ export class ReadConnection {
   readonly #commit: Database.Statement;
   readonly #statements = new LRUCache<string, Database.Statement<Cell[], unknown>>({ max: STATEMENTS });
   readonly #shapes = new LRUCache<number, TableShape>({ max: SHAPES });
-  readonly #lastSeen = new LRUCache<string, ReadTable>({ max: SHAPES });
 
   /** @throws ReadModelsUnavailableError when the file cannot be opened */
   constructor(options: { readonly file: string; readonly cacheMegabytes: number }) {
@@ -88,22 +87,15 @@ export class ReadConnection {
       [ref.tenant, ref.table],
     );
     if (row === undefined) return undefined;
-    const table = {
+    return {
       id: row.id,
-      made: row.made === 1,
+      hasTables: row.made === 1,
       rowCount: row.row_count,
       revision: row.revision,
       lastEventAt: row.last_event_at,
       changes: row.changes,
       shape: this.#shape(row.id, row.version),
     };
-    this.#lastSeen.set(`${ref.tenant}.${ref.table}`, table);
-    return table;
-  }
-
-  /** The table as it was when it was looked up last: to be used only with a check that it is still that one. */
-  lastSeen(ref: TableRef): ReadTable | undefined {
-    return this.#lastSeen.get(`${ref.tenant}.${ref.table}`);
   }
 
   #shape(id: number, version: number): TableShape {

@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { youngHeap } from '../../youngHeap.js';
-import type { Answer, Question } from './reader.js';
-import type { ReaderThreadData, Reply, Request } from './readerThread.js';
+import type { Answer, Question, ReaderThreadData, Reply, Request } from './readerThread.js';
 
 type Job = {
   readonly question: Question;
@@ -67,7 +66,7 @@ export class ReaderPool {
     thread.job = job;
     // A thread at work keeps the process alive, an idle one does not.
     thread.worker.ref();
-    const request: Request = { question: job.question };
+    const request: Request = { kind: 'ask', question: job.question };
     thread.worker.postMessage(request);
   }
 
@@ -75,7 +74,7 @@ export class ReaderPool {
     const { job } = thread;
     delete thread.job;
     thread.worker.unref();
-    if ('error' in reply) job?.reject(reply.error);
+    if (reply.kind === 'error') job?.reject(reply.error);
     else job?.resolve(reply.answer);
     this.#next();
   }
@@ -91,7 +90,7 @@ export class ReaderPool {
   async close(): Promise<void> {
     this.#closed = true;
     for (const job of this.#waiting.splice(0)) job.reject(closed());
-    const request: Request = 'close';
+    const request: Request = { kind: 'close' };
     await Promise.all(
       this.#threads.map(({ worker }) => {
         worker.ref();

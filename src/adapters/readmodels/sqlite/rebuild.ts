@@ -12,8 +12,8 @@ import type { Checkpoints } from './checkpointWatch.js';
 import { DeliveryTable } from './deliveryWriter.js';
 import { clearDiscarded, discardCopy, discardLive, serveCopy } from './discarded.js';
 import { HistoryTable } from './history.js';
+import { RecordTables } from './recordTables.js';
 import { openConnection } from './schema.js';
-import { RecordTables } from './tables.js';
 import { beginImmediate } from './transactions.js';
 
 const CACHE_MEGABYTES = 32;

@@ -100,8 +100,8 @@ const SCHEMA = `
   );
 `;
 
-/** The write-ahead log's limit (128 MB): mostly the checkpointer empties it much sooner. */
-const LOG_PAGES = 32_768;
+/** Above this (128 MB) the writer itself copies the WAL; mostly `WalCopier` has done so much sooner. */
+const MAX_WAL_PAGES = 32_768;
 
 export type ConnectionOptions = {
   readonly file: string;
@@ -121,7 +121,7 @@ export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOpt
     db.pragma('synchronous = NORMAL');
     db.pragma(`cache_size = ${-1024 * cacheMegabytes}`);
     db.pragma('mmap_size = 0');
-    db.pragma(`wal_autocheckpoint = ${LOG_PAGES}`);
+    db.pragma(`wal_autocheckpoint = ${MAX_WAL_PAGES}`);
     // Looks before it locks: a writer at work keeps nobody from opening.
     if (schemaVersion(db) !== SCHEMA_VERSION) db.transaction(() => makeSchema(db)).immediate();
     if (readOnly) db.pragma('query_only = ON');

@@ -6,11 +6,11 @@ import type { Position } from '../../../ports/eventStore.js';
 import type { RecordJson, RecordPage, RecordQuery, StoredRecord, TableRef } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { CheckpointWatch, openCheckpointChannel } from './checkpointWatch.js';
-import { readDelivery, readHealth } from './deliveries.js';
+import { readDelivery, readHealth } from './deliveryReads.js';
 import { type HistoryReader, historyReader } from './history.js';
-import { getRecord, parseStoredRecords, readSnapshot } from './points.js';
 import { ReadConnection } from './readConnection.js';
 import { ReaderPool } from './readerPool.js';
+import { getRecord, parseStoredRecords, readSnapshot } from './recordReads.js';
 
 /** Each reader thread's, and that of the calling thread. */
 const READER_CACHE_MEGABYTES = 16;

@@ -13,15 +13,15 @@ import type {
   RebuildableReadModels,
   RebuildScope,
 } from '../../../ports/readModelWriter.js';
-import { Checkpointer } from './checkpointer.js';
 import { type Checkpoints, openCheckpointChannel } from './checkpointWatch.js';
 import { DeliveryTable, dropDeliveries } from './deliveryWriter.js';
 import { clearDiscarded, discardLive, isDiscardable } from './discarded.js';
 import { HistoryTable } from './history.js';
 import { beginRebuild } from './rebuild.js';
+import { RecordTables } from './recordTables.js';
 import { LIVE, openConnection } from './schema.js';
-import { RecordTables } from './tables.js';
 import { beginImmediate, DataVersion } from './transactions.js';
+import { WalCopier } from './walCopier.js';
 
 const CACHE_MEGABYTES = 40;
 
@@ -40,7 +40,7 @@ class SqliteReadModelWriter implements ReadModelWriter, RebuildableReadModels {
   readonly #file: string;
   readonly #db: Database.Database;
   readonly #channel: BroadcastChannel;
-  readonly #checkpointer: Checkpointer;
+  readonly #walCopier: WalCopier;
   readonly #tables: RecordTables;
   readonly #history: HistoryTable;
   readonly #deliveries: DeliveryTable;
@@ -52,7 +52,7 @@ class SqliteReadModelWriter implements ReadModelWriter, RebuildableReadModels {
     this.#file = file;
     this.#db = db;
     this.#channel = channel;
-    this.#checkpointer = new Checkpointer({ file });
+    this.#walCopier = new WalCopier({ file });
     this.#tables = new RecordTables(db, LIVE);
     this.#history = new HistoryTable(db, LIVE);
     this.#deliveries = new DeliveryTable(db, LIVE);
@@ -70,7 +70,7 @@ class SqliteReadModelWriter implements ReadModelWriter, RebuildableReadModels {
     for (const [projection, position] of checkpoints) this.#setCheckpoint.run(projection, position);
     this.#db.exec('COMMIT');
     this.#channel.postMessage(checkpoints);
-    this.#checkpointer.wake();
+    this.#walCopier.committed();
   }
 
   async rollback(): Promise<void> {
@@ -129,7 +129,7 @@ class SqliteReadModelWriter implements ReadModelWriter, RebuildableReadModels {
 
   async close(): Promise<void> {
     this.#channel.close();
-    await this.#checkpointer.close();
+    await this.#walCopier.close();
     this.#db.close();
   }
 }

@@ -1,8 +1,8 @@
 /** Answers a query for one page of a table, with the exact total. */
 import { LRUCache } from 'lru-cache';
 import type { RecordQuery, TableRef } from '../../../../ports/readModels.js';
-import { recordTexts } from '../points.js';
 import type { ReadConnection, ReadTable } from '../readConnection.js';
+import { recordTexts } from '../recordReads.js';
 import { conditionOf } from './conditions.js';
 import { COSTS, type Costs } from './costs.js';
 import { findMatches, type Matches } from './matches.js';
@@ -26,7 +26,7 @@ export class Lister {
   list(ref: TableRef, query: RecordQuery): { readonly records: readonly string[]; readonly total: number } {
     return this.#connection.atOnce(() => {
       const table = this.#connection.table(ref);
-      if (table === undefined || !table.made) return { records: [], total: 0 };
+      if (table === undefined || !table.hasTables) return { records: [], total: 0 };
       return this.#page(table, query);
     });
   }

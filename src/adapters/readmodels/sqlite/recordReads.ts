@@ -1,10 +1,10 @@
-/** Reads of single records, by row, id or key. */
+/** Reads records by row, id or key. */
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import type { RecordJson, StoredRecord, TableRef } from '../../../ports/readModels.js';
 import { conditionOf } from './query/conditions.js';
 import type { Cell, ReadConnection, ReadTable } from './readConnection.js';
 import { idBytes, idText, timeText } from './rowFormat.js';
-import { batchTable, docTable, LIVE, NO_BATCH, recordsTable } from './schema.js';
+import { batchTable, docTable, NO_BATCH, recordsTable } from './schema.js';
 
 type RecordTuple = [id: Buffer, createdAt: number, updatedAt: number, width: number, doc: string];
 const RECORD_COLUMNS = 'r.id, r.created_at, r.updated_at, d.width, d.doc';
@@ -28,34 +28,14 @@ export function recordTexts(connection: ReadConnection, table: ReadTable, rows: 
 export function getRecord(connection: ReadConnection, ref: TableRef, id: string): RecordJson | undefined {
   const bytes = idBytes(id);
   if (bytes === undefined) return undefined;
-  const found = getFromLastSeen(connection, ref, bytes);
-  if (found !== undefined) return found;
   return connection.atOnce(() => {
     const table = connection.table(ref);
-    if (table === undefined || !table.made) return undefined;
+    if (table === undefined || !table.hasTables) return undefined;
     const tuple = connection
       .tuples<RecordTuple>(`SELECT ${RECORD_COLUMNS} FROM ${records(table)} WHERE r.id = ?`)
       .get(bytes);
     return tuple === undefined ? undefined : recordText(table, tuple);
   });
-}
-
-/** The same in one statement, which asks as well whether the table is still what it was. Undefined says nothing. */
-function getFromLastSeen(connection: ReadConnection, ref: TableRef, bytes: Buffer): RecordJson | undefined {
-  const table = connection.lastSeen(ref);
-  if (table === undefined || !table.made) return undefined;
-  try {
-    const tuple = connection
-      .tuples<RecordTuple>(
-        `SELECT ${RECORD_COLUMNS} FROM catalog AS c CROSS JOIN ${records(table)}
-         WHERE c.id = ${table.id} AND c.copy = ${LIVE} AND c.version = ? AND r.id = ?`,
-      )
-      .get(table.shape.version, bytes);
-    return tuple === undefined ? undefined : recordText(table, tuple);
-  } catch {
-    // After a rebuild its tables may be gone; whatever else is wrong shows itself on the ordinary way.
-    return undefined;
-  }
 }
 
 /** Stored records on their way between threads: one JSON text is far cheaper to hand over than many objects. */
@@ -97,7 +77,7 @@ export function readSnapshot(
     const table = connection.table(ref);
     if (table === undefined) return { revision: -1, lastEventAt: '', records: NO_RECORDS };
     const { revision, lastEventAt } = table;
-    if (!table.made) return { revision, lastEventAt, records: NO_RECORDS };
+    if (!table.hasTables) return { revision, lastEventAt, records: NO_RECORDS };
     const found = new Map<string, string>();
     const look = (column: 'u' | 'id', values: readonly Cell[]): void => {
       const select = connection.tuples<StoredTuple>(storedQuery(table, `r.${column} = ?`));
@@ -124,7 +104,7 @@ export function findRecords(
 ): StoredRecordsText {
   return connection.atOnce(() => {
     const table = connection.table(ref);
-    if (table === undefined || !table.made) return NO_RECORDS;
+    if (table === undefined || !table.hasTables) return NO_RECORDS;
     const { sql, cells } = conditionOf({ kind: 'equals', field, anyOf: values }, table);
     const tuples = connection.tuples<StoredTuple>(`${storedQuery(table, sql)} ORDER BY r.id`).all(...cells);
     return `[${tuples.map((tuple) => storedText(table, tuple)).join()}]`;
@@ -141,7 +121,7 @@ export function countOutsideBatch(
     const table = connection.table(ref);
     if (table === undefined) return { revision: -1, lastEventAt: '', count: 0 };
     const { revision, lastEventAt } = table;
-    if (!table.made) return { revision, lastEventAt, count: 0 };
+    if (!table.hasTables) return { revision, lastEventAt, count: 0 };
     const batch = connection.number('SELECT id FROM batches WHERE batch = ?', [batchId]);
     const inside = connection.number(`SELECT count(*) FROM ${batchTable(table.id)} WHERE batch = ?`, [batch]);
     return { revision, lastEventAt, count: batch === NO_BATCH ? table.rowCount : table.rowCount - inside };

@@ -23,7 +23,7 @@ type OpenTable = {
   readonly assetType: AssetType;
   readonly assetTypeText: string;
   readonly layout: TableLayout;
-  made: boolean;
+  hasTables: boolean;
   rowCount: number;
   nextRow: number;
   writer?: RecordWriter;
@@ -65,11 +65,11 @@ export class RecordTables {
     }
     if (known.assetTypeText === text) return;
     // A table without records is laid out anew.
-    const layout = layoutOf(assetType, known.made ? known.layout : undefined);
+    const layout = layoutOf(assetType, known.hasTables ? known.layout : undefined);
     this.#db
       .prepare('UPDATE catalog SET asset_type = ?, layout = ?, version = version + 1 WHERE id = ?')
       .run(text, JSON.stringify(layout), known.id);
-    if (known.made) {
+    if (known.hasTables) {
       for (const statement of addedFieldStatements(known.id, known.layout, layout)) this.#db.exec(statement);
     }
     this.#open.delete(keyOf(ref));
@@ -95,7 +95,7 @@ export class RecordTables {
         `UPDATE catalog SET row_count = ?, next_row = ?, revision = ?, last_event_at = ?, made = ?,
          changes = changes + 1 WHERE id = ?`,
       )
-      .run(table.rowCount, table.nextRow, event.revision, event.at, Number(table.made), table.id);
+      .run(table.rowCount, table.nextRow, event.revision, event.at, Number(table.hasTables), table.id);
   }
 
   #apply(table: OpenTable, change: RecordChange): void {
@@ -121,10 +121,10 @@ export class RecordTables {
 
   /** Makes the table's own tables with its first record: many tables stay empty, and each connection reads all schemas. */
   #writer(table: OpenTable, change: RecordChange): RecordWriter | undefined {
-    if (!table.made) {
+    if (!table.hasTables) {
       if (change.kind === 'sweep') return undefined;
       for (const statement of tableStatements(table.id, table.layout)) this.#db.exec(statement);
-      table.made = true;
+      table.hasTables = true;
     }
     table.writer ??= new RecordWriter(this.#db, table, this.#batchNumber);
     return table.writer;
@@ -143,7 +143,7 @@ export class RecordTables {
       assetType: JSON.parse(row.asset_type),
       assetTypeText: row.asset_type,
       layout: JSON.parse(row.layout),
-      made: row.made === 1,
+      hasTables: row.made === 1,
       rowCount: row.row_count,
       nextRow: row.next_row,
     };
