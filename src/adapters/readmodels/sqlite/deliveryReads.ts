@@ -31,7 +31,7 @@ export function listDeliveries(connection: ReadConnection, tenant: string, query
   });
 }
 
-/** What an index does not lead to is at least looked at in the index only, at 1,000,000 entries in 100 ms. */
+/** Conditions that the index does not look up are tested on its entries, without fetching rows: 100 ms at 1,000,000. */
 function pageOf(
   webhook: number,
   { state, kind, orderId, since, until, order, after, limit }: DeliveryQuery,
@@ -53,7 +53,7 @@ function pageOf(
   return { sql, cells: [...set.map(({ cell }) => cell), limit] };
 }
 
-/** What waits, by webhook. */
+/** Open deliveries, by webhook. */
 export function readBacklog(connection: ReadConnection): readonly DeliveryBacklog[] {
   const waiting = (what: string) =>
     `(SELECT ${what} FROM deliveries INDEXED BY deliveries_state WHERE webhook = w.id AND state = 'open'`;

@@ -33,7 +33,7 @@ export class DeliveryTable {
     return entry === undefined ? undefined : JSON.parse(entry);
   }
 
-  /** One that is there at the same or a later revision is left alone. */
+  /** An entry that is stored at the same or a later revision stays as it is. */
   put(tenant: string, entry: DeliveryLogEntry): void {
     const { findLog, addLog, revision, write } = this.#statements;
     const log = findLog.get(tenant, this.#copy) ?? Number(addLog.run(tenant, this.#copy).lastInsertRowid);

@@ -55,7 +55,7 @@ export async function clearDiscarded(db: Database.Database): Promise<void> {
   }
 }
 
-/** What hangs on each line of a list, and how some of it is removed. */
+/** The entries of each row of a list, and how some of them are removed. */
 const ENTRIES = [
   {
     list: LISTS.order_history,

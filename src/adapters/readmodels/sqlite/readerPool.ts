@@ -46,7 +46,7 @@ export class ReaderPool {
 
   /**
    * Asks the first thread that is free.
-   * @throws ReadModelsUnavailableError when the thread dies over it, or the pool is closed
+   * @throws ReadModelsUnavailableError when the thread dies while it works on it, or the pool is closed
    */
   async ask<Kind extends Question['kind']>(question: Question & { readonly kind: Kind }): Promise<Answer<Kind>> {
     if (this.#closed) throw closed();
@@ -86,7 +86,7 @@ export class ReaderPool {
     if (!this.#closed && this.#waiting.length > 0) this.#next();
   }
 
-  /** Questions in work are answered; those that wait are refused. */
+  /** Questions in flight are answered; those that wait are refused. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const job of this.#waiting.splice(0)) job.reject(closed());

@@ -6,8 +6,8 @@ import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import { layoutOf, type TableLayout } from './layout.js';
-import { batchNumbers, RecordWriter } from './recordWriter.js';
-import { addedFieldStatements, tableStatements } from './schema.js';
+import { RecordWriter } from './recordWriter.js';
+import { addedFieldStatements, NO_BATCH, tableStatements } from './schema.js';
 
 type CatalogRow = {
   readonly id: number;
@@ -32,27 +32,21 @@ type OpenTable = {
 export class RecordTables {
   readonly #db: Database.Database;
   readonly #copy: number;
-  /** A table's statements take memory; what is dropped here is opened again. */
+  /** Each holds prepared statements, which take memory; a table that is dropped from here is opened again when needed. */
   readonly #open = new LRUCache<string, OpenTable>({ max: 200 });
-  readonly #batchNumber: (batchId: string | null) => number;
+  readonly #batches: BatchNumbers;
 
   constructor(db: Database.Database, copy: number) {
     this.#db = db;
     this.#copy = copy;
-    const numbers = batchNumbers(db);
-    let last: { batchId: string | null; number: number } | undefined;
-    this.#batchNumber = (batchId) => {
-      if (last?.batchId !== batchId) last = { batchId, number: numbers(batchId) };
-      return last.number;
-    };
-    this.forget = () => {
-      last = undefined;
-      this.#open.clear();
-    };
+    this.#batches = new BatchNumbers(db);
   }
 
-  /** Drops what is known from earlier transactions: after a rollback, or when another connection has written. */
-  readonly forget: () => void;
+  /** Belongs after a rollback, and after another connection has written: what is known of the tables may be wrong. */
+  forget(): void {
+    this.#batches.forget();
+    this.#open.clear();
+  }
 
   define(ref: TableRef, assetType: AssetType): void {
     const known = this.#find(ref);
@@ -126,7 +120,7 @@ export class RecordTables {
       for (const statement of tableStatements(table.id, table.layout)) this.#db.exec(statement);
       table.hasTables = true;
     }
-    table.writer ??= new RecordWriter(this.#db, table, this.#batchNumber);
+    table.writer ??= new RecordWriter(this.#db, table, (batchId) => this.#batches.numberOf(batchId));
     return table.writer;
   }
 
@@ -149,6 +143,32 @@ export class RecordTables {
     };
     this.#open.set(key, table);
     return table;
+  }
+}
+
+/** Batch ids as the numbers they are stored as. Most changes in a row are of one batch. */
+class BatchNumbers {
+  readonly #find: Database.Statement<[string], number>;
+  readonly #add: Database.Statement<[string]>;
+  #last: { readonly batchId: string; readonly number: number } | undefined;
+
+  constructor(db: Database.Database) {
+    this.#find = db.prepare<[string], number>('SELECT id FROM batches WHERE batch = ?').pluck();
+    this.#add = db.prepare('INSERT INTO batches (batch) VALUES (?)');
+  }
+
+  /** A batch that is new gets its number here. */
+  numberOf(batchId: string | null): number {
+    if (batchId === null) return NO_BATCH;
+    if (this.#last?.batchId !== batchId) {
+      const number = this.#find.get(batchId) ?? Number(this.#add.run(batchId).lastInsertRowid);
+      this.#last = { batchId, number };
+    }
+    return this.#last.number;
+  }
+
+  forget(): void {
+    this.#last = undefined;
   }
 }
 

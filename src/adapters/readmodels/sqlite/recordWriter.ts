@@ -11,7 +11,6 @@ import {
   batchTable,
   docTable,
   dropStatements,
-  NO_BATCH,
   recordsTable,
   tableStatements,
   trigramColumn,
@@ -28,6 +27,9 @@ type TrigramIndex = {
   readonly remove: Statement;
 };
 type StoredRow = { readonly row: number; readonly width: number; readonly doc: string };
+
+/** The share of a table's records from which on a clean-up makes its indexes anew. */
+const MANY = 0.28;
 
 export class RecordWriter {
   readonly #db: Database.Database;
@@ -157,7 +159,7 @@ export class RecordWriter {
     }
   }
 
-  /** Returns how many records went. `rowCount`: how many there were. */
+  /** @returns how many records went, of `rowCount` that there were */
   sweep(change: RecordChange & { kind: 'sweep' }, rowCount: number): number {
     const keep = this.#batchNumber(change.batchId);
     const [records, batches] = [recordsTable(this.#id), batchTable(this.#id)];
@@ -174,8 +176,8 @@ export class RecordWriter {
     }
     this.#db.prepare(`DELETE FROM ${docTable(this.#id)} WHERE row IN (${outside})`).run(keep);
     const deleteRows = () => this.#db.prepare(`DELETE FROM ${records} WHERE row IN (${outside})`).run(keep);
-    // To sort what stays into new indexes is cheaper than to take many entries out of each.
-    if (gone * 2.5 > rowCount - gone) this.#withoutIndexes(records, deleteRows);
+    // To take many entries out of each index takes twice as long as to make it anew (docs/decisions/0013).
+    if (gone > rowCount * MANY) this.#withoutIndexes(records, deleteRows);
     else deleteRows();
     this.#db.prepare(`DELETE FROM ${batches} WHERE batch <> ?`).run(keep);
     return gone;
@@ -198,12 +200,3 @@ function pushCells(cells: (string | number | null)[], field: FieldLayout, fields
   if (field.sort !== undefined) cells.push(sortValue(value));
   if (field.match !== undefined && field.match !== field.sort) cells.push(matchText(value));
 }
-
-export const batchNumbers = (db: Database.Database): ((batchId: string | null) => number) => {
-  const find = db.prepare<[string], number>('SELECT id FROM batches WHERE batch = ?').pluck();
-  const add = db.prepare<[string]>('INSERT INTO batches (batch) VALUES (?)');
-  return (batchId) => {
-    if (batchId === null) return NO_BATCH;
-    return find.get(batchId) ?? Number(add.run(batchId).lastInsertRowid);
-  };
-};

@@ -18,7 +18,7 @@ const OLDEST_VERSION = 1;
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS checkpoints (projection TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
 
-  -- One line a table of records. Its own tables are made with its first record: r<id> holds what is sorted and
+  -- One row for each table of records. Its own tables are made with its first record: r<id> holds what is sorted and
   -- filtered by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as they move at each sync),
   -- r<id>_t<n> the trigrams.
   CREATE TABLE IF NOT EXISTS catalog (
@@ -56,7 +56,7 @@ const SCHEMA = `
     UNIQUE (history, order_id, revision)
   );
 
-  -- One line for each tenant's delivery log, one for each webhook of a log, one for each delivery to it.
+  -- One row for each tenant's delivery log, one for each webhook of a log, one for each delivery to it.
   CREATE TABLE IF NOT EXISTS delivery_logs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
@@ -86,7 +86,7 @@ const SCHEMA = `
     entry TEXT NOT NULL,
     UNIQUE (log, id)
   );
-  -- What follows the position is there to be looked at without the row.
+  -- The columns behind the position are tested without fetching the row.
   CREATE INDEX IF NOT EXISTS deliveries_webhook ON deliveries (webhook, position, requested_at, kind);
   CREATE INDEX IF NOT EXISTS deliveries_state ON deliveries (webhook, state, position, requested_at, kind);
   CREATE INDEX IF NOT EXISTS deliveries_order ON deliveries (webhook, order_id, position) WHERE order_id IS NOT NULL;
@@ -122,7 +122,7 @@ export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOpt
     db.pragma(`cache_size = ${-1024 * cacheMegabytes}`);
     db.pragma('mmap_size = 0');
     db.pragma(`wal_autocheckpoint = ${MAX_WAL_PAGES}`);
-    // Looks before it locks: a writer at work keeps nobody from opening.
+    // A file that is up to date is not locked: it can be opened while another connection writes.
     if (schemaVersion(db) !== SCHEMA_VERSION) db.transaction(() => makeSchema(db)).immediate();
     if (readOnly) db.pragma('query_only = ON');
     return db;

@@ -16,8 +16,8 @@ import { getRecord, parseStoredRecords, readSnapshot } from './recordReads.js';
 const READER_CACHE_MEGABYTES = 16;
 const CALLER_CACHE_MEGABYTES = 8;
 
-/** So many records are looked up sooner here than in another thread. */
-const FEW = 8;
+/** Up to so many records are read on the calling thread: to ask another thread takes longer. */
+const MAX_READ_BY_CALLER = 8;
 
 /**
  * Opens the read side. Single records and deliveries, checkpoints and histories are read on the calling
@@ -67,8 +67,8 @@ class SqliteReadModels implements ReadModels {
     table: TableRef,
     wanted: { readonly keys: readonly string[]; readonly ids: readonly string[] },
   ): Promise<TableSnapshot> {
-    const few = wanted.keys.length + wanted.ids.length <= FEW;
-    const { revision, lastEventAt, records } = few
+    const isFew = wanted.keys.length + wanted.ids.length <= MAX_READ_BY_CALLER;
+    const { revision, lastEventAt, records } = isFew
       ? readSnapshot(this.#connection, table, wanted)
       : await this.#pool.ask({ kind: 'snapshot', table, wanted });
     return { revision, lastEventAt, records: parseStoredRecords(records) };

@@ -4,21 +4,21 @@ import type Database from 'better-sqlite3';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 
 /** A rebuild holds the file while it catches up before its swap, and a large clean-up while it deletes. */
-const PATIENCE_MS = 120_000;
+const GIVE_UP_AFTER_MS = 120_000;
 const RETRY_MS = 2;
 
-// By its code, for the driver keeps one class of error for all that load it.
+// Told by its code: where the driver is loaded twice, as in tests, it has two classes of error.
 const isBusy = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && 'code' in error && String(error.code).startsWith('SQLITE_BUSY');
 
 /**
- * Begins a write transaction. Asks often rather than sleeping in SQLite's own busy handler, whose waits grow
- * to 100 ms: a rebuild that commits slice after slice would starve the live projection.
+ * Begins a write transaction. Tries every few milliseconds: SQLite's own busy handler waits up to 100 ms between two tries,
+ * so that a rebuild, which begins one transaction after another, would starve the live projection.
  *
  * @throws ReadModelsUnavailableError when another writer holds the file for two minutes
  */
 export async function beginImmediate(db: Database.Database): Promise<void> {
-  const giveUpAt = Date.now() + PATIENCE_MS;
+  const giveUpAt = Date.now() + GIVE_UP_AFTER_MS;
   db.pragma('busy_timeout = 0');
   for (;;) {
     try {
