@@ -1,0 +1,55 @@
+/** House rules that a program can check. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+const ROOT = resolve(__dirname, '../..');
+const LONGEST_FILE = 260;
+
+const text = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+const pathsIn = (folder: string): readonly string[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(ROOT.length + 1))
+    .filter((path) => /\.(ts|mjs|js|md|yml)$/.test(path));
+const foldersIn = (folder: string): readonly string[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(ROOT.length + 1));
+
+test(`no file of the sources has more than ${LONGEST_FILE} lines`, () => {
+  const lengths = pathsIn('src').map((path) => [path, text(path).split('\n').length - 1] as const);
+  expect(lengths.filter(([, lines]) => lines > LONGEST_FILE)).toEqual([]);
+});
+
+test('at the root of the sources are only main.ts, which puts the parts together, and config.ts', () => {
+  const files = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isFile());
+  expect(files.map(({ name }) => name).sort()).toEqual(['config.ts', 'main.ts']);
+});
+
+test('the README names every folder directly below src, bench and test', () => {
+  const map = text('README.md');
+  const folders = ['src', 'test'].flatMap((root) =>
+    readdirSync(join(ROOT, root), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `${root}/${name}`),
+  );
+  expect([...folders, 'bench'].filter((folder) => !map.includes(folder))).toEqual([]);
+});
+
+test('ARCHITECTURE.md names every folder of the sources', () => {
+  if (!existsSync(join(ROOT, 'ARCHITECTURE.md'))) return;
+  const map = text('ARCHITECTURE.md');
+  const names = foldersIn('src').map((path) => path.split('/').at(-1) ?? '');
+  expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(map))).toEqual([]);
+});
+
+test('code, test titles and pages say a rule instead of the number of an issue', () => {
+  const named = ['src', 'test', 'bench', 'docs'].flatMap(pathsIn).filter((path) => /\bissue #?\d/i.test(text(path)));
+  expect(named).toEqual([]);
+});
+
+test('the version is the same in package.json, in its lock file and in the changelog', () => {
+  const { version } = JSON.parse(text('package.json'));
+  expect(JSON.parse(text('package-lock.json')).version).toBe(version);
+  expect(text('CHANGELOG.md')).toMatch(new RegExp(`^## ${version} \\(\\d{4}-\\d\\d-\\d\\d\\)$`, 'm'));
+});
