@@ -1,6 +1,6 @@
 /** Request bodies that are no records: checked by a zod schema, errors by field as in spec §7. */
 import type { z } from 'zod';
-import { FieldErrorList } from '../domain/assetTypes/fieldErrors.js';
+import { FieldErrorList } from '../domain/assetTypes/recordSchema.js';
 import { ValidationError } from './context.js';
 
 /** @throws ValidationError with every error, keyed by the path of the field */

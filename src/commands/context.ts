@@ -1,4 +1,5 @@
 /** What every command works with. */
+import type { RecordView } from '../domain/assetTypes/recordView.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { DecisionReads } from '../ports/decisionReads.js';
 import type { Actor, EventStore, Position } from '../ports/eventStore.js';
@@ -43,6 +44,13 @@ export type Commands = {
   readonly now: () => string;
   /** A fresh UUID version 7. */
   readonly newId: () => string;
+};
+
+export type WrittenRecord = {
+  /** Position of the write; a read model that has reached it shows the record. 0 when nothing changed. */
+  readonly position: Position;
+  readonly id: string;
+  readonly record: RecordView;
 };
 
 /** Bad input: nothing was stored. Becomes 422 with these messages by field. */

@@ -1,10 +1,9 @@
 /** Create and update of a record of any table (spec §4.5, §4.6): checks the body, then goes where the kind of table leads. */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { type BodyKind, checkRecord, type RecordInput } from '../domain/assetTypes/recordSchema.js';
+import type { WrittenRecord } from './context.js';
 import { type Caller, type Commands, ValidationError } from './context.js';
-import { createOrderRecord, updateOrderRecord } from './orders/writeOrderRecord.js';
-import { createPartRecord, updatePartRecord } from './orders/writePartRecord.js';
-import type { WrittenRecord } from './recordView.js';
+import { createOrderRecord, createPartRecord, updateOrderRecord, updatePartRecord } from './orders/orderRecords.js';
 import { createReferenceRecord, updateReferenceRecord } from './referenceTables/writeRecord.js';
 import { recordId } from './tables.js';
 

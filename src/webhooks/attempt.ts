@@ -1,6 +1,6 @@
 /** One attempt of a delivery: recorded, made, and its outcome recorded. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { failExport } from '../commands/orders/failExport.js';
+import { failExport } from '../commands/orders/lifecycle.js';
 import { MAX_ATTEMPTS } from '../commands/writeStream.js';
 import { jittered, MAX_DELIVERY_ATTEMPTS } from '../domain/webhook/backoff.js';
 import { type CallResult, decideOutcome, failDelivery, waitAfterFailure } from '../domain/webhook/delivery.js';

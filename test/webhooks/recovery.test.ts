@@ -1,4 +1,4 @@
-import { failExport } from '#app/commands/orders/failExport.js';
+import { failExport } from '#app/commands/orders/lifecycle.js';
 import { toAppend } from '#app/commands/writeStream.js';
 import { deliveryStream, orderStream } from '#app/domain/streams.js';
 import type { DeliverySubject } from '#app/domain/webhook/events.js';

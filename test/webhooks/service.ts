@@ -10,7 +10,7 @@ import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write
 import { newId, now } from '#app/commands/clock.js';
 import type { Caller, Commands } from '#app/commands/context.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
-import { approveOrder } from '#app/commands/orders/validateOrders.js';
+import { approveOrder } from '#app/commands/orders/lifecycle.js';
 import { createWebhook, type NewWebhook } from '#app/commands/webhooks/settings.js';
 import { toAppend } from '#app/commands/writeStream.js';
 import { orderStream } from '#app/domain/streams.js';

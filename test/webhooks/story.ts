@@ -1,7 +1,6 @@
 /** What happens to an order of either model and to a reference table: an event in the log for each kind of webhook. */
 
-import { failExport } from '#app/commands/orders/failExport.js';
-import { approveOrder } from '#app/commands/orders/validateOrders.js';
+import { approveOrder, failExport } from '#app/commands/orders/lifecycle.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { cleanUpTable } from '#app/commands/referenceTables/cleanUp.js';
 import { upsertBatch } from '#app/commands/referenceTables/upsertBatch.js';

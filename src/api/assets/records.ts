@@ -1,6 +1,7 @@
 /** Records of a table: list, get, create and update (spec §4.3 to §4.6, §4.9). */
+
+import type { WrittenRecord } from '../../commands/context.js';
 import { createRecord, updateRecord } from '../../commands/records.js';
-import type { WrittenRecord } from '../../commands/recordView.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { createExample, recordExample, updateExample } from '../openapi/examples.js';
 import * as json from '../openapi/schema.js';

@@ -1,7 +1,7 @@
 /** Example records that the schemas accept. */
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
-import { EXAMPLE_TIME, EXAMPLE_VALUES } from '../../domain/assetTypes/exampleValues.js';
 import type { Fields, FieldValue } from '../../domain/assetTypes/fieldTypes.js';
+import { EXAMPLE_TIME, EXAMPLE_VALUES } from '../../domain/assetTypes/fieldTypes.js';
 
 export const EXAMPLE_ID = '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10';
 export const EXAMPLE_BATCH_ID = 'sync-2026-11-21';

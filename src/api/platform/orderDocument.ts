@@ -3,8 +3,7 @@ import type { Commands } from '../../commands/context.js';
 import { exportSnapshot } from '../../commands/orders/exportSnapshot.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Tenant } from '../../domain/identity/directory.js';
-import type { Approver } from '../../domain/order/approver.js';
-import { type ExportDocument, orderDocument as expanded } from '../../domain/order/exportDocument.js';
+import { approverOf, type ExportDocument, orderDocument as expanded } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
 import { EXAMPLE_ID } from '../openapi/examples.js';
 import * as json from '../openapi/schema.js';
@@ -18,15 +17,9 @@ export async function orderDocument(
 ): Promise<ExportDocument> {
   const snapshot = await exportSnapshot(commands, tenant.name, orderId, order);
   const document = expanded(snapshot, undefined, tenant.assetTypes);
-  return { ...document, ...snapshot.order, approver: approverOf(tenant, order) };
-}
-
-/** null when nobody approved the order, or the user who did was removed since. */
-function approverOf(tenant: Tenant, order: Order): Approver | null {
+  // Nobody approved it, or the user who did was removed since.
   const user = tenant.users.get(Number(order.fields.approved_by ?? 0));
-  if (user === undefined) return null;
-  const { id, firstName, lastName, locale, email } = user;
-  return { id, first_name: firstName, last_name: lastName, locale, email };
+  return { ...document, ...snapshot.order, approver: user === undefined ? null : approverOf(user) };
 }
 
 /** The order's record, and an object or a list for each of its relationships. */

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { NotFoundError } from '../../commands/context.js';
+import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
 import { loadOrder } from '../../commands/orders/orderWriter.js';
-import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/validateOrders.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { ARCHIVED, type OrderStatus, SET_BY_SAVING, TO_VALIDATE } from '../../domain/order/status.js';

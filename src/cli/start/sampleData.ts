@@ -1,7 +1,7 @@
 /** The tenant `demo` of a first start: a small wholesaler with items, customers and three orders. */
 import { newId } from '../../commands/clock.js';
 import type { Caller, Commands } from '../../commands/context.js';
-import { saveOrder } from '../../commands/orders/validateOrders.js';
+import { saveOrder } from '../../commands/orders/lifecycle.js';
 import { createRecord } from '../../commands/records.js';
 import { upsertBatch } from '../../commands/referenceTables/upsertBatch.js';
 import { assetTypeOf, tenantOf } from '../../commands/tables.js';

@@ -1,15 +1,15 @@
 /** Gathers what an export is made of, at the moment of approval. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import type { ExportRecord, ExportSnapshot } from '../../domain/order/exportDocument.js';
+import { type RecordView, recordView } from '../../domain/assetTypes/recordView.js';
+import type { ExportSnapshot } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
 import type { StoredRecord } from '../../ports/readModels.js';
 import type { Commands } from '../context.js';
-import { recordView } from '../recordView.js';
 import { assetTypeOf, tenantOf } from '../tables.js';
 import { orderView } from './orderWriter.js';
 
 /** By table, then by the value that names a record there. */
-type Related = Map<string, Map<string, ExportRecord>>;
+type Related = Map<string, Map<string, RecordView>>;
 
 /** The order and its parts as they are in the log, and the reference records they name as the read model shows them. */
 export async function exportSnapshot(
@@ -41,9 +41,9 @@ async function findRelated(
   commands: Commands,
   tenant: string,
   typeOf: (table: string) => AssetType,
-  records: readonly { readonly table: string; readonly record: ExportRecord }[],
+  records: readonly { readonly table: string; readonly record: RecordView }[],
   related: Related,
-): Promise<{ table: string; record: ExportRecord }[]> {
+): Promise<{ table: string; record: RecordView }[]> {
   const wanted = new Map<string, { table: string; key: string; values: Set<string> }>();
   for (const { table, record } of records) {
     for (const relation of typeOf(table).relationships) {
@@ -57,9 +57,9 @@ async function findRelated(
       wanted.set(name, entry);
     }
   }
-  const found: { table: string; record: ExportRecord }[] = [];
+  const found: { table: string; record: RecordView }[] = [];
   for (const { table, key, values } of wanted.values()) {
-    const records = related.get(table) ?? new Map<string, ExportRecord>();
+    const records = related.get(table) ?? new Map<string, RecordView>();
     related.set(table, records);
     for (const stored of await commands.readModels.find({ tenant, table }, key, [...values])) {
       const record = recordView(typeOf(table), stored);

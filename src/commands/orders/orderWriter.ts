@@ -1,12 +1,12 @@
 /** Loading and writing the stream of one order. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { type RecordView, recordView } from '../../domain/assetTypes/recordView.js';
 import type { OrderDecision } from '../../domain/order/decide.js';
 import type { OrderEvent } from '../../domain/order/events.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
 import type { EventStore, EventToAppend, Position } from '../../ports/eventStore.js';
 import { type Caller, type Commands, ConflictError, NotFoundError, ValidationError } from '../context.js';
-import { type RecordView, recordView } from '../recordView.js';
 import { type Appended, appendIfUnchanged, loadStream, NO_STREAM, writeStream } from '../writeStream.js';
 
 export type WrittenOrder = { readonly position: Position; readonly order: Order };
@@ -69,9 +69,14 @@ function orderWith({ position, events }: Appended<OrderEvent>, before: Order | u
 }
 
 export function acceptedEvents(decision: OrderDecision): readonly OrderEvent[] {
-  if (decision.ok) return decision.events;
-  if ('conflict' in decision) throw new ConflictError(decision.conflict);
-  throw new ValidationError(decision.errors);
+  switch (decision.kind) {
+    case 'accepted':
+      return decision.events;
+    case 'conflict':
+      throw new ConflictError(decision.message);
+    case 'invalid':
+      throw new ValidationError(decision.errors);
+  }
 }
 
 export const orderView = (assetType: AssetType, id: string, order: Order): RecordView =>

@@ -1,5 +1,6 @@
 /** The stock model's standard asset types (spec §1, §2.3). */
 import type { AssetType } from './assetType.js';
+import { dynParty, orderHeadFields, orderStateFields } from './bothModels.js';
 import {
   belongsTo,
   belongsToExternal,
@@ -17,8 +18,6 @@ import {
   sizeFields,
   string,
 } from './define.js';
-import { orderHeadFields, orderStateFields } from './orderFields.js';
-import { dynParty } from './party.js';
 
 const dynStockOrder = orderTable({
   name: 'dyn_stock_order',

@@ -1,5 +1,6 @@
 /** The transport model's standard asset types (spec §1). Names follow UBL (Consignment, GoodsItem, AllowanceCharge). */
 import type { AssetField, AssetType } from './assetType.js';
+import { dynParty, orderHeadFields, orderStateFields } from './bothModels.js';
 import {
   belongsTo,
   belongsToExternal,
@@ -17,8 +18,6 @@ import {
   sizeFields,
   string,
 } from './define.js';
-import { orderHeadFields, orderStateFields } from './orderFields.js';
-import { dynParty } from './party.js';
 
 /** When and where goods are loaded or unloaded. */
 const stopFields = (stop: 'loading' | 'unloading'): readonly AssetField[] => [

@@ -1,7 +1,7 @@
 /** What an order must have to be exported ("all required fields filled", spec §3). */
 
-import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import type { Fields } from '../assetTypes/fieldTypes.js';
+import type { FieldErrors } from '../assetTypes/recordSchema.js';
 import type { Order } from './order.js';
 
 const NEEDED: {

@@ -1,23 +1,21 @@
 /** The rules of an order (spec §3, §4.5, §4.6, §4.9). Pure: time, ids and look-ups come in as values. */
 import type { AssetType } from '../assetTypes/assetType.js';
-import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import type { Fields } from '../assetTypes/fieldTypes.js';
-import type { RecordInput } from '../assetTypes/recordSchema.js';
+import type { FieldErrors, RecordInput } from '../assetTypes/recordSchema.js';
 import { changedFields } from '../referenceTable/decide.js';
-import type { Approver } from './approver.js';
 import type { Changes, OrderEvent, StatusChange } from './events.js';
-import type { ExportSnapshot } from './exportDocument.js';
+import type { Approver, ExportSnapshot } from './exportDocument.js';
 import type { Order } from './order.js';
 import { APPROVABLE, type OrderStatus } from './status.js';
 
-/** `errors` are about the body (422); `conflict` is about the state the order is in (409). */
+/** `invalid` is about the body (422); `conflict` is about the state the order is in (409). */
 export type OrderDecision =
-  | { readonly ok: true; readonly events: readonly OrderEvent[] }
-  | { readonly ok: false; readonly errors: FieldErrors }
-  | { readonly ok: false; readonly conflict: string };
+  | { readonly kind: 'accepted'; readonly events: readonly OrderEvent[] }
+  | { readonly kind: 'invalid'; readonly errors: FieldErrors }
+  | { readonly kind: 'conflict'; readonly message: string };
 
-const refuse = (field: string, message: string): OrderDecision => ({ ok: false, errors: { [field]: [message] } });
-const accept = (...events: OrderEvent[]): OrderDecision => ({ ok: true, events });
+const refuse = (field: string, message: string): OrderDecision => ({ kind: 'invalid', errors: { [field]: [message] } });
+const accept = (...events: OrderEvent[]): OrderDecision => ({ kind: 'accepted', events });
 
 const withoutNulls = (fields: Fields): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
@@ -130,11 +128,14 @@ function checkParent(order: Order, assetType: AssetType, fields: Fields): OrderD
   const parent = assetType.parent;
   if (parent === undefined || parent.table === order.table) return undefined;
   const parentId = String(fields[parent.field] ?? '');
-  return order.parts.get(parentId)?.table === parent.table ? undefined : unknownParent(parent.field);
+  return order.parts.get(parentId)?.table === parent.table
+    ? undefined
+    : { kind: 'invalid', errors: unknownParent(parent.field) };
 }
 
-export const unknownParent = (field: string): OrderDecision =>
-  refuse(field, `The ${field} field names no known record.`);
+export const unknownParent = (field: string): FieldErrors => ({
+  [field]: [`The ${field} field names no known record.`],
+});
 
 /** Approval (spec §3): needs `validated` or `failed`; of several at once the first wins. */
 export function approveOrder(
@@ -145,8 +146,8 @@ export function approveOrder(
 ): OrderDecision {
   if (!APPROVABLE.includes(order.status)) {
     return {
-      ok: false,
-      conflict: `An order can be approved when it is ${APPROVABLE.join(' or ')}; this one is ${order.status}.`,
+      kind: 'conflict',
+      message: `An order can be approved when it is ${APPROVABLE.join(' or ')}; this one is ${order.status}.`,
     };
   }
   return accept({
@@ -157,7 +158,7 @@ export function approveOrder(
 
 export function rejectOrder(order: Order, reasons: readonly string[]): OrderDecision {
   if (['submitted', 'completed', 'rejected'].includes(order.status)) {
-    return { ok: false, conflict: `An order that is ${order.status} cannot be rejected.` };
+    return { kind: 'conflict', message: `An order that is ${order.status} cannot be rejected.` };
   }
   return accept({ type: 'OrderRejected', data: { status: move(order, 'rejected'), reasons } });
 }

@@ -1,7 +1,6 @@
 /** Events of an order's stream, `order-<tenant>.<order id>`: the order with all its parts. */
 import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
-import type { Approver } from './approver.js';
-import type { ExportSnapshot } from './exportDocument.js';
+import type { Approver, ExportSnapshot } from './exportDocument.js';
 import type { OrderStatus } from './status.js';
 
 export type Change = { readonly from: FieldValue; readonly to: FieldValue };

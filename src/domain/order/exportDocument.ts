@@ -1,10 +1,25 @@
 /** The `validated_order` document of an export (spec §2.3), made from what was approved. */
 import type { AssetType } from '../assetTypes/assetType.js';
-import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
-import type { Approver } from './approver.js';
+import type { FieldValue } from '../assetTypes/fieldTypes.js';
+import type { RecordView } from '../assetTypes/recordView.js';
+import type { User } from '../identity/directory.js';
 
-/** A record as the export shows it: id, created_at, updated_at and its fields. */
-export type ExportRecord = { readonly id: string; readonly created_at: string; readonly updated_at: string } & Fields;
+/** Who approved an order. */
+export type Approver = {
+  readonly id: number;
+  readonly first_name: string;
+  readonly last_name: string;
+  readonly locale: string;
+  readonly email: string;
+};
+
+export const approverOf = ({ id, firstName, lastName, locale, email }: User): Approver => ({
+  id,
+  first_name: firstName,
+  last_name: lastName,
+  locale,
+  email,
+});
 
 /**
  * Everything an export is made of. Records that several lines name (items, unit codes) are held once,
@@ -12,10 +27,10 @@ export type ExportRecord = { readonly id: string; readonly created_at: string; r
  */
 export type ExportSnapshot = {
   readonly table: string;
-  readonly order: ExportRecord;
-  readonly parts: readonly { readonly table: string; readonly record: ExportRecord }[];
+  readonly order: RecordView;
+  readonly parts: readonly { readonly table: string; readonly record: RecordView }[];
   /** By table, then by the value that names them. */
-  readonly related: { readonly [table: string]: { readonly [key: string]: ExportRecord } };
+  readonly related: { readonly [table: string]: { readonly [key: string]: RecordView } };
 };
 
 export type ExportDocument = { readonly [key: string]: unknown };
@@ -59,7 +74,7 @@ export function orderDocument(
 /** A record with its relations: objects for belongs_to, arrays for has_many. Related records are expanded one level more. */
 function expand(
   table: string,
-  record: ExportRecord,
+  record: RecordView,
   snapshot: ExportSnapshot,
   assetTypes: ReadonlyMap<string, AssetType>,
 ): ExportDocument {
@@ -79,10 +94,10 @@ function expand(
 }
 
 /** Keys come from the integrator, so only own properties count. */
-function relatedRecord(snapshot: ExportSnapshot, table: string, key: string): ExportRecord | undefined {
+function relatedRecord(snapshot: ExportSnapshot, table: string, key: string): RecordView | undefined {
   const records = snapshot.related[table];
   return records !== undefined && Object.hasOwn(records, key) ? records[key] : undefined;
 }
 
-const category = (item: ExportRecord): { id: FieldValue; name: FieldValue } | null =>
+const category = (item: RecordView): { id: FieldValue; name: FieldValue } | null =>
   (item.category_id ?? null) === null ? null : { id: item.category_id ?? null, name: item.category_name ?? null };

@@ -48,7 +48,7 @@ const approved: OrderEvent = {
   },
 };
 
-const events = (decision: OrderDecision) => (decision.ok ? decision.events : decision);
+const events = (decision: OrderDecision) => (decision.kind === 'accepted' ? decision.events : decision);
 
 describe('an order, given events, when a command, then events', () => {
   it('§3 a new order is pending_validation', () => {
@@ -80,7 +80,7 @@ describe('an order, given events, when a command, then events', () => {
         data: { status: { from: 'submitted', to: 'submit_failed' }, errorReason: ['no stock'] },
       },
     ]);
-    const order = given(created('submitted'), ...(failed.ok ? failed.events : []));
+    const order = given(created('submitted'), ...(failed.kind === 'accepted' ? failed.events : []));
     expect(order.fields.error_reason).toEqual(['no stock']);
     expect(events(updateOrder(order, ORDER_ID, input({ processing_status: 'completed' })))).toMatchObject([
       { data: { errorReason: null } },
@@ -96,7 +96,7 @@ describe('an order, given events, when a command, then events', () => {
       },
     ]);
     const both = updateOrder(order, ORDER_ID, input({ notes: 'new', processing_status: 'validated' }));
-    expect(given(created(), ...(both.ok ? both.events : [])).status).toBe('validated');
+    expect(given(created(), ...(both.kind === 'accepted' ? both.events : [])).status).toBe('validated');
   });
 
   it('nothing new, no event', () => {
@@ -113,7 +113,7 @@ describe('an order, given events, when a command, then events', () => {
 
   it('an id that differs from the path is refused', () => {
     expect(updateOrder(given(created()), ORDER_ID, { id: LINE_ID, fields: {} })).toMatchObject({
-      ok: false,
+      kind: 'invalid',
       errors: { id: [expect.any(String)] },
     });
   });
@@ -123,15 +123,15 @@ describe('an order, given events, when a command, then events', () => {
     expect(events(added)).toMatchObject([
       { type: 'OrderPartAdded', data: { id: LINE_ID, status: { to: 'pending_validation' } } },
     ]);
-    const order = given(created('validated'), ...(added.ok ? added.events : []));
+    const order = given(created('validated'), ...(added.kind === 'accepted' ? added.events : []));
     expect(updatePart(order, lineType, LINE_ID, input({ order_id: LINE_ID }))).toMatchObject({
-      ok: false,
+      kind: 'invalid',
       errors: { order_id: [expect.any(String)] },
     });
     expect(
       events(
         updatePart(
-          given(created(), ...(added.ok ? added.events : []), approvedToSaved()),
+          given(created(), ...(added.kind === 'accepted' ? added.events : []), approvedToSaved()),
           lineType,
           LINE_ID,
           input({ quantity: 3 }),
@@ -159,8 +159,8 @@ describe('§3 approval', () => {
     'is refused when it is %s',
     (status) => {
       expect(approveOrder(given(created(status)), approver, 'x', snapshot)).toMatchObject({
-        ok: false,
-        conflict: expect.stringContaining(status),
+        kind: 'conflict',
+        message: expect.stringContaining(status),
       });
     },
   );
@@ -172,7 +172,7 @@ describe('§3 approval', () => {
     expect(events(failed)).toMatchObject([
       { type: 'OrderExportFailed', data: { status: { from: 'submitted', to: 'failed' } } },
     ]);
-    const after = given(created('validated'), approved, ...(failed.ok ? failed.events : []));
+    const after = given(created('validated'), approved, ...(failed.kind === 'accepted' ? failed.events : []));
     expect(after.fields.error_reason).toEqual(['HTTP 500']);
     expect(events(failExport(after, failure))).toEqual([]);
   });
@@ -192,7 +192,7 @@ describe('§3 approval', () => {
   });
 
   it('an order that was rejected, submitted or completed cannot be rejected', () => {
-    expect(rejectOrder(given(created('submitted')), [])).toMatchObject({ ok: false });
+    expect(rejectOrder(given(created('submitted')), [])).toMatchObject({ kind: 'conflict' });
     expect(events(rejectOrder(given(created('saved')), ['double']))).toMatchObject([
       { type: 'OrderRejected', data: { reasons: ['double'] } },
     ]);

@@ -1,4 +1,4 @@
-import { dynParty } from '#app/domain/assetTypes/party.js';
+import { dynParty } from '#app/domain/assetTypes/bothModels.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
 import {
   createRecord,

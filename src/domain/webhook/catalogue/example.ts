@@ -1,12 +1,12 @@
 /** The example body of each kind, in the words of the tenant's own tables; a test call sends it. */
 import type { AssetType } from '../../assetTypes/assetType.js';
-import { EXAMPLE_TIME, EXAMPLE_VALUES } from '../../assetTypes/exampleValues.js';
 import type { Fields, FieldValue } from '../../assetTypes/fieldTypes.js';
+import { EXAMPLE_TIME, EXAMPLE_VALUES } from '../../assetTypes/fieldTypes.js';
+import type { RecordView } from '../../assetTypes/recordView.js';
 import type { Tenant } from '../../identity/directory.js';
 import {
   type Approval,
   type ExportDocument,
-  type ExportRecord,
   type ExportSnapshot,
   exportDocument,
   orderDocument,
@@ -83,7 +83,7 @@ function exampleSnapshot({ orderModel, assetTypes }: TenantTables, fields: Field
 const rowsOf = ({ name }: AssetType): readonly ExampleRow[] => EXAMPLE_ROWS[name] ?? [];
 
 /** Relations name a record by its id or by its unique field. */
-function byEveryKey(type: AssetType): { readonly [key: string]: ExportRecord } {
+function byEveryKey(type: AssetType): { readonly [key: string]: RecordView } {
   const records = rowsOf(type).map((row) => exampleRecord(type, row));
   return Object.fromEntries(
     records.flatMap((record) => [
@@ -94,7 +94,7 @@ function byEveryKey(type: AssetType): { readonly [key: string]: ExportRecord } {
 }
 
 /** Every field of the type; of the tenant's own fields, those that are required have a value. */
-function exampleRecord(type: AssetType, row: ExampleRow): ExportRecord {
+function exampleRecord(type: AssetType, row: ExampleRow): RecordView {
   const fields = type.fields.map(({ name, required, type: fieldType }): [string, FieldValue] => [
     name,
     row[name] ?? (required ? EXAMPLE_VALUES[fieldType] : null),

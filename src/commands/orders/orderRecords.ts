@@ -1,12 +1,34 @@
-/** Create and update of a part of an order: a line, or a consignment, goods, an allowance or charge. */
+/** Create and update of an order (spec §4.5, §4.6, §4.9), and of its parts: lines; consignments, goods, allowances and charges. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { RecordInput } from '../../domain/assetTypes/recordSchema.js';
-import { addPart, unknownParent, updatePart } from '../../domain/order/decide.js';
+import { type RecordView, recordView } from '../../domain/assetTypes/recordView.js';
+import { addPart, createOrder, unknownParent, updateOrder, updatePart } from '../../domain/order/decide.js';
 import type { Order } from '../../domain/order/order.js';
-import { type Caller, type Commands, NotFoundError } from '../context.js';
-import { type RecordView, recordView, type WrittenRecord } from '../recordView.js';
+import { type Caller, type Commands, NotFoundError, ValidationError, type WrittenRecord } from '../context.js';
 import { assetTypeOf, tenantOf } from '../tables.js';
-import { acceptedEvents, writeOrder } from './orderWriter.js';
+import { orderView, writeNewOrder, writeOrder } from './orderWriter.js';
+
+export async function createOrderRecord(
+  commands: Commands,
+  caller: Caller,
+  assetType: AssetType,
+  input: RecordInput,
+): Promise<WrittenRecord> {
+  const id = input.id ?? commands.newId();
+  const { position, order } = await writeNewOrder(commands, caller, id, createOrder(assetType, input));
+  return { position, id, record: orderView(assetType, id, order) };
+}
+
+export async function updateOrderRecord(
+  commands: Commands,
+  caller: Caller,
+  assetType: AssetType,
+  id: string,
+  input: RecordInput,
+): Promise<WrittenRecord> {
+  const { position, order } = await writeOrder(commands, caller, id, (current) => updateOrder(current, id, input));
+  return { position, id, record: orderView(assetType, id, order) };
+}
 
 /** @throws ValidationError when the parent field names no known order (or part of one) */
 export async function createPartRecord(
@@ -18,13 +40,13 @@ export async function createPartRecord(
   const id = commands.newId();
   const orderId = await orderOfParent(commands, caller.tenant, assetType, input.fields[assetType.parent?.field ?? '']);
   try {
-    if (orderId === undefined) return refuseParent(assetType);
+    if (orderId === undefined) throw unknownParentOf(assetType);
     const { position, order } = await writeOrder(commands, caller, orderId, (current) =>
       addPart(current, assetType, input, id),
     );
     return { position, id, record: partView(assetType, order, id) };
   } catch (error) {
-    if (error instanceof NotFoundError) return refuseParent(assetType);
+    if (error instanceof NotFoundError) throw unknownParentOf(assetType);
     throw error;
   }
 }
@@ -63,10 +85,8 @@ async function orderOfParent(
   return orderOfParent(commands, tenant, parentType, JSON.parse(record)[parentType.parent?.field ?? '']);
 }
 
-function refuseParent(assetType: AssetType): never {
-  acceptedEvents(unknownParent(assetType.parent?.field ?? 'order_id'));
-  throw new Error('unreachable');
-}
+const unknownParentOf = ({ parent }: AssetType): ValidationError =>
+  new ValidationError(unknownParent(parent?.field ?? 'order_id'));
 
 function partView(assetType: AssetType, order: Order, id: string): RecordView {
   const part = order.parts.get(id);
