@@ -17,8 +17,8 @@ export type ReadTable = {
 
 type Shape = Pick<ReadTable, 'layout' | 'text'>;
 
-/** A reader waits so long for a moment when no slice is half written; then it takes what is there. */
-const WHOLE_SLICES_MS = 150;
+/** A reader waits so long for a moment when no commit is half written; then it takes what is there. */
+const WHOLE_COMMITS_MS = 150;
 /** A collection is renamed or replaced in far less. */
 const PATIENCE_MS = 5_000;
 const ASK_AGAIN_MS = 5;
@@ -29,33 +29,33 @@ export class TableReader {
   readonly #shapes = new LRUCache<string, Shape>({ max: 1_000 });
 
   /**
-   * Runs `work` on the table, and again when that was not done with before it changed: with all changes of whole
-   * slices where possible, and in any case on the collection that was served all the while.
+   * Runs `work` on the table, and once more when the table changed meanwhile: so that it sees whole commits
+   * where possible, and in any case the collection that was served all the while.
    *
    * What `work` returns with the entry's revision holds at least every change up to that revision: the writer
    * moves it in the catalog only after all of them were written, and here it was read before the records. It may
    * hold changes of later events. A decision made from those is safe too: these events are in the log already,
    * so an append that insists on the older revision conflicts.
    *
-   * @param settled for results that no change of the table could make better
+   * @param isFinal for results that a second look would not change
    * @returns undefined when there is no such table, or nothing was ever written to it
    */
   async read<Result>(
     db: Db,
     entryId: string,
     work: (table: ReadTable) => Promise<Result>,
-    settled: (result: Result) => boolean = () => false,
+    isFinal: (result: Result) => boolean = () => false,
   ): Promise<{ readonly entry: CatalogEntry; readonly result: Result | undefined } | undefined> {
     const startedAt = performance.now();
     for (let before = await findEntry(db, entryId); ; ) {
       if (before === null) return undefined;
       if (!before.made) return { entry: before, result: undefined };
       const result = before.moving === null ? await this.#attempt(db, before, work) : undefined;
-      if (result !== undefined && settled(result.value)) return { entry: before, result: result.value };
+      if (result !== undefined && isFinal(result.value)) return { entry: before, result: result.value };
       const after = await findEntry(db, entryId);
       if (result !== undefined && after?.collection === before.collection && after.moving === null) {
         const whole = after.version === before.version && !before.applying;
-        if (whole || performance.now() - startedAt > WHOLE_SLICES_MS) return { entry: before, result: result.value };
+        if (whole || performance.now() - startedAt > WHOLE_COMMITS_MS) return { entry: before, result: result.value };
       }
       if (performance.now() - startedAt > PATIENCE_MS) {
         throw new ReadModelsUnavailableError('The read models are being rebuilt.');
