@@ -159,7 +159,7 @@ function startDeliveries(
     disableAfterHours: config.WEBHOOK_DISABLE_AFTER_HOURS,
     backoffMs: config.WEBHOOK_BACKOFF_MS,
     version: version(),
-    callLimitMs: config.WEBHOOK_TIMEOUT_MS + CALL_MARGIN_MS,
+    attemptLimitMs: config.WEBHOOK_TIMEOUT_MS + CALL_MARGIN_MS,
   };
   const webhooks = startWebhooks({ ...parts, transport, settings, logger: log });
   return {

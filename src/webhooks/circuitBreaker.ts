@@ -1,4 +1,4 @@
-/** Leaves a webhook alone that keeps failing: nothing is attempted then, so no attempt is used up. */
+/** Leaves a webhook alone that keeps failing: no attempt is made then, so none is used up. */
 
 export type CircuitThresholds = {
   /** Failures in a row, at least. */
@@ -17,16 +17,16 @@ export const DEFAULT_THRESHOLDS: CircuitThresholds = {
   longestProbeMs: 300_000,
 };
 
-/** While a probe is in work others wait for this part of the time between probes: there may be very many of them. */
+/** While a probe is in flight others wait for this part of the time between probes: there may be very many of them. */
 const WHILE_PROBING = 3;
 
-/** A call that is let through: to be told once what came of it; `unused` when there was no call after all. */
-export type Passage = (outcome: 'succeeded' | 'failed' | 'unused') => void;
+/** Lets one attempt be made. To be told once what came of it; `unused` when it was not made after all. */
+export type Permit = (outcome: 'succeeded' | 'failed' | 'unused') => void;
 
 type Circuit = {
   failures: number;
   failingSince: number;
-  /** Set while it is open. */
+  /** Set while it is open; half-open from `probeAt` on. */
   open: { probeAt: number; probeMs: number; isProbing: boolean } | undefined;
 };
 
@@ -35,7 +35,7 @@ export class CircuitBreakers {
   readonly #thresholds: CircuitThresholds;
   readonly #now: () => number;
   readonly #onChange: (endpoint: string, isOpen: boolean) => void;
-  /** Only of webhooks that failed last. */
+  /** Only of webhooks whose last attempt failed. */
   readonly #circuits = new Map<string, Circuit>();
 
   /**
@@ -52,7 +52,7 @@ export class CircuitBreakers {
     this.#onChange = onChange;
   }
 
-  /** How long (ms) no call may be made; 0 when one may. */
+  /** How long (ms) no attempt may be made; 0 when one may. */
   waitMs(endpoint: string): number {
     const open = this.#circuits.get(endpoint)?.open;
     if (open === undefined) return 0;
@@ -60,20 +60,20 @@ export class CircuitBreakers {
     return open.isProbing ? Math.max(open.probeMs / WHILE_PROBING, untilProbe) : untilProbe;
   }
 
-  /** Lets a call through; undefined when none may be made now. Of an open circuit one at a time. */
-  pass(endpoint: string): Passage | undefined {
+  /** Undefined when no attempt may be made now. A half-open circuit has one permit at a time: the probe. */
+  permit(endpoint: string): Permit | undefined {
     if (this.waitMs(endpoint) > 0) return undefined;
     const open = this.#circuits.get(endpoint)?.open;
     if (open !== undefined) open.isProbing = true;
     return (outcome) => {
       if (open !== undefined) open.isProbing = false;
-      if (outcome === 'succeeded') this.forget(endpoint);
+      if (outcome === 'succeeded') this.close(endpoint);
       if (outcome === 'failed') this.#failed(endpoint, open !== undefined);
     };
   }
 
-  /** Nothing is known of it any more. */
-  forget(endpoint: string): void {
+  /** Closes the circuit, and forgets earlier failures. */
+  close(endpoint: string): void {
     const circuit = this.#circuits.get(endpoint);
     this.#circuits.delete(endpoint);
     if (circuit?.open !== undefined) this.#onChange(endpoint, false);
@@ -90,7 +90,7 @@ export class CircuitBreakers {
       circuit.open = { probeAt: now + firstProbeMs, probeMs: firstProbeMs, isProbing: false };
       this.#onChange(endpoint, true);
     } else if (wasProbe) {
-      // Calls that were in work when it opened say nothing new.
+      // Only a probe: attempts that were in flight when it opened say nothing new.
       const probeMs = Math.min(longestProbeMs, 2 * circuit.open.probeMs);
       circuit.open = { probeAt: now + probeMs, probeMs, isProbing: false };
     }

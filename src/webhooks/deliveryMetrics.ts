@@ -1,9 +1,9 @@
 /** Figures about deliveries for Prometheus, by tenant and webhook. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { TenantDirectory } from '../commands/context.js';
-import type { CallResult } from '../domain/webhook/delivery.js';
+import type { AttemptResult } from '../domain/webhook/delivery.js';
 import type { DeliveryBacklog, DeliveryLog } from '../ports/deliveryLog.js';
-import { type Endpoint, endpointKey } from './endpoint.js';
+import { type Endpoint, endpointKey } from './dispatcher.js';
 
 const LABELS = ['tenant', 'webhook'] as const;
 const OUTCOMES = ['delivered', 'failed', 'gone', 'refused_address', 'timeout'] as const;
@@ -53,7 +53,7 @@ export class DeliveryMetrics {
     this.#registerStates(registry, source.directory);
   }
 
-  attempted({ tenant, webhookId }: Endpoint, result: CallResult): void {
+  attempted({ tenant, webhookId }: Endpoint, result: AttemptResult): void {
     this.#attempts.inc({ tenant, webhook: webhookId, outcome: outcomeOf(result) });
     this.#durations.observe({ tenant, webhook: webhookId }, result.durationMs / 1000);
   }
@@ -102,12 +102,12 @@ export class DeliveryMetrics {
 
 /** What waits, as the delivery log shows it. While the read models are away there are no figures, rather than old ones. */
 function registerBacklog(registry: Registry, readModels: Pick<DeliveryLog, 'deliveryBacklog'>): void {
-  // One question for both gauges, which are collected at the same time.
+  // One query for both gauges, which are collected at the same time.
   let asked: Promise<readonly DeliveryBacklog[]> | undefined;
   const backlog = (): Promise<readonly DeliveryBacklog[]> => {
     asked ??= readModels
       .deliveryBacklog()
-      // That they are away is told by engine_up.
+      // engine_up says that they are away.
       .catch(() => [])
       .finally(() => {
         asked = undefined;
@@ -139,7 +139,7 @@ const webhooksOf = (directory: TenantDirectory): { readonly tenant: string; read
     [...webhooks.keys()].map((webhook) => ({ tenant, webhook })),
   );
 
-function outcomeOf(result: CallResult): (typeof OUTCOMES)[number] {
+function outcomeOf(result: AttemptResult): (typeof OUTCOMES)[number] {
   if (result.ok) return 'delivered';
   return result.status === 410 ? 'gone' : (result.cause ?? 'failed');
 }

@@ -1,19 +1,19 @@
-/** Requests of deliveries in the log: by whom a webhook is told of an event, under which id, and after what. */
+/** Which deliveries events lead to: for which webhook, under which id, and after which other delivery. */
 import { LRUCache } from 'lru-cache';
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
-import { requestDelivery } from '../commands/webhooks/requestDelivery.js';
+import { requestDelivery } from '../commands/webhooks/deliveryStream.js';
 import { parseStream } from '../domain/streams.js';
 import type { DeliverySubject, WebhookEventKind } from '../domain/webhook/events.js';
 import { kindsOf } from '../domain/webhook/kinds.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 
-/** What one webhook is told of. The same event must have the same answers each time. */
-export type Telling = {
+/** What one webhook is to be sent, now or by a backfill. The same event must have the same answers each time. */
+export type Subscription = {
   readonly webhookId: string;
   readonly wants: (event: RecordedEvent, kind: WebhookEventKind) => boolean;
   readonly deliveryId: (event: RecordedEvent, kind: WebhookEventKind) => string;
-  /** Of a replay: what its deliveries have beside the others. */
+  /** Of a replay: what its deliveries have besides. */
   readonly replay?: (event: RecordedEvent, kind: WebhookEventKind) => Pick<DeliverySubject, 'purpose' | 'messageId'>;
 };
 
@@ -26,7 +26,7 @@ export type DeliveryRequest = {
 
 /** Id of the delivery that an event itself leads to: whoever goes through the log again finds it taken. */
 export const firstDeliveryId = (webhookId: string, event: RecordedEvent, kind: WebhookEventKind): string =>
-  // Approvals came first, when there was no other kind.
+  // Approvals were once the only kind.
   v5(kind === 'order.approved' ? event.id : `${kind} ${event.id}`, webhookId);
 
 /**
@@ -44,17 +44,14 @@ export class RequestSequence {
     this.#last = new LRUCache({ max: remembered });
   }
 
-  /** Requests for the events, in order for each order. @param tellings who is told of an event */
+  /** Requests for the events, in order for each stream. */
   async requests(
     events: readonly RecordedEvent[],
-    tellings: (event: RecordedEvent) => readonly Telling[],
+    subscriptionsTo: (event: RecordedEvent) => readonly Subscription[],
   ): Promise<readonly DeliveryRequest[]> {
     const streams = new Map<string, RecordedEvent[]>();
     for (const event of events) {
-      if (kindsOf(event).length === 0) continue;
-      const others = streams.get(event.stream);
-      if (others === undefined) streams.set(event.stream, [event]);
-      else others.push(event);
+      if (kindsOf(event).length > 0) streams.set(event.stream, [...(streams.get(event.stream) ?? []), event]);
     }
     // Streams do not wait for each other's reads.
     const requests = await Promise.all(
@@ -62,7 +59,7 @@ export class RequestSequence {
         const made: DeliveryRequest[] = [];
         for (const event of ofStream) {
           const earlier = earlierThan(this.#eventStore, event);
-          for (const telling of tellings(event)) made.push(...(await this.#requestsOf(event, telling, earlier)));
+          for (const each of subscriptionsTo(event)) made.push(...(await this.#requestsOf(event, each, earlier)));
         }
         return made;
       }),
@@ -72,25 +69,25 @@ export class RequestSequence {
 
   async #requestsOf(
     event: RecordedEvent,
-    telling: Telling,
+    subscription: Subscription,
     earlier: () => Promise<Events>,
   ): Promise<readonly DeliveryRequest[]> {
-    const kinds = wantedKinds(event, telling);
+    const kinds = wantedKinds(event, subscription);
     if (kinds.length === 0) return [];
+    const { webhookId, deliveryId, replay } = subscription;
     const { category, tenant, rest } = parseStream(event.stream);
-    const about = category === 'order' ? { orderId: rest } : { orderId: '', table: rest };
-    const { webhookId } = telling;
-    let after = category === 'order' ? await this.#before(event, telling, earlier) : undefined;
-    const requests: DeliveryRequest[] = [];
-    for (const kind of kinds) {
-      const source = { sourceEventId: event.id, sourceRevision: event.revision };
+    const isOrder = category === 'order';
+    const about = isOrder ? { orderId: rest } : { orderId: '', table: rest };
+    const source = { sourceEventId: event.id, sourceRevision: event.revision };
+    let after = isOrder ? await this.#before(event, subscription, earlier) : undefined;
+    const requests = kinds.map((kind): DeliveryRequest => {
       const sequence = after === undefined ? {} : { after };
-      const subject = { webhookId, kind, ...about, ...source, ...telling.replay?.(event, kind), ...sequence };
-      const deliveryId = telling.deliveryId(event, kind);
-      requests.push({ tenant, deliveryId, subject, source: event });
-      if (category === 'order') after = deliveryId;
-    }
-    if (after !== undefined) this.#last.set(sequenceKey(event, telling), after);
+      const subject = { webhookId, kind, ...about, ...source, ...replay?.(event, kind), ...sequence };
+      const id = deliveryId(event, kind);
+      if (isOrder) after = id;
+      return { tenant, deliveryId: id, subject, source: event };
+    });
+    if (after !== undefined) this.#last.set(sequenceKey(event, subscription), after);
     return requests;
   }
 
@@ -98,12 +95,16 @@ export class RequestSequence {
    * Id of the delivery before those of this event. Ids follow from the events, so what is not remembered is read from
    * the order: several relays, and one that has started anew, come to the same.
    */
-  async #before(event: RecordedEvent, telling: Telling, earlier: () => Promise<Events>): Promise<string | undefined> {
-    const known = this.#last.get(sequenceKey(event, telling));
+  async #before(
+    event: RecordedEvent,
+    subscription: Subscription,
+    earlier: () => Promise<Events>,
+  ): Promise<string | undefined> {
+    const known = this.#last.get(sequenceKey(event, subscription));
     if (known !== undefined || event.revision === 0) return known;
-    const previous = (await earlier()).findLast((each) => wantedKinds(each, telling).length > 0);
-    const kind = previous === undefined ? undefined : wantedKinds(previous, telling).at(-1);
-    return previous === undefined || kind === undefined ? undefined : telling.deliveryId(previous, kind);
+    const previous = (await earlier()).findLast((each) => wantedKinds(each, subscription).length > 0);
+    const kind = previous === undefined ? undefined : wantedKinds(previous, subscription).at(-1);
+    return previous === undefined || kind === undefined ? undefined : subscription.deliveryId(previous, kind);
   }
 }
 
@@ -118,17 +119,26 @@ function earlierThan(eventStore: Pick<EventStore, 'readStream'>, event: Recorded
   };
 }
 
-const sequenceKey = (event: RecordedEvent, { webhookId }: Telling): string => `${webhookId} ${event.stream}`;
+const sequenceKey = (event: RecordedEvent, { webhookId }: Subscription): string => `${webhookId} ${event.stream}`;
 
-const wantedKinds = (event: RecordedEvent, telling: Telling): readonly WebhookEventKind[] =>
-  kindsOf(event).filter((kind) => telling.wants(event, kind));
+const wantedKinds = (event: RecordedEvent, subscription: Subscription): readonly WebhookEventKind[] =>
+  kindsOf(event).filter((kind) => subscription.wants(event, kind));
 
-/** Records the request, or finds it recorded. @returns its position; 0 when an earlier version has recorded it */
-export async function record(
+/**
+ * Appends the requests that are not in the log yet.
+ * @returns position of the last one; 0 when an earlier version of the program has appended them all
+ */
+export async function appendRequests(
   commands: Pick<Commands, 'eventStore' | 'now'>,
-  caller: Caller,
-  { deliveryId, subject }: DeliveryRequest,
+  requests: readonly DeliveryRequest[],
+  callerOf: (source: RecordedEvent) => Caller,
 ): Promise<Position> {
-  const sameEachTime = { ...commands, newId: () => v5('requested', deliveryId) };
-  return (await requestDelivery(sameEachTime, caller, deliveryId, subject))?.position ?? 0;
+  const appended = await Promise.all(
+    requests.map(({ deliveryId, subject, source }) => {
+      // The same id each time, so that the log finds an event that it has.
+      const log = { ...commands, newId: () => v5('requested', deliveryId) };
+      return requestDelivery(log, callerOf(source), deliveryId, subject);
+    }),
+  );
+  return Math.max(0, ...appended.map((each) => each?.position ?? 0));
 }

@@ -1,14 +1,14 @@
 /** Disables webhooks that are gone (410) or have failed for too long. Nothing is lost: what is for them waits. */
 import type { Logger } from 'pino';
 import { type Commands, NotFoundError } from '../commands/context.js';
+import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import { disableWebhook } from '../commands/webhooks/settings.js';
 import { webhooksStream } from '../domain/streams.js';
-import type { CallResult } from '../domain/webhook/delivery.js';
+import type { AttemptResult } from '../domain/webhook/delivery.js';
 import type { DisabledCause } from '../domain/webhook/events.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { ReadModelsUnavailableError } from '../ports/readModels.js';
-import type { LoadedDelivery } from './deliveryLog.js';
 
 const GONE = 410;
 const HOUR_MS = 3_600_000;
@@ -16,71 +16,67 @@ const HOUR_MS = 3_600_000;
 const MIN_FAILURES = 6;
 /** How often the delivery log is asked about a webhook that fails. */
 const CHECK_EVERY_MS = 60_000;
-const PROJECTION_WAIT_MS = 2_000;
+const CATCH_UP_MS = 2_000;
 /** Time counts from the last of these. */
 const NEW_START = ['WebhookCreated', 'WebhookChanged', 'WebhookEnabled'];
 
-export type HealthDeps = {
-  readonly commands: Commands & { readonly readModels: DeliveryLog };
-  readonly logger: Logger;
-};
-
-/** Failed attempts in a row, as this process saw them. */
-type Row = { failures: number; checkAt: number };
+type HealthCommands = Commands & { readonly readModels: DeliveryLog };
 
 export class EndpointHealth {
-  readonly #deps: HealthDeps;
+  readonly #commands: HealthCommands;
+  readonly #logger: Logger;
   readonly #disableAfterMs: number;
-  readonly #rows = new Map<string, Row>();
+  /** By webhook: failed attempts in a row, as this process saw them. */
+  readonly #failing = new Map<string, { failures: number; checkAt: number }>();
 
   /** @param disableAfterHours without a success; 0 for never */
-  constructor(deps: HealthDeps, disableAfterHours: number) {
-    this.#deps = deps;
+  constructor(commands: HealthCommands, logger: Logger, disableAfterHours: number) {
+    this.#commands = commands;
+    this.#logger = logger;
     this.#disableAfterMs = disableAfterHours * HOUR_MS;
   }
 
-  succeeded({ delivery }: LoadedDelivery): void {
-    this.#rows.delete(delivery.subject.webhookId);
-  }
-
   /**
-   * After a failed attempt was recorded.
-   * @param url that was called
+   * After the outcome of an attempt was appended.
+   * @param url that the attempt was made to
    */
-  async failed(loaded: LoadedDelivery, url: string, result: CallResult): Promise<void> {
+  async attempted(loaded: LoadedDelivery, url: string, { ok, status }: AttemptResult): Promise<void> {
     const { webhookId } = loaded.delivery.subject;
-    const webhook = this.#deps.commands.directory.tenant(loaded.tenant)?.webhooks.get(webhookId);
-    // Whoever has changed the URL meanwhile wants the new one to be called.
+    if (ok) {
+      this.#failing.delete(webhookId);
+      return;
+    }
+    const webhook = this.#commands.directory.tenant(loaded.tenant)?.webhooks.get(webhookId);
+    // Whoever has changed the URL meanwhile wants attempts at the new one.
     if (webhook === undefined || webhook.disabled !== undefined || webhook.url !== url) return;
-    if (result.status === GONE) return this.#disable(loaded, 'gone', 'The receiver answered 410 Gone.');
-    const since = await this.#failingSince(loaded);
-    if (since === undefined) return;
-    await this.#disable(loaded, 'failing', `No attempt has succeeded since ${since}.`);
+    if (status === GONE) return this.#disable(loaded, 'gone', 'The receiver answered 410 Gone.');
+    const since = await this.#failingTooLongSince(loaded);
+    if (since !== undefined) await this.#disable(loaded, 'failing', `No attempt has succeeded since ${since}.`);
   }
 
-  /** Since when it has been failing, where that is too long ago; ISO 8601. */
-  async #failingSince(loaded: LoadedDelivery): Promise<string | undefined> {
+  /** ISO 8601; undefined while it is not too long. */
+  async #failingTooLongSince(loaded: LoadedDelivery): Promise<string | undefined> {
     const { webhookId } = loaded.delivery.subject;
-    const now = Date.parse(this.#deps.commands.now());
-    const row = this.#rows.get(webhookId) ?? { failures: 0, checkAt: 0 };
-    this.#rows.set(webhookId, row);
-    row.failures += 1;
-    if (this.#disableAfterMs === 0 || row.failures < MIN_FAILURES || now < row.checkAt) return undefined;
-    row.checkAt = now + CHECK_EVERY_MS;
+    const now = Date.parse(this.#commands.now());
+    const failing = this.#failing.get(webhookId) ?? { failures: 0, checkAt: 0 };
+    this.#failing.set(webhookId, failing);
+    failing.failures += 1;
+    if (this.#disableAfterMs === 0 || failing.failures < MIN_FAILURES || now < failing.checkAt) return undefined;
+    failing.checkAt = now + CHECK_EVERY_MS;
     const since = await this.#firstFailure(loaded);
     const latest = now - this.#disableAfterMs;
     if (since === undefined || Date.parse(since) > latest) return undefined;
-    // Only now: the stream is read whole.
-    const start = await this.#lastStart(loaded);
+    // Asked last, since it reads a whole stream.
+    const start = await this.#lastStart(loaded.tenant, webhookId);
     return Date.parse(start) > latest ? undefined : since;
   }
 
   /** The first failure since the last success that any process saw; undefined when that cannot be known now. */
   async #firstFailure({ tenant, delivery, position }: LoadedDelivery): Promise<string | undefined> {
-    const { readModels } = this.#deps.commands;
+    const { readModels } = this.#commands;
     try {
       // A delivery log that is behind may not show the last success.
-      if (!(await readModels.waitFor('deliveries', position, PROJECTION_WAIT_MS))) return undefined;
+      if (!(await readModels.waitFor('deliveries', position, CATCH_UP_MS))) return undefined;
       const { failingSince } = await readModels.webhookHealth(tenant, delivery.subject.webhookId);
       return failingSince ?? undefined;
     } catch (error) {
@@ -90,20 +86,19 @@ export class EndpointHealth {
     }
   }
 
-  /** When the webhook was made, changed or enabled last. */
-  async #lastStart({ tenant, delivery }: LoadedDelivery): Promise<string> {
-    const events = await this.#deps.commands.eventStore.readStream(webhooksStream(tenant));
+  /** When the webhook was created, changed or enabled last. */
+  async #lastStart(tenant: string, webhookId: string): Promise<string> {
+    const events = await this.#commands.eventStore.readStream(webhooksStream(tenant));
     const isStart = ({ type, data }: RecordedEvent): boolean =>
-      NEW_START.includes(type) && (data as { id: string }).id === delivery.subject.webhookId;
+      NEW_START.includes(type) && (data as { id: string }).id === webhookId;
     return events.findLast(isStart)?.metadata.occurredAt ?? '';
   }
 
   async #disable({ tenant, delivery, caller }: LoadedDelivery, cause: DisabledCause, reason: string): Promise<void> {
-    const { commands, logger } = this.#deps;
     const { webhookId } = delivery.subject;
     try {
-      await disableWebhook(commands, caller, webhookId, { cause, reason });
-      logger.warn({ tenant, webhookId, cause, reason }, 'webhook is disabled');
+      await disableWebhook(this.#commands, caller, webhookId, { cause, reason });
+      this.#logger.warn({ tenant, webhookId, cause, reason }, 'webhook is disabled');
     } catch (error) {
       // It was removed meanwhile.
       if (!(error instanceof NotFoundError)) throw error;

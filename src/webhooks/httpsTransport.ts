@@ -1,8 +1,8 @@
-/** Makes one call to a receiver: verified TLS, checked address, limits on time and size, no redirects. */
+/** Makes one attempt at a receiver: verified TLS, checked address, limits on time and size, no redirects. */
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
-import { Agent, buildConnector, type Dispatcher, errors, request } from 'undici';
-import type { CallResult } from '../domain/webhook/delivery.js';
+import { Agent, buildConnector, type Dispatcher, errors, request as send } from 'undici';
+import type { AttemptResult } from '../domain/webhook/delivery.js';
 import {
   type AddressPolicy,
   checkedLookup,
@@ -13,15 +13,15 @@ import {
   systemLookUp,
 } from './targetAddress.js';
 
-export type WebhookCall = {
+export type WebhookRequest = {
   readonly url: string;
   readonly headers: { readonly [name: string]: string };
   readonly body: Uint8Array;
 };
 
 export interface WebhookTransport {
-  /** One POST. Never rejects: whatever goes wrong is a failed call with its reason. */
-  post(call: WebhookCall): Promise<CallResult>;
+  /** One POST. Never rejects: whatever goes wrong is a failed attempt with its reason. */
+  post(request: WebhookRequest): Promise<AttemptResult>;
   close(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export type TransportOptions = {
   readonly caPem?: string;
   /** Name lookup, connection and TLS handshake. Default 5,000. */
   readonly connectTimeoutMs?: number;
-  /** The whole call. Default 15,000. */
+  /** The whole attempt. Default 15,000. */
   readonly totalTimeoutMs?: number;
   readonly lookUp?: LookUpAll;
 };
@@ -49,7 +49,7 @@ export function createHttpsTransport(options: TransportOptions): WebhookTranspor
   const totalTimeoutMs = options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS;
   const agent = new Agent({ connect: checkedConnector(options), keepAliveTimeout: KEEP_ALIVE_MS });
   return {
-    post: (call) => post(agent, call, totalTimeoutMs),
+    post: (request) => post(agent, request, totalTimeoutMs),
     close: () => agent.close(),
   };
 }
@@ -86,21 +86,21 @@ function checkedConnector({ policy, caPem, connectTimeoutMs, lookUp }: Transport
 
 function trust(caPem: string | undefined): SecureContext {
   if (caPem === undefined) return createSecureContext();
-  // A text without any certificate would be taken without a word.
+  // A text without any certificate would be accepted silently.
   new X509Certificate(caPem);
   return createSecureContext({ ca: [...rootCertificates, caPem] });
 }
 
-async function post(agent: Agent, call: WebhookCall, totalTimeoutMs: number): Promise<CallResult> {
+async function post(agent: Agent, request: WebhookRequest, totalTimeoutMs: number): Promise<AttemptResult> {
   const startedAt = performance.now();
   const durationMs = (): number => Math.round(performance.now() - startedAt);
   const signal = AbortSignal.timeout(totalTimeoutMs);
   try {
-    const answer = await request(call.url, {
+    const answer = await send(request.url, {
       method: 'POST',
       dispatcher: agent,
-      headers: call.headers,
-      body: call.body,
+      headers: request.headers,
+      body: request.body,
       signal,
     });
     const responseBody = await firstPart(answer.body);
@@ -124,8 +124,8 @@ function causeOf(error: unknown): 'timeout' | 'refused_address' | undefined {
 }
 
 /**
- * The first KiB of the body as text. The status line is the receiver's word on the delivery, the body is for the log
- * only: one that ends early or never does not turn the answer into a failure.
+ * The first KiB of the body as text. Only the status line counts, the body is for the delivery log: one that ends early
+ * or never does not turn the answer into a failure.
  */
 async function firstPart(body: Dispatcher.ResponseData['body']): Promise<string> {
   const kept: Uint8Array[] = [];
@@ -144,7 +144,7 @@ async function firstPart(body: Dispatcher.ResponseData['body']): Promise<string>
   return new TextDecoder().decode(Buffer.concat(kept), { stream: true });
 }
 
-/** The reason of a failed call in one line, as the order shows it. */
+/** The reason of a failed attempt in one line, as the order shows it. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof AggregateError && error.errors[0] instanceof Error) return describe(error.errors[0]);

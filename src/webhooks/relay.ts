@@ -1,6 +1,6 @@
 /**
- * Turns what happens in the log into deliveries: one for each event, kind and webhook that is subscribed to it. Hands
- * on what was asked for in the log: replays, and what waited for a webhook that is enabled again.
+ * Turns what happens in the log into deliveries: one for each event, kind and webhook that is subscribed to it. Publishes
+ * what the log asks for: replays, and what waited for a webhook that is enabled again.
  */
 import type { Commands, TenantDirectory } from '../commands/context.js';
 import type { Webhook } from '../domain/identity/directory.js';
@@ -8,20 +8,19 @@ import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { DeliverySubject, WebhookEvent } from '../domain/webhook/events.js';
 import type { EventSlice, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Message, MessageBroker } from '../ports/messageBroker.js';
-import { firstDeliveryId, RequestSequence, record, type Telling } from './deliveryRequests.js';
+import { appendRequests, firstDeliveryId, RequestSequence, type Subscription } from './deliveryRequests.js';
 import { BACKFILL_QUEUE, type BackfillJob, DELIVERY_QUEUE, deliveryMessage, type ResumeJob } from './queue.js';
-import { QuietCheckpoint } from './quietCheckpoint.js';
 
 export type RelayDeps = {
   readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now'>;
   readonly broker: MessageBroker;
 };
 
-/** Of the time when the relay knew approvals only. */
+/** From the time when the relay knew approvals only. */
 const CHECKPOINT = 'approval-relay';
 const RELAY = { kind: 'system', id: 'webhook-relay' } as const;
 
-/** Approvals carry whole orders, so a slice is kept small; of fewer events, the writes at its end would rule. */
+/** Approvals carry whole orders, so a slice is kept small; with fewer events, the writes at its end would dominate. */
 const SLICE_EVENTS = 250;
 
 /** Orders in work at the same time, times their webhooks. */
@@ -29,15 +28,18 @@ const REMEMBERED_ORDERS = 50_000;
 
 const WEBHOOKS = 'webhooks-';
 
+/** How long the checkpoint may stay behind while nothing is published. */
+const QUIET_MS = 1_000;
+
 /**
- * A webhook is told of nothing from before it was made, even when the relay starts anew from the beginning of the log
- * (another broker). The clocks of several processes differ, and a call too many is better than one that is lost.
+ * A webhook is sent nothing from before it was created, even when the relay starts anew from the beginning of the log
+ * (another broker). The clocks of several processes differ, and a delivery too many is better than one that is lost.
  */
 const CLOCK_TOLERANCE_MS = 10_000;
 
 /** Runs until the signal ends it. Several relays may run side by side: what they write is the same. */
 export async function runRelay(deps: RelayDeps, signal: AbortSignal): Promise<void> {
-  const quiet = new QuietCheckpoint(deps.broker, CHECKPOINT);
+  const quiet = new QuietCheckpoint(deps.broker);
   try {
     let position: Position | undefined = await deps.broker.checkpoint(CHECKPOINT);
     while (position !== undefined) position = await relayFrom(deps, position, quiet, signal);
@@ -68,7 +70,7 @@ async function relayFrom(
   for await (const slice of eventStore.subscribe({ after, streamPrefixes, maxCount: SLICE_EVENTS, signal })) {
     const change = slice.events.findLast(isAboutWebhook);
     if (change !== undefined) {
-      // Webhooks that were made before an event must be known here when it is relayed.
+      // Webhooks that were created before an event must be known here when it is relayed.
       await directory.waitFor(change.position);
       if (wantedStreams(directory).join() !== streamPrefixes.join()) return position;
     }
@@ -102,13 +104,12 @@ async function relay(
   // are published, so no message names what is not there, nor anything that waits for what is not there. The checkpoint
   // moves with the last messages, so after a crash before that the slice is gone through again, which repeats nothing:
   // the ids are the same.
-  await Promise.all(
-    requests.map((request) => {
-      const { id: causationId, metadata } = request.source;
-      const { tenant, correlationId } = metadata;
-      return record(commands, { tenant, actor: RELAY, correlationId, causationId }, request);
-    }),
-  );
+  await appendRequests(commands, requests, ({ id: causationId, metadata: { tenant, correlationId } }) => ({
+    tenant,
+    actor: RELAY,
+    correlationId,
+    causationId,
+  }));
   const deliveries = [
     ...requests.map(({ tenant, deliveryId, subject: { webhookId, orderId } }) =>
       deliveryMessage({ tenant, deliveryId, webhookId, orderId }),
@@ -121,8 +122,8 @@ async function relay(
   else await broker.publishWithCheckpoint(DELIVERY_QUEUE, deliveries, { name: CHECKPOINT, position });
 }
 
-/** Who is to be told of the event, if of anything. */
-function subscriptions(directory: TenantDirectory, event: RecordedEvent): readonly Telling[] {
+/** The tenant's webhooks; each says what it wants. */
+function subscriptions(directory: TenantDirectory, event: RecordedEvent): readonly Subscription[] {
   const { webhooks } = directory.tenant(event.metadata.tenant) ?? {};
   return [...(webhooks?.values() ?? [])].map((webhook) => ({
     webhookId: webhook.id,
@@ -146,7 +147,7 @@ function replayMessages({ stream, type, data }: RecordedEvent): readonly Message
   return [deliveryMessage({ tenant, deliveryId, webhookId, orderId })];
 }
 
-/** What a worker is to do because of an event of a webhook. */
+/** What the replays of this service are to do because of an event of a webhook. */
 function taskMessages({ id: eventId, position, metadata, ...recorded }: RecordedEvent): readonly Message[] {
   if (!recorded.stream.startsWith(WEBHOOKS)) return [];
   const { tenant, correlationId } = metadata;
@@ -163,4 +164,36 @@ function taskMessages({ id: eventId, position, metadata, ...recorded }: Recorded
     return [{ id: backfillId, body }];
   }
   return [];
+}
+
+/**
+ * Moves the checkpoint where nothing is published: not with each event, for that costs a write, and soon after the last
+ * one, so that a start finds little to go through again.
+ */
+class QuietCheckpoint {
+  readonly #broker: MessageBroker;
+  #position: Position = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(broker: MessageBroker) {
+    this.#broker = broker;
+  }
+
+  /** Everything up to here needs nothing more. */
+  passed(position: Position): void {
+    this.#position = position;
+    this.#timer ??= setTimeout(() => void this.#store(), QUIET_MS);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  async #store(): Promise<void> {
+    this.#timer = undefined;
+    const checkpoint = { name: CHECKPOINT, position: this.#position };
+    // A broker that is away is reported by whoever needs it; going on from an older checkpoint is harmless.
+    await this.#broker.publishWithCheckpoint(DELIVERY_QUEUE, [], checkpoint).catch(() => undefined);
+  }
 }

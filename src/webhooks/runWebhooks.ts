@@ -1,45 +1,89 @@
-/** The webhook path of one process: relay, subscriber and replay worker, kept running. */
+/** The webhook path of one process: relay, deliveries and replays, kept running. */
 import type { Logger } from 'pino';
-import { BrokerUnavailableError } from '../ports/messageBroker.js';
-import { type Failure, keepRunning } from '../supervision/keepRunning.js';
+import type { Commands } from '../commands/context.js';
+import type { DeliveryLog } from '../ports/deliveryLog.js';
+import { BrokerUnavailableError, type MessageBroker } from '../ports/messageBroker.js';
+import { keepRunning } from '../supervision/keepRunning.js';
+import { CircuitBreakers, type CircuitThresholds, DEFAULT_THRESHOLDS } from './circuitBreaker.js';
+import { type DeliveryParts, deliver } from './deliver.js';
+import type { DeliveryMetrics } from './deliveryMetrics.js';
+import { Dispatcher } from './dispatcher.js';
+import { EndpointHealth } from './endpointHealth.js';
+import type { WebhookTransport } from './httpsTransport.js';
+import { OrderTurns } from './orderTurns.js';
+import { DELIVERY_QUEUE } from './queue.js';
 import { runRelay } from './relay.js';
-import { runReplayWorker } from './replayWorker.js';
-import { runSubscriber } from './subscriber.js';
-import type { SubscriberDeps } from './subscriberRun.js';
+import { runReplays } from './replays.js';
 
-const RESTART_BACKOFF = { firstMs: 500, longestMs: 5_000 };
-
-export type WebhookDeps = Omit<SubscriberDeps, 'random'> & {
-  /** From 0 to 1, for the jitter of the backoff. Default Math.random. */
-  readonly random?: () => number;
+export type WebhookDeps = {
+  readonly commands: Commands & { readonly readModels: DeliveryLog };
+  readonly broker: MessageBroker;
+  readonly transport: WebhookTransport;
+  readonly settings: WebhookSettings;
+  readonly logger: Logger;
+  readonly metrics?: DeliveryMetrics;
 };
 
-/** Starts all three; each is started again when it fails. `stop` waits for the calls in work. */
+export type WebhookSettings = {
+  /** Attempts at once (default of the service: 50). */
+  readonly concurrency: number;
+  /** Attempts at once to one webhook (default of the service: 20); less while others need the slots. */
+  readonly endpointConcurrency: number;
+  /** Milliseconds, see domain/webhook/backoff.ts. */
+  readonly backoffMs: readonly number[];
+  /** After this long an attempt has surely ended, or its process has. More than the transport's limit. */
+  readonly attemptLimitMs: number;
+  /** A webhook that has failed for so long without a success is disabled; 0 for never. */
+  readonly disableAfterHours: number;
+  readonly circuit?: CircuitThresholds;
+  /** Shown to receivers as `User-Agent: dynamic-assets/<version>`. */
+  readonly version: string;
+};
+
+/** Messages in flight for each slot: what waits for its turn must not keep others from being seen. */
+const IN_FLIGHT_PER_SLOT = 16;
+const RESTART_BACKOFF = { firstMs: 500, longestMs: 5_000 };
+
+/** Starts all three; each is started again when it fails. `stop` waits for the attempts in flight. */
 export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
-  const { logger } = deps;
+  const { commands, broker, settings, logger, metrics } = deps;
+  const { concurrency: slots, endpointConcurrency: slotsPerEndpoint, disableAfterHours } = settings;
+  const inFlight = IN_FLIGHT_PER_SLOT * slots;
+  // Not the wall clock, which may be set back.
+  const now = (): number => performance.now();
+  const dispatcher = new Dispatcher({ inFlight, slots, slotsPerEndpoint }, now, Math.random);
+  const turns = new OrderTurns(commands.eventStore);
+  const circuits = new CircuitBreakers(settings.circuit ?? DEFAULT_THRESHOLDS, now, (endpoint, isOpen) =>
+    metrics?.circuitChanged(endpoint, isOpen),
+  );
+  const health = new EndpointHealth(commands, logger, disableAfterHours);
+  const delivery: DeliveryParts = { ...deps, dispatcher, turns, circuits, health };
+
   const abort = new AbortController();
-  const subscriber: SubscriberDeps = { ...deps, random: deps.random ?? Math.random };
+  const { signal } = abort;
   const keep = (name: string, run: () => Promise<void>): Promise<void> =>
     keepRunning(run, {
-      signal: abort.signal,
+      signal,
       backoff: RESTART_BACKOFF,
-      onFailure: (failure) => logFailure(logger, name, failure),
+      onFailure: ({ error, delayMs }) => {
+        // A broker that is away is an outage, which it reports by itself, and no fault.
+        const level = error instanceof BrokerUnavailableError ? 'warn' : 'error';
+        logger[level]({ err: error, delayMs }, `${name} failed and is started again`);
+      },
     });
   const running = [
-    keep('webhook relay', () => runRelay(deps, abort.signal)),
-    keep('webhook replay worker', () => runReplayWorker(deps, abort.signal)),
-    keep('webhook subscriber', () => runSubscriber(subscriber, abort.signal)),
+    keep('webhook relay', () => runRelay({ commands, broker }, signal)),
+    keep('webhook replays', () => runReplays({ commands, broker }, signal)),
+    keep('webhook deliveries', () =>
+      broker.consume(DELIVERY_QUEUE, { concurrency: inFlight, signal }, (message) => deliver(delivery, message)),
+    ),
   ];
   return {
     async stop() {
       abort.abort();
+      dispatcher.stop();
+      turns.stop();
       await Promise.all(running);
     },
   };
-}
-
-function logFailure(logger: Logger, name: string, { error, delayMs }: Failure): void {
-  // A broker that is away is an outage, which the broker's adapter logs, and no fault of this service.
-  const level = error instanceof BrokerUnavailableError ? 'warn' : 'error';
-  logger[level]({ err: error, delayMs }, `${name} failed and is started again`);
 }

@@ -4,8 +4,8 @@ import { removeWebhook } from '#app/commands/webhooks/settings.js';
 import { webhooksStream } from '#app/domain/streams.js';
 import type { WebhookEventKind } from '#app/domain/webhook/events.js';
 import type { ReadModels } from '#app/ports/readSide.js';
-import { backfillStep } from '#app/webhooks/backfill.js';
 import { BACKFILL_QUEUE, type BackfillJob } from '#app/webhooks/queue.js';
+import { backfillStep } from '#app/webhooks/replays.js';
 import {
   approved,
   batch,

@@ -19,10 +19,9 @@ import type { ReadModels } from '#app/ports/readSide.js';
 import { deliveriesProjection } from '#app/projections/deliveries.js';
 import { Directory } from '#app/projections/directory.js';
 import { runProjections } from '#app/projections/runner.js';
-import type { BackfillDeps } from '#app/webhooks/backfill.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
 import { runRelay } from '#app/webhooks/relay.js';
-import { runReplayWorker } from '#app/webhooks/replayWorker.js';
+import { type ReplayDeps, runReplays } from '#app/webhooks/replays.js';
 
 export const TENANT = 'acme';
 export const OTHER = 'other';
@@ -100,8 +99,8 @@ export class Logged {
     this.run((signal) => runRelay({ commands: { ...this.commands, eventStore }, broker }, signal));
   }
 
-  replays(deps: Partial<BackfillDeps> = {}): void {
-    this.run((signal) => runReplayWorker({ commands: this.commands, broker: this.broker, ...deps }, signal));
+  replays(deps: Partial<ReplayDeps> = {}): void {
+    this.run((signal) => runReplays({ commands: this.commands, broker: this.broker, ...deps }, signal));
   }
 
   async projections(): Promise<void> {

@@ -2,7 +2,7 @@ import { addAssetField } from '#app/commands/identity/assetTypes.js';
 import { tenantOf } from '#app/commands/tables.js';
 import { eventCatalogue, PAYLOAD_VERSIONS } from '#app/domain/webhook/catalogue/catalogue.js';
 import { type DeliverySubject, WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '#app/domain/webhook/events.js';
-import { payloadOf } from '#app/webhooks/payload.js';
+import { payloadOf } from '#app/webhooks/webhookRequest.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
 import { errorsOf } from './schemaCheck.js';
 import { Story, tom, webhook } from './story.js';

@@ -23,8 +23,7 @@ import { projections } from '#app/projections/projections.js';
 import { runProjections } from '#app/projections/runner.js';
 import { createSecretBox } from '#app/service/secretBox.js';
 import { createHttpsTransport, type TransportOptions } from '#app/webhooks/httpsTransport.js';
-import { startWebhooks, type WebhookDeps } from '#app/webhooks/runWebhooks.js';
-import type { SubscriberSettings } from '#app/webhooks/subscriberRun.js';
+import { startWebhooks, type WebhookDeps, type WebhookSettings } from '#app/webhooks/runWebhooks.js';
 import { addressPolicy } from '#app/webhooks/targetAddress.js';
 
 export const TENANT = 'acme';
@@ -49,7 +48,7 @@ const approver = {
 
 export type WebhookOptions = { readonly events?: readonly WebhookEventKind[]; readonly now?: () => string };
 
-export type StartOptions = Partial<SubscriberSettings> & { readonly deps?: Partial<WebhookDeps> };
+export type StartOptions = Partial<WebhookSettings> & { readonly deps?: Partial<WebhookDeps> };
 
 /** Settings of the subscriber that a test is not about. */
 export const settings = {
@@ -58,7 +57,7 @@ export const settings = {
   disableAfterHours: 0,
   version: '1.2.3',
   // A crashed process is not waited for.
-  callLimitMs: 0,
+  attemptLimitMs: 0,
 };
 
 export type Service = {

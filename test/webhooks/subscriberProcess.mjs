@@ -19,6 +19,13 @@ startWebhooks({
   commands: { eventStore, readModels, directory: await Directory.start(eventStore, () => {}), secretBox, now, newId },
   broker: await openSqliteBroker({ file: join(directory, 'broker.db'), leaseMs, pollMs: 20 }),
   transport: createHttpsTransport({ policy: addressPolicy(['127.0.0.0/8']), caPem }),
-  settings: { concurrency: 50, endpointConcurrency: 20, disableAfterHours: 0, backoffMs, version: '0', callLimitMs: 0 },
+  settings: {
+    concurrency: 50,
+    endpointConcurrency: 20,
+    disableAfterHours: 0,
+    backoffMs,
+    version: '0',
+    attemptLimitMs: 0,
+  },
   logger: pino({ level: 'error' }, process.stderr),
 });

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { type SignatureHeaders, signatureHeaders } from '#app/webhooks/signature.js';
+import { type SignatureHeaders, signatureHeaders } from '#app/webhooks/webhookRequest.js';
 
 const DOCS = resolve(__dirname, '../../docs');
 const SNIPPETS = join(DOCS, 'snippets');

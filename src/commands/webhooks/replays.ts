@@ -4,14 +4,13 @@
  */
 import { v5, validate } from 'uuid';
 import { z } from 'zod';
-import { deliveryStream } from '../../domain/streams.js';
 import { type DeliverySubject, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
 import type { DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../../ports/deliveryLog.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody } from '../body.js';
-import { type Caller, type Commands, NotFoundError, TryAgainError, ValidationError } from '../context.js';
+import { type Caller, NotFoundError, TryAgainError, ValidationError } from '../context.js';
 import type { DirectoryCommands } from '../identity/directoryWriter.js';
-import { type RequestedDelivery, requestDelivery } from './requestDelivery.js';
+import { loadDelivery, type RequestedDelivery, requestDelivery } from './deliveryStream.js';
 import { writeWebhook } from './writeWebhook.js';
 
 const kind = z.enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`);
@@ -167,14 +166,11 @@ function resent(deliveryId: string, { after: _, ...sent }: DeliverySubject): Del
   return { ...sent, purpose: sent.purpose === 'test' ? 'test' : 'resend', messageId: sent.messageId ?? deliveryId };
 }
 
-async function subjectOf(
-  { eventStore }: Pick<Commands, 'eventStore'>,
+const subjectOf = async (
+  { eventStore }: DirectoryCommands,
   tenant: string,
   deliveryId: string,
-): Promise<DeliverySubject | undefined> {
-  const [requested] = await eventStore.readStream(deliveryStream(tenant, deliveryId), 0, 0);
-  return requested?.type === 'DeliveryRequested' ? (requested.data as DeliverySubject) : undefined;
-}
+): Promise<DeliverySubject | undefined> => (await loadDelivery(eventStore, { tenant, deliveryId }))?.delivery.subject;
 
 async function requestNew(
   commands: DirectoryCommands,

@@ -1,24 +1,24 @@
 /** The rules of one delivery to one webhook (spec §6.4): at most five attempts, each counted before it is made. */
-import { jittered, MAX_DELIVERY_ATTEMPTS, MAX_RETRY_AFTER_MS, shortest, waitBefore } from './backoff.js';
+import { backoffBefore, jittered, MAX_DELIVERY_ATTEMPTS, MAX_RETRY_AFTER_MS, shortest } from './backoff.js';
 import type { DeliveryEvent, DeliverySubject } from './events.js';
 
 export type Delivery = {
   readonly subject: DeliverySubject;
   /** Attempts that were started, however they ended. */
   readonly started: number;
-  /** The attempt whose outcome is not known: being made now, or cut off by a crash. */
-  readonly unsettled: { readonly attempt: number; readonly since: string } | undefined;
+  /** The attempt that has no outcome yet: being made now, or cut off by a crash. */
+  readonly inFlight: { readonly attempt: number; readonly since: string } | undefined;
   /** Why each attempt failed, in order. */
   readonly failures: readonly string[];
   readonly outcome: 'open' | 'succeeded' | 'failed';
-  /** When the request or the last failure was recorded (ISO 8601). */
+  /** When it was requested, or failed last (ISO 8601). */
   readonly waitsSince: string;
   /** When the next attempt is due, as the last failure says (ISO 8601); older failures do not. */
   readonly retryAt: string | undefined;
 };
 
-/** What came of a call. `status` is null when there was no answer. */
-export type CallResult =
+/** What came of an attempt. `status` is null when there was no answer. */
+export type AttemptResult =
   | { readonly ok: true; readonly status: number; readonly durationMs: number; readonly responseBody: string }
   | {
       readonly ok: false;
@@ -33,13 +33,13 @@ export type CallResult =
       readonly retryAfterMs?: number;
     };
 
-/** State after one more event, recorded `at` (ISO 8601). */
+/** The delivery after one more event, which happened `at` (ISO 8601). */
 export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at: string): Delivery {
   if (event.type === 'DeliveryRequested') {
     return {
       subject: event.data,
       started: 0,
-      unsettled: undefined,
+      inFlight: undefined,
       failures: [],
       outcome: 'open',
       waitsSince: at,
@@ -49,69 +49,75 @@ export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at:
   if (delivery === undefined) throw new Error(`${event.type} before DeliveryRequested.`);
   switch (event.type) {
     case 'DeliveryAttemptStarted':
-      return { ...delivery, started: event.data.attempt, unsettled: { attempt: event.data.attempt, since: at } };
+      return { ...delivery, started: event.data.attempt, inFlight: { attempt: event.data.attempt, since: at } };
     case 'DeliveryAttemptFailed': {
       const { attempt, reason, retryAt } = event.data;
-      const unsettled = delivery.unsettled?.attempt === attempt ? undefined : delivery.unsettled;
+      const inFlight = delivery.inFlight?.attempt === attempt ? undefined : delivery.inFlight;
       return {
         ...delivery,
-        unsettled,
+        inFlight,
         failures: [...delivery.failures, `Attempt ${attempt}: ${reason}`],
         waitsSince: at,
         retryAt,
       };
     }
     case 'DeliverySucceeded':
-      return { ...delivery, unsettled: undefined, outcome: 'succeeded' };
+      return { ...delivery, inFlight: undefined, outcome: 'succeeded' };
     case 'DeliveryFailed':
-      return { ...delivery, unsettled: undefined, outcome: 'failed' };
+      return { ...delivery, inFlight: undefined, outcome: 'failed' };
   }
 }
 
 /** What to do next about a delivery. */
 export type NextStep =
   | { readonly kind: 'over' }
-  /** This attempt was cut off: record that it failed (`CUT_OFF`), then decide again. */
-  | { readonly kind: 'settle'; readonly attempt: number }
+  /** A crash has cut this attempt off: append that it failed (`CUT_OFF`), then decide again. */
+  | { readonly kind: 'cut-off'; readonly attempt: number }
   | { readonly kind: 'wait'; readonly delayMs: number }
   | { readonly kind: 'attempt'; readonly attempt: number }
-  /** All attempts are used: the order is to be failed, then `failDelivery` recorded. */
+  /** All attempts are used: fail the order, then the delivery (`failDelivery`). */
   | { readonly kind: 'exhausted' };
 
 export type DeliveryTiming = {
-  /** Waits before the attempts, in milliseconds (`waitBefore`). */
-  readonly waits: readonly number[];
-  /** A call that has not ended after so many milliseconds was cut off. */
-  readonly callLimitMs: number;
+  /** See `backoffBefore`. */
+  readonly backoffMs: readonly number[];
+  /** An attempt without an outcome after so many milliseconds was cut off. */
+  readonly attemptLimitMs: number;
 };
 
 /**
- * Decides on a delivery whose message was handed out, which after a crash or a lost connection may be early, and while
- * another process is still at it. An attempt that was cut off counts as used and failed: whether the receiver had it is
- * not known.
+ * Decides on a delivery whose message was handed out. After a crash or a lost connection that may be early, or while
+ * another process is still making the attempt. One that was cut off counts as used and failed, since nobody knows
+ * whether the receiver got it.
  */
-export function nextStep(delivery: Delivery, now: string, { waits, callLimitMs }: DeliveryTiming): NextStep {
+export function nextStep(delivery: Delivery, now: string, { backoffMs, attemptLimitMs }: DeliveryTiming): NextStep {
   if (delivery.outcome !== 'open') return { kind: 'over' };
-  const { unsettled, started, retryAt, waitsSince } = delivery;
-  if (unsettled !== undefined) {
-    const step: NextStep = { kind: 'settle', attempt: unsettled.attempt };
-    return untilOr(Date.parse(unsettled.since) + callLimitMs, now, step);
+  const { inFlight, started, retryAt, waitsSince } = delivery;
+  if (inFlight !== undefined) {
+    const step: NextStep = { kind: 'cut-off', attempt: inFlight.attempt };
+    return untilOr(Date.parse(inFlight.since) + attemptLimitMs, now, step);
   }
   if (started >= MAX_DELIVERY_ATTEMPTS) return { kind: 'exhausted' };
   const attempt = started + 1;
   const due =
-    retryAt === undefined ? Date.parse(waitsSince) + shortest(waitBefore(attempt, waits)) : Date.parse(retryAt);
+    retryAt === undefined ? Date.parse(waitsSince) + shortest(backoffBefore(attempt, backoffMs)) : Date.parse(retryAt);
   return untilOr(due, now, { kind: 'attempt', attempt });
 }
 
-/** The step, or waiting until it is due (milliseconds since the epoch). */
+/** The step when it is due (milliseconds since the epoch), and waiting before. */
 function untilOr(due: number, now: string, step: NextStep): NextStep {
   const delayMs = due - Date.parse(now);
   return delayMs > 0 ? { kind: 'wait', delayMs } : step;
 }
 
-/** What is recorded of an attempt that was cut off by a crash. */
-export const CUT_OFF: CallResult = {
+/** The first event of an attempt, appended before it is made; none when it is not the next one any more. */
+export function startAttempt(delivery: Delivery, attempt: number, url: string): readonly DeliveryEvent[] {
+  const isNext = delivery.outcome === 'open' && delivery.inFlight === undefined && delivery.started === attempt - 1;
+  return isNext ? [{ type: 'DeliveryAttemptStarted', data: { attempt, url } }] : [];
+}
+
+/** The result of an attempt that was cut off by a crash. */
+export const CUT_OFF: AttemptResult = {
   ok: false,
   reason: 'The service stopped before the outcome was known.',
   status: null,
@@ -120,14 +126,14 @@ export const CUT_OFF: CallResult = {
 };
 
 /**
- * Events for what came of an attempt. None when the delivery is over, or when the failure was recorded already
- * (by another process that took the attempt for cut off). A success always counts: the receiver has the order.
- * @param retryAt when the next attempt is due after a failure (ISO 8601); it is not recorded when none is left
+ * Events for what came of an attempt. None when the delivery is over, or when the failure is in the log already (of
+ * another process that took the attempt for cut off). A success always counts: the receiver has the message.
+ * @param retryAt when the next attempt is due after a failure (ISO 8601); left out when none is left
  */
 export function decideOutcome(
   delivery: Delivery,
   attempt: number,
-  result: CallResult,
+  result: AttemptResult,
   retryAt: string,
 ): readonly DeliveryEvent[] {
   if (delivery.outcome !== 'open') return [];
@@ -135,7 +141,7 @@ export function decideOutcome(
   if (result.ok) {
     return [{ type: 'DeliverySucceeded', data: { attempt, status: result.status, durationMs, responseBody } }];
   }
-  if (delivery.unsettled?.attempt !== attempt) return [];
+  if (delivery.inFlight?.attempt !== attempt) return [];
   const { reason, status } = result;
   const failure = { attempt, reason, status, durationMs, responseBody };
   const isLast = delivery.started >= MAX_DELIVERY_ATTEMPTS;
@@ -148,14 +154,14 @@ export function failDelivery(delivery: Delivery, reason: string): readonly Deliv
   return [{ type: 'DeliveryFailed', data: { attempts: delivery.started, reason } }];
 }
 
-/** Wait after a failed attempt: the backoff, or longer if the receiver asked for it. */
-export function waitAfterFailure(
+/** Milliseconds from a failed attempt to the next: the backoff, or longer if the receiver asked for it. */
+export function backoffAfter(
   delivery: Delivery,
-  result: CallResult,
-  waits: readonly number[],
+  result: AttemptResult,
+  backoffMs: readonly number[],
   random: number,
 ): number {
-  const wait = jittered(waitBefore(delivery.started + 1, waits), random);
-  const asked = result.ok ? 0 : Math.min(result.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
-  return Math.max(wait, asked);
+  const delayMs = jittered(backoffBefore(delivery.started + 1, backoffMs), random);
+  const askedMs = result.ok ? 0 : Math.min(result.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
+  return Math.max(delayMs, askedMs);
 }

@@ -1,16 +1,20 @@
-import { DEFAULT_BACKOFF_MS, jittered, MAX_DELIVERY_ATTEMPTS, waitBefore } from '#app/domain/webhook/backoff.js';
+import { settings } from '#app/config.js';
+import { backoffBefore, jittered, MAX_DELIVERY_ATTEMPTS } from '#app/domain/webhook/backoff.js';
 import {
-  type CallResult,
+  type AttemptResult,
+  backoffAfter,
   CUT_OFF,
   type Delivery,
   decideOutcome,
   evolve,
   failDelivery,
   nextStep,
-  waitAfterFailure,
 } from '#app/domain/webhook/delivery.js';
 import type { DeliveryEvent } from '#app/domain/webhook/events.js';
 import { targetUrlError } from '#app/domain/webhook/targetUrl.js';
+
+/** The default of the service. */
+const BACKOFF_MS = settings.WEBHOOK_BACKOFF_MS.parse(undefined);
 
 const requested: DeliveryEvent = {
   type: 'DeliveryRequested',
@@ -34,8 +38,8 @@ const succeeded = (attempt: number): DeliveryEvent => ({
   data: { attempt, status: 200, durationMs: 7, responseBody: 'thanks' },
 });
 
-const error500: CallResult = { ok: false, reason: 'HTTP 500', status: 500, durationMs: 7, responseBody: 'oops' };
-const ok200: CallResult = { ok: true, status: 200, durationMs: 7, responseBody: 'thanks' };
+const error500: AttemptResult = { ok: false, reason: 'HTTP 500', status: 500, durationMs: 7, responseBody: 'oops' };
+const ok200: AttemptResult = { ok: true, status: 200, durationMs: 7, responseBody: 'thanks' };
 
 /** Given: one event a second from 12:00:01 on. */
 function given(...events: DeliveryEvent[]): Delivery {
@@ -57,7 +61,7 @@ const cutOff = (delivery: Delivery, attempt: number, at: string): Delivery => {
 
 const LATER = '2026-11-22T00:00:00.000000Z';
 const next = (delivery: Delivery, now = LATER) =>
-  nextStep(delivery, now, { waits: DEFAULT_BACKOFF_MS, callLimitMs: 20_000 });
+  nextStep(delivery, now, { backoffMs: BACKOFF_MS, attemptLimitMs: 20_000 });
 const failures = (count: number): DeliveryEvent[] =>
   Array.from({ length: count }, (_, i) => [started(i + 1), failed(i + 1)]).flat();
 
@@ -76,19 +80,19 @@ describe('a delivery (spec §6.4)', () => {
 
   test('given an attempt that a crash cut off, it counts as used and failed', () => {
     const delivery = given(requested, ...failures(1), started(2));
-    expect(next(delivery)).toEqual({ kind: 'settle', attempt: 2 });
+    expect(next(delivery)).toEqual({ kind: 'cut-off', attempt: 2 });
     expect(next(cutOff(delivery, 2, LATER))).toEqual({ kind: 'attempt', attempt: 3 });
   });
 
-  test('given an attempt that may still be in work elsewhere, it is left alone until the call limit has passed', () => {
+  test('given an attempt that may still be in work elsewhere, it is left alone until the time limit has passed', () => {
     const delivery = given(requested, started(1));
     expect(next(delivery, '2026-11-21T12:00:05.000000Z')).toEqual({ kind: 'wait', delayMs: 17_000 });
-    expect(next(delivery, '2026-11-21T12:00:22.000000Z')).toEqual({ kind: 'settle', attempt: 1 });
+    expect(next(delivery, '2026-11-21T12:00:22.000000Z')).toEqual({ kind: 'cut-off', attempt: 1 });
   });
 
-  test('given a fifth attempt that was cut off, it is settled and nothing is left', () => {
+  test('given a fifth attempt that was cut off, it counts as failed and nothing is left', () => {
     const delivery = given(requested, ...failures(4), started(5));
-    expect(next(delivery)).toEqual({ kind: 'settle', attempt: 5 });
+    expect(next(delivery)).toEqual({ kind: 'cut-off', attempt: 5 });
     expect(next(cutOff(delivery, 5, LATER))).toEqual({ kind: 'exhausted' });
   });
 
@@ -159,15 +163,15 @@ describe('a delivery (spec §6.4)', () => {
 
 describe('backoff', () => {
   test('by default attempts wait 0 s, 30 s, 2 min, 10 min, 1 h', () => {
-    const waits = [1, 2, 3, 4, 5].map((attempt) => waitBefore(attempt, DEFAULT_BACKOFF_MS));
+    const waits = [1, 2, 3, 4, 5].map((attempt) => backoffBefore(attempt, BACKOFF_MS));
     expect(waits).toEqual([0, 30_000, 120_000, 600_000, 3_600_000]);
     expect(waits).toHaveLength(MAX_DELIVERY_ATTEMPTS);
   });
 
   test('fewer than five waits are those between attempts, the last repeats', () => {
-    expect([1, 2, 3, 4, 5].map((attempt) => waitBefore(attempt, [10, 20]))).toEqual([0, 10, 20, 20, 20]);
-    expect([1, 2, 3, 4, 5].map((attempt) => waitBefore(attempt, [10, 20, 30, 40]))).toEqual([0, 10, 20, 30, 40]);
-    expect([1, 2].map((attempt) => waitBefore(attempt, []))).toEqual([0, 0]);
+    expect([1, 2, 3, 4, 5].map((attempt) => backoffBefore(attempt, [10, 20]))).toEqual([0, 10, 20, 20, 20]);
+    expect([1, 2, 3, 4, 5].map((attempt) => backoffBefore(attempt, [10, 20, 30, 40]))).toEqual([0, 10, 20, 30, 40]);
+    expect([1, 2].map((attempt) => backoffBefore(attempt, []))).toEqual([0, 0]);
   });
 
   test('waits vary by 20 % either way', () => {
@@ -176,8 +180,7 @@ describe('backoff', () => {
 
   test('Retry-After counts when it is longer than the backoff, up to an hour', () => {
     const delivery = given(requested, ...failures(1));
-    const wait = (retryAfterMs: number) =>
-      waitAfterFailure(delivery, { ...error500, retryAfterMs }, DEFAULT_BACKOFF_MS, 0.5);
+    const wait = (retryAfterMs: number) => backoffAfter(delivery, { ...error500, retryAfterMs }, BACKOFF_MS, 0.5);
     expect(wait(1000)).toBe(30_000);
     expect(wait(45_000)).toBe(45_000);
     expect(wait(100 * 3_600_000)).toBe(3_600_000);

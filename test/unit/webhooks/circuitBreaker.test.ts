@@ -18,9 +18,9 @@ describe('the circuit of a webhook', () => {
   });
 
   const call = (outcome: 'succeeded' | 'failed' | 'unused', endpoint = 'a'): void => {
-    const passage = circuits.pass(endpoint);
-    if (passage === undefined) throw new Error('nothing may pass');
-    passage(outcome);
+    const permit = circuits.permit(endpoint);
+    if (permit === undefined) throw new Error('nothing may pass');
+    permit(outcome);
   };
 
   function open(): void {
@@ -34,7 +34,7 @@ describe('the circuit of a webhook', () => {
   test('opens when enough failures in a row span enough time', () => {
     open();
     expect(circuits.waitMs('a')).toBe(500);
-    expect(circuits.pass('a')).toBeUndefined();
+    expect(circuits.permit('a')).toBeUndefined();
     expect(changes).toEqual([['a', true]]);
     expect(circuits.waitMs('b')).toBe(0);
   });
@@ -59,9 +59,9 @@ describe('the circuit of a webhook', () => {
   test('while open it lets one call through at a time, when its time has come', () => {
     open();
     now += 500;
-    const probe = circuits.pass('a');
+    const probe = circuits.permit('a');
     expect(probe).toBeDefined();
-    expect(circuits.pass('a')).toBeUndefined();
+    expect(circuits.permit('a')).toBeUndefined();
     expect(circuits.waitMs('a')).toBeGreaterThan(0);
   });
 
@@ -89,13 +89,13 @@ describe('the circuit of a webhook', () => {
     open();
     now += 500;
     call('unused');
-    expect(circuits.pass('a')).toBeDefined();
+    expect(circuits.permit('a')).toBeDefined();
   });
 
   test('one that is forgotten is closed', () => {
     open();
-    circuits.forget('a');
-    circuits.forget('b');
+    circuits.close('a');
+    circuits.close('b');
     expect(circuits.waitMs('a')).toBe(0);
     expect(changes).toEqual([
       ['a', true],
@@ -105,7 +105,7 @@ describe('the circuit of a webhook', () => {
 
   test('calls that were in work when it opened say nothing new, unless they succeed', () => {
     call('failed');
-    const [first, second] = [circuits.pass('a'), circuits.pass('a')];
+    const [first, second] = [circuits.permit('a'), circuits.permit('a')];
     now += 500;
     call('failed');
     now += 500;

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { createSecretBox } from '#app/service/secretBox.js';
 import { retryAfterMs } from '#app/webhooks/httpsTransport.js';
-import { signatureHeaders, signatureOf } from '#app/webhooks/signature.js';
+import { signatureHeaders, signatureOf } from '#app/webhooks/webhookRequest.js';
 
 describe('Signature (spec §6.3)', () => {
   test('is the test vector of RFC 4231 §4.3 (HMAC-SHA-256, key "Jefe")', () => {

@@ -1,27 +1,27 @@
-import { EndpointLanes } from '#app/webhooks/endpointLanes.js';
+import { Dispatcher } from '#app/webhooks/dispatcher.js';
 import { hang, type Receiver, startReceiver, status } from './receiver.js';
 import { makeDataDirectory, openService, removeDataDirectory, type Service, settings } from './service.js';
 
-describe('lanes of webhooks', () => {
+describe('the dispatcher', () => {
   let now: number;
 
   beforeEach(() => {
     now = 0;
   });
 
-  const lanes = (limits: Partial<ConstructorParameters<typeof EndpointLanes>[0]> = {}): EndpointLanes =>
-    new EndpointLanes(
-      { inHand: 200, calls: 50, callsPerEndpoint: 20, ...limits },
+  const dispatcher = (limits: Partial<ConstructorParameters<typeof Dispatcher>[0]> = {}): Dispatcher =>
+    new Dispatcher(
+      { inFlight: 200, slots: 50, slotsPerEndpoint: 20, ...limits },
       () => now,
       () => 0,
     );
 
   /** Asks for calls that last until they are ended. */
-  function calls(of: EndpointLanes, endpoint: string, count: number): { begun: number; end: () => void } {
+  function calls(of: Dispatcher, endpoint: string, count: number): { begun: number; end: () => void } {
     const ends: (() => void)[] = [];
     const state = { begun: 0, end: () => ends.shift()?.() };
     for (let i = 0; i < count; i++) {
-      void of.call(endpoint, () => {
+      void of.inSlot(endpoint, () => {
         state.begun += 1;
         return new Promise<void>((resolve) => ends.push(resolve));
       });
@@ -31,7 +31,7 @@ describe('lanes of webhooks', () => {
   const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
   test('a webhook has at most its number of calls at once; as one ends the next begins', async () => {
-    const calling = calls(lanes(), 'a', 30);
+    const calling = calls(dispatcher(), 'a', 30);
     await settled();
     expect(calling.begun).toBe(20);
     calling.end();
@@ -40,7 +40,7 @@ describe('lanes of webhooks', () => {
   });
 
   test('however many webhooks hang, another can make a call', async () => {
-    const shared = lanes({ calls: 10 });
+    const shared = dispatcher({ slots: 10 });
     const hanging = ['a', 'b', 'c'].map((endpoint) => calls(shared, endpoint, 100));
     await settled();
     expect(hanging.map(({ begun }) => begun)).toEqual([5, 3, 1]);
@@ -50,7 +50,7 @@ describe('lanes of webhooks', () => {
   });
 
   test('there are never more calls than there may be, and those with the fewest take turns', async () => {
-    const shared = lanes({ calls: 2 });
+    const shared = dispatcher({ slots: 2 });
     const [a, b, c] = [calls(shared, 'a', 3), calls(shared, 'b', 3), calls(shared, 'c', 3)];
     await settled();
     expect([a.begun, b.begun, c.begun]).toEqual([1, 1, 0]);
@@ -63,23 +63,23 @@ describe('lanes of webhooks', () => {
   });
 
   test('a call that throws gives up its place', async () => {
-    const single = lanes({ calls: 1 });
-    await expect(single.call('a', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
-    expect(await single.call('a', async () => 'next')).toBe('next');
+    const single = dispatcher({ slots: 1 });
+    await expect(single.inSlot('a', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+    expect(await single.inSlot('a', async () => 'next')).toBe('next');
   });
 
   test('when stopped, what stands in the line is not called, and what is called ends', async () => {
-    const single = lanes({ callsPerEndpoint: 1 });
+    const single = dispatcher({ slotsPerEndpoint: 1 });
     const calling = calls(single, 'a', 1);
-    const waiting = single.call('a', async () => 'called');
+    const waiting = single.inSlot('a', async () => 'called');
     single.stop();
     expect(await waiting).toBeUndefined();
-    expect(await single.call('b', async () => 'called')).toBeUndefined();
+    expect(await single.inSlot('b', async () => 'called')).toBeUndefined();
     calling.end();
   });
 
-  test('of the room in hand a webhook has as much as is left for others', () => {
-    const shared = lanes({ inHand: 8 });
+  test('of the room in flight a webhook has as much as is left for others', () => {
+    const shared = dispatcher({ inFlight: 8 });
     const taken = (endpoint: string): (() => void)[] => {
       const leave = shared.enter(endpoint);
       return leave === undefined ? [] : [leave, ...taken(endpoint)];
@@ -92,10 +92,10 @@ describe('lanes of webhooks', () => {
   });
 
   test('what is sent away comes again one after the other, as fast as calls end', async () => {
-    const shared = lanes({ callsPerEndpoint: 2 });
+    const shared = dispatcher({ slotsPerEndpoint: 2 });
     // 200 ms a call, two at a time: one in 100 ms, as far as is known after many of them.
     for (let i = 0; i < 50; i++) {
-      await shared.call('a', async () => {
+      await shared.inSlot('a', async () => {
         now += 200;
       });
     }
@@ -104,7 +104,7 @@ describe('lanes of webhooks', () => {
   });
 
   test('what is sent away from a receiver that hangs stays away longer each time, 30 s at most', async () => {
-    const shared = lanes({ callsPerEndpoint: 1 });
+    const shared = dispatcher({ slotsPerEndpoint: 1 });
     calls(shared, 'a', 1);
     await settled();
     now += 100_000;

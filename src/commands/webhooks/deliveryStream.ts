@@ -1,0 +1,92 @@
+/** The stream of one delivery: requested, loaded, written to. */
+import { deliveryStream } from '../../domain/streams.js';
+import { type Delivery, evolve } from '../../domain/webhook/delivery.js';
+import type { DeliveryEvent, DeliverySubject } from '../../domain/webhook/events.js';
+import type { EventStore, EventToAppend, Position } from '../../ports/eventStore.js';
+import type { Caller } from '../context.js';
+import { appendIfUnchanged, type LogAccess, NO_STREAM, type StreamEnd, writeStream } from '../writeStream.js';
+
+export type DeliveryKey = { readonly tenant: string; readonly deliveryId: string };
+
+export type RequestedDelivery = { readonly position: Position; readonly deliveryId: string };
+
+export type LoadedDelivery = DeliveryKey &
+  StreamEnd & {
+    readonly delivery: Delivery;
+    /** Of the request: whoever made it knew the webhook by then. */
+    readonly requestedAt: Position;
+    /** Of the last event. */
+    readonly position: Position;
+    /** On whose behalf events are appended. */
+    readonly caller: Caller;
+  };
+
+const SUBSCRIBER = { kind: 'system', id: 'webhook-subscriber' } as const;
+
+/**
+ * Appends that a delivery is to be made.
+ * @param log its ids are those of the event: whoever gives the same again finds it appended
+ * @returns undefined when another event has requested a delivery of this id
+ */
+export async function requestDelivery(
+  log: LogAccess,
+  caller: Caller,
+  deliveryId: string,
+  subject: DeliverySubject,
+): Promise<RequestedDelivery | undefined> {
+  const stream = deliveryStream(caller.tenant, deliveryId);
+  const event = { type: 'DeliveryRequested', data: subject } as const;
+  const appended = await appendIfUnchanged(log, caller, stream, NO_STREAM, [event]);
+  return appended && { position: appended.position, deliveryId };
+}
+
+const evolveDelivery = (delivery: Delivery | undefined, { type, data, metadata }: EventToAppend): Delivery =>
+  evolve(delivery, { type, data } as DeliveryEvent, metadata.occurredAt);
+
+/** A delivery as its stream has it; undefined when it was never requested. */
+export async function loadDelivery(
+  eventStore: Pick<EventStore, 'readStream'>,
+  { tenant, deliveryId }: DeliveryKey,
+): Promise<LoadedDelivery | undefined> {
+  const events = await eventStore.readStream(deliveryStream(tenant, deliveryId));
+  const delivery = events.reduce<Delivery | undefined>(evolveDelivery, undefined);
+  const [requested] = events;
+  const last = events.at(-1);
+  if (delivery === undefined || requested === undefined || last === undefined) return undefined;
+  const { correlationId } = requested.metadata;
+  return {
+    tenant,
+    deliveryId,
+    delivery,
+    revision: last.revision,
+    lastEventAt: last.metadata.occurredAt,
+    requestedAt: requested.position,
+    position: last.position,
+    caller: { tenant, actor: SUBSCRIBER, correlationId, causationId: requested.id },
+  };
+}
+
+/**
+ * Decides on the delivery as it was loaded, and appends; on what it has become, when another process was first.
+ * @returns the delivery after that, and whether anything was appended
+ * @throws TryAgainError
+ */
+export async function writeDelivery(
+  log: LogAccess,
+  loaded: LoadedDelivery,
+  decide: (delivery: Delivery) => readonly DeliveryEvent[],
+): Promise<{ readonly written: LoadedDelivery; readonly appended: boolean }> {
+  const { state, events, revision, position, at } = await writeStream(log, loaded.caller, {
+    stream: deliveryStream(loaded.tenant, loaded.deliveryId),
+    name: `Delivery ${loaded.deliveryId}`,
+    load: async (attempt) => {
+      const current = attempt === 0 ? loaded : await loadDelivery(log.eventStore, loaded);
+      if (current === undefined) throw new Error(`There is no delivery ${loaded.deliveryId} any more.`);
+      return { ...current, state: current };
+    },
+    decide: ({ delivery }) => decide(delivery),
+  });
+  if (events.length === 0) return { written: state, appended: false };
+  const delivery = events.reduce<Delivery>(evolveDelivery, state.delivery);
+  return { written: { ...state, delivery, revision, position, lastEventAt: at }, appended: true };
+}

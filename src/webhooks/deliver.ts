@@ -1,0 +1,252 @@
+/**
+ * The story of a delivery, from top to bottom: a message says that it is due, its stream says what is next, gates are
+ * passed one after the other, the attempt is made, and its outcome says what follows.
+ *
+ * Only the stream decides. What is kept in memory (circuits, shares, turns) may be lost at any time.
+ */
+import type { Logger } from 'pino';
+import type { Commands, TenantDirectory } from '../commands/context.js';
+import { failExport } from '../commands/orders/lifecycle.js';
+import { type LoadedDelivery, loadDelivery, writeDelivery } from '../commands/webhooks/deliveryStream.js';
+import type { Tenant, Webhook } from '../domain/identity/directory.js';
+import { doubled, jittered } from '../domain/webhook/backoff.js';
+import {
+  type AttemptResult,
+  backoffAfter,
+  CUT_OFF,
+  type DeliveryTiming,
+  decideOutcome,
+  failDelivery,
+  nextStep,
+  startAttempt,
+} from '../domain/webhook/delivery.js';
+import { EventStoreUnavailableError } from '../ports/eventStore.js';
+import type { Outcome, ReceivedMessage } from '../ports/messageBroker.js';
+import { retry } from '../supervision/retry.js';
+import type { CircuitBreakers } from './circuitBreaker.js';
+import type { DeliveryMetrics } from './deliveryMetrics.js';
+import { type Dispatcher, endpointKey } from './dispatcher.js';
+import type { EndpointHealth } from './endpointHealth.js';
+import type { WebhookTransport } from './httpsTransport.js';
+import type { OrderTurns } from './orderTurns.js';
+import { type DeliveryJob, deliveryJob } from './queue.js';
+import { makeRequest } from './webhookRequest.js';
+
+/** What the story works with. */
+export type DeliveryParts = {
+  readonly commands: Commands;
+  readonly transport: WebhookTransport;
+  readonly logger: Logger;
+  readonly metrics?: DeliveryMetrics;
+  /** `version` is the service's, for `User-Agent`. */
+  readonly settings: DeliveryTiming & { readonly version: string };
+  readonly circuits: CircuitBreakers;
+  readonly dispatcher: Dispatcher;
+  readonly turns: OrderTurns;
+  readonly health: EndpointHealth;
+};
+
+/** How long the outcome of an attempt is kept while the log is away; after that the attempt counts as cut off. */
+const OUTAGE_MS = 6_000;
+const OUTAGE_BACKOFF = { firstMs: 1_000, longestMs: 1_000 };
+
+/** How long a message is put off when another process writes to its delivery. */
+const CONTENDED_MS = 1_000;
+/** When the service itself has a fault. */
+const FAULT_MS = { first: 1_000, longest: 60_000 };
+/** When the webhook is disabled. Enabling it publishes new messages. */
+const DISABLED_MS = { first: 60_000, longest: 3_600_000 };
+
+const DONE: Outcome = { kind: 'done' };
+const again = (delayMs: number): Outcome => ({ kind: 'again', delayMs });
+const deadLetter = (reason: string): Outcome => ({ kind: 'dead', reason });
+
+/** A message says that a delivery is due. @returns what becomes of the message */
+export async function deliver(parts: DeliveryParts, { body, redeliveries }: ReceivedMessage): Promise<Outcome> {
+  const job = deliveryJob.safeParse(body);
+  if (!job.success) return deadLetter('The message names no delivery.');
+  try {
+    return await admit(parts, job.data, redeliveries);
+  } catch (error) {
+    // A fault of the service (the log cannot be reached), not of the receiver; the stream says how far it had come.
+    const delayMs = doubled(FAULT_MS.first, FAULT_MS.longest, redeliveries);
+    parts.logger.error({ err: error, ...job.data, delayMs }, 'webhook delivery is put off');
+    return again(delayMs);
+  }
+}
+
+/** Can its webhook take a message now? Known in memory: the circuit, the share in flight, the delivery in flight. */
+async function admit(parts: DeliveryParts, job: DeliveryJob, redeliveries: number): Promise<Outcome> {
+  const { commands, circuits, dispatcher, turns } = parts;
+  const load = () => loadDelivery(commands.eventStore, job);
+  const missing = deadLetter(`There is no delivery ${job.deliveryId}.`);
+  const webhookId = job.webhookId ?? (await load())?.delivery.subject.webhookId;
+  if (webhookId === undefined) return missing;
+  const endpoint = endpointKey({ tenant: job.tenant, webhookId });
+  // Asked here, so that messages for a receiver that is down cost no read of the log; and once more before the attempt,
+  // since it may open while the message waits for its slot.
+  const openMs = circuits.waitMs(endpoint);
+  if (openMs > 0) return again(openMs * (1 + Math.random() / 2));
+  const leave = dispatcher.enter(endpoint);
+  if (leave === undefined) return again(dispatcher.delayMs(endpoint, redeliveries));
+  try {
+    return await turns.take(job.deliveryId, async () => {
+      const loaded = await load();
+      return loaded === undefined ? missing : proceed(parts, loaded, redeliveries);
+    });
+  } finally {
+    leave();
+  }
+}
+
+/** What is next, as the stream says. Asked again after each outcome. */
+async function proceed(parts: DeliveryParts, loaded: LoadedDelivery, redeliveries: number): Promise<Outcome> {
+  const step = nextStep(loaded.delivery, parts.commands.now(), parts.settings);
+  switch (step.kind) {
+    case 'over':
+      return DONE;
+    case 'wait':
+      return again(step.delayMs);
+    case 'cut-off':
+      return proceed(parts, await appendOutcome(parts, loaded, CUT_OFF), redeliveries);
+    case 'exhausted':
+      return giveUp(parts, loaded);
+    case 'attempt':
+      return attempt(parts, loaded, redeliveries);
+  }
+}
+
+/** The order's turn and a slot; then what came of the slot. */
+async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, redeliveries: number): Promise<Outcome> {
+  const { commands, circuits, dispatcher, turns } = parts;
+  const { tenant, delivery, requestedAt } = loaded;
+  const { after, webhookId } = delivery.subject;
+  const turnMs = after === undefined ? 0 : await turns.waitMs({ tenant, deliveryId: after }, commands.now());
+  if (turnMs > 0) return again(turnMs);
+  // A directory that lags behind the relay's would take a new webhook for a removed one.
+  await commands.directory.waitFor(requestedAt);
+  const endpoint = endpointKey({ tenant, webhookId });
+  const sent = await dispatcher.inSlot(endpoint, () => send(parts, loaded, endpoint));
+  // The service stops.
+  if (sent === undefined) return again(0);
+  switch (sent.kind) {
+    case 'attempted':
+      return conclude(parts, sent, redeliveries);
+    case 'webhook-removed':
+      await writeDelivery(commands, loaded, (current) => failDelivery(current, 'webhook removed'));
+      return DONE;
+    case 'webhook-disabled':
+      // Whoever enables it wants attempts to be made.
+      circuits.close(endpoint);
+      return again(jittered(doubled(DISABLED_MS.first, DISABLED_MS.longest, redeliveries), Math.random()));
+    case 'circuit-open':
+      return again(circuits.waitMs(endpoint));
+    case 'contended':
+      return again(CONTENDED_MS);
+  }
+}
+
+type Attempted = {
+  readonly kind: 'attempted';
+  /** The delivery before the attempt, which it has in flight. */
+  readonly started: LoadedDelivery;
+  readonly url: string;
+  readonly result: AttemptResult;
+};
+
+type Sent =
+  | Attempted
+  | { readonly kind: 'webhook-removed' | 'webhook-disabled' | 'circuit-open' }
+  /** Another process makes the attempt. */
+  | { readonly kind: 'contended' };
+
+/** In the slot: the webhook as it is now, the permit of its circuit, and the attempt. */
+async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: string): Promise<Sent> {
+  const { commands, circuits, transport, metrics, settings } = parts;
+  const target = targetOf(commands.directory, loaded);
+  if (target.kind !== 'callable') return target;
+  const permit = circuits.permit(endpoint);
+  if (permit === undefined) return { kind: 'circuit-open' };
+  let result: AttemptResult | undefined;
+  try {
+    const request = await makeRequest(commands, target.tenant, target.webhook, loaded, settings.version);
+    const { url } = request;
+    const number = loaded.delivery.started + 1;
+    // Appended before the attempt, so that a crash can hide none; who cannot append it makes none.
+    const start = await writeDelivery(commands, loaded, (current) => startAttempt(current, number, url));
+    if (!start.appended) return { kind: 'contended' };
+    result = await transport.post(request);
+    metrics?.attempted({ tenant: loaded.tenant, webhookId: target.webhook.id }, result);
+    return { kind: 'attempted', started: start.written, url, result };
+  } finally {
+    if (result === undefined) permit('unused');
+    else permit(result.ok ? 'succeeded' : 'failed');
+  }
+}
+
+type Target =
+  | { readonly kind: 'callable'; readonly tenant: Tenant; readonly webhook: Webhook }
+  | { readonly kind: 'webhook-removed' | 'webhook-disabled' };
+
+function targetOf(directory: TenantDirectory, { tenant: name, delivery }: LoadedDelivery): Target {
+  const tenant = directory.tenant(name);
+  const webhook = tenant?.webhooks.get(delivery.subject.webhookId);
+  if (tenant === undefined || webhook === undefined) return { kind: 'webhook-removed' };
+  return webhook.disabled === undefined ? { kind: 'callable', tenant, webhook } : { kind: 'webhook-disabled' };
+}
+
+/** The slot is free again: the outcome is appended, and what follows is what the stream says then. */
+async function conclude(
+  parts: DeliveryParts,
+  { started, url, result }: Attempted,
+  redeliveries: number,
+): Promise<Outcome> {
+  const written = await appendOutcome(parts, started, result);
+  const { tenant, deliveryId, delivery } = started;
+  const { ok, status, durationMs } = result;
+  const { orderId } = delivery.subject;
+  const logged = { tenant, deliveryId, orderId, attempt: delivery.started, ok, status, durationMs };
+  parts.logger.info(logged, 'webhook attempt');
+  await parts.health.attempted(written, url, result);
+  return proceed(parts, written, redeliveries);
+}
+
+/** Of the attempt in flight. Also when the log is away for a moment: what the receiver answered must not be forgotten. */
+async function appendOutcome(
+  { commands, settings }: DeliveryParts,
+  loaded: LoadedDelivery,
+  result: AttemptResult,
+): Promise<LoadedDelivery> {
+  const { started: number } = loaded.delivery;
+  const backoffMs = backoffAfter(loaded.delivery, result, settings.backoffMs, Math.random());
+  const retryAt = new Date(Date.parse(commands.now()) + backoffMs).toISOString();
+  const append = () => writeDelivery(commands, loaded, (current) => decideOutcome(current, number, result, retryAt));
+  const { written } = await retry(append, {
+    until: Date.now() + OUTAGE_MS,
+    backoff: OUTAGE_BACKOFF,
+    isTransient: (error) => error instanceof EventStoreUnavailableError,
+  });
+  return written;
+}
+
+/**
+ * No attempt is left (spec §6.4). The order is failed first, which may be done twice without harm, and then the
+ * delivery: after a crash in between, the message comes again, finds no attempt left, and gets here.
+ */
+async function giveUp({ commands, logger, metrics }: DeliveryParts, loaded: LoadedDelivery): Promise<Outcome> {
+  const { delivery, deliveryId, tenant, caller } = loaded;
+  const { kind, purpose, orderId, webhookId, sourceEventId } = delivery.subject;
+  const webhook = commands.directory.tenant(tenant)?.webhooks.get(webhookId);
+  const reason = `All ${delivery.started} attempts to deliver to webhook ${webhook?.name ?? webhookId} failed.`;
+  const reasons = [reason, ...delivery.failures];
+  // Only an export that was due matters to the order: not other kinds of event, and not replays.
+  if (kind === 'order.approved' && purpose === undefined) {
+    await failExport(commands, caller, { orderId, approvalEventId: sourceEventId, reasons, webhookId, deliveryId });
+  }
+  const lastReason = delivery.failures.at(-1) ?? reason;
+  const { appended } = await writeDelivery(commands, loaded, (current) => failDelivery(current, lastReason));
+  if (!appended) return DONE;
+  logger.warn({ tenant, deliveryId, orderId, webhookId, reasons }, 'webhook delivery failed for good');
+  metrics?.failedForGood({ tenant, webhookId });
+  return DONE;
+}

@@ -1,0 +1,139 @@
+/**
+ * Work that goes through many deliveries of one webhook: resuming what waited while it was disabled, and backfills.
+ *
+ * A backfill sends a range of the log to a webhook, whenever that was created: a delivery for each event and kind. It
+ * goes through the log in steps. Each is a message that says how far the one before has come, so a crash repeats one
+ * step at most, and repeats it harmlessly: ids follow from the backfill and the event.
+ */
+import { v5 } from 'uuid';
+import type { Commands } from '../commands/context.js';
+import { orderStream, tableStream } from '../domain/streams.js';
+import { doubled } from '../domain/webhook/backoff.js';
+import type { DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../ports/deliveryLog.js';
+import type { Position } from '../ports/eventStore.js';
+import type { MessageBroker, Outcome, ReceivedMessage } from '../ports/messageBroker.js';
+import { appendRequests, firstDeliveryId, RequestSequence, type Subscription } from './deliveryRequests.js';
+import {
+  BACKFILL_QUEUE,
+  type BackfillJob,
+  DELIVERY_QUEUE,
+  deliveryMessage,
+  type ResumeJob,
+  replayJob,
+} from './queue.js';
+
+export type ReplayDeps = {
+  readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now'> & { readonly readModels: DeliveryLog };
+  readonly broker: MessageBroker;
+};
+
+const BACKFILL = { kind: 'system', id: 'webhook-backfill' } as const;
+const DONE: Outcome = { kind: 'done' };
+const again = (delayMs: number): Outcome => ({ kind: 'again', delayMs });
+
+/** Deliveries that are resumed with one message to the broker. */
+const PAGE = 200;
+const CATCH_UP_MS = 1_000;
+
+/** Approvals carry whole orders, so a slice is kept small. */
+const SLICE_EVENTS = 100;
+/** A step in which nothing is found ends after this long, so that others get their turn. */
+const STEP_MS = 1_000;
+/**
+ * A backfill waits while its webhook has so many deliveries open. Otherwise it would fill the queue, and what is new
+ * would wait behind it.
+ */
+const MOST_OPEN = 200;
+const WAIT_MS = { first: 100, longest: 10_000 };
+
+/** Runs until the signal ends it, and then until the step in flight has ended. */
+export async function runReplays(deps: ReplayDeps, signal: AbortSignal): Promise<void> {
+  await deps.broker.consume(BACKFILL_QUEUE, { concurrency: 1, signal }, (message) => work(deps, message, signal));
+}
+
+async function work(deps: ReplayDeps, message: ReceivedMessage, signal: AbortSignal): Promise<Outcome> {
+  const job = replayJob.safeParse(message.body);
+  if (!job.success) return { kind: 'dead', reason: 'The message names no work.' };
+  if (job.data.task === 'resume') return resume(deps, job.data);
+  return backfillStep(deps, job.data, message.redeliveries, signal);
+}
+
+/**
+ * Makes every open delivery of a webhook due. Their messages come again by themselves, but up to an hour later: so these
+ * are further ones, with ids that the queue does not hold.
+ */
+async function resume({ commands, broker }: ReplayDeps, job: ResumeJob): Promise<Outcome> {
+  const { tenant, webhookId, eventId, position } = job;
+  const { readModels } = commands;
+  if (!(await readModels.waitFor('deliveries', position, CATCH_UP_MS))) return again(1_000);
+  let query: DeliveryQuery = { webhookId, state: 'open', order: 'oldest', limit: PAGE };
+  for (;;) {
+    const page = await readModels.deliveries(tenant, query);
+    const last = page.at(-1);
+    if (last === undefined) return DONE;
+    const message = ({ id, orderId }: DeliveryLogEntry) =>
+      deliveryMessage({ tenant, deliveryId: id, webhookId, orderId: orderId ?? '' }, `${id}.${eventId}`);
+    await broker.publish(DELIVERY_QUEUE, page.map(message));
+    query = { ...query, after: last.position };
+  }
+}
+
+/** One step of a backfill. What it requests reaches the queue through the relay, as every replay does. */
+export async function backfillStep(
+  { commands, broker }: ReplayDeps,
+  job: BackfillJob,
+  redeliveries: number,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  await commands.directory.waitFor(job.position);
+  if (commands.directory.tenant(job.tenant)?.webhooks.has(job.webhookId) !== true) return DONE;
+  if (!(await hasRoom(commands, job))) return again(doubled(WAIT_MS.first, WAIT_MS.longest, redeliveries));
+  const step = await request(commands, job, signal);
+  if (step.isLast) return DONE;
+  if (step.done === job.done) return again(0);
+  const next: BackfillJob = { ...job, done: step.done, requested: step.requested };
+  // Before the end of this one, so that no crash ends the backfill.
+  await broker.publish(BACKFILL_QUEUE, [{ id: `${job.backfillId} ${next.done}`, body: next }]);
+  return DONE;
+}
+
+async function hasRoom({ readModels }: ReplayDeps['commands'], job: BackfillJob): Promise<boolean> {
+  const { tenant, webhookId, requested } = job;
+  if (!(await readModels.waitFor('deliveries', requested, CATCH_UP_MS))) return false;
+  const open = await readModels.deliveries(tenant, { webhookId, state: 'open', limit: MOST_OPEN });
+  return open.length < MOST_OPEN;
+}
+
+type Step = { readonly done: Position; readonly requested: Position; readonly isLast: boolean };
+
+/** Goes on from where the job stands, until something was requested. */
+async function request(commands: ReplayDeps['commands'], job: BackfillJob, signal: AbortSignal): Promise<Step> {
+  const { tenant, eventId: causationId, correlationId } = job;
+  const caller = { tenant, actor: BACKFILL, correlationId, causationId };
+  const sequence = new RequestSequence(commands.eventStore, SLICE_EVENTS);
+  const subscription = subscriptionOf(job);
+  const until = Date.now() + STEP_MS;
+  let { done } = job;
+  const options = { after: done, streamPrefixes: streamsOf(job), maxCount: SLICE_EVENTS, signal };
+  for await (const { events, position, caughtUp } of commands.eventStore.subscribe(options)) {
+    const requests = await sequence.requests(events, () => [subscription]);
+    const requested = Math.max(job.requested, await appendRequests(commands, requests, () => caller));
+    done = position;
+    const isOver = caughtUp || requested > job.requested || Date.now() >= until;
+    if (isOver) return { done, requested, isLast: caughtUp };
+  }
+  return { done, requested: job.requested, isLast: false };
+}
+
+const streamsOf = ({ tenant, kinds }: BackfillJob): readonly string[] => [
+  ...(kinds.some((kind) => kind.startsWith('order.')) ? [orderStream(tenant, '')] : []),
+  ...(kinds.some((kind) => kind.startsWith('reference.')) ? [tableStream(tenant, '')] : []),
+];
+
+const subscriptionOf = ({ webhookId, backfillId, kinds, from, to }: BackfillJob): Subscription => ({
+  webhookId,
+  wants: (event, kind) => kinds.includes(kind) && event.metadata.occurredAt >= from && event.metadata.occurredAt < to,
+  deliveryId: (event, kind) => v5(`${backfillId} ${kind} ${event.id}`, webhookId),
+  // Whoever has had the event already knows it by the id it came with.
+  replay: (event, kind) => ({ purpose: 'backfill', messageId: firstDeliveryId(webhookId, event, kind) }),
+});

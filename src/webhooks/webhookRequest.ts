@@ -1,0 +1,180 @@
+/** What one attempt sends: the body, made from the log (spec §6.1), and the headers, signatures among them (spec §6.3). */
+import { createHmac } from 'node:crypto';
+import type { Commands } from '../commands/context.js';
+import { exportSnapshot } from '../commands/orders/exportSnapshot.js';
+import { orderFromEvents } from '../commands/orders/orderWriter.js';
+import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
+import type { DomainEvent } from '../commands/writeStream.js';
+import type { Tenant, Webhook } from '../domain/identity/directory.js';
+import type { OrderApproved } from '../domain/order/events.js';
+import { exportDocument, orderDocument } from '../domain/order/exportDocument.js';
+import { type BatchUpserted, type TableCleanedUp, unpackIds } from '../domain/referenceTable/events.js';
+import { orderStream, tableStream } from '../domain/streams.js';
+import { batchUpsertedBody, cleanedUpBody, orderBody } from '../domain/webhook/catalogue/body.js';
+import { PAYLOAD_VERSIONS } from '../domain/webhook/catalogue/catalogue.js';
+import { exampleBody } from '../domain/webhook/catalogue/example.js';
+import type { DeliverySubject } from '../domain/webhook/events.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+import type { WebhookRequest } from './httpsTransport.js';
+
+/**
+ * The request of an attempt, signed with the secrets and the time of now.
+ * @param version of the service, for `User-Agent`
+ * @throws ReadModelsUnavailableError, EventStoreUnavailableError, UnopenableSecretError
+ */
+export async function makeRequest(
+  commands: Commands,
+  tenant: Tenant,
+  webhook: Webhook,
+  { delivery: { subject }, deliveryId }: LoadedDelivery,
+  version: string,
+): Promise<WebhookRequest> {
+  const body = await payloadOf(commands, tenant, webhook, subject);
+  const { sealedSecret, stagedSecret } = webhook;
+  const primary = commands.secretBox.open(sealedSecret);
+  const headers = {
+    'Content-Type': 'application/json',
+    'User-Agent': `dynamic-assets/${version}`,
+    ...signatureHeaders({
+      body,
+      messageId: subject.messageId ?? deliveryId,
+      timestamp: Math.floor(Date.parse(commands.now()) / 1000),
+      secrets: stagedSecret === undefined ? [primary] : [primary, commands.secretBox.open(stagedSecret)],
+    }),
+    'webhook-event': subject.kind,
+    'webhook-event-version': PAYLOAD_VERSIONS[subject.kind],
+    'webhook-sequence': String(subject.sourceRevision),
+    ...(subject.purpose === undefined ? {} : { 'webhook-replay': subject.purpose }),
+  };
+  return { url: webhook.url, headers, body };
+}
+
+/**
+ * The body as UTF-8 JSON. Of an approval it is the same bytes at each attempt and in each replay; of other kinds of
+ * order events the order is as it was then, and the reference records that it names are as they are now. A test has the
+ * catalogue's example.
+ * @throws Error when the log does not hold the event that the delivery is about
+ */
+export async function payloadOf(
+  commands: Commands,
+  tenant: Tenant,
+  { customData }: Webhook,
+  subject: DeliverySubject,
+): Promise<Uint8Array> {
+  const body =
+    subject.purpose === 'test'
+      ? exampleBody(subject.kind, tenant, customData)
+      : await bodyOf(commands, tenant, subject, customData);
+  return Buffer.from(JSON.stringify(body), 'utf8');
+}
+
+async function bodyOf(
+  commands: Commands,
+  { name, assetTypes }: Tenant,
+  subject: DeliverySubject,
+  customData: Webhook['customData'],
+): Promise<object> {
+  const { kind, orderId, table = '', sourceRevision: revision } = subject;
+  switch (kind) {
+    case 'reference.batch_upserted': {
+      const event = await sourceEvent<BatchUpserted>(commands, tableStream(name, table), subject, 'BatchUpserted');
+      const { batchId, created, changed, seen } = event.data;
+      const counts = { created: created.length, updated: changed.length, unchanged: unpackIds(seen).length };
+      const about = { table, revision, occurredAt: event.metadata.occurredAt };
+      return batchUpsertedBody(about, batchId ?? null, counts, customData);
+    }
+    case 'reference.cleaned_up': {
+      const event = await sourceEvent<TableCleanedUp>(commands, tableStream(name, table), subject, 'TableCleanedUp');
+      const about = { table, revision, occurredAt: event.metadata.occurredAt };
+      return cleanedUpBody(about, event.data.batchId, event.data.deleted, customData);
+    }
+    case 'order.approved': {
+      // What was approved, not what the order has become since.
+      const event = await sourceEvent<OrderApproved>(commands, orderStream(name, orderId), subject, 'OrderApproved');
+      const { snapshot, ...approval } = event.data;
+      return orderBody(exportDocument(snapshot, approval, assetTypes), customData);
+    }
+    default: {
+      const events = await eventsUpTo(commands, orderStream(name, orderId), subject, 0);
+      const order = orderFromEvents(events);
+      if (order === undefined) throw new Error(`There is no order ${orderId}.`);
+      const approval = events.findLast(({ type }) => type === 'OrderApproved') as OrderApproved | undefined;
+      const snapshot = await exportSnapshot(commands, name, orderId, order);
+      return orderBody(orderDocument(snapshot, approval?.data, assetTypes), customData);
+    }
+  }
+}
+
+/** The event that the delivery is about. @throws Error when it is not of this type */
+async function sourceEvent<Event extends DomainEvent>(
+  commands: Pick<Commands, 'eventStore'>,
+  stream: string,
+  subject: DeliverySubject,
+  type: Event['type'],
+): Promise<RecordedEvent & Pick<Event, 'data'>> {
+  const [event] = await eventsUpTo(commands, stream, subject, subject.sourceRevision);
+  if (event?.type !== type) throw missing(stream, subject);
+  return event;
+}
+
+/** The events of the stream from that revision on, up to the one that the delivery is about. @throws Error */
+async function eventsUpTo(
+  { eventStore }: Pick<Commands, 'eventStore'>,
+  stream: string,
+  subject: DeliverySubject,
+  fromRevision: number,
+): Promise<readonly RecordedEvent[]> {
+  const events = await eventStore.readStream(stream, fromRevision, subject.sourceRevision);
+  const last = events.at(-1);
+  if (last?.id !== subject.sourceEventId || last.revision !== subject.sourceRevision) throw missing(stream, subject);
+  return events;
+}
+
+const missing = (stream: string, { kind, sourceEventId, sourceRevision }: DeliverySubject): Error =>
+  new Error(`${stream} has no event ${sourceEventId} of ${kind} at revision ${sourceRevision}.`);
+
+/**
+ * The `Signature` header (spec §6.3): HMAC-SHA256 (RFC 4868) over the raw bytes of the body, hex, lower case.
+ * @param secret as it was shown when the webhook was made, `whsec_` included; its UTF-8 bytes are the key
+ */
+export const signatureOf = (body: Uint8Array, secret: string): string =>
+  createHmac('sha256', secret).update(body).digest('hex');
+
+export type SignedMessage = {
+  readonly body: Uint8Array;
+  /** The same for every attempt; without a full stop, which separates what is signed. */
+  readonly messageId: string;
+  /** Of this attempt, Unix seconds. */
+  readonly timestamp: number;
+  /** As they were shown, `whsec_` included; a staged one while a rotation is under way. */
+  readonly secrets: readonly [primary: string, staged?: string];
+};
+
+export type SignatureHeaders = {
+  readonly Signature: string;
+  readonly 'webhook-id': string;
+  readonly 'webhook-timestamp': string;
+  readonly 'webhook-signature': string;
+};
+
+/**
+ * The headers that prove where a request comes from. `webhook-signature` has one signature for each secret, the
+ * primary's first (Standard Webhooks 1.0.0, "Signature scheme"); `Signature` holds exactly one, by the primary.
+ */
+export function signatureHeaders({ body, messageId, timestamp, secrets }: SignedMessage): SignatureHeaders {
+  const signatures = secrets.flatMap((secret) =>
+    secret === undefined ? [] : [`v1,${standardSignature(body, messageId, timestamp, secret)}`],
+  );
+  return {
+    Signature: signatureOf(body, secrets[0]),
+    'webhook-id': messageId,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signatures.join(' '),
+  };
+}
+
+/** Unlike in `Signature`, the key is the bytes that the secret encodes. */
+function standardSignature(body: Uint8Array, messageId: string, timestamp: number, secret: string): string {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  return createHmac('sha256', key).update(`${messageId}.${timestamp}.`).update(body).digest('base64');
+}
