@@ -1,4 +1,4 @@
-// Does a call come from the service? Reads the raw body from standard input; exit code 0 means yes, 1 no.
+// Does a request come from the service? Reads the raw body from standard input; exit code 0 means yes, 1 no.
 //
 //	go run verify.go whsec_… 'webhook-id: …' 'webhook-timestamp: …' 'webhook-signature: …' < body.json
 //	go run verify.go whsec_… 'Signature: …' < body.json
@@ -27,7 +27,7 @@ func digest(key []byte, parts ...[]byte) []byte {
 	return mac.Sum(nil)
 }
 
-// verifyStandard checks webhook-signature: one of its entries must be right, and the call fresh.
+// verifyStandard checks webhook-signature: one of its entries must be right, and the request fresh.
 func verifyStandard(body []byte, headers http.Header, secret string) bool {
 	id, timestamp := headers.Get("webhook-id"), headers.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
@@ -67,7 +67,7 @@ func main() {
 	if err != nil {
 		os.Exit(1)
 	}
-	// A receiver calls one of the two always: the caller must not choose the weaker one by leaving headers out.
+	// A receiver always uses the same one of the two: the sender must not choose the weaker one by leaving headers out.
 	verify := verifySignature
 	if _, sent := headers["Webhook-Signature"]; sent {
 		verify = verifyStandard

@@ -1,4 +1,4 @@
-// Does a call come from the service? Reads the raw body from standard input; exit code 0 means yes, 1 no.
+// Does a request come from the service? Reads the raw body from standard input; exit code 0 means yes, 1 no.
 //   node verify.mjs whsec_… 'webhook-id: …' 'webhook-timestamp: …' 'webhook-signature: …' < body.json
 //   node verify.mjs whsec_… 'Signature: …' < body.json
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -6,13 +6,13 @@ import { readFileSync } from 'node:fs';
 
 const TOLERANCE_SECONDS = 300;
 
-/** Compares in a time that does not tell how much was right. */
+/** Compares in constant time, which does not show how much was right. */
 function same(given, expected) {
   const [a, b] = [Buffer.from(given), Buffer.from(expected)];
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** `webhook-signature`: one of its entries must be right, and the call fresh. */
+/** `webhook-signature`: one of its entries must be right, and the request fresh. */
 export function verifyStandard(body, headers, secret) {
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures } = headers;
   if (!id || !signatures || !/^\d{1,12}$/.test(timestamp)) return false;
@@ -32,6 +32,6 @@ const headers = Object.fromEntries(
   lines.map((line) => line.split(/:\s*/, 2)).map(([name, value]) => [name.toLowerCase(), value]),
 );
 const body = readFileSync(0);
-// A receiver calls one of the two always: the caller must not choose the weaker one by leaving headers out.
+// A receiver always uses the same one of the two: the sender must not choose the weaker one by leaving headers out.
 const verify = 'webhook-signature' in headers ? verifyStandard : verifySignature;
 process.exitCode = verify(body, headers, secret) ? 0 : 1;

@@ -1,4 +1,4 @@
-# Does a call come from the service? Reads the raw body from standard input; exit code 0 means yes, 1 no.
+# Does a request come from the service? Reads the raw body from standard input; exit code 0 means yes, 1 no.
 #   python3 verify.py whsec_… 'webhook-id: …' 'webhook-timestamp: …' 'webhook-signature: …' < body.json
 #   python3 verify.py whsec_… 'Signature: …' < body.json
 import base64
@@ -12,12 +12,12 @@ TOLERANCE_SECONDS = 300
 
 
 def same(given: str, expected: str) -> bool:
-    """Compares in a time that does not tell how much was right."""
+    """Compares in constant time, which does not show how much was right."""
     return hmac.compare_digest(given.encode(), expected.encode())
 
 
 def verify_standard(body: bytes, headers: dict[str, str], secret: str) -> bool:
-    """`webhook-signature`: one of its entries must be right, and the call fresh."""
+    """`webhook-signature`: one of its entries must be right, and the request fresh."""
     message_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")
     if not message_id or not re.fullmatch("[0-9]{1,12}", timestamp):
@@ -40,6 +40,6 @@ if __name__ == "__main__":
     pairs = (line.partition(":") for line in lines)
     headers = {name.lower(): value.strip() for name, _, value in pairs}
     body = sys.stdin.buffer.read()
-    # A receiver calls one of the two always: the caller must not choose the weaker one by leaving headers out.
+    # A receiver always uses the same one of the two: the sender must not choose the weaker one by leaving headers out.
     verify = verify_standard if "webhook-signature" in headers else verify_signature
     sys.exit(0 if verify(body, headers, secret) else 1)

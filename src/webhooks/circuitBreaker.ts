@@ -20,7 +20,7 @@ export const DEFAULT_THRESHOLDS: CircuitThresholds = {
 /** While a probe is in flight others wait for this part of the time between probes: there may be very many of them. */
 const WHILE_PROBING = 3;
 
-/** Lets one attempt be made. To be told once what came of it; `unused` when it was not made after all. */
+/** Lets one attempt be made. To be called once, with what came of it; `unused` when it was not made after all. */
 export type Permit = (outcome: 'succeeded' | 'failed' | 'unused') => void;
 
 type Circuit = {
@@ -40,7 +40,7 @@ export class CircuitBreakers {
 
   /**
    * @param now milliseconds
-   * @param onChange hears when a circuit opens or closes
+   * @param onChange called when a circuit opens or closes
    */
   constructor(
     thresholds: CircuitThresholds,

@@ -164,7 +164,7 @@ type Sent =
 async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: string): Promise<Sent> {
   const { commands, circuits, transport, metrics, settings } = parts;
   const target = targetOf(commands.directory, loaded);
-  if (target.kind !== 'callable') return target;
+  if (target.kind !== 'enabled') return target;
   const permit = circuits.permit(endpoint);
   if (permit === undefined) return { kind: 'circuit-open' };
   let result: AttemptResult | undefined;
@@ -185,14 +185,14 @@ async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: stri
 }
 
 type Target =
-  | { readonly kind: 'callable'; readonly tenant: Tenant; readonly webhook: Webhook }
+  | { readonly kind: 'enabled'; readonly tenant: Tenant; readonly webhook: Webhook }
   | { readonly kind: 'webhook-removed' | 'webhook-disabled' };
 
 function targetOf(directory: TenantDirectory, { tenant: name, delivery }: LoadedDelivery): Target {
   const tenant = directory.tenant(name);
   const webhook = tenant?.webhooks.get(delivery.subject.webhookId);
   if (tenant === undefined || webhook === undefined) return { kind: 'webhook-removed' };
-  return webhook.disabled === undefined ? { kind: 'callable', tenant, webhook } : { kind: 'webhook-disabled' };
+  return webhook.disabled === undefined ? { kind: 'enabled', tenant, webhook } : { kind: 'webhook-disabled' };
 }
 
 /** The slot is free again: the outcome is appended, and what follows is what the stream says then. */

@@ -59,7 +59,7 @@ function checkedConnector({ policy, caPem, connectTimeoutMs, lookUp }: Transport
   // Made once: a context with the root certificates is costly to make for each connection.
   const secureContext = trust(caPem);
   const connectors = new Map<number, buildConnector.connector>();
-  /** A lookup is not told the port that it is made for, so each port has its own. */
+  /** A lookup does not get the port that it is made for, so each port has a connector of its own. */
   const connectorFor = (port: number): buildConnector.connector => {
     const connector =
       connectors.get(port) ??

@@ -2,6 +2,7 @@
 import { type DeliveryKey, loadDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Outcome } from '../ports/messageBroker.js';
+import { sleep } from '../supervision/backoff.js';
 
 /** How long a delivery that is in flight waits for the one before it, when that is in flight as well. */
 const LONGEST_IN_FLIGHT_MS = 3_000;
@@ -16,8 +17,7 @@ export class OrderTurns {
   readonly #eventStore: Pick<EventStore, 'readStream'>;
   /** The deliveries in flight, and what becomes of their messages. */
   readonly #inFlight = new Map<string, Promise<Outcome>>();
-  /** End the waiting for another delivery in flight. */
-  readonly #waiting = new Set<() => void>();
+  readonly #stopping = new AbortController();
 
   constructor(eventStore: Pick<EventStore, 'readStream'>) {
     this.#eventStore = eventStore;
@@ -57,22 +57,20 @@ export class OrderTurns {
 
   /** No delivery waits for another one any more. */
   stop(): void {
-    for (const leave of this.#waiting) leave();
+    this.#stopping.abort();
   }
 
   /** What becomes of it; undefined when that takes too long. */
-  #outcome(inFlight: Promise<Outcome>): Promise<Outcome | undefined> {
-    return new Promise((resolve) => {
-      const end = (outcome?: Outcome): void => {
-        clearTimeout(timer);
-        this.#waiting.delete(leave);
-        resolve(outcome);
-      };
-      const leave = (): void => end();
-      const timer = setTimeout(leave, LONGEST_IN_FLIGHT_MS);
-      this.#waiting.add(leave);
-      // Where it failed, the story of that delivery handles it.
-      inFlight.then(end, leave);
-    });
+  async #outcome(inFlight: Promise<Outcome>): Promise<Outcome | undefined> {
+    const ended = new AbortController();
+    const signal = AbortSignal.any([ended.signal, this.#stopping.signal]);
+    try {
+      return await Promise.race([inFlight, sleep(LONGEST_IN_FLIGHT_MS, signal).then(() => undefined)]);
+    } catch {
+      // Its own story handles that it failed.
+      return undefined;
+    } finally {
+      ended.abort();
+    }
   }
 }

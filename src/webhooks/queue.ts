@@ -1,4 +1,4 @@
-/** What relay, subscriber and replay worker tell each other through the broker. */
+/** The messages that relay, deliveries and replays exchange through the broker. */
 import { z } from 'zod';
 import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
 import type { Message } from '../ports/messageBroker.js';

@@ -1,6 +1,6 @@
 /**
- * Turns what happens in the log into deliveries: one for each event, kind and webhook that is subscribed to it. Publishes
- * what the log asks for: replays, and what waited for a webhook that is enabled again.
+ * Turns events of the log into deliveries: one for each event, kind and webhook that is subscribed to it. Publishes what
+ * the log asks for: replays, and what waited for a webhook that is enabled again.
  */
 import type { Commands, TenantDirectory } from '../commands/context.js';
 import type { Webhook } from '../domain/identity/directory.js';
@@ -23,7 +23,7 @@ const RELAY = { kind: 'system', id: 'webhook-relay' } as const;
 /** Approvals carry whole orders, so a slice is kept small; with fewer events, the writes at its end would dominate. */
 const SLICE_EVENTS = 250;
 
-/** Orders in work at the same time, times their webhooks. */
+/** Orders that change at the same time, times their webhooks. */
 const REMEMBERED_ORDERS = 50_000;
 
 const WEBHOOKS = 'webhooks-';
@@ -51,8 +51,8 @@ export async function runRelay(deps: RelayDeps, signal: AbortSignal): Promise<vo
 /**
  * Goes on until other streams are to be read; returns where to begin with them. Undefined when the signal ended it.
  *
- * Orders and tables are read only while some webhook subscribes to them: a table that is synchronised passes by at no
- * cost. Nothing is missed by that. What the webhooks subscribed to at `after` is known when the streams are chosen, and
+ * Orders and tables are read only while some webhook subscribes to them: the batches of a table cost nothing
+ * otherwise. Nothing is missed by that. What the webhooks subscribed to at `after` is known when the streams are chosen, and
  * each later change stands in a `webhooks-` stream, which is always read. When one asks for other streams, the slice
  * that it came in is read again with those, and what was before that slice was before the subscription.
  */
@@ -172,8 +172,8 @@ function taskMessages({ id: eventId, position, metadata, ...recorded }: Recorded
  */
 class QuietCheckpoint {
   readonly #broker: MessageBroker;
-  #position: Position = 0;
   #timer: NodeJS.Timeout | undefined;
+  #position: Position = 0;
 
   constructor(broker: MessageBroker) {
     this.#broker = broker;
@@ -182,18 +182,15 @@ class QuietCheckpoint {
   /** Everything up to here needs nothing more. */
   passed(position: Position): void {
     this.#position = position;
-    this.#timer ??= setTimeout(() => void this.#store(), QUIET_MS);
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      const checkpoint = { name: CHECKPOINT, position: this.#position };
+      // A broker that is away is reported by whoever needs it; going on from an older checkpoint is harmless.
+      this.#broker.publishWithCheckpoint(DELIVERY_QUEUE, [], checkpoint).catch(() => undefined);
+    }, QUIET_MS);
   }
 
   stop(): void {
     clearTimeout(this.#timer);
-    this.#timer = undefined;
-  }
-
-  async #store(): Promise<void> {
-    this.#timer = undefined;
-    const checkpoint = { name: CHECKPOINT, position: this.#position };
-    // A broker that is away is reported by whoever needs it; going on from an older checkpoint is harmless.
-    await this.#broker.publishWithCheckpoint(DELIVERY_QUEUE, [], checkpoint).catch(() => undefined);
   }
 }

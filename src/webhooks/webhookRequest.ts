@@ -10,7 +10,7 @@ import type { OrderApproved } from '../domain/order/events.js';
 import { exportDocument, orderDocument } from '../domain/order/exportDocument.js';
 import { type BatchUpserted, type TableCleanedUp, unpackIds } from '../domain/referenceTable/events.js';
 import { orderStream, tableStream } from '../domain/streams.js';
-import { batchUpsertedBody, cleanedUpBody, orderBody } from '../domain/webhook/catalogue/body.js';
+import { orderBody, tableBody } from '../domain/webhook/catalogue/body.js';
 import { PAYLOAD_VERSIONS } from '../domain/webhook/catalogue/catalogue.js';
 import { exampleBody } from '../domain/webhook/catalogue/example.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
@@ -81,12 +81,12 @@ async function bodyOf(
       const { batchId, created, changed, seen } = event.data;
       const counts = { created: created.length, updated: changed.length, unchanged: unpackIds(seen).length };
       const about = { table, revision, occurredAt: event.metadata.occurredAt };
-      return batchUpsertedBody(about, batchId ?? null, counts, customData);
+      return tableBody(kind, about, batchId ?? null, counts, customData);
     }
     case 'reference.cleaned_up': {
       const event = await sourceEvent<TableCleanedUp>(commands, tableStream(name, table), subject, 'TableCleanedUp');
       const about = { table, revision, occurredAt: event.metadata.occurredAt };
-      return cleanedUpBody(about, event.data.batchId, event.data.deleted, customData);
+      return tableBody(kind, about, event.data.batchId, { deleted: event.data.deleted }, customData);
     }
     case 'order.approved': {
       // What was approved, not what the order has become since.

@@ -58,7 +58,7 @@ describe('disabled webhooks', () => {
     expect(erp.calls).toHaveLength(2);
   });
 
-  test('what stands in the line when it is disabled is not sent', async () => {
+  test('what waits for a slot when it is disabled is not sent', async () => {
     erp = await startReceiver(hang);
     const { id } = await service.createWebhook(erp.url);
     service.start({ caPem: erp.caPem, totalTimeoutMs: 500 }, [0, 1000], { endpointConcurrency: 1 });

@@ -16,8 +16,8 @@ describe('the dispatcher', () => {
       () => 0,
     );
 
-  /** Asks for calls that last until they are ended. */
-  function calls(of: Dispatcher, endpoint: string, count: number): { begun: number; end: () => void } {
+  /** Asks for attempts that last until they are ended. */
+  function attempts(of: Dispatcher, endpoint: string, count: number): { begun: number; end: () => void } {
     const ends: (() => void)[] = [];
     const state = { begun: 0, end: () => ends.shift()?.() };
     for (let i = 0; i < count; i++) {
@@ -28,49 +28,49 @@ describe('the dispatcher', () => {
     }
     return state;
   }
-  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const started = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-  test('a webhook has at most its number of calls at once; as one ends the next begins', async () => {
-    const calling = calls(dispatcher(), 'a', 30);
-    await settled();
+  test('a webhook has at most its number of attempts at once; as one ends the next begins', async () => {
+    const calling = attempts(dispatcher(), 'a', 30);
+    await started();
     expect(calling.begun).toBe(20);
     calling.end();
-    await settled();
+    await started();
     expect(calling.begun).toBe(21);
   });
 
-  test('however many webhooks hang, another can make a call', async () => {
+  test('however many webhooks hang, another gets a slot', async () => {
     const shared = dispatcher({ slots: 10 });
-    const hanging = ['a', 'b', 'c'].map((endpoint) => calls(shared, endpoint, 100));
-    await settled();
+    const hanging = ['a', 'b', 'c'].map((endpoint) => attempts(shared, endpoint, 100));
+    await started();
     expect(hanging.map(({ begun }) => begun)).toEqual([5, 3, 1]);
-    const another = calls(shared, 'd', 1);
-    await settled();
+    const another = attempts(shared, 'd', 1);
+    await started();
     expect(another.begun).toBe(1);
   });
 
-  test('there are never more calls than there may be, and those with the fewest take turns', async () => {
+  test('there are never more attempts than slots, and those with the fewest take turns', async () => {
     const shared = dispatcher({ slots: 2 });
-    const [a, b, c] = [calls(shared, 'a', 3), calls(shared, 'b', 3), calls(shared, 'c', 3)];
-    await settled();
+    const [a, b, c] = [attempts(shared, 'a', 3), attempts(shared, 'b', 3), attempts(shared, 'c', 3)];
+    await started();
     expect([a.begun, b.begun, c.begun]).toEqual([1, 1, 0]);
     b.end();
-    await settled();
+    await started();
     expect([a.begun, b.begun, c.begun]).toEqual([1, 2, 0]);
     b.end();
-    await settled();
+    await started();
     expect([a.begun, b.begun, c.begun]).toEqual([1, 2, 1]);
   });
 
-  test('a call that throws gives up its place', async () => {
+  test('an attempt that throws gives its slot back', async () => {
     const single = dispatcher({ slots: 1 });
     await expect(single.inSlot('a', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
     expect(await single.inSlot('a', async () => 'next')).toBe('next');
   });
 
-  test('when stopped, what stands in the line is not called, and what is called ends', async () => {
+  test('when stopped, what waits for a slot gets none, and attempts in flight end', async () => {
     const single = dispatcher({ slotsPerEndpoint: 1 });
-    const calling = calls(single, 'a', 1);
+    const calling = attempts(single, 'a', 1);
     const waiting = single.inSlot('a', async () => 'called');
     single.stop();
     expect(await waiting).toBeUndefined();
@@ -91,9 +91,9 @@ describe('the dispatcher', () => {
     expect(taken('c').length).toBeGreaterThan(0);
   });
 
-  test('what is sent away comes again one after the other, as fast as calls end', async () => {
+  test('what is put off comes again one after the other, as fast as attempts end', async () => {
     const shared = dispatcher({ slotsPerEndpoint: 2 });
-    // 200 ms a call, two at a time: one in 100 ms, as far as is known after many of them.
+    // 200 ms an attempt, two at a time: one in 100 ms, as far as is known after many of them.
     for (let i = 0; i < 50; i++) {
       await shared.inSlot('a', async () => {
         now += 200;
@@ -103,10 +103,10 @@ describe('the dispatcher', () => {
     expect(delays).toEqual([100, 200, 300]);
   });
 
-  test('what is sent away from a receiver that hangs stays away longer each time, 30 s at most', async () => {
+  test('what is put off for a receiver that hangs is put off longer each time, 30 s at most', async () => {
     const shared = dispatcher({ slotsPerEndpoint: 1 });
-    calls(shared, 'a', 1);
-    await settled();
+    attempts(shared, 'a', 1);
+    await started();
     now += 100_000;
     const delays = [0, 1, 2, 8, 9, 1000].map((redeliveries) => shared.delayMs('a', redeliveries));
     expect(delays).toEqual([100, 200, 400, 25_600, 30_000, 30_000]);
@@ -141,7 +141,7 @@ describe('one slow receiver', () => {
     await service.createWebhook(quick.url);
     for (let i = 0; i < 20; i++) await service.approve(await service.createOrder());
     await quick.arrived(20);
-    // All of these while not one call to the slow one has ended.
+    // All of these while not one attempt at the slow one has ended.
     expect(slow.calls).toHaveLength(settings.endpointConcurrency);
   });
 

@@ -64,7 +64,7 @@ describe('deliveries after a crash (spec §6.4)', () => {
   const attempts = (count: number): string[] =>
     Array.from({ length: count }, () => ['DeliveryAttemptStarted', 'DeliveryAttemptFailed']).flat();
 
-  test('a call whose outcome is not known counts: the fifth is not repeated, the order fails', async () => {
+  test('an attempt whose outcome is not known counts: the fifth is not repeated, the order fails', async () => {
     const erp = await receiver(status(200));
     const { id } = await service.createWebhook(erp.url);
     const { orderId } = await crashedAfter(id, ...attempts(4), 'DeliveryAttemptStarted');

@@ -1,6 +1,6 @@
 /**
  * Sending again what a webhook was sent, sending it what it never was, and trying it out. Each is a new delivery with a
- * purpose, and none changes an order. It is recorded here, and made by a process with the role `webhooks`.
+ * purpose, and none changes an order. It is requested here, and made by a process with the role `webhooks`.
  */
 import { v5, validate } from 'uuid';
 import { z } from 'zod';
@@ -161,7 +161,7 @@ const checkWebhook = (commands: DirectoryCommands, caller: Caller, id: string): 
 
 const resendId = (webhookId: string, deliveryId: string): string => v5(`resend ${deliveryId}`, webhookId);
 
-/** The same event with the same `webhook-id`, so that a receiver who has had it after all can tell. */
+/** The same event with the same `webhook-id`, so that a receiver that has had it after all knows it. */
 function resent(deliveryId: string, { after: _, ...sent }: DeliverySubject): DeliverySubject {
   return { ...sent, purpose: sent.purpose === 'test' ? 'test' : 'resend', messageId: sent.messageId ?? deliveryId };
 }

@@ -1,6 +1,6 @@
 /**
- * Signing secrets of webhooks: each is shown once and kept sealed. A rotation has two steps, so that no call goes
- * unverified: a staged secret signs beside the primary one, then takes its place.
+ * Signing secrets of webhooks: each is shown once and kept sealed. A rotation has two steps, so that
+ * receivers can verify every attempt: a staged secret signs beside the primary one, then takes its place.
  */
 import { randomBytes } from 'node:crypto';
 import type { Webhook } from '../../domain/identity/directory.js';
@@ -98,15 +98,15 @@ export async function resealWebhookSecrets(commands: WebhookCommands, caller: Ca
     ...(staged === undefined ? [] : [{ webhookId: id, which: 'staged', outcome: staged } as const]),
   ]);
   return {
-    resealed: outcomes.filter(({ outcome }) => typeof outcome === 'object').length,
-    current: outcomes.filter(({ outcome }) => outcome === 'current').length,
+    resealed: outcomes.filter(({ outcome }) => outcome.kind === 'resealed').length,
+    current: outcomes.filter(({ outcome }) => outcome.kind === 'current').length,
     unopenable: outcomes
-      .filter(({ outcome }) => outcome === 'unopenable')
+      .filter(({ outcome }) => outcome.kind === 'unopenable')
       .map(({ webhookId, which }) => ({ tenant: caller.tenant, webhookId, which })),
   };
 }
 
-type Outcome = { readonly sealed: string } | 'current' | 'unopenable';
+type Outcome = { readonly kind: 'resealed'; readonly sealed: string } | { readonly kind: 'current' | 'unopenable' };
 type ResealedWebhook = { readonly id: string; readonly primary: Outcome; readonly staged?: Outcome };
 
 function resealed(secretBox: SecretBox, { id, sealedSecret, stagedSecret }: Webhook): ResealedWebhook {
@@ -117,9 +117,9 @@ function resealed(secretBox: SecretBox, { id, sealedSecret, stagedSecret }: Webh
 function outcomeOf(secretBox: SecretBox, secret: string): Outcome {
   try {
     const sealed = secretBox.reseal(secret);
-    return sealed === undefined ? 'current' : { sealed };
+    return sealed === undefined ? { kind: 'current' } : { kind: 'resealed', sealed };
   } catch (error) {
-    if (error instanceof UnopenableSecretError) return 'unopenable';
+    if (error instanceof UnopenableSecretError) return { kind: 'unopenable' };
     throw error;
   }
 }
@@ -127,8 +127,8 @@ function outcomeOf(secretBox: SecretBox, secret: string): Outcome {
 function eventOf({ id, primary, staged }: ResealedWebhook): readonly WebhookEvent[] {
   const data = {
     id,
-    ...(typeof primary === 'object' ? { sealedSecret: primary.sealed } : {}),
-    ...(typeof staged === 'object' ? { sealedStagedSecret: staged.sealed } : {}),
+    ...(primary.kind === 'resealed' ? { sealedSecret: primary.sealed } : {}),
+    ...(staged?.kind === 'resealed' ? { sealedStagedSecret: staged.sealed } : {}),
   };
   return Object.keys(data).length === 1 ? [] : [{ type: 'WebhookSecretsResealed', data }];
 }

@@ -33,12 +33,7 @@ export const webhookBody = z.strictObject({
   custom_data: customData.default({}),
 });
 
-export const changeWebhookBody = z.strictObject({
-  url: url.optional(),
-  name: name.optional(),
-  events: events.optional(),
-  custom_data: customData.optional(),
-});
+export const changeWebhookBody = z.strictObject({ url, name, events, custom_data: customData }).partial();
 
 export const disableWebhookBody = z.strictObject({
   reason: z
@@ -90,7 +85,7 @@ export async function createWebhook(
 }
 
 /**
- * What the body does not name stays, and what it names as it is already is not recorded.
+ * What the body does not name stays. No event is appended for what it names as it is already.
  * @param body see changeWebhookBody
  * @throws ValidationError, NotFoundError
  */
@@ -136,7 +131,7 @@ export const disableWebhook = (
     disabled === undefined ? [{ type: 'WebhookDisabled', data: { id, cause, reason } }] : [],
   );
 
-/** Nothing is recorded for one that is enabled. @throws NotFoundError */
+/** Nothing is appended for one that is enabled. @throws NotFoundError */
 export const enableWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<Position> =>
   writeWebhook(commands, caller, id, ({ disabled }) =>
     disabled === undefined ? [] : [{ type: 'WebhookEnabled', data: { id } }],

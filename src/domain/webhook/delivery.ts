@@ -27,9 +27,9 @@ export type AttemptResult =
       readonly durationMs: number;
       /** The first part of the answer. */
       readonly responseBody: string | null;
-      /** What kept an answer from coming, where that is worth telling apart. */
+      /** Why there was no answer, where the metrics distinguish it. */
       readonly cause?: 'timeout' | 'refused_address';
-      /** How long the receiver asks to be left alone. */
+      /** How long the receiver asks for no attempt. */
       readonly retryAfterMs?: number;
     };
 

@@ -17,61 +17,51 @@ export type CustomData = { readonly [property: string]: unknown };
 /** Who or what switched a webhook off: an admin, the receiver's 410 Gone, or failing for too long. */
 export type DisabledCause = 'admin' | 'gone' | 'failing';
 
+/** What an admin sets. */
+export type WebhookSettings = {
+  readonly name: string;
+  readonly url: string;
+  readonly events: readonly WebhookEventKind[];
+  readonly customData: CustomData;
+};
+
+/** An event about the webhook of this id. */
+type About<Type extends string, Data = unknown> = {
+  readonly type: Type;
+  readonly data: { readonly id: string } & Data;
+};
+
+/** A signing secret, sealed under the installation's key. */
+type Sealed = { readonly sealedSecret: string };
+
 export type WebhookEvent =
-  | {
-      readonly type: 'WebhookCreated';
-      readonly data: {
-        readonly id: string;
-        readonly name: string;
-        readonly url: string;
-        readonly events: readonly WebhookEventKind[];
-        readonly customData: CustomData;
-        /** The signing secret, sealed under the installation's key. */
-        readonly sealedSecret: string;
-      };
-    }
-  | {
-      readonly type: 'WebhookChanged';
-      /** Only what changed. */
-      readonly data: {
-        readonly id: string;
-        readonly name?: string;
-        readonly url?: string;
-        readonly events?: readonly WebhookEventKind[];
-        readonly customData?: CustomData;
-      };
-    }
+  | About<'WebhookCreated', WebhookSettings & Sealed>
+  /** Only what changed. */
+  | About<'WebhookChanged', Partial<WebhookSettings>>
   /** At once: the old secret signs nothing any more, and a rotation under way is over. */
-  | { readonly type: 'WebhookSecretRegenerated'; readonly data: { readonly id: string; readonly sealedSecret: string } }
+  | About<'WebhookSecretRegenerated', Sealed>
   /** A rotation begins: a second secret signs beside the first. */
-  | { readonly type: 'WebhookSecretStaged'; readonly data: { readonly id: string; readonly sealedSecret: string } }
+  | About<'WebhookSecretStaged', Sealed>
   /** It ends: the staged secret is the only one. */
-  | { readonly type: 'WebhookSecretPromoted'; readonly data: { readonly id: string } }
+  | About<'WebhookSecretPromoted'>
   /** It ends without effect: the staged secret signs nothing any more. */
-  | { readonly type: 'WebhookSecretUnstaged'; readonly data: { readonly id: string } }
+  | About<'WebhookSecretUnstaged'>
   /** The same secrets, sealed under another key. Only what was sealed anew; a rotation under way goes on. */
-  | {
-      readonly type: 'WebhookSecretsResealed';
-      readonly data: { readonly id: string; readonly sealedSecret?: string; readonly sealedStagedSecret?: string };
-    }
+  | About<'WebhookSecretsResealed', Partial<Sealed> & { readonly sealedStagedSecret?: string }>
   /** Nothing is sent to it until it is enabled; what is for it waits. */
-  | {
-      readonly type: 'WebhookDisabled';
-      readonly data: { readonly id: string; readonly cause: DisabledCause; readonly reason: string };
-    }
-  | { readonly type: 'WebhookEnabled'; readonly data: { readonly id: string } }
+  | About<'WebhookDisabled', { readonly cause: DisabledCause; readonly reason: string }>
+  | About<'WebhookEnabled'>
   /** A range of the log is to be sent to it (again); times are ISO 8601, `from` inclusive, `to` exclusive. */
-  | {
-      readonly type: 'WebhookBackfillRequested';
-      readonly data: {
-        readonly id: string;
+  | About<
+      'WebhookBackfillRequested',
+      {
         readonly backfillId: string;
         readonly kinds: readonly WebhookEventKind[];
         readonly from: string;
         readonly to: string;
-      };
-    }
-  | { readonly type: 'WebhookRemoved'; readonly data: { readonly id: string } };
+      }
+    >
+  | About<'WebhookRemoved'>;
 
 /** Why a delivery was made, other than that its event happened. None of these ever changes an order. */
 export type ReplayPurpose = 'resend' | 'backfill' | 'test';
@@ -84,13 +74,13 @@ export type DeliverySubject = {
   readonly orderId: string;
   /** Of kinds `reference.…`. */
   readonly table?: string;
-  /** The event in the log that it tells of; '' for a test. */
+  /** The event in the log that led to it; '' for a test. */
   readonly sourceEventId: string;
   /** That event's revision in its stream: grows with each event of an order (or table), so it is the sequence number. */
   readonly sourceRevision: number;
   /** Absent for the delivery that the event itself led to. */
   readonly purpose?: ReplayPurpose;
-  /** `webhook-id` of the call, where it is another than the delivery's id: a replay has that of the first delivery. */
+  /** `webhook-id` of its attempts, where it is not the delivery's id: a replay has that of the first delivery. */
   readonly messageId?: string;
   /** Id of the delivery to the same webhook about the same order that has to be over before this one begins. */
   readonly after?: string;
@@ -98,7 +88,7 @@ export type DeliverySubject = {
 
 export type DeliveryEvent =
   | { readonly type: 'DeliveryRequested'; readonly data: DeliverySubject }
-  /** Recorded before the call is made, so that a crash can never hide an attempt. */
+  /** Appended before the attempt is made, so that a crash can never hide one. */
   | { readonly type: 'DeliveryAttemptStarted'; readonly data: { readonly attempt: number; readonly url: string } }
   | {
       readonly type: 'DeliveryAttemptFailed';

@@ -1,4 +1,4 @@
-/** Which events of the log a webhook can be told of, and as what. */
+/** Which events of the log webhooks can subscribe to, and as what kinds. */
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from './events.js';
 
 /** Kinds that events of a type are in any case. */

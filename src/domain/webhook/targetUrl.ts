@@ -1,4 +1,4 @@
-/** Where a webhook may send to, as far as the URL itself tells (spec §6.2). */
+/** Where a webhook may send to, as far as the URL itself shows (spec §6.2). */
 
 const MAX_URL_LENGTH = 2048;
 

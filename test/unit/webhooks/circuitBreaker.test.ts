@@ -17,18 +17,18 @@ describe('the circuit of a webhook', () => {
     );
   });
 
-  const call = (outcome: 'succeeded' | 'failed' | 'unused', endpoint = 'a'): void => {
+  const attempt = (outcome: 'succeeded' | 'failed' | 'unused', endpoint = 'a'): void => {
     const permit = circuits.permit(endpoint);
-    if (permit === undefined) throw new Error('nothing may pass');
+    if (permit === undefined) throw new Error('no permit');
     permit(outcome);
   };
 
   function open(): void {
-    call('failed');
+    attempt('failed');
     now += 500;
-    call('failed');
+    attempt('failed');
     now += 500;
-    call('failed');
+    attempt('failed');
   }
 
   test('opens when enough failures in a row span enough time', () => {
@@ -41,22 +41,22 @@ describe('the circuit of a webhook', () => {
 
   test('stays closed in a burst of failures, however many', () => {
     for (let i = 0; i < 100; i++) {
-      call('failed');
+      attempt('failed');
       now += 9;
     }
     expect(circuits.waitMs('a')).toBe(0);
   });
 
-  test('stays closed while some calls succeed', () => {
+  test('stays closed while some attempts succeed', () => {
     for (let i = 0; i < 100; i++) {
-      call(i % 3 === 2 ? 'succeeded' : 'failed');
+      attempt(i % 3 === 2 ? 'succeeded' : 'failed');
       now += 1000;
     }
     expect(circuits.waitMs('a')).toBe(0);
     expect(changes).toEqual([]);
   });
 
-  test('while open it lets one call through at a time, when its time has come', () => {
+  test('half-open, it lets one attempt be made at a time', () => {
     open();
     now += 500;
     const probe = circuits.permit('a');
@@ -68,10 +68,10 @@ describe('the circuit of a webhook', () => {
   test('a probe that succeeds closes it', () => {
     open();
     now += 500;
-    call('succeeded');
+    attempt('succeeded');
     expect(circuits.waitMs('a')).toBe(0);
     expect(changes.at(-1)).toEqual(['a', false]);
-    call('failed');
+    attempt('failed');
     expect(circuits.waitMs('a')).toBe(0);
   });
 
@@ -80,7 +80,7 @@ describe('the circuit of a webhook', () => {
     for (const wait of [500, 1000, 1500, 1500]) {
       expect(circuits.waitMs('a')).toBe(wait);
       now += wait;
-      call('failed');
+      attempt('failed');
     }
     expect(changes).toEqual([['a', true]]);
   });
@@ -88,11 +88,11 @@ describe('the circuit of a webhook', () => {
   test('a probe that is not made after all leaves it to the next', () => {
     open();
     now += 500;
-    call('unused');
+    attempt('unused');
     expect(circuits.permit('a')).toBeDefined();
   });
 
-  test('one that is forgotten is closed', () => {
+  test('one can be closed from outside', () => {
     open();
     circuits.close('a');
     circuits.close('b');
@@ -103,13 +103,13 @@ describe('the circuit of a webhook', () => {
     ]);
   });
 
-  test('calls that were in work when it opened say nothing new, unless they succeed', () => {
-    call('failed');
+  test('attempts that were in flight when it opened say nothing new, unless they succeed', () => {
+    attempt('failed');
     const [first, second] = [circuits.permit('a'), circuits.permit('a')];
     now += 500;
-    call('failed');
+    attempt('failed');
     now += 500;
-    call('failed');
+    attempt('failed');
     first?.('failed');
     expect(circuits.waitMs('a')).toBe(500);
     second?.('succeeded');

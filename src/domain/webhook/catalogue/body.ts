@@ -1,7 +1,6 @@
-/** Bodies of webhook calls: what is sent, and what the catalogue's examples are made with. */
+/** Bodies of attempts, and of the catalogue's examples. */
 import type { ExportDocument } from '../../order/exportDocument.js';
-import type { BatchCounts } from '../../referenceTable/decide.js';
-import type { CustomData } from '../events.js';
+import type { CustomData, WebhookEventKind } from '../events.js';
 
 /** Of kinds `order.…` (spec §6.1). */
 export const orderBody = (order: ExportDocument, customData: CustomData) => ({
@@ -9,7 +8,7 @@ export const orderBody = (order: ExportDocument, customData: CustomData) => ({
   custom_data: customData,
 });
 
-/** The event of a reference table that a call tells of. */
+/** The event of a reference table that a body is about. */
 export type TableEvent = {
   readonly table: string;
   readonly revision: number;
@@ -17,26 +16,16 @@ export type TableEvent = {
   readonly occurredAt: string;
 };
 
-export const batchUpsertedBody = (
+/** Of kinds `reference.…`. @param counts how many records were created, updated, unchanged, or deleted */
+export const tableBody = (
+  kind: WebhookEventKind,
   { table, revision, occurredAt }: TableEvent,
   batchId: string | null,
-  { created, updated, unchanged }: BatchCounts,
+  counts: { readonly [what: string]: number },
   customData: CustomData,
 ) => ({
-  type: 'reference.batch_upserted',
+  type: kind,
   timestamp: occurredAt,
-  data: { table, batch_id: batchId, created, updated, unchanged, revision },
-  custom_data: customData,
-});
-
-export const cleanedUpBody = (
-  { table, revision, occurredAt }: TableEvent,
-  batchId: string,
-  deleted: number,
-  customData: CustomData,
-) => ({
-  type: 'reference.cleaned_up',
-  timestamp: occurredAt,
-  data: { table, batch_id: batchId, deleted, revision },
+  data: { table, batch_id: batchId, ...counts, revision },
   custom_data: customData,
 });

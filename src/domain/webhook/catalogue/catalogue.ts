@@ -40,7 +40,7 @@ const DESCRIPTIONS: { readonly [kind in WebhookEventKind]: string } = {
   'order.export_failed':
     'The last attempt to deliver an order.approved has failed: the order is with the validators again, with the reasons in error_reason.',
   'reference.batch_upserted':
-    'A batch upsert has changed a reference table. One call for each batch_id in the batch; a batch of very large records may take several.',
+    'A batch upsert has changed a reference table. One delivery for each batch_id in the batch; a batch of very large records may take several.',
   'reference.cleaned_up': 'A clean-up has deleted the records of a reference table that were not of the batch_id.',
 };
 

@@ -1,4 +1,4 @@
-/** The example body of each kind, in the words of the tenant's own tables; a test call sends it. */
+/** The example body of each kind, in the words of the tenant's own tables; a test delivery sends it. */
 import type { AssetType } from '../../assetTypes/assetType.js';
 import type { Fields, FieldValue } from '../../assetTypes/fieldTypes.js';
 import { EXAMPLE_TIME, EXAMPLE_VALUES } from '../../assetTypes/fieldTypes.js';
@@ -12,7 +12,7 @@ import {
   orderDocument,
 } from '../../order/exportDocument.js';
 import type { CustomData, WebhookEventKind } from '../events.js';
-import { batchUpsertedBody, cleanedUpBody, orderBody, type TableEvent } from './body.js';
+import { orderBody, type TableEvent, tableBody } from './body.js';
 import { EXAMPLE_ROWS, type ExampleRow } from './exampleRows.js';
 
 export type TenantTables = Pick<Tenant, 'orderModel' | 'assetTypes'>;
@@ -29,13 +29,13 @@ const FAILURES = [
 const TABLE_EVENT: TableEvent = { table: 'dyn_party', revision: 42, occurredAt: EXAMPLE_TIME };
 const BATCH_ID = 'sync-2026-11-21';
 
-/** What a call of this kind may look like. */
+/** What a body of this kind may look like. */
 export function exampleBody(kind: WebhookEventKind, tenant: TenantTables, customData: CustomData): object {
   switch (kind) {
     case 'reference.batch_upserted':
-      return batchUpsertedBody(TABLE_EVENT, BATCH_ID, { created: 12, updated: 3, unchanged: 985 }, customData);
+      return tableBody(kind, TABLE_EVENT, BATCH_ID, { created: 12, updated: 3, unchanged: 985 }, customData);
     case 'reference.cleaned_up':
-      return cleanedUpBody(TABLE_EVENT, BATCH_ID, 7, customData);
+      return tableBody(kind, TABLE_EVENT, BATCH_ID, { deleted: 7 }, customData);
     default:
       return orderBody(exampleOrder(kind, tenant), customData);
   }
