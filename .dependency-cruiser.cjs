@@ -39,7 +39,7 @@ module.exports = {
       from: { path: '^src/', pathNot: '^src/adapters/' },
       to: { path: '^node_modules/(better-sqlite3|mongodb|amqplib|@eventstore)/' },
     },
-    { name: 'no-cycles', severity: 'warn', from: {}, to: { circular: true } },
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     { name: 'imports-lead-somewhere', severity: 'error', from: {}, to: { couldNotResolve: true } },
   ],
   options: {
