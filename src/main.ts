@@ -37,7 +37,7 @@ export type RunningService = {
 
 const SESSION_SECONDS = 8 * 3600;
 const START_CATCH_UP_MS = 30_000;
-/** An attempt with no outcome this long after its time limit was cut off by a crash. */
+/** An attempt with no outcome this long after its time limit was interrupted by a crash. */
 const CALL_MARGIN_MS = 5_000;
 
 /** What was opened, to be closed in the opposite order. */

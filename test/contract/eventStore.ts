@@ -246,7 +246,7 @@ function describeLife(open: () => Promise<LogUnderTest>): void {
       await log.close();
     });
 
-    test('closing waits for the appends in work', async () => {
+    test('closing waits for the appends in flight', async () => {
       const log = await open();
       const stream = `order-${randomUUID()}`;
       const appends = Array.from({ length: 20 }, () => log.store.append(stream, events(1), 'any'));

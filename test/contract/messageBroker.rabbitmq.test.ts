@@ -171,7 +171,7 @@ describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMi
       expect(Date.now() - startedAt).toBeLessThan(2_000);
       release();
       await server.start();
-      // What was in work at the outage is handed out again, whatever its handler said meanwhile.
+      // What was in flight at the outage is handed out again, whatever its handler said meanwhile.
       while (consumer.received.filter(({ id }) => id === 'kept').length < 2) await wait(20);
       while (finished.size < ids.length - 1) await wait(20);
       await consumer.stop();
@@ -198,7 +198,7 @@ describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMi
     await consumer.stop();
   });
 
-  test('a server that hangs: calls reject in time, and what was in work is handed out again', async () => {
+  test('a server that hangs: calls reject in time, and what was in flight is handed out again', async () => {
     const queue = newQueue();
     const broker = await open({ url: `${server.url}?heartbeat=1`, timeoutMs: 500 });
     await published(broker, queue, 'a');

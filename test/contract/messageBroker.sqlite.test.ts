@@ -17,7 +17,7 @@ describeMessageBroker('sqlite', () =>
 describe('what only the sqlite broker promises', () => {
   const file = join(directory, 'promises.db');
 
-  test('an id that waits, is in work or is dead is not published again', async () => {
+  test('an id that waits, is in flight or is dead is not published again', async () => {
     const broker = await openSqliteBroker({ file });
     const stop = new AbortController();
     await broker.publish('ids', [
@@ -49,7 +49,7 @@ describe('sqlite broker and processes that die', () => {
   const file = join(directory, 'leases.db');
   const leaseMs = 300;
 
-  /** Another process that takes messages of the queue and never settles them; resolves when it has one. */
+  /** Another process that takes messages of the queue and never gives an outcome; resolves when it has one. */
   async function processThatHolds(queue: string, options: { file: string; leaseMs?: number }): Promise<ChildProcess> {
     const script = `
       import { openSqliteBroker } from ${JSON.stringify(resolve('dist/adapters/broker/sqlite/broker.js'))};
@@ -135,7 +135,7 @@ describe('sqlite broker and processes that die', () => {
     await broker.close();
   });
 
-  test('close ends the consumers first and settles what is in work', async () => {
+  test('close ends the consumers first and stores the outcomes of what is in flight', async () => {
     const broker = await openSqliteBroker({ file });
     await broker.publish('closing', [{ id: 'a', body: 1 }]);
     let taken: () => void = () => undefined;

@@ -175,7 +175,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
       await (await another()).ping();
     });
 
-    test('never more in work than the concurrency allows', async () => {
+    test('never more in flight than the concurrency allows', async () => {
       const broker = await another();
       await broker.publish(queue, messages(40));
       let inFlight = 0;
@@ -226,7 +226,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
       await untilDepth(publisher, queue, nothing);
     });
 
-    test('when stopped, waits for what is in work, settles it, and takes no more', async () => {
+    test('when stopped, waits for what is in flight, stores its outcome, and takes no more', async () => {
       const broker = await another();
       await broker.publish(queue, messages(2));
       const { held, release } = gate();

@@ -27,7 +27,7 @@ export class RecordingConsumer {
     });
   }
 
-  /** Resolves when what is in work has ended. */
+  /** Resolves when what is in flight has ended. */
   stop(): Promise<void> {
     this.#abort.abort();
     return this.#ended;

@@ -74,7 +74,7 @@ function interruption(): Promise<never> {
       process.once(signal, () => reject(new CliError('Interrupted; everything is cleaned up.')));
     }
   });
-  // Nobody may be waiting for it yet.
+  // It may be rejected before anything awaits it.
   interrupted.catch(() => undefined);
   return interrupted;
 }

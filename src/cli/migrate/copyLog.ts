@@ -16,7 +16,7 @@ export type CopyReport = LogProof & {
 
 export type CopyTarget = {
   readonly log: EventStore;
-  /** How many appends may be on their way at once: 1 where the log does not keep them in the order they were sent. */
+  /** How many appends may be in flight: 1 where the log does not keep them in the order in which they were sent. */
   readonly appendsAtOnce: number;
 };
 
@@ -75,7 +75,7 @@ const isSame = (one: Append, other: Append): boolean =>
   one.events.length === other.events.length &&
   one.events.every(({ id }, index) => id === other.events[index]?.id);
 
-/** Appends in order; several at once where the target takes them in the order they are sent. */
+/** Appends in order; several at once where the target keeps the order in which they are sent. */
 class Writer {
   readonly #target: CopyTarget;
   /** Last revision of each stream of the target. */
@@ -94,7 +94,7 @@ class Writer {
     const last = this.#revisions.get(stream);
     const sent = this.#target.log.append(stream, events.map(toAppend), last ?? 'no-stream');
     this.#revisions.set(stream, (last ?? -1) + events.length);
-    // Whoever waits for it hears of its failure; until then it is nobody's.
+    // A failure is thrown where the append is awaited; until then it must not end the process.
     sent.catch(() => undefined);
     this.#sent.push(sent);
     if (this.#target.appendsAtOnce === 1) this.#revisions.set(stream, (await sent).revision);

@@ -110,7 +110,7 @@ describe('the server is away', () => {
     await impatient.close();
   });
 
-  test('hundreds of appends in work are refused, and the process stays', async () => {
+  test('hundreds of appends in flight are refused, and the process stays', async () => {
     await store.append('order-0', [event()], 'any');
     const appends = Array.from({ length: 300 }, () => store.append(`order-${randomUUID()}`, [large()], 'no-stream'));
     await double.kill();

@@ -5,6 +5,7 @@
  * messages wait in. All of them are durable, and replicated in a cluster (quorum queues). A message to be redelivered later,
  * or kept as dead, is published anew and then acknowledged, so a crash in between repeats it and never loses it.
  */
+import PQueue from 'p-queue';
 import {
   BrokerUnavailableError,
   type ConsumeOptions,
@@ -54,8 +55,8 @@ class RabbitMqBroker implements MessageBroker {
   readonly #onTrouble: (error: Error) => void;
   readonly #onHandlerError: OnHandlerError;
   readonly #consumers = new RunningConsumers<Consumer>();
-  /** Looks at dead letters hide them from each other, so they go one by one. */
-  #looking: Promise<unknown> = Promise.resolve();
+  /** Two looks at the same queue hide its messages from each other, so they are made one by one. */
+  readonly #looks = new PQueue({ concurrency: 1 });
 
   constructor(options: RabbitMqBrokerOptions) {
     this.#onTrouble = options.onTrouble ?? warn;
@@ -154,14 +155,11 @@ class RabbitMqBroker implements MessageBroker {
   }
 
   #look<T>(queue: string, work: (session: Session) => Promise<T>): Promise<T> {
-    const looked = this.#looking.then(() =>
-      this.#consuming.use(async (session) => {
-        await session.declareWork(queue);
-        return work(session);
-      }),
-    );
-    this.#looking = looked.catch(() => undefined);
-    return looked;
+    const look = async (session: Session): Promise<T> => {
+      await session.declareWork(queue);
+      return work(session);
+    };
+    return this.#looks.add(() => this.#consuming.use(look));
   }
 }
 

@@ -1,8 +1,8 @@
 /**
  * Checkpoints of publishers: each is the one message of a queue that keeps the last one only. It is stored after the
- * messages it vouches for, so a crash in between repeats some and loses none.
+ * messages that it covers, so a crash in between repeats some and loses none.
  */
-import { setTimeout as wait } from 'node:timers/promises';
+import { sleep } from '../../../supervision/backoff.js';
 import { browse } from './browse.js';
 import { checkpointMessage, positionOf } from './messages.js';
 import type { Session } from './session.js';
@@ -23,7 +23,7 @@ export class Checkpoints {
     await session.declareCheckpoint(name);
     let position: number | undefined;
     for (let reads = 0; reads < READS && position === undefined; reads++) {
-      if (reads > 0) await wait(READ_AGAIN_MS);
+      if (reads > 0) await sleep(READ_AGAIN_MS);
       position = await stored(session, name);
     }
     return this.#advance(name, position ?? 0);

@@ -37,48 +37,35 @@ type DepthRow = { ready: number; delayed: number; in_flight: number; oldest: num
 type DeadRow = { id: string; body: string; reason: string | null; dead_at: string };
 
 export class JobStore {
+  /** Stores all or nothing. Ids that the queue holds are left as they are; a checkpoint never moves back. */
+  readonly publish: (queue: string, messages: readonly Message[], checkpoint?: Checkpoint) => void;
+  /** Stores the outcomes of jobs and takes up to `limit` due ones, in one transaction. */
+  readonly turn: (queue: string, outcomes: readonly JobOutcome[], limit: number) => TakenJob[];
+  /** Starts the leases of these jobs anew. */
+  readonly renew: (jobs: Iterable<TakenJob>) => void;
   readonly #db: Database.Database;
-  readonly #leaseMs: number;
-  readonly #publish: (queue: string, messages: readonly Message[], checkpoint?: Checkpoint) => void;
-  readonly #turn: (queue: string, outcomes: readonly JobOutcome[], limit: number) => TakenJob[];
-  readonly #renew: (jobs: Iterable<TakenJob>) => void;
   readonly #nextDue: Database.Statement<[string], number | null>;
 
   /** Opens the file, making it where it is missing. `leaseMs`: how long a taken job stays with its consumer. */
   constructor(file: string, leaseMs: number) {
-    this.#leaseMs = leaseMs;
-    this.#db = new Database(file);
-    this.#db.pragma('journal_mode = WAL');
+    const db = new Database(file);
+    db.pragma('journal_mode = WAL');
     // A power cut takes the last changes back together, the publishers' checkpoints with them: what they published since
     // is published again from the log, and what was done since is handed out again. So no write waits for the disk.
-    this.#db.pragma('synchronous = NORMAL');
-    this.#db.exec(SCHEMA);
-    this.#nextDue = this.#db
+    db.pragma('synchronous = NORMAL');
+    db.exec(SCHEMA);
+    this.#db = db;
+    this.#nextDue = db
       .prepare<[string], number | null>('SELECT min(due_at) FROM jobs WHERE queue = ? AND dead_at IS NULL')
       .pluck();
-    this.#publish = this.#preparePublish();
-    this.#turn = this.#prepareTurn();
-    this.#renew = this.#prepareRenew();
-  }
-
-  /** Stores all or nothing. Ids that the queue holds are left as they are; a checkpoint never moves back. */
-  publish(queue: string, messages: readonly Message[], checkpoint?: Checkpoint): void {
-    this.#publish(queue, messages, checkpoint);
+    this.publish = preparePublish(db);
+    this.turn = prepareTurn(db, leaseMs);
+    this.renew = prepareRenew(db, leaseMs);
   }
 
   checkpoint(name: string): number {
     const read = this.#db.prepare<[string], number>('SELECT position FROM checkpoints WHERE name = ?').pluck();
     return read.get(name) ?? 0;
-  }
-
-  /** Stores the outcomes of jobs and takes up to `limit` due ones, in one transaction. */
-  turn(queue: string, outcomes: readonly JobOutcome[], limit: number): TakenJob[] {
-    return this.#turn(queue, outcomes, limit);
-  }
-
-  /** Starts the leases of these jobs anew. */
-  renew(jobs: Iterable<TakenJob>): void {
-    this.#renew(jobs);
   }
 
   /** When the next job of the queue can be handed out (ms since the epoch); undefined when it has none. */
@@ -129,56 +116,56 @@ export class JobStore {
   close(): void {
     this.#db.close();
   }
+}
 
-  #preparePublish(): (queue: string, messages: readonly Message[], checkpoint?: Checkpoint) => void {
-    const insert = this.#db.prepare(
-      'INSERT INTO jobs (queue, id, body, due_at) VALUES (?, ?, ?, ?) ON CONFLICT (queue, id) DO NOTHING',
-    );
-    const move = this.#db.prepare(
-      `INSERT INTO checkpoints (name, position) VALUES (?, ?)
-       ON CONFLICT (name) DO UPDATE SET position = max(position, excluded.position)`,
-    );
-    return this.#db.transaction((queue: string, messages: readonly Message[], checkpoint?: Checkpoint) => {
-      const now = Date.now();
-      for (const { id, body } of messages) insert.run(queue, id, JSON.stringify(body), now);
-      if (checkpoint !== undefined) move.run(checkpoint.name, checkpoint.position);
-    }).immediate;
-  }
+function preparePublish(db: Database.Database): JobStore['publish'] {
+  const insert = db.prepare(
+    'INSERT INTO jobs (queue, id, body, due_at) VALUES (?, ?, ?, ?) ON CONFLICT (queue, id) DO NOTHING',
+  );
+  const move = db.prepare(
+    `INSERT INTO checkpoints (name, position) VALUES (?, ?)
+     ON CONFLICT (name) DO UPDATE SET position = max(position, excluded.position)`,
+  );
+  return db.transaction((queue: string, messages: readonly Message[], checkpoint?: Checkpoint) => {
+    const now = Date.now();
+    for (const { id, body } of messages) insert.run(queue, id, JSON.stringify(body), now);
+    if (checkpoint !== undefined) move.run(checkpoint.name, checkpoint.position);
+  }).immediate;
+}
 
-  #prepareTurn(): (queue: string, outcomes: readonly JobOutcome[], limit: number) => TakenJob[] {
-    const current = 'WHERE seq = ? AND deliveries = ? AND taken';
-    const done = this.#db.prepare(`DELETE FROM jobs ${current}`);
-    const again = this.#db.prepare(`UPDATE jobs SET taken = 0, due_at = ? ${current}`);
-    const dead = this.#db.prepare(`UPDATE jobs SET taken = 0, dead_at = ?, reason = ? ${current}`);
-    const take = this.#db.prepare<[number, string, number, number], JobRow>(`
-      UPDATE jobs SET taken = 1, deliveries = deliveries + 1, due_at = ?
-      WHERE seq IN (SELECT seq FROM jobs WHERE queue = ? AND dead_at IS NULL AND due_at <= ? ORDER BY due_at, seq LIMIT ?)
-      RETURNING seq, id, body, deliveries`);
+function prepareTurn(db: Database.Database, leaseMs: number): JobStore['turn'] {
+  const current = 'WHERE seq = ? AND deliveries = ? AND taken';
+  const done = db.prepare(`DELETE FROM jobs ${current}`);
+  const again = db.prepare(`UPDATE jobs SET taken = 0, due_at = ? ${current}`);
+  const dead = db.prepare(`UPDATE jobs SET taken = 0, dead_at = ?, reason = ? ${current}`);
+  const take = db.prepare<[number, string, number, number], JobRow>(`
+    UPDATE jobs SET taken = 1, deliveries = deliveries + 1, due_at = ?
+    WHERE seq IN (SELECT seq FROM jobs WHERE queue = ? AND dead_at IS NULL AND due_at <= ? ORDER BY due_at, seq LIMIT ?)
+    RETURNING seq, id, body, deliveries`);
 
-    const store = ({ job, outcome }: JobOutcome, now: number): void => {
-      if (outcome.kind === 'done') done.run(job.seq, job.deliveries);
-      else if (outcome.kind === 'dead') dead.run(new Date(now).toISOString(), outcome.reason, job.seq, job.deliveries);
-      else again.run(now + Math.max(0, Math.round(outcome.delayMs)), job.seq, job.deliveries);
-    };
-    return this.#db.transaction((queue: string, outcomes: readonly JobOutcome[], limit: number) => {
-      const now = Date.now();
-      for (const each of outcomes) store(each, now);
-      if (limit <= 0) return [];
-      // RETURNING has no order of its own.
-      return take
-        .all(now + this.#leaseMs, queue, now, limit)
-        .sort((a, b) => a.seq - b.seq)
-        .map(toTaken);
-    }).immediate;
-  }
+  const store = ({ job, outcome }: JobOutcome, now: number): void => {
+    if (outcome.kind === 'done') done.run(job.seq, job.deliveries);
+    else if (outcome.kind === 'dead') dead.run(new Date(now).toISOString(), outcome.reason, job.seq, job.deliveries);
+    else again.run(now + Math.max(0, Math.round(outcome.delayMs)), job.seq, job.deliveries);
+  };
+  return db.transaction((queue: string, outcomes: readonly JobOutcome[], limit: number) => {
+    const now = Date.now();
+    for (const each of outcomes) store(each, now);
+    if (limit <= 0) return [];
+    // RETURNING has no order of its own.
+    return take
+      .all(now + leaseMs, queue, now, limit)
+      .sort((a, b) => a.seq - b.seq)
+      .map(toTaken);
+  }).immediate;
+}
 
-  #prepareRenew(): (jobs: Iterable<TakenJob>) => void {
-    const extend = this.#db.prepare('UPDATE jobs SET due_at = ? WHERE seq = ? AND deliveries = ? AND taken');
-    return this.#db.transaction((jobs: Iterable<TakenJob>) => {
-      const until = Date.now() + this.#leaseMs;
-      for (const job of jobs) extend.run(until, job.seq, job.deliveries);
-    }).immediate;
-  }
+function prepareRenew(db: Database.Database, leaseMs: number): JobStore['renew'] {
+  const extend = db.prepare('UPDATE jobs SET due_at = ? WHERE seq = ? AND deliveries = ? AND taken');
+  return db.transaction((jobs: Iterable<TakenJob>) => {
+    const until = Date.now() + leaseMs;
+    for (const job of jobs) extend.run(until, job.seq, job.deliveries);
+  }).immediate;
 }
 
 const toTaken = (row: JobRow): TakenJob => ({

@@ -3,6 +3,7 @@
  * readers must not see it before the last one. Every event of an append of several says which append it is of, its
  * place there and how many there are. See docs/decisions/0011.
  */
+import { LRUCache } from 'lru-cache';
 import type { RecordedEvent, Revision } from '../../../ports/eventStore.js';
 
 export type Part = {
@@ -101,7 +102,7 @@ const MOST_HELD = 100;
  */
 export class Assembly {
   readonly #readBack: (last: StoredEvent) => Promise<readonly StoredEvent[]>;
-  readonly #held = new Map<string, StoredEvent[]>();
+  readonly #held = new LRUCache<string, StoredEvent[]>({ max: MOST_HELD });
   #midAppend = false;
 
   /** @param readBack gives the events of the append that ends with `last`, as its stream has them */
@@ -129,7 +130,7 @@ export class Assembly {
     const run = continues(held.at(-1)?.part, part) ? held : [];
     run.push(stored);
     if (!isLast(part)) {
-      this.#hold(event.stream, run);
+      this.#held.set(event.stream, run);
       return undefined;
     }
     return atOnce(run.length === part.count ? run : await this.#readWhole(stored, part.count));
@@ -141,12 +142,5 @@ export class Assembly {
     if (!whole)
       throw new Error(`The append that ends at ${last.event.revision} of ${last.event.stream} has lost a part.`);
     return run;
-  }
-
-  #hold(stream: string, run: StoredEvent[]): void {
-    this.#held.set(stream, run);
-    if (this.#held.size <= MOST_HELD) return;
-    const [oldest] = this.#held.keys();
-    if (oldest !== undefined) this.#held.delete(oldest);
   }
 }
