@@ -77,13 +77,19 @@ async function open(
   await prepareDataDirectory(config);
   const eventStore = opened(await openEventStore(config), (store) => store.close());
   const broker = roles.has('webhooks')
-    ? opened(await openBroker(config, brokerTrouble(log)), (each) => each.close())
+    ? opened(
+        await openBroker(config, logs(log, 'warn', 'the message broker is interrupted, and is tried again')),
+        (each) => each.close(),
+      )
     : undefined;
   const readModels = opened(await openReadModels(config), (models) => models.close());
   const projector = roles.has('projector')
     ? opened(new ProjectorThread(config, log), (thread) => thread.stop())
     : undefined;
-  const directory = opened(await Directory.start(eventStore, directoryTrouble(log)), (each) => each.stop());
+  const directory = opened(
+    await Directory.start(eventStore, logs(log, 'error', 'the directory of tenants is interrupted, and tries again')),
+    (each) => each.stop(),
+  );
   const secretBox = createSecretBox(...(await installationKeys(config)));
   const commands = { eventStore, readModels, directory, secretBox, now, newId };
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
@@ -115,8 +121,12 @@ async function open(
     ready: () => readiness({ engines, watch, projectorFailure: () => projector?.failure }),
     checkWebhookTarget: createTargetCheck(policy),
   };
-  // Answers should show what was acknowledged before the start; a long backlog does not hold up the start for ever.
-  if (roles.has('api') && !(await watch.catchUp(START_CATCH_UP_MS).catch(readModelsTrouble(log)))) {
+  // Answers should show what was acknowledged before the start. The start does not wait for a long backlog, nor for read
+  // models that are away: what the log alone can decide is served without them.
+  if (
+    roles.has('api') &&
+    !(await watch.catchUp(START_CATCH_UP_MS).catch(logs(log, 'warn', 'the read models cannot be reached')))
+  ) {
     log.warn('the read models are behind the log; /health/ready says when they have caught up');
   }
   const app = roles.has('api') ? createApi(deps) : createHealthApi(deps);
@@ -125,23 +135,10 @@ async function open(
   return { address: `http://${host}:${server.port}`, commands, directory };
 }
 
-/** A start does not wait for read models that are away: what the log alone can decide is served without them. */
-const readModelsTrouble =
-  (log: Logger) =>
-  (error: unknown): false => {
-    log.warn({ err: error }, 'the read models cannot be reached');
-    return false;
-  };
-
-const directoryTrouble =
-  (log: Logger) =>
+const logs =
+  (log: Logger, level: 'warn' | 'error', message: string) =>
   (error: unknown): void =>
-    log.error({ err: error }, 'the directory of tenants is interrupted, and tries again');
-
-const brokerTrouble =
-  (log: Logger) =>
-  (error: Error): void =>
-    log.warn({ err: error }, 'the message broker is interrupted, and is tried again');
+    log[level]({ err: error }, message);
 
 function startDeliveries(
   config: Config,
