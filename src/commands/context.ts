@@ -12,7 +12,7 @@ export type Caller = {
   readonly causationId: string;
 };
 
-/** The tenants as this process knows them: folded from the log, in memory. */
+/** The tenants as this process knows them: evolved from the log, in memory. */
 export interface TenantDirectory {
   tenant(name: string): Tenant | undefined;
   tenants(): Iterable<Tenant>;

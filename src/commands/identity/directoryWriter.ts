@@ -15,8 +15,8 @@ const evolve = (tenant: Tenant | undefined, { type, data, metadata }: EventToApp
   evolveTenant(tenant, { type, data } as DirectoryEvent, metadata.occurredAt);
 
 /**
- * Decides on the tenant as this one stream (beside the tenant's own) tells it, and appends.
- * The caller sees the change when it returns, unless the log was cut off just then: the write stands all the same.
+ * Decides on the tenant as evolved from its own stream and this one, and appends to this one.
+ * The directory knows the change when it returns, unless the log was cut off just then: the write stands all the same.
  * @param decide pure; throws to refuse; undefined where the tenant does not exist
  * @returns position of the last event; 0 when nothing was to change
  */

@@ -22,7 +22,7 @@ import { UnprojectedRecords } from './unprojected.js';
 
 /** How long a decision waits for the read model to show what others have written. */
 const CATCH_UP_MS = 30_000;
-/** How many tables' last appends are kept in mind. */
+/** Of so many tables the last appends are kept. Others' are forgotten: their next write conflicts at worst. */
 const MAX_TABLES = 10_000;
 
 /** The records that a decision is about, as they were when it was made. */

@@ -1,4 +1,4 @@
-/** What the service knows of its tenants, folded from the directory streams: asset types, clients, users, webhooks. */
+/** What the service knows of its tenants, evolved from the directory streams: asset types, clients, users, webhooks. */
 import type { AssetType } from '../assetTypes/assetType.js';
 import { stockModel } from '../assetTypes/stockModel.js';
 import { transportModel } from '../assetTypes/transportModel.js';
@@ -51,10 +51,10 @@ export type Tenant = {
   readonly rateLimit?: RateLimit;
 };
 
-/** Streams that the directory is folded from. */
+/** Streams that the directory is evolved from. */
 export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'clients-', 'webhooks-'] as const;
 
-/** Streams that the shape of a tenant's tables is folded from. */
+/** Streams that define a tenant's tables. */
 export const TENANT_STREAM_PREFIX = 'tenant-';
 
 const standardTypes = (model: OrderModel): ReadonlyMap<string, AssetType> =>

@@ -1,4 +1,4 @@
-/** The state of one order, folded from its events. */
+/** The state of one order, evolved from its events. */
 import type { Fields } from '../assetTypes/fieldTypes.js';
 import type { Changes, OrderEvent } from './events.js';
 import type { OrderStatus } from './status.js';
