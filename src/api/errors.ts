@@ -49,7 +49,7 @@ const tryLater = (reason: string): Answer => ({
   headers: { 'Retry-After': '1' },
 });
 
-/** The answer to an error that someone foresaw; undefined for all others. */
+/** The answer to an error that is expected; undefined for all others. */
 function answerTo(error: unknown): Answer | undefined {
   if (error instanceof HttpError) {
     return { status: error.status, body: { message: error.message, error: error.reason }, headers: error.headers };
@@ -84,7 +84,7 @@ function requestError(error: unknown): Answer | undefined {
   return { status, body: { message, error: error.message } };
 }
 
-/** Express's error handler. What nobody foresaw is logged and shows nothing but the request's id. */
+/** Express's error handler. An unexpected error is logged; its answer shows only the request's id. */
 export function errorHandler(log: Logger): ErrorRequestHandler {
   return (error: unknown, req: Request, res: Response, _next) => {
     const { requestId } = req.context;

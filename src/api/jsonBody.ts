@@ -13,8 +13,8 @@ const MAX_DEPTH = 32;
 export type BodyReader = (req: Request, res: Response) => Promise<unknown>;
 
 /**
- * Numbers with more digits than a double holds arrive as text, digit by digit: the field they are for says what
- * becomes of them, instead of the parser's rounding.
+ * Numbers with more digits than a double holds arrive as text, digit by digit, so that the rule of their field decides
+ * about them, and no parser rounds them.
  * @param limitBytes after decompression
  */
 export function jsonBodyReader(limitBytes: number): BodyReader {

@@ -48,7 +48,7 @@ const UNREADABLE: { readonly [code: string]: readonly [status: string, error: st
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
 };
 
-/** What no handler ever sees, because it is no HTTP that can be read, is answered in the form of spec §7 as well. */
+/** Requests that cannot be parsed as HTTP reach no handler; they too are answered in the form of spec §7. */
 function refuseUnreadable(error: Error & { readonly code?: string }, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

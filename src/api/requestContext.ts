@@ -1,4 +1,4 @@
-/** What is known of a request while it is served; one object a request, set up by the first middleware. */
+/** What is known of a request while it is served: one object for each request, made by the first middleware. */
 import { randomUUID } from 'node:crypto';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';

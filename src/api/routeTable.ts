@@ -29,10 +29,13 @@ import { resolveTenant } from './tenantHost.js';
 
 const PLATFORM_PATH = '/api/v1/platform';
 
-/** Orders, people and secrets are nothing for a cache. */
+/** Orders, people and secrets must not be cached. */
 const forbidStoring: Check = (_api, _req, res) => {
   res.setHeader('Cache-Control', 'no-store');
 };
+
+/** What operations may answer that need a tenant and the engines. */
+const COMMON_ERRORS = [404, 429, 500, 503] as const;
 
 /** Needs neither tenant nor token. */
 export const healthArea: Area = { prefix: '', checks: [], errors: [500], resources: [health] };
@@ -42,16 +45,16 @@ export const areas: readonly Area[] = [
   {
     prefix: ASSETS_PATH,
     checks: [resolveTenant, authenticateClient, limitClient],
-    errors: [404, 429, 500, 503],
+    errors: COMMON_ERRORS,
     // Batch and clean-up come before `:id`, for which they are no ids.
     resources: [assetInfo, synchronization, records, orderHistory],
   },
   // Before the rest of the platform: nobody is signed in yet.
-  { prefix: PLATFORM_PATH, checks: [forbidStoring, resolveTenant], errors: [404, 429, 500, 503], resources: [session] },
+  { prefix: PLATFORM_PATH, checks: [forbidStoring, resolveTenant], errors: COMMON_ERRORS, resources: [session] },
   {
     prefix: PLATFORM_PATH,
     checks: [authenticateUser],
-    errors: [404, 429, 500, 503],
+    errors: COMMON_ERRORS,
     resources: [
       orders,
       apiClients,
@@ -68,7 +71,7 @@ export const areas: readonly Area[] = [
   {
     prefix: '/oauth',
     checks: [forbidCaching, resolveTenant],
-    errors: [404, 429, 500, 503],
+    errors: COMMON_ERRORS,
     resources: [tokenEndpoint],
     onError: oauthErrorHandler,
   },

@@ -13,7 +13,7 @@ function hostName(host: string): string {
   return (colon < 0 ? host : host.slice(0, colon)).toLowerCase();
 }
 
-/** The tenant's name that a host stands for; undefined when it stands for none. Whether it exists is another question. */
+/** The tenant's name that a host stands for; undefined when it stands for none. The tenant need not exist. */
 export function tenantNameOf(host: string, config: Pick<ApiConfig, 'baseHost' | 'defaultTenant'>): string | undefined {
   const name = hostName(host);
   const { baseHost, defaultTenant } = config;

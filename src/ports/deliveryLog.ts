@@ -50,17 +50,17 @@ export type DeliveryLogEntry = {
 /** All that is set must hold. */
 export type DeliveryQuery = {
   readonly webhookId: string;
-  readonly state?: DeliveryState;
-  readonly kind?: string;
-  readonly orderId?: string;
+  readonly state?: DeliveryState | undefined;
+  readonly kind?: string | undefined;
+  readonly orderId?: string | undefined;
   /** Requested at or after this time, ISO 8601 in any zone. */
-  readonly since?: string;
+  readonly since?: string | undefined;
   /** Requested before this time. */
-  readonly until?: string;
+  readonly until?: string | undefined;
   /** `newest` first unless told otherwise. */
   readonly order?: 'newest' | 'oldest';
   /** Goes on behind the entry at this position, in the direction of `order`. */
-  readonly after?: Position;
+  readonly after?: Position | undefined;
   readonly limit: number;
 };
 

@@ -27,7 +27,7 @@ const readFormOrJson: BodyReader = async (req, res) => {
   return new URLSearchParams(typeof req.body === 'string' ? req.body : '');
 };
 
-/** Tokens are for nobody's cache (RFC 6749 §5.1). */
+/** Tokens must not be cached (RFC 6749 §5.1). */
 export const forbidCaching: Check = (_api, _req, res) => {
   res.setHeader('Cache-Control', 'no-store');
   res.setHeader('Pragma', 'no-cache');

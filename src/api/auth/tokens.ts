@@ -34,7 +34,7 @@ export type UserToken = {
 
 export type IssuedToken = { readonly token: string; readonly expiresIn: number };
 
-/** The token is no good; the message says why, and may be shown (RFC 6750 §3.1). */
+/** The token is not accepted; the message says why, and may be shown (RFC 6750 §3.1). */
 export class InvalidTokenError extends Error {
   override readonly name = 'InvalidTokenError';
 }
@@ -53,7 +53,7 @@ const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 export class TokenService {
   readonly #keys: SigningKeys;
   readonly #config: TokenConfig;
-  // Checking a signature takes longer than answering a read: what was found good stays known until it expires.
+  // Checking a signature takes longer than answering a read, so tokens that were verified are kept until they expire.
   readonly #clients = new LRUCache<string, ClientToken>({ max: CACHED_TOKENS });
   readonly #users = new LRUCache<string, UserToken>({ max: CACHED_TOKENS });
 
@@ -154,7 +154,7 @@ export class TokenService {
   }
 }
 
-/** What is known of a token, unless its time is over. */
+/** A token that was verified before. @throws InvalidTokenError when it has expired since */
 function fresh<T extends { readonly expiresAt: number }>(cache: LRUCache<string, T>, token: string): T | undefined {
   const known = cache.get(token);
   if (known === undefined || known.expiresAt > nowSeconds()) return known;

@@ -10,7 +10,7 @@ import { dataReply, type Resource } from '../routes/operation.js';
 import { clearSessionCookie, credentialOf, setSessionCookie } from './signedIn.js';
 import { userView } from './users.js';
 
-/** Nobody is known yet who could send more. */
+/** The sender is not known yet, so nothing large is read. */
 const BODY_LIMIT_BYTES = 16_384;
 
 const signInBody = z.strictObject({

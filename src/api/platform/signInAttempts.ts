@@ -10,7 +10,7 @@ export type Attempt = { readonly tenant: string; readonly address: string; reado
 
 /**
  * Limits wrong passwords: 10 in 15 minutes for an e-mail address from one network address, 100 for a network
- * address as a whole. An attempt counts from its begin, so that many at once gain nothing; success takes it back.
+ * address as a whole. An attempt counts from the moment it begins, so that many at once gain nothing; a success is not counted.
  */
 export class SignInAttempts {
   readonly #windows = new LRUCache<string, Window>({ max: MOST_REMEMBERED });

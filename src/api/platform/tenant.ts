@@ -14,7 +14,7 @@ const rate = z
   .min(1, 'must be at least 1.')
   .max(1_000_000, 'must be at most 1000000.');
 
-/** Requests a second that each API client may make for ever, and at once after a pause. */
+/** Requests that each API client may make: each second without end, and at once after a pause. */
 const rateLimitBody = z.strictObject({ per_second: rate, burst: rate });
 
 const tenantView = json.view<Tenant>({

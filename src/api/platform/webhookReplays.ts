@@ -1,4 +1,4 @@
-/** Replays to a webhook: `/api/v1/platform/webhooks/:id/…`. They are answered when the request is stored; the calls follow. */
+/** Replays to a webhook: `/api/v1/platform/webhooks/:id/…`. They are answered when the request is stored; the attempts follow. */
 import {
   backfillBody,
   requestBackfill,

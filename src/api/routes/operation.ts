@@ -48,7 +48,7 @@ type Description = {
   readonly id: string;
   readonly summary: PerTable<string>;
   readonly description?: PerTable<string>;
-  /** Any other name in the query is refused; undefined: all are let through. */
+  /** Any other name in the query is refused; 'any' lets all through. None by default. */
   readonly query?: readonly QueryParameter[] | 'any';
   readonly body?: BodyDescription;
   /** Of the answer when all goes well; 200 by default. */

@@ -1,11 +1,30 @@
 /** The query of a request: its parameters, and the check that all of them are known. */
+import { z } from 'zod';
 import { badRequest } from '../errors.js';
+import { inputSchema } from '../openapi/schema.js';
 import type { QueryParameter } from './operation.js';
 
 /** The parameters of a request's URL. Names and values are plain text: `__proto__` is a name like any other. */
 export function parametersOf(url: string): URLSearchParams {
   const start = url.indexOf('?');
   return new URLSearchParams(start < 0 ? '' : url.slice(start + 1));
+}
+
+/** Describes the properties of a zod object as parameters. (zod leaves out the default of what it transforms.) */
+export const parametersIn = ({ shape }: z.ZodObject): readonly QueryParameter[] =>
+  Object.entries(shape).map(([name, property]) => {
+    const meta = z.globalRegistry.get(property) ?? {};
+    const { description, ...schema } = { ...inputSchema(property), ...meta };
+    return { name, description: String(description), schema };
+  });
+
+/** The values of a query as the schema takes them. @throws HttpError 400 naming a parameter that is wrong, or given twice */
+export function parseQuery<Schema extends z.ZodType>(schema: Schema, query: URLSearchParams): z.output<Schema> {
+  for (const name of query.keys()) if (query.getAll(name).length > 1) throw badRequest(`${name} is given twice.`);
+  const parsed = schema.safeParse(Object.fromEntries(query));
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw badRequest(`${String(issue?.path[0])} ${issue?.message}`);
 }
 
 /** Makes the check of an operation's parameters. It throws HttpError 400 for a name that is not among them. */

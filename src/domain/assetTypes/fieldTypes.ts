@@ -62,7 +62,7 @@ const integer = z
 const date = z.iso.date('must be a date in the form YYYY-MM-DD.');
 
 /** ISO 8601 with a zone; without one it is UTC. Stored as UTC with six digits. */
-const dateTime = z.iso
+export const dateTime = z.iso
   .datetime({ offset: true, local: true, error: 'must be an ISO 8601 date and time, such as 2026-11-21T03:11:47Z.' })
   .transform((value, context) => {
     const normalized = normalizeDateTime(value);
