@@ -15,7 +15,7 @@ export const WRITER_SOCKET_TIMEOUT_MS = 300_000;
 const DEFAULT_DATABASE = 'dynamic_assets';
 const SELECTION_TIMEOUT_MS = 2_000;
 /** After a failure everything fails at once for so long, rather than each caller waiting for the time-out again. */
-const PAUSE_AFTER_FAILURE_MS = 500;
+const FAIL_FAST_MS = 500;
 
 export class MongoConnection {
   readonly #options: ConnectionOptions;
@@ -36,7 +36,7 @@ export class MongoConnection {
       return await work(client.db(databaseOf(this.#options.url)));
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      this.#awayUntil = performance.now() + PAUSE_AFTER_FAILURE_MS;
+      this.#awayUntil = performance.now() + FAIL_FAST_MS;
       throw new ReadModelsUnavailableError(`MongoDB cannot be reached: ${error.message}`, { cause: error });
     }
   }

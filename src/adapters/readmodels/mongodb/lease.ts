@@ -29,9 +29,9 @@ type LeaseDocument = {
 /** How long a lease lasts without renewal, where nothing else is asked for. */
 export const LEASE_MS = 5_000;
 
-const ASK_AGAIN_MS = 20;
+const POLL_MS = 20;
 /** A rebuild holds the lease while it catches up before its swap. */
-const PATIENCE_MS = 120_000;
+const REBUILD_TIMEOUT_MS = 120_000;
 
 const leasesOf = (db: Db) => db.collection<LeaseDocument>('leases');
 
@@ -60,15 +60,15 @@ export class Lease {
    * @throws ProjectorLeaseHeldError when another projector holds it; ReadModelsUnavailableError after two minutes
    */
   async acquire(db: Db): Promise<number> {
-    this.lose();
-    const giveUpAt = performance.now() + PATIENCE_MS;
+    this.forget();
+    const giveUpAt = performance.now() + REBUILD_TIMEOUT_MS;
     for (;;) {
       const last = await this.#last(db);
       if (last !== undefined && (await this.#isHeld(db, last))) {
         if (this.#mode === 'projector' && last.mode === 'projector') throw new ProjectorLeaseHeldError();
         if (last.mode === 'rebuild') {
           if (performance.now() > giveUpAt) throw new ReadModelsUnavailableError('A rebuild holds the read models.');
-          await delay(ASK_AGAIN_MS);
+          await delay(POLL_MS);
           continue;
         }
       }
@@ -112,8 +112,8 @@ export class Lease {
     this.#renewal = setInterval(renew, this.#lastsMs / 4).unref();
   }
 
-  /** Forgets it, without giving it back: whoever takes it next may take it at once only when it has run out. */
-  lose(): void {
+  /** Stops renewing it, without giving it back: the next holder has to wait until it has run out. */
+  forget(): void {
     clearInterval(this.#renewal);
     this.#fencingToken = undefined;
   }
@@ -121,7 +121,7 @@ export class Lease {
   /** Gives it back, so that the next need not wait. */
   async release(db: Db): Promise<void> {
     const token = this.#fencingToken;
-    this.lose();
+    this.forget();
     if (token !== undefined) await leasesOf(db).updateOne({ _id: token }, { $set: { released: true } });
   }
 }

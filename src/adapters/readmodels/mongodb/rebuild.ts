@@ -26,7 +26,7 @@ import { PendingChanges } from './pendingChanges.js';
 
 /** A rebuild that has given no sign of life for so long is taken for dead. */
 const ABANDONED_AFTER_MS = 60_000;
-const SIGN_OF_LIFE_MS = 10_000;
+const HEARTBEAT_MS = 10_000;
 
 type RebuildOptions = { readonly url: string; readonly leaseMs?: number };
 
@@ -75,7 +75,7 @@ type Parts = {
 class MongoRebuild implements ReadModelRebuild {
   readonly writer: ReadModelRebuild['writer'] = this;
   readonly #parts: Parts;
-  readonly #signOfLife: NodeJS.Timeout;
+  readonly #heartbeat: NodeJS.Timeout;
   #changes = new PendingChanges();
   #position: Position = 0;
 
@@ -85,7 +85,7 @@ class MongoRebuild implements ReadModelRebuild {
       // One that fails is followed by the next; a rebuild that was cleared away notices at its next commit.
       parts.connection.run((db) => this.#touch(db)).catch(() => undefined);
     };
-    this.#signOfLife = setInterval(touch, SIGN_OF_LIFE_MS).unref();
+    this.#heartbeat = setInterval(touch, HEARTBEAT_MS).unref();
   }
 
   async #touch(db: Db): Promise<void> {
@@ -215,8 +215,8 @@ class MongoRebuild implements ReadModelRebuild {
   }
 
   async #close(): Promise<void> {
-    clearInterval(this.#signOfLife);
-    this.#parts.lease.lose();
+    clearInterval(this.#heartbeat);
+    this.#parts.lease.forget();
     await this.#parts.connection.close();
   }
 }

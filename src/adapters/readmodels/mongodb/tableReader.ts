@@ -20,8 +20,8 @@ type Shape = Pick<ReadTable, 'layout' | 'text'>;
 /** A reader waits so long for a moment when no commit is half written; then it takes what is there. */
 const WHOLE_COMMITS_MS = 150;
 /** A collection is renamed or replaced in far less. */
-const PATIENCE_MS = 5_000;
-const ASK_AGAIN_MS = 5;
+const READ_TIMEOUT_MS = 5_000;
+const POLL_MS = 5;
 /** QueryPlanKilled and NamespaceNotFound: the collection was renamed or dropped under the query. */
 const COLLECTION_GONE: readonly unknown[] = [175, 26];
 
@@ -57,10 +57,10 @@ export class TableReader {
         const whole = after.version === before.version && !before.applying;
         if (whole || performance.now() - startedAt > WHOLE_COMMITS_MS) return { entry: before, result: result.value };
       }
-      if (performance.now() - startedAt > PATIENCE_MS) {
+      if (performance.now() - startedAt > READ_TIMEOUT_MS) {
         throw new ReadModelsUnavailableError('The read models are being rebuilt.');
       }
-      await delay(ASK_AGAIN_MS);
+      await delay(POLL_MS);
       before = await findEntry(db, entryId);
     }
   }

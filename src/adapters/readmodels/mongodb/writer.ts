@@ -199,7 +199,7 @@ class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
       // It runs out by itself.
       if (!(error instanceof ReadModelsUnavailableError)) throw error;
     } finally {
-      this.#lease.lose();
+      this.#lease.forget();
       await this.#connection.close();
     }
   }
