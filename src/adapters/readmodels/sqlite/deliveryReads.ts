@@ -23,7 +23,7 @@ export function readDelivery(connection: ReadConnection, tenant: string, id: str
 
 /** The entries of a page, each as JSON text. */
 export function listDeliveries(connection: ReadConnection, tenant: string, query: DeliveryQuery): readonly string[] {
-  return connection.atOnce(() => {
+  return connection.inSnapshot(() => {
     const [webhook] = connection.all<WebhookRow>(WEBHOOK, [tenant, query.webhookId]);
     if (webhook === undefined) return [];
     const { sql, cells } = pageOf(webhook.id, query);

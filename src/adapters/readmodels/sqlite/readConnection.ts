@@ -35,15 +35,7 @@ export type TableShape = {
   readonly text: RecordText;
 };
 
-type CatalogRow = {
-  readonly id: number;
-  readonly version: number;
-  readonly made: number;
-  readonly row_count: number;
-  readonly revision: number;
-  readonly last_event_at: string;
-  readonly changes: number;
-};
+type CatalogRow = Omit<ReadTable, 'hasTables' | 'shape'> & { readonly made: number; readonly version: number };
 
 const STATEMENTS = 300;
 const SHAPES = 500;
@@ -70,7 +62,7 @@ export class ReadConnection {
   }
 
   /** Runs `work` on one moment's state of the file. */
-  atOnce<Result>(work: () => Result): Result {
+  inSnapshot<Result>(work: () => Result): Result {
     this.#begin.run();
     try {
       return work();
@@ -79,23 +71,16 @@ export class ReadConnection {
     }
   }
 
-  /** The table, or undefined while the read models know none of this name. Call it within `atOnce`. */
+  /** The table, or undefined while the read models know none of this name. Call it within `inSnapshot`. */
   table(ref: TableRef): ReadTable | undefined {
     const [row] = this.all<CatalogRow>(
-      `SELECT id, version, made, row_count, revision, last_event_at, changes
+      `SELECT id, version, made, row_count AS rowCount, revision, last_event_at AS lastEventAt, changes
        FROM catalog WHERE tenant = ? AND name = ? AND copy = ${LIVE}`,
       [ref.tenant, ref.table],
     );
     if (row === undefined) return undefined;
-    return {
-      id: row.id,
-      hasTables: row.made === 1,
-      rowCount: row.row_count,
-      revision: row.revision,
-      lastEventAt: row.last_event_at,
-      changes: row.changes,
-      shape: this.#shape(row.id, row.version),
-    };
+    const { made, version, ...state } = row;
+    return { ...state, hasTables: made === 1, shape: this.#shape(row.id, version) };
   }
 
   #shape(id: number, version: number): TableShape {

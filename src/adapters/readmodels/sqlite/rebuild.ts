@@ -2,17 +2,11 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
-import type { AssetType } from '../../../domain/assetTypes/assetType.js';
-import type { RecordChange } from '../../../domain/referenceTable/changes.js';
-import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
-import type { Position, Revision } from '../../../ports/eventStore.js';
-import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
+import type { Position } from '../../../ports/eventStore.js';
 import { type ReadModelRebuild, RebuildInProgressError, type RebuildScope } from '../../../ports/readModelWriter.js';
 import type { Checkpoints } from './checkpointWatch.js';
-import { DeliveryTable } from './deliveryWriter.js';
+import { CopyWriter } from './copyWriter.js';
 import { clearDiscarded, discardCopy, discardLive, serveCopy } from './discarded.js';
-import { HistoryTable } from './history.js';
-import { RecordTables } from './recordTables.js';
 import { openConnection } from './schema.js';
 import { beginImmediate } from './transactions.js';
 
@@ -52,67 +46,31 @@ function registerRebuild(db: Database.Database, scope: RebuildScope): number {
   return Number(lastInsertRowid);
 }
 
-class SqliteRebuild implements ReadModelRebuild {
+class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
   readonly writer: ReadModelRebuild['writer'] = this;
-  readonly #db: Database.Database;
   readonly #scope: RebuildScope;
   readonly #copy: number;
-  readonly #tables: RecordTables;
-  readonly #history: HistoryTable;
-  readonly #deliveries: DeliveryTable;
   readonly #touch: Database.Statement<[number, number, number]>;
   #position: Position = 0;
 
   constructor(db: Database.Database, scope: RebuildScope, copy: number) {
-    this.#db = db;
+    super(db, copy);
     this.#scope = scope;
     this.#copy = copy;
-    this.#tables = new RecordTables(db, copy);
-    this.#history = new HistoryTable(db, copy);
-    this.#deliveries = new DeliveryTable(db, copy);
     this.#touch = db.prepare('UPDATE rebuilds SET position = ?, touched_at = ? WHERE id = ?');
   }
 
   async begin(): Promise<void> {
     await delay(PAUSE_MS);
-    await beginImmediate(this.#db);
+    await beginImmediate(this.db);
   }
 
   async commit(checkpoints: Checkpoints): Promise<void> {
     const position = checkpoints.get(this.#scope.projection) ?? this.#position;
     const { changes } = this.#touch.run(position, Date.now(), this.#copy);
     if (changes !== 1) throw new Error('This rebuild was taken for dead and cleared away by another.');
-    this.#db.exec('COMMIT');
+    this.db.exec('COMMIT');
     this.#position = position;
-  }
-
-  async rollback(): Promise<void> {
-    this.#tables.forget();
-    if (this.#db.inTransaction) this.#db.exec('ROLLBACK');
-  }
-
-  async defineTable(table: TableRef, assetType: AssetType): Promise<void> {
-    this.#tables.define(table, assetType);
-  }
-
-  async applyToTable(
-    table: TableRef,
-    changes: readonly RecordChange[],
-    event: { readonly revision: Revision; readonly at: string },
-  ): Promise<void> {
-    this.#tables.apply(table, changes, event);
-  }
-
-  async addHistory(tenant: string, orderId: string, entries: readonly HistoryEntry[]): Promise<void> {
-    this.#history.add(tenant, orderId, entries);
-  }
-
-  async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
-    return this.#deliveries.get(tenant, id);
-  }
-
-  async putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void> {
-    this.#deliveries.put(tenant, entry);
   }
 
   position(): Position {
@@ -120,8 +78,8 @@ class SqliteRebuild implements ReadModelRebuild {
   }
 
   async holdLive(): Promise<Position> {
-    await beginImmediate(this.#db);
-    const live = this.#db
+    await beginImmediate(this.db);
+    const live = this.db
       .prepare<[string], number>('SELECT position FROM checkpoints WHERE projection = ?')
       .pluck()
       .get(this.#scope.projection);
@@ -129,19 +87,19 @@ class SqliteRebuild implements ReadModelRebuild {
   }
 
   async swap(): Promise<void> {
-    discardLive(this.#db, this.#scope);
-    serveCopy(this.#db, this.#copy);
-    this.#db.exec('COMMIT');
-    await clearDiscarded(this.#db);
-    this.#db.close();
+    discardLive(this.db, this.#scope);
+    serveCopy(this.db, this.#copy);
+    this.db.exec('COMMIT');
+    await clearDiscarded(this.db);
+    this.db.close();
   }
 
   async abandon(): Promise<void> {
     await this.rollback();
-    await beginImmediate(this.#db);
-    discardCopy(this.#db, this.#copy);
-    this.#db.exec('COMMIT');
-    await clearDiscarded(this.#db);
-    this.#db.close();
+    await beginImmediate(this.db);
+    discardCopy(this.db, this.#copy);
+    this.db.exec('COMMIT');
+    await clearDiscarded(this.db);
+    this.db.close();
   }
 }

@@ -28,7 +28,7 @@ export function recordTexts(connection: ReadConnection, table: ReadTable, rows: 
 export function getRecord(connection: ReadConnection, ref: TableRef, id: string): RecordJson | undefined {
   const bytes = idBytes(id);
   if (bytes === undefined) return undefined;
-  return connection.atOnce(() => {
+  return connection.inSnapshot(() => {
     const table = connection.table(ref);
     if (table === undefined || !table.hasTables) return undefined;
     const tuple = connection
@@ -73,7 +73,7 @@ export function readSnapshot(
   ref: TableRef,
   wanted: { readonly keys: readonly string[]; readonly ids: readonly string[] },
 ): SnapshotText {
-  return connection.atOnce(() => {
+  return connection.inSnapshot(() => {
     const table = connection.table(ref);
     if (table === undefined) return { revision: -1, lastEventAt: '', records: NO_RECORDS };
     const { revision, lastEventAt } = table;
@@ -102,7 +102,7 @@ export function findRecords(
   field: string,
   values: readonly string[],
 ): StoredRecordsText {
-  return connection.atOnce(() => {
+  return connection.inSnapshot(() => {
     const table = connection.table(ref);
     if (table === undefined || !table.hasTables) return NO_RECORDS;
     const { sql, cells } = conditionOf({ kind: 'equals', field, anyOf: values }, table);
@@ -117,7 +117,7 @@ export function countOutsideBatch(
   ref: TableRef,
   batchId: string,
 ): { readonly revision: number; readonly lastEventAt: string; readonly count: number } {
-  return connection.atOnce(() => {
+  return connection.inSnapshot(() => {
     const table = connection.table(ref);
     if (table === undefined) return { revision: -1, lastEventAt: '', count: 0 };
     const { revision, lastEventAt } = table;

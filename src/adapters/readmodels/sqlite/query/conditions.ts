@@ -24,7 +24,7 @@ const NEVER: Condition = { sql: '0', cells: [], how: 'scan' };
 /** Shorter text has no trigram. */
 const TRIGRAM = 3;
 
-/** Trigram indexes that began in a file of schema version 1 have it behind each text, so it is looked for in the text itself. */
+/** Trigram indexes made in schema version 1 have it behind each text, so a filter that contains it does not use them. */
 const END_OF_TEXT = '\u0003';
 
 /** @throws RangeError when the asset type has no such field */

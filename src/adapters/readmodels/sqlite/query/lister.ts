@@ -24,7 +24,7 @@ export class Lister {
 
   /** @throws RangeError when the query names a field that the asset type does not have */
   list(ref: TableRef, query: RecordQuery): { readonly records: readonly string[]; readonly total: number } {
-    return this.#connection.atOnce(() => {
+    return this.#connection.inSnapshot(() => {
       const table = this.#connection.table(ref);
       if (table === undefined || !table.hasTables) return { records: [], total: 0 };
       return this.#page(table, query);
