@@ -5,10 +5,10 @@ import fc from 'fast-check';
 import { COSTS } from '#app/adapters/readmodels/sqlite/query/costs.js';
 import { Lister } from '#app/adapters/readmodels/sqlite/query/lister.js';
 import { ReadConnection } from '#app/adapters/readmodels/sqlite/readConnection.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
-import { openPlaces } from './embeddedPlaces.js';
 import { NaiveTable } from './naiveTable.js';
-import { allFields, assetType, history, places, queryOf } from './tableHistories.js';
+import { allFields, assetType, firstFields, history, places, queryOf } from './tableHistories.js';
 
 // Each makes the planner take another way: walk or collect, test rows or sets of rows, give up or not.
 const walking = {
@@ -48,9 +48,10 @@ describe('the query engine of the embedded read models', () => {
         fc.asyncProperty(history, queries, async (steps, asked) => {
           run += 1;
           const file = join(directory, `${run}.db`);
-          const writer = await openPlaces(file);
+          const writer = await openSqliteReadModelWriter({ file });
           const naive = new NaiveTable(allFields);
           await writer.begin();
+          await writer.defineTable(places, assetType(firstFields));
           for (const [revision, one] of steps.entries()) {
             if (one.kind === 'define') {
               await writer.defineTable(places, assetType(allFields));
