@@ -28,8 +28,8 @@ export class BrokerUnavailableError extends Error {
 /** What becomes of a message after its handler. */
 export type Outcome =
   | { readonly kind: 'done' }
-  /** Hand it out again after this many milliseconds. */
-  | { readonly kind: 'again'; readonly delayMs: number }
+  /** Redeliver it after this many milliseconds. */
+  | { readonly kind: 'retry'; readonly delayMs: number }
   /** Keep it aside, with the reason, for an operator. */
   | { readonly kind: 'dead'; readonly reason: string };
 

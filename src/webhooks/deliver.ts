@@ -58,7 +58,7 @@ const FAULT_MS = { first: 1_000, longest: 60_000 };
 const DISABLED_MS = { first: 60_000, longest: 3_600_000 };
 
 const DONE: Outcome = { kind: 'done' };
-const again = (delayMs: number): Outcome => ({ kind: 'again', delayMs });
+const again = (delayMs: number): Outcome => ({ kind: 'retry', delayMs });
 const deadLetter = (reason: string): Outcome => ({ kind: 'dead', reason });
 
 /** A message says that a delivery is due. @returns what becomes of the message */

@@ -25,7 +25,7 @@ export class OrderTurns {
 
   /** Does the work on a delivery, and lets the next one know how it ended. A second message of it comes again later. */
   async take(deliveryId: string, work: () => Promise<Outcome>): Promise<Outcome> {
-    if (this.#inFlight.has(deliveryId)) return { kind: 'again', delayMs: DUPLICATE_DELAY_MS };
+    if (this.#inFlight.has(deliveryId)) return { kind: 'retry', delayMs: DUPLICATE_DELAY_MS };
     const outcome = work();
     this.#inFlight.set(deliveryId, outcome);
     try {
@@ -44,7 +44,7 @@ export class OrderTurns {
     const inFlight = this.#inFlight.get(first.deliveryId);
     const outcome = inFlight === undefined ? undefined : await this.#outcome(inFlight);
     if (outcome?.kind === 'done') return 0;
-    if (outcome?.kind === 'again') return Math.min(LONGEST_DELAY_MS, outcome.delayMs + BEHIND_MS);
+    if (outcome?.kind === 'retry') return Math.min(LONGEST_DELAY_MS, outcome.delayMs + BEHIND_MS);
     const loaded = await loadDelivery(this.#eventStore, first);
     if (loaded === undefined || loaded.delivery.outcome !== 'open') return 0;
     const nowMs = Date.parse(now);

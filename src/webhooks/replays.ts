@@ -29,7 +29,7 @@ export type ReplayDeps = {
 
 const BACKFILL = { kind: 'system', id: 'webhook-backfill' } as const;
 const DONE: Outcome = { kind: 'done' };
-const again = (delayMs: number): Outcome => ({ kind: 'again', delayMs });
+const again = (delayMs: number): Outcome => ({ kind: 'retry', delayMs });
 
 /** Deliveries that are resumed with one message to the broker. */
 const PAGE = 200;

@@ -40,7 +40,7 @@ describeEngine('rabbitmq', 'the broker contract on RabbitMQ', rabbitMqMissing(),
       const delayMs = delays[Number(id)] ?? 0;
       if (redeliveries === 0) {
         sentAt.set(id, Date.now());
-        return { kind: 'again', delayMs };
+        return { kind: 'retry', delayMs };
       }
       const tookMs = Date.now() - (sentAt.get(id) ?? 0);
       expect(tookMs).toBeGreaterThanOrEqual(delayMs - 1);
@@ -63,7 +63,7 @@ describeEngine('rabbitmq', 'the broker contract on RabbitMQ', rabbitMqMissing(),
     const broker = await openRabbitMqBroker({ url: rabbitMq.url });
     await broker.publish(queue, [{ id: 'a', body: 1 }]);
     const consumer = consume(broker, queue, ({ redeliveries }) =>
-      redeliveries === 0 ? { kind: 'again', delayMs: 50 } : done(),
+      redeliveries === 0 ? { kind: 'retry', delayMs: 50 } : done(),
     );
     await consumer.arrived(2);
     await consumer.stop();
@@ -151,7 +151,7 @@ describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMi
         broker,
         queue,
         async ({ id, redeliveries }) => {
-          if (id === 'delayed' && redeliveries === 0) return { kind: 'again', delayMs: 1_500 };
+          if (id === 'delayed' && redeliveries === 0) return { kind: 'retry', delayMs: 1_500 };
           if (id === 'dead') return { kind: 'dead', reason: 'set aside' };
           await held;
           finished.add(id);

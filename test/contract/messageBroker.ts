@@ -95,7 +95,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
       const at: number[] = [];
       const consumer = consume(broker, ({ redeliveries }) => {
         at.push(Date.now());
-        return redeliveries < 2 ? { kind: 'again', delayMs: 150 } : { kind: 'done' };
+        return redeliveries < 2 ? { kind: 'retry', delayMs: 150 } : { kind: 'done' };
       });
       await consumer.arrived(3);
       await consumer.stop();
@@ -110,7 +110,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
     test('a message that waits does not hold up the others', async () => {
       const broker = await another();
       await broker.publish(queue, [message('late')]);
-      const consumer = consume(broker, ({ id }) => (id === 'late' ? { kind: 'again', delayMs: 60_000 } : done()), 1);
+      const consumer = consume(broker, ({ id }) => (id === 'late' ? { kind: 'retry', delayMs: 60_000 } : done()), 1);
       await consumer.arrived(1);
       await broker.publish(queue, messages(3));
       await consumer.arrived(4);

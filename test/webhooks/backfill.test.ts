@@ -205,14 +205,14 @@ describe('a backfill', () => {
       const deps = { commands: { ...logged.commands, readModels }, broker: logged.broker };
       const { signal } = new AbortController();
       const waits = await Promise.all([0, 1, 5, 50].map((times) => backfillStep(deps, waiting, times, signal)));
-      expect(waits).toEqual([100, 200, 3200, 10_000].map((delayMs) => ({ kind: 'again', delayMs })));
+      expect(waits).toEqual([100, 200, 3200, 10_000].map((delayMs) => ({ kind: 'retry', delayMs })));
       expect(await logged.requested(0)).toEqual([]);
     });
 
     test('that is stopped before it has begun is done later, and not taken for done', async () => {
       await logged.projections();
       const outcome = await backfillStep(logged, await job(), 0, AbortSignal.abort());
-      expect(outcome).toEqual({ kind: 'again', delayMs: 0 });
+      expect(outcome).toEqual({ kind: 'retry', delayMs: 0 });
       expect(await logged.broker.depth(BACKFILL_QUEUE)).toMatchObject({ ready: 0 });
     });
   });

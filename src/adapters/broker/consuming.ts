@@ -21,7 +21,7 @@ export async function runHandler(
     return await handle(message);
   } catch (error) {
     onHandlerError(error, message);
-    return { kind: 'again', delayMs: RETRY_AFTER_THROW_MS };
+    return { kind: 'retry', delayMs: RETRY_AFTER_THROW_MS };
   }
 }
 

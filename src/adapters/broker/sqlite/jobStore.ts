@@ -136,7 +136,7 @@ function preparePublish(db: Database.Database): JobStore['publish'] {
 function prepareTurn(db: Database.Database, leaseMs: number): JobStore['turn'] {
   const current = 'WHERE seq = ? AND deliveries = ? AND taken';
   const done = db.prepare(`DELETE FROM jobs ${current}`);
-  const again = db.prepare(`UPDATE jobs SET taken = 0, due_at = ? ${current}`);
+  const retry = db.prepare(`UPDATE jobs SET taken = 0, due_at = ? ${current}`);
   const dead = db.prepare(`UPDATE jobs SET taken = 0, dead_at = ?, reason = ? ${current}`);
   const take = db.prepare<[number, string, number, number], JobRow>(`
     UPDATE jobs SET taken = 1, deliveries = deliveries + 1, due_at = ?
@@ -146,7 +146,7 @@ function prepareTurn(db: Database.Database, leaseMs: number): JobStore['turn'] {
   const store = ({ job, outcome }: JobOutcome, now: number): void => {
     if (outcome.kind === 'done') done.run(job.seq, job.deliveries);
     else if (outcome.kind === 'dead') dead.run(new Date(now).toISOString(), outcome.reason, job.seq, job.deliveries);
-    else again.run(now + Math.max(0, Math.round(outcome.delayMs)), job.seq, job.deliveries);
+    else retry.run(now + Math.max(0, Math.round(outcome.delayMs)), job.seq, job.deliveries);
   };
   return db.transaction((queue: string, outcomes: readonly JobOutcome[], limit: number) => {
     const now = Date.now();
