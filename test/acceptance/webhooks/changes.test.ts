@@ -44,7 +44,7 @@ describe('PUT changes it', () => {
     expect(await see(made.id)).toMatchObject({ name: 'WMS', url: 'https://127.0.0.1:9/new', custom_data: {} });
   });
 
-  it('what it is already is not recorded again', async () => {
+  it('a change to what it is already stores nothing', async () => {
     const head = await run.service.logHead();
     const same = { name: 'ERP', url: GOOD, events: ['order.approved'], custom_data: { company: 7 } };
     for (const body of [{}, same]) expect((await change(made.id, body)).status).toBe(200);
@@ -112,7 +112,7 @@ describe('rotation of the secret', () => {
 });
 
 describe('disable and enable', () => {
-  it('it is told why and since when; again changes nothing', async () => {
+  it('a disabled webhook shows why and since when; disabling it once more changes nothing', async () => {
     const { id } = await addWebhook(acme(), GOOD);
     const off = await command(id, '/disable', { reason: 'Moving to a new host.' });
     expect(off).toMatchObject({ enabled: false, disabled: { cause: 'admin', reason: 'Moving to a new host.' } });

@@ -214,7 +214,7 @@ describe('the log of a webhook', () => {
     }
   });
 
-  it('of another tenant, or of an unheard-of webhook, is 404; so is a delivery to another webhook', async () => {
+  it('of another tenant, or of an unknown webhook, is 404; so is a delivery to another webhook', async () => {
     const foreign = run.tenant('other');
     const second = await addWebhook(acme(), receiver.url('/second-log'), { events: ['order.approved'] });
     const deliveryId = all[0]?.id ?? '';
