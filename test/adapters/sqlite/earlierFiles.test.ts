@@ -1,7 +1,7 @@
 /**
- * Read models as release 0.1.0 wrote them (schema version 1), which counted n-grams and ended each text in a trigram index
- * with two marks. The file holds places 1 to 6 of the tenant acme: 1 and 2 of the batch `kept`, the fifth with two such
- * marks in its own name.
+ * Read models of schema version 1, which counted n-grams and put two marks (ETX) behind each text in a trigram index. The
+ * file was written by the last code of that version. It holds places 1 to 6 of the tenant acme: 1 and 2 of the batch
+ * `kept`, the fifth with two such marks in its own name.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
