@@ -1,5 +1,5 @@
 /** House rules that a program can check. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 const ROOT = resolve(__dirname, '../..');
@@ -37,10 +37,16 @@ test('the README names every folder directly below src, bench and test', () => {
 });
 
 test('ARCHITECTURE.md names every folder of the sources', () => {
-  if (!existsSync(join(ROOT, 'ARCHITECTURE.md'))) return;
   const map = text('ARCHITECTURE.md');
   const names = foldersIn('src').map((path) => path.split('/').at(-1) ?? '');
   expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(map))).toEqual([]);
+});
+
+test.each(['ARCHITECTURE.md', 'CONTRIBUTING.md', 'README.md'])('every file that %s names is there', (page) => {
+  const files = ['src', 'test'].flatMap(pathsIn);
+  const named = [...text(page).matchAll(/`([\w./-]+\.ts)`/g)].map(([, path]) => path ?? '');
+  const isThere = (path: string) => files.some((file) => file === path || file.endsWith(`/${path}`));
+  expect(named.filter((path) => !isThere(path))).toEqual([]);
 });
 
 test('code, test titles and pages say a rule instead of the number of an issue', () => {
