@@ -40,20 +40,13 @@ export class ProjectionWatch {
     return new Map(await Promise.all(lags));
   }
 
-  /**
-   * What is wrong; undefined when every projection is current or on its way.
-   * @throws what an engine throws; once it is back, the projections have to catch up before all is well again
-   */
-  async trouble(): Promise<string | undefined> {
-    try {
-      return await this.#look();
-    } catch (error) {
-      this.#currentOnce = false;
-      throw error;
-    }
+  /** Until it is seen that the projections have caught up again, nothing is well: they were interrupted. */
+  mistrust(): void {
+    this.#currentOnce = false;
   }
 
-  async #look(): Promise<string | undefined> {
+  /** What is wrong; undefined when every projection is current or on its way. @throws what an engine throws */
+  async trouble(): Promise<string | undefined> {
     if (!this.#currentOnce && !(await this.catchUp(0))) {
       return `The projections have not caught up yet: ${await this.#lagText()}.`;
     }

@@ -29,6 +29,7 @@ export async function readiness({ engines, watch, projectorFailure }: Parts): Pr
     },
   };
   const checks = await checkAll(probes);
+  if (checks.projections?.ok === false) watch.mistrust();
   return { ready: Object.values(checks).every(({ ok }) => ok), checks };
 }
 
