@@ -1,7 +1,7 @@
 /** Drops old entries of the delivery log, a few at a time: neither projections nor deliveries are held up. */
 import type PQueue from 'p-queue';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
-import { sleep } from '../supervision/backoff.js';
+import { sleep } from '../supervision/waiting.js';
 import { inTransaction } from './projection.js';
 
 export type RetentionDeps = {

@@ -6,7 +6,7 @@ import { ProjectorLeaseHeldError } from '../ports/readModelWriter.js';
 import { projections } from '../projections/projections.js';
 import { keepRetention } from '../projections/retention.js';
 import { runProjections } from '../projections/runner.js';
-import { sleep } from '../supervision/backoff.js';
+import { sleep } from '../supervision/waiting.js';
 import { openEventStore, openReadModelWriter } from './engines.js';
 import type { ProjectorMessage } from './projectorThread.js';
 

@@ -1,4 +1,59 @@
-import { Backoff, type BackoffSettings, sleep } from './backoff.js';
+/** Work that is tried again after a failure: once more until it succeeds, or for ever. */
+import { sleep } from './waiting.js';
+
+export type BackoffSettings = {
+  readonly firstMs: number;
+  readonly longestMs: number;
+  /** How far a wait may be off, as a share of it, so that many who lost the same server do not return at once. Default 0.2. */
+  readonly jitter?: number;
+};
+
+/** Waits between attempts, each twice as long as the one before, up to a limit. */
+export class Backoff {
+  readonly #settings: BackoffSettings;
+  #nextMs: number;
+
+  constructor(settings: BackoffSettings) {
+    this.#settings = settings;
+    this.#nextMs = settings.firstMs;
+  }
+
+  /** The next wait in milliseconds. */
+  next(): number {
+    const { longestMs, jitter = 0.2 } = this.#settings;
+    const waitMs = this.#nextMs;
+    this.#nextMs = Math.min(longestMs, waitMs * 2);
+    return waitMs * (1 - jitter + 2 * jitter * Math.random());
+  }
+
+  /** To be called after a success: the next wait is the first one again. */
+  reset(): void {
+    this.#nextMs = this.#settings.firstMs;
+  }
+}
+
+/** Resolves with the result of the first attempt that succeeds. @throws the error of the last attempt */
+export async function retry<T>(
+  attempt: () => Promise<T>,
+  options: {
+    /** No attempt begins after this time (milliseconds since 1970). */
+    readonly until: number;
+    readonly backoff: BackoffSettings;
+    /** Whether the same attempt may succeed later. */
+    readonly isTransient: (error: unknown) => boolean;
+  },
+): Promise<T> {
+  const backoff = new Backoff(options.backoff);
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const waitMs = backoff.next();
+      if (!options.isTransient(error) || Date.now() + waitMs > options.until) throw error;
+      await sleep(waitMs);
+    }
+  }
+}
 
 export type Failure = {
   readonly error: unknown;

@@ -22,7 +22,7 @@ import {
 } from '../domain/webhook/delivery.js';
 import { EventStoreUnavailableError } from '../ports/eventStore.js';
 import type { Outcome, ReceivedMessage } from '../ports/messageBroker.js';
-import { retry } from '../supervision/retry.js';
+import { retry } from '../supervision/keepRunning.js';
 import type { CircuitBreakers } from './circuitBreaker.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
 import { type Dispatcher, endpointKey } from './dispatcher.js';

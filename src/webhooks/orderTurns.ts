@@ -2,7 +2,7 @@
 import { type DeliveryKey, loadDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Outcome } from '../ports/messageBroker.js';
-import { sleep } from '../supervision/backoff.js';
+import { sleep } from '../supervision/waiting.js';
 
 /** How long a delivery that is in flight waits for the one before it, when that is in flight as well. */
 const LONGEST_IN_FLIGHT_MS = 3_000;

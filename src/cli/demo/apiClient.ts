@@ -3,15 +3,10 @@ import { Pool } from 'undici';
 
 export type Credentials = { readonly clientId: string; readonly clientSecret: string };
 
-/** Renewed this long before the token runs out. */
-const RENEW_MS = 60_000;
-
 export class ApiClient {
   readonly #pool: Pool;
   readonly #host: string;
-  #authorization = '';
-  #renewAt = 0;
-  #credentials: Credentials | undefined;
+  #authorization: { readonly authorization?: string } = {};
 
   /** @param origin such as `http://127.0.0.1:3000`; @param host the tenant's host name, such as `demo.localhost` */
   constructor(origin: string, host: string) {
@@ -19,49 +14,34 @@ export class ApiClient {
     this.#host = host;
   }
 
-  /** OAuth client credentials (RFC 6749 §4.4), renewed in time from then on. */
-  async useClientCredentials(credentials: Credentials): Promise<void> {
-    this.#credentials = credentials;
-    await this.#renew(credentials);
+  /** OAuth client credentials (RFC 6749 §4.4). The token is not renewed. */
+  async useClientCredentials({ clientId, clientSecret }: Credentials): Promise<void> {
+    const grant = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
+    const answer = await this.request('POST', '/oauth/token', grant);
+    this.#authorization = { authorization: `Bearer ${textAt(answer, 'access_token')}` };
   }
 
   /** Signs in as a person of the platform. */
   async signIn(email: string, password: string): Promise<void> {
-    const answer = await this.#call('POST', '/api/v1/platform/session', { email, password });
-    this.#authorization = `Bearer ${textAt(answer, 'data', 'token')}`;
+    const answer = await this.request('POST', '/api/v1/platform/session', { email, password });
+    this.#authorization = { authorization: `Bearer ${textAt(answer, 'data', 'token')}` };
   }
 
   /** @returns the parsed body. @throws Error naming request and answer for any status over 299 */
   async request(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<unknown> {
-    if (this.#credentials !== undefined && Date.now() > this.#renewAt) await this.#renew(this.#credentials);
-    return this.#call(method, path, body);
-  }
-
-  close(): Promise<void> {
-    return this.#pool.close();
-  }
-
-  async #renew({ clientId, clientSecret }: Credentials): Promise<void> {
-    const grant = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
-    const answer = await this.#call('POST', '/oauth/token', grant);
-    this.#authorization = `Bearer ${textAt(answer, 'access_token')}`;
-    this.#renewAt = Date.now() + Number(at(answer, 'expires_in')) * 1000 - RENEW_MS;
-  }
-
-  async #call(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<unknown> {
     const answer = await this.#pool.request({
       method,
       path,
-      headers: {
-        host: this.#host,
-        'content-type': 'application/json',
-        ...(this.#authorization === '' ? {} : { authorization: this.#authorization }),
-      },
+      headers: { host: this.#host, 'content-type': 'application/json', ...this.#authorization },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await answer.body.text();
     if (answer.statusCode > 299) throw new Error(`${method} ${path} was answered ${answer.statusCode}: ${text}`);
     return text === '' ? undefined : JSON.parse(text);
+  }
+
+  close(): Promise<void> {
+    return this.#pool.close();
   }
 }
 

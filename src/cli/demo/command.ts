@@ -11,7 +11,7 @@ import { ApiClient } from './apiClient.js';
 import { loadPlaces, type Place, syncLocations } from './locations.js';
 import { runOrders } from './orders.js';
 import { WebhookReceiver } from './receiver.js';
-import { ServiceProcess } from './serviceProcess.js';
+import { startServiceProcess } from './serviceProcess.js';
 
 type DemoOptions = { readonly locations: number; readonly orders: number; readonly dataDir?: string };
 
@@ -46,15 +46,19 @@ async function demo(options: DemoOptions): Promise<void> {
     try {
       const caFile = join(temporary, 'receiver.pem');
       await writeFile(caFile, receiver.certificate);
-      const service = await ServiceProcess.start({
+      const service = await startServiceProcess({
         DATA_DIR: config.DATA_DIR,
         LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
+        // Longer than the story takes: its clients do not renew their tokens.
+        TOKEN_TTL_SECONDS: '86400',
         WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
         WEBHOOK_CA_FILE: caFile,
       });
       try {
-        const story = { places, orders: options.orders };
-        await Promise.race([interrupted, runStory(service.origin, config.BASE_HOST, tenants, receiver, story)]);
+        const client = (tenant: string) => new ApiClient(service.origin, `${tenant}.${config.BASE_HOST}`);
+        printLines(`The service runs at ${service.origin}. Transport tenant "${TRANSPORT}":`);
+        const story = { tenants, client, receiver, places, orders: options.orders };
+        await Promise.race([interrupted, runStory(story)]);
       } finally {
         await service.stop();
       }
@@ -95,19 +99,20 @@ const openTenants = (config: Config): Promise<Tenants> =>
     };
   }, config);
 
-async function runStory(
-  origin: string,
-  baseHost: string,
-  { transport, stock }: Tenants,
-  receiver: WebhookReceiver,
-  { places, orders }: { readonly places: readonly Place[]; readonly orders: number },
-): Promise<void> {
-  const freight = new ApiClient(origin, `${TRANSPORT}.${baseHost}`);
-  const shop = new ApiClient(origin, `${STOCK}.${baseHost}`);
-  const platform = new ApiClient(origin, `${STOCK}.${baseHost}`);
+type Story = {
+  readonly tenants: Tenants;
+  readonly client: (tenant: string) => ApiClient;
+  readonly receiver: WebhookReceiver;
+  readonly places: readonly Place[];
+  /** How many. */
+  readonly orders: number;
+};
+
+async function runStory({ tenants, client, receiver, places, orders }: Story): Promise<void> {
+  const { transport, stock } = tenants;
+  const [freight, shop, platform] = [client(TRANSPORT), client(STOCK), client(STOCK)];
   const started = performance.now();
   try {
-    printLines(`The service runs at ${origin}. Transport tenant "${TRANSPORT}":`);
     await freight.useClientCredentials(credentialsOf(transport));
     await syncLocations(freight, places);
 

@@ -1,9 +1,8 @@
 /** The stock tenant: orders come in, one is validated, approved, exported and reported back; then its history is read. */
 import PQueue from 'p-queue';
-import { columns, printLines } from '../output.js';
+import { columns, printLines, timedStep } from '../output.js';
 import { type ApiClient, at, listAt, textAt } from './apiClient.js';
 import { isSignedWith, type WebhookReceiver } from './receiver.js';
-import { timedStep } from './timedStep.js';
 
 const DYN = '/api/v1/dynamic-assets/dyn';
 const PLATFORM = '/api/v1/platform';

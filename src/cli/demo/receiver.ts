@@ -1,7 +1,8 @@
 /** The integrator's side of a webhook: an HTTPS endpoint on this machine that checks the signature. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { EventEmitter, on, once } from 'node:events';
 import { createServer, type Server } from 'node:https';
+import { buffer } from 'node:stream/consumers';
 import { CliError } from '../errors.js';
 
 export type ReceivedWebhook = {
@@ -12,8 +13,8 @@ export type ReceivedWebhook = {
 
 export class WebhookReceiver {
   readonly #server: Server;
-  readonly #waiting: ((webhook: ReceivedWebhook) => void)[] = [];
-  readonly #received: ReceivedWebhook[] = [];
+  readonly #received = new EventEmitter<{ webhook: [ReceivedWebhook] }>();
+  readonly #webhooks = on(this.#received, 'webhook');
 
   private constructor(
     server: Server,
@@ -21,49 +22,34 @@ export class WebhookReceiver {
     /** PEM text of the certificate, for WEBHOOK_CA_FILE. */
     readonly certificate: string,
   ) {
-    this.#server = server;
+    this.#server = server.on('request', async (request, response) => {
+      const body = await buffer(request);
+      response.writeHead(204).end();
+      const signature = String(request.headers.signature ?? '');
+      this.#received.emit('webhook', { signature, body, receivedAt: performance.now() });
+    });
   }
 
   /** Listens on a free port of 127.0.0.1, with a certificate of its own. */
   static async start(): Promise<WebhookReceiver> {
     const { cert, private: key } = await selfSignedCertificate();
-    const server = createServer({ cert, key });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const server = createServer({ cert, key }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
     const address = server.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
-    const receiver = new WebhookReceiver(server, `https://127.0.0.1:${port}/orders`, cert);
-    server.on('request', (request, response) => receiver.#take(request, response));
-    return receiver;
+    return new WebhookReceiver(server, `https://127.0.0.1:${port}/orders`, cert);
   }
 
   /** The next webhook that comes in, or came in and was not asked for yet. */
-  next(): Promise<ReceivedWebhook> {
-    const received = this.#received.shift();
-    return received === undefined ? new Promise((resolve) => this.#waiting.push(resolve)) : Promise.resolve(received);
+  async next(): Promise<ReceivedWebhook> {
+    const { value } = await this.#webhooks.next();
+    return value[0];
   }
 
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
-    await new Promise<void>((resolve) => {
-      this.#server.close(() => resolve());
-    });
-  }
-
-  #take(request: IncomingMessage, response: ServerResponse): void {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const signature = request.headers.signature;
-      const webhook = {
-        signature: typeof signature === 'string' ? signature : '',
-        body: Buffer.concat(chunks),
-        receivedAt: performance.now(),
-      };
-      response.writeHead(204).end();
-      const waiting = this.#waiting.shift();
-      if (waiting === undefined) this.#received.push(webhook);
-      else waiting(webhook);
-    });
+    this.#server.close();
+    await once(this.#server, 'close');
   }
 }
 

@@ -1,5 +1,5 @@
-import { sleep } from '#app/supervision/backoff.js';
 import { type Failure, keepRunning } from '#app/supervision/keepRunning.js';
+import { sleep } from '#app/supervision/waiting.js';
 
 const BACKOFF = { firstMs: 1, longestMs: 8, jitter: 0 };
 

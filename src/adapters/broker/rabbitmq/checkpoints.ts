@@ -2,7 +2,7 @@
  * Checkpoints of publishers: each is the one message of a queue that keeps the last one only. It is stored after the
  * messages that it covers, so a crash in between repeats some and loses none.
  */
-import { sleep } from '../../../supervision/backoff.js';
+import { sleep } from '../../../supervision/waiting.js';
 import { browse } from './browse.js';
 import { checkpointMessage, positionOf } from './messages.js';
 import type { Session } from './session.js';

@@ -2,7 +2,7 @@
 import { EventEmitter, once } from 'node:events';
 import { BrokerUnavailableError } from '../../../ports/messageBroker.js';
 import { keepRunning } from '../../../supervision/keepRunning.js';
-import { withinTime } from '../../../supervision/timeLimit.js';
+import { withinTime } from '../../../supervision/waiting.js';
 import { Session } from './session.js';
 
 const RECONNECT_BACKOFF = { firstMs: 300, longestMs: 1_700 };

@@ -1,8 +1,8 @@
 /** One consumer of one queue: runs the handlers, acknowledges what has its outcome, and goes on when the server is back. */
 import type { Channel, ConsumeMessage } from 'amqplib';
 import type { ConsumeOptions, Outcome, ReceivedMessage } from '../../../ports/messageBroker.js';
-import { sleep } from '../../../supervision/backoff.js';
 import { keepRunning } from '../../../supervision/keepRunning.js';
+import { sleep } from '../../../supervision/waiting.js';
 import { type Handler, type OnHandlerError, runHandler } from '../consuming.js';
 import { type Connection, unavailable } from './connection.js';
 import { deadCopy, delayedCopy, deliveriesOf, dueAt, type Outgoing, received } from './messages.js';

@@ -1,7 +1,7 @@
 /** One consumer of one queue: takes due jobs, runs their handlers, stores the outcomes. */
 import { setImmediate as eventLoopTurn } from 'node:timers/promises';
 import type { ConsumeOptions } from '../../../ports/messageBroker.js';
-import { WakeUp } from '../../../supervision/wakeUp.js';
+import { WakeUp } from '../../../supervision/waiting.js';
 import { type Handler, type OnHandlerError, runHandler } from '../consuming.js';
 import type { JobOutcome, JobStore, TakenJob } from './jobStore.js';
 

@@ -13,8 +13,8 @@ import {
   type ExpectedRevision,
   WrongExpectedRevisionError,
 } from '../../../ports/eventStore.js';
-import { retry } from '../../../supervision/retry.js';
-import { TimeLimitError, withinTime } from '../../../supervision/timeLimit.js';
+import { retry } from '../../../supervision/keepRunning.js';
+import { TimeLimitError, withinTime } from '../../../supervision/waiting.js';
 import { isAt } from '../appendChecks.js';
 import type { AppendOptions } from './connection.js';
 import { encodeAppend, toPosition } from './encoding.js';

@@ -6,7 +6,7 @@ import {
   streamNameFilter,
 } from '@eventstore/db-client';
 import { EventStoreUnavailableError, type Position } from '../../../ports/eventStore.js';
-import { WakeUp } from '../../../supervision/wakeUp.js';
+import { WakeUp } from '../../../supervision/waiting.js';
 import { OF_LEADER } from './connection.js';
 import { type ClientEvent, toPosition } from './encoding.js';
 import type { StartPosition } from './logReader.js';

@@ -1,6 +1,6 @@
 import { ErrorType, isCommandError, StreamDeletedError, WrongExpectedVersionError } from '@eventstore/db-client';
 import { EventStoreUnavailableError } from '../../../ports/eventStore.js';
-import { TimeLimitError } from '../../../supervision/timeLimit.js';
+import { TimeLimitError } from '../../../supervision/waiting.js';
 
 /** Someone tombstoned the stream on the server: it can never be read or written again. */
 export class StreamTombstonedError extends Error {

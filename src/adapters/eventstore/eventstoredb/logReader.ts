@@ -7,8 +7,8 @@ import {
   type StreamingRead,
 } from '@eventstore/db-client';
 import type { Position, RecordedEvent, Revision } from '../../../ports/eventStore.js';
-import { retry } from '../../../supervision/retry.js';
-import { TimeLimitError } from '../../../supervision/timeLimit.js';
+import { retry } from '../../../supervision/keepRunning.js';
+import { TimeLimitError } from '../../../supervision/waiting.js';
 import { OF_LEADER } from './connection.js';
 import { type ClientEvent, decode, isSystem, positionOf, toLogPosition } from './encoding.js';
 import { CALL_BACKOFF, isMissingStream, isTransient, toPortError } from './errors.js';

@@ -7,7 +7,8 @@ import {
   type Position,
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
-import { Backoff, sleep } from '../../../supervision/backoff.js';
+import { Backoff } from '../../../supervision/keepRunning.js';
+import { sleep } from '../../../supervision/waiting.js';
 import { ClientSubscription } from './clientSubscription.js';
 import { isTransient, toPortError } from './errors.js';
 import type { LogReader } from './logReader.js';

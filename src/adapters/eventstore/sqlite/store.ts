@@ -15,7 +15,7 @@ import {
   type Revision,
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
-import { WakeUp } from '../../../supervision/wakeUp.js';
+import { WakeUp } from '../../../supervision/waiting.js';
 import { Appender } from './appender.js';
 import { LogReader } from './logReader.js';
 import { type Durability, openLog } from './schema.js';
