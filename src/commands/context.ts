@@ -1,5 +1,5 @@
 /** What every command works with. */
-import type { RecordView } from '../domain/assetTypes/recordView.js';
+import type { RecordView } from '../domain/assetTypes/assetType.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { DecisionReads } from '../ports/decisionReads.js';
 import type { Actor, EventStore, Position } from '../ports/eventStore.js';

@@ -6,17 +6,18 @@
  */
 import type { Logger } from 'pino';
 import type { Commands, TenantDirectory } from '../commands/context.js';
-import { failExport } from '../commands/orders/lifecycle.js';
+import { failExport } from '../commands/orders/orderWriter.js';
 import { type LoadedDelivery, loadDelivery, writeDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
-import { doubled, jittered } from '../domain/webhook/backoff.js';
 import {
   type AttemptResult,
   backoffAfter,
   CUT_OFF,
   type DeliveryTiming,
   decideOutcome,
+  doubled,
   failDelivery,
+  jittered,
   nextStep,
   startAttempt,
 } from '../domain/webhook/delivery.js';
@@ -25,10 +26,9 @@ import type { Outcome, ReceivedMessage } from '../ports/messageBroker.js';
 import { retry } from '../supervision/keepRunning.js';
 import type { CircuitBreakers } from './circuitBreaker.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
-import { type Dispatcher, endpointKey } from './dispatcher.js';
+import { type Dispatcher, endpointKey, type OrderTurns } from './dispatcher.js';
 import type { EndpointHealth } from './endpointHealth.js';
 import type { WebhookTransport } from './httpsTransport.js';
-import type { OrderTurns } from './orderTurns.js';
 import { type DeliveryJob, deliveryJob } from './queue.js';
 import { makeRequest } from './webhookRequest.js';
 
@@ -241,7 +241,7 @@ async function giveUp({ commands, logger, metrics }: DeliveryParts, loaded: Load
   const reasons = [reason, ...delivery.failures];
   // Only an export that was due matters to the order: not other kinds of event, and not replays.
   if (kind === 'order.approved' && purpose === undefined) {
-    await failExport(commands, caller, { orderId, approvalEventId: sourceEventId, reasons, webhookId, deliveryId });
+    await failExport(commands, caller, orderId, { approvalEventId: sourceEventId, reasons, webhookId, deliveryId });
   }
   const lastReason = delivery.failures.at(-1) ?? reason;
   const { appended } = await writeDelivery(commands, loaded, (current) => failDelivery(current, lastReason));

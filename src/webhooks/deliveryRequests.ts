@@ -4,8 +4,7 @@ import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
 import { requestDelivery } from '../commands/webhooks/deliveryStream.js';
 import { parseStream } from '../domain/streams.js';
-import type { DeliverySubject, WebhookEventKind } from '../domain/webhook/events.js';
-import { kindsOf } from '../domain/webhook/kinds.js';
+import { type DeliverySubject, kindsOf, type WebhookEventKind } from '../domain/webhook/events.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 
 /** What one webhook is to be sent, now or by a backfill. The same event must have the same answers each time. */

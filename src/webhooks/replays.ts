@@ -8,7 +8,7 @@
 import { v5 } from 'uuid';
 import type { Commands } from '../commands/context.js';
 import { orderStream, tableStream } from '../domain/streams.js';
-import { doubled } from '../domain/webhook/backoff.js';
+import { doubled } from '../domain/webhook/delivery.js';
 import type { DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../ports/deliveryLog.js';
 import type { Position } from '../ports/eventStore.js';
 import type { MessageBroker, Outcome, ReceivedMessage } from '../ports/messageBroker.js';

@@ -7,10 +7,9 @@ import { keepRunning } from '../supervision/keepRunning.js';
 import { CircuitBreakers, type CircuitThresholds, DEFAULT_THRESHOLDS } from './circuitBreaker.js';
 import { type DeliveryParts, deliver } from './deliver.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
-import { Dispatcher } from './dispatcher.js';
+import { Dispatcher, OrderTurns } from './dispatcher.js';
 import { EndpointHealth } from './endpointHealth.js';
 import type { WebhookTransport } from './httpsTransport.js';
-import { OrderTurns } from './orderTurns.js';
 import { DELIVERY_QUEUE } from './queue.js';
 import { runRelay } from './relay.js';
 import { runReplays } from './replays.js';
@@ -29,7 +28,7 @@ export type WebhookSettings = {
   readonly concurrency: number;
   /** Attempts at once to one webhook (default of the service: 20); less while others need the slots. */
   readonly endpointConcurrency: number;
-  /** Milliseconds, see domain/webhook/backoff.ts. */
+  /** Milliseconds, see `backoffBefore`. */
   readonly backoffMs: readonly number[];
   /** After this long an attempt has surely ended, or its process has. More than the transport's limit. */
   readonly attemptLimitMs: number;

@@ -1,7 +1,6 @@
 import { addAssetField } from '#app/commands/identity/assetTypes.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
-import { cleanUpTable } from '#app/commands/referenceTables/cleanUp.js';
-import { upsertBatch } from '#app/commands/referenceTables/upsertBatch.js';
+import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import { rebuildProjection } from '#app/projections/rebuild.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 

@@ -2,8 +2,7 @@
 import fc from 'fast-check';
 import { ValidationError } from '#app/commands/context.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
-import { cleanUpTable } from '#app/commands/referenceTables/cleanUp.js';
-import { upsertBatch } from '#app/commands/referenceTables/upsertBatch.js';
+import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
 
 type Row = { key: string; name: string; city: string | null; batchId: string | null };

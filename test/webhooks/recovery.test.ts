@@ -1,4 +1,4 @@
-import { failExport } from '#app/commands/orders/lifecycle.js';
+import { failExport } from '#app/commands/orders/orderWriter.js';
 import { toAppend } from '#app/commands/writeStream.js';
 import { deliveryStream, orderStream } from '#app/domain/streams.js';
 import type { DeliverySubject } from '#app/domain/webhook/events.js';
@@ -91,8 +91,8 @@ describe('deliveries after a crash (spec §6.4)', () => {
     const { id } = await service.createWebhook(erp.url);
     const { orderId, deliveryId } = await crashedAfter(id, ...attempts(5));
     const approvalEventId = (await orderEvents(orderId)).at(-1)?.id ?? '';
-    const failure = { orderId, approvalEventId, reasons: ['HTTP 500'], webhookId: id, deliveryId };
-    await failExport(service.commands, caller, failure);
+    const failure = { approvalEventId, reasons: ['HTTP 500'], webhookId: id, deliveryId };
+    await failExport(service.commands, caller, orderId, failure);
     service.start({ caPem: erp.caPem });
     await service.event('DeliveryFailed', orderId);
     expect(erp.calls).toEqual([]);

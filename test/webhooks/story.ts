@@ -1,9 +1,9 @@
 /** What happens to an order of either model and to a reference table: an event in the log for each kind of webhook. */
 
-import { approveOrder, failExport } from '#app/commands/orders/lifecycle.js';
+import { approveOrder } from '#app/commands/orders/lifecycle.js';
+import { failExport } from '#app/commands/orders/orderWriter.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
-import { cleanUpTable } from '#app/commands/referenceTables/cleanUp.js';
-import { upsertBatch } from '#app/commands/referenceTables/upsertBatch.js';
+import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { User, Webhook } from '#app/domain/identity/directory.js';
 import { orderStream, tableStream } from '#app/domain/streams.js';
@@ -82,8 +82,8 @@ export class Story {
   async failExport(orderId: string): Promise<void> {
     const approval = (await this.orderEvents(orderId)).findLast(({ type }) => type === 'OrderApproved');
     const reasons = ['All 5 attempts to deliver to webhook ERP failed.', 'Attempt 5: The receiver answered 503.'];
-    const failure = { orderId, approvalEventId: approval?.id ?? '', reasons, webhookId: webhook.id, deliveryId: 'd' };
-    await failExport(this.#inside.commands, this.#caller, failure);
+    const failure = { approvalEventId: approval?.id ?? '', reasons, webhookId: webhook.id, deliveryId: 'd' };
+    await failExport(this.#inside.commands, this.#caller, orderId, failure);
   }
 
   orderEvents(orderId: string): Promise<readonly RecordedEvent[]> {

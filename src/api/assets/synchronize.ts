@@ -1,6 +1,5 @@
 /** Synchronizing Reference Data with its source: batch and clean-up (spec §4.7, §4.8). */
-import { cleanUpBody, cleanUpTable } from '../../commands/referenceTables/cleanUp.js';
-import { MAX_BATCH_ITEMS, upsertBatch } from '../../commands/referenceTables/upsertBatch.js';
+import { cleanUpBody, cleanUpTable, MAX_BATCH_ITEMS, upsertBatch } from '../../commands/referenceTables/synchronize.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Api } from '../deps.js';
 import { badRequest } from '../errors.js';

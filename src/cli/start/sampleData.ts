@@ -3,7 +3,7 @@ import { newId } from '../../commands/clock.js';
 import type { Caller, Commands } from '../../commands/context.js';
 import { saveOrder } from '../../commands/orders/lifecycle.js';
 import { createRecord } from '../../commands/records.js';
-import { upsertBatch } from '../../commands/referenceTables/upsertBatch.js';
+import { upsertBatch } from '../../commands/referenceTables/synchronize.js';
 import { assetTypeOf, tenantOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { type OpenedTenant, openTenant, placeholderEmail } from '../openTenant.js';

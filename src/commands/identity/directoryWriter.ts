@@ -1,11 +1,11 @@
 /** Changes of a tenant's directory streams: few events, so each decision loads the whole stream. */
-
 import { setTimeout as wait } from 'node:timers/promises';
-import { evolveTenant, type Tenant } from '../../domain/identity/directory.js';
+import { evolveTenant, type Tenant, type Webhook } from '../../domain/identity/directory.js';
 import type { DirectoryEvent } from '../../domain/identity/events.js';
-import { tenantStream } from '../../domain/streams.js';
+import { tenantStream, webhooksStream } from '../../domain/streams.js';
+import type { WebhookEvent } from '../../domain/webhook/events.js';
 import type { EventToAppend, Position } from '../../ports/eventStore.js';
-import type { Caller, Commands } from '../context.js';
+import { type Caller, type Commands, NotFoundError } from '../context.js';
 import { type LogAccess, loadStream, writeStream } from '../writeStream.js';
 
 /** What the directory commands need; the CLI has no read models. */
@@ -48,4 +48,22 @@ async function waitUntilKnown(commands: DirectoryCommands, position: Position): 
   const tooLong = wait(KNOWN_WITHIN_MS, undefined, { signal: stop.signal, ref: false }).catch(() => undefined);
   await Promise.race([commands.directory.waitFor(position), tooLong]);
   stop.abort();
+}
+
+/**
+ * @param decide pure; throws to refuse; no events where nothing is to change
+ * @returns position of the last event; 0 when there is none
+ * @throws NotFoundError
+ */
+export function writeWebhook(
+  commands: DirectoryCommands,
+  caller: Caller,
+  id: string,
+  decide: (webhook: Webhook) => readonly WebhookEvent[],
+): Promise<Position> {
+  return writeDirectory(commands, caller, webhooksStream(caller.tenant), (tenant) => {
+    const webhook = tenant?.webhooks.get(id);
+    if (webhook === undefined) throw new NotFoundError(`There is no webhook ${id}.`);
+    return decide(webhook);
+  });
 }

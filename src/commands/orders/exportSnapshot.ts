@@ -1,6 +1,5 @@
 /** Gathers what an export is made of, at the moment of approval. */
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { type RecordView, recordView } from '../../domain/assetTypes/recordView.js';
+import { type AssetType, type RecordView, recordView } from '../../domain/assetTypes/assetType.js';
 import type { ExportSnapshot } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
 import type { StoredRecord } from '../../ports/readModels.js';

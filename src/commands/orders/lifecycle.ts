@@ -1,17 +1,22 @@
-/** How an order moves through its states (spec §3): people save, approve and reject it; the last failed attempt fails its export. */
+/** How an order moves through its states (spec §3): people save, approve and reject it. */
 import { checkRecord } from '../../domain/assetTypes/recordSchema.js';
 import type { User } from '../../domain/identity/directory.js';
-import { missingForExport } from '../../domain/order/completeness.js';
 import {
   approveOrder as decideApproval,
-  failExport as decideFailure,
   rejectOrder as decideRejection,
+  missingForExport,
   updateOrder,
 } from '../../domain/order/decide.js';
 import { approverOf } from '../../domain/order/exportDocument.js';
 import { SET_BY_SAVING } from '../../domain/order/status.js';
-import type { WrittenRecord } from '../context.js';
-import { type Caller, type Commands, ConflictError, NotFoundError, ValidationError } from '../context.js';
+import {
+  type Caller,
+  type Commands,
+  ConflictError,
+  NotFoundError,
+  ValidationError,
+  type WrittenRecord,
+} from '../context.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { exportSnapshot } from './exportSnapshot.js';
 import { orderView, type WrittenOrder, writeOrder } from './orderWriter.js';
@@ -71,24 +76,6 @@ export async function saveOrder(commands: Commands, caller: Caller, id: string, 
     return updateOrder(order, orderId, { ...input, fields: { ...input.fields, processing_status: status } });
   });
   return view(commands, caller, orderId, written);
-}
-
-/**
- * An export has failed for good (spec §3, §6.4): the order goes to `failed`, with the reasons. Does nothing
- * when the order has moved on since that approval, so it may be called again after a crash.
- */
-export async function failExport(
-  commands: Commands,
-  caller: Caller,
-  failure: {
-    readonly orderId: string;
-    readonly approvalEventId: string;
-    readonly reasons: readonly string[];
-    readonly webhookId: string;
-    readonly deliveryId: string;
-  },
-): Promise<void> {
-  await writeOrder(commands, caller, failure.orderId, (order) => decideFailure(order, failure));
 }
 
 function view(commands: Commands, caller: Caller, id: string, written: WrittenOrder): WrittenRecord {

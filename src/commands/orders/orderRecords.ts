@@ -1,7 +1,6 @@
 /** Create and update of an order (spec §4.5, §4.6, §4.9), and of its parts: lines; consignments, goods, allowances and charges. */
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { type AssetType, type RecordView, recordView } from '../../domain/assetTypes/assetType.js';
 import type { RecordInput } from '../../domain/assetTypes/recordSchema.js';
-import { type RecordView, recordView } from '../../domain/assetTypes/recordView.js';
 import { addPart, createOrder, unknownParent, updateOrder, updatePart } from '../../domain/order/decide.js';
 import type { Order } from '../../domain/order/order.js';
 import { type Caller, type Commands, NotFoundError, ValidationError, type WrittenRecord } from '../context.js';

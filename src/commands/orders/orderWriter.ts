@@ -1,7 +1,6 @@
 /** Loading and writing the stream of one order. */
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { type RecordView, recordView } from '../../domain/assetTypes/recordView.js';
-import type { OrderDecision } from '../../domain/order/decide.js';
+import { type AssetType, type RecordView, recordView } from '../../domain/assetTypes/assetType.js';
+import { failExport as decideFailure, type ExportFailure, type OrderDecision } from '../../domain/order/decide.js';
 import type { OrderEvent } from '../../domain/order/events.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
@@ -47,6 +46,19 @@ export async function writeOrder(
     decide: async (order, at) => acceptedEvents(await decide(order, at)),
   });
   return orderWith(written, written.state);
+}
+
+/**
+ * An export has failed for good (spec §3, §6.4): the order goes to `failed`, with the reasons. Does nothing
+ * when the order has moved on since that approval, so it may be called again after a crash.
+ */
+export async function failExport(
+  commands: Commands,
+  caller: Caller,
+  orderId: string,
+  failure: ExportFailure,
+): Promise<void> {
+  await writeOrder(commands, caller, orderId, (order) => decideFailure(order, failure));
 }
 
 /** @throws ValidationError when there is an order of this id */

@@ -1,11 +1,9 @@
 /** Create and update of one reference record (spec §4.5, §4.6). */
-import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { type AssetType, recordView } from '../../domain/assetTypes/assetType.js';
 import type { RecordInput } from '../../domain/assetTypes/recordSchema.js';
-import { recordView } from '../../domain/assetTypes/recordView.js';
 import { createRecord, type Decision, keyOf, uniqueFieldOf, updateRecord } from '../../domain/referenceTable/decide.js';
 import type { StoredRecord } from '../../ports/readModels.js';
-import type { WrittenRecord } from '../context.js';
-import { type Caller, NotFoundError, ValidationError } from '../context.js';
+import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from '../context.js';
 import { type KnownTable, type TableCommands, tableWriterOf } from './tableWriter.js';
 
 export async function createReferenceRecord(

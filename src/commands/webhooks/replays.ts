@@ -9,9 +9,8 @@ import type { DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../../ports/d
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody } from '../body.js';
 import { type Caller, NotFoundError, TryAgainError, ValidationError } from '../context.js';
-import type { DirectoryCommands } from '../identity/directoryWriter.js';
+import { type DirectoryCommands, writeWebhook } from '../identity/directoryWriter.js';
 import { loadDelivery, type RequestedDelivery, requestDelivery } from './deliveryStream.js';
-import { writeWebhook } from './writeWebhook.js';
 
 const kind = z.enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`);
 const time = z.iso.datetime({ offset: true, error: 'must be a time with its zone, like 2026-11-21T03:11:47Z.' });

@@ -8,8 +8,7 @@ import { webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
 import type { Position } from '../../ports/eventStore.js';
 import { type Caller, type Commands, ConflictError, type SecretBox, UnopenableSecretError } from '../context.js';
-import { type DirectoryCommands, writeDirectory } from '../identity/directoryWriter.js';
-import { writeWebhook } from './writeWebhook.js';
+import { type DirectoryCommands, writeDirectory, writeWebhook } from '../identity/directoryWriter.js';
 
 export type WebhookCommands = DirectoryCommands & Pick<Commands, 'secretBox'>;
 

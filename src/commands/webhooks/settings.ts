@@ -6,9 +6,8 @@ import { targetUrlError } from '../../domain/webhook/targetUrl.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody } from '../body.js';
 import { type Caller, NotFoundError, ValidationError } from '../context.js';
-import { type DirectoryCommands, writeDirectory } from '../identity/directoryWriter.js';
+import { type DirectoryCommands, writeDirectory, writeWebhook } from '../identity/directoryWriter.js';
 import { newSigningSecret, type WebhookCommands } from './secrets.js';
-import { writeWebhook } from './writeWebhook.js';
 
 const MAX_CUSTOM_DATA_BYTES = 65_536;
 

@@ -1,5 +1,5 @@
 /** What an asset type is: the schema of a dynamic table (spec §1, §2.1). */
-import type { FieldType } from './fieldTypes.js';
+import type { Fields, FieldType } from './fieldTypes.js';
 
 export type AssetField = {
   readonly name: string;
@@ -69,3 +69,14 @@ export const isSortable = (assetType: AssetType, name: string): boolean =>
 
 export const isFilterable = (assetType: AssetType, name: string): boolean =>
   findField(assetType, name)?.filterable === true;
+
+/** id, created_at, updated_at, then every field of the asset type, null where unset. */
+export type RecordView = { readonly id: string; readonly created_at: string; readonly updated_at: string } & Fields;
+
+export function recordView(
+  assetType: AssetType,
+  record: { readonly id: string; readonly createdAt: string; readonly updatedAt: string; readonly fields: Fields },
+): RecordView {
+  const fields = Object.fromEntries(assetType.fields.map((field) => [field.name, record.fields[field.name] ?? null]));
+  return { id: record.id, created_at: record.createdAt, updated_at: record.updatedAt, ...fields };
+}

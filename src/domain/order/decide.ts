@@ -3,7 +3,7 @@ import type { AssetType } from '../assetTypes/assetType.js';
 import type { Fields } from '../assetTypes/fieldTypes.js';
 import type { FieldErrors, RecordInput } from '../assetTypes/recordSchema.js';
 import { changedFields } from '../referenceTable/decide.js';
-import type { Changes, OrderEvent, StatusChange } from './events.js';
+import type { Changes, OrderEvent, OrderExportFailed, StatusChange } from './events.js';
 import type { Approver, ExportSnapshot } from './exportDocument.js';
 import type { Order } from './order.js';
 import { APPROVABLE, type OrderStatus } from './status.js';
@@ -163,20 +163,46 @@ export function rejectOrder(order: Order, reasons: readonly string[]): OrderDeci
   return accept({ type: 'OrderRejected', data: { status: move(order, 'rejected'), reasons } });
 }
 
+/** Of the export that an approval led to. */
+export type ExportFailure = Omit<OrderExportFailed['data'], 'status'> & { readonly approvalEventId: string };
+
 /**
  * The export of approval `approvalEventId` has failed for good. Says nothing about an order that has moved
- * on since (another approval, a status reported by the integration), so it may be told twice.
+ * on since (another approval, a status reported by the integration), so it may be decided twice.
  */
-export function failExport(
-  order: Order,
-  failure: {
-    readonly approvalEventId: string;
-    readonly reasons: readonly string[];
-    readonly webhookId: string;
-    readonly deliveryId: string;
-  },
-): OrderDecision {
+export function failExport(order: Order, failure: ExportFailure): OrderDecision {
   if (order.status !== 'submitted' || order.approval !== failure.approvalEventId) return accept();
   const { reasons, webhookId, deliveryId } = failure;
   return accept({ type: 'OrderExportFailed', data: { status: move(order, 'failed'), reasons, webhookId, deliveryId } });
+}
+
+/** What an order must have to be exported ("all required fields filled", spec §3). */
+const NEEDED: {
+  readonly [orderModel: string]: {
+    readonly fields: readonly string[];
+    readonly part: string;
+    readonly partLabel: string;
+  };
+} = {
+  dyn_stock_order: {
+    fields: ['buyer_customer_party_id', 'delivery_date'],
+    part: 'dyn_order_line',
+    partLabel: 'order line',
+  },
+  dyn_transport_order: { fields: ['buyer_customer_party_id'], part: 'dyn_consignment', partLabel: 'consignment' },
+};
+
+/** Errors by field for what is still missing, with `set` applied to the order first; empty when it is complete. */
+export function missingForExport(order: Order, set: Fields): FieldErrors {
+  const needed = NEEDED[order.table];
+  if (needed === undefined) return {};
+  const errors: Record<string, readonly string[]> = {};
+  for (const field of needed.fields) {
+    const value = set[field] === undefined ? order.fields[field] : set[field];
+    if ((value ?? '') === '') errors[field] = [`The ${field} field is needed before the order can be validated.`];
+  }
+  if (![...order.parts.values()].some((part) => part.table === needed.part)) {
+    errors[needed.part] = [`The order needs at least one ${needed.partLabel} before it can be validated.`];
+  }
+  return errors;
 }

@@ -1,7 +1,6 @@
 /** The `validated_order` document of an export (spec §2.3), made from what was approved. */
-import type { AssetType } from '../assetTypes/assetType.js';
+import type { AssetType, RecordView } from '../assetTypes/assetType.js';
 import type { FieldValue } from '../assetTypes/fieldTypes.js';
-import type { RecordView } from '../assetTypes/recordView.js';
 import type { User } from '../identity/directory.js';
 
 /** Who approved an order. */

@@ -1,13 +1,15 @@
 import { settings } from '#app/config.js';
-import { backoffBefore, jittered, MAX_DELIVERY_ATTEMPTS } from '#app/domain/webhook/backoff.js';
 import {
   type AttemptResult,
   backoffAfter,
+  backoffBefore,
   CUT_OFF,
   type Delivery,
   decideOutcome,
   evolve,
   failDelivery,
+  jittered,
+  MAX_DELIVERY_ATTEMPTS,
   nextStep,
 } from '#app/domain/webhook/delivery.js';
 import type { DeliveryEvent } from '#app/domain/webhook/events.js';

@@ -1,4 +1,4 @@
-import { kindsOf } from '#app/domain/webhook/kinds.js';
+import { kindsOf } from '#app/domain/webhook/events.js';
 
 describe('kinds of events (spec §6.5)', () => {
   const moved = { from: 'pending_validation', to: 'saved' };

@@ -1,8 +1,6 @@
 /** The example body of each kind, in the words of the tenant's own tables; a test delivery sends it. */
-import type { AssetType } from '../../assetTypes/assetType.js';
-import type { Fields, FieldValue } from '../../assetTypes/fieldTypes.js';
-import { EXAMPLE_TIME, EXAMPLE_VALUES } from '../../assetTypes/fieldTypes.js';
-import type { RecordView } from '../../assetTypes/recordView.js';
+import type { AssetType, RecordView } from '../../assetTypes/assetType.js';
+import { EXAMPLE_TIME, EXAMPLE_VALUES, type Fields, type FieldValue } from '../../assetTypes/fieldTypes.js';
 import type { Tenant } from '../../identity/directory.js';
 import {
   type Approval,
@@ -12,8 +10,35 @@ import {
   orderDocument,
 } from '../../order/exportDocument.js';
 import type { CustomData, WebhookEventKind } from '../events.js';
-import { orderBody, type TableEvent, tableBody } from './body.js';
 import { EXAMPLE_ROWS, type ExampleRow } from './exampleRows.js';
+
+/** Of kinds `order.…` (spec §6.1). */
+export const orderBody = (order: ExportDocument, customData: CustomData) => ({
+  validated_order: order,
+  custom_data: customData,
+});
+
+/** The event of a reference table that a body is about. */
+export type TableEvent = {
+  readonly table: string;
+  readonly revision: number;
+  /** ISO 8601. */
+  readonly occurredAt: string;
+};
+
+/** Of kinds `reference.…`. @param counts how many records were created, updated, unchanged, or deleted */
+export const tableBody = (
+  kind: WebhookEventKind,
+  { table, revision, occurredAt }: TableEvent,
+  batchId: string | null,
+  counts: { readonly [what: string]: number },
+  customData: CustomData,
+) => ({
+  type: kind,
+  timestamp: occurredAt,
+  data: { table, batch_id: batchId, ...counts, revision },
+  custom_data: customData,
+});
 
 export type TenantTables = Pick<Tenant, 'orderModel' | 'assetTypes'>;
 

@@ -1,8 +1,19 @@
-/** Batch upsert (spec §4.7): all items or none, matched on the unique field. */
+/**
+ * What a synchronisation sends: batch upserts (spec §4.7: all items or none, matched on the unique field), then a clean-up
+ * (spec §4.8), which deletes every record of the table that they did not carry.
+ */
+import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
-import { type BatchCounts, upsertBatch as decide, duplicateKeys, keyOf } from '../../domain/referenceTable/decide.js';
+import {
+  type BatchCounts,
+  cleanUp,
+  upsertBatch as decide,
+  duplicateKeys,
+  keyOf,
+} from '../../domain/referenceTable/decide.js';
 import type { Position } from '../../ports/eventStore.js';
+import { parseBody } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
 import { type TableCommands, tableWriterOf } from './tableWriter.js';
@@ -73,3 +84,25 @@ const itemKey = (index: number, field: string, item: unknown): string =>
   field === 'body' && (typeof item !== 'object' || item === null || Array.isArray(item))
     ? `items.${index}`
     : `items.${index}.${field}`;
+
+export const cleanUpBody = z.strictObject({
+  batch_id: z.string('must be a string.').min(1, 'must not be empty.').max(255, 'must be at most 255 characters.'),
+});
+
+/**
+ * @param body `{ batch_id }`
+ * @throws ValidationError without a batch id; NotSupportedError on Master Data
+ */
+export function cleanUpTable(
+  commands: TableCommands,
+  caller: Caller,
+  assetType: AssetType,
+  body: unknown,
+  options: { readonly dryRun?: boolean } = {},
+): Promise<{ readonly position: Position; readonly deleted: number }> {
+  refuseMasterData(assetType, 'cleaned up');
+  const { batch_id: batchId } = parseBody(cleanUpBody, body);
+  return tableWriterOf(commands).cleanUp(caller, assetType, batchId, (deleted) =>
+    deleted === 0 || options.dryRun === true ? [] : [cleanUp(batchId, deleted)],
+  );
+}
