@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Caller } from '../commands/context.js';
-import type { Tenant, User } from '../domain/identity/directory.js';
+import type { Tenant } from '../domain/identity/directory.js';
+import type { User } from '../domain/identity/events.js';
 import type { Actor } from '../ports/eventStore.js';
 import type { ServiceMetrics } from './metrics.js';
 

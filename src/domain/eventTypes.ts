@@ -3,11 +3,14 @@
  * A new version of a type goes here with its upcaster; events in the log are never changed.
  */
 
+/** An event as the domain makes it; the log adds who, when and where. */
+export type EventOf<Type extends string, Data> = { readonly type: Type; readonly data: Data };
+
 /** Turns data of one version into data of the next. */
 export type Upcaster = (data: unknown) => unknown;
 
 /** Upcasters by the version they start from: `[fromVersion1To2, fromVersion2To3]`. No upcaster: version 1 is current. */
-const UPCASTERS: { readonly [type: string]: readonly Upcaster[] } = {
+export const eventTypes: { readonly [type: string]: readonly Upcaster[] } = {
   TenantCreated: [],
   AssetFieldAdded: [],
   AssetTableAdded: [],
@@ -48,8 +51,7 @@ const UPCASTERS: { readonly [type: string]: readonly Upcaster[] } = {
   DeliveryFailed: [],
 };
 
-export type EventTypes = typeof UPCASTERS;
-export const eventTypes: EventTypes = UPCASTERS;
+export type EventTypes = typeof eventTypes;
 
 /** The version that events of this type are written with; undefined for an unknown type. */
 export const currentVersion = (types: EventTypes, type: string): number | undefined =>

@@ -1,7 +1,7 @@
 /** `POST /oauth/token`: access tokens by client credentials (spec §4.10, §5; RFC 6749 §4.4); and the keys they are signed with. */
 import express, { type ErrorRequestHandler } from 'express';
 import { secretMatches } from '../../commands/identity/secrets.js';
-import type { ApiClient } from '../../domain/identity/directory.js';
+import type { ApiClient } from '../../domain/identity/events.js';
 import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import type { Api } from '../deps.js';
 import { HttpError } from '../errors.js';

@@ -2,7 +2,7 @@
 import { NotFoundError } from '../../commands/context.js';
 import { clientBody, createClient, regenerateClientSecret, removeClient } from '../../commands/identity/clients.js';
 import { tenantOf } from '../../commands/tables.js';
-import type { ApiClient } from '../../domain/identity/directory.js';
+import type { ApiClient } from '../../domain/identity/events.js';
 import { SCOPES } from '../../domain/identity/scopes.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';

@@ -1,7 +1,8 @@
 /** Who of the people is asking, and what their roles allow. */
 import { createHash } from 'node:crypto';
 import type { CookieOptions, Request, Response } from 'express';
-import type { Tenant, User } from '../../domain/identity/directory.js';
+import type { Tenant } from '../../domain/identity/directory.js';
+import type { User } from '../../domain/identity/events.js';
 import type { Role } from '../../domain/identity/scopes.js';
 import { bearerToken, invalidToken, missingToken, verified } from '../auth/bearer.js';
 import type { UserToken } from '../auth/tokens.js';

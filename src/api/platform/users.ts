@@ -2,7 +2,7 @@
 import { NotFoundError } from '../../commands/context.js';
 import { addUser, changeUser, changeUserBody, newUserBody, removeUser } from '../../commands/identity/users.js';
 import { tenantOf } from '../../commands/tables.js';
-import type { User } from '../../domain/identity/directory.js';
+import type { User } from '../../domain/identity/events.js';
 import { ROLES } from '../../domain/identity/scopes.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';

@@ -5,7 +5,8 @@
 import type { ErrorRequestHandler, Request, Response } from 'express';
 import type { Caller } from '../../commands/context.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import type { Tenant, User } from '../../domain/identity/directory.js';
+import type { Tenant } from '../../domain/identity/directory.js';
+import type { User } from '../../domain/identity/events.js';
 import { isScope, type Role, type Scope, scopeFor } from '../../domain/identity/scopes.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { Api } from '../deps.js';

@@ -1,6 +1,6 @@
 /** Users of the platform: admins, validators, auditors. Ids are integers, counted up within a tenant. */
 import { z } from 'zod';
-import type { User } from '../../domain/identity/directory.js';
+import type { User } from '../../domain/identity/events.js';
 import { ROLES } from '../../domain/identity/scopes.js';
 import { usersStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';

@@ -1,6 +1,6 @@
 /** How an order moves through its states (spec §3): people save, approve and reject it. */
 import { checkRecord } from '../../domain/assetTypes/recordSchema.js';
-import type { User } from '../../domain/identity/directory.js';
+import type { User } from '../../domain/identity/events.js';
 import {
   approveOrder as decideApproval,
   rejectOrder as decideRejection,

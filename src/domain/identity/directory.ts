@@ -2,34 +2,11 @@
 import type { AssetType } from '../assetTypes/assetType.js';
 import { stockModel } from '../assetTypes/stockModel.js';
 import { transportModel } from '../assetTypes/transportModel.js';
-import type { CustomData, DisabledCause, WebhookEvent, WebhookEventKind } from '../webhook/events.js';
-import type { DirectoryEvent, OrderModel, RateLimit } from './events.js';
-import type { Role, Scope } from './scopes.js';
+import type { DisabledCause, WebhookEvent, WebhookSettings } from '../webhook/events.js';
+import type { ApiClient, DirectoryEvent, OrderModel, RateLimit, User } from './events.js';
 
-export type ApiClient = {
-  readonly clientId: string;
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  readonly secretHash: string;
-  readonly createdAt: string;
-};
-
-export type User = {
-  readonly id: number;
-  readonly email: string;
-  readonly firstName: string;
-  readonly lastName: string;
-  readonly locale: string;
-  readonly roles: readonly Role[];
-  readonly passwordHash: string;
-};
-
-export type Webhook = {
+export type Webhook = WebhookSettings & {
   readonly id: string;
-  readonly name: string;
-  readonly url: string;
-  readonly events: readonly WebhookEventKind[];
-  readonly customData: CustomData;
   readonly sealedSecret: string;
   /** Signs beside the other during a rotation. */
   readonly stagedSecret?: string;

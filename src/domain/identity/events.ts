@@ -1,5 +1,6 @@
 /** Events about a tenant and who may use it: streams `tenant-`, `users-`, `clients-` and `webhooks-<tenant>`. */
 import type { AssetField, AssetType } from '../assetTypes/assetType.js';
+import type { EventOf } from '../eventTypes.js';
 import type { WebhookEvent } from '../webhook/events.js';
 import type { Role, Scope } from './scopes.js';
 
@@ -14,55 +15,39 @@ export type RateLimit = {
 };
 
 export type TenantEvent =
-  | {
-      readonly type: 'TenantCreated';
-      readonly data: { readonly name: string; readonly displayName: string; readonly orderModel: OrderModel };
-    }
-  | { readonly type: 'AssetFieldAdded'; readonly data: { readonly table: string; readonly field: AssetField } }
-  | { readonly type: 'AssetTableAdded'; readonly data: { readonly assetType: AssetType } }
-  | { readonly type: 'RateLimitChanged'; readonly data: RateLimit };
+  | EventOf<'TenantCreated', { readonly name: string; readonly displayName: string; readonly orderModel: OrderModel }>
+  | EventOf<'AssetFieldAdded', { readonly table: string; readonly field: AssetField }>
+  | EventOf<'AssetTableAdded', { readonly assetType: AssetType }>
+  | EventOf<'RateLimitChanged', RateLimit>;
+
+export type User = {
+  readonly id: number;
+  readonly email: string;
+  readonly firstName: string;
+  readonly lastName: string;
+  readonly locale: string;
+  readonly roles: readonly Role[];
+  readonly passwordHash: string;
+};
 
 export type UserEvent =
-  | {
-      readonly type: 'UserAdded';
-      readonly data: {
-        readonly id: number;
-        readonly email: string;
-        readonly firstName: string;
-        readonly lastName: string;
-        readonly locale: string;
-        readonly roles: readonly Role[];
-        readonly passwordHash: string;
-      };
-    }
-  | {
-      readonly type: 'UserChanged';
-      readonly data: {
-        readonly id: number;
-        readonly firstName?: string;
-        readonly lastName?: string;
-        readonly locale?: string;
-        readonly roles?: readonly Role[];
-        readonly passwordHash?: string;
-      };
-    }
-  | { readonly type: 'UserRemoved'; readonly data: { readonly id: number } };
+  | EventOf<'UserAdded', User>
+  /** Only what changed. */
+  | EventOf<'UserChanged', Pick<User, 'id'> & Partial<Omit<User, 'email'>>>
+  | EventOf<'UserRemoved', Pick<User, 'id'>>;
+
+export type ApiClient = {
+  readonly clientId: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** SHA-256 of the secret, hex: the secret has 256 random bits, so a slow hash would protect nothing. */
+  readonly secretHash: string;
+  readonly createdAt: string;
+};
 
 export type ClientEvent =
-  | {
-      readonly type: 'ApiClientCreated';
-      readonly data: {
-        readonly clientId: string;
-        readonly name: string;
-        readonly scopes: readonly Scope[];
-        /** SHA-256 of the secret, hex: the secret has 256 random bits, so a slow hash would protect nothing. */
-        readonly secretHash: string;
-      };
-    }
-  | {
-      readonly type: 'ApiClientSecretRegenerated';
-      readonly data: { readonly clientId: string; readonly secretHash: string };
-    }
-  | { readonly type: 'ApiClientRemoved'; readonly data: { readonly clientId: string } };
+  | EventOf<'ApiClientCreated', Omit<ApiClient, 'createdAt'>>
+  | EventOf<'ApiClientSecretRegenerated', Pick<ApiClient, 'clientId' | 'secretHash'>>
+  | EventOf<'ApiClientRemoved', Pick<ApiClient, 'clientId'>>;
 
 export type DirectoryEvent = TenantEvent | UserEvent | ClientEvent | WebhookEvent;

@@ -1,7 +1,7 @@
 /** The `validated_order` document of an export (spec §2.3), made from what was approved. */
 import type { AssetType, RecordView } from '../assetTypes/assetType.js';
 import type { FieldValue } from '../assetTypes/fieldTypes.js';
-import type { User } from '../identity/directory.js';
+import type { User } from '../identity/events.js';
 
 /** Who approved an order. */
 export type Approver = {

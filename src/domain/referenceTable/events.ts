@@ -1,39 +1,34 @@
 /** Events of a reference table's stream, `table-<tenant>.<table>`. */
 import type { Fields } from '../assetTypes/fieldTypes.js';
+import type { EventOf } from '../eventTypes.js';
 
-export type RecordCreated = {
-  readonly type: 'RecordCreated';
-  /** Fields that are null are left out. */
-  readonly data: { readonly id: string; readonly fields: Fields };
-};
+type NewRecord = { readonly id: string; readonly fields: Fields };
+type ChangedRecord = { readonly id: string; readonly set: Fields };
 
-export type RecordChanged = {
-  readonly type: 'RecordChanged';
-  /** Only what changed. */
-  readonly data: { readonly id: string; readonly set: Fields };
-};
+/** Fields that are null are left out. */
+export type RecordCreated = EventOf<'RecordCreated', NewRecord>;
+
+/** Only what changed. */
+export type RecordChanged = EventOf<'RecordChanged', ChangedRecord>;
 
 /**
  * One part of a batch upsert: the items that carried the same `_batch_id`. A batch is one append of as
  * many of these as it takes.
  */
-export type BatchUpserted = {
-  readonly type: 'BatchUpserted';
-  readonly data: {
+export type BatchUpserted = EventOf<
+  'BatchUpserted',
+  {
     /** Absent: the items named none; new records have none and known ones keep theirs. */
     readonly batchId?: string | null;
-    readonly created: readonly { readonly id: string; readonly fields: Fields }[];
-    readonly changed: readonly { readonly id: string; readonly set: Fields }[];
+    readonly created: readonly NewRecord[];
+    readonly changed: readonly ChangedRecord[];
     /** Records that were sent again unchanged: their ids, packed (see packIds). */
     readonly seen: string;
-  };
-};
+  }
+>;
 
-export type TableCleanedUp = {
-  readonly type: 'TableCleanedUp';
-  /** Deletes every record whose batch id is not this one, records without one included. */
-  readonly data: { readonly batchId: string; readonly deleted: number };
-};
+/** Deletes every record whose batch id is not this one, records without one included. */
+export type TableCleanedUp = EventOf<'TableCleanedUp', { readonly batchId: string; readonly deleted: number }>;
 
 export type ReferenceTableEvent = RecordCreated | RecordChanged | BatchUpserted | TableCleanedUp;
 

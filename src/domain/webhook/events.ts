@@ -1,4 +1,5 @@
 /** Events about webhooks (stream `webhooks-<tenant>`) and their deliveries (`delivery-<tenant>.<delivery id>`). */
+import type { EventOf } from '../eventTypes.js';
 
 /** What a webhook can subscribe to. */
 export const WEBHOOK_EVENT_KINDS = [
@@ -26,10 +27,7 @@ export type WebhookSettings = {
 };
 
 /** An event about the webhook of this id. */
-type About<Type extends string, Data = unknown> = {
-  readonly type: Type;
-  readonly data: { readonly id: string } & Data;
-};
+type About<Type extends string, Data = unknown> = EventOf<Type, { readonly id: string } & Data>;
 
 /** A signing secret, sealed under the installation's key. */
 type Sealed = { readonly sealedSecret: string };
@@ -86,34 +84,26 @@ export type DeliverySubject = {
   readonly after?: string;
 };
 
+/** What came of an attempt: its HTTP status, null where there was no answer. */
+type Attempted<Status> = { readonly attempt: number; readonly status: Status; readonly durationMs: number };
+
 export type DeliveryEvent =
-  | { readonly type: 'DeliveryRequested'; readonly data: DeliverySubject }
+  | EventOf<'DeliveryRequested', DeliverySubject>
   /** Appended before the attempt is made, so that a crash can never hide one. */
-  | { readonly type: 'DeliveryAttemptStarted'; readonly data: { readonly attempt: number; readonly url: string } }
-  | {
-      readonly type: 'DeliveryAttemptFailed';
-      readonly data: {
-        readonly attempt: number;
+  | EventOf<'DeliveryAttemptStarted', { readonly attempt: number; readonly url: string }>
+  | EventOf<
+      'DeliveryAttemptFailed',
+      Attempted<number | null> & {
         readonly reason: string;
-        readonly status: number | null;
-        readonly durationMs: number;
         /** The first part of the answer. */
         readonly responseBody: string | null;
         /** When the next attempt is due (ISO 8601); absent after the last one. */
         readonly retryAt?: string;
-      };
-    }
-  | {
-      readonly type: 'DeliverySucceeded';
-      readonly data: {
-        readonly attempt: number;
-        readonly status: number;
-        readonly durationMs: number;
-        readonly responseBody?: string | null;
-      };
-    }
+      }
+    >
+  | EventOf<'DeliverySucceeded', Attempted<number> & { readonly responseBody?: string | null }>
   /** No attempt is left, or none makes sense any more (webhook removed). */
-  | { readonly type: 'DeliveryFailed'; readonly data: { readonly attempts: number; readonly reason: string } };
+  | EventOf<'DeliveryFailed', { readonly attempts: number; readonly reason: string }>;
 
 /** Kinds that events of a type are in any case. */
 const KINDS_OF_TYPE: ReadonlyMap<string, WebhookEventKind> = new Map([
