@@ -1,11 +1,7 @@
 /** Writes records, histories and deliveries of one copy: of what is served, or of what a rebuild fills. */
 import type Database from 'better-sqlite3';
-import type { AssetType } from '../../../domain/assetTypes/assetType.js';
-import type { RecordChange } from '../../../domain/referenceTable/changes.js';
-import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
-import type { Revision } from '../../../ports/eventStore.js';
-import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
-import { DeliveryTable } from './deliveryWriter.js';
+import type { ReadModelWriter } from '../../../ports/readModelWriter.js';
+import { DeliveryTable } from './deliveries.js';
 import { HistoryTable } from './history.js';
 import { RecordTables } from './recordTables.js';
 
@@ -27,27 +23,16 @@ export class CopyWriter {
     if (this.db.inTransaction) this.db.exec('ROLLBACK');
   }
 
-  async defineTable(table: TableRef, assetType: AssetType): Promise<void> {
+  readonly defineTable: ReadModelWriter['defineTable'] = async (table, assetType) =>
     this.tables.define(table, assetType);
-  }
 
-  async applyToTable(
-    table: TableRef,
-    changes: readonly RecordChange[],
-    event: { readonly revision: Revision; readonly at: string },
-  ): Promise<void> {
+  readonly applyToTable: ReadModelWriter['applyToTable'] = async (table, changes, event) =>
     this.tables.apply(table, changes, event);
-  }
 
-  async addHistory(tenant: string, orderId: string, entries: readonly HistoryEntry[]): Promise<void> {
+  readonly addHistory: ReadModelWriter['addHistory'] = async (tenant, orderId, entries) =>
     this.#history.add(tenant, orderId, entries);
-  }
 
-  async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
-    return this.#deliveries.get(tenant, id);
-  }
+  readonly delivery: ReadModelWriter['delivery'] = async (tenant, id) => this.#deliveries.get(tenant, id);
 
-  async putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void> {
-    this.#deliveries.put(tenant, entry);
-  }
+  readonly putDelivery: ReadModelWriter['putDelivery'] = async (tenant, entry) => this.#deliveries.put(tenant, entry);
 }

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
 import { dropStatements, LIVE } from './schema.js';
-import { beginImmediate } from './transactions.js';
+import { inTransaction } from './transactions.js';
 
 /** Lets a waiting writer in between two steps. */
 const PAUSE_MS = 5;
@@ -27,15 +27,11 @@ export function discardLive(db: Database.Database, { projection, tenant, table }
   ).run(LIVE, ...wanted.map(({ value }) => value));
 }
 
-/** Marks what a rebuild has filled as discarded. Part of the caller's transaction. */
-export function discardCopy(db: Database.Database, copy: number): void {
-  for (const list of Object.values(LISTS)) db.prepare(`UPDATE ${list} SET copy = -id WHERE copy = ?`).run(copy);
-  db.prepare('DELETE FROM rebuilds WHERE id = ?').run(copy);
-}
-
-/** Marks what a rebuild has filled as served. Part of the caller's transaction. */
-export function serveCopy(db: Database.Database, copy: number): void {
-  for (const list of Object.values(LISTS)) db.prepare(`UPDATE ${list} SET copy = ? WHERE copy = ?`).run(LIVE, copy);
+/** Ends a rebuild: what it has filled is served from now on, or discarded. Part of the caller's transaction. */
+export function endRebuild(db: Database.Database, copy: number, outcome: 'served' | 'discarded'): void {
+  const copyAfter = outcome === 'served' ? LIVE : '-id';
+  for (const list of Object.values(LISTS))
+    db.prepare(`UPDATE ${list} SET copy = ${copyAfter} WHERE copy = ?`).run(copy);
   db.prepare('DELETE FROM rebuilds WHERE id = ?').run(copy);
 }
 
@@ -74,14 +70,7 @@ const ENTRIES = [
 ] as const;
 
 async function step<Result>(db: Database.Database, work: () => Result): Promise<Result> {
-  await beginImmediate(db);
-  try {
-    const result = work();
-    db.exec('COMMIT');
-    await delay(PAUSE_MS);
-    return result;
-  } catch (error) {
-    db.exec('ROLLBACK');
-    throw error;
-  }
+  const result = await inTransaction(db, work);
+  await delay(PAUSE_MS);
+  return result;
 }

@@ -1,6 +1,7 @@
-/** The history of orders of one copy (what is served, or what a rebuild fills). */
+/** The history of orders: of one copy (what is served, or what a rebuild fills) as it is written, and as it is read. */
 import type Database from 'better-sqlite3';
-import type { HistoryEntry } from '../../../ports/readModels.js';
+import type { HistoryEntry, RecordQueries } from '../../../ports/readModels.js';
+import type { ReadConnection } from './readConnection.js';
 import { LIVE } from './schema.js';
 
 export class HistoryTable {
@@ -24,27 +25,20 @@ export class HistoryTable {
   }
 }
 
-export type HistoryReader = (
+const OF_ORDER = `FROM history_entries
+  WHERE history = (SELECT id FROM histories WHERE tenant = ? AND copy = ${LIVE}) AND order_id = ?`;
+
+/** A page of the history of one order, oldest entry first. */
+export function readHistory(
+  connection: ReadConnection,
   tenant: string,
   orderId: string,
-  page: { readonly offset: number; readonly limit: number },
-) => { readonly entries: readonly HistoryEntry[]; readonly total: number };
-
-/** Reads the history of one order, oldest entry first. */
-export function historyReader(db: Database.Database): HistoryReader {
-  const find = db.prepare<[string], number>(`SELECT id FROM histories WHERE tenant = ? AND copy = ${LIVE}`).pluck();
-  const count = db
-    .prepare<[number, string], number>('SELECT count(*) FROM history_entries WHERE history = ? AND order_id = ?')
-    .pluck();
-  const select = db
-    .prepare<[number, string, number, number], string>(
-      'SELECT entry FROM history_entries WHERE history = ? AND order_id = ? ORDER BY revision LIMIT ? OFFSET ?',
-    )
-    .pluck();
-  return db.transaction((tenant, orderId, { offset, limit }) => {
-    const history = find.get(tenant);
-    if (history === undefined) return { entries: [], total: 0 };
-    const entries = select.all(history, orderId, limit, offset).map((entry): HistoryEntry => JSON.parse(entry));
-    return { entries, total: count.get(history, orderId) ?? 0 };
-  });
+  { offset, limit }: Parameters<RecordQueries['history']>[2],
+): Awaited<ReturnType<RecordQueries['history']>> {
+  return connection.inSnapshot(() => ({
+    entries: connection
+      .column<string>(`SELECT entry ${OF_ORDER} ORDER BY revision LIMIT ? OFFSET ?`, [tenant, orderId, limit, offset])
+      .map((entry) => JSON.parse(entry)),
+    total: connection.number(`SELECT count(*) ${OF_ORDER}`, [tenant, orderId]),
+  }));
 }

@@ -57,10 +57,6 @@ export class ReadConnection {
     );
   }
 
-  get db(): Database.Database {
-    return this.#db;
-  }
-
   /** Runs `work` on one moment's state of the file. */
   inSnapshot<Result>(work: () => Result): Result {
     this.#begin.run();

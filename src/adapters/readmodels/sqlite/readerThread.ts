@@ -5,7 +5,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { DeliveryBacklog, DeliveryQuery } from '../../../ports/deliveryLog.js';
 import type { RecordQuery, TableRef } from '../../../ports/readModels.js';
-import { listDeliveries, readBacklog } from './deliveryReads.js';
+import { listDeliveries, readBacklog } from './deliveries.js';
 import { Lister } from './query/lister.js';
 import { ReadConnection } from './readConnection.js';
 import { countOutsideBatch, findRecords, readSnapshot } from './recordReads.js';

@@ -6,9 +6,9 @@ import type { Position } from '../../../ports/eventStore.js';
 import { type ReadModelRebuild, RebuildInProgressError, type RebuildScope } from '../../../ports/readModelWriter.js';
 import type { Checkpoints } from './checkpointWatch.js';
 import { CopyWriter } from './copyWriter.js';
-import { clearDiscarded, discardCopy, discardLive, serveCopy } from './discarded.js';
+import { clearDiscarded, discardLive, endRebuild } from './discarded.js';
 import { openConnection } from './schema.js';
-import { beginImmediate } from './transactions.js';
+import { beginImmediate, inTransaction } from './transactions.js';
 
 const CACHE_MEGABYTES = 32;
 /** Between two transactions of a rebuild: time for the live projection to get in. */
@@ -23,9 +23,7 @@ const ABANDONED_AFTER_MS = 60_000;
 export async function beginRebuild(file: string, scope: RebuildScope): Promise<ReadModelRebuild> {
   const db = openConnection({ file, cacheMegabytes: CACHE_MEGABYTES, readOnly: false });
   try {
-    await beginImmediate(db);
-    const copy = registerRebuild(db, scope);
-    db.exec('COMMIT');
+    const copy = await inTransaction(db, () => registerRebuild(db, scope));
     await clearDiscarded(db);
     return new SqliteRebuild(db, scope, copy);
   } catch (error) {
@@ -38,7 +36,7 @@ function registerRebuild(db: Database.Database, scope: RebuildScope): number {
   const others = db.prepare<[], { id: number; touched_at: number }>('SELECT id, touched_at FROM rebuilds').all();
   for (const { id, touched_at } of others) {
     if (touched_at > Date.now() - ABANDONED_AFTER_MS) throw new RebuildInProgressError();
-    discardCopy(db, id);
+    endRebuild(db, id, 'discarded');
   }
   const { lastInsertRowid } = db
     .prepare<[string, number]>('INSERT INTO rebuilds (projection, position, touched_at) VALUES (?, 0, ?)')
@@ -88,17 +86,18 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
 
   async swap(): Promise<void> {
     discardLive(this.db, this.#scope);
-    serveCopy(this.db, this.#copy);
+    endRebuild(this.db, this.#copy, 'served');
     this.db.exec('COMMIT');
-    await clearDiscarded(this.db);
-    this.db.close();
+    await this.#close();
   }
 
   async abandon(): Promise<void> {
     await this.rollback();
-    await beginImmediate(this.db);
-    discardCopy(this.db, this.#copy);
-    this.db.exec('COMMIT');
+    await inTransaction(this.db, () => endRebuild(this.db, this.#copy, 'discarded'));
+    await this.#close();
+  }
+
+  async #close(): Promise<void> {
     await clearDiscarded(this.db);
     this.db.close();
   }

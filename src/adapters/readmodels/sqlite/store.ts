@@ -1,13 +1,9 @@
 /** The read side of the embedded read models. */
 
-import type { TableSnapshot } from '../../../ports/decisionReads.js';
-import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/deliveryLog.js';
-import type { Position } from '../../../ports/eventStore.js';
-import type { RecordJson, RecordPage, RecordQuery, StoredRecord, TableRef } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { CheckpointWatch, openCheckpointChannel } from './checkpointWatch.js';
-import { readDelivery, readHealth } from './deliveryReads.js';
-import { type HistoryReader, historyReader } from './history.js';
+import { readDelivery, readHealth } from './deliveries.js';
+import { readHistory } from './history.js';
 import { ReadConnection } from './readConnection.js';
 import { ReaderPool } from './readerPool.js';
 import { getRecord, parseStoredRecords, readSnapshot } from './recordReads.js';
@@ -29,97 +25,43 @@ export async function openSqliteReadModels(options: {
   readonly file: string;
   readonly readers?: number;
 }): Promise<ReadModels> {
-  const connection = new ReadConnection({ file: options.file, cacheMegabytes: CALLER_CACHE_MEGABYTES });
-  const pool = new ReaderPool(
-    { file: options.file, cacheMegabytes: READER_CACHE_MEGABYTES },
-    Math.max(1, options.readers ?? 2),
-  );
-  return new SqliteReadModels(options.file, connection, pool);
-}
+  const { file, readers = 2 } = options;
+  const connection = new ReadConnection({ file, cacheMegabytes: CALLER_CACHE_MEGABYTES });
+  const pool = new ReaderPool({ file, cacheMegabytes: READER_CACHE_MEGABYTES }, Math.max(1, readers));
+  const checkpoint = (projection: string) =>
+    connection.number('SELECT position FROM checkpoints WHERE projection = ?', [projection]);
+  const watch = new CheckpointWatch(openCheckpointChannel(file), checkpoint);
 
-class SqliteReadModels implements ReadModels {
-  readonly #connection: ReadConnection;
-  readonly #pool: ReaderPool;
-  readonly #watch: CheckpointWatch;
-  readonly #history: HistoryReader;
+  return {
+    get: async (table, id) => getRecord(connection, table, id),
 
-  constructor(file: string, connection: ReadConnection, pool: ReaderPool) {
-    this.#connection = connection;
-    this.#pool = pool;
-    this.#history = historyReader(connection.db);
-    this.#watch = new CheckpointWatch(openCheckpointChannel(file), (projection) => this.#stored(projection));
-  }
+    async list(table, query) {
+      const { records, total } = await pool.ask({ kind: 'list', table, query });
+      return { records: records === '' ? [] : records.split('\n'), total };
+    },
 
-  #stored(projection: string): Position {
-    return this.#connection.number('SELECT position FROM checkpoints WHERE projection = ?', [projection]);
-  }
+    async snapshot(table, wanted) {
+      const isFew = wanted.keys.length + wanted.ids.length <= MAX_READ_BY_CALLER;
+      const { records, ...at } = isFew
+        ? readSnapshot(connection, table, wanted)
+        : await pool.ask({ kind: 'snapshot', table, wanted });
+      return { ...at, records: parseStoredRecords(records) };
+    },
 
-  async get(table: TableRef, id: string): Promise<RecordJson | undefined> {
-    return getRecord(this.#connection, table, id);
-  }
+    countOutsideBatch: (table, batchId) => pool.ask({ kind: 'countOutsideBatch', table, batchId }),
+    find: async (table, field, values) => parseStoredRecords(await pool.ask({ kind: 'find', table, field, values })),
+    history: async (tenant, orderId, page) => readHistory(connection, tenant, orderId, page),
+    delivery: async (tenant, id) => readDelivery(connection, tenant, id),
+    deliveries: async (tenant, query) => JSON.parse(await pool.ask({ kind: 'deliveries', tenant, query })),
+    deliveryBacklog: () => pool.ask({ kind: 'deliveryBacklog' }),
+    webhookHealth: async (tenant, webhookId) => readHealth(connection, tenant, webhookId),
+    checkpoint: async (projection) => checkpoint(projection),
+    waitFor: (projection, position, timeoutMs) => watch.waitFor(projection, position, timeoutMs),
 
-  async list(table: TableRef, query: RecordQuery): Promise<RecordPage> {
-    const { records, total } = await this.#pool.ask({ kind: 'list', table, query });
-    return { records: records === '' ? [] : records.split('\n'), total };
-  }
-
-  async snapshot(
-    table: TableRef,
-    wanted: { readonly keys: readonly string[]; readonly ids: readonly string[] },
-  ): Promise<TableSnapshot> {
-    const isFew = wanted.keys.length + wanted.ids.length <= MAX_READ_BY_CALLER;
-    const { revision, lastEventAt, records } = isFew
-      ? readSnapshot(this.#connection, table, wanted)
-      : await this.#pool.ask({ kind: 'snapshot', table, wanted });
-    return { revision, lastEventAt, records: parseStoredRecords(records) };
-  }
-
-  async countOutsideBatch(
-    table: TableRef,
-    batchId: string,
-  ): Promise<{ readonly revision: number; readonly lastEventAt: string; readonly count: number }> {
-    return this.#pool.ask({ kind: 'countOutsideBatch', table, batchId });
-  }
-
-  async find(table: TableRef, field: string, values: readonly string[]): Promise<readonly StoredRecord[]> {
-    return parseStoredRecords(await this.#pool.ask({ kind: 'find', table, field, values }));
-  }
-
-  async history(
-    tenant: string,
-    orderId: string,
-    page: { readonly offset: number; readonly limit: number },
-  ): ReturnType<ReadModels['history']> {
-    return this.#history(tenant, orderId, page);
-  }
-
-  async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
-    return readDelivery(this.#connection, tenant, id);
-  }
-
-  async deliveries(tenant: string, query: DeliveryQuery): Promise<readonly DeliveryLogEntry[]> {
-    return JSON.parse(await this.#pool.ask({ kind: 'deliveries', tenant, query }));
-  }
-
-  async deliveryBacklog(): Promise<readonly DeliveryBacklog[]> {
-    return this.#pool.ask({ kind: 'deliveryBacklog' });
-  }
-
-  async webhookHealth(tenant: string, webhookId: string): Promise<WebhookHealth> {
-    return readHealth(this.#connection, tenant, webhookId);
-  }
-
-  async checkpoint(projection: string): Promise<Position> {
-    return this.#stored(projection);
-  }
-
-  async waitFor(projection: string, position: Position, timeoutMs: number): Promise<boolean> {
-    return this.#watch.waitFor(projection, position, timeoutMs);
-  }
-
-  async close(): Promise<void> {
-    this.#watch.close();
-    await this.#pool.close();
-    this.#connection.close();
-  }
+    async close() {
+      watch.close();
+      await pool.close();
+      connection.close();
+    },
+  };
 }

@@ -34,21 +34,15 @@ export async function beginImmediate(db: Database.Database): Promise<void> {
   }
 }
 
-/** Notices what other connections commit. */
-export class DataVersion {
-  readonly #read: Database.Statement<[], number>;
-  #last: number | undefined;
-
-  constructor(db: Database.Database) {
-    this.#read = db.prepare<[], number>('PRAGMA data_version').pluck();
-    this.#last = this.#read.get();
-  }
-
-  /** Has another connection committed since this was last asked? */
-  hasMoved(): boolean {
-    const now = this.#read.get();
-    const moved = now !== this.#last;
-    this.#last = now;
-    return moved;
+/** Does `work` in a transaction of its own. */
+export async function inTransaction<Result>(db: Database.Database, work: () => Result): Promise<Result> {
+  await beginImmediate(db);
+  try {
+    const result = work();
+    db.exec('COMMIT');
+    return result;
+  } catch (error) {
+    db.exec('ROLLBACK');
+    throw error;
   }
 }

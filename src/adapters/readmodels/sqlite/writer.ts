@@ -2,20 +2,14 @@
 
 import type { BroadcastChannel } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
-import type { Position } from '../../../ports/eventStore.js';
-import type {
-  ReadModelRebuild,
-  ReadModelWriter,
-  RebuildableReadModels,
-  RebuildScope,
-} from '../../../ports/readModelWriter.js';
+import type { ReadModelWriter, RebuildableReadModels } from '../../../ports/readModelWriter.js';
 import { type Checkpoints, openCheckpointChannel } from './checkpointWatch.js';
 import { CopyWriter } from './copyWriter.js';
-import { dropDeliveries } from './deliveryWriter.js';
+import { dropDeliveries } from './deliveries.js';
 import { clearDiscarded, discardLive, isDiscardable } from './discarded.js';
 import { beginRebuild } from './rebuild.js';
 import { LIVE, openConnection } from './schema.js';
-import { beginImmediate, DataVersion } from './transactions.js';
+import { beginImmediate } from './transactions.js';
 import { WalCopier } from './walCopier.js';
 
 const CACHE_MEGABYTES = 40;
@@ -35,7 +29,9 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   readonly #file: string;
   readonly #channel: BroadcastChannel;
   readonly #walCopier: WalCopier;
-  readonly #dataVersion: DataVersion;
+  /** Moves with what other connections commit. */
+  readonly #dataVersion: Database.Statement<[], number>;
+  #lastVersion: number | undefined;
   readonly #checkpoint: Database.Statement<[string], number>;
   readonly #setCheckpoint: Database.Statement<[string, number]>;
 
@@ -44,14 +40,17 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#file = file;
     this.#channel = channel;
     this.#walCopier = new WalCopier({ file });
-    this.#dataVersion = new DataVersion(db);
+    this.#dataVersion = db.prepare<[], number>('PRAGMA data_version').pluck();
+    this.#lastVersion = this.#dataVersion.get();
     this.#checkpoint = db.prepare<[string], number>('SELECT position FROM checkpoints WHERE projection = ?').pluck();
     this.#setCheckpoint = db.prepare('INSERT OR REPLACE INTO checkpoints (projection, position) VALUES (?, ?)');
   }
 
   async begin(): Promise<void> {
     await beginImmediate(this.db);
-    if (this.#dataVersion.hasMoved()) this.tables.forget();
+    const version = this.#dataVersion.get();
+    if (version !== this.#lastVersion) this.tables.forget();
+    this.#lastVersion = version;
   }
 
   async commit(checkpoints: Checkpoints): Promise<void> {
@@ -61,9 +60,8 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#walCopier.committed();
   }
 
-  async dropDeliveries(endedBefore: string, limit: number): Promise<number> {
-    return dropDeliveries(this.db, endedBefore, limit);
-  }
+  readonly dropDeliveries: ReadModelWriter['dropDeliveries'] = async (endedBefore, limit) =>
+    dropDeliveries(this.db, endedBefore, limit);
 
   async reset(projection: string): Promise<void> {
     await this.begin();
@@ -78,13 +76,9 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     await clearDiscarded(this.db);
   }
 
-  async checkpoint(projection: string): Promise<Position> {
-    return this.#checkpoint.get(projection) ?? 0;
-  }
+  readonly checkpoint: ReadModelWriter['checkpoint'] = async (projection) => this.#checkpoint.get(projection) ?? 0;
 
-  async beginRebuild(scope: RebuildScope): Promise<ReadModelRebuild> {
-    return beginRebuild(this.#file, scope);
-  }
+  readonly beginRebuild: RebuildableReadModels['beginRebuild'] = (scope) => beginRebuild(this.#file, scope);
 
   async close(): Promise<void> {
     this.#channel.close();
