@@ -82,11 +82,8 @@ export type HistoryDocument = {
   readonly e: string;
 };
 
-export type RebuildDocument = { readonly _id: 'rebuild'; readonly id: string; readonly touchedAt: Date };
-
 export const catalogOf = (db: Db): Collection<StoredEntry> => db.collection<StoredEntry>('catalog');
 export const stateOf = (db: Db): Collection<State> => db.collection<State>('state');
-export const rebuildsOf = (db: Db): Collection<RebuildDocument> => db.collection<RebuildDocument>('rebuilds');
 export const recordsOf = (db: Db, { collection }: CatalogEntry): Collection<RecordDocument> =>
   db.collection<RecordDocument>(collection);
 export const historyOf = (db: Db, { collection }: CatalogEntry): Collection<HistoryDocument> =>

@@ -5,7 +5,6 @@ import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import { checkFieldsAdded } from '../shared/fieldRules.js';
-import { RecordText } from '../shared/recordText.js';
 import {
   type CatalogEntry,
   catalogOf,
@@ -16,10 +15,9 @@ import {
   type StoredEntry,
   tenantEntryId,
 } from './catalog.js';
-import { DELIVERY_INDEXES } from './deliveryDocument.js';
 import { LeaseLostError } from './fencing.js';
 import { indexesOf, layoutOf } from './layout.js';
-import type { TableShape } from './recordDocument.js';
+import { shapeOf, type TableShape } from './recordDocument.js';
 
 export type OpenTable = { entry: StoredEntry; shape: TableShape };
 
@@ -92,7 +90,7 @@ export class CatalogWriter {
     );
     if (matchedCount !== 1) throw new LeaseLostError();
     table.entry = { ...table.entry, ...$set };
-    if ($set.assetType !== undefined) table.shape = shapeOf(table.entry);
+    if ($set.assetType !== undefined) table.shape = shapeOf(JSON.parse(table.entry.assetType));
   }
 
   knownDelivery(tenant: string, id: string): DeliveryLogEntry | undefined {
@@ -143,22 +141,23 @@ export class CatalogWriter {
   }
 
   #opened(entry: StoredEntry): OpenTable {
-    const table = { entry, shape: shapeOf(entry) };
+    const table = { entry, shape: shapeOf(JSON.parse(entry.assetType)) };
     this.#open.set(entry._id, table);
     return table;
   }
 }
 
 const NO_ASSET_TYPE = '{"fields":[]}';
+/** Their keys are those of HistoryDocument (catalog.ts) and DeliveryDocument (deliveries.ts). */
 const TENANT_INDEXES: { readonly [kind in Exclude<Kind, 'records'>]: readonly IndexDescription[] } = {
   history: [{ name: 'order', key: { o: 1, n: 1 } }],
-  deliveries: DELIVERY_INDEXES,
+  deliveries: [
+    { name: 'webhook', key: { w: 1, p: 1 } },
+    { name: 'state', key: { s: 1, w: 1, p: 1 } },
+    { name: 'order', key: { o: 1, p: 1 } },
+    { name: 'ended', key: { x: 1 } },
+  ],
 };
-
-function shapeOf(entry: StoredEntry): TableShape {
-  const assetType: AssetType = JSON.parse(entry.assetType);
-  return { layout: layoutOf(assetType), text: new RecordText(assetType) };
-}
 
 /** Makes the collection and those of its indexes that are missing. */
 async function createIndexes(db: Db, { kind, collection }: CatalogEntry, assetType: AssetType): Promise<void> {

@@ -2,13 +2,11 @@
 import type { IndexDescription } from 'mongodb';
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
-import { fieldRules, matchText, type StoredType, sortValue, uniqueText } from '../shared/fieldRules.js';
+import { type FieldRules, fieldRules, matchText, sortValue, uniqueText } from '../shared/fieldRules.js';
 import { type NgramLengths, ngramsOf } from './ngrams.js';
 
 /** Names of fields are the tenant's choice, so no key is made from them: `f3` and `m3` belong to the fourth field. */
-export type FieldLayout = {
-  readonly name: string;
-  readonly type: StoredType;
+export type FieldLayout = Pick<FieldRules, 'name' | 'type' | 'exactWhenFolded'> & {
   /** Key of the value in its sort order: folded text, or a number (booleans 0 and 1). */
   readonly sort?: string;
   /** Key of the folded text that filters look into; for text the same as `sort`. */
@@ -17,8 +15,6 @@ export type FieldLayout = {
   readonly isIndexed: boolean;
   /** What the field's n-grams begin with in the record's array of all n-grams, and how long they are. */
   readonly ngrams?: { readonly prefix: string; readonly lengths: NgramLengths };
-  /** Values that differ only in case do not occur, so comparing `sort` compares exactly. */
-  readonly exactWhenFolded: boolean;
 };
 
 export type TableLayout = {

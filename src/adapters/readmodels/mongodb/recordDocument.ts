@@ -1,9 +1,11 @@
 /** How a record is stored, put together again, and changed. */
+import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
+import type { RecordChange } from '../../../domain/referenceTable/changes.js';
+import type { Revision } from '../../../ports/eventStore.js';
 import type { RecordJson, StoredRecord } from '../../../ports/readModels.js';
-import { type RecordText, storedId } from '../shared/recordText.js';
-import { type IndexedValues, indexedValues, type TableLayout } from './layout.js';
-import type { RecordStep } from './pendingChanges.js';
+import { RecordText, storedId } from '../shared/recordText.js';
+import { type IndexedValues, indexedValues, layoutOf, type TableLayout } from './layout.js';
 
 /** Beside these a document has `f<n>` and `m<n>` of its fields, and `g`, its n-grams (see layout.ts). */
 export type RecordDocument = {
@@ -30,6 +32,11 @@ export type WholeRecord = Pick<RecordDocument, '_id' | keyof typeof WHOLE_RECORD
 /** How records of one table look. */
 export type TableShape = { readonly layout: TableLayout; readonly text: RecordText };
 
+export const shapeOf = (assetType: AssetType): TableShape => ({
+  layout: layoutOf(assetType),
+  text: new RecordText(assetType),
+});
+
 export const storedRecord = (text: RecordText, { _id, c, u, b, w, d }: WholeRecord): StoredRecord => ({
   id: _id,
   createdAt: c,
@@ -45,6 +52,12 @@ export const recordJson = (text: RecordText, { _id, c, u, w, d }: WholeRecord): 
 export class MisfitError extends Error {
   override readonly name = 'MisfitError';
 }
+
+/** A change of one record, and the revision of the event it comes from. */
+export type RecordStep = { readonly revision: Revision } & (
+  | Extract<RecordChange, { kind: 'insert' | 'patch' }>
+  | { readonly kind: 'seen'; readonly batchId: string | null }
+);
 
 type State = Pick<RecordDocument, 'r' | 'c' | 'u' | 'b'> & { readonly fields: Fields };
 

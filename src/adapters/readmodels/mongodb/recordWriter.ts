@@ -1,15 +1,43 @@
 /** Writes changes of one collection of records. Every write leaves the same behind when it is repeated. */
 import type { Collection } from 'mongodb';
+import type { RecordChange } from '../../../domain/referenceTable/changes.js';
+import type { Revision } from '../../../ports/eventStore.js';
 import { isDuplicateKey } from './catalog.js';
-import type { RecordStep, TableStep } from './pendingChanges.js';
 import {
   evolveRecord,
   MisfitError,
   type RecordDocument,
+  type RecordStep,
   type TableShape,
   WHOLE_RECORD,
   type WholeRecord,
 } from './recordDocument.js';
+
+/** Changes of single records stand in any order between two sweeps, each record's own in theirs. */
+export type TableStep =
+  | { readonly kind: 'records'; readonly byId: Map<string, RecordStep[]> }
+  | { readonly kind: 'sweep'; readonly batchId: string; readonly revision: Revision };
+
+/** Puts a change behind those that came before it. */
+export function addStep(steps: TableStep[], change: RecordChange, revision: Revision): void {
+  if (change.kind === 'sweep') {
+    steps.push({ kind: 'sweep', batchId: change.batchId, revision });
+    return;
+  }
+  const last = steps.at(-1);
+  const byId = last?.kind === 'records' ? last.byId : new Map<string, RecordStep[]>();
+  if (last?.kind !== 'records') steps.push({ kind: 'records', byId });
+  const add = (id: string, step: RecordStep): void => {
+    const known = byId.get(id);
+    if (known === undefined) byId.set(id, [step]);
+    else known.push(step);
+  };
+  if (change.kind === 'seen') {
+    for (const id of change.ids) add(id, { kind: 'seen', batchId: change.batchId, revision });
+  } else {
+    add(change.id, { ...change, revision });
+  }
+}
 
 /** At most so many ids are named in one query. */
 const IDS_AT_ONCE = 1_000;

@@ -1,15 +1,11 @@
 /** The read side of the read models on MongoDB. */
-import type { Db } from 'mongodb';
-import type { TableSnapshot } from '../../../ports/decisionReads.js';
-import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/deliveryLog.js';
-import type { Position, Revision } from '../../../ports/eventStore.js';
-import type { RecordJson, RecordPage, RecordQuery, StoredRecord, TableRef } from '../../../ports/readModels.js';
+import type { RecordPage, RecordQuery, StoredRecord, TableRef } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { storedId } from '../shared/recordText.js';
-import { historyOf, positionOf, readState, recordsEntryId, tenantEntryId } from './catalog.js';
+import { type CatalogEntry, historyOf, positionOf, readState, recordsEntryId, tenantEntryId } from './catalog.js';
 import { CheckpointPoll } from './checkpointPoll.js';
 import { MongoConnection } from './connection.js';
-import { DeliveryReader } from './deliveryReader.js';
+import { deliveryReads } from './deliveries.js';
 import { filterOf, type RecordFilter, sortOf } from './filters.js';
 import { recordJson, storedRecord, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
 import { type ReadTable, TableReader } from './tableReader.js';
@@ -21,142 +17,95 @@ const VALUES_AT_ONCE = 200;
 const FAR = 1_000;
 
 /** Opens the read side, whether the server can be reached or not: each use connects when it is needed. */
-export async function openMongoReadModels(options: { readonly url: string }): Promise<ReadModels> {
-  return new MongoReadModels(new MongoConnection({ url: options.url, socketTimeoutMs: SOCKET_TIMEOUT_MS }));
-}
+export async function openMongoReadModels({ url }: { readonly url: string }): Promise<ReadModels> {
+  const connection = new MongoConnection({ url, socketTimeoutMs: SOCKET_TIMEOUT_MS });
+  const tables = new TableReader(connection);
+  const checkpoints = async () => (await connection.run(readState))?.checkpoints ?? [];
+  const poll = new CheckpointPoll(checkpoints);
+  const read = <Result>(table: TableRef, work: (opened: ReadTable) => Promise<Result>) =>
+    tables.read(recordsEntryId(table), work);
 
-class MongoReadModels implements ReadModels {
-  readonly #connection: MongoConnection;
-  readonly #tables = new TableReader();
-  readonly #deliveries: DeliveryReader;
-  readonly #poll: CheckpointPoll;
-
-  constructor(connection: MongoConnection) {
-    this.#connection = connection;
-    this.#deliveries = new DeliveryReader(connection, this.#tables);
-    this.#poll = new CheckpointPoll(() => this.#connection.run(async (db) => (await readState(db))?.checkpoints ?? []));
-  }
-
-  async get(table: TableRef, id: string): Promise<RecordJson | undefined> {
-    const _id = storedId(id);
-    if (_id === undefined) return undefined;
-    const read = await this.#connection.run((db) =>
-      this.#tables.read(
-        db,
+  return {
+    async get(table, id) {
+      const _id = storedId(id);
+      if (_id === undefined) return undefined;
+      const found = await tables.read(
         recordsEntryId(table),
         async ({ records, text }) => {
           const record = await records.findOne<WholeRecord>({ _id }, { projection: WHOLE_RECORD });
           return record === null ? undefined : recordJson(text, record);
         },
-        (found) => found !== undefined,
-      ),
-    );
-    return read?.result;
-  }
+        (record) => record !== undefined,
+      );
+      return found?.result;
+    },
 
-  async list(table: TableRef, query: RecordQuery): Promise<RecordPage> {
-    const read = await this.#read(table, (opened) => listRecords(opened, query));
-    return read?.result ?? { records: [], total: 0 };
-  }
+    async list(table, query) {
+      const page = await read(table, (opened) => listRecords(opened, query));
+      return page?.result ?? { records: [], total: 0 };
+    },
 
-  async snapshot(
-    table: TableRef,
-    wanted: { readonly keys: readonly string[]; readonly ids: readonly string[] },
-  ): Promise<TableSnapshot> {
-    const ids = wanted.ids.flatMap((id) => storedId(id) ?? []);
-    const read = await this.#read(table, async (opened) => {
-      const named: RecordFilter[] = [
-        ...(ids.length === 0 ? [] : [{ _id: { $in: ids } }]),
-        ...(wanted.keys.length === 0 || opened.layout.unique === undefined ? [] : [{ k: { $in: [...wanted.keys] } }]),
-      ];
-      const found = new Map<string, StoredRecord>();
-      for (const filter of named) for (const each of await storedRecords(opened, filter)) found.set(each.id, each);
-      return [...found.values()];
-    });
-    return {
-      revision: read?.entry.revision ?? -1,
-      lastEventAt: read?.entry.lastEventAt ?? '',
-      records: read?.result ?? [],
-    };
-  }
+    async snapshot(table, { keys, ids }) {
+      const storedIds = ids.flatMap((id) => storedId(id) ?? []);
+      const found = await read(table, async (opened) => {
+        const named: RecordFilter[] = [
+          ...(storedIds.length === 0 ? [] : [{ _id: { $in: storedIds } }]),
+          ...(keys.length === 0 || opened.layout.unique === undefined ? [] : [{ k: { $in: [...keys] } }]),
+        ];
+        const records = new Map<string, StoredRecord>();
+        for (const filter of named) for (const each of await storedRecords(opened, filter)) records.set(each.id, each);
+        return [...records.values()];
+      });
+      return { ...readAt(found), records: found?.result ?? [] };
+    },
 
-  async countOutsideBatch(
-    table: TableRef,
-    batchId: string,
-  ): Promise<{ readonly revision: Revision; readonly lastEventAt: string; readonly count: number }> {
-    const read = await this.#read(
-      table,
-      async ({ entry, records }) => entry.count - (await records.countDocuments({ b: batchId })),
-    );
-    return {
-      revision: read?.entry.revision ?? -1,
-      lastEventAt: read?.entry.lastEventAt ?? '',
-      count: read?.result ?? 0,
-    };
-  }
+    async countOutsideBatch(table, batchId) {
+      const counted = await read(
+        table,
+        async ({ entry, records }) => entry.count - (await records.countDocuments({ b: batchId })),
+      );
+      return { ...readAt(counted), count: counted?.result ?? 0 };
+    },
 
-  async find(table: TableRef, field: string, values: readonly string[]): Promise<readonly StoredRecord[]> {
-    const read = await this.#read(table, async (opened) => {
-      const found: StoredRecord[] = [];
-      for (let at = 0; at < values.length; at += VALUES_AT_ONCE) {
-        const anyOf = values.slice(at, at + VALUES_AT_ONCE);
-        const filter = filterOf([{ kind: 'equals', field, anyOf }], opened.layout);
-        if (filter !== undefined) found.push(...(await storedRecords(opened, filter)));
-      }
-      return found.sort((a, b) => (a.id < b.id ? -1 : 1));
-    });
-    return read?.result ?? [];
-  }
+    async find(table, field, values) {
+      const records = await read(table, async (opened) => {
+        const found: StoredRecord[] = [];
+        for (let at = 0; at < values.length; at += VALUES_AT_ONCE) {
+          const anyOf = values.slice(at, at + VALUES_AT_ONCE);
+          const filter = filterOf([{ kind: 'equals', field, anyOf }], opened.layout);
+          if (filter !== undefined) found.push(...(await storedRecords(opened, filter)));
+        }
+        return found.sort((a, b) => (a.id < b.id ? -1 : 1));
+      });
+      return records?.result ?? [];
+    },
 
-  #read<Result>(table: TableRef, work: (opened: ReadTable) => Promise<Result>) {
-    return this.#connection.run((db) => this.#tables.read(db, recordsEntryId(table), work));
-  }
-
-  async history(
-    tenant: string,
-    orderId: string,
-    { offset, limit }: { readonly offset: number; readonly limit: number },
-  ): ReturnType<ReadModels['history']> {
-    const read = await this.#connection.run((db: Db) =>
-      this.#tables.read(db, tenantEntryId('history', tenant), async ({ entry }) => {
+    async history(tenant, orderId, { offset, limit }) {
+      const page = await tables.read(tenantEntryId('history', tenant), async ({ db, entry }) => {
         const entries = historyOf(db, entry);
         const total = await entries.countDocuments({ o: orderId });
-        const page = entries.find({ o: orderId }, { sort: { n: 1 }, skip: offset, limit, batchSize: limit });
-        return { entries: (await page.toArray()).map(({ e }) => JSON.parse(e)), total };
-      }),
-    );
-    return read?.result ?? { entries: [], total: 0 };
-  }
+        const found = entries.find({ o: orderId }, { sort: { n: 1 }, skip: offset, limit, batchSize: limit });
+        return { entries: (await found.toArray()).map(({ e }) => JSON.parse(e)), total };
+      });
+      return page?.result ?? { entries: [], total: 0 };
+    },
 
-  async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
-    return this.#deliveries.one(tenant, id);
-  }
+    ...deliveryReads(connection, tables),
+    checkpoint: async (projection) => positionOf(await checkpoints(), projection),
+    waitFor: (projection, position, timeoutMs) => poll.waitFor(projection, position, timeoutMs),
 
-  async deliveries(tenant: string, query: DeliveryQuery): Promise<readonly DeliveryLogEntry[]> {
-    return this.#deliveries.page(tenant, query);
-  }
-
-  async deliveryBacklog(): Promise<readonly DeliveryBacklog[]> {
-    return this.#deliveries.backlog();
-  }
-
-  async webhookHealth(tenant: string, webhookId: string): Promise<WebhookHealth> {
-    return this.#deliveries.health(tenant, webhookId);
-  }
-
-  async checkpoint(projection: string): Promise<Position> {
-    return this.#connection.run(async (db) => positionOf((await readState(db))?.checkpoints, projection));
-  }
-
-  async waitFor(projection: string, position: Position, timeoutMs: number): Promise<boolean> {
-    return this.#poll.waitFor(projection, position, timeoutMs);
-  }
-
-  async close(): Promise<void> {
-    this.#poll.close();
-    await this.#connection.close();
-  }
+    async close() {
+      poll.close();
+      await connection.close();
+    },
+  };
 }
+
+/** How far the log was in what was read. */
+const readAt = (read: { readonly entry: CatalogEntry } | undefined) => ({
+  revision: read?.entry.revision ?? -1,
+  lastEventAt: read?.entry.lastEventAt ?? '',
+});
 
 async function listRecords({ entry, records, layout, text }: ReadTable, query: RecordQuery): Promise<RecordPage> {
   const filter = filterOf(query.filters, layout);

@@ -3,19 +3,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type Collection, type Db, MongoServerError } from 'mongodb';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
-import { RecordText } from '../shared/recordText.js';
 import { type CatalogEntry, findAssetType, findEntry, recordsOf } from './catalog.js';
-import { layoutOf, type TableLayout } from './layout.js';
-import type { RecordDocument } from './recordDocument.js';
+import type { MongoConnection } from './connection.js';
+import { type RecordDocument, shapeOf, type TableShape } from './recordDocument.js';
 
-export type ReadTable = {
+export type ReadTable = TableShape & {
+  readonly db: Db;
   readonly entry: CatalogEntry;
   readonly records: Collection<RecordDocument>;
-  readonly layout: TableLayout;
-  readonly text: RecordText;
 };
 
-type Shape = Pick<ReadTable, 'layout' | 'text'>;
+/** The result is undefined where nothing was ever written. */
+type Found<Result> = { readonly entry: CatalogEntry; readonly result: Result | undefined };
 
 /** A reader waits so long for a moment when no commit is half written; then it takes what is there. */
 const WHOLE_COMMITS_MS = 150;
@@ -26,7 +25,12 @@ const POLL_MS = 5;
 const COLLECTION_GONE: readonly unknown[] = [175, 26];
 
 export class TableReader {
-  readonly #shapes = new LRUCache<string, Shape>({ max: 1_000 });
+  readonly #connection: MongoConnection;
+  readonly #shapes = new LRUCache<string, TableShape>({ max: 1_000 });
+
+  constructor(connection: MongoConnection) {
+    this.#connection = connection;
+  }
 
   /**
    * Runs `work` on the table, and once more when the table changed meanwhile: so that it sees whole commits
@@ -40,12 +44,20 @@ export class TableReader {
    * @param isFinal for results that a second look would not change
    * @returns undefined when there is no such table, or nothing was ever written to it
    */
-  async read<Result>(
-    db: Db,
+  read<Result>(
     entryId: string,
     work: (table: ReadTable) => Promise<Result>,
     isFinal: (result: Result) => boolean = () => false,
-  ): Promise<{ readonly entry: CatalogEntry; readonly result: Result | undefined } | undefined> {
+  ): Promise<Found<Result> | undefined> {
+    return this.#connection.run((db) => this.#read(db, entryId, work, isFinal));
+  }
+
+  async #read<Result>(
+    db: Db,
+    entryId: string,
+    work: (table: ReadTable) => Promise<Result>,
+    isFinal: (result: Result) => boolean,
+  ): Promise<Found<Result> | undefined> {
     const startedAt = performance.now();
     for (let before = await findEntry(db, entryId); ; ) {
       if (before === null) return undefined;
@@ -73,20 +85,20 @@ export class TableReader {
     const shape = await this.#shape(db, entry);
     if (shape === undefined) return undefined;
     try {
-      return { value: await work({ entry, records: recordsOf(db, entry), ...shape }) };
+      return { value: await work({ db, entry, records: recordsOf(db, entry), ...shape }) };
     } catch (error) {
       if (error instanceof MongoServerError && COLLECTION_GONE.includes(error.code)) return undefined;
       throw error;
     }
   }
 
-  async #shape(db: Db, { _id, collection, shape }: CatalogEntry): Promise<Shape | undefined> {
+  async #shape(db: Db, { _id, collection, shape }: CatalogEntry): Promise<TableShape | undefined> {
     const key = `${collection}.${shape}`;
     const known = this.#shapes.get(key);
     if (known !== undefined) return known;
     const assetType = await findAssetType(db, _id);
     if (assetType === undefined) return undefined;
-    const made = { layout: layoutOf(assetType), text: new RecordText(assetType) };
+    const made = shapeOf(assetType);
     this.#shapes.set(key, made);
     return made;
   }

@@ -1,24 +1,15 @@
 /** The write side of the read models on MongoDB: records and checkpoints agree after any crash (docs/decisions/0010). */
 import type { Db } from 'mongodb';
-import type { AssetType } from '../../../domain/assetTypes/assetType.js';
-import type { RecordChange } from '../../../domain/referenceTable/changes.js';
-import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
-import type { Position, Revision } from '../../../ports/eventStore.js';
-import { type HistoryEntry, ReadModelsUnavailableError, type TableRef } from '../../../ports/readModels.js';
-import type {
-  ReadModelRebuild,
-  ReadModelWriter,
-  RebuildableReadModels,
-  RebuildScope,
-} from '../../../ports/readModelWriter.js';
+import type { Position } from '../../../ports/eventStore.js';
+import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import type { ReadModelWriter, RebuildableReadModels } from '../../../ports/readModelWriter.js';
 import { type Checkpoint, catalogOf, KINDS, positionOf, readState, type State, stateOf } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
-import { prepareCollections, writeChanges } from './changesWriter.js';
 import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
-import { endedDeliveries, writtenDelivery } from './deliveryWriter.js';
+import { CopyWriter } from './copyWriter.js';
+import { endedDeliveries } from './deliveries.js';
 import { dropUnreferenced, LeaseLostError } from './fencing.js';
 import { LEASE_MS, Lease } from './lease.js';
-import { PendingChanges } from './pendingChanges.js';
 import { beginRebuild } from './rebuild.js';
 
 export type WriterOptions = {
@@ -35,28 +26,25 @@ export async function openMongoReadModelWriter(
   return new MongoReadModelWriter(options);
 }
 
-/** A transaction under way: what it has gathered, and where the projections stood when it began. */
-type OpenTransaction = { readonly changes: PendingChanges; state: State };
-
-class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
-  readonly #connection: MongoConnection;
+class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, RebuildableReadModels {
   readonly #options: WriterOptions;
   readonly #lease: Lease;
-  readonly #catalog = new CatalogWriter(null);
   /** After a failed commit its requests may still be under way: a new lease shuts them out. */
   #mustAcquire = true;
-  #transaction: OpenTransaction | undefined;
+  /** Where the projections stood when the open transaction began. */
+  #state: State | undefined;
 
   constructor(options: WriterOptions) {
+    const connection = new MongoConnection({ url: options.url, socketTimeoutMs: WRITER_SOCKET_TIMEOUT_MS });
+    super(connection, new CatalogWriter(null));
     this.#options = options;
-    this.#connection = new MongoConnection({ url: options.url, socketTimeoutMs: WRITER_SOCKET_TIMEOUT_MS });
-    this.#lease = new Lease(this.#connection, 'projector', options.leaseMs ?? LEASE_MS);
+    this.#lease = new Lease(connection, 'projector', options.leaseMs ?? LEASE_MS);
   }
 
   /** @throws ProjectorLeaseHeldError while another process projects */
   async begin(): Promise<void> {
-    const state = await this.#connection.run((db) => this.#underLease(db));
-    this.#transaction = { changes: new PendingChanges(), state };
+    this.#state = await this.connection.run((db) => this.#underLease(db));
+    this.beginTransaction();
   }
 
   async #underLease(db: Db): Promise<State> {
@@ -64,52 +52,43 @@ class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
       const state = await readState(db);
       if (state !== undefined && state.fence === this.#lease.fencingToken) return state;
     }
-    this.#catalog.fencingToken = await this.#lease.acquire(db);
-    this.#catalog.forget();
+    this.catalog.fencingToken = await this.#lease.acquire(db);
+    this.catalog.forget();
     this.#mustAcquire = false;
     const state = await readState(db);
     if (state === undefined) throw new LeaseLostError();
     return state;
   }
 
-  get #current(): OpenTransaction {
-    if (this.#transaction === undefined) throw new Error('No transaction has been begun.');
-    return this.#transaction;
-  }
-
   async commit(checkpoints: ReadonlyMap<string, Position>): Promise<void> {
-    const transaction = this.#current;
     try {
-      await this.#connection.run((db) => this.#commitUnderLease(db, transaction, checkpoints));
+      await this.connection.run((db) => this.#commitUnderLease(db, checkpoints));
     } catch (error) {
       this.#mustAcquire = true;
       throw error;
     }
-    this.#transaction = undefined;
+    this.endTransaction();
   }
 
   /** A rebuild may have taken the lease meanwhile. Once it gives it back, the changes still fit: it left the checkpoints alone. */
-  async #commitUnderLease(
-    db: Db,
-    transaction: OpenTransaction,
-    checkpoints: ReadonlyMap<string, Position>,
-  ): Promise<void> {
+  async #commitUnderLease(db: Db, checkpoints: ReadonlyMap<string, Position>): Promise<void> {
+    if (this.#state === undefined) throw new Error('No transaction has been begun.');
     for (;;) {
       try {
-        await this.#write(db, transaction, checkpoints);
+        await this.#write(db, this.#state, checkpoints);
         return;
       } catch (error) {
         // Whatever goes wrong after another has taken over, such as a collection that is gone, comes of that.
         if ((await readState(db))?.fence === this.#lease.fencingToken) throw error;
         this.#mustAcquire = true;
         const state = await this.#underLease(db);
-        if (JSON.stringify(state.checkpoints) !== JSON.stringify(transaction.state.checkpoints)) throw error;
-        transaction.state = state;
+        if (JSON.stringify(state.checkpoints) !== JSON.stringify(this.#state.checkpoints)) throw error;
+        this.#state = state;
       }
     }
   }
 
-  async #write(db: Db, { changes, state }: OpenTransaction, reached: ReadonlyMap<string, Position>): Promise<void> {
+  async #write(db: Db, state: State, reached: ReadonlyMap<string, Position>): Promise<void> {
     const repeated = state.until.some(({ name }) => isUnfinished(state, name));
     const checkpoints = merged(state.checkpoints, reached);
     const until = checkpoints.map(({ name, position }) =>
@@ -117,9 +96,9 @@ class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
         ? { name, position: Math.max(position, positionOf(state.until, name)) }
         : { name, position },
     );
-    await prepareCollections(db, this.#catalog, changes);
-    if (!changes.isEmpty) await this.#setState(db, { until });
-    await writeChanges(db, this.#catalog, changes, repeated);
+    await this.prepareCollections(db);
+    if (this.hasChanges) await this.#setState(db, { until });
+    await this.writeChanges(db, repeated);
     await this.#setState(db, { checkpoints, until });
   }
 
@@ -129,78 +108,47 @@ class MongoReadModelWriter implements ReadModelWriter, RebuildableReadModels {
     if (matchedCount !== 1) throw new LeaseLostError();
   }
 
-  async rollback(): Promise<void> {
-    this.#transaction = undefined;
-    this.#catalog.forget();
-  }
-
-  async defineTable(table: TableRef, assetType: AssetType): Promise<void> {
-    this.#current.changes.define(table, assetType);
-  }
-
-  /** @throws Error when the table was never defined */
-  async applyToTable(
-    table: TableRef,
-    changes: readonly RecordChange[],
-    event: { readonly revision: Revision; readonly at: string },
-  ): Promise<void> {
-    const { changes: pending } = this.#current;
-    if (!pending.defines(table)) await this.#connection.run((db) => this.#catalog.table(db, table));
-    pending.apply(table, changes, event);
-  }
-
-  async addHistory(tenant: string, orderId: string, entries: readonly HistoryEntry[]): Promise<void> {
-    this.#current.changes.addHistory(tenant, orderId, entries);
-  }
-
-  async delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined> {
-    const { changes } = this.#current;
-    return changes.delivery(tenant, id) ?? this.#connection.run((db) => writtenDelivery(db, this.#catalog, tenant, id));
-  }
-
-  async putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void> {
-    this.#current.changes.putDelivery(tenant, entry);
+  protected override endTransaction(): void {
+    super.endTransaction();
+    this.#state = undefined;
   }
 
   async dropDeliveries(endedBefore: string, limit: number): Promise<number> {
-    const { changes } = this.#current;
-    const ended = await this.#connection.run((db) => endedDeliveries(db, endedBefore, limit));
-    for (const { tenant, ids } of ended) changes.dropDeliveries(tenant, ids);
-    return ended.reduce((count, { ids }) => count + ids.length, 0);
+    const ended = await this.connection.run((db) => endedDeliveries(db, endedBefore, limit));
+    for (const [tenant, ids] of ended) this.dropFromLog(tenant, ids);
+    return [...ended.values()].flat().length;
   }
 
   async reset(projection: string): Promise<void> {
     await this.begin();
     const kind = new Map(Object.entries(KINDS)).get(projection);
-    await this.#connection.run(async (db) => {
+    await this.connection.run(async (db) => {
       const fence = { $lte: this.#lease.fencingToken ?? -1 };
       if (kind !== undefined) await catalogOf(db).deleteMany({ rebuild: null, kind, fence });
-      this.#catalog.forget();
+      this.catalog.forget();
     });
     await this.commit(new Map([[projection, 0]]));
-    await this.#connection.run(dropUnreferenced);
+    await this.connection.run(dropUnreferenced);
   }
 
   async checkpoint(projection: string): Promise<Position> {
     // Nobody else moves it while this process may write, and the commit finds out when it may not any more.
-    if (this.#transaction !== undefined) return positionOf(this.#transaction.state.checkpoints, projection);
-    return this.#connection.run(async (db) => positionOf((await readState(db))?.checkpoints, projection));
+    const state = this.#state ?? (await this.connection.run(readState));
+    return positionOf(state?.checkpoints, projection);
   }
 
-  async beginRebuild(scope: RebuildScope): Promise<ReadModelRebuild> {
-    return beginRebuild(this.#options, scope);
-  }
+  readonly beginRebuild: RebuildableReadModels['beginRebuild'] = (scope) => beginRebuild(this.#options, scope);
 
   /** Gives the lease back, so that another projector may go on at once. */
   async close(): Promise<void> {
     try {
-      if (this.#lease.fencingToken !== undefined) await this.#connection.run((db) => this.#lease.release(db));
+      if (this.#lease.fencingToken !== undefined) await this.connection.run((db) => this.#lease.release(db));
     } catch (error) {
       // It runs out by itself.
       if (!(error instanceof ReadModelsUnavailableError)) throw error;
     } finally {
       this.#lease.forget();
-      await this.#connection.close();
+      await this.connection.close();
     }
   }
 }

@@ -1,10 +1,8 @@
 /** Which columns, indexes and trigram index a table of an asset type gets. */
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
-import { checkFieldsAdded, fieldRules, isTextType, type StoredType } from '../shared/fieldRules.js';
+import { checkFieldsAdded, type FieldRules, fieldRules, isTextType } from '../shared/fieldRules.js';
 
-export type FieldLayout = {
-  readonly name: string;
-  readonly type: StoredType;
+export type FieldLayout = Pick<FieldRules, 'name' | 'type' | 'exactWhenFolded'> & {
   /** Column with the value in its sort order: folded text, or a number (booleans 0 and 1). */
   readonly sort?: string;
   /** Column with the folded text that filters look into; for text the same as `sort`. */
@@ -14,8 +12,6 @@ export type FieldLayout = {
   readonly matchIndexed: boolean;
   /** Number of the trigram index that holds `match`. */
   readonly trigrams?: number;
-  /** Values that differ only in case do not occur, so comparing folded text compares exactly. */
-  readonly exactWhenFolded: boolean;
 };
 
 export type TableLayout = {

@@ -7,7 +7,7 @@ import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import { RecordText } from '../shared/recordText.js';
 import type { FieldLayout, TableLayout } from './layout.js';
-import { LIVE, openConnection } from './schema.js';
+import { type ConnectionOptions, LIVE, openConnection } from './schema.js';
 
 /** What can be bound to a statement. */
 export type Cell = string | number | null | Buffer;
@@ -15,8 +15,6 @@ export type Cell = string | number | null | Buffer;
 /** A table as it is at the moment of a query. */
 export type ReadTable = {
   readonly id: number;
-  /** False until the first record: the table's own tables are not there yet. */
-  readonly hasTables: boolean;
   readonly rowCount: number;
   readonly revision: Revision;
   readonly lastEventAt: string;
@@ -35,7 +33,10 @@ export type TableShape = {
   readonly text: RecordText;
 };
 
-type CatalogRow = Omit<ReadTable, 'hasTables' | 'shape'> & { readonly made: number; readonly version: number };
+/** `made` is 0 until the first record: the table's own tables are not there yet. */
+type CatalogRow = Omit<ReadTable, 'shape'> & { readonly made: number; readonly version: number };
+
+export type Found<Result> = { readonly revision: Revision; readonly lastEventAt: string; readonly result: Result };
 
 const STATEMENTS = 300;
 const SHAPES = 500;
@@ -48,7 +49,7 @@ export class ReadConnection {
   readonly #shapes = new LRUCache<number, TableShape>({ max: SHAPES });
 
   /** @throws ReadModelsUnavailableError when the file cannot be opened */
-  constructor(options: { readonly file: string; readonly cacheMegabytes: number }) {
+  constructor(options: Omit<ConnectionOptions, 'readOnly'>) {
     this.#db = openConnection({ ...options, readOnly: true });
     this.#begin = this.#db.prepare('BEGIN');
     this.#commit = this.#db.prepare('COMMIT');
@@ -67,8 +68,17 @@ export class ReadConnection {
     }
   }
 
-  /** The table, or undefined while the read models know none of this name. Call it within `inSnapshot`. */
-  table(ref: TableRef): ReadTable | undefined {
+  /** What `work` finds in a table's records, and how far the log was in them; `none` before the first record. */
+  read<Result>(ref: TableRef, none: Result, work: (table: ReadTable) => Result): Found<Result> {
+    return this.inSnapshot(() => {
+      const table = this.#table(ref);
+      if (table === undefined) return { revision: -1, lastEventAt: '', result: none };
+      const { revision, lastEventAt, isMade } = table;
+      return { revision, lastEventAt, result: isMade ? work(table) : none };
+    });
+  }
+
+  #table(ref: TableRef): (ReadTable & { readonly isMade: boolean }) | undefined {
     const [row] = this.all<CatalogRow>(
       `SELECT id, version, made, row_count AS rowCount, revision, last_event_at AS lastEventAt, changes
        FROM catalog WHERE tenant = ? AND name = ? AND copy = ${LIVE}`,
@@ -76,7 +86,7 @@ export class ReadConnection {
     );
     if (row === undefined) return undefined;
     const { made, version, ...state } = row;
-    return { ...state, hasTables: made === 1, shape: this.#shape(row.id, version) };
+    return { ...state, isMade: made === 1, shape: this.#shape(row.id, version) };
   }
 
   #shape(id: number, version: number): TableShape {

@@ -66,8 +66,7 @@ export class ReaderPool {
     thread.job = job;
     // A thread at work keeps the process alive, an idle one does not.
     thread.worker.ref();
-    const request: Request = { kind: 'ask', question: job.question };
-    thread.worker.postMessage(request);
+    thread.worker.postMessage({ kind: 'ask', question: job.question } satisfies Request);
   }
 
   #finish(thread: Thread, reply: Reply): void {
@@ -90,11 +89,10 @@ export class ReaderPool {
   async close(): Promise<void> {
     this.#closed = true;
     for (const job of this.#waiting.splice(0)) job.reject(closed());
-    const request: Request = { kind: 'close' };
     await Promise.all(
       this.#threads.map(({ worker }) => {
         worker.ref();
-        worker.postMessage(request);
+        worker.postMessage({ kind: 'close' } satisfies Request);
         return once(worker, 'exit');
       }),
     );

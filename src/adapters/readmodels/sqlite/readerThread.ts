@@ -3,24 +3,19 @@
  * over.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { DeliveryBacklog, DeliveryQuery } from '../../../ports/deliveryLog.js';
-import type { RecordQuery, TableRef } from '../../../ports/readModels.js';
+import type { ReadModels } from '../../../ports/readSide.js';
 import { listDeliveries, readBacklog } from './deliveries.js';
 import { Lister } from './query/lister.js';
 import { ReadConnection } from './readConnection.js';
 import { countOutsideBatch, findRecords, readSnapshot } from './recordReads.js';
+import type { ConnectionOptions } from './schema.js';
 
-export type Question =
-  | { readonly kind: 'list'; readonly table: TableRef; readonly query: RecordQuery }
-  | {
-      readonly kind: 'snapshot';
-      readonly table: TableRef;
-      readonly wanted: { readonly keys: readonly string[]; readonly ids: readonly string[] };
-    }
-  | { readonly kind: 'find'; readonly table: TableRef; readonly field: string; readonly values: readonly string[] }
-  | { readonly kind: 'countOutsideBatch'; readonly table: TableRef; readonly batchId: string }
-  | { readonly kind: 'deliveries'; readonly tenant: string; readonly query: DeliveryQuery }
-  | { readonly kind: 'deliveryBacklog' };
+/** The functions of the port that are asked of a thread. */
+type Asked = Pick<ReadModels, 'list' | 'snapshot' | 'find' | 'countOutsideBatch' | 'deliveries' | 'deliveryBacklog'>;
+
+export type Question = {
+  [Kind in keyof Asked]: { readonly kind: Kind; readonly asked: Parameters<Asked[Kind]> };
+}[keyof Asked];
 
 type Answers = {
   /** `records`: one a line; JSON text has no line breaks of its own. */
@@ -30,11 +25,11 @@ type Answers = {
   countOutsideBatch: ReturnType<typeof countOutsideBatch>;
   /** JSON text. */
   deliveries: string;
-  deliveryBacklog: readonly DeliveryBacklog[];
+  deliveryBacklog: ReturnType<typeof readBacklog>;
 };
 export type Answer<Kind extends Question['kind']> = Answers[Kind];
 
-export type ReaderThreadData = { readonly file: string; readonly cacheMegabytes: number };
+export type ReaderThreadData = Omit<ConnectionOptions, 'readOnly'>;
 export type Request = { readonly kind: 'ask'; readonly question: Question } | { readonly kind: 'close' };
 export type Reply =
   | { readonly kind: 'answer'; readonly answer: unknown }
@@ -47,17 +42,17 @@ const lister = new Lister(connection);
 function answer(question: Question): Answers[Question['kind']] {
   switch (question.kind) {
     case 'list': {
-      const { records, total } = lister.list(question.table, question.query);
+      const { records, total } = lister.list(...question.asked);
       return { records: records.join('\n'), total };
     }
     case 'snapshot':
-      return readSnapshot(connection, question.table, question.wanted);
+      return readSnapshot(connection, ...question.asked);
     case 'find':
-      return findRecords(connection, question.table, question.field, question.values);
+      return findRecords(connection, ...question.asked);
     case 'countOutsideBatch':
-      return countOutsideBatch(connection, question.table, question.batchId);
+      return countOutsideBatch(connection, ...question.asked);
     case 'deliveries':
-      return `[${listDeliveries(connection, question.tenant, question.query).join()}]`;
+      return `[${listDeliveries(connection, ...question.asked).join()}]`;
     case 'deliveryBacklog':
       return readBacklog(connection);
   }

@@ -1,5 +1,6 @@
 /** Reads records by row, id or key. */
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
+import type { DecisionReads, TableSnapshot } from '../../../ports/decisionReads.js';
 import type { RecordJson, StoredRecord, TableRef } from '../../../ports/readModels.js';
 import { conditionOf } from './query/conditions.js';
 import type { Cell, ReadConnection, ReadTable } from './readConnection.js';
@@ -28,14 +29,12 @@ export function recordTexts(connection: ReadConnection, table: ReadTable, rows: 
 export function getRecord(connection: ReadConnection, ref: TableRef, id: string): RecordJson | undefined {
   const bytes = idBytes(id);
   if (bytes === undefined) return undefined;
-  return connection.inSnapshot(() => {
-    const table = connection.table(ref);
-    if (table === undefined || !table.hasTables) return undefined;
-    const tuple = connection
-      .tuples<RecordTuple>(`SELECT ${RECORD_COLUMNS} FROM ${records(table)} WHERE r.id = ?`)
-      .get(bytes);
+  const found = connection.read<RecordJson | undefined>(ref, undefined, (table) => {
+    const sql = `SELECT ${RECORD_COLUMNS} FROM ${records(table)} WHERE r.id = ?`;
+    const tuple = connection.tuples<RecordTuple>(sql).get(bytes);
     return tuple === undefined ? undefined : recordText(table, tuple);
   });
+  return found.result;
 }
 
 /** Stored records on their way between threads: one JSON text is far cheaper to hand over than many objects. */
@@ -59,25 +58,15 @@ export function parseStoredRecords(text: StoredRecordsText): readonly StoredReco
   return records.map(([id, createdAt, updatedAt, batchId, fields]) => ({ id, createdAt, updatedAt, batchId, fields }));
 }
 
-export type SnapshotText = {
-  readonly revision: number;
-  readonly lastEventAt: string;
-  readonly records: StoredRecordsText;
-};
-
-const NO_RECORDS = '[]';
+const NO_RECORDS: StoredRecordsText = '[]';
 
 /** Records with one of these unique keys or ids, each once. */
 export function readSnapshot(
   connection: ReadConnection,
   ref: TableRef,
   wanted: { readonly keys: readonly string[]; readonly ids: readonly string[] },
-): SnapshotText {
-  return connection.inSnapshot(() => {
-    const table = connection.table(ref);
-    if (table === undefined) return { revision: -1, lastEventAt: '', records: NO_RECORDS };
-    const { revision, lastEventAt } = table;
-    if (!table.hasTables) return { revision, lastEventAt, records: NO_RECORDS };
+): Omit<TableSnapshot, 'records'> & { readonly records: StoredRecordsText } {
+  const { result: records, ...at } = connection.read(ref, NO_RECORDS, (table) => {
     const found = new Map<string, string>();
     const look = (column: 'u' | 'id', values: readonly Cell[]): void => {
       const select = connection.tuples<StoredTuple>(storedQuery(table, `r.${column} = ?`));
@@ -91,8 +80,9 @@ export function readSnapshot(
       'id',
       wanted.ids.flatMap((id) => idBytes(id) ?? []),
     );
-    return { revision, lastEventAt, records: `[${[...found.values()].join()}]` };
+    return `[${[...found.values()].join()}]`;
   });
+  return { ...at, records };
 }
 
 /** Records that have one of these values, exactly, in a field (or `id`). */
@@ -102,13 +92,12 @@ export function findRecords(
   field: string,
   values: readonly string[],
 ): StoredRecordsText {
-  return connection.inSnapshot(() => {
-    const table = connection.table(ref);
-    if (table === undefined || !table.hasTables) return NO_RECORDS;
+  const found = connection.read(ref, NO_RECORDS, (table) => {
     const { sql, cells } = conditionOf({ kind: 'equals', field, anyOf: values }, table);
     const tuples = connection.tuples<StoredTuple>(`${storedQuery(table, sql)} ORDER BY r.id`).all(...cells);
     return `[${tuples.map((tuple) => storedText(table, tuple)).join()}]`;
   });
+  return found.result;
 }
 
 /** How many records a clean-up with this batch id would delete. */
@@ -116,14 +105,11 @@ export function countOutsideBatch(
   connection: ReadConnection,
   ref: TableRef,
   batchId: string,
-): { readonly revision: number; readonly lastEventAt: string; readonly count: number } {
-  return connection.inSnapshot(() => {
-    const table = connection.table(ref);
-    if (table === undefined) return { revision: -1, lastEventAt: '', count: 0 };
-    const { revision, lastEventAt } = table;
-    if (!table.hasTables) return { revision, lastEventAt, count: 0 };
+): Awaited<ReturnType<DecisionReads['countOutsideBatch']>> {
+  const { result: count, ...at } = connection.read(ref, 0, (table) => {
     const batch = connection.number('SELECT id FROM batches WHERE batch = ?', [batchId]);
     const inside = connection.number(`SELECT count(*) FROM ${batchTable(table.id)} WHERE batch = ?`, [batch]);
-    return { revision, lastEventAt, count: batch === NO_BATCH ? table.rowCount : table.rowCount - inside };
+    return batch === NO_BATCH ? table.rowCount : table.rowCount - inside;
   });
+  return { ...at, count };
 }

@@ -9,15 +9,6 @@ import { layoutOf, type TableLayout } from './layout.js';
 import { RecordWriter } from './recordWriter.js';
 import { addedFieldStatements, NO_BATCH, tableStatements } from './schema.js';
 
-type CatalogRow = {
-  readonly id: number;
-  readonly asset_type: string;
-  readonly layout: string;
-  readonly made: number;
-  readonly row_count: number;
-  readonly next_row: number;
-};
-
 type OpenTable = {
   readonly id: number;
   readonly assetType: AssetType;
@@ -27,6 +18,11 @@ type OpenTable = {
   rowCount: number;
   nextRow: number;
   writer?: RecordWriter;
+};
+
+type CatalogRow = Pick<OpenTable, 'id' | 'assetTypeText' | 'rowCount' | 'nextRow'> & {
+  readonly layout: string;
+  readonly made: number;
 };
 
 export class RecordTables {
@@ -129,17 +125,18 @@ export class RecordTables {
     const open = this.#open.get(key);
     if (open !== undefined) return open;
     const row = this.#db
-      .prepare<[string, string, number], CatalogRow>('SELECT * FROM catalog WHERE tenant = ? AND name = ? AND copy = ?')
+      .prepare<[string, string, number], CatalogRow>(
+        `SELECT id, asset_type AS assetTypeText, layout, made, row_count AS rowCount, next_row AS nextRow
+         FROM catalog WHERE tenant = ? AND name = ? AND copy = ?`,
+      )
       .get(ref.tenant, ref.table, this.#copy);
     if (row === undefined) return undefined;
+    const { layout, made, ...state } = row;
     const table: OpenTable = {
-      id: row.id,
-      assetType: JSON.parse(row.asset_type),
-      assetTypeText: row.asset_type,
-      layout: JSON.parse(row.layout),
-      hasTables: row.made === 1,
-      rowCount: row.row_count,
-      nextRow: row.next_row,
+      ...state,
+      assetType: JSON.parse(row.assetTypeText),
+      layout: JSON.parse(layout),
+      hasTables: made === 1,
     };
     this.#open.set(key, table);
     return table;

@@ -6,6 +6,7 @@ import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import { matchText, sortValue, uniqueText } from '../shared/fieldRules.js';
 import { RecordText } from '../shared/recordText.js';
 import { columnsOf, type FieldLayout, type TableLayout } from './layout.js';
+import type { Cell } from './readConnection.js';
 import { idBytes, microseconds } from './rowFormat.js';
 import {
   batchTable,
@@ -18,8 +19,7 @@ import {
   trigramTable,
 } from './schema.js';
 
-type Cell = string | number | null | Buffer;
-type Statement<Result = unknown> = Database.Statement<Cell[], Result>;
+type Statement = Database.Statement<Cell[]>;
 type TrigramIndex = {
   /** Of its columns among the cells. */
   readonly positions: readonly number[];
@@ -37,13 +37,7 @@ export class RecordWriter {
   readonly #layout: TableLayout;
   readonly #text: RecordText;
   readonly #columns: readonly string[];
-  readonly #insert: Statement;
-  readonly #insertDoc: Statement;
-  readonly #updateDoc: Statement;
-  readonly #insertBatch: Statement;
-  readonly #select: Statement<StoredRow>;
-  readonly #setBatch: Statement;
-  readonly #seen: Statement;
+  readonly #statements: ReturnType<typeof prepare>;
   readonly #trigrams: readonly TrigramIndex[];
   readonly #updates = new Map<string, Statement>();
   readonly #batchNumber: (batchId: string | null) => number;
@@ -54,7 +48,6 @@ export class RecordWriter {
     batchNumber: (batchId: string | null) => number,
   ) {
     const { id, layout, assetType } = table;
-    const name = recordsTable(id);
     this.#db = db;
     this.#id = id;
     this.#layout = layout;
@@ -64,16 +57,7 @@ export class RecordWriter {
       ...(layout.unique === undefined ? [] : ['u']),
       ...layout.fields.flatMap(columnsOf).map((c) => c.name),
     ];
-    const columns = ['row', 'id', 'created_at', 'updated_at', ...this.#columns];
-    this.#insert = db.prepare(`INSERT INTO ${name} (${columns}) VALUES (${columns.map(() => '?')})`);
-    this.#insertDoc = db.prepare(`INSERT INTO ${docTable(id)} (row, width, doc) VALUES (?, ?, ?)`);
-    this.#updateDoc = db.prepare(`UPDATE ${docTable(id)} SET width = ?, doc = ? WHERE row = ?`);
-    this.#insertBatch = db.prepare(`INSERT INTO ${batchTable(id)} (row, batch) VALUES (?, ?)`);
-    this.#select = db.prepare(`SELECT row, width, doc FROM ${name} JOIN ${docTable(id)} USING (row) WHERE id = ?`);
-    this.#setBatch = db.prepare(`UPDATE ${batchTable(id)} SET batch = ? WHERE row = ?`);
-    this.#seen = db.prepare(
-      `UPDATE ${batchTable(id)} SET batch = ? WHERE row = (SELECT row FROM ${name} WHERE id = ?)`,
-    );
+    this.#statements = prepare(db, id, this.#columns);
     this.#trigrams = Array.from({ length: layout.trigramIndexes }, (_, index) => this.#trigramIndex(index));
   }
 
@@ -93,9 +77,9 @@ export class RecordWriter {
   insert(row: number, change: RecordChange & { kind: 'insert' }): void {
     const at = microseconds(change.at);
     const cells = this.#cells(change.fields);
-    this.#insert.run(row, this.#idOf(change.id), at, at, ...cells);
-    this.#insertDoc.run(row, this.#text.width, this.#text.write(change.fields));
-    this.#insertBatch.run(row, this.#batchNumber(change.batchId));
+    this.#statements.insert.run(row, this.#idOf(change.id), at, at, ...cells);
+    this.#statements.insertDoc.run(row, this.#text.width, this.#text.write(change.fields));
+    this.#statements.insertBatch.run(row, this.#batchNumber(change.batchId));
     for (const trigrams of this.#trigrams) this.#index(trigrams, row, cells);
   }
 
@@ -119,7 +103,7 @@ export class RecordWriter {
   }
 
   patch(change: RecordChange & { kind: 'patch' }): void {
-    const stored = this.#select.get(this.#idOf(change.id));
+    const stored = this.#statements.select.get(this.#idOf(change.id));
     if (stored === undefined) throw new Error(`There is no record ${change.id} to patch.`);
     const before: Fields = this.#text.fields(stored.width, stored.doc);
     const after: Fields = { ...before, ...change.set };
@@ -128,8 +112,8 @@ export class RecordWriter {
     const changed = cells.flatMap((cell, index) => (cell === cellsBefore[index] ? [] : [index]));
 
     this.#update(changed).run(...changed.map((index) => cells[index] ?? null), microseconds(change.at), stored.row);
-    this.#updateDoc.run(this.#text.width, this.#text.write(after), stored.row);
-    if (change.batchId !== undefined) this.#setBatch.run(this.#batchNumber(change.batchId), stored.row);
+    this.#statements.updateDoc.run(this.#text.width, this.#text.write(after), stored.row);
+    if (change.batchId !== undefined) this.#statements.setBatch.run(this.#batchNumber(change.batchId), stored.row);
     for (const trigrams of this.#trigrams) {
       if (!trigrams.positions.some((position) => changed.includes(position))) continue;
       trigrams.remove.run(stored.row);
@@ -154,7 +138,7 @@ export class RecordWriter {
   seen(change: RecordChange & { kind: 'seen' }): void {
     const batch = this.#batchNumber(change.batchId);
     for (const id of change.ids) {
-      const { changes } = this.#seen.run(batch, this.#idOf(id));
+      const { changes } = this.#statements.seen.run(batch, this.#idOf(id));
       if (changes !== 1) throw new Error(`There is no record ${id} to be seen again.`);
     }
   }
@@ -193,6 +177,22 @@ export class RecordWriter {
     work();
     for (const { sql } of indexes) this.#db.exec(sql);
   }
+}
+
+function prepare(db: Database.Database, id: number, ownColumns: readonly string[]) {
+  const [records, docs, batches] = [recordsTable(id), docTable(id), batchTable(id)];
+  const columns = ['row', 'id', 'created_at', 'updated_at', ...ownColumns];
+  return {
+    insert: db.prepare<Cell[]>(`INSERT INTO ${records} (${columns}) VALUES (${columns.map(() => '?')})`),
+    insertDoc: db.prepare<Cell[]>(`INSERT INTO ${docs} (row, width, doc) VALUES (?, ?, ?)`),
+    updateDoc: db.prepare<Cell[]>(`UPDATE ${docs} SET width = ?, doc = ? WHERE row = ?`),
+    insertBatch: db.prepare<Cell[]>(`INSERT INTO ${batches} (row, batch) VALUES (?, ?)`),
+    select: db.prepare<Cell[], StoredRow>(
+      `SELECT row, width, doc FROM ${records} JOIN ${docs} USING (row) WHERE id = ?`,
+    ),
+    setBatch: db.prepare<Cell[]>(`UPDATE ${batches} SET batch = ? WHERE row = ?`),
+    seen: db.prepare<Cell[]>(`UPDATE ${batches} SET batch = ? WHERE row = (SELECT row FROM ${records} WHERE id = ?)`),
+  };
 }
 
 function pushCells(cells: (string | number | null)[], field: FieldLayout, fields: Fields): void {

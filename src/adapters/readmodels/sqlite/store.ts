@@ -35,25 +35,26 @@ export async function openSqliteReadModels(options: {
   return {
     get: async (table, id) => getRecord(connection, table, id),
 
-    async list(table, query) {
-      const { records, total } = await pool.ask({ kind: 'list', table, query });
+    async list(...asked) {
+      const { records, total } = await pool.ask({ kind: 'list', asked });
       return { records: records === '' ? [] : records.split('\n'), total };
     },
 
-    async snapshot(table, wanted) {
-      const isFew = wanted.keys.length + wanted.ids.length <= MAX_READ_BY_CALLER;
+    async snapshot(...asked) {
+      const [, { keys, ids }] = asked;
+      const isFew = keys.length + ids.length <= MAX_READ_BY_CALLER;
       const { records, ...at } = isFew
-        ? readSnapshot(connection, table, wanted)
-        : await pool.ask({ kind: 'snapshot', table, wanted });
+        ? readSnapshot(connection, ...asked)
+        : await pool.ask({ kind: 'snapshot', asked });
       return { ...at, records: parseStoredRecords(records) };
     },
 
-    countOutsideBatch: (table, batchId) => pool.ask({ kind: 'countOutsideBatch', table, batchId }),
-    find: async (table, field, values) => parseStoredRecords(await pool.ask({ kind: 'find', table, field, values })),
+    countOutsideBatch: (...asked) => pool.ask({ kind: 'countOutsideBatch', asked }),
+    find: async (...asked) => parseStoredRecords(await pool.ask({ kind: 'find', asked })),
     history: async (tenant, orderId, page) => readHistory(connection, tenant, orderId, page),
     delivery: async (tenant, id) => readDelivery(connection, tenant, id),
-    deliveries: async (tenant, query) => JSON.parse(await pool.ask({ kind: 'deliveries', tenant, query })),
-    deliveryBacklog: () => pool.ask({ kind: 'deliveryBacklog' }),
+    deliveries: async (...asked) => JSON.parse(await pool.ask({ kind: 'deliveries', asked })),
+    deliveryBacklog: () => pool.ask({ kind: 'deliveryBacklog', asked: [] }),
     webhookHealth: async (tenant, webhookId) => readHealth(connection, tenant, webhookId),
     checkpoint: async (projection) => checkpoint(projection),
     waitFor: (projection, position, timeoutMs) => watch.waitFor(projection, position, timeoutMs),

@@ -35,18 +35,14 @@ export class WalCopier {
     this.#hasNews = this.#state === 'busy';
     if (this.#state !== 'idle') return;
     this.#state = 'busy';
-    this.#ask('copy');
-  }
-
-  #ask(request: WalCopierRequest): void {
-    this.#worker.postMessage(request);
+    this.#worker.postMessage('copy' satisfies WalCopierRequest);
   }
 
   async close(): Promise<void> {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
     this.#worker.ref();
-    this.#ask('close');
+    this.#worker.postMessage('close' satisfies WalCopierRequest);
     await once(this.#worker, 'exit');
   }
 }

@@ -1,6 +1,6 @@
 /** Answers a query for one page of a table, with the exact total. */
 import { LRUCache } from 'lru-cache';
-import type { RecordQuery, TableRef } from '../../../../ports/readModels.js';
+import type { RecordPage, RecordQuery, TableRef } from '../../../../ports/readModels.js';
 import type { ReadConnection, ReadTable } from '../readConnection.js';
 import { recordTexts } from '../recordReads.js';
 import { conditionOf } from './conditions.js';
@@ -23,15 +23,11 @@ export class Lister {
   }
 
   /** @throws RangeError when the query names a field that the asset type does not have */
-  list(ref: TableRef, query: RecordQuery): { readonly records: readonly string[]; readonly total: number } {
-    return this.#connection.inSnapshot(() => {
-      const table = this.#connection.table(ref);
-      if (table === undefined || !table.hasTables) return { records: [], total: 0 };
-      return this.#page(table, query);
-    });
+  list(ref: TableRef, query: RecordQuery): RecordPage {
+    return this.#connection.read(ref, { records: [], total: 0 }, (table) => this.#page(table, query)).result;
   }
 
-  #page(table: ReadTable, query: RecordQuery): { readonly records: readonly string[]; readonly total: number } {
+  #page(table: ReadTable, query: RecordQuery): RecordPage {
     const connection = this.#connection;
     const costs = this.#costs;
     const conditions = query.filters.map((filter) => conditionOf(filter, table));

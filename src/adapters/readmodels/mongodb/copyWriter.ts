@@ -1,0 +1,177 @@
+/**
+ * Gathers the changes of a transaction in memory and writes them to one copy: to what is served, or to what a rebuild
+ * fills. Every write leaves the same behind when it is repeated after a crash.
+ */
+import type { AnyBulkWriteOperation, Db } from 'mongodb';
+import type { AssetType } from '../../../domain/assetTypes/assetType.js';
+import type { Revision } from '../../../ports/eventStore.js';
+import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
+import type { ReadModelWriter } from '../../../ports/readModelWriter.js';
+import { type HistoryDocument, historyOf, recordsOf } from './catalog.js';
+import type { CatalogWriter } from './catalogWriter.js';
+import type { MongoConnection } from './connection.js';
+import { type DeliveryChanges, writeDeliveries, writtenDelivery } from './deliveries.js';
+import { MisfitError } from './recordDocument.js';
+import { addStep, RecordWriter, type TableStep } from './recordWriter.js';
+
+type TableChanges = {
+  readonly ref: TableRef;
+  /** Set when the transaction defines the table. */
+  assetType?: AssetType;
+  readonly steps: TableStep[];
+  /** The last event that changes come from; undefined when none came. */
+  last?: { readonly revision: Revision; readonly at: string };
+};
+
+type OrderEntries = { readonly orderId: string; readonly entries: readonly HistoryEntry[] };
+
+class PendingChanges {
+  /** By tenant and table. */
+  readonly tables = new Map<string, TableChanges>();
+  /** By tenant. */
+  readonly histories = new Map<string, OrderEntries[]>();
+  /** By tenant. */
+  readonly deliveries = new Map<string, DeliveryChanges>();
+}
+
+const keyOf = ({ tenant, table }: TableRef): string => `${tenant}.${table}`;
+
+export class CopyWriter {
+  protected readonly connection: MongoConnection;
+  protected readonly catalog: CatalogWriter;
+  #transaction: PendingChanges | undefined;
+
+  constructor(connection: MongoConnection, catalog: CatalogWriter) {
+    this.connection = connection;
+    this.catalog = catalog;
+  }
+
+  protected beginTransaction(): void {
+    this.#transaction = new PendingChanges();
+  }
+
+  protected endTransaction(): void {
+    this.#transaction = undefined;
+  }
+
+  get #changes(): PendingChanges {
+    if (this.#transaction === undefined) throw new Error('No transaction has been begun.');
+    return this.#transaction;
+  }
+
+  protected get hasChanges(): boolean {
+    const { tables, histories, deliveries } = this.#changes;
+    return tables.size + histories.size + deliveries.size > 0;
+  }
+
+  async rollback(): Promise<void> {
+    this.endTransaction();
+    this.catalog.forget();
+  }
+
+  readonly defineTable: ReadModelWriter['defineTable'] = async (ref, assetType) => {
+    this.#table(ref).assetType = assetType;
+  };
+
+  /** @throws Error when the table was never defined */
+  readonly applyToTable: ReadModelWriter['applyToTable'] = async (ref, changes, event) => {
+    const table = this.#table(ref);
+    if (table.assetType === undefined) await this.connection.run((db) => this.catalog.table(db, ref));
+    table.last = event;
+    for (const change of changes) addStep(table.steps, change, event.revision);
+  };
+
+  #table(ref: TableRef): TableChanges {
+    return entryOf(this.#changes.tables, keyOf(ref), () => ({ ref, steps: [] }));
+  }
+
+  readonly addHistory: ReadModelWriter['addHistory'] = async (tenant, orderId, entries) => {
+    entryOf(this.#changes.histories, tenant, () => []).push({ orderId, entries });
+  };
+
+  readonly delivery: ReadModelWriter['delivery'] = async (tenant, id) =>
+    this.#changes.deliveries.get(tenant)?.put.get(id) ??
+    this.connection.run((db) => writtenDelivery(db, this.catalog, tenant, id));
+
+  readonly putDelivery: ReadModelWriter['putDelivery'] = async (tenant, entry) => {
+    const { put } = this.#deliveriesOf(tenant);
+    if ((put.get(entry.id)?.revision ?? -1) < entry.revision) put.set(entry.id, entry);
+  };
+
+  protected dropFromLog(tenant: string, ids: readonly string[]): void {
+    const { dropped } = this.#deliveriesOf(tenant);
+    for (const id of ids) dropped.add(id);
+  }
+
+  #deliveriesOf(tenant: string): DeliveryChanges {
+    return entryOf(this.#changes.deliveries, tenant, () => ({ put: new Map(), dropped: new Set() }));
+  }
+
+  /** Defines tables, and makes the collections that get their first record. */
+  protected async prepareCollections(db: Db): Promise<void> {
+    const { catalog } = this;
+    const { tables, histories, deliveries } = this.#changes;
+    for (const { ref, assetType, steps } of tables.values()) {
+      if (assetType !== undefined) await catalog.define(db, ref, assetType);
+      if (steps.some(({ kind }) => kind === 'records')) await catalog.make(db, await catalog.table(db, ref));
+    }
+    for (const tenant of histories.keys()) await catalog.make(db, await catalog.ofTenant(db, 'history', tenant));
+    for (const [tenant, { put }] of deliveries) {
+      if (put.size > 0) await catalog.make(db, await catalog.ofTenant(db, 'deliveries', tenant));
+    }
+  }
+
+  /**
+   * @param repeated the changes may have been written before, as a whole or in part
+   * @throws Error when the changes do not fit the records; LeaseLostError
+   */
+  protected async writeChanges(db: Db, repeated: boolean): Promise<void> {
+    const { tables, histories, deliveries } = this.#changes;
+    for (const table of tables.values()) await this.#writeTable(db, table, repeated);
+    for (const [tenant, orders] of histories) await this.#writeHistory(db, tenant, orders);
+    for (const [tenant, changes] of deliveries) await writeDeliveries(db, this.catalog, tenant, changes);
+  }
+
+  async #writeTable(db: Db, { ref, steps, last }: TableChanges, repeated: boolean): Promise<void> {
+    if (last === undefined) return;
+    const { catalog } = this;
+    const table = await catalog.table(db, ref);
+    const { entry, shape } = table;
+    const collection = recordsOf(db, entry);
+    const writer = new RecordWriter(collection, shape, repeated);
+    await catalog.change(db, table, { applying: true });
+    try {
+      // Nothing to sweep where nothing was ever written.
+      if (entry.made) for (const step of steps) await writer.write(step);
+    } catch (error) {
+      if (!(error instanceof MisfitError)) throw error;
+      throw new Error(`Read model ${ref.tenant}/${ref.table} does not fit the log; rebuild its records.`, {
+        cause: error,
+      });
+    }
+    // After a crash in the middle nobody knows how many records had been added before it.
+    const count = repeated ? await collection.countDocuments({}) : entry.count + writer.added;
+    await catalog.change(db, table, { revision: last.revision, lastEventAt: last.at, count, applying: false });
+  }
+
+  /** An entry that is there already is left alone. */
+  async #writeHistory(db: Db, tenant: string, orders: readonly OrderEntries[]): Promise<void> {
+    const { entry: history } = await this.catalog.ofTenant(db, 'history', tenant);
+    const writes = orders.flatMap(({ orderId, entries }) =>
+      entries.map((entry): AnyBulkWriteOperation<HistoryDocument> => {
+        const $setOnInsert = { o: orderId, n: entry.revision, e: JSON.stringify(entry) };
+        return {
+          updateOne: { filter: { _id: `${orderId}.${entry.revision}` }, update: { $setOnInsert }, upsert: true },
+        };
+      }),
+    );
+    if (writes.length > 0) await historyOf(db, history).bulkWrite(writes, { ordered: false });
+  }
+}
+
+/** What the map has under this key, made where it is missing. */
+function entryOf<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {
+  const value = map.get(key) ?? make();
+  map.set(key, value);
+  return value;
+}

@@ -1,0 +1,214 @@
+/** The delivery log of a tenant: how it is stored (a document for each delivery and each webhook), written and read. */
+import type { Collection, Db, Filter } from 'mongodb';
+import type { DeliveryBacklog, DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../../../ports/deliveryLog.js';
+import { healthAfter, instant, UNTRIED } from '../shared/deliveryLog.js';
+import { type CatalogEntry, catalogOf, tenantEntryId } from './catalog.js';
+import type { CatalogWriter } from './catalogWriter.js';
+import type { MongoConnection } from './connection.js';
+import type { TableReader } from './tableReader.js';
+
+type DeliveryDocument = {
+  /** `d.<delivery id>` */
+  readonly _id: string;
+  /** Id of the webhook, position and revision of the entry, kind, state, id of the order. */
+  readonly w: string;
+  readonly p: number;
+  readonly r: number;
+  readonly k: string;
+  readonly s: string;
+  readonly o: string | null;
+  /** When it was requested and when it ended, in microseconds; null while it is open. */
+  readonly a: number;
+  readonly x: number | null;
+  /** The entry as JSON text. */
+  readonly e: string;
+};
+
+type WebhookDocument = {
+  /** `w.<webhook id>` */
+  readonly _id: string;
+  /** Its last success, and since when it has been failing. */
+  readonly ok: string | null;
+  readonly bad: string | null;
+};
+
+/** One collection, seen as what is looked for. */
+const deliveriesOf = (db: Db, { collection }: CatalogEntry): Collection<DeliveryDocument> =>
+  db.collection<DeliveryDocument>(collection);
+const webhooksOf = (db: Db, { collection }: CatalogEntry): Collection<WebhookDocument> =>
+  db.collection<WebhookDocument>(collection);
+
+const deliveryKey = (id: string): string => `d.${id}`;
+const webhookKey = (id: string): string => `w.${id}`;
+
+const documentOf = (entry: DeliveryLogEntry): DeliveryDocument => ({
+  _id: deliveryKey(entry.id),
+  w: entry.webhookId,
+  p: entry.position,
+  r: entry.revision,
+  k: entry.kind,
+  s: entry.state,
+  o: entry.orderId,
+  a: instant(entry.requestedAt),
+  x: entry.endedAt === null ? null : instant(entry.endedAt),
+  e: JSON.stringify(entry),
+});
+
+const entryOf = ({ e }: Pick<DeliveryDocument, 'e'>): DeliveryLogEntry => JSON.parse(e);
+
+const healthOf = (document: WebhookDocument | null | undefined) =>
+  document ? { lastSuccessAt: document.ok, failingSince: document.bad } : UNTRIED;
+
+/** What one transaction changes of a tenant's delivery log. */
+export type DeliveryChanges = {
+  /** By id. */
+  readonly put: Map<string, DeliveryLogEntry>;
+  readonly dropped: Set<string>;
+};
+
+/** Every write leaves the same behind when it is repeated. */
+export async function writeDeliveries(
+  db: Db,
+  catalog: CatalogWriter,
+  tenant: string,
+  { put, dropped }: DeliveryChanges,
+): Promise<void> {
+  const log = await catalog.ofTenant(db, 'deliveries', tenant);
+  await catalog.change(db, log, { applying: true });
+  if (put.size > 0) await putEntries(db, log.entry, [...put.values()]);
+  if (dropped.size > 0) await deliveriesOf(db, log.entry).deleteMany({ _id: { $in: [...dropped].map(deliveryKey) } });
+  await catalog.change(db, log, { applying: false });
+  for (const entry of put.values()) catalog.keepDelivery(tenant, entry);
+}
+
+/**
+ * The health of webhooks first, in order: an entry that a crash has left behind is not put again, so what it says
+ * of the webhook must be there before it.
+ */
+async function putEntries(db: Db, log: CatalogEntry, entries: readonly DeliveryLogEntry[]): Promise<void> {
+  const webhookIds = [...new Set(entries.map(({ webhookId }) => webhookId))];
+  const webhooks = await webhooksOf(db, log)
+    .find({ _id: { $in: webhookIds.map(webhookKey) } })
+    .toArray();
+  const healths = webhookIds.map((webhookId): WebhookDocument => {
+    const _id = webhookKey(webhookId);
+    const before = healthOf(webhooks.find((each) => each._id === _id));
+    const own = entries.filter((entry) => entry.webhookId === webhookId);
+    const { lastSuccessAt, failingSince } = own.reduce(healthAfter, before);
+    return { _id, ok: lastSuccessAt, bad: failingSince };
+  });
+  await webhooksOf(db, log).bulkWrite(healths.map(upsert), { ordered: true });
+
+  const stored = await deliveriesOf(db, log)
+    .find({ _id: { $in: entries.map(({ id }) => deliveryKey(id)) } }, { projection: { r: 1 } })
+    .toArray();
+  const revisions = new Map(stored.map(({ _id, r }) => [_id, r]));
+  const later = entries.map(documentOf).filter(({ _id, r }) => r > (revisions.get(_id) ?? -1));
+  if (later.length > 0) await deliveriesOf(db, log).bulkWrite(later.map(upsert), { ordered: false });
+}
+
+const upsert = <Stored extends { readonly _id: string }>(replacement: Stored) => ({
+  replaceOne: { filter: { _id: replacement._id }, replacement, upsert: true },
+});
+
+/** An entry as the writer last wrote it. */
+export async function writtenDelivery(
+  db: Db,
+  catalog: CatalogWriter,
+  tenant: string,
+  id: string,
+): Promise<DeliveryLogEntry | undefined> {
+  const known = catalog.knownDelivery(tenant, id);
+  if (known !== undefined) return known;
+  const { entry } = await catalog.ofTenant(db, 'deliveries', tenant);
+  const found = entry.made ? await deliveriesOf(db, entry).findOne({ _id: deliveryKey(id) }) : null;
+  return found === null ? undefined : entryOf(found);
+}
+
+/** Ids of at most `limit` entries that ended before this time, by tenant. */
+export async function endedDeliveries(
+  db: Db,
+  endedBefore: string,
+  limit: number,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const logs = await catalogOf(db).find({ kind: 'deliveries', rebuild: null, made: true }).toArray();
+  const found = new Map<string, readonly string[]>();
+  let left = limit;
+  for (const log of logs) {
+    if (left === 0) break;
+    const ended = await deliveriesOf(db, log)
+      .find({ x: { $lt: instant(endedBefore) } }, { projection: { e: 1 }, sort: { x: 1 }, limit: left })
+      .toArray();
+    if (ended.length > 0) {
+      found.set(
+        log.tenant,
+        ended.map((each) => entryOf(each).id),
+      );
+    }
+    left -= ended.length;
+  }
+  return found;
+}
+
+/** The reads of the delivery log. */
+export function deliveryReads(connection: MongoConnection, tables: TableReader): Omit<DeliveryLog, 'waitFor'> {
+  /** Undefined where nothing was ever written. */
+  const read = async <Result>(tenant: string, work: (db: Db, log: CatalogEntry) => Promise<Result>) =>
+    (await tables.read(tenantEntryId('deliveries', tenant), ({ db, entry }) => work(db, entry)))?.result;
+
+  return {
+    delivery: (tenant, id) =>
+      read(tenant, async (db, log) => {
+        const found = await deliveriesOf(db, log).findOne({ _id: deliveryKey(id) });
+        return found === null ? undefined : entryOf(found);
+      }),
+
+    async deliveries(tenant, query) {
+      const entries = await read(tenant, async (db, log) => {
+        const options = { sort: sortOf(query), limit: query.limit, batchSize: query.limit, projection: { e: 1 } };
+        return (await deliveriesOf(db, log).find(filterOf(query), options).toArray()).map(entryOf);
+      });
+      return entries ?? [];
+    },
+
+    async deliveryBacklog() {
+      const logs = await connection.run((db) =>
+        catalogOf(db)
+          .find({ kind: 'deliveries', rebuild: null }, { projection: { tenant: 1 } })
+          .toArray(),
+      );
+      const backlogs = logs.map(({ tenant }) => read(tenant, (db, log) => waiting(deliveriesOf(db, log), tenant)));
+      return (await Promise.all(backlogs)).flatMap((backlog) => backlog ?? []);
+    },
+
+    webhookHealth: async (tenant, webhookId) =>
+      healthOf(await read(tenant, (db, log) => webhooksOf(db, log).findOne({ _id: webhookKey(webhookId) }))),
+  };
+}
+
+const sortOf = ({ order }: DeliveryQuery) => ({ p: order === 'oldest' ? 1 : -1 }) as const;
+
+function filterOf(query: DeliveryQuery): Filter<DeliveryDocument> {
+  const { webhookId, state, kind, orderId, since, until, order, after } = query;
+  return {
+    w: webhookId,
+    ...(state === undefined ? {} : { s: state }),
+    ...(kind === undefined ? {} : { k: kind }),
+    ...(orderId === undefined ? {} : { o: orderId }),
+    ...(since === undefined && until === undefined
+      ? {}
+      : { a: { ...(since && { $gte: instant(since) }), ...(until && { $lt: instant(until) }) } }),
+    ...(after === undefined ? {} : { p: order === 'oldest' ? { $gt: after } : { $lt: after } }),
+  };
+}
+
+async function waiting(deliveries: Collection<DeliveryDocument>, tenant: string): Promise<readonly DeliveryBacklog[]> {
+  const counts = await deliveries
+    .aggregate<{ _id: string; open: number }>([{ $match: { s: 'open' } }, { $group: { _id: '$w', open: { $sum: 1 } } }])
+    .toArray();
+  const backlogs = counts.map(async ({ _id: webhookId, open }) => {
+    const oldest = await deliveries.findOne({ s: 'open', w: webhookId }, { sort: { p: 1 }, projection: { e: 1 } });
+    return oldest === null ? [] : [{ tenant, webhookId, open, oldestRequestedAt: entryOf(oldest).requestedAt }];
+  });
+  return (await Promise.all(backlogs)).flat();
+}
