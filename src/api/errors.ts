@@ -32,6 +32,13 @@ export class HttpError extends Error {
 export const badRequest = (reason: string): HttpError => new HttpError(400, 'Bad request.', reason);
 export const notFound = (reason: string): HttpError => new HttpError(404, 'Not found.', reason);
 
+/** The entry with this key. @throws HttpError 404 when there is none */
+export function known<Key extends string | number, Entry>(all: ReadonlyMap<Key, Entry>, key: Key, kind: string): Entry {
+  const entry = all.get(key);
+  if (entry === undefined) throw notFound(`There is no ${kind} ${key}.`);
+  return entry;
+}
+
 /** Last handler of all: no route has this path. */
 export const unknownPath: RequestHandler = (req) => {
   throw notFound(`There is nothing at ${req.path}.`);

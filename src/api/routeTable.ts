@@ -13,15 +13,12 @@ import { forbidCaching, oauthErrorHandler, publicKeys, tokenEndpoint } from './a
 import { health } from './health.js';
 import { openApi } from './openapi/document.js';
 import { apiClients } from './platform/apiClients.js';
-import { assetTypes } from './platform/assetTypes.js';
 import { orders } from './platform/orders.js';
 import { session } from './platform/session.js';
+import { settings } from './platform/settings.js';
 import { authenticateUser } from './platform/signedIn.js';
-import { organisation } from './platform/tenant.js';
 import { users } from './platform/users.js';
 import { webhookDeliveries } from './platform/webhookDeliveries.js';
-import { webhookReplays } from './platform/webhookReplays.js';
-import { webhookSecrets } from './platform/webhookSecrets.js';
 import { webhookEvents, webhooks } from './platform/webhooks.js';
 import { limitClient } from './rateLimit.js';
 import type { Area, Check } from './routes/operation.js';
@@ -55,18 +52,7 @@ export const areas: readonly Area[] = [
     prefix: PLATFORM_PATH,
     checks: [authenticateUser],
     errors: COMMON_ERRORS,
-    resources: [
-      orders,
-      apiClients,
-      webhooks,
-      webhookSecrets,
-      webhookDeliveries,
-      webhookReplays,
-      webhookEvents,
-      users,
-      assetTypes,
-      organisation,
-    ],
+    resources: [orders, apiClients, webhooks, webhookDeliveries, webhookEvents, users, settings],
   },
   {
     prefix: '/oauth',

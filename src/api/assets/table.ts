@@ -1,19 +1,14 @@
 /** The table that a request names. */
 import type { Request } from 'express';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import type { HttpError } from '../errors.js';
-import { notFound } from '../errors.js';
+import { type HttpError, known, notFound } from '../errors.js';
 import type { PathParameter } from '../routes/operation.js';
 
 export const ASSETS_PATH = '/api/v1/dynamic-assets/dyn';
 
 /** The asset type of the request's `:table`. @throws HttpError 404 when the tenant has none of this name */
-export function knownAsset({ params, context }: Request): AssetType {
-  const table = String(params.table);
-  const assetType = context.tenant.assetTypes.get(table);
-  if (assetType === undefined) throw notFound(`There is no asset ${table}.`);
-  return assetType;
-}
+export const knownAsset = ({ params, context }: Request): AssetType =>
+  known(context.tenant.assetTypes, String(params.table), 'asset');
 
 export const unknownRecord = (assetType: AssetType, id: string): HttpError =>
   notFound(`There is no record ${id} in ${assetType.name}.`);

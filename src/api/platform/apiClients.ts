@@ -1,12 +1,12 @@
 /** Credentials of integrators (spec §5.1): `/api/v1/platform/api-clients`. A secret is shown once, when it is made. */
-import { NotFoundError } from '../../commands/context.js';
 import { clientBody, createClient, regenerateClientSecret, removeClient } from '../../commands/identity/clients.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { ApiClient } from '../../domain/identity/events.js';
 import { SCOPES } from '../../domain/identity/scopes.js';
 import type { Api } from '../deps.js';
+import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, pathText, type Resource } from '../routes/operation.js';
+import { dataReply, noContent, pathText, type Reply, type Resource, type UserCall } from '../routes/operation.js';
 
 const clientView = json.view<ApiClient>({
   client_id: [json.uuid, (client) => client.clientId],
@@ -15,13 +15,10 @@ const clientView = json.view<ApiClient>({
   created_at: [json.timestamp, (client) => client.createdAt],
 });
 
-const SECRET: json.JsonSchema = { type: 'string', description: 'Shown this once.' };
-
-/** As the directory shows the client now; commands wait for it. @throws NotFoundError */
-function withSecret({ directory }: Api, tenant: string, clientId: string, clientSecret: string) {
-  const client = tenantOf({ directory }, tenant).clients.get(clientId);
-  if (client === undefined) throw new NotFoundError(`There is no API client ${clientId}.`);
-  return { ...clientView.show(client), client_secret: clientSecret };
+/** As the directory shows the client now; commands wait for it. @throws HttpError 404 */
+function replyWithSecret({ commands }: Api, tenant: string, clientId: string, clientSecret: string): Reply {
+  const client = known(tenantOf(commands, tenant).clients, clientId, 'API client');
+  return dataReply({ ...clientView.show(client), client_secret: clientSecret });
 }
 
 export const apiClients: Resource = {
@@ -29,7 +26,10 @@ export const apiClients: Resource = {
   pathParameters: { id: pathText('client_id') },
   schemas: {
     ApiClient: clientView.schema,
-    ApiClientWithSecret: json.closedObject({ ...clientView.properties, client_secret: SECRET }),
+    ApiClientWithSecret: json.closedObject({
+      ...clientView.properties,
+      client_secret: { ...json.text, description: 'Shown this once.' },
+    }),
   },
   operations: {
     'GET /api-clients': {
@@ -51,19 +51,14 @@ export const apiClients: Resource = {
       answer: json.one('ApiClientWithSecret'),
       async handle(api, { caller, body }) {
         const { clientId, clientSecret } = await createClient(api.commands, caller, body);
-        return dataReply(withSecret(api, caller.tenant, clientId, clientSecret));
+        return replyWithSecret(api, caller.tenant, clientId, clientSecret);
       },
     },
     'DELETE /api-clients/:id': {
       id: 'platform_remove_api_client',
       summary: 'Remove an API client, and its tokens with it',
       allow: 'admins',
-      status: 204,
-      answer: json.NO_CONTENT,
-      async handle({ commands }, { caller, path: { id } }) {
-        await removeClient(commands, caller, id);
-        return {};
-      },
+      ...noContent(({ commands }, { caller, path }: UserCall) => removeClient(commands, caller, path.id)),
     },
     'POST /api-clients/:id/secret': {
       id: 'platform_regenerate_api_client_secret',
@@ -72,7 +67,7 @@ export const apiClients: Resource = {
       answer: json.one('ApiClientWithSecret'),
       async handle(api, { caller, path: { id } }) {
         const { clientSecret } = await regenerateClientSecret(api.commands, caller, id);
-        return dataReply(withSecret(api, caller.tenant, id, clientSecret));
+        return replyWithSecret(api, caller.tenant, id, clientSecret);
       },
     },
   },

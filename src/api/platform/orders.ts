@@ -1,11 +1,15 @@
 /** The validators' work: `/api/v1/platform/orders`. */
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
-import { NotFoundError } from '../../commands/context.js';
+import { type Commands, NotFoundError } from '../../commands/context.js';
+import { exportSnapshot } from '../../commands/orders/exportSnapshot.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
 import { loadOrder } from '../../commands/orders/orderWriter.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { Tenant } from '../../domain/identity/directory.js';
+import { approverOf, type ExportDocument, orderDocument as expanded } from '../../domain/order/exportDocument.js';
+import type { Order } from '../../domain/order/order.js';
 import { ARCHIVED, type OrderStatus, SET_BY_SAVING, TO_VALIDATE } from '../../domain/order/status.js';
 import { collectionEnvelope } from '../assets/envelope.js';
 import { HISTORY_PAGE, historyPage } from '../assets/history.js';
@@ -13,10 +17,10 @@ import { LIST_PARAMETERS, PAGING_PARAMETERS, parseListQuery } from '../assets/li
 import { pageResponse, recordResponse, writtenReply } from '../assets/records.js';
 import { RECORD_ID } from '../assets/table.js';
 import { badRequest } from '../errors.js';
+import { EXAMPLE_ID } from '../openapi/examples.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
-import { orderDocument, orderDocumentResponse } from './orderDocument.js';
 
 const MAX_REASONS = 100;
 const MAX_REASON_LENGTH = 1000;
@@ -57,6 +61,39 @@ const unknownOrder = (id: string): NotFoundError => new NotFoundError(`There is 
 const saveSchema = ({ name }: AssetType): json.JsonSchema => ({
   allOf: [json.ref(`${name}.update`), { properties: { processing_status: { enum: SET_BY_SAVING } } }],
 });
+
+/** Shaped like the export that an approval would send (spec §2.3), with the order's own status, reasons and approval. */
+async function orderDocument(
+  commands: Commands,
+  tenant: Tenant,
+  orderId: string,
+  order: Order,
+): Promise<ExportDocument> {
+  const snapshot = await exportSnapshot(commands, tenant.name, orderId, order);
+  const document = expanded(snapshot, undefined, tenant.assetTypes);
+  // Nobody approved it, or the user who did was removed since.
+  const user = tenant.users.get(Number(order.fields.approved_by ?? 0));
+  return { ...document, ...snapshot.order, approver: user === undefined ? null : approverOf(user) };
+}
+
+/** The order's record, and an object or a list for each of its relationships. */
+function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
+  const relations = orderType.relationships.map(({ name, kind }): [string, json.JsonSchema] => [
+    name,
+    kind === 'has_many' ? json.listOf({ type: 'object' }) : { type: ['object', 'null'] },
+  ]);
+  const schema = {
+    type: 'object',
+    properties: {
+      id: { type: 'string', format: 'uuid', examples: [EXAMPLE_ID] },
+      ...Object.fromEntries(relations),
+      approver: { description: 'The user who approved.', type: ['object', 'null'] },
+    },
+    required: ['id', ...relations.map(([name]) => name), 'approver'],
+    description: `The fields of ${orderType.name}, and what belongs to it.`,
+  };
+  return json.answer('The order.', json.dataOf(schema));
+}
 
 export const orders: Resource = {
   tag: 'platform: orders',

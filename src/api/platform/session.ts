@@ -6,7 +6,7 @@ import { HttpError } from '../errors.js';
 import { jsonBodyReader } from '../jsonBody.js';
 import * as json from '../openapi/schema.js';
 import { tooManyRequests } from '../rateLimit.js';
-import { dataReply, type Resource } from '../routes/operation.js';
+import { type Call, dataReply, noContent, type Resource } from '../routes/operation.js';
 import { clearSessionCookie, credentialOf, setSessionCookie } from './signedIn.js';
 import { userView } from './users.js';
 
@@ -78,12 +78,7 @@ export const session: Resource = {
       id: 'platform_sign_out',
       summary: 'Clear the session cookie',
       allow: 'anyone',
-      status: 204,
-      answer: json.NO_CONTENT,
-      handle(_api, { req, res }) {
-        clearSessionCookie(req, res);
-        return {};
-      },
+      ...noContent((_api, { req, res }: Call) => clearSessionCookie(req, res)),
     },
   },
 };

@@ -1,12 +1,12 @@
 /** The people of the platform: `/api/v1/platform/users`. */
-import { NotFoundError } from '../../commands/context.js';
 import { addUser, changeUser, changeUserBody, newUserBody, removeUser } from '../../commands/identity/users.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { User } from '../../domain/identity/events.js';
 import { ROLES } from '../../domain/identity/scopes.js';
 import type { Api } from '../deps.js';
+import { known, notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, type Resource } from '../routes/operation.js';
+import { dataReply, noContent, type Resource, type UserCall } from '../routes/operation.js';
 
 /** A user as the platform API shows one; never with the password's hash. */
 export const userView = json.view<User>({
@@ -20,18 +20,15 @@ export const userView = json.view<User>({
 
 const EXAMPLE = { first_name: 'Vera', last_name: 'Bos', locale: 'nl', email: 'vera@example.com', roles: ['validator'] };
 
-/** @throws NotFoundError for what is no positive integer */
+/** @throws HttpError 404 for what is no positive integer */
 function userId(id: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(id)) throw new NotFoundError(`There is no user ${id}.`);
+  if (!/^[1-9]\d{0,14}$/.test(id)) throw notFound(`There is no user ${id}.`);
   return Number(id);
 }
 
-/** As the directory shows the user now; commands wait for it. @throws NotFoundError */
-function viewOf({ directory }: Api, tenant: string, id: number) {
-  const user = tenantOf({ directory }, tenant).users.get(id);
-  if (user === undefined) throw new NotFoundError(`There is no user ${id}.`);
-  return userView.show(user);
-}
+/** As the directory shows the user now; commands wait for it. @throws HttpError 404 */
+const viewOf = ({ commands }: Api, tenant: string, id: number) =>
+  userView.show(known(tenantOf(commands, tenant).users, id, 'user'));
 
 export const users: Resource = {
   tag: 'platform: users',
@@ -81,13 +78,8 @@ export const users: Resource = {
       id: 'platform_remove_user',
       summary: 'Remove a user, and the sessions with it',
       allow: 'admins',
-      status: 204,
-      answer: json.NO_CONTENT,
       errors: [409],
-      async handle({ commands }, { caller, path }) {
-        await removeUser(commands, caller, userId(path.id));
-        return {};
-      },
+      ...noContent(({ commands }, { caller, path }: UserCall) => removeUser(commands, caller, userId(path.id))),
     },
   },
 };

@@ -1,7 +1,18 @@
-/** The delivery log of a webhook: `/api/v1/platform/webhooks/:id/deliveries`. It outlives its webhook. */
-
+/**
+ * The delivery log of a webhook: `/api/v1/platform/webhooks/:id/deliveries`. It outlives its webhook. And replays, which are
+ * answered when the request is stored; the attempts follow.
+ */
 import { z } from 'zod';
 import { NotFoundError } from '../../commands/context.js';
+import {
+  backfillBody,
+  requestBackfill,
+  resendDelivery,
+  resendFailed,
+  resendFailedBody,
+  sendTestEvent,
+  testEventBody,
+} from '../../commands/webhooks/replays.js';
 import { dateTime } from '../../domain/assetTypes/fieldTypes.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
@@ -10,8 +21,9 @@ import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
-import { WEBHOOK_IDS } from './webhookView.js';
+import { WEBHOOK_IDS } from './webhooks.js';
 
+const ACCEPTED = 202;
 const STATES: readonly DeliveryState[] = ['open', 'succeeded', 'failed'];
 const DEFAULT_LIMIT = 25;
 const MAX_LIMIT = 100;
@@ -87,7 +99,11 @@ const deliveryQuery = z.object({
 export const webhookDeliveries: Resource = {
   tag: 'platform: webhooks',
   pathParameters: WEBHOOK_IDS,
-  schemas: { Delivery: deliveryView.schema, DeliveryAttempt: attemptView.schema },
+  schemas: {
+    Delivery: deliveryView.schema,
+    DeliveryAttempt: attemptView.schema,
+    RequestedDelivery: json.closedObject({ delivery_id: json.uuid }),
+  },
   operations: {
     'GET /webhooks/:id/deliveries': {
       id: 'platform_list_deliveries',
@@ -126,6 +142,54 @@ export const webhookDeliveries: Resource = {
         const entry = await readModels.delivery(tenant.name, deliveryId.toLowerCase());
         if (entry?.webhookId !== id) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
         return dataReply(deliveryView.show(entry));
+      },
+    },
+    'POST /webhooks/:id/deliveries/:deliveryId/resend': {
+      id: 'platform_resend_delivery',
+      summary: 'Send it once more, however it ended',
+      allow: 'admins',
+      status: ACCEPTED,
+      answer: json.one('RequestedDelivery'),
+      async handle({ commands }, { caller, path }) {
+        const { deliveryId } = await resendDelivery(commands, caller, path.id, path.deliveryId);
+        return dataReply({ delivery_id: deliveryId });
+      },
+    },
+    'POST /webhooks/:id/resend': {
+      id: 'platform_resend_failed',
+      summary: 'Send again everything that failed for good in a time',
+      allow: 'admins',
+      body: { schema: json.inputSchema(resendFailedBody), example: { since: '2026-11-20T00:00:00Z' } },
+      status: ACCEPTED,
+      answer: json.answer('How many are sent again.', json.dataOf(json.closedObject({ count: json.count }))),
+      handle: async ({ commands, readModels }, { caller, path: { id }, body }) =>
+        dataReply(await resendFailed({ ...commands, readModels }, caller, id, body)),
+    },
+    'POST /webhooks/:id/backfill': {
+      id: 'platform_backfill_webhook',
+      summary: 'Send it what happened in a time, also before it was made',
+      allow: 'admins',
+      body: {
+        schema: json.inputSchema(backfillBody),
+        example: { from: '2026-11-01T00:00:00Z', events: ['order.approved'] },
+      },
+      status: ACCEPTED,
+      answer: json.answer('It has begun.', json.dataOf(json.closedObject({ backfill_id: json.uuid }))),
+      async handle({ commands }, { caller, path: { id }, body }) {
+        const { backfillId } = await requestBackfill(commands, caller, id, body);
+        return dataReply({ backfill_id: backfillId });
+      },
+    },
+    'POST /webhooks/:id/test': {
+      id: 'platform_test_webhook',
+      summary: 'Send it the example of a kind of event',
+      allow: 'admins',
+      body: { schema: json.inputSchema(testEventBody), example: { event: 'order.approved' } },
+      status: ACCEPTED,
+      answer: json.one('RequestedDelivery'),
+      async handle({ commands }, { caller, path: { id }, body }) {
+        const { deliveryId } = await sendTestEvent(commands, caller, id, body);
+        return dataReply({ delivery_id: deliveryId });
       },
     },
   },

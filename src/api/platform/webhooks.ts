@@ -1,5 +1,16 @@
-/** Webhooks of the organisation (spec §6): `/api/v1/platform/webhooks`. */
+/**
+ * Webhooks of the organisation (spec §6): `/api/v1/platform/webhooks`. A signing secret is shown once, in the answer to the
+ * request that made it.
+ */
 import { parseBody } from '../../commands/body.js';
+import { tenantOf } from '../../commands/tables.js';
+import {
+  type NewSecret,
+  promoteWebhookSecret,
+  regenerateWebhookSecret,
+  stageWebhookSecret,
+  unstageWebhookSecret,
+} from '../../commands/webhooks/secrets.js';
 import {
   changeWebhook,
   changeWebhookBody,
@@ -10,18 +21,89 @@ import {
   removeWebhook,
   webhookBody,
 } from '../../commands/webhooks/settings.js';
+import type { Tenant, Webhook } from '../../domain/identity/directory.js';
 import { eventCatalogue } from '../../domain/webhook/catalogue/catalogue.js';
-import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
+import { type DisabledCause, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
+import type { Api } from '../deps.js';
+import { known } from '../errors.js';
+import { EXAMPLE_ID } from '../openapi/examples.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, type Resource } from '../routes/operation.js';
-import { WEBHOOK_IDS, webhookOf, webhookReply, webhookSchemas, webhookView } from './webhookView.js';
+import { dataReply, noContent, pathText, type Reply, type Resource, type UserCall } from '../routes/operation.js';
 
 const TAG = 'platform: webhooks';
+
+const DISABLED_CAUSES: readonly DisabledCause[] = ['admin', 'gone', 'failing'];
+
+const webhookView = json.view<Webhook>({
+  id: [json.uuid, (webhook) => webhook.id],
+  name: [json.text, (webhook) => webhook.name],
+  url: [json.link, (webhook) => webhook.url],
+  events: [json.listOf(json.oneOf(WEBHOOK_EVENT_KINDS)), (webhook) => webhook.events],
+  custom_data: [{ type: 'object' }, (webhook) => webhook.customData],
+  enabled: [
+    { type: 'boolean', description: 'Nothing is sent to one that is not; what is for it waits.' },
+    (webhook) => webhook.disabled === undefined,
+  ],
+  disabled: [
+    json.orNull(json.closedObject({ cause: json.oneOf(DISABLED_CAUSES), reason: json.text, since: json.timestamp })),
+    (webhook) => webhook.disabled ?? null,
+  ],
+  rotating: [
+    { type: 'boolean', description: 'Whether a staged secret signs beside the primary one.' },
+    (webhook) => webhook.stagedSecret !== undefined,
+  ],
+  created_at: [json.timestamp, (webhook) => webhook.createdAt],
+});
+
+const SECRET: json.JsonSchema = {
+  type: 'string',
+  description: 'Shown this once; the key of the Signature header (HMAC-SHA256).',
+};
+
+const schemas: json.Schemas = {
+  Webhook: {
+    ...webhookView.schema,
+    examples: [
+      {
+        id: EXAMPLE_ID,
+        name: 'erp.example.com',
+        url: 'https://erp.example.com/orders',
+        events: ['order.approved'],
+        custom_data: {},
+        enabled: true,
+        disabled: null,
+        rotating: false,
+        created_at: '2026-11-21T03:11:47.123456Z',
+      },
+    ],
+  },
+  WebhookWithSecret: json.closedObject({ ...webhookView.properties, secret: SECRET }),
+};
+
+/** Of all paths below `/webhooks/:id`. */
+export const WEBHOOK_IDS = { id: pathText('webhook_id'), deliveryId: pathText('delivery_id') };
+
+/** @throws HttpError 404 */
+const webhookOf = ({ webhooks }: Tenant, id: string): Webhook => known(webhooks, id, 'webhook');
+
+/** The webhook as it is after a command, which waits for the directory; with the secret that the command made. */
+function changedReply({ commands }: Api, tenant: string, id: string, made?: NewSecret): Reply {
+  const shown = webhookView.show(webhookOf(tenantOf(commands, tenant), id));
+  return dataReply(made === undefined ? shown : { ...shown, secret: made.secret });
+}
+
+/** Handles a request with a command on the webhook of the path. */
+const handledBy =
+  (change: (api: Api, call: UserCall) => Promise<unknown>) =>
+  async (api: Api, call: UserCall): Promise<Reply> => {
+    await change(api, call);
+    return changedReply(api, call.caller.tenant, call.path.id);
+  };
 
 export const webhooks: Resource = {
   tag: TAG,
   pathParameters: WEBHOOK_IDS,
-  schemas: webhookSchemas,
+  schemas,
   operations: {
     'GET /webhooks': {
       id: 'platform_list_webhooks',
@@ -42,7 +124,7 @@ export const webhooks: Resource = {
       answer: json.one('WebhookWithSecret'),
       async handle(api, { caller, body }) {
         const made = await createWebhook(api.commands, caller, body, api.checkWebhookTarget);
-        return webhookReply(api, caller, made.id, made);
+        return changedReply(api, caller.tenant, made.id, made);
       },
     },
     'GET /webhooks/:id': {
@@ -61,31 +143,22 @@ export const webhooks: Resource = {
         example: { events: ['order.approved', 'order.status_changed'] },
       },
       answer: json.one('Webhook'),
-      async handle(api, { caller, path: { id }, body }) {
-        await changeWebhook(api.commands, caller, id, body, api.checkWebhookTarget);
-        return webhookReply(api, caller, id);
-      },
+      handle: handledBy(({ commands, checkWebhookTarget }, { caller, path, body }) =>
+        changeWebhook(commands, caller, path.id, body, checkWebhookTarget),
+      ),
     },
     'DELETE /webhooks/:id': {
       id: 'platform_remove_webhook',
       summary: 'Remove a webhook',
       allow: 'admins',
-      status: 204,
-      answer: json.NO_CONTENT,
-      async handle({ commands }, { caller, path: { id } }) {
-        await removeWebhook(commands, caller, id);
-        return {};
-      },
+      ...noContent(({ commands }, { caller, path }: UserCall) => removeWebhook(commands, caller, path.id)),
     },
     'POST /webhooks/:id/enable': {
       id: 'platform_enable_webhook',
       summary: 'Send to it again, what waited for it first',
       allow: 'admins',
       answer: json.one('Webhook'),
-      async handle(api, { caller, path: { id } }) {
-        await enableWebhook(api.commands, caller, id);
-        return webhookReply(api, caller, id);
-      },
+      handle: handledBy(({ commands }, { caller, path }) => enableWebhook(commands, caller, path.id)),
     },
     'POST /webhooks/:id/disable': {
       id: 'platform_disable_webhook',
@@ -97,11 +170,43 @@ export const webhooks: Resource = {
         optional: true,
       },
       answer: json.one('Webhook'),
-      async handle(api, { caller, path: { id }, body }) {
+      handle: handledBy(({ commands }, { caller, path, body }) => {
         const { reason } = parseBody(disableWebhookBody, body);
-        await disableWebhook(api.commands, caller, id, { cause: 'admin', reason });
-        return webhookReply(api, caller, id);
-      },
+        return disableWebhook(commands, caller, path.id, { cause: 'admin', reason });
+      }),
+    },
+    'POST /webhooks/:id/secret': {
+      id: 'platform_regenerate_webhook_secret',
+      summary: 'A new signing secret; the old one signs nothing any more',
+      allow: 'admins',
+      answer: json.one('WebhookWithSecret'),
+      handle: async (api, { caller, path: { id } }) =>
+        changedReply(api, caller.tenant, id, await regenerateWebhookSecret(api.commands, caller, id)),
+    },
+    'POST /webhooks/:id/secret/rotate': {
+      id: 'platform_stage_webhook_secret',
+      summary: 'Begin a rotation: a new secret signs beside the old one in webhook-signature',
+      allow: 'admins',
+      status: 201,
+      answer: json.one('WebhookWithSecret'),
+      errors: [409],
+      handle: async (api, { caller, path: { id } }) =>
+        changedReply(api, caller.tenant, id, await stageWebhookSecret(api.commands, caller, id)),
+    },
+    'POST /webhooks/:id/secret/promote': {
+      id: 'platform_promote_webhook_secret',
+      summary: 'End a rotation: the new secret is the only one',
+      allow: 'admins',
+      answer: json.one('Webhook'),
+      errors: [409],
+      handle: handledBy(({ commands }, { caller, path }) => promoteWebhookSecret(commands, caller, path.id)),
+    },
+    'DELETE /webhooks/:id/secret/staged': {
+      id: 'platform_unstage_webhook_secret',
+      summary: 'End a rotation: the old secret is the only one',
+      allow: 'admins',
+      errors: [409],
+      ...noContent(({ commands }, { caller, path }: UserCall) => unstageWebhookSecret(commands, caller, path.id)),
     },
   },
 };

@@ -12,7 +12,14 @@ import type { Position } from '../../ports/eventStore.js';
 import type { Api } from '../deps.js';
 import type { BodyReader } from '../jsonBody.js';
 import type { ErrorStatus } from '../openapi/errorResponses.js';
-import type { JsonSchema, Parameter, ResponseObject, Responses, Schemas } from '../openapi/schema.js';
+import {
+  type JsonSchema,
+  NO_CONTENT,
+  type Parameter,
+  type ResponseObject,
+  type Responses,
+  type Schemas,
+} from '../openapi/schema.js';
 
 export const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
@@ -135,6 +142,16 @@ export type Reply = {
 export const dataReply = (data: unknown, more: Omit<Reply, 'body'> = {}): Reply => ({
   ...more,
   body: JSON.stringify({ data }),
+});
+
+/** What an operation that is answered without a body says and does. */
+export const noContent = <Given>(act: (api: Api, call: Given) => unknown) => ({
+  status: 204 as const,
+  answer: NO_CONTENT,
+  async handle(api: Api, call: Given): Promise<Reply> {
+    await act(api, call);
+    return {};
+  },
 });
 
 /** Operations that belong together, and the schemas of what they answer. */

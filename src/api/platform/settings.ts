@@ -1,24 +1,49 @@
-/** Customizing Reference Data (spec §1): `/api/v1/platform/asset-types`. */
+/** Settings of the organisation: `/api/v1/platform/tenant`; and customizing Reference Data (spec §1): `/api/v1/platform/asset-types`. */
+import { z } from 'zod';
+import { parseBody } from '../../commands/body.js';
 import { addAssetField, addAssetTable, fieldBody, tableBody } from '../../commands/identity/assetTypes.js';
+import { changeRateLimit } from '../../commands/identity/tenants.js';
 import { assetTypeOf, tenantOf } from '../../commands/tables.js';
+import type { Tenant } from '../../domain/identity/directory.js';
+import { ORDER_MODELS } from '../../domain/identity/events.js';
 import type { Position } from '../../ports/eventStore.js';
 import { describeAsset } from '../assets/info.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, pathText, type Reply, type Resource } from '../routes/operation.js';
 
+const rate = z
+  .number('must be a number.')
+  .int('must be an integer.')
+  .min(1, 'must be at least 1.')
+  .max(1_000_000, 'must be at most 1000000.');
+
+/** Requests that each API client may make: each second without end, and at once after a pause. */
+const rateLimitBody = z.strictObject({ per_second: rate, burst: rate });
+
+const tenantView = json.view<Tenant>({
+  name: [json.text, (tenant) => tenant.name],
+  display_name: [json.text, (tenant) => tenant.displayName],
+  order_model: [json.oneOf(ORDER_MODELS), (tenant) => tenant.orderModel],
+  rate_limit: [
+    json.orNull(json.closedObject({ per_second: json.count, burst: json.count })),
+    ({ rateLimit }) => (rateLimit === undefined ? null : { per_second: rateLimit.perSecond, burst: rateLimit.burst }),
+  ],
+});
+
 /** The table as it is after a change. */
-function changed({ directory }: Api, tenant: string, table: string, written: Position): Reply {
-  return dataReply(describeAsset(assetTypeOf(tenantOf({ directory }, tenant), table)), { written });
+function changed({ commands }: Api, tenant: string, table: string, written: Position): Reply {
+  return dataReply(describeAsset(assetTypeOf(tenantOf(commands, tenant), table)), { written });
 }
 
 /** The name in a body that the command has accepted. */
 const nameIn = (body: unknown): string =>
   typeof body === 'object' && body !== null && 'name' in body ? String(body.name) : '';
 
-export const assetTypes: Resource = {
+export const settings: Resource = {
   tag: 'platform: settings',
   pathParameters: { table: pathText('table') },
+  schemas: { Tenant: tenantView.schema },
   operations: {
     'GET /asset-types': {
       id: 'platform_list_asset_types',
@@ -60,6 +85,25 @@ export const assetTypes: Resource = {
       async handle(api, { caller, path: { table }, body }) {
         const written = await addAssetField(api.commands, caller, table, body);
         return changed(api, caller.tenant, table, written);
+      },
+    },
+    'GET /tenant': {
+      id: 'platform_tenant',
+      summary: 'The organisation',
+      allow: 'users',
+      answer: json.one('Tenant'),
+      handle: (_api, { tenant }) => dataReply(tenantView.show(tenant)),
+    },
+    'PUT /tenant/rate-limit': {
+      id: 'platform_change_rate_limit',
+      summary: 'Requests that each API client may make a second, and at once',
+      allow: 'admins',
+      body: { schema: json.inputSchema(rateLimitBody), example: { per_second: 50, burst: 100 } },
+      answer: json.one('Tenant'),
+      async handle({ commands }, { caller, body }) {
+        const { per_second: perSecond, burst } = parseBody(rateLimitBody, body);
+        await changeRateLimit(commands, caller, { perSecond, burst });
+        return dataReply(tenantView.show(tenantOf(commands, caller.tenant)));
       },
     },
   },
