@@ -10,22 +10,13 @@ import {
   type KeyObject,
   randomUUID,
 } from 'node:crypto';
-import { constants } from 'node:fs';
-import { link, mkdir, open, readdir, readFile, unlink } from 'node:fs/promises';
+import { link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export type SigningKey = { readonly kid: string; readonly privateKey: KeyObject; readonly publicKey: KeyObject };
 
-/** A public key as the JWKS document shows it (RFC 7517). */
-export type PublicJwk = {
-  readonly kty: 'EC';
-  readonly crv: 'P-256';
-  readonly x: string;
-  readonly y: string;
-  readonly kid: string;
-  readonly alg: 'ES256';
-  readonly use: 'sig';
-};
+/** By file name. */
+type Keys = readonly [SigningKey, ...SigningKey[]];
 
 const KEY_FILE = /^signing-\d{4}\.pem$/;
 const FIRST_KEY_FILE = 'signing-0001.pem';
@@ -35,15 +26,13 @@ const REREAD_INTERVAL_MS = 1000;
 
 export class SigningKeys {
   readonly #directory: string;
-  #byKid: ReadonlyMap<string, SigningKey>;
-  #current: SigningKey;
+  #keys: Keys;
   #readAt = 0;
   #reading: Promise<void> | undefined;
 
-  private constructor(directory: string, keys: readonly [SigningKey, ...SigningKey[]]) {
+  private constructor(directory: string, keys: Keys) {
     this.#directory = directory;
-    this.#byKid = new Map(keys.map((key) => [key.kid, key]));
-    this.#current = keys.at(-1) ?? keys[0];
+    this.#keys = keys;
   }
 
   /**
@@ -54,35 +43,38 @@ export class SigningKeys {
   static async open(directory: string): Promise<SigningKeys> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     let keys = await readKeys(directory);
-    if (!isFilled(keys)) {
+    if (keys === undefined) {
       await createKeyFile(directory, FIRST_KEY_FILE);
       keys = await readKeys(directory);
     }
-    if (!isFilled(keys)) throw new Error(`No signing key could be made in ${directory}.`);
+    if (keys === undefined) throw new Error(`No signing key could be made in ${directory}.`);
     return new SigningKeys(directory, keys);
   }
 
   /** The key that signs. */
   get current(): SigningKey {
-    return this.#current;
+    return this.#keys.at(-1) ?? this.#keys[0];
   }
 
   /** The key with this id; looks at the directory again when it is unknown here. */
   async find(kid: string): Promise<SigningKey | undefined> {
-    const known = this.#byKid.get(kid);
+    const known = this.#known(kid);
     if (known !== undefined) return known;
     await this.#reread();
-    return this.#byKid.get(kid);
+    return this.#known(kid);
   }
 
   /** The public keys as a JWK set (RFC 7517 §5). */
-  jwks(): { readonly keys: readonly PublicJwk[] } {
-    return {
-      keys: [...this.#byKid.values()].map(({ kid, publicKey }) => {
-        const { x = '', y = '' } = publicKey.export({ format: 'jwk' });
-        return { kty: 'EC', crv: 'P-256', x, y, kid, alg: 'ES256', use: 'sig' };
-      }),
-    };
+  jwks() {
+    const keys = this.#keys.map(({ kid, publicKey }) => {
+      const { x, y } = publicKey.export({ format: 'jwk' });
+      return { kty: 'EC', crv: 'P-256', x, y, kid, alg: 'ES256', use: 'sig' } as const;
+    });
+    return { keys };
+  }
+
+  #known(kid: string): SigningKey | undefined {
+    return this.#keys.find((key) => key.kid === kid);
   }
 
   async #reread(): Promise<void> {
@@ -90,9 +82,7 @@ export class SigningKeys {
       this.#readAt = Date.now();
       this.#reading = readKeys(this.#directory)
         .then((keys) => {
-          if (!isFilled(keys)) return;
-          this.#byKid = new Map(keys.map((key) => [key.kid, key]));
-          this.#current = keys.at(-1) ?? keys[0];
+          this.#keys = keys ?? this.#keys;
         })
         .finally(() => {
           this.#reading = undefined;
@@ -102,11 +92,13 @@ export class SigningKeys {
   }
 }
 
-const isFilled = <T>(list: readonly T[]): list is readonly [T, ...T[]] => list.length > 0;
-
-async function readKeys(directory: string): Promise<SigningKey[]> {
+/** undefined when there are none yet. */
+async function readKeys(directory: string): Promise<Keys | undefined> {
   const names = (await readdir(directory)).filter((name) => KEY_FILE.test(name)).sort();
-  return Promise.all(names.map(async (name) => toSigningKey(await readFile(join(directory, name), 'utf8'), name)));
+  const [first, ...others] = await Promise.all(
+    names.map(async (name) => toSigningKey(await readFile(join(directory, name), 'utf8'), name)),
+  );
+  return first === undefined ? undefined : [first, ...others];
 }
 
 function toSigningKey(pem: string, name: string): SigningKey {
@@ -131,17 +123,14 @@ function jwkThumbprint(publicKey: KeyObject): string {
 async function createKeyFile(directory: string, name: string): Promise<void> {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const draft = join(directory, `.${randomUUID()}.tmp`);
-  const file = await open(draft, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600);
+  const pem = privateKey.export({ format: 'pem', type: 'pkcs8' });
   try {
-    await file.writeFile(privateKey.export({ format: 'pem', type: 'pkcs8' }));
-    await file.sync();
-    await file.close();
+    await writeFile(draft, pem, { flag: 'wx', mode: 0o600, flush: true });
     await link(draft, join(directory, name));
   } catch (error) {
     if (!isTaken(error)) throw error;
   } finally {
-    await file.close();
-    await unlink(draft);
+    await rm(draft, { force: true });
   }
 }
 

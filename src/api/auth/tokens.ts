@@ -15,23 +15,6 @@ export type TokenConfig = {
   readonly sessionTtlSeconds: number;
 };
 
-export type ClientToken = {
-  readonly tenant: string;
-  readonly clientId: string;
-  readonly scopes: ReadonlySet<Scope>;
-  /** Seconds since the epoch. */
-  readonly expiresAt: number;
-};
-
-export type UserToken = {
-  readonly tenant: string;
-  readonly userId: number;
-  /** What the session was opened with, so that a new password ends it; see `issueUserToken`. */
-  readonly credential: string;
-  /** Seconds since the epoch. */
-  readonly expiresAt: number;
-};
-
 export type IssuedToken = { readonly token: string; readonly expiresIn: number };
 
 /** The token is not accepted; the message says why, and may be shown (RFC 6750 §3.1). */
@@ -44,9 +27,23 @@ const TOKEN_TYPE = 'at+jwt';
 const CACHED_TOKENS = 10_000;
 const LONGEST_TOKEN = 4096;
 
-const common = { tenant: z.string(), exp: z.number() };
-const clientClaims = z.object({ ...common, client_id: z.string(), scope: z.string() });
-const userClaims = z.object({ ...common, user_id: z.number().int(), credential: z.string() });
+const clientClaims = z
+  .object({ tenant: z.string(), client_id: z.string(), scope: z.string(), exp: z.number() })
+  .transform(({ tenant, client_id: clientId, scope, exp: expiresAt }) => {
+    const named = scope.split(' ');
+    const scopes: ReadonlySet<Scope> = new Set(SCOPES.filter((one) => named.includes(one)));
+    return { tenant, clientId, scopes, expiresAt };
+  });
+export type ClientToken = z.output<typeof clientClaims>;
+
+const userClaims = z
+  .object({ tenant: z.string(), user_id: z.int(), credential: z.string(), exp: z.number() })
+  .transform(({ user_id: userId, exp: expiresAt, ...claims }) => ({ ...claims, userId, expiresAt }));
+/** `credential` is what the session was opened with, so that a new password ends it; see `issueUserToken`. */
+export type UserToken = z.output<typeof userClaims>;
+
+/** What is known of a token that was verified. `expiresAt` in seconds since the epoch. */
+type Verified = { readonly expiresAt: number };
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 
@@ -63,7 +60,7 @@ export class TokenService {
   }
 
   /** The public keys that tokens can be checked with. */
-  jwks(): ReturnType<SigningKeys['jwks']> {
+  jwks() {
     return this.#keys.jwks();
   }
 
@@ -83,12 +80,12 @@ export class TokenService {
 
   /** A client's token for the asset API, checked. Whether the client still exists is for the caller to see. @throws InvalidTokenError */
   clientOf(token: string): Promise<ClientToken> | ClientToken {
-    return fresh(this.#clients, token) ?? this.#verifyClient(token);
+    return fresh(this.#clients, token) ?? this.#verify(token, this.#apiAudience, clientClaims, this.#clients);
   }
 
   /** A user's token for the platform API, checked. Whether the user still exists is for the caller to see. @throws InvalidTokenError */
   userOf(token: string): Promise<UserToken> | UserToken {
-    return fresh(this.#users, token) ?? this.#verifyUser(token);
+    return fresh(this.#users, token) ?? this.#verify(token, this.#platformAudience, userClaims, this.#users);
   }
 
   get #apiAudience(): string {
@@ -113,27 +110,20 @@ export class TokenService {
     return { token, expiresIn };
   }
 
-  async #verifyClient(token: string): Promise<ClientToken> {
-    const claims = clientClaims.safeParse(await this.#verify(token, this.#apiAudience));
-    if (!claims.success) throw new InvalidTokenError('The token lacks claims.');
-    const { tenant, client_id: clientId, scope, exp } = claims.data;
-    const named = new Set(scope.split(' '));
-    const verified = { tenant, clientId, scopes: new Set(SCOPES.filter((one) => named.has(one))), expiresAt: exp };
-    this.#clients.set(token, verified);
-    return verified;
-  }
-
-  async #verifyUser(token: string): Promise<UserToken> {
-    const claims = userClaims.safeParse(await this.#verify(token, this.#platformAudience));
-    if (!claims.success) throw new InvalidTokenError('The token lacks claims.');
-    const { tenant, user_id: userId, credential, exp } = claims.data;
-    const verified = { tenant, userId, credential, expiresAt: exp };
-    this.#users.set(token, verified);
-    return verified;
+  async #verify<T extends Verified>(
+    token: string,
+    audience: string,
+    claims: z.ZodType<T>,
+    cache: LRUCache<string, T>,
+  ): Promise<T> {
+    const verified = claims.safeParse(await this.#claimsOf(token, audience));
+    if (!verified.success) throw new InvalidTokenError('The token lacks claims.');
+    cache.set(token, verified.data);
+    return verified.data;
   }
 
   /** The claims of a token with a good signature, type, issuer, audience and time. */
-  async #verify(token: string, audience: string): Promise<unknown> {
+  async #claimsOf(token: string, audience: string): Promise<unknown> {
     if (token.length > LONGEST_TOKEN) throw new InvalidTokenError('The token is malformed.');
     const header = decodeHeader(token);
     if (header?.alg !== ALGORITHM || header.typ !== TOKEN_TYPE || header.kid === undefined) {
@@ -155,7 +145,7 @@ export class TokenService {
 }
 
 /** A token that was verified before. @throws InvalidTokenError when it has expired since */
-function fresh<T extends { readonly expiresAt: number }>(cache: LRUCache<string, T>, token: string): T | undefined {
+function fresh<T extends Verified>(cache: LRUCache<string, T>, token: string): T | undefined {
   const known = cache.get(token);
   if (known === undefined || known.expiresAt > nowSeconds()) return known;
   cache.delete(token);
