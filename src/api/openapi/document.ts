@@ -9,9 +9,9 @@ import type { Area, Resource } from '../routes/operation.js';
 import { resolveTenant } from '../tenantHost.js';
 import { errorResponses, errorSchemas } from './errorResponses.js';
 import { recordExample } from './examples.js';
-import { fixedPaths, parameterComponents, tablePaths } from './paths.js';
+import { fixedPaths, type Paths, parameterComponents, tablePaths } from './paths.js';
 import { recordInputSchema } from './recordJsonSchema.js';
-import { answer, type Paths, type Schemas } from './schema.js';
+import { answer, type Schemas } from './schema.js';
 
 /** Version of the API (spec §9), not of the service. */
 const API_VERSION = '1';
@@ -42,42 +42,42 @@ const securitySchemes = {
   },
 };
 
-/** Makes the documents of tenants from the route table. Each is made once for the tables that a tenant has. */
+/**
+ * Makes the documents of tenants from the route table. Each is made once for the tables that a tenant has, and the part of
+ * a table once for its asset type: a tenant that adds a field makes only that table's part anew.
+ */
 export function openApiTexts(areas: readonly Area[]): (tenant: Tenant) => Promise<string> {
-  // Any change of a tenant makes a new object of it; what the document shows hangs on its asset types.
-  const texts = new WeakMap<Tenant['assetTypes'], Promise<string>>();
-  const partOf = tableParts(areas);
-
-  /** Table by table, so that other requests get their turn: some hundred fields take a while. */
-  async function makeText(tenant: Tenant): Promise<string> {
+  const partOf = onceFor((assetType: AssetType) => ({
+    paths: tablePaths(areas, assetType),
+    schemas: tableSchemas(assetType),
+  }));
+  // Any change of a tenant makes a new object of it; what the document shows depends on its asset types.
+  const textOf = onceFor(async (_: Tenant['assetTypes'], tenant: Tenant) => {
+    const parts: TablePart[] = [];
     for (const assetType of tenant.assetTypes.values()) {
-      partOf(assetType);
+      parts.push(partOf(assetType));
+      // Other requests get their turn: some hundred fields take a while.
       await nextTurn();
     }
-    return JSON.stringify(openApiDocument(areas, tenant, [...tenant.assetTypes.values()].map(partOf)));
-  }
+    return JSON.stringify(openApiDocument(areas, tenant, parts));
+  });
+  return (tenant) => textOf(tenant.assetTypes, tenant);
+}
 
-  return (tenant) => {
-    const text = texts.get(tenant.assetTypes) ?? makeText(tenant);
-    texts.set(tenant.assetTypes, text);
-    return text;
+/** Remembers what was made for an object as long as there is the object. */
+function onceFor<Key extends object, Given extends readonly unknown[], Made>(
+  make: (key: Key, ...given: Given) => Made,
+) {
+  const made = new WeakMap<Key, Made>();
+  return (key: Key, ...given: Given): Made => {
+    const known = made.get(key) ?? make(key, ...given);
+    made.set(key, known);
+    return known;
   };
 }
 
 /** What the document shows of one table. */
 type TablePart = { readonly paths: Paths; readonly schemas: Schemas };
-
-/** Made once for each asset type: a tenant that adds a field makes only that table's part anew. */
-function tableParts(areas: readonly Area[]): (assetType: AssetType) => TablePart {
-  const parts = new WeakMap<AssetType, TablePart>();
-  return (assetType) => {
-    const known = parts.get(assetType);
-    if (known !== undefined) return known;
-    const part = { paths: tablePaths(areas, assetType), schemas: tableSchemas(assetType) };
-    parts.set(assetType, part);
-    return part;
-  };
-}
 
 /** Table names have no dots, so names with one cannot meet another table's. */
 function tableSchemas(assetType: AssetType): Schemas {

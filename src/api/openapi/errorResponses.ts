@@ -25,86 +25,77 @@ export const errorSchemas: Schemas = {
   }),
 };
 
-type ErrorExample = { readonly message: string; readonly error: string };
-
-const error = (description: string, example: ErrorExample): ResponseObject =>
-  answer(description, ref('Error'), example);
-
 const RETRY_AFTER = { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } };
 
-/** For `components.responses`. */
-export const errorResponses = {
-  BadRequest: error('Bad request: no JSON, an unknown parameter, or a filter or sort on a disallowed field.', {
+type ErrorExample = { readonly message: string; readonly error: string; readonly headers?: ResponseObject['headers'] };
+type NamedResponse = readonly [name: string, response: ResponseObject];
+
+const error = (name: string, description: string, { headers, ...example }: ErrorExample): NamedResponse => [
+  name,
+  { ...answer(description, ref('Error'), example), ...(headers === undefined ? {} : { headers }) },
+];
+
+const ERRORS = {
+  400: error('BadRequest', 'Bad request: no JSON, an unknown parameter, or a filter or sort on a disallowed field.', {
     message: 'Bad request.',
     error: 'Unknown parameter dryRun; did you mean dry_run?',
   }),
-  Unauthenticated: {
-    ...error('The token is missing or not valid.', { message: 'Unauthenticated.', error: 'The token has expired.' }),
+  401: error('Unauthenticated', 'The token is missing or not valid.', {
+    message: 'Unauthenticated.',
+    error: 'The token has expired.',
     headers: { 'WWW-Authenticate': { description: 'RFC 6750 §3.', schema: text } },
-  },
-  Forbidden: error('A scope or role is missing.', {
+  }),
+  403: error('Forbidden', 'A scope or role is missing.', {
     message: 'Forbidden.',
     error: 'The token lacks the scope write:order_data.',
   }),
-  NotFound: error('There is no such table or record.', {
+  404: error('NotFound', 'There is no such table or record.', {
     message: 'Not found.',
     error: 'There is no asset dyn_thing.',
   }),
-  Conflict: error('It is not in a state for this.', {
+  409: error('Conflict', 'It is not in a state for this.', {
     message: 'Conflict.',
     error: 'An order can be approved when it is validated or failed; this one is completed.',
   }),
-  BodyTooLarge: error('The body is over the limit.', {
+  413: error('BodyTooLarge', 'The body is over the limit.', {
     message: 'The body is too large.',
     error: 'The body is over the limit of 8388608 bytes.',
   }),
-  UnsupportedMediaType: error('The body is not sent as JSON.', {
+  415: error('UnsupportedMediaType', 'The body is not sent as JSON.', {
     message: 'Unsupported media type.',
     error: 'Send the body as Content-Type: application/json, in UTF-8.',
   }),
-  ValidationFailed: answer('The body breaks rules; nothing was stored.', ref('ValidationError'), {
-    message: 'The name field is required.',
-    errors: { name: ['The name field is required.'] },
-  }),
-  TooManyRequests: {
-    ...error('Over the rate limit.', {
-      message: 'Too many requests.',
-      error: 'At most 50 requests a second, 100 at once.',
+  422: [
+    'ValidationFailed',
+    answer('The body breaks rules; nothing was stored.', ref('ValidationError'), {
+      message: 'The name field is required.',
+      errors: { name: ['The name field is required.'] },
     }),
+  ],
+  429: error('TooManyRequests', 'Over the rate limit.', {
+    message: 'Too many requests.',
+    error: 'At most 50 requests a second, 100 at once.',
     headers: RETRY_AFTER,
-  },
-  ServerError: error('Something failed here; the error is the id of the request.', {
+  }),
+  500: error('ServerError', 'Something failed here; the error is the id of the request.', {
     message: 'Server error',
     error: '0b6c2d0e-3f1a-4a57-9d0c-5a3e1f0a7c11',
   }),
-  Unavailable: {
-    ...error('Cannot be answered now; trying again is safe.', {
-      message: 'Temporarily unavailable; try again.',
-      error: 'The event log cannot be reached.',
-    }),
+  503: error('Unavailable', 'Cannot be answered now; trying again is safe.', {
+    message: 'Temporarily unavailable; try again.',
+    error: 'The event log cannot be reached.',
     headers: RETRY_AFTER,
-  },
-} as const satisfies { readonly [name: string]: ResponseObject };
+  }),
+} as const satisfies { readonly [status: number]: NamedResponse };
 
-const NAMES = {
-  400: 'BadRequest',
-  401: 'Unauthenticated',
-  403: 'Forbidden',
-  404: 'NotFound',
-  409: 'Conflict',
-  413: 'BodyTooLarge',
-  415: 'UnsupportedMediaType',
-  422: 'ValidationFailed',
-  429: 'TooManyRequests',
-  500: 'ServerError',
-  503: 'Unavailable',
-} as const satisfies { readonly [status: number]: keyof typeof errorResponses };
+export type ErrorStatus = keyof typeof ERRORS;
 
-export type ErrorStatus = keyof typeof NAMES;
+/** For `components.responses`. */
+export const errorResponses: { readonly [name: string]: ResponseObject } = Object.fromEntries(Object.values(ERRORS));
 
 /** References to the error answers that an operation can give. */
 export const errorsOf = (statuses: readonly ErrorStatus[]): Responses =>
-  Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/${NAMES[status]}` }]));
+  Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/${ERRORS[status][0]}` }]));
 
 /** Those of an operation that reads a JSON body. */
 export const BODY_ERRORS: readonly ErrorStatus[] = [400, 413, 415, 422];

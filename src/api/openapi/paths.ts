@@ -15,16 +15,11 @@ import {
   scopeOf,
 } from '../routes/operation.js';
 import { BODY_ERRORS, type ErrorStatus, errorsOf } from './errorResponses.js';
-import {
-  jsonContent,
-  type MediaTypes,
-  type OperationObject,
-  type Parameter,
-  type PathItem,
-  type Paths,
-  type Ref,
-  type SecurityRequirement,
-} from './schema.js';
+import { jsonContent, type MediaTypes, type Parameter, type Ref, type Responses } from './schema.js';
+
+/** Operations by their method, and the parameters of the path. */
+type PathItem = { readonly [method: string]: ReturnType<typeof operationObject> | readonly (Parameter | Ref)[] };
+export type Paths = { readonly [path: string]: PathItem };
 
 /** The operations on a table that it offers. */
 export const tablePaths = (areas: readonly Area[], assetType: AssetType): Paths =>
@@ -60,12 +55,17 @@ function documentedPath({ path: ofRoute, operation, resource }: Route, assetType
   return { path: path === '/' ? '' : path, parameters };
 }
 
-function operationObject(area: Area, { operation, resource }: Route, assetType: AssetType): OperationObject {
+function operationObject(area: Area, { operation, resource }: Route, assetType: AssetType) {
   const { id, summary, description, body, status = 200, answer, answers, errors = [] } = operation;
   const ofTable = isTableOperation(operation);
   const ofOne = madeFor(assetType);
   const bodyErrors = body === undefined ? [] : (body.errors ?? BODY_ERRORS);
-  const query = operation.query === 'any' ? [] : (operation.query ?? []);
+  const query = describedQuery(operation);
+  const responses: Responses = {
+    [status]: ofOne(answer),
+    ...errorsOf([...area.errors, ...refusals(operation), ...bodyErrors, ...errors]),
+    ...answers,
+  };
   return {
     operationId: ofTable ? `${id}_${assetType.name}` : id,
     summary: ofTable ? `${ofOne(summary)}: ${assetType.label}` : ofOne(summary),
@@ -74,11 +74,7 @@ function operationObject(area: Area, { operation, resource }: Route, assetType: 
     security: securityOf(operation, assetType),
     ...(query.length === 0 ? {} : { parameters: query.flatMap((parameter) => queryObjects(parameter, assetType)) }),
     ...(body === undefined ? {} : { requestBody: requestBody(body, assetType) }),
-    responses: {
-      [status]: ofOne(answer),
-      ...errorsOf([...area.errors, ...refusals(operation), ...bodyErrors, ...errors]),
-      ...answers,
-    },
+    responses,
   };
 }
 
@@ -89,12 +85,10 @@ const madeFor =
   <T>(value: PerTable<T>): T =>
     isMade(value) ? value(assetType) : value;
 
-const SIGNED_IN: readonly SecurityRequirement[] = [{ platform: [] }, { session: [] }];
-
-function securityOf(operation: Operation, assetType: AssetType): readonly SecurityRequirement[] {
+function securityOf(operation: Operation, assetType: AssetType) {
   if (isTableOperation(operation)) return [{ oauth2: [scopeOf(operation, assetType)] }];
   if (operation.allow === 'anyone') return [];
-  if (operation.allow !== 'clients') return SIGNED_IN;
+  if (operation.allow !== 'clients') return [{ platform: [] }, { session: [] }];
   return SCOPES.filter((scope) => scope.startsWith('read:')).map((scope) => ({ oauth2: [scope] }));
 }
 
@@ -108,9 +102,12 @@ function requestBody({ schema, example, optional, orForm }: BodyDescription, ass
   return { required: optional !== true, content: { ...jsonContent(ofOne(schema), ofOne(example)), ...form } };
 }
 
-function queryObjects(parameter: QueryParameter, assetType: AssetType): readonly (Parameter | Ref)[] {
-  return parameter.ofTable?.(assetType) ?? [parameterObject({ schema: {}, ...parameter, in: 'query' })];
-}
+const describedQuery = ({ query = [] }: Operation): readonly QueryParameter[] => (query === 'any' ? [] : query);
+
+const asParameter = (parameter: QueryParameter): PathParameter => ({ schema: {}, ...parameter, in: 'query' });
+
+const queryObjects = (parameter: QueryParameter, assetType: AssetType): readonly (Parameter | Ref)[] =>
+  parameter.ofTable?.(assetType) ?? [parameterObject(asParameter(parameter))];
 
 /** A parameter that is a component is referred to. */
 const parameterObject = ({ component, ...parameter }: PathParameter): Parameter | Ref =>
@@ -119,11 +116,9 @@ const parameterObject = ({ component, ...parameter }: PathParameter): Parameter 
 /** For `components.parameters`. */
 export function parameterComponents(resources: readonly Resource[]): { readonly [name: string]: Parameter } {
   const components: Record<string, Parameter> = {};
-  const all = resources.flatMap(({ pathParameters = {}, operations }): PathParameter[] => [
+  const all = resources.flatMap(({ pathParameters = {}, operations }) => [
     ...Object.values(pathParameters),
-    ...Object.values(operations)
-      .flatMap(({ query = [] }) => (query === 'any' ? [] : query))
-      .map((parameter): PathParameter => ({ schema: {}, ...parameter, in: 'query' })),
+    ...Object.values(operations).flatMap(describedQuery).map(asParameter),
   ]);
   for (const { component, ...parameter } of all) if (component !== undefined) components[component] = parameter;
   return components;

@@ -27,24 +27,6 @@ export type ResponseObject = {
 
 export type Responses = { readonly [status: string]: ResponseObject | Ref };
 
-export type SecurityRequirement = { readonly [scheme: string]: readonly string[] };
-
-export type OperationObject = {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description?: string;
-  readonly tags: readonly string[];
-  readonly security: readonly SecurityRequirement[];
-  readonly parameters?: readonly (Parameter | Ref)[];
-  readonly requestBody?: { readonly required: boolean; readonly content: MediaTypes };
-  readonly responses: Responses;
-};
-
-/** Operations by their method, and the parameters of the path. */
-export type PathItem = { readonly [method: string]: OperationObject | readonly (Parameter | Ref)[] };
-
-export type Paths = { readonly [path: string]: PathItem };
-
 export type Schemas = { readonly [name: string]: JsonSchema };
 
 export const text: JsonSchema = { type: 'string' };
