@@ -6,7 +6,6 @@ import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { ProjectionProgress } from '../ports/projectionProgress.js';
 import type { RecordQueries } from '../ports/readModels.js';
 import type { TokenService } from './auth/tokens.js';
-import type { DirectoryRefresh } from './directoryRefresh.js';
 import type { BodyReader } from './jsonBody.js';
 import type { ServiceMetrics } from './metrics.js';
 import type { SignInAttempts } from './platform/signInAttempts.js';
@@ -49,7 +48,8 @@ export type ApiDeps = {
 
 /** What checks and handlers are given: the above, and state that lasts from one request to the next. */
 export type Api = ApiDeps & {
-  readonly refresh: DirectoryRefresh;
+  /** See `directoryRefresh`. */
+  readonly refresh: () => Promise<void>;
   readonly readBody: BodyReader;
   /** Requests that each API client may still make. */
   readonly clientBuckets: TokenBuckets;

@@ -12,10 +12,6 @@ import { EventStoreUnavailableError, EventTooLargeError } from '../ports/eventSt
 import { ReadModelsUnavailableError } from '../ports/readModels.js';
 import { sendJson } from './requestContext.js';
 
-export type ErrorBody =
-  | { readonly message: string; readonly error: string }
-  | { readonly message: string; readonly errors: { readonly [field: string]: readonly string[] } };
-
 /** An answer other than success that the API itself decides on. `message` says what is wrong, `reason` why or what to do. */
 export class HttpError extends Error {
   override readonly name = 'HttpError';
@@ -23,13 +19,17 @@ export class HttpError extends Error {
     readonly status: number,
     message: string,
     readonly reason: string,
-    readonly headers: { readonly [name: string]: string } = {},
+    readonly headers?: { readonly [name: string]: string },
   ) {
     super(message);
   }
 }
 
 export const badRequest = (reason: string): HttpError => new HttpError(400, 'Bad request.', reason);
+export const unsupportedMediaType = (reason: string): HttpError =>
+  new HttpError(415, 'Unsupported media type.', reason);
+export const forbidden = (reason: string, headers?: HttpError['headers']): HttpError =>
+  new HttpError(403, 'Forbidden.', reason, headers);
 export const notFound = (reason: string): HttpError => new HttpError(404, 'Not found.', reason);
 
 /** The entry with this key. @throws HttpError 404 when there is none */
@@ -46,39 +46,38 @@ export const unknownPath: RequestHandler = (req) => {
 
 type Answer = {
   readonly status: number;
-  readonly body: ErrorBody;
-  readonly headers?: { readonly [name: string]: string };
+  readonly body: { readonly message: string } & ({ readonly error: string } | Pick<ValidationError, 'errors'>);
+  readonly headers?: HttpError['headers'];
 };
 
-const tryLater = (reason: string): Answer => ({
-  status: 503,
-  body: { message: 'Temporarily unavailable; try again.', error: reason },
-  headers: { 'Retry-After': '1' },
+const answer = (status: number, message: string, error: string, headers?: Answer['headers']): Answer => ({
+  status,
+  body: { message, error },
+  ...(headers === undefined ? {} : { headers }),
 });
+
+const invalid = (message: string, errors: ValidationError['errors']): Answer => ({
+  status: 422,
+  body: { message, errors },
+});
+
+const tryLater = (reason: string): Answer =>
+  answer(503, 'Temporarily unavailable; try again.', reason, { 'Retry-After': '1' });
 
 /** The answer to an error that is expected; undefined for all others. */
 function answerTo(error: unknown): Answer | undefined {
-  if (error instanceof HttpError) {
-    return { status: error.status, body: { message: error.message, error: error.reason }, headers: error.headers };
-  }
-  if (error instanceof ValidationError) {
-    return { status: 422, body: { message: error.message, errors: error.errors } };
-  }
-  if (error instanceof NotFoundError) return { status: 404, body: { message: 'Not found.', error: error.message } };
-  if (error instanceof ConflictError) return { status: 409, body: { message: 'Conflict.', error: error.message } };
-  if (error instanceof NotSupportedError) {
-    return { status: 400, body: { message: error.message, error: 'This operation is only safe on reference data.' } };
-  }
-  if (error instanceof EventTooLargeError) {
-    return {
-      status: 422,
-      body: { message: 'The record is too large.', errors: { body: [`The record is too large. ${error.message}`] } },
-    };
-  }
+  if (error instanceof HttpError) return answer(error.status, error.message, error.reason, error.headers);
+  if (error instanceof ValidationError) return invalid(error.message, error.errors);
+  if (error instanceof NotFoundError) return answer(404, 'Not found.', error.message);
+  if (error instanceof ConflictError) return answer(409, 'Conflict.', error.message);
+  if (error instanceof NotSupportedError)
+    return answer(400, error.message, 'This operation is only safe on reference data.');
+  if (error instanceof EventTooLargeError)
+    return invalid('The record is too large.', { body: [`The record is too large. ${error.message}`] });
   if (error instanceof TryAgainError) return tryLater(error.message);
   if (error instanceof EventStoreUnavailableError) return tryLater('The event log cannot be reached.');
   if (error instanceof ReadModelsUnavailableError) return tryLater('The read models cannot be reached.');
-  return undefined;
+  return requestError(error);
 }
 
 /** Errors of express and its body parser carry a client status. */
@@ -88,22 +87,22 @@ function requestError(error: unknown): Answer | undefined {
   if (typeof status !== 'number' || status < 400 || status > 499) return undefined;
   const message =
     status === 413 ? 'The body is too large.' : status === 415 ? 'Unsupported media type.' : 'Bad request.';
-  return { status, body: { message, error: error.message } };
+  return answer(status, message, error.message);
 }
 
 /** Express's error handler. An unexpected error is logged; its answer shows only the request's id. */
 export function errorHandler(log: Logger): ErrorRequestHandler {
   return (error: unknown, req: Request, res: Response, _next) => {
     const { requestId } = req.context;
-    const answer = answerTo(error) ?? requestError(error);
-    if (answer === undefined || answer.status >= 500) {
+    const expected = answerTo(error);
+    if (expected === undefined || expected.status >= 500) {
       log.error({ err: error, requestId, method: req.method, url: req.originalUrl }, 'request failed');
     }
     if (res.headersSent) {
       res.destroy();
       return;
     }
-    const { status, body, headers } = answer ?? { status: 500, body: { message: 'Server error', error: requestId } };
+    const { status, body, headers } = expected ?? answer(500, 'Server error', requestId);
     sendJson(res, status, JSON.stringify(body), headers);
   };
 }

@@ -49,9 +49,9 @@ export const health: Resource = {
       summary: 'Figures for Prometheus',
       allow: 'anyone',
       answer: figures,
-      handle: async ({ metrics }) => ({
-        headers: { 'Content-Type': metrics.registry.contentType },
-        body: await metrics.text(),
+      handle: async ({ metrics: { registry } }) => ({
+        headers: { 'Content-Type': registry.contentType },
+        body: await registry.metrics(),
       }),
     },
   },

@@ -1,7 +1,7 @@
 /** Reading JSON request bodies: bounded in size and depth, and only after the client is known. */
 import { isUtf8 } from 'node:buffer';
 import express, { type Request, type RequestHandler, type Response } from 'express';
-import { badRequest, HttpError } from './errors.js';
+import { badRequest, HttpError, unsupportedMediaType } from './errors.js';
 
 /** Objects and arrays within each other; no asset needs more than three. */
 const MAX_DEPTH = 32;
@@ -70,7 +70,7 @@ const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s
 
 function requireJsonType(contentType: string | undefined): void {
   if (contentType !== undefined && JSON_TYPE.test(contentType)) return;
-  throw new HttpError(415, 'Unsupported media type.', 'Send the body as Content-Type: application/json, in UTF-8.');
+  throw unsupportedMediaType('Send the body as Content-Type: application/json, in UTF-8.');
 }
 
 const emptyBody = (): HttpError => badRequest('The body is empty; a JSON object is expected.');
@@ -81,33 +81,19 @@ function requireText(_req: unknown, _res: unknown, body: Buffer): void {
   if (!isUtf8(body)) throw badRequest('The body is not valid UTF-8.');
 }
 
-/** Names of what express' body parser can find wrong. */
+/** What express' body parser can find wrong, in our words. */
 function toHttpError(error: unknown): unknown {
-  const type = error instanceof Error && 'type' in error ? error.type : undefined;
-  switch (type) {
-    case 'entity.too.large': {
-      const limit = error instanceof Error && 'limit' in error ? ` of ${String(error.limit)} bytes` : '';
-      return new HttpError(413, 'The body is too large.', `The body is over the limit${limit}.`);
-    }
-    case 'entity.parse.failed':
-      return badRequest('The body is not valid JSON.');
-    case 'encoding.unsupported':
-      return new HttpError(
-        415,
-        'Unsupported media type.',
-        'The Content-Encoding is not supported; gzip, deflate and br are.',
-      );
-    default:
-      return error;
+  if (!(error instanceof Error && 'type' in error)) return error;
+  if (error.type === 'entity.too.large') {
+    const limit = 'limit' in error ? ` of ${String(error.limit)} bytes` : '';
+    return new HttpError(413, 'The body is too large.', `The body is over the limit${limit}.`);
   }
+  if (error.type !== 'encoding.unsupported') return error;
+  return unsupportedMediaType('The Content-Encoding is not supported; gzip, deflate and br are.');
 }
 
 function isDeeperThan(levels: number, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (levels === 0) return true;
-  if (Array.isArray(value)) return value.some((entry) => isDeeperThan(levels - 1, entry));
-  for (const key in value) {
-    if (isDeeperThan(levels - 1, (value as { readonly [key: string]: unknown })[key])) return true;
-  }
-  return false;
+  return Object.values(value).some((entry) => isDeeperThan(levels - 1, entry));
 }

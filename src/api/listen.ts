@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -26,13 +27,8 @@ export async function startHttpServer(
   const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS }, listener);
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   server.on('clientError', refuseUnreadable);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(address.port, address.host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+  server.listen(address.port, address.host);
+  await once(server, 'listening');
   let stopped: Promise<void> | undefined;
   return {
     port: (server.address() as AddressInfo).port,
@@ -47,6 +43,7 @@ const UNREADABLE: { readonly [code: string]: readonly [status: string, error: st
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The header fields are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
 };
+const OTHERWISE_UNREADABLE = ['400 Bad Request', 'The request is no HTTP that can be read.'] as const;
 
 /** Requests that cannot be parsed as HTTP reach no handler; they too are answered in the form of spec §7. */
 function refuseUnreadable(error: Error & { readonly code?: string }, socket: Duplex): void {
@@ -54,10 +51,7 @@ function refuseUnreadable(error: Error & { readonly code?: string }, socket: Dup
     socket.destroy();
     return;
   }
-  const [status, reason] = UNREADABLE[error.code ?? ''] ?? [
-    '400 Bad Request',
-    'The request is no HTTP that can be read.',
-  ];
+  const [status, reason] = UNREADABLE[error.code ?? ''] ?? OTHERWISE_UNREADABLE;
   const body = JSON.stringify({ message: status.slice(4), error: reason });
   const head = `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}`;
   socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nConnection: close\r\n\r\n${body}`);
@@ -69,9 +63,8 @@ async function stopServer(server: Server, graceMs: number): Promise<void> {
   const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS);
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
   try {
-    await new Promise<void>((resolve, reject) => {
-      server.close((error) => (error === undefined ? resolve() : reject(error)));
-    });
+    server.close();
+    await once(server, 'close');
   } finally {
     clearInterval(sweep);
     clearTimeout(cut);

@@ -39,8 +39,4 @@ export class ServiceMetrics {
     const template = mount + route;
     this.#requests.observe({ method, route: template === '' ? 'unmatched' : template, status }, seconds);
   }
-
-  text(): Promise<string> {
-    return this.registry.metrics();
-  }
 }

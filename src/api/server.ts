@@ -1,7 +1,7 @@
 /** The HTTP API as one express application. */
 import express, { type Express } from 'express';
 import type { Api, ApiDeps } from './deps.js';
-import { DirectoryRefresh } from './directoryRefresh.js';
+import { directoryRefresh } from './directoryRefresh.js';
 import { errorHandler, unknownPath } from './errors.js';
 import { jsonBodyReader } from './jsonBody.js';
 import { openApiTexts } from './openapi/document.js';
@@ -22,7 +22,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
   const { config, log, metrics } = deps;
   const api: Api = {
     ...deps,
-    refresh: new DirectoryRefresh(deps.commands),
+    refresh: directoryRefresh(deps.commands),
     readBody: jsonBodyReader(config.bodyLimitBytes),
     clientBuckets: new TokenBuckets(),
     signInAttempts: new SignInAttempts(),

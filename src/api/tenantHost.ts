@@ -43,7 +43,7 @@ export const resolveTenant: Check = async ({ directory, config, refresh }, req) 
   const name = tenantNameOf(requestHost(req, config), config);
   if (name === undefined) throw unknownTenant();
   // Another process may have made the tenant a moment ago.
-  if (directory.tenant(name) === undefined) await refresh.run();
+  if (directory.tenant(name) === undefined) await refresh();
   const tenant = directory.tenant(name);
   if (tenant === undefined) throw unknownTenant();
   req.context.tenant = tenant;

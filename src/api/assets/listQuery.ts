@@ -125,24 +125,8 @@ function filterValues(field: string, text: string): readonly string[] {
   return values;
 }
 
-export function splitAtCommas(text: string): string[] {
-  const pieces: string[] = [];
-  let piece = '';
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text.charAt(at);
-    if (character === '\\' && text.charAt(at + 1) === ',') {
-      piece += ',';
-      at += 1;
-    } else if (character === ',') {
-      pieces.push(piece);
-      piece = '';
-    } else {
-      piece += character;
-    }
-  }
-  pieces.push(piece);
-  return pieces;
-}
+export const splitAtCommas = (text: string): string[] =>
+  text.split(/(?<!\\),/).map((piece) => piece.replaceAll('\\,', ','));
 
 function parseSort(assetType: AssetType, given: readonly string[]): readonly SortTerm[] {
   const [text, second] = given;

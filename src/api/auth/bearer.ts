@@ -2,7 +2,7 @@
 import type { Request } from 'express';
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { Scope } from '../../domain/identity/scopes.js';
-import { HttpError } from '../errors.js';
+import { forbidden, HttpError } from '../errors.js';
 import type { Check } from '../routes/operation.js';
 import { InvalidTokenError } from './tokens.js';
 
@@ -25,14 +25,12 @@ export const invalidToken = (reason: string): HttpError =>
     'WWW-Authenticate': `${REALM}, error="invalid_token", error_description="${reason}"`,
   });
 
-const insufficientScope = (scope: Scope): HttpError =>
-  new HttpError(403, 'Forbidden.', `The token lacks the scope ${scope}.`, {
-    'WWW-Authenticate': `${REALM}, error="insufficient_scope", scope="${scope}"`,
-  });
-
 /** @throws HttpError 403 when the request's token lacks the scope */
 export function requireScope(req: Request, scope: Scope): void {
-  if (!req.context.scopes.has(scope)) throw insufficientScope(scope);
+  if (req.context.scopes.has(scope)) return;
+  throw forbidden(`The token lacks the scope ${scope}.`, {
+    'WWW-Authenticate': `${REALM}, error="insufficient_scope", scope="${scope}"`,
+  });
 }
 
 /** The request must carry a good token of an API client of its tenant. @throws HttpError 401 */
@@ -42,7 +40,7 @@ export const authenticateClient: Check = async ({ tokens, directory, refresh }, 
   const { tenant, clientId, scopes } = await verified(() => tokens.clientOf(text), context.tenant);
   if (!context.tenant.clients.has(clientId)) {
     // Another process may have made the client a moment ago. One that was removed takes its tokens with it.
-    await refresh.run();
+    await refresh();
     context.tenant = directory.tenant(tenant) ?? context.tenant;
     if (!context.tenant.clients.has(clientId)) throw invalidToken('The client of the token was removed.');
   }

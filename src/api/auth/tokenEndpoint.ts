@@ -111,7 +111,7 @@ async function authenticated(api: Api, tenant: string, request: TokenRequest, ad
   let client = clientWith(api, tenant, request);
   if (client === undefined) {
     // The client, or its new secret, may have been made by another process a moment ago.
-    await api.refresh.run();
+    await api.refresh();
     client = clientWith(api, tenant, request);
   }
   if (client !== undefined) return client;

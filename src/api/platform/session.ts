@@ -55,7 +55,7 @@ export const session: Resource = {
           throw tooManyRequests('Too many sign-ins have failed; try again later.', waitSeconds);
         }
         // Another process, such as the command line, may have added the user or changed the password.
-        await refresh.run();
+        await refresh();
         const user = await checkPassword(directory, tenant.name, email, password);
         if (user === undefined) {
           log.warn({ tenant: tenant.name, address: attempt.address, requestId }, 'sign-in refused');

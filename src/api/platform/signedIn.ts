@@ -7,7 +7,7 @@ import type { Role } from '../../domain/identity/scopes.js';
 import { bearerToken, invalidToken, missingToken, verified } from '../auth/bearer.js';
 import type { UserToken } from '../auth/tokens.js';
 import type { Api } from '../deps.js';
-import { HttpError } from '../errors.js';
+import { forbidden, unsupportedMediaType } from '../errors.js';
 import { type Check, ROLE_GROUPS, type RoleGroup } from '../routes/operation.js';
 import { requestOrigin } from '../tenantHost.js';
 
@@ -31,7 +31,7 @@ export const authenticateUser: Check = async ({ tokens, config, directory, refre
   const token = await verified(() => tokens.userOf(text), context.tenant);
   if (userOf(context.tenant, token) === undefined) {
     // Another process may have added the user, or changed the password, a moment ago.
-    await refresh.run();
+    await refresh();
     context.tenant = directory.tenant(token.tenant) ?? context.tenant;
   }
   const user = userOf(context.tenant, token);
@@ -44,17 +44,13 @@ export const authenticateUser: Check = async ({ tokens, config, directory, refre
 function refuseForgery(req: Request, ownOrigin: string): void {
   if (SAFE_METHODS.includes(req.method)) return;
   if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) {
-    throw new HttpError(
-      415,
-      'Unsupported media type.',
+    throw unsupportedMediaType(
       'With the session cookie, send Content-Type: application/json (also without a body), or use the bearer token.',
     );
   }
   const { origin } = req.headers;
   if (origin !== undefined && origin !== ownOrigin) {
-    throw new HttpError(
-      403,
-      'Forbidden.',
+    throw forbidden(
       `The session cookie is accepted from the origin ${ownOrigin} only. (Behind a proxy, TRUST_PROXY must be set.)`,
     );
   }
@@ -73,7 +69,7 @@ export async function requireRole(api: Api, req: Request, res: Response, group: 
   if (user === undefined) throw missingToken();
   const roles: readonly Role[] = ROLE_GROUPS[group];
   if (user.roles.some((role) => roles.includes(role))) return user;
-  throw new HttpError(403, 'Forbidden.', `This needs the role ${roles.join(' or ')}.`);
+  throw forbidden(`This needs the role ${roles.join(' or ')}.`);
 }
 
 /** The console's cookie: the same token as the bearer token, out of reach of scripts. */
