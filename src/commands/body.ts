@@ -1,7 +1,13 @@
 /** Request bodies that are no records: checked by a zod schema, errors by field as in spec §7. */
-import type { z } from 'zod';
+import { z } from 'zod';
 import { FieldErrorList } from '../domain/assetTypes/recordSchema.js';
 import { ValidationError } from './context.js';
+
+/** A name or another short text: 1 to 255 characters. */
+export const shortText = z
+  .string('must be a string.')
+  .min(1, 'must not be empty.')
+  .max(255, 'must be at most 255 characters.');
 
 /** @throws ValidationError with every error, keyed by the path of the field */
 export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {

@@ -43,14 +43,10 @@ export type EventToAppend = {
   readonly metadata: EventMetadata;
 };
 
-export type RecordedEvent = {
-  readonly id: string;
+export type RecordedEvent = EventToAppend & {
   readonly stream: string;
   readonly revision: Revision;
   readonly position: Position;
-  readonly type: string;
-  readonly data: unknown;
-  readonly metadata: EventMetadata;
 };
 
 export type AppendResult = {

@@ -1,14 +1,12 @@
 /** Tables of records: what get and list answer from. */
 
 import type { Fields } from '../domain/assetTypes/fieldTypes.js';
-import type { Tenant } from '../domain/identity/directory.js';
-import { TENANT_STREAM_PREFIX } from '../domain/identity/directory.js';
+import { TENANT_STREAM_PREFIX, type Tenant } from '../domain/identity/directory.js';
 import type { TenantEvent } from '../domain/identity/events.js';
 import type { Changes, OrderEvent } from '../domain/order/events.js';
 import { type RecordChange, tableChanges } from '../domain/referenceTable/changes.js';
 import type { ReferenceTableEvent } from '../domain/referenceTable/events.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
-import type { RecordedEvent } from '../ports/eventStore.js';
 import type { Projection, ProjectionTarget } from './projection.js';
 
 export const recordsProjection: Projection = {
@@ -18,15 +16,22 @@ export const recordsProjection: Projection = {
   async apply(event, tenant, target) {
     const { category, rest } = parseStream(event.stream);
     const typed = { type: event.type, data: event.data };
+    const { revision, metadata } = event;
+    const at = metadata.occurredAt;
+    const change = (table: string, changes: readonly RecordChange[]): Promise<void> =>
+      target.applyToTable({ tenant: tenant.name, table }, changes, { revision, at });
     if (category === 'tenant') await defineTables(typed as TenantEvent, tenant, target);
-    else if (category === 'table') await applyReference(event, typed as ReferenceTableEvent, tenant, rest, target);
-    else if (category === 'order') await applyOrder(event, typed as OrderEvent, tenant, rest, target);
+    else if (category === 'table') await change(rest, tableChanges(typed as ReferenceTableEvent, at));
+    else if (category === 'order') {
+      for (const each of orderChanges(typed as OrderEvent, tenant.orderModel, rest, at)) {
+        await change(each.table, [each.change]);
+      }
+    }
   },
 };
 
 async function defineTables(event: TenantEvent, tenant: Tenant, target: ProjectionTarget): Promise<void> {
-  const changed = tablesChangedBy(event, tenant);
-  for (const table of changed) {
+  for (const table of tablesChangedBy(event, tenant)) {
     const assetType = tenant.assetTypes.get(table);
     if (assetType !== undefined) await target.defineTable({ tenant: tenant.name, table }, assetType);
   }
@@ -42,33 +47,6 @@ function tablesChangedBy(event: TenantEvent, tenant: Tenant): readonly string[] 
       return [event.data.table];
     case 'RateLimitChanged':
       return [];
-  }
-}
-
-async function applyReference(
-  recorded: RecordedEvent,
-  event: ReferenceTableEvent,
-  tenant: Tenant,
-  table: string,
-  target: ProjectionTarget,
-): Promise<void> {
-  const at = recorded.metadata.occurredAt;
-  await target.applyToTable({ tenant: tenant.name, table }, tableChanges(event, at), {
-    revision: recorded.revision,
-    at,
-  });
-}
-
-async function applyOrder(
-  recorded: RecordedEvent,
-  event: OrderEvent,
-  tenant: Tenant,
-  orderId: string,
-  target: ProjectionTarget,
-): Promise<void> {
-  const at = recorded.metadata.occurredAt;
-  for (const { table, change } of orderChanges(event, tenant.orderModel, orderId, at)) {
-    await target.applyToTable({ tenant: tenant.name, table }, [change], { revision: recorded.revision, at });
   }
 }
 

@@ -4,7 +4,7 @@ import { type AssetField, type AssetType, findField, SYSTEM_FIELDS } from '../..
 import { FIELD_TYPES, LONG_TEXT_MAX_LENGTH, STRING_MAX_LENGTH } from '../../domain/assetTypes/fieldTypes.js';
 import { tenantStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
-import { parseBody } from '../body.js';
+import { parseBody, shortText } from '../body.js';
 import { type Caller, NotFoundError, ValidationError } from '../context.js';
 import { assetTypeOf } from '../tables.js';
 import { type DirectoryCommands, writeDirectory } from './directoryWriter.js';
@@ -22,11 +22,7 @@ const fieldName = z
 export const fieldBody = z
   .strictObject({
     name: fieldName,
-    label: z
-      .string('must be a string.')
-      .min(1, 'must not be empty.')
-      .max(255, 'must be at most 255 characters.')
-      .optional(),
+    label: shortText.optional(),
     type: z.enum(FIELD_TYPES, `must be one of ${FIELD_TYPES.join(', ')}.`),
     required: z.boolean('must be true or false.').default(false),
     filterable: z.boolean('must be true or false.').default(false),
@@ -50,11 +46,7 @@ export const tableBody = z.strictObject({
   name: z
     .string('must be a string.')
     .regex(/^dyn_[a-z][a-z0-9_]{0,58}$/, 'must begin with dyn_, then lower-case letters, digits and underscores.'),
-  label: z
-    .string('must be a string.')
-    .min(1, 'must not be empty.')
-    .max(255, 'must be at most 255 characters.')
-    .optional(),
+  label: shortText.optional(),
   description: z.string('must be a string.').max(1000, 'must be at most 1000 characters.').default(''),
   unique_field: fieldName.default('external_id'),
   fields: z

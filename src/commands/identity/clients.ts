@@ -3,13 +3,13 @@ import { z } from 'zod';
 import { SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { clientsStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
-import { parseBody } from '../body.js';
+import { parseBody, shortText } from '../body.js';
 import { type Caller, NotFoundError } from '../context.js';
 import { type DirectoryCommands, writeDirectory } from './directoryWriter.js';
 import { hashSecret, newClientSecret } from './secrets.js';
 
 export const clientBody = z.strictObject({
-  name: z.string('must be a string.').min(1, 'must not be empty.').max(255, 'must be at most 255 characters.'),
+  name: shortText,
   scopes: z
     .array(z.enum(SCOPES, `must be one of ${SCOPES.join(', ')}.`), 'must be an array of scopes.')
     .min(1, 'must have at least 1 scope.')

@@ -1,5 +1,5 @@
 /** Tenants: made by an operator, one order model each. */
-import { ORDER_MODELS, type OrderModel, type RateLimit } from '../../domain/identity/events.js';
+import { ORDER_MODELS, type RateLimit } from '../../domain/identity/events.js';
 import { TENANT_NAME, tenantStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
@@ -26,12 +26,9 @@ export async function createTenant(
   }
   return writeDirectory(commands, caller, tenantStream(name), (tenant) => {
     if (tenant !== undefined) throw new ConflictError(`Tenant ${name} exists already.`);
-    return [tenantCreated(name, input.displayName ?? name, orderModel)];
+    return [{ type: 'TenantCreated', data: { name, displayName: input.displayName ?? name, orderModel } }];
   });
 }
-
-const tenantCreated = (name: string, displayName: string, orderModel: OrderModel) =>
-  ({ type: 'TenantCreated', data: { name, displayName, orderModel } }) as const;
 
 export async function changeRateLimit(
   commands: DirectoryCommands,

@@ -4,12 +4,11 @@ import type { User } from '../../domain/identity/events.js';
 import { ROLES } from '../../domain/identity/scopes.js';
 import { usersStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
-import { parseBody } from '../body.js';
+import { parseBody, shortText } from '../body.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { type DirectoryCommands, writeDirectory } from './directoryWriter.js';
 import { hashPassword, passwordMatches } from './secrets.js';
 
-const name = z.string('must be a string.').min(1, 'must not be empty.').max(255, 'must be at most 255 characters.');
 const password = z
   .string('must be a string.')
   .min(12, 'must be at least 12 characters.')
@@ -24,19 +23,15 @@ const locale = z
 export const newUserBody = z.strictObject({
   email: z.email('must be an e-mail address.').transform((email) => email.toLowerCase()),
   password,
-  first_name: name,
-  last_name: name,
+  first_name: shortText,
+  last_name: shortText,
   locale: locale.default('en'),
   roles,
 });
 
-export const changeUserBody = z.strictObject({
-  password: password.optional(),
-  first_name: name.optional(),
-  last_name: name.optional(),
-  locale: locale.optional(),
-  roles: roles.optional(),
-});
+export const changeUserBody = z
+  .strictObject({ password, first_name: shortText, last_name: shortText, locale, roles })
+  .partial();
 
 /** @param body see newUserBody. @throws ValidationError (also for an e-mail address in use), NotFoundError (tenant) */
 export async function addUser(
@@ -54,12 +49,8 @@ export async function addUser(
     }
     id = tenant.lastUserId + 1;
     const { email, locale: userLocale, roles: userRoles, first_name: firstName, last_name: lastName } = input;
-    return [
-      {
-        type: 'UserAdded',
-        data: { id, email, firstName, lastName, locale: userLocale, roles: userRoles, passwordHash },
-      },
-    ];
+    const data = { id, email, firstName, lastName, locale: userLocale, roles: userRoles, passwordHash };
+    return [{ type: 'UserAdded', data }];
   });
   return { position, id };
 }

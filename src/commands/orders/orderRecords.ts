@@ -1,41 +1,24 @@
 /** Create and update of an order (spec §4.5, §4.6, §4.9), and of its parts: lines; consignments, goods, allowances and charges. */
 import { type AssetType, type RecordView, recordView } from '../../domain/assetTypes/assetType.js';
-import type { RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { addPart, createOrder, unknownParent, updateOrder, updatePart } from '../../domain/order/decide.js';
 import type { Order } from '../../domain/order/order.js';
-import { type Caller, type Commands, NotFoundError, ValidationError, type WrittenRecord } from '../context.js';
+import { type Commands, type CreateRecord, NotFoundError, type UpdateRecord, ValidationError } from '../context.js';
 import { assetTypeOf, tenantOf } from '../tables.js';
 import { orderView, writeNewOrder, writeOrder } from './orderWriter.js';
 
-export async function createOrderRecord(
-  commands: Commands,
-  caller: Caller,
-  assetType: AssetType,
-  input: RecordInput,
-): Promise<WrittenRecord> {
+export const createOrderRecord: CreateRecord = async (commands, caller, assetType, input) => {
   const id = input.id ?? commands.newId();
   const { position, order } = await writeNewOrder(commands, caller, id, createOrder(assetType, input));
   return { position, id, record: orderView(assetType, id, order) };
-}
+};
 
-export async function updateOrderRecord(
-  commands: Commands,
-  caller: Caller,
-  assetType: AssetType,
-  id: string,
-  input: RecordInput,
-): Promise<WrittenRecord> {
+export const updateOrderRecord: UpdateRecord = async (commands, caller, assetType, id, input) => {
   const { position, order } = await writeOrder(commands, caller, id, (current) => updateOrder(current, id, input));
   return { position, id, record: orderView(assetType, id, order) };
-}
+};
 
 /** @throws ValidationError when the parent field names no known order (or part of one) */
-export async function createPartRecord(
-  commands: Commands,
-  caller: Caller,
-  assetType: AssetType,
-  input: RecordInput,
-): Promise<WrittenRecord> {
+export const createPartRecord: CreateRecord = async (commands, caller, assetType, input) => {
   const id = commands.newId();
   const orderId = await orderOfParent(commands, caller.tenant, assetType, input.fields[assetType.parent?.field ?? '']);
   try {
@@ -48,16 +31,9 @@ export async function createPartRecord(
     if (error instanceof NotFoundError) throw unknownParentOf(assetType);
     throw error;
   }
-}
+};
 
-/** @throws NotFoundError */
-export async function updatePartRecord(
-  commands: Commands,
-  caller: Caller,
-  assetType: AssetType,
-  id: string,
-  input: RecordInput,
-): Promise<WrittenRecord> {
+export const updatePartRecord: UpdateRecord = async (commands, caller, assetType, id, input) => {
   const known = await commands.readModels.get({ tenant: caller.tenant, table: assetType.name }, id);
   const parent = known === undefined ? undefined : JSON.parse(known)[assetType.parent?.field ?? ''];
   const orderId = await orderOfParent(commands, caller.tenant, assetType, parent);
@@ -66,7 +42,7 @@ export async function updatePartRecord(
     updatePart(current, assetType, id, input),
   );
   return { position, id, record: partView(assetType, order, id) };
-}
+};
 
 /** The id of the order that a part's parent field leads to, over other parts if need be; undefined when it leads nowhere. */
 async function orderOfParent(

@@ -13,7 +13,7 @@ import {
   keyOf,
 } from '../../domain/referenceTable/decide.js';
 import type { Position } from '../../ports/eventStore.js';
-import { parseBody } from '../body.js';
+import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
 import { type TableCommands, tableWriterOf } from './tableWriter.js';
@@ -86,7 +86,7 @@ const itemKey = (index: number, field: string, item: unknown): string =>
     : `items.${index}.${field}`;
 
 export const cleanUpBody = z.strictObject({
-  batch_id: z.string('must be a string.').min(1, 'must not be empty.').max(255, 'must be at most 255 characters.'),
+  batch_id: shortText,
 });
 
 /**

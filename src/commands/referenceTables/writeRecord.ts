@@ -1,17 +1,11 @@
 /** Create and update of one reference record (spec §4.5, §4.6). */
-import { type AssetType, recordView } from '../../domain/assetTypes/assetType.js';
-import type { RecordInput } from '../../domain/assetTypes/recordSchema.js';
+import { recordView } from '../../domain/assetTypes/assetType.js';
 import { createRecord, type Decision, keyOf, uniqueFieldOf, updateRecord } from '../../domain/referenceTable/decide.js';
 import type { StoredRecord } from '../../ports/readModels.js';
-import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from '../context.js';
-import { type KnownTable, type TableCommands, tableWriterOf } from './tableWriter.js';
+import { type CreateRecord, NotFoundError, type UpdateRecord, ValidationError } from '../context.js';
+import { type KnownTable, tableWriterOf } from './tableWriter.js';
 
-export async function createReferenceRecord(
-  commands: TableCommands,
-  caller: Caller,
-  assetType: AssetType,
-  input: RecordInput,
-): Promise<WrittenRecord> {
+export const createReferenceRecord: CreateRecord = async (commands, caller, assetType, input) => {
   const newId = commands.newId();
   const id = input.id ?? newId;
   const wanted = { keys: [keyOf(assetType, input.fields)], ids: [id] };
@@ -20,15 +14,9 @@ export async function createReferenceRecord(
   );
   const record = recordView(assetType, { id, createdAt: at, updatedAt: at, fields: input.fields });
   return { position, id, record };
-}
+};
 
-export async function updateReferenceRecord(
-  commands: TableCommands,
-  caller: Caller,
-  assetType: AssetType,
-  id: string,
-  input: RecordInput,
-): Promise<WrittenRecord> {
+export const updateReferenceRecord: UpdateRecord = async (commands, caller, assetType, id, input) => {
   const key = input.fields[uniqueFieldOf(assetType)];
   const wanted = { keys: key === undefined ? [] : [String(key)], ids: [id] };
   const currentIn = (known: KnownTable): StoredRecord => {
@@ -43,7 +31,7 @@ export async function updateReferenceRecord(
   const updatedAt = position === 0 ? before.updatedAt : at;
   const record = recordView(assetType, { ...before, updatedAt, fields: { ...before.fields, ...input.fields } });
   return { position, id, record };
-}
+};
 
 function accepted<Event>(decision: Decision<Event>): readonly Event[] {
   if (!decision.ok) throw new ValidationError(decision.errors);

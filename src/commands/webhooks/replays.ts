@@ -4,6 +4,7 @@
  */
 import { v5, validate } from 'uuid';
 import { z } from 'zod';
+import { normalizeDateTime } from '../../domain/assetTypes/fieldTypes.js';
 import { type DeliverySubject, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
 import type { DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../../ports/deliveryLog.js';
 import type { Position } from '../../ports/eventStore.js';
@@ -11,21 +12,17 @@ import { parseBody } from '../body.js';
 import { type Caller, NotFoundError, TryAgainError, ValidationError } from '../context.js';
 import { type DirectoryCommands, writeWebhook } from '../identity/directoryWriter.js';
 import { loadDelivery, type RequestedDelivery, requestDelivery } from './deliveryStream.js';
+import { eventKind, eventKinds } from './settings.js';
 
-const kind = z.enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`);
 const time = z.iso.datetime({ offset: true, error: 'must be a time with its zone, like 2026-11-21T03:11:47Z.' });
 
 /** From `since` on, and before `until` (default: now): when a delivery was requested. */
 export const resendFailedBody = z.strictObject({ since: time, until: time.optional() });
 
 /** From `from` on, and before `to` (default: now): when an event happened. */
-export const backfillBody = z.strictObject({
-  from: time,
-  to: time.optional(),
-  events: z.array(kind, 'must be an array of kinds of event.').min(1, 'must have at least 1 kind of event.').optional(),
-});
+export const backfillBody = z.strictObject({ from: time, to: time.optional(), events: eventKinds.optional() });
 
-export const testEventBody = z.strictObject({ event: kind });
+export const testEventBody = z.strictObject({ event: eventKind });
 
 /**
  * Sends the same event to the same webhook once more, however the delivery ended.
@@ -71,14 +68,8 @@ export async function resendFailed(
   }
   const sequence = new Map<string, string>();
   let count = 0;
-  let query: DeliveryQuery = {
-    webhookId,
-    state: 'failed',
-    since: range.from,
-    until: range.to,
-    order: 'oldest',
-    limit: PAGE,
-  };
+  const { from: since, to: until } = range;
+  let query: DeliveryQuery = { webhookId, state: 'failed', since, until, order: 'oldest', limit: PAGE };
   for (;;) {
     const page = await readModels.deliveries(caller.tenant, query);
     const last = page.at(-1);
@@ -103,10 +94,8 @@ async function resendEntry(
   if (orderId !== null) sequence.set(orderId, deliveryId);
   const sent = await subjectOf(commands, caller.tenant, id);
   if (sent === undefined) return undefined;
-  return requestDelivery(commands, caller, deliveryId, {
-    ...resent(id, sent),
-    ...(after === undefined ? {} : { after }),
-  });
+  const subject = { ...resent(id, sent), ...(after === undefined ? {} : { after }) };
+  return requestDelivery(commands, caller, deliveryId, subject);
 }
 
 /**
@@ -143,15 +132,8 @@ export async function sendTestEvent(
 ): Promise<RequestedDelivery> {
   const { event } = parseBody(testEventBody, body);
   await checkWebhook(commands, caller, webhookId);
-  const subject = {
-    webhookId,
-    kind: event,
-    orderId: '',
-    sourceEventId: '',
-    sourceRevision: 0,
-    purpose: 'test',
-  } as const;
-  return requestNew(commands, caller, subject);
+  const noSource = { orderId: '', sourceEventId: '', sourceRevision: 0 };
+  return requestNew(commands, caller, { webhookId, kind: event, ...noSource, purpose: 'test' });
 }
 
 /** As the log has it, for this process may not have heard of it yet. @throws NotFoundError */
@@ -195,17 +177,11 @@ function pastRange(
   [fromField, from]: Bound<string>,
   [toField, to = now]: Bound<string | undefined>,
 ): { readonly from: string; readonly to: string } {
-  const range = { from: inMicroseconds(from), to: inMicroseconds(to) };
+  const range = { from: normalizeDateTime(from) ?? from, to: normalizeDateTime(to) ?? to };
   if (range.to > now) throw new ValidationError({ [toField]: [`The ${toField} field must not be in the future.`] });
   if (range.from >= range.to) {
     const message = `The ${fromField} field must be before ${toField}, which is ${range.to}.`;
     throw new ValidationError({ [fromField]: [message] });
   }
   return range;
-}
-
-/** `2026-11-21T04:11:47+01:00` as `2026-11-21T03:11:47.000000Z`; offsets are whole minutes, so the fraction stays. */
-function inMicroseconds(time: string): string {
-  const fraction = /\.(\d+)/.exec(time)?.[1] ?? '';
-  return `${new Date(time).toISOString().slice(0, 19)}.${fraction.padEnd(6, '0').slice(0, 6)}Z`;
 }

@@ -4,7 +4,7 @@ import { webhooksStream } from '../../domain/streams.js';
 import { type DisabledCause, WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../domain/webhook/events.js';
 import { targetUrlError } from '../../domain/webhook/targetUrl.js';
 import type { Position } from '../../ports/eventStore.js';
-import { parseBody } from '../body.js';
+import { parseBody, shortText } from '../body.js';
 import { type Caller, NotFoundError, ValidationError } from '../context.js';
 import { type DirectoryCommands, writeDirectory, writeWebhook } from '../identity/directoryWriter.js';
 import { newSigningSecret, type WebhookCommands } from './secrets.js';
@@ -12,12 +12,9 @@ import { newSigningSecret, type WebhookCommands } from './secrets.js';
 const MAX_CUSTOM_DATA_BYTES = 65_536;
 
 const url = z.string('must be a string.').meta({ format: 'uri' });
-const name = z.string('must be a string.').min(1, 'must not be empty.').max(255, 'must be at most 255 characters.');
-const events = z
-  .array(
-    z.enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`),
-    'must be an array of kinds of event.',
-  )
+export const eventKind = z.enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`);
+export const eventKinds = z
+  .array(eventKind, 'must be an array of kinds of event.')
   .min(1, 'must have at least 1 kind of event.');
 const customData = z
   .record(z.string(), z.unknown(), 'must be an object.')
@@ -27,19 +24,17 @@ const customData = z
 
 export const webhookBody = z.strictObject({
   url,
-  name: name.optional(),
-  events: events.default(['order.approved']),
+  name: shortText.optional(),
+  events: eventKinds.default(['order.approved']),
   custom_data: customData.default({}),
 });
 
-export const changeWebhookBody = z.strictObject({ url, name, events, custom_data: customData }).partial();
+export const changeWebhookBody = z
+  .strictObject({ url, name: shortText, events: eventKinds, custom_data: customData })
+  .partial();
 
 export const disableWebhookBody = z.strictObject({
-  reason: z
-    .string('must be a string.')
-    .min(1, 'must not be empty.')
-    .max(255, 'must be at most 255 characters.')
-    .default('Disabled by an admin.'),
+  reason: shortText.default('Disabled by an admin.'),
 });
 
 /** Why a URL cannot be a target, to be read after "The url field"; undefined when it can. */

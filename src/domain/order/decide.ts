@@ -2,7 +2,7 @@
 import type { AssetType } from '../assetTypes/assetType.js';
 import type { Fields } from '../assetTypes/fieldTypes.js';
 import type { FieldErrors, RecordInput } from '../assetTypes/recordSchema.js';
-import { changedFields } from '../referenceTable/decide.js';
+import { changedFields, withoutNulls } from '../referenceTable/decide.js';
 import type { Changes, OrderEvent, OrderExportFailed, StatusChange } from './events.js';
 import type { Approver, ExportSnapshot } from './exportDocument.js';
 import type { Order } from './order.js';
@@ -16,9 +16,6 @@ export type OrderDecision =
 
 const refuse = (field: string, message: string): OrderDecision => ({ kind: 'invalid', errors: { [field]: [message] } });
 const accept = (...events: OrderEvent[]): OrderDecision => ({ kind: 'accepted', events });
-
-const withoutNulls = (fields: Fields): Fields =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 
 const stay = (order: Order): StatusChange => ({ from: order.status, to: order.status });
 const move = (order: Order, to: OrderStatus): StatusChange => ({ from: order.status, to });
@@ -108,14 +105,10 @@ export function updatePart(order: Order, assetType: AssetType, partId: string, i
   }
   const set = changedFields(part.fields, input.fields);
   if (Object.keys(set).length === 0) return accept();
+  const changes = toChanges(part.fields, set);
   return accept({
     type: 'OrderPartChanged',
-    data: {
-      table: assetType.name,
-      id: partId,
-      changes: toChanges(part.fields, set),
-      status: statusAfterPartChange(order),
-    },
+    data: { table: assetType.name, id: partId, changes, status: statusAfterPartChange(order) },
   });
 }
 
@@ -145,15 +138,10 @@ export function approveOrder(
   snapshot: ExportSnapshot,
 ): OrderDecision {
   if (!APPROVABLE.includes(order.status)) {
-    return {
-      kind: 'conflict',
-      message: `An order can be approved when it is ${APPROVABLE.join(' or ')}; this one is ${order.status}.`,
-    };
+    const message = `An order can be approved when it is ${APPROVABLE.join(' or ')}; this one is ${order.status}.`;
+    return { kind: 'conflict', message };
   }
-  return accept({
-    type: 'OrderApproved',
-    data: { status: move(order, 'submitted'), approvedAt, approver, snapshot },
-  });
+  return accept({ type: 'OrderApproved', data: { status: move(order, 'submitted'), approvedAt, approver, snapshot } });
 }
 
 export function rejectOrder(order: Order, reasons: readonly string[]): OrderDecision {

@@ -39,13 +39,8 @@ export function evolve(
     case 'OrderChanged':
       return { ...moved, fields: applied(order.fields, event.data.changes), updatedAt: at };
     case 'OrderPartAdded': {
-      const part = {
-        table: event.data.table,
-        id: event.data.id,
-        fields: event.data.fields,
-        createdAt: at,
-        updatedAt: at,
-      };
+      const { table, id: partId, fields } = event.data;
+      const part = { table, id: partId, fields, createdAt: at, updatedAt: at };
       return { ...moved, parts: new Map(order.parts).set(part.id, part) };
     }
     case 'OrderPartChanged': {
@@ -63,11 +58,8 @@ export function evolve(
     case 'OrderRejected':
     case 'OrderExportFailed': {
       const { reasons } = event.data;
-      return {
-        ...moved,
-        fields: { ...order.fields, error_reason: reasons.length > 0 ? reasons : null },
-        updatedAt: at,
-      };
+      const set = { error_reason: reasons.length > 0 ? reasons : null };
+      return { ...moved, fields: { ...order.fields, ...set }, updatedAt: at };
     }
   }
 }

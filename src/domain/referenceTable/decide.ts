@@ -2,8 +2,7 @@
 import type { AssetType } from '../assetTypes/assetType.js';
 import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
 import type { FieldErrors, RecordInput } from '../assetTypes/recordSchema.js';
-import type { BatchUpserted, RecordChanged, RecordCreated, TableCleanedUp } from './events.js';
-import { packIds } from './events.js';
+import { type BatchUpserted, packIds, type RecordChanged, type RecordCreated, type TableCleanedUp } from './events.js';
 
 export type KnownRecord = { readonly id: string; readonly batchId: string | null; readonly fields: Fields };
 
@@ -33,7 +32,7 @@ export function uniqueFieldOf(assetType: AssetType): string {
 
 export const keyOf = (assetType: AssetType, fields: Fields): string => String(fields[uniqueFieldOf(assetType)] ?? '');
 
-const withoutNulls = (fields: Fields): Fields =>
+export const withoutNulls = (fields: Fields): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 
 const sameValue = (a: FieldValue | undefined, b: FieldValue): boolean =>
