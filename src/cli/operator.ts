@@ -3,6 +3,7 @@ import { userInfo } from 'node:os';
 import { newId, now } from '../commands/clock.js';
 import type { Caller, SecretBox, TenantDirectory } from '../commands/context.js';
 import type { DirectoryCommands } from '../commands/identity/directoryWriter.js';
+import type { CheckTarget } from '../commands/webhooks/settings.js';
 import { type Config, readConfig } from '../config.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventStore } from '../ports/eventStore.js';
@@ -11,7 +12,7 @@ import { Directory } from '../projections/directory.js';
 import { openEventStore, openReadModelWriter, prepareDataDirectory } from '../service/engines.js';
 import { installationKeys } from '../service/installationKeys.js';
 import { createSecretBox } from '../service/secretBox.js';
-import { addressPolicy, createTargetCheck, type TargetCheck } from '../webhooks/targetAddress.js';
+import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
 
 /** The person at the command line, as the log remembers what they do. */
 export function operator(tenant: string): Caller {
@@ -35,7 +36,7 @@ export type DirectoryTools = {
   readonly commands: DirectoryCommands;
   readonly directory: Directory;
   readonly secretBox: SecretBox;
-  readonly checkTarget: TargetCheck;
+  readonly checkTarget: CheckTarget;
 };
 
 /** For tenants, clients, users and webhooks: opens the event log for the time of `work`. @throws ConfigError, and what the work throws */

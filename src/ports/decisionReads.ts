@@ -3,8 +3,7 @@
  * is as of one moment, and behind the log: a decision appends with the revision that it was given, so it holds or conflicts.
  */
 import type { Revision } from './eventStore.js';
-import type { ProjectionProgress } from './projectionProgress.js';
-import type { RecordQueries, StoredRecord, TableRef } from './readModels.js';
+import type { ProjectionProgress, RecordQueries, StoredRecord, TableRef } from './readModels.js';
 
 /** What a decision about a table needs to know, all read at one moment. */
 export type TableSnapshot = {

@@ -1,6 +1,6 @@
 /** The delivery log, as the read models hold it: each delivery to a webhook, with all its attempts. */
 import type { Position, Revision } from './eventStore.js';
-import type { ProjectionProgress } from './projectionProgress.js';
+import type { ProjectionProgress } from './readModels.js';
 
 /** One attempt of a delivery. What is not known yet is null. */
 export type DeliveryAttempt = {

@@ -8,8 +8,7 @@ import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { RecordChange } from '../domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from './deliveryLog.js';
 import type { Position, Revision } from './eventStore.js';
-import type { ProjectionProgress } from './projectionProgress.js';
-import type { HistoryEntry, TableRef } from './readModels.js';
+import type { HistoryEntry, ProjectionProgress, TableRef } from './readModels.js';
 
 /**
  * The write side, one transaction at a time: what is written between `begin` and `commit` becomes

@@ -87,3 +87,13 @@ export interface RecordQueries {
 export class ReadModelsUnavailableError extends Error {
   override readonly name = 'ReadModelsUnavailableError';
 }
+
+export interface ProjectionProgress {
+  /** Position that a projection has reached. 0 when it never ran. */
+  checkpoint(projection: string): Promise<Position>;
+  /**
+   * Resolves true as soon as the projection has reached the position, false after `timeoutMs`.
+   * Must cost little when it has been reached already.
+   */
+  waitFor(projection: string, position: Position, timeoutMs: number): Promise<boolean>;
+}

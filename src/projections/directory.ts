@@ -3,11 +3,10 @@
  * checked and commands decided without any read model.
  */
 
-import { DIRECTORY_STREAM_PREFIXES, evolveTenant, type Tenant } from '../domain/identity/directory.js';
-import type { DirectoryEvent } from '../domain/identity/events.js';
-import { parseStream } from '../domain/streams.js';
-import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import { DIRECTORY_STREAM_PREFIXES, type Tenant } from '../domain/identity/directory.js';
+import type { EventStore, Position } from '../ports/eventStore.js';
 import { keepRunning } from '../supervision/keepRunning.js';
+import { evolveTenantIn } from './projectedTenants.js';
 
 const BACKOFF = { firstMs: 500, longestMs: 5_000 };
 
@@ -72,7 +71,7 @@ export class Directory {
     const options = { after: this.#position, streamPrefixes: DIRECTORY_STREAM_PREFIXES, signal };
     for await (const slice of eventStore.subscribe(options)) {
       succeeded();
-      for (const event of slice.events) this.#apply(event);
+      for (const event of slice.events) evolveTenantIn(this.#tenants, event);
       this.#position = slice.position;
       for (const waiter of this.#waiters) {
         if (waiter.position > this.#position) continue;
@@ -80,13 +79,6 @@ export class Directory {
         waiter.resolve();
       }
     }
-  }
-
-  #apply(event: RecordedEvent): void {
-    const name = parseStream(event.stream).tenant;
-    const change = { type: event.type, data: event.data } as DirectoryEvent;
-    const tenant = evolveTenant(this.#tenants.get(name), change, event.metadata.occurredAt);
-    if (tenant !== undefined) this.#tenants.set(name, tenant);
   }
 
   #fail(error: Error): void {

@@ -1,6 +1,6 @@
 /** Tenants as of the event that is being projected: a table's shape is that of its time. */
 import { evolveTenant, TENANT_STREAM_PREFIX, type Tenant } from '../domain/identity/directory.js';
-import type { TenantEvent } from '../domain/identity/events.js';
+import type { DirectoryEvent } from '../domain/identity/events.js';
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 
@@ -26,12 +26,16 @@ export class ProjectedTenants {
 
   /** The event's tenant after the event; undefined when nothing is known of it. */
   evolve(event: RecordedEvent): Tenant | undefined {
-    const { category, tenant: name } = parseStream(event.stream);
-    const tenant = this.#tenants.get(name);
-    if (category !== 'tenant') return tenant;
-    const change = { type: event.type, data: event.data } as TenantEvent;
-    const evolved = evolveTenant(tenant, change, event.metadata.occurredAt);
-    if (evolved !== undefined) this.#tenants.set(name, evolved);
-    return evolved;
+    const { category, tenant } = parseStream(event.stream);
+    return category === 'tenant' ? evolveTenantIn(this.#tenants, event) : this.#tenants.get(tenant);
   }
+}
+
+/** Applies an event of a directory stream. @returns its tenant after it; undefined when nothing is known of it */
+export function evolveTenantIn(tenants: Map<string, Tenant>, event: RecordedEvent): Tenant | undefined {
+  const { tenant: name } = parseStream(event.stream);
+  const change = { type: event.type, data: event.data } as DirectoryEvent;
+  const tenant = evolveTenant(tenants.get(name), change, event.metadata.occurredAt);
+  if (tenant !== undefined) tenants.set(name, tenant);
+  return tenant;
 }

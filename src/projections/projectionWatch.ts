@@ -1,7 +1,7 @@
 /** Watches the projections from outside: how far behind they are, and whether one stands still. */
 import type { EventStore, Position } from '../ports/eventStore.js';
-import type { ProjectionProgress } from '../ports/projectionProgress.js';
-import { projections } from './projections.js';
+import type { ProjectionProgress } from '../ports/readModels.js';
+import { projectionStatus, projections } from './projections.js';
 
 /** A projection that is behind and has not moved for this long is not just busy. */
 const STANDSTILL_MS = 30_000;
@@ -32,12 +32,8 @@ export class ProjectionWatch {
 
   /** Positions each projection is behind the head of the log. */
   async lag(): Promise<ReadonlyMap<string, number>> {
-    const head = await this.#eventStore.head();
-    const lags = projections.map(async ({ name }) => {
-      const position = await this.#readModels.checkpoint(name);
-      return [name, Math.max(0, head - position)] as const;
-    });
-    return new Map(await Promise.all(lags));
+    const status = await projectionStatus({ eventStore: this.#eventStore, writer: this.#readModels });
+    return new Map(status.map(({ name, behind }) => [name, behind]));
   }
 
   /** Until it is seen that the projections have caught up again, nothing is well: they were interrupted. */

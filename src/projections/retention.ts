@@ -4,23 +4,23 @@ import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
 import { inTransaction } from './projection.js';
 
+/** In milliseconds. */
+const WAITS = {
+  /** At first, and after nothing was left to drop. */
+  idleMs: 60_000,
+  /** Between two chunks. */
+  betweenMs: 1_000,
+};
+
 export type RetentionDeps = {
   readonly writer: ReadModelWriter;
   /** One write at a time: shared with the projections that use the same writer. */
   readonly writing: PQueue;
   /** How long an entry stays after its delivery ended. */
   readonly days: number;
-  readonly waits?: RetentionWaits;
+  readonly waits?: typeof WAITS;
 };
 
-export type RetentionWaits = {
-  /** At first, and after nothing was left to drop, in milliseconds. */
-  readonly idleMs: number;
-  /** Between two chunks, in milliseconds. */
-  readonly betweenMs: number;
-};
-
-const WAITS: RetentionWaits = { idleMs: 60_000, betweenMs: 1_000 };
 const ENTRIES_A_CHUNK = 500;
 const DAY_MS = 24 * 3600 * 1000;
 

@@ -154,11 +154,10 @@ type Attempted = {
   readonly result: AttemptResult;
 };
 
-type Sent =
-  | Attempted
-  | { readonly kind: 'webhook-removed' | 'webhook-disabled' | 'circuit-open' }
-  /** Another process makes the attempt. */
-  | { readonly kind: 'contended' };
+/** `contended`: another process makes the attempt. */
+type Sent = Attempted | Unsendable | { readonly kind: 'circuit-open' | 'contended' };
+
+type Unsendable = { readonly kind: 'webhook-removed' | 'webhook-disabled' };
 
 /** In the slot: the webhook as it is now, the permit of its circuit, and the attempt. */
 async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: string): Promise<Sent> {
@@ -184,11 +183,9 @@ async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: stri
   }
 }
 
-type Target =
-  | { readonly kind: 'enabled'; readonly tenant: Tenant; readonly webhook: Webhook }
-  | { readonly kind: 'webhook-removed' | 'webhook-disabled' };
+type Target = { readonly kind: 'enabled'; readonly tenant: Tenant; readonly webhook: Webhook };
 
-function targetOf(directory: TenantDirectory, { tenant: name, delivery }: LoadedDelivery): Target {
+function targetOf(directory: TenantDirectory, { tenant: name, delivery }: LoadedDelivery): Target | Unsendable {
   const tenant = directory.tenant(name);
   const webhook = tenant?.webhooks.get(delivery.subject.webhookId);
   if (tenant === undefined || webhook === undefined) return { kind: 'webhook-removed' };

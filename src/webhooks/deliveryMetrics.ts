@@ -69,48 +69,35 @@ export class DeliveryMetrics {
   }
 
   #registerStates(registry: Registry, directory: TenantDirectory): void {
-    const isOpen = (labels: Labels): boolean =>
-      this.#openCircuits.has(endpointKey({ tenant: labels.tenant, webhookId: labels.webhook }));
-    registerGauge(
-      registry,
-      'webhook_circuit_open',
-      '1 while nothing but a probe now and then is sent to a webhook that keeps failing.',
-      () => webhooksOf(directory).map((labels) => ({ labels, value: isOpen(labels) ? 1 : 0 })),
-    );
-    registerGauge(
-      registry,
-      'webhook_disabled',
-      '1 for each webhook that is disabled, with the cause: admin, gone, failing.',
-      () =>
-        webhooksOf(directory).flatMap(({ tenant, webhook }) => {
-          const cause = directory.tenant(tenant)?.webhooks.get(webhook)?.disabled?.cause;
-          return cause === undefined ? [] : [{ labels: { tenant, webhook, cause }, value: 1 }];
-        }),
-    );
+    const openCircuits = this.#openCircuits;
+    new Gauge({
+      registers: [registry],
+      name: 'webhook_circuit_open',
+      help: '1 while nothing but a probe now and then is sent to a webhook that keeps failing.',
+      labelNames: LABELS,
+      collect() {
+        this.reset();
+        for (const labels of webhooksOf(directory)) {
+          const isOpen = openCircuits.has(endpointKey({ tenant: labels.tenant, webhookId: labels.webhook }));
+          this.set(labels, isOpen ? 1 : 0);
+        }
+      },
+    });
+    new Gauge({
+      registers: [registry],
+      name: 'webhook_disabled',
+      help: '1 for each webhook that is disabled, with the cause: admin, gone, failing.',
+      labelNames: [...LABELS, 'cause'],
+      collect() {
+        this.reset();
+        for (const { name: tenant, webhooks } of directory.tenants()) {
+          for (const { id: webhook, disabled } of webhooks.values()) {
+            if (disabled !== undefined) this.set({ tenant, webhook, cause: disabled.cause }, 1);
+          }
+        }
+      },
+    });
   }
-}
-
-type Labels = { readonly tenant: string; readonly webhook: string; readonly cause?: string };
-type Figure = { readonly labels: Labels; readonly value: number };
-
-/** A gauge that shows what `figures` gives, and nothing of before. */
-function registerGauge(
-  registry: Registry,
-  name: string,
-  help: string,
-  figures: () => readonly Figure[] | Promise<readonly Figure[]>,
-): void {
-  new Gauge({
-    registers: [registry],
-    name,
-    help,
-    labelNames: [...LABELS, 'cause'],
-    async collect() {
-      const shown = await figures();
-      this.reset();
-      for (const { labels, value } of shown) this.set(labels, value);
-    },
-  });
 }
 
 /** What waits, as the delivery log shows it. While the read models are away there are no figures, rather than old ones. */
@@ -127,13 +114,19 @@ function registerBacklog(registry: Registry, readModels: Pick<DeliveryLog, 'deli
       });
     return asked;
   };
-  const gauge = (name: string, help: string, value: (waiting: DeliveryBacklog) => number): void =>
-    registerGauge(registry, name, help, async () =>
-      (await backlog()).map((each) => ({
-        labels: { tenant: each.tenant, webhook: each.webhookId },
-        value: value(each),
-      })),
-    );
+  const gauge = (name: string, help: string, value: (waiting: DeliveryBacklog) => number): void => {
+    new Gauge({
+      registers: [registry],
+      name,
+      help,
+      labelNames: LABELS,
+      async collect() {
+        const waiting = await backlog();
+        this.reset();
+        for (const each of waiting) this.set({ tenant: each.tenant, webhook: each.webhookId }, value(each));
+      },
+    });
+  };
   gauge('webhook_deliveries_open', 'Deliveries that are neither made nor given up.', ({ open }) => open);
   gauge('webhook_oldest_open_seconds', 'How long the oldest open delivery has been waiting.', (waiting) =>
     Math.max(0, (Date.now() - Date.parse(waiting.oldestRequestedAt)) / 1000),

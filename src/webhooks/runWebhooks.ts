@@ -1,42 +1,29 @@
-/** The webhook path of one process: relay, deliveries and replays, kept running. */
-import type { Logger } from 'pino';
 import type { Commands } from '../commands/context.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
 import { BrokerUnavailableError, type MessageBroker } from '../ports/messageBroker.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 import { CircuitBreakers, type CircuitThresholds, DEFAULT_THRESHOLDS } from './circuitBreaker.js';
 import { type DeliveryParts, deliver } from './deliver.js';
-import type { DeliveryMetrics } from './deliveryMetrics.js';
 import { Dispatcher, OrderTurns } from './dispatcher.js';
 import { EndpointHealth } from './endpointHealth.js';
-import type { WebhookTransport } from './httpsTransport.js';
 import { DELIVERY_QUEUE } from './queue.js';
 import { runRelay } from './relay.js';
 import { runReplays } from './replays.js';
 
-export type WebhookDeps = {
+export type WebhookDeps = Pick<DeliveryParts, 'transport' | 'logger' | 'metrics'> & {
   readonly commands: Commands & { readonly readModels: DeliveryLog };
   readonly broker: MessageBroker;
-  readonly transport: WebhookTransport;
   readonly settings: WebhookSettings;
-  readonly logger: Logger;
-  readonly metrics?: DeliveryMetrics;
 };
 
-export type WebhookSettings = {
+export type WebhookSettings = DeliveryParts['settings'] & {
   /** Attempts at once (default of the service: 50). */
   readonly concurrency: number;
   /** Attempts at once to one webhook (default of the service: 20); less while others need the slots. */
   readonly endpointConcurrency: number;
-  /** Milliseconds, see `backoffBefore`. */
-  readonly backoffMs: readonly number[];
-  /** After this long an attempt has surely ended, or its process has. More than the transport's limit. */
-  readonly attemptLimitMs: number;
   /** A webhook that has failed for so long without a success is disabled; 0 for never. */
   readonly disableAfterHours: number;
   readonly circuit?: CircuitThresholds;
-  /** Shown to receivers as `User-Agent: dynamic-assets/<version>`. */
-  readonly version: string;
 };
 
 /** Messages in flight for each slot: what waits for its turn must not keep others from being seen. */

@@ -5,6 +5,7 @@
 import { type LookupAddress, lookup as lookUpName } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import type { CheckTarget } from '../commands/webhooks/settings.js';
 import { targetUrlError } from '../domain/webhook/targetUrl.js';
 
 /** Why an address is refused on this port; undefined when it may be used. */
@@ -116,16 +117,13 @@ export const portOf = ({ port }: { readonly port: string }): number => (port ===
 
 const withoutBrackets = (hostname: string): string => hostname.replace(/^\[|\]$/g, '');
 
-/** Why a URL cannot be a webhook's target, to be read after "The url field"; undefined when it can. */
-export type TargetCheck = (url: string) => Promise<string | undefined>;
-
 const CREATION_LOOKUP_MS = 3000;
 
 /**
  * The check for when a webhook is made, for an early and clear answer; each attempt checks again when it connects.
  * So a name that cannot be looked up now is let pass.
  */
-export function createTargetCheck(policy: AddressPolicy, lookUp: LookUpAll = systemLookUp): TargetCheck {
+export function createTargetCheck(policy: AddressPolicy, lookUp: LookUpAll = systemLookUp): CheckTarget {
   return async (text) => {
     const wrong = targetUrlError(text);
     if (wrong !== undefined) return wrong;

@@ -41,12 +41,8 @@ export async function rejectOrder(
 ): Promise<WrittenRecord> {
   const { orderModel } = tenantOf(commands, caller.tenant);
   const orderId = recordId(orderModel, id);
-  return view(
-    commands,
-    caller,
-    orderId,
-    await writeOrder(commands, caller, orderId, (order) => decideRejection(order, reasons)),
-  );
+  const written = await writeOrder(commands, caller, orderId, (order) => decideRejection(order, reasons));
+  return view(commands, caller, orderId, written);
 }
 
 /**

@@ -60,15 +60,11 @@ export class TableWriter {
   ): Promise<Written<KnownTable, ReferenceTableEvent>> {
     const session = this.#session(caller.tenant, assetType.name);
     return session.queue.add(async () => {
-      const written = await writeStream(this.#commands, caller, {
-        stream: tableStream(caller.tenant, assetType.name),
-        name: assetType.name,
-        load: async (attempt) => {
-          if (attempt > 0) await this.#catchUp(session);
-          return this.#load(session, assetType, wanted);
-        },
-        decide,
-      });
+      const load = async (attempt: number): Promise<Loaded<KnownTable>> => {
+        if (attempt > 0) await this.#catchUp(session);
+        return this.#load(session, assetType, wanted);
+      };
+      const written = await this.#append(caller, session, load, decide);
       if (written.events.length > 0) session.unprojected.add(assetType, written, written.state.byId);
       return written;
     });
@@ -86,19 +82,24 @@ export class TableWriter {
   ): Promise<{ readonly position: Position; readonly deleted: number }> {
     const session = this.#session(caller.tenant, assetType.name);
     return session.queue.add(async () => {
-      const written = await writeStream(this.#commands, caller, {
-        stream: tableStream(caller.tenant, assetType.name),
-        name: assetType.name,
-        load: async () => {
-          await this.#catchUp(session);
-          const { count, ...end } = await this.#commands.readModels.countOutsideBatch(session.table, batchId);
-          return { ...end, state: count };
-        },
-        decide,
-      });
+      const load = async (): Promise<Loaded<number>> => {
+        await this.#catchUp(session);
+        const { count, ...end } = await this.#commands.readModels.countOutsideBatch(session.table, batchId);
+        return { ...end, state: count };
+      };
+      const written = await this.#append(caller, session, load, decide);
       if (written.events.length > 0) session.unprojected.addCleanUp(written);
       return { position: written.position, deleted: written.state };
     });
+  }
+
+  #append<State>(
+    caller: Caller,
+    { table: { tenant, table } }: Session,
+    load: (attempt: number) => Promise<Loaded<State>>,
+    decide: (state: State) => readonly ReferenceTableEvent[],
+  ): Promise<Written<State, ReferenceTableEvent>> {
+    return writeStream(this.#commands, caller, { stream: tableStream(tenant, table), name: table, load, decide });
   }
 
   #session(tenant: string, table: string): Session {

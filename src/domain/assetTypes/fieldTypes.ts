@@ -36,6 +36,11 @@ function significantDigits(text: string): number {
 const isRoundedToZero = (source: string, number: number): boolean =>
   number === 0 && /[1-9]/.test(source.replace(/[eE].*$/, ''));
 
+function refuse(context: z.RefinementCtx, message: string): never {
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+}
+
 /**
  * A number, or a string that holds one, of at most 15 significant digits: more would be rounded
  * silently on its way through JSON, so it is refused.
@@ -43,13 +48,9 @@ const isRoundedToZero = (source: string, number: number): boolean =>
 const decimal = z.union([z.number(), z.string()], 'must be a number.').transform((value, context) => {
   const source = typeof value === 'number' ? String(value) : value.trim();
   const number = DECIMAL_TEXT.test(source) ? Number(source) : Number.NaN;
-  if (!Number.isFinite(number) || isRoundedToZero(source, number)) {
-    context.addIssue({ code: 'custom', message: 'must be a number.' });
-    return z.NEVER;
-  }
+  if (!Number.isFinite(number) || isRoundedToZero(source, number)) return refuse(context, 'must be a number.');
   if (significantDigits(source) > DECIMAL_MAX_DIGITS) {
-    context.addIssue({ code: 'custom', message: `must have at most ${DECIMAL_MAX_DIGITS} significant digits.` });
-    return z.NEVER;
+    return refuse(context, `must have at most ${DECIMAL_MAX_DIGITS} significant digits.`);
   }
   return number === 0 ? 0 : number;
 });
@@ -61,17 +62,12 @@ const integer = z
 
 const date = z.iso.date('must be a date in the form YYYY-MM-DD.');
 
+const NO_DATE_TIME = 'must be an ISO 8601 date and time, such as 2026-11-21T03:11:47Z.';
+
 /** ISO 8601 with a zone; without one it is UTC. Stored as UTC with six digits. */
 export const dateTime = z.iso
-  .datetime({ offset: true, local: true, error: 'must be an ISO 8601 date and time, such as 2026-11-21T03:11:47Z.' })
-  .transform((value, context) => {
-    const normalized = normalizeDateTime(value);
-    if (normalized === undefined) {
-      context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time, such as 2026-11-21T03:11:47Z.' });
-      return z.NEVER;
-    }
-    return normalized;
-  });
+  .datetime({ offset: true, local: true, error: NO_DATE_TIME })
+  .transform((value, context) => normalizeDateTime(value) ?? refuse(context, NO_DATE_TIME));
 
 /** `2026-11-21T04:11:47.5+01:00` becomes `2026-11-21T03:11:47.500000Z`; undefined when it is no real time. */
 export function normalizeDateTime(value: string): string | undefined {

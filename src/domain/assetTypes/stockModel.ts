@@ -1,6 +1,5 @@
 /** The stock model's standard asset types (spec §1, §2.3). */
 import type { AssetType } from './assetType.js';
-import { dynParty, orderHeadFields, orderStateFields } from './bothModels.js';
 import {
   belongsTo,
   belongsToExternal,
@@ -8,9 +7,12 @@ import {
   codeTable,
   date,
   decimal,
+  dynParty,
   hasMany,
   integer,
   longText,
+  orderHeadFields,
+  orderStateFields,
   orderTable,
   plainString,
   reference,

@@ -109,7 +109,7 @@ export type NextStep =
 export type DeliveryTiming = {
   /** See `backoffBefore`. */
   readonly backoffMs: readonly number[];
-  /** An attempt without an outcome after so many milliseconds was cut off. */
+  /** An attempt without an outcome after so many milliseconds was cut off. More than the transport's limit. */
   readonly attemptLimitMs: number;
 };
 

@@ -1,4 +1,4 @@
-import { dynParty } from '#app/domain/assetTypes/bothModels.js';
+import { dynParty } from '#app/domain/assetTypes/define.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
 import {
   createRecord,

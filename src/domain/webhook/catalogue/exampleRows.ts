@@ -46,13 +46,9 @@ const mill: ExampleRow = {
   country: 'NL',
 };
 
+const ADDRESS = ['name', 'street_name', 'address_number', 'postal_zone', 'city_name', 'country'];
 const location = (row: ExampleRow, party: ExampleRow): ExampleRow => ({
-  name: party.name ?? null,
-  street_name: party.street_name ?? null,
-  address_number: party.address_number ?? null,
-  postal_zone: party.postal_zone ?? null,
-  city_name: party.city_name ?? null,
-  country: party.country ?? null,
+  ...Object.fromEntries(ADDRESS.map((field) => [field, party[field] ?? null])),
   ...row,
 });
 
