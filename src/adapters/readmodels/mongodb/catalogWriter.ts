@@ -15,8 +15,8 @@ import {
   type StoredEntry,
   tenantEntryId,
 } from './catalog.js';
-import { LeaseLostError } from './fencing.js';
 import { indexesOf, layoutOf } from './layout.js';
+import { LeaseLostError } from './lease.js';
 import { shapeOf, type TableShape } from './recordDocument.js';
 
 export type OpenTable = { entry: StoredEntry; shape: TableShape };

@@ -12,7 +12,7 @@ import type { CatalogWriter } from './catalogWriter.js';
 import type { MongoConnection } from './connection.js';
 import { type DeliveryChanges, writeDeliveries, writtenDelivery } from './deliveries.js';
 import { MisfitError } from './recordDocument.js';
-import { addStep, RecordWriter, type TableStep } from './recordWriter.js';
+import { addStep, getOrMake, RecordWriter, type TableStep } from './recordWriter.js';
 
 type TableChanges = {
   readonly ref: TableRef;
@@ -82,11 +82,11 @@ export class CopyWriter {
   };
 
   #table(ref: TableRef): TableChanges {
-    return entryOf(this.#changes.tables, keyOf(ref), () => ({ ref, steps: [] }));
+    return getOrMake(this.#changes.tables, keyOf(ref), () => ({ ref, steps: [] }));
   }
 
   readonly addHistory: ReadModelWriter['addHistory'] = async (tenant, orderId, entries) => {
-    entryOf(this.#changes.histories, tenant, () => []).push({ orderId, entries });
+    getOrMake(this.#changes.histories, tenant, () => []).push({ orderId, entries });
   };
 
   readonly delivery: ReadModelWriter['delivery'] = async (tenant, id) =>
@@ -104,7 +104,7 @@ export class CopyWriter {
   }
 
   #deliveriesOf(tenant: string): DeliveryChanges {
-    return entryOf(this.#changes.deliveries, tenant, () => ({ put: new Map(), dropped: new Set() }));
+    return getOrMake(this.#changes.deliveries, tenant, () => ({ put: new Map(), dropped: new Set() }));
   }
 
   /** Defines tables, and makes the collections that get their first record. */
@@ -167,11 +167,4 @@ export class CopyWriter {
     );
     if (writes.length > 0) await historyOf(db, history).bulkWrite(writes, { ordered: false });
   }
-}
-
-/** What the map has under this key, made where it is missing. */
-function entryOf<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {
-  const value = map.get(key) ?? make();
-  map.set(key, value);
-  return value;
 }

@@ -3,8 +3,7 @@ import type { Filter as MongoFilter } from 'mongodb';
 import type { Filter, RecordQuery } from '../../../ports/readModels.js';
 import { sortValue, uniqueText } from '../shared/fieldRules.js';
 import { selectionOf, sortTermsOf } from '../shared/query.js';
-import type { FieldLayout, TableLayout } from './layout.js';
-import { ngramsToFind } from './ngrams.js';
+import { type FieldLayout, ngramsToFind, type TableLayout } from './layout.js';
 import type { RecordDocument } from './recordDocument.js';
 
 export type RecordFilter = MongoFilter<RecordDocument>;

@@ -1,16 +1,30 @@
 /**
  * Who may write. Each lease has a fencing token, higher than that of the one before. It is taken by inserting
  * a document with that number as _id, which the server lets one of many do; a lease that has run out, was given
- * back, or has to make way for a rebuild is followed by the next number. The new holder then writes its token into
- * the state and the catalog, and from then on every write of an earlier holder finds a higher token and fails.
+ * back, or has to make way for a rebuild is followed by the next number.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Db, ObjectId } from 'mongodb';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { ProjectorLeaseHeldError } from '../../../ports/readModelWriter.js';
-import { insertOnce, serverTime } from './catalog.js';
+import {
+  type CatalogEntry,
+  COLLECTION_NAME,
+  catalogOf,
+  insertOnce,
+  newCollectionName,
+  serverTime,
+  stateOf,
+} from './catalog.js';
 import type { MongoConnection } from './connection.js';
-import { fenceOff } from './fencing.js';
+
+/** Another holder has taken over: what was about to be written must not be. */
+export class LeaseLostError extends Error {
+  override readonly name = 'LeaseLostError';
+  constructor() {
+    super('The lease on the read models has gone to another process.');
+  }
+}
 
 /** A rebuild's lease makes the projector wait; a projector's makes others give up. */
 type Mode = 'projector' | 'rebuild';
@@ -63,8 +77,8 @@ export class Lease {
     this.forget();
     const giveUpAt = performance.now() + REBUILD_TIMEOUT_MS;
     for (;;) {
-      const last = await this.#last(db);
-      if (last !== undefined && (await this.#isHeld(db, last))) {
+      const last = await leasesOf(db).findOne({}, { sort: { _id: -1 } });
+      if (last !== null && (await this.#isHeld(db, last))) {
         if (this.#mode === 'projector' && last.mode === 'projector') throw new ProjectorLeaseHeldError();
         if (last.mode === 'rebuild') {
           if (performance.now() > giveUpAt) throw new ReadModelsUnavailableError('A rebuild holds the read models.');
@@ -80,10 +94,6 @@ export class Lease {
       this.#keepAlive(token);
       return token;
     }
-  }
-
-  async #last(db: Db): Promise<LeaseDocument | undefined> {
-    return (await leasesOf(db).findOne({}, { sort: { _id: -1 } })) ?? undefined;
   }
 
   async #isHeld(db: Db, { released, owner, renewedAt, lastsMs }: LeaseDocument): Promise<boolean> {
@@ -124,4 +134,51 @@ export class Lease {
     this.forget();
     if (token !== undefined) await leasesOf(db).updateOne({ _id: token }, { $set: { released: true } });
   }
+}
+
+/**
+ * What a new holder does before it writes: it shuts out every earlier one. Its fencing token goes into the state and
+ * each entry of the catalog. A writer announces each commit, and each table it is about to change, by an update that
+ * insists on its own token, so an earlier holder can announce nothing more. What it had announced before, and may still
+ * be writing (a request can be late by any time), is told by `applying`: such a collection gets a new name, and late
+ * writes go to the old name, where nobody reads.
+ *
+ * @throws LeaseLostError when a later holder was faster
+ */
+async function fenceOff(db: Db, token: number): Promise<void> {
+  await insertOnce(stateOf(db), { _id: 'state', fence: 0, checkpoints: [], until: [] });
+  const { matchedCount } = await stateOf(db).updateOne(
+    { _id: 'state', fence: { $lt: token } },
+    { $set: { fence: token } },
+  );
+  if (matchedCount !== 1) throw new LeaseLostError();
+  await catalogOf(db).updateMany({ rebuild: null, fence: { $lt: token } }, { $set: { fence: token } });
+  const dirty = await catalogOf(db).find({ rebuild: null, applying: true }).toArray();
+  for (const entry of dirty) await move(db, entry, token);
+  await dropUnreferenced(db);
+}
+
+/** Renames a collection. When a holder died over it, `moving` is set, and it has one of the two names. */
+async function move(db: Db, entry: CatalogEntry, token: number): Promise<void> {
+  const names = await collectionNames(db);
+  const from = entry.moving !== null && names.includes(entry.moving) ? entry.moving : entry.collection;
+  const to = newCollectionName(entry.kind);
+  const change = ($set: Partial<CatalogEntry>) =>
+    catalogOf(db).updateOne({ _id: entry._id, fence: token }, { $set, $inc: { version: 1 } });
+  await change({ collection: from, moving: to });
+  if (names.includes(from)) await db.renameCollection(from, to);
+  await change({ collection: to, moving: null });
+}
+
+const collectionNames = async (db: Db): Promise<readonly string[]> =>
+  (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name);
+
+/** Collections are listed first: one that was made meanwhile has been in the catalog before. */
+export async function dropUnreferenced(db: Db): Promise<void> {
+  const names = (await collectionNames(db)).filter((name) => COLLECTION_NAME.test(name));
+  const entries = await catalogOf(db)
+    .find({}, { projection: { collection: 1, moving: 1 } })
+    .toArray();
+  const used = new Set(entries.flatMap(({ collection, moving }) => [collection, moving]));
+  for (const name of names) if (!used.has(name)) await db.dropCollection(name);
 }

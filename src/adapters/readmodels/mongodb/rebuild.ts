@@ -6,8 +6,7 @@ import { catalogOf, insertOnce, KINDS, positionOf, readState, serverTime } from 
 import { CatalogWriter } from './catalogWriter.js';
 import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { CopyWriter } from './copyWriter.js';
-import { dropUnreferenced, LeaseLostError } from './fencing.js';
-import { LEASE_MS, Lease } from './lease.js';
+import { dropUnreferenced, LEASE_MS, Lease, LeaseLostError } from './lease.js';
 
 /** A rebuild that has given no sign of life for so long is taken for dead. */
 const ABANDONED_AFTER_MS = 60_000;

@@ -27,15 +27,11 @@ export function addStep(steps: TableStep[], change: RecordChange, revision: Revi
   const last = steps.at(-1);
   const byId = last?.kind === 'records' ? last.byId : new Map<string, RecordStep[]>();
   if (last?.kind !== 'records') steps.push({ kind: 'records', byId });
-  const add = (id: string, step: RecordStep): void => {
-    const known = byId.get(id);
-    if (known === undefined) byId.set(id, [step]);
-    else known.push(step);
-  };
+  const stepsOf = (id: string): RecordStep[] => getOrMake(byId, id, () => []);
   if (change.kind === 'seen') {
-    for (const id of change.ids) add(id, { kind: 'seen', batchId: change.batchId, revision });
+    for (const id of change.ids) stepsOf(id).push({ kind: 'seen', batchId: change.batchId, revision });
   } else {
-    add(change.id, { ...change, revision });
+    stepsOf(change.id).push({ ...change, revision });
   }
 }
 
@@ -128,9 +124,17 @@ type SeenGroup = { readonly batchId: string | null; readonly revision: number; r
 
 function addTo(groups: Map<string, SeenGroup>, id: string, step: Extract<RecordStep, { kind: 'seen' }>): void {
   const key = JSON.stringify([step.batchId, step.revision]);
-  const group: SeenGroup = groups.get(key) ?? { batchId: step.batchId, revision: step.revision, ids: [] };
-  groups.set(key, group);
-  group.ids.push(id);
+  getOrMake(groups, key, () => ({ batchId: step.batchId, revision: step.revision, ids: [] })).ids.push(id);
+}
+
+/** What the map has under this key, made where it is missing. */
+export function getOrMake<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
 }
 
 function inChunks<Item>(items: readonly Item[]): readonly (readonly Item[])[] {

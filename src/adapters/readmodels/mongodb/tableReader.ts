@@ -49,32 +49,25 @@ export class TableReader {
     work: (table: ReadTable) => Promise<Result>,
     isFinal: (result: Result) => boolean = () => false,
   ): Promise<Found<Result> | undefined> {
-    return this.#connection.run((db) => this.#read(db, entryId, work, isFinal));
-  }
-
-  async #read<Result>(
-    db: Db,
-    entryId: string,
-    work: (table: ReadTable) => Promise<Result>,
-    isFinal: (result: Result) => boolean,
-  ): Promise<Found<Result> | undefined> {
-    const startedAt = performance.now();
-    for (let before = await findEntry(db, entryId); ; ) {
-      if (before === null) return undefined;
-      if (!before.made) return { entry: before, result: undefined };
-      const result = before.moving === null ? await this.#attempt(db, before, work) : undefined;
-      if (result !== undefined && isFinal(result.value)) return { entry: before, result: result.value };
-      const after = await findEntry(db, entryId);
-      if (result !== undefined && after?.collection === before.collection && after.moving === null) {
-        const whole = after.version === before.version && !before.applying;
-        if (whole || performance.now() - startedAt > WHOLE_COMMITS_MS) return { entry: before, result: result.value };
+    return this.#connection.run(async (db) => {
+      const startedAt = performance.now();
+      for (let before = await findEntry(db, entryId); ; ) {
+        if (before === null) return undefined;
+        if (!before.made) return { entry: before, result: undefined };
+        const result = before.moving === null ? await this.#attempt(db, before, work) : undefined;
+        if (result !== undefined && isFinal(result.value)) return { entry: before, result: result.value };
+        const after = await findEntry(db, entryId);
+        if (result !== undefined && after?.collection === before.collection && after.moving === null) {
+          const whole = after.version === before.version && !before.applying;
+          if (whole || performance.now() - startedAt > WHOLE_COMMITS_MS) return { entry: before, result: result.value };
+        }
+        if (performance.now() - startedAt > READ_TIMEOUT_MS) {
+          throw new ReadModelsUnavailableError('The read models are being rebuilt.');
+        }
+        await delay(POLL_MS);
+        before = await findEntry(db, entryId);
       }
-      if (performance.now() - startedAt > READ_TIMEOUT_MS) {
-        throw new ReadModelsUnavailableError('The read models are being rebuilt.');
-      }
-      await delay(POLL_MS);
-      before = await findEntry(db, entryId);
-    }
+    });
   }
 
   async #attempt<Result>(

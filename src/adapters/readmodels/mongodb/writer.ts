@@ -8,8 +8,7 @@ import { CatalogWriter } from './catalogWriter.js';
 import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { CopyWriter } from './copyWriter.js';
 import { endedDeliveries } from './deliveries.js';
-import { dropUnreferenced, LeaseLostError } from './fencing.js';
-import { LEASE_MS, Lease } from './lease.js';
+import { dropUnreferenced, LEASE_MS, Lease, LeaseLostError } from './lease.js';
 import { beginRebuild } from './rebuild.js';
 
 export type WriterOptions = {
