@@ -10,12 +10,14 @@ export class CopyWriter {
   protected readonly tables: RecordTables;
   readonly #history: HistoryTable;
   readonly #deliveries: DeliveryTable;
+  readonly #checkpoint: Database.Statement<[string], number>;
 
   constructor(db: Database.Database, copy: number) {
     this.db = db;
     this.tables = new RecordTables(db, copy);
     this.#history = new HistoryTable(db, copy);
     this.#deliveries = new DeliveryTable(db, copy);
+    this.#checkpoint = db.prepare<[string], number>('SELECT position FROM checkpoints WHERE projection = ?').pluck();
   }
 
   async rollback(): Promise<void> {
@@ -33,6 +35,9 @@ export class CopyWriter {
     this.#history.add(tenant, orderId, entries);
 
   readonly delivery: ReadModelWriter['delivery'] = async (tenant, id) => this.#deliveries.get(tenant, id);
+
+  /** Of what is served, whichever copy this writes. */
+  readonly checkpoint: ReadModelWriter['checkpoint'] = async (projection) => this.#checkpoint.get(projection) ?? 0;
 
   readonly putDelivery: ReadModelWriter['putDelivery'] = async (tenant, entry) => this.#deliveries.put(tenant, entry);
 }

@@ -18,13 +18,10 @@ export const isDiscardable = (projection: string): projection is RebuildScope['p
 
 /** Marks what is served as discarded (its copy becomes `-id`). Part of the caller's transaction. */
 export function discardLive(db: Database.Database, { projection, tenant, table }: RebuildScope): void {
-  const wanted = [
-    ['tenant', tenant],
-    ['name', projection === 'records' ? table : undefined],
-  ].flatMap(([column, value]) => (value === undefined ? [] : [{ condition: ` AND ${column} = ?`, value }]));
+  const ofTable = projection === 'records' ? 'AND name = ifnull(@table, name)' : '';
   db.prepare(
-    `UPDATE ${LISTS[projection]} SET copy = -id WHERE copy = ?${wanted.map(({ condition }) => condition).join('')}`,
-  ).run(LIVE, ...wanted.map(({ value }) => value));
+    `UPDATE ${LISTS[projection]} SET copy = -id WHERE copy = ${LIVE} AND tenant = ifnull(@tenant, tenant) ${ofTable}`,
+  ).run({ tenant: tenant ?? null, table: table ?? null });
 }
 
 /** Ends a rebuild: what it has filled is served from now on, or discarded. Part of the caller's transaction. */

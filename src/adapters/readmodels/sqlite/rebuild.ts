@@ -77,11 +77,7 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
 
   async holdLive(): Promise<Position> {
     await beginImmediate(this.db);
-    const live = this.db
-      .prepare<[string], number>('SELECT position FROM checkpoints WHERE projection = ?')
-      .pluck()
-      .get(this.#scope.projection);
-    return live ?? 0;
+    return this.checkpoint(this.#scope.projection);
   }
 
   async swap(): Promise<void> {

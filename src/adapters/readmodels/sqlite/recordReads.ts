@@ -25,7 +25,6 @@ export function recordTexts(connection: ReadConnection, table: ReadTable, rows: 
   });
 }
 
-/** One record as it is sent, or undefined. */
 export function getRecord(connection: ReadConnection, ref: TableRef, id: string): RecordJson | undefined {
   const bytes = idBytes(id);
   if (bytes === undefined) return undefined;

@@ -32,7 +32,6 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   /** Moves with what other connections commit. */
   readonly #dataVersion: Database.Statement<[], number>;
   #lastVersion: number | undefined;
-  readonly #checkpoint: Database.Statement<[string], number>;
   readonly #setCheckpoint: Database.Statement<[string, number]>;
 
   constructor(file: string, db: Database.Database, channel: BroadcastChannel) {
@@ -42,7 +41,6 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#walCopier = new WalCopier({ file });
     this.#dataVersion = db.prepare<[], number>('PRAGMA data_version').pluck();
     this.#lastVersion = this.#dataVersion.get();
-    this.#checkpoint = db.prepare<[string], number>('SELECT position FROM checkpoints WHERE projection = ?').pluck();
     this.#setCheckpoint = db.prepare('INSERT OR REPLACE INTO checkpoints (projection, position) VALUES (?, ?)');
   }
 
@@ -75,8 +73,6 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     }
     await clearDiscarded(this.db);
   }
-
-  readonly checkpoint: ReadModelWriter['checkpoint'] = async (projection) => this.#checkpoint.get(projection) ?? 0;
 
   readonly beginRebuild: RebuildableReadModels['beginRebuild'] = (scope) => beginRebuild(this.#file, scope);
 
