@@ -11,13 +11,11 @@ export const limitClient: Check = ({ config, clientBuckets }, req, res) => {
   const limit = tenant.rateLimit ?? config.rateLimit;
   if (limit.perSecond <= 0) return;
   const key = `${tenant.name} ${actor.kind} ${actor.id}`;
-  const now = performance.now();
-  const admitted = clientBuckets.take(key, limit, now);
-  const seconds = clientBuckets.secondsToNext(key, limit, now);
+  const { isTaken, left, secondsToNext: seconds } = clientBuckets.take(key, limit);
   const windowSeconds = Math.max(1, Math.ceil(limit.burst / limit.perSecond));
   res.setHeader('RateLimit-Policy', `"client";q=${limit.burst};w=${windowSeconds}`);
-  res.setHeader('RateLimit', `"client";r=${clientBuckets.left(key, limit, now)};t=${seconds}`);
-  if (!admitted) {
+  res.setHeader('RateLimit', `"client";r=${left};t=${seconds}`);
+  if (!isTaken) {
     throw tooManyRequests(`At most ${limit.perSecond} requests a second, ${limit.burst} at once.`, seconds);
   }
 };

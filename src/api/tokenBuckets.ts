@@ -5,41 +5,32 @@ import type { RateLimit } from '../domain/identity/events.js';
 /** Buckets that have been idle longest are forgotten beyond this many. */
 const KNOWN_BUCKETS = 50_000;
 
-type Bucket = { tokens: number; filledAt: number };
+type Bucket = { readonly tokens: number; readonly filledAt: number };
+
+/** What a bucket holds: whole tokens, and the seconds until it holds one, rounded up; 0 when it does. */
+export type Tokens = { readonly left: number; readonly secondsToNext: number };
 
 /** Refills `perSecond` tokens a second up to `burst`. */
 export class TokenBuckets {
   readonly #buckets = new LRUCache<string, Bucket>({ max: KNOWN_BUCKETS });
 
-  /** Whole tokens left in a bucket. @param nowMs any clock that only goes forward */
-  left(key: string, limit: RateLimit, nowMs: number): number {
-    return Math.floor(this.#filled(key, limit, nowMs).tokens);
+  look(key: string, limit: RateLimit): Tokens {
+    return this.#take(key, limit, 0);
   }
 
-  /** Takes a token; false when there is none. */
-  take(key: string, limit: RateLimit, nowMs: number): boolean {
-    const bucket = this.#filled(key, limit, nowMs);
-    if (bucket.tokens < 1) return false;
-    bucket.tokens -= 1;
-    return true;
+  /** Takes a token where there is one, and tells what is left then. */
+  take(key: string, limit: RateLimit): Tokens & { readonly isTaken: boolean } {
+    return this.#take(key, limit, 1);
   }
 
-  /** Seconds until the bucket holds a token, rounded up; 0 when it does. */
-  secondsToNext(key: string, limit: RateLimit, nowMs: number): number {
-    return Math.max(0, Math.ceil((1 - this.#filled(key, limit, nowMs).tokens) / limit.perSecond));
-  }
-
-  #filled(key: string, limit: RateLimit, nowMs: number): Bucket {
-    let bucket = this.#buckets.get(key);
-    if (bucket === undefined) {
-      bucket = { tokens: limit.burst, filledAt: nowMs };
-      this.#buckets.set(key, bucket);
-      return bucket;
-    }
-    const refilled = bucket.tokens + ((nowMs - bucket.filledAt) / 1000) * limit.perSecond;
-    bucket.tokens = Math.min(limit.burst, refilled);
-    bucket.filledAt = nowMs;
-    return bucket;
+  #take(key: string, { perSecond, burst }: RateLimit, wanted: 0 | 1) {
+    const now = performance.now();
+    const { tokens, filledAt } = this.#buckets.get(key) ?? { tokens: burst, filledAt: now };
+    const filled = Math.min(burst, tokens + ((now - filledAt) / 1000) * perSecond);
+    const isTaken = filled >= wanted;
+    const rest = isTaken ? filled - wanted : filled;
+    this.#buckets.set(key, { tokens: rest, filledAt: now });
+    return { isTaken, left: Math.floor(rest), secondsToNext: Math.max(0, Math.ceil((1 - rest) / perSecond)) };
   }
 }
 
@@ -55,10 +46,10 @@ export class GuessLimit {
 
   /** Seconds until another guess is allowed; 0 when it is. */
   secondsToWait(guess: string): number {
-    return this.#limit.burst <= 0 ? 0 : this.#buckets.secondsToNext(guess, this.#limit, performance.now());
+    return this.#limit.burst <= 0 ? 0 : this.#buckets.look(guess, this.#limit).secondsToNext;
   }
 
   failed(guess: string): void {
-    if (this.#limit.burst > 0) this.#buckets.take(guess, this.#limit, performance.now());
+    if (this.#limit.burst > 0) this.#buckets.take(guess, this.#limit);
   }
 }
