@@ -2,28 +2,17 @@
 import * as json from './openapi/schema.js';
 import type { Resource } from './routes/operation.js';
 
-const schemas: json.Schemas = {
-  Readiness: json.closedObject({
-    ready: json.truth,
-    checks: {
-      type: 'object',
-      additionalProperties: {
-        type: 'object',
-        properties: { ok: json.truth, detail: json.text },
-        required: ['ok'],
-      },
-    },
-  }),
-};
-
-const figures: json.ResponseObject = {
-  description: 'Figures for Prometheus.',
-  content: { 'text/plain': { schema: json.text } },
-};
-
 export const health: Resource = {
   tag: 'service',
-  schemas,
+  schemas: {
+    Readiness: json.closedObject({
+      ready: json.truth,
+      checks: {
+        type: 'object',
+        additionalProperties: { type: 'object', properties: { ok: json.truth, detail: json.text }, required: ['ok'] },
+      },
+    }),
+  },
   operations: {
     'GET /health/live': {
       id: 'live',
@@ -48,7 +37,7 @@ export const health: Resource = {
       id: 'metrics',
       summary: 'Figures for Prometheus',
       allow: 'anyone',
-      answer: figures,
+      answer: { description: 'Figures for Prometheus.', content: { 'text/plain': { schema: json.text } } },
       handle: async ({ metrics: { registry } }) => ({
         headers: { 'Content-Type': registry.contentType },
         body: await registry.metrics(),

@@ -1,9 +1,6 @@
 /** The answer envelopes (spec §2.2), made around JSON text that is ready to be sent. */
 import * as json from '../openapi/schema.js';
-import type { Paging } from './listQuery.js';
-
-/** @param record JSON text */
-export const recordEnvelope = (record: string): string => `{"data":${record}}`;
+import type { ListQuery, Paging } from './listQuery.js';
 
 export const pageSchemas: json.Schemas = {
   PageLinks: json.closedObject({
@@ -26,7 +23,7 @@ export type PageOf = Paging & {
   /** The list's URL without its query, as the client used it. */
   readonly url: string;
   /** Parameters that links repeat. */
-  readonly kept: readonly (readonly [name: string, value: string])[];
+  readonly kept: ListQuery['kept'];
   /** All there are, on all pages. */
   readonly total: number;
 };
@@ -38,7 +35,8 @@ export type PageOf = Paging & {
 export function collectionEnvelope(records: string, list: PageOf): string {
   const { page, perPage, total } = list;
   const lastPage = Math.max(1, Math.ceil(total / perPage));
-  const linkTo = pageLinks(list);
+  const repeated = new URLSearchParams([['perPage', String(perPage)], ...list.kept]);
+  const linkTo = (at: number): string => `${list.url}?page=${at}&${repeated}`;
   const links = {
     first: linkTo(1),
     last: linkTo(lastPage),
@@ -56,10 +54,4 @@ export function collectionEnvelope(records: string, list: PageOf): string {
     total,
   };
   return `{"data":[${records}],"links":${JSON.stringify(links)},"meta":${JSON.stringify(meta)}}`;
-}
-
-function pageLinks({ url, kept, perPage }: PageOf): (page: number) => string {
-  const repeated = new URLSearchParams(kept.map(([name, value]): [string, string] => [name, value])).toString();
-  const rest = `&perPage=${perPage}${repeated === '' ? '' : `&${repeated}`}`;
-  return (page) => `${url}?page=${page}${rest}`;
 }

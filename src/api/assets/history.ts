@@ -9,9 +9,9 @@ import { PAGING_PARAMETERS, parsePaging } from './listQuery.js';
 import { RECORD_ID, unknownRecord } from './table.js';
 
 const historyEntry = json.view<HistoryEntry>({
-  id: [json.uuid, (entry) => entry.eventId],
-  event: [json.text, (entry) => entry.eventType],
-  occurred_at: [json.timestamp, (entry) => entry.at],
+  id: [json.uuid, ({ eventId }) => eventId],
+  event: [json.text, ({ eventType }) => eventType],
+  occurred_at: [json.timestamp, ({ at }) => at],
   actor: [
     {
       type: 'object',
@@ -22,19 +22,19 @@ const historyEntry = json.view<HistoryEntry>({
       },
       required: ['kind', 'id'],
     },
-    (entry) => entry.actor,
+    ({ actor }) => actor,
   ],
-  status_from: [json.nullableText, (entry) => entry.statusFrom],
-  status_to: [json.text, (entry) => entry.statusTo],
-  reasons: [json.listOf(json.text), (entry) => entry.reasons],
+  status_from: [json.nullableText, ({ statusFrom }) => statusFrom],
+  status_to: [json.text, ({ statusTo }) => statusTo],
+  reasons: [json.listOf(json.text), ({ reasons }) => reasons],
   changes: [
     json.listOf(json.closedObject({ table: json.text, id: json.uuid, field: json.text, from: {}, to: {} })),
-    (entry) => entry.changes,
+    ({ changes }) => changes,
   ],
-  revision: [json.count, (entry) => entry.revision],
-  position: [json.count, (entry) => entry.position],
-  correlation_id: [json.text, (entry) => entry.correlationId],
-  causation_id: [json.text, (entry) => entry.causationId],
+  revision: [json.count, ({ revision }) => revision],
+  position: [json.count, ({ position }) => position],
+  correlation_id: [json.text, ({ correlationId }) => correlationId],
+  causation_id: [json.text, ({ causationId }) => causationId],
 });
 
 export const HISTORY_PAGE: json.ResponseObject = json.answer(

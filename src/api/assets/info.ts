@@ -21,20 +21,20 @@ const headingView = json.view<AssetType>({
 type DescribedField = AssetField & { readonly isNullable: boolean; readonly isUnique: boolean };
 
 const fieldView = json.view<DescribedField>({
-  name: [json.text, (field) => field.name],
-  label: [json.text, (field) => field.label],
-  type: [json.oneOf(FIELD_TYPES), (field) => field.type],
-  required: [json.truth, (field) => field.required],
-  nullable: [json.truth, (field) => field.isNullable],
-  unique: [json.truth, (field) => field.isUnique],
-  filterable: [json.truth, (field) => field.filterable],
-  sortable: [json.truth, (field) => field.sortable],
-  read_only: [json.truth, (field) => field.readOnly === true],
+  name: [json.text, ({ name }) => name],
+  label: [json.text, ({ label }) => label],
+  type: [json.oneOf(FIELD_TYPES), ({ type }) => type],
+  required: [json.truth, ({ required }) => required],
+  nullable: [json.truth, ({ isNullable }) => isNullable],
+  unique: [json.truth, ({ isUnique }) => isUnique],
+  filterable: [json.truth, ({ filterable }) => filterable],
+  sortable: [json.truth, ({ sortable }) => sortable],
+  read_only: [json.truth, ({ readOnly }) => readOnly === true],
   max_length: [{ type: ['integer', 'null'], description: 'In characters.' }, maxLengthOf],
-  format: [json.nullableText, (field) => field.format ?? null],
-  list: [json.truth, (field) => field.list === true],
-  one_of: [json.orNull(json.listOf(json.text)), (field) => field.oneOf ?? null],
-  custom: [{ type: 'boolean', description: 'Added by the organisation.' }, (field) => field.custom === true],
+  format: [json.nullableText, ({ format }) => format ?? null],
+  list: [json.truth, ({ list }) => list === true],
+  one_of: [json.orNull(json.listOf(json.text)), ({ oneOf }) => oneOf ?? null],
+  custom: [{ type: 'boolean', description: 'Added by the organisation.' }, ({ custom }) => custom === true],
 });
 
 function maxLengthOf(field: AssetField): number | null {
@@ -102,12 +102,10 @@ export const describeAsset = (assetType: AssetType): object => ({
   ...assetTypeView.show(assetType),
 });
 
-const baseUrl = (req: Request, config: ApiConfig): string => `${requestOrigin(req, config)}${ASSETS_PATH}`;
-
-const linksOf = (base: string, { name }: AssetType) => ({
-  info: `${base}/${name}/info`,
-  assets: `${base}/${name}/assets`,
-});
+const linksOf = (req: Request, config: ApiConfig, { name }: AssetType) => {
+  const asset = `${requestOrigin(req, config)}${ASSETS_PATH}/${name}`;
+  return { info: `${asset}/info`, assets: `${asset}/assets` };
+};
 
 export const assetInfo: Resource = {
   tag: 'assets',
@@ -126,11 +124,10 @@ export const assetInfo: Resource = {
       allow: 'clients',
       answer: json.all('Asset'),
       handle({ config }, { req, tenant, scopes }) {
-        const base = baseUrl(req, config);
         const isReadable = ({ supportingData }: AssetType) => scopes.has(scopeFor('read', supportingData));
         const readable = [...tenant.assetTypes.values()].filter(isReadable);
         return dataReply(
-          readable.map((assetType) => ({ ...headingView.show(assetType), links: linksOf(base, assetType) })),
+          readable.map((assetType) => ({ ...headingView.show(assetType), links: linksOf(req, config, assetType) })),
         );
       },
     },
@@ -140,7 +137,7 @@ export const assetInfo: Resource = {
       allow: 'read',
       answer: json.one('AssetType', 'The schema of the asset.'),
       handle: ({ config }, { req, assetType }) =>
-        dataReply({ ...describeAsset(assetType), links: linksOf(baseUrl(req, config), assetType) }),
+        dataReply({ ...describeAsset(assetType), links: linksOf(req, config, assetType) }),
     },
   },
 };

@@ -65,7 +65,7 @@ export type Paging = { readonly page: number; readonly perPage: number };
 export type ListQuery = Paging & {
   readonly query: RecordQuery;
   /** What a link to another page of the same list repeats: filters and sort, as they came. */
-  readonly kept: readonly (readonly [name: string, value: string])[];
+  readonly kept: readonly [name: string, value: string][];
 };
 
 /** @throws HttpError 400 for a `page` that is no positive integer */

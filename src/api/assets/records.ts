@@ -7,7 +7,7 @@ import { createExample, recordExample, updateExample } from '../openapi/examples
 import * as json from '../openapi/schema.js';
 import { dataReply, type Reply, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
-import { collectionEnvelope, pageSchemas, recordEnvelope } from './envelope.js';
+import { collectionEnvelope, pageSchemas } from './envelope.js';
 import { LIST_PARAMETERS, parseListQuery } from './listQuery.js';
 import { ASSETS_PATH, RECORD_ID, unknownRecord } from './table.js';
 
@@ -66,7 +66,7 @@ export const records: Resource = {
       async handle({ readModels }, { caller, assetType, path: { id } }) {
         const record = await readModels.get({ tenant: caller.tenant, table: assetType.name }, id.toLowerCase());
         if (record === undefined) throw unknownRecord(assetType, id);
-        return { body: recordEnvelope(record) };
+        return { body: `{"data":${record}}` };
       },
     },
     'PUT /:table/assets/:id': {

@@ -1,11 +1,10 @@
 /** Synchronizing Reference Data with its source: batch and clean-up (spec §4.7, §4.8). */
 import { cleanUpBody, cleanUpTable, MAX_BATCH_ITEMS, upsertBatch } from '../../commands/referenceTables/synchronize.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import type { Api } from '../deps.js';
 import { badRequest } from '../errors.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/examples.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, type QueryParameter, type Reply, type Resource, type TableCall } from '../routes/operation.js';
+import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
 
 /** `dry_run: true` stands beside the counts of a dry run. */
 const withDryRun = (counts: json.Schemas): json.JsonSchema => ({
@@ -64,7 +63,15 @@ export const synchronization: Resource = {
         example: (assetType) => ({ items: [{ ...createExample(assetType), _batch_id: EXAMPLE_BATCH_ID }] }),
       },
       answer: json.one('BatchResult', 'Everything was written.'),
-      handle: batch,
+      async handle({ commands }, { caller, assetType, query, body }) {
+        const dryRun = isDryRun(query);
+        const { position, counts } = await upsertBatch(commands, caller, assetType, body, { dryRun });
+        const items = counts.created + counts.updated + counts.unchanged;
+        const message = dryRun
+          ? `Dry run: ${items} items are valid; nothing was written.`
+          : `Batch upsert of ${items} items succeeded.`;
+        return dataReply({ message, ...counts, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
+      },
     },
     'POST /:table/assets/clean-up': {
       id: 'clean_up',
@@ -74,26 +81,14 @@ export const synchronization: Resource = {
       query: [DRY_RUN],
       body: { schema: json.inputSchema(cleanUpBody), example: { batch_id: EXAMPLE_BATCH_ID } },
       answer: json.one('CleanUpResult', 'The records were deleted.'),
-      handle: cleanUp,
+      async handle({ commands }, { caller, assetType, query, body }) {
+        const dryRun = isDryRun(query);
+        const { position, deleted } = await cleanUpTable(commands, caller, assetType, body, { dryRun });
+        const message = dryRun
+          ? `Dry run: ${deleted} records would be deleted; nothing was.`
+          : `Clean-up succeeded: ${deleted} records were deleted.`;
+        return dataReply({ message, deleted, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
+      },
     },
   },
 };
-
-async function batch({ commands }: Api, { caller, assetType, query, body }: TableCall): Promise<Reply> {
-  const dryRun = isDryRun(query);
-  const { position, counts } = await upsertBatch(commands, caller, assetType, body, { dryRun });
-  const items = counts.created + counts.updated + counts.unchanged;
-  const message = dryRun
-    ? `Dry run: ${items} items are valid; nothing was written.`
-    : `Batch upsert of ${items} items succeeded.`;
-  return dataReply({ message, ...counts, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
-}
-
-async function cleanUp({ commands }: Api, { caller, assetType, query, body }: TableCall): Promise<Reply> {
-  const dryRun = isDryRun(query);
-  const { position, deleted } = await cleanUpTable(commands, caller, assetType, body, { dryRun });
-  const message = dryRun
-    ? `Dry run: ${deleted} records would be deleted; nothing was.`
-    : `Clean-up succeeded: ${deleted} records were deleted.`;
-  return dataReply({ message, deleted, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
-}

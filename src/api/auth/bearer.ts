@@ -13,17 +13,15 @@ const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i;
 export const bearerToken = (authorization: string | undefined): string | undefined =>
   authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
 
-/** No credentials were sent: the challenge has no error code (RFC 6750 §3.1). */
-export const missingToken = (): HttpError =>
-  new HttpError(401, 'Unauthenticated.', 'Send an access token: Authorization: Bearer <token>.', {
-    'WWW-Authenticate': REALM,
-  });
+/** No token was sent: the challenge has no error code (RFC 6750 §3.1). */
+export const unauthenticated = (reason: string, challenge = REALM): HttpError =>
+  new HttpError(401, 'Unauthenticated.', reason, { 'WWW-Authenticate': challenge });
+
+export const missingToken = (): HttpError => unauthenticated('Send an access token: Authorization: Bearer <token>.');
 
 /** @param reason printable ASCII without quotes */
 export const invalidToken = (reason: string): HttpError =>
-  new HttpError(401, 'Unauthenticated.', reason, {
-    'WWW-Authenticate': `${REALM}, error="invalid_token", error_description="${reason}"`,
-  });
+  unauthenticated(reason, `${REALM}, error="invalid_token", error_description="${reason}"`);
 
 /** @throws HttpError 403 when the request's token lacks the scope */
 export function requireScope(req: Request, scope: Scope): void {

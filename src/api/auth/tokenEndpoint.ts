@@ -136,26 +136,17 @@ function grantedScopes(client: Pick<ApiClient, 'scopes'>, asked: readonly string
   });
 }
 
+const UNREADABLE: readonly number[] = [400, 413, 415];
+
 /** Gives errors the shape of RFC 6749 §5.2, with `message` beside it; others go on to the API's error handler. */
-export const oauthErrorHandler: ErrorRequestHandler = (error: unknown, _req, res, next) => {
-  const oauthError = toOAuthError(error);
-  if (oauthError === undefined) {
-    next(error);
-    return;
-  }
-  const { code, message, status } = oauthError;
+export const oauthErrorHandler: ErrorRequestHandler = (given: unknown, _req, res, next) => {
+  const isUnreadable = given instanceof HttpError && UNREADABLE.includes(given.status);
+  const error = isUnreadable ? new OAuthError('invalid_request', given.reason, given.status) : given;
+  if (!(error instanceof OAuthError)) return next(error);
+  const { code, message, status } = error;
   if (code === 'invalid_client') res.setHeader('WWW-Authenticate', 'Basic realm="dynamic-assets", charset="UTF-8"');
   sendJson(res, status, JSON.stringify({ error: code, error_description: message, message }));
 };
-
-/** A body that cannot be read is an invalid request. */
-function toOAuthError(error: unknown): OAuthError | undefined {
-  if (error instanceof OAuthError) return error;
-  if (error instanceof HttpError && [400, 413, 415].includes(error.status)) {
-    return new OAuthError('invalid_request', error.reason, error.status);
-  }
-  return undefined;
-}
 
 /** For other services that want to check tokens themselves. */
 export const publicKeys: Resource = {

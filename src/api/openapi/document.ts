@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import type { Tenant } from '../../domain/identity/directory.js';
-import { SCOPES, type Scope } from '../../domain/identity/scopes.js';
+import type { Scope } from '../../domain/identity/scopes.js';
 import { SESSION_COOKIE } from '../platform/signedIn.js';
 import type { Area, Resource } from '../routes/operation.js';
 import { resolveTenant } from '../tenantHost.js';
@@ -29,7 +29,7 @@ const securitySchemes = {
     flows: {
       clientCredentials: {
         tokenUrl: '/oauth/token',
-        scopes: Object.fromEntries(SCOPES.map((scope) => [scope, SCOPE_TEXTS[scope]])),
+        scopes: SCOPE_TEXTS,
       },
     },
   },

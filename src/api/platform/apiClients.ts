@@ -9,10 +9,10 @@ import * as json from '../openapi/schema.js';
 import { dataReply, noContent, pathText, type Reply, type Resource, type UserCall } from '../routes/operation.js';
 
 const clientView = json.view<ApiClient>({
-  client_id: [json.uuid, (client) => client.clientId],
-  name: [json.text, (client) => client.name],
-  scopes: [json.listOf(json.oneOf(SCOPES)), (client) => client.scopes],
-  created_at: [json.timestamp, (client) => client.createdAt],
+  client_id: [json.uuid, ({ clientId }) => clientId],
+  name: [json.text, ({ name }) => name],
+  scopes: [json.listOf(json.oneOf(SCOPES)), ({ scopes }) => scopes],
+  created_at: [json.timestamp, ({ createdAt }) => createdAt],
 });
 
 /** As the directory shows the client now; commands wait for it. @throws HttpError 404 */

@@ -113,8 +113,8 @@ export const orders: Resource = {
           { tenant: tenant.name, table: tenant.orderModel },
           { ...query, filters: [inQueue, ...query.filters] },
         );
-        const list = { kept: [['queue', queue.name] as const, ...kept], url: requestUrl(req, config), total };
-        return { body: collectionEnvelope(records.join(','), { ...paging, ...list }) };
+        const list = { ...paging, url: requestUrl(req, config), total };
+        return { body: collectionEnvelope(records.join(','), { ...list, kept: [['queue', queue.name], ...kept] }) };
       },
     },
     'GET /orders/:id': {

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { authenticateUser as checkPassword } from '../../commands/identity/users.js';
-import { HttpError } from '../errors.js';
+import { unauthenticated } from '../auth/bearer.js';
 import { jsonBodyReader } from '../jsonBody.js';
 import * as json from '../openapi/schema.js';
 import { tooManyRequests } from '../rateLimit.js';
@@ -18,22 +18,15 @@ const signInBody = z.strictObject({
   password: z.string('must be a string.').max(200, 'must be at most 200 characters.'),
 });
 
-const refused = (): HttpError =>
-  new HttpError(401, 'Unauthenticated.', 'The e-mail address or the password is wrong.', {
-    'WWW-Authenticate': 'Bearer realm="dynamic-assets"',
-  });
-
-const schemas: json.Schemas = {
-  Session: json.closedObject({
-    token: { type: 'string', description: 'To be sent as a bearer token.' },
-    expires_in: { type: 'integer', description: 'Seconds.' },
-    user: json.ref('User'),
-  }),
-};
-
 export const session: Resource = {
   tag: 'platform: session',
-  schemas,
+  schemas: {
+    Session: json.closedObject({
+      token: { type: 'string', description: 'To be sent as a bearer token.' },
+      expires_in: { type: 'integer', description: 'Seconds.' },
+      user: json.ref('User'),
+    }),
+  },
   operations: {
     'POST /session': {
       id: 'platform_sign_in',
@@ -59,7 +52,7 @@ export const session: Resource = {
         const user = await checkPassword(directory, tenant.name, email, password);
         if (user === undefined) {
           log.warn({ tenant: tenant.name, address: attempt.address, requestId }, 'sign-in refused');
-          throw refused();
+          throw unauthenticated('The e-mail address or the password is wrong.');
         }
         signInAttempts.succeeded(attempt);
         const { token, expiresIn } = tokens.issueUserToken(tenant.name, user.id, credentialOf(user));

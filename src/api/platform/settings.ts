@@ -22,9 +22,9 @@ const rate = z
 const rateLimitBody = z.strictObject({ per_second: rate, burst: rate });
 
 const tenantView = json.view<Tenant>({
-  name: [json.text, (tenant) => tenant.name],
-  display_name: [json.text, (tenant) => tenant.displayName],
-  order_model: [json.oneOf(ORDER_MODELS), (tenant) => tenant.orderModel],
+  name: [json.text, ({ name }) => name],
+  display_name: [json.text, ({ displayName }) => displayName],
+  order_model: [json.oneOf(ORDER_MODELS), ({ orderModel }) => orderModel],
   rate_limit: [
     json.orNull(json.closedObject({ per_second: json.count, burst: json.count })),
     ({ rateLimit }) => (rateLimit === undefined ? null : { per_second: rateLimit.perSecond, burst: rateLimit.burst }),
@@ -35,10 +35,6 @@ const tenantView = json.view<Tenant>({
 function changed({ commands }: Api, tenant: string, table: string, written: Position): Reply {
   return dataReply(describeAsset(assetTypeOf(tenantOf(commands, tenant), table)), { written });
 }
-
-/** The name in a body that the command has accepted. */
-const nameIn = (body: unknown): string =>
-  typeof body === 'object' && body !== null && 'name' in body ? String(body.name) : '';
 
 export const settings: Resource = {
   tag: 'platform: settings',
@@ -69,7 +65,7 @@ export const settings: Resource = {
       answer: json.one('AssetType'),
       async handle(api, { caller, body }) {
         const written = await addAssetTable(api.commands, caller, body);
-        return changed(api, caller.tenant, nameIn(body), written);
+        return changed(api, caller.tenant, parseBody(tableBody, body).name, written);
       },
     },
     'POST /asset-types/:table/fields': {

@@ -10,12 +10,12 @@ import { dataReply, noContent, type Resource, type UserCall } from '../routes/op
 
 /** A user as the platform API shows one; never with the password's hash. */
 export const userView = json.view<User>({
-  id: [{ type: 'integer', minimum: 1 }, (user) => user.id],
-  first_name: [json.text, (user) => user.firstName],
-  last_name: [json.text, (user) => user.lastName],
-  locale: [json.text, (user) => user.locale],
-  email: [json.text, (user) => user.email],
-  roles: [json.listOf(json.oneOf(ROLES)), (user) => user.roles],
+  id: [{ type: 'integer', minimum: 1 }, ({ id }) => id],
+  first_name: [json.text, ({ firstName }) => firstName],
+  last_name: [json.text, ({ lastName }) => lastName],
+  locale: [json.text, ({ locale }) => locale],
+  email: [json.text, ({ email }) => email],
+  roles: [json.listOf(json.oneOf(ROLES)), ({ roles }) => roles],
 });
 
 const EXAMPLE = { first_name: 'Vera', last_name: 'Bos', locale: 'nl', email: 'vera@example.com', roles: ['validator'] };

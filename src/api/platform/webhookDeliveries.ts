@@ -29,44 +29,44 @@ const DEFAULT_LIMIT = 25;
 const MAX_LIMIT = 100;
 
 const attemptView = json.view<DeliveryAttempt>({
-  attempt: [{ type: 'integer', minimum: 1, maximum: 5 }, (attempt) => attempt.attempt],
-  url: [json.text, (attempt) => attempt.url],
-  started_at: [json.timestamp, (attempt) => attempt.startedAt],
-  ended_at: [json.orNull(json.timestamp), (attempt) => attempt.endedAt],
-  duration_ms: [{ type: ['integer', 'null'], minimum: 0 }, (attempt) => attempt.durationMs],
+  attempt: [{ type: 'integer', minimum: 1, maximum: 5 }, ({ attempt }) => attempt],
+  url: [json.text, ({ url }) => url],
+  started_at: [json.timestamp, ({ startedAt }) => startedAt],
+  ended_at: [json.orNull(json.timestamp), ({ endedAt }) => endedAt],
+  duration_ms: [{ type: ['integer', 'null'], minimum: 0 }, ({ durationMs }) => durationMs],
   status: [
     { type: ['integer', 'null'], description: 'Of the answer; null where there was none.' },
-    (attempt) => attempt.status,
+    ({ status }) => status,
   ],
-  reason: [{ ...json.nullableText, description: 'Why it failed; null where it did not.' }, (attempt) => attempt.reason],
+  reason: [{ ...json.nullableText, description: 'Why it failed; null where it did not.' }, ({ reason }) => reason],
   response_body: [
     { ...json.nullableText, description: 'The first part of the answer.' },
-    (attempt) => attempt.responseBody,
+    ({ responseBody }) => responseBody,
   ],
 });
 
 const deliveryView = json.view<DeliveryLogEntry>({
-  id: [json.uuid, (entry) => entry.id],
+  id: [json.uuid, ({ id }) => id],
   message_id: [
     { ...json.text, description: 'webhook-id of its attempts: the same for every replay of an event.' },
-    (entry) => entry.messageId,
+    ({ messageId }) => messageId,
   ],
-  kind: [json.oneOf(WEBHOOK_EVENT_KINDS), (entry) => entry.kind],
+  kind: [json.oneOf(WEBHOOK_EVENT_KINDS), ({ kind }) => kind],
   purpose: [
     { ...json.nullableText, description: 'resend, backfill or test; null where the event itself led to it.' },
-    (entry) => entry.purpose,
+    ({ purpose }) => purpose,
   ],
-  order_id: [json.nullableText, (entry) => entry.orderId],
-  table: [json.nullableText, (entry) => entry.table],
+  order_id: [json.nullableText, ({ orderId }) => orderId],
+  table: [json.nullableText, ({ table }) => table],
   sequence: [
     { ...json.count, description: 'Grows with each event of the order, or of the table.' },
-    (entry) => entry.sequence,
+    ({ sequence }) => sequence,
   ],
-  state: [json.oneOf(STATES), (entry) => entry.state],
-  requested_at: [json.timestamp, (entry) => entry.requestedAt],
-  ended_at: [json.orNull(json.timestamp), (entry) => entry.endedAt],
-  reason: [{ ...json.nullableText, description: 'Why it was given up.' }, (entry) => entry.reason],
-  retry_at: [json.orNull(json.timestamp), (entry) => entry.retryAt],
+  state: [json.oneOf(STATES), ({ state }) => state],
+  requested_at: [json.timestamp, ({ requestedAt }) => requestedAt],
+  ended_at: [json.orNull(json.timestamp), ({ endedAt }) => endedAt],
+  reason: [{ ...json.nullableText, description: 'Why it was given up.' }, ({ reason }) => reason],
+  retry_at: [json.orNull(json.timestamp), ({ retryAt }) => retryAt],
   attempts: [json.listOf(json.ref('DeliveryAttempt')), (entry) => entry.attempts.map(attemptView.show)],
 });
 
@@ -120,16 +120,13 @@ export const webhookDeliveries: Resource = {
       async handle({ readModels, config }, { req, tenant, path: { id }, query: parameters }) {
         const { order_id: orderId, cursor: after, limit, ...query } = parseQuery(deliveryQuery, parameters);
         await checkKnown(readModels, tenant, id);
-        const found = await readModels.deliveries(tenant.name, {
-          ...query,
-          webhookId: id,
-          orderId,
-          after,
-          limit: limit + 1,
-        });
+        const asked = { ...query, webhookId: id, orderId, after, limit: limit + 1 };
+        const found = await readModels.deliveries(tenant.name, asked);
         const page = found.slice(0, limit);
         const last = found.length > limit ? page.at(-1) : undefined;
-        const next = last === undefined ? null : `${requestUrl(req, config)}?${nextPage(parameters, last)}`;
+        // The same query, behind the last entry of this page.
+        if (last !== undefined) parameters.set('cursor', String(last.position));
+        const next = last === undefined ? null : `${requestUrl(req, config)}?${parameters}`;
         return { body: JSON.stringify({ data: page.map(deliveryView.show), links: { next } }) };
       },
     },
@@ -200,11 +197,4 @@ async function checkKnown(log: DeliveryLog, tenant: Tenant, webhookId: string): 
   if (tenant.webhooks.has(webhookId)) return;
   const [any] = await log.deliveries(tenant.name, { webhookId, limit: 1 });
   if (any === undefined) throw new NotFoundError(`There is no webhook ${webhookId}.`);
-}
-
-/** The query of the next page: the same, behind the last entry of this one. */
-function nextPage(parameters: URLSearchParams, last: DeliveryLogEntry): string {
-  const next = new URLSearchParams(parameters);
-  next.set('cursor', String(last.position));
-  return next.toString();
 }

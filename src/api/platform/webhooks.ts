@@ -35,24 +35,24 @@ const TAG = 'platform: webhooks';
 const DISABLED_CAUSES: readonly DisabledCause[] = ['admin', 'gone', 'failing'];
 
 const webhookView = json.view<Webhook>({
-  id: [json.uuid, (webhook) => webhook.id],
-  name: [json.text, (webhook) => webhook.name],
-  url: [json.link, (webhook) => webhook.url],
-  events: [json.listOf(json.oneOf(WEBHOOK_EVENT_KINDS)), (webhook) => webhook.events],
-  custom_data: [{ type: 'object' }, (webhook) => webhook.customData],
+  id: [json.uuid, ({ id }) => id],
+  name: [json.text, ({ name }) => name],
+  url: [json.link, ({ url }) => url],
+  events: [json.listOf(json.oneOf(WEBHOOK_EVENT_KINDS)), ({ events }) => events],
+  custom_data: [{ type: 'object' }, ({ customData }) => customData],
   enabled: [
     { type: 'boolean', description: 'Nothing is sent to one that is not; what is for it waits.' },
-    (webhook) => webhook.disabled === undefined,
+    ({ disabled }) => disabled === undefined,
   ],
   disabled: [
     json.orNull(json.closedObject({ cause: json.oneOf(DISABLED_CAUSES), reason: json.text, since: json.timestamp })),
-    (webhook) => webhook.disabled ?? null,
+    ({ disabled }) => disabled ?? null,
   ],
   rotating: [
     { type: 'boolean', description: 'Whether a staged secret signs beside the primary one.' },
-    (webhook) => webhook.stagedSecret !== undefined,
+    ({ stagedSecret }) => stagedSecret !== undefined,
   ],
-  created_at: [json.timestamp, (webhook) => webhook.createdAt],
+  created_at: [json.timestamp, ({ createdAt }) => createdAt],
 });
 
 const SECRET: json.JsonSchema = {

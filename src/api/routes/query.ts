@@ -51,10 +51,7 @@ function unknownParameter(name: string, known: readonly string[]): string {
   return `Unknown parameter ${shown}; ${known.length === 0 ? 'there are none here' : `known are ${known.join(', ')}`}.`;
 }
 
-const beforeBracket = (name: string): string => {
-  const bracket = name.indexOf('[');
-  return bracket < 0 ? name : name.slice(0, bracket);
-};
+const beforeBracket = (name: string): string => name.replace(/\[.*$/s, '');
 
 /** Characters to insert, delete or replace to make one of the other, without regard to case (Levenshtein). */
 function editDistance(one: string, other: string): number {

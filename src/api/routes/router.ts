@@ -39,7 +39,12 @@ export function areaRouter(api: Api, area: Area): Router {
     const route = router.route(path);
     for (const { method, operation } of here) route[VERBS[method]](handlerOf(api, operation));
     // An unknown table is 404 whatever the method.
-    if (here.some(({ operation }) => isTableOperation(operation))) route.all(checkTable);
+    if (here.some(({ operation }) => isTableOperation(operation))) {
+      route.all((req, _res, next) => {
+        knownAsset(req);
+        next();
+      });
+    }
     route.all(methodNotAllowed(here.map(({ method }) => method)));
   }
   if (area.onError !== undefined) router.use(area.onError);
@@ -48,11 +53,6 @@ export function areaRouter(api: Api, area: Area): Router {
 
 /** The names of express; `get` serves HEAD as well. */
 const VERBS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as const;
-
-const checkTable: RequestHandler = (req, _res, next) => {
-  knownAsset(req);
-  next();
-};
 
 /** For every method without an operation; OPTIONS tells what there is (RFC 9110 §9.3.7, §10.2.1). */
 function methodNotAllowed(offered: readonly Method[]): RequestHandler {
