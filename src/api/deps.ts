@@ -47,7 +47,7 @@ export type ApiDeps = {
 
 /** What checks and handlers are given: the above, and state that lasts from one request to the next. */
 export type Api = ApiDeps & {
-  /** See `directoryRefresh`. */
+  /** Brings the directory up to the head of the log, for names that are not known here. */
   readonly refresh: () => Promise<void>;
   readonly readBody: BodyReader;
   /** Requests that each API client may still make. */

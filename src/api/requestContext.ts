@@ -20,14 +20,12 @@ declare global {
 /** Ids a client may give its request; anything else is replaced. */
 const SANE_REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
-const NO_SCOPES: ReadonlySet<string> = new Set();
-
 export class RequestContext {
   readonly startedAt = performance.now();
   /** Path under which the router is mounted that serves the request, for metrics. */
   mount = '';
   /** Scopes of the token; empty for users and before authentication. */
-  scopes: ReadonlySet<string> = NO_SCOPES;
+  scopes: ReadonlySet<string> = new Set();
   /** Who is signed in; undefined for API clients and before authentication. */
   user: User | undefined;
   #tenant: Tenant | undefined;

@@ -15,11 +15,7 @@ const historyEntry = json.view<HistoryEntry>({
   actor: [
     {
       type: 'object',
-      properties: {
-        kind: json.oneOf(['client', 'user', 'operator', 'system']),
-        id: json.text,
-        name: json.text,
-      },
+      properties: { kind: json.oneOf(['client', 'user', 'operator', 'system']), id: json.text, name: json.text },
       required: ['kind', 'id'],
     },
     ({ actor }) => actor,

@@ -4,7 +4,7 @@ import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js
 import { FIELD_TYPES, LONG_TEXT_MAX_LENGTH, STRING_MAX_LENGTH } from '../../domain/assetTypes/fieldTypes.js';
 import { scopeFor } from '../../domain/identity/scopes.js';
 import type { ApiConfig } from '../deps.js';
-import { recordInputSchema } from '../openapi/recordJsonSchema.js';
+import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { requestOrigin } from '../tenantHost.js';
@@ -43,21 +43,12 @@ function maxLengthOf(field: AssetField): number | null {
   return field.type === 'LongText' ? LONG_TEXT_MAX_LENGTH : null;
 }
 
-const systemField = { required: false, isNullable: false, filterable: false, readOnly: true } as const;
+const systemField = { required: false, isNullable: false, filterable: false, sortable: false, readOnly: true } as const;
 const timeField = { ...systemField, type: 'DateTime', isUnique: false, sortable: true } as const;
 
 /** What every record has (spec §2.1). */
 const SYSTEM_FIELDS: readonly DescribedField[] = [
-  {
-    ...systemField,
-    name: 'id',
-    label: 'Id',
-    type: 'String',
-    isUnique: true,
-    sortable: false,
-    format: 'uuid',
-    maxLength: 36,
-  },
+  { ...systemField, name: 'id', label: 'Id', type: 'String', isUnique: true, format: 'uuid', maxLength: 36 },
   { ...timeField, name: 'created_at', label: 'Created at' },
   { ...timeField, name: 'updated_at', label: 'Updated at' },
 ];

@@ -3,7 +3,7 @@
 import type { WrittenRecord } from '../../commands/context.js';
 import { createRecord, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { createExample, recordExample, updateExample } from '../openapi/examples.js';
+import { createExample, recordExample, updateExample } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Reply, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';

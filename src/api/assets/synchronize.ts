@@ -2,7 +2,7 @@
 import { cleanUpBody, cleanUpTable, MAX_BATCH_ITEMS, upsertBatch } from '../../commands/referenceTables/synchronize.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { badRequest } from '../errors.js';
-import { createExample, EXAMPLE_BATCH_ID } from '../openapi/examples.js';
+import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
 
@@ -79,7 +79,7 @@ export const synchronization: Resource = {
       allow: 'write:reference_data',
       isOffered: isReferenceData,
       query: [DRY_RUN],
-      body: { schema: json.inputSchema(cleanUpBody), example: { batch_id: EXAMPLE_BATCH_ID } },
+      body: json.bodyOf(cleanUpBody, { batch_id: EXAMPLE_BATCH_ID }),
       answer: json.one('CleanUpResult', 'The records were deleted.'),
       async handle({ commands }, { caller, assetType, query, body }) {
         const dryRun = isDryRun(query);

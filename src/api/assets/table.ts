@@ -1,14 +1,9 @@
-/** The table that a request names. */
-import type { Request } from 'express';
+/** Where tables and records are. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { type HttpError, known, notFound } from '../errors.js';
+import { type HttpError, notFound } from '../errors.js';
 import type { PathParameter } from '../routes/operation.js';
 
 export const ASSETS_PATH = '/api/v1/dynamic-assets/dyn';
-
-/** The asset type of the request's `:table`. @throws HttpError 404 when the tenant has none of this name */
-export const knownAsset = ({ params, context }: Request): AssetType =>
-  known(context.tenant.assetTypes, String(params.table), 'asset');
 
 export const unknownRecord = (assetType: AssetType, id: string): HttpError =>
   notFound(`There is no record ${id} in ${assetType.name}.`);

@@ -45,6 +45,9 @@ export type UserToken = z.output<typeof userClaims>;
 /** What is known of a token that was verified. `expiresAt` in seconds since the epoch. */
 type Verified = { readonly expiresAt: number };
 
+/** What a token is for. */
+type ApiPart = 'dynamic-assets' | 'platform';
+
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 
 export class TokenService {
@@ -66,7 +69,7 @@ export class TokenService {
 
   issueClientToken(tenant: string, clientId: string, scopes: readonly Scope[]): IssuedToken {
     const claims = { client_id: clientId, scope: scopes.join(' '), tenant };
-    return this.#issue(clientId, this.#apiAudience, claims, this.#config.tokenTtlSeconds);
+    return this.#issue(clientId, 'dynamic-assets', claims, this.#config.tokenTtlSeconds);
   }
 
   /**
@@ -75,34 +78,30 @@ export class TokenService {
    */
   issueUserToken(tenant: string, userId: number, credential: string): IssuedToken {
     const claims = { user_id: userId, credential, tenant };
-    return this.#issue(`user:${userId}`, this.#platformAudience, claims, this.#config.sessionTtlSeconds);
+    return this.#issue(`user:${userId}`, 'platform', claims, this.#config.sessionTtlSeconds);
   }
 
   /** A client's token for the asset API, checked. Whether the client still exists is for the caller to see. @throws InvalidTokenError */
   clientOf(token: string): Promise<ClientToken> | ClientToken {
-    return fresh(this.#clients, token) ?? this.#verify(token, this.#apiAudience, clientClaims, this.#clients);
+    return fresh(this.#clients, token) ?? this.#verify(token, 'dynamic-assets', clientClaims, this.#clients);
   }
 
   /** A user's token for the platform API, checked. Whether the user still exists is for the caller to see. @throws InvalidTokenError */
   userOf(token: string): Promise<UserToken> | UserToken {
-    return fresh(this.#users, token) ?? this.#verify(token, this.#platformAudience, userClaims, this.#users);
+    return fresh(this.#users, token) ?? this.#verify(token, 'platform', userClaims, this.#users);
   }
 
-  get #apiAudience(): string {
-    return `${this.#config.issuer}/api/v1/dynamic-assets`;
+  #audience(part: ApiPart): string {
+    return `${this.#config.issuer}/api/v1/${part}`;
   }
 
-  get #platformAudience(): string {
-    return `${this.#config.issuer}/api/v1/platform`;
-  }
-
-  #issue(subject: string, audience: string, claims: object, expiresIn: number): IssuedToken {
+  #issue(subject: string, part: ApiPart, claims: object, expiresIn: number): IssuedToken {
     const { kid, privateKey } = this.#keys.current;
     const token = jwt.sign(claims, privateKey, {
       algorithm: ALGORITHM,
       header: { alg: ALGORITHM, typ: TOKEN_TYPE, kid },
       issuer: this.#config.issuer,
-      audience,
+      audience: this.#audience(part),
       subject,
       jwtid: randomUUID(),
       expiresIn,
@@ -112,18 +111,18 @@ export class TokenService {
 
   async #verify<T extends Verified>(
     token: string,
-    audience: string,
+    part: ApiPart,
     claims: z.ZodType<T>,
     cache: LRUCache<string, T>,
   ): Promise<T> {
-    const verified = claims.safeParse(await this.#claimsOf(token, audience));
+    const verified = claims.safeParse(await this.#claimsOf(token, part));
     if (!verified.success) throw new InvalidTokenError('The token lacks claims.');
     cache.set(token, verified.data);
     return verified.data;
   }
 
   /** The claims of a token with a good signature, type, issuer, audience and time. */
-  async #claimsOf(token: string, audience: string): Promise<unknown> {
+  async #claimsOf(token: string, part: ApiPart): Promise<unknown> {
     if (token.length > LONGEST_TOKEN) throw new InvalidTokenError('The token is malformed.');
     const header = decodeHeader(token);
     if (header?.alg !== ALGORITHM || header.typ !== TOKEN_TYPE || header.kid === undefined) {
@@ -131,6 +130,7 @@ export class TokenService {
     }
     const key = await this.#keys.find(header.kid);
     if (key === undefined) throw new InvalidTokenError('The token is signed with an unknown key.');
+    const audience = this.#audience(part);
     try {
       return jwt.verify(token, key.publicKey, { algorithms: [ALGORITHM], issuer: this.#config.issuer, audience });
     } catch (error) {

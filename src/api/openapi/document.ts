@@ -8,9 +8,8 @@ import { SESSION_COOKIE } from '../platform/signedIn.js';
 import type { Area, Resource } from '../routes/operation.js';
 import { resolveTenant } from '../tenantHost.js';
 import { errorResponses, errorSchemas } from './errorResponses.js';
-import { recordExample } from './examples.js';
 import { fixedPaths, type Paths, parameterComponents, tablePaths } from './paths.js';
-import { recordInputSchema } from './recordJsonSchema.js';
+import { recordExample, recordInputSchema } from './records.js';
 import { answer, type Schemas } from './schema.js';
 
 /** Version of the API (spec §9), not of the service. */
@@ -26,12 +25,7 @@ const securitySchemes = {
   oauth2: {
     type: 'oauth2',
     description: 'For integrators: client id and secret are made in the settings, under API clients.',
-    flows: {
-      clientCredentials: {
-        tokenUrl: '/oauth/token',
-        scopes: SCOPE_TEXTS,
-      },
-    },
+    flows: { clientCredentials: { tokenUrl: '/oauth/token', scopes: SCOPE_TEXTS } },
   },
   platform: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'For users: the token of a session.' },
   session: {

@@ -84,6 +84,9 @@ export const all = (schema: string): ResponseObject => answer('All there are.', 
 
 export const NO_CONTENT: ResponseObject = { description: 'Done.' };
 
+/** Describes a body that a zod schema checks. */
+export const bodyOf = (schema: z.ZodType, example: object) => ({ schema: inputSchema(schema), example });
+
 /** Formats say more than the patterns zod writes beside them, and readers understand them. */
 const FORMATS_WITHOUT_PATTERN: readonly unknown[] = ['uuid', 'date', 'date-time', 'email'];
 

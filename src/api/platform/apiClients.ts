@@ -43,10 +43,7 @@ export const apiClients: Resource = {
       id: 'platform_create_api_client',
       summary: 'Create an API client',
       allow: 'admins',
-      body: {
-        schema: json.inputSchema(clientBody),
-        example: { name: 'ERP', scopes: ['read:order_data', 'write:order_data'] },
-      },
+      body: json.bodyOf(clientBody, { name: 'ERP', scopes: ['read:order_data', 'write:order_data'] }),
       status: 201,
       answer: json.one('ApiClientWithSecret'),
       async handle(api, { caller, body }) {

@@ -17,7 +17,7 @@ import { LIST_PARAMETERS, PAGING_PARAMETERS, parseListQuery } from '../assets/li
 import { pageResponse, recordResponse, writtenReply } from '../assets/records.js';
 import { RECORD_ID } from '../assets/table.js';
 import { badRequest } from '../errors.js';
-import { EXAMPLE_ID } from '../openapi/examples.js';
+import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
@@ -166,7 +166,7 @@ export const orders: Resource = {
       id: 'platform_reject_order',
       summary: 'Reject an order: it need not be exported',
       allow: 'validators',
-      body: { schema: json.inputSchema(rejectBody), example: { reasons: ['Ordered twice.'] }, optional: true },
+      body: { ...json.bodyOf(rejectBody, { reasons: ['Ordered twice.'] }), optional: true },
       answer: recordResponse('The order.'),
       errors: [409],
       async handle({ commands }, { caller, path, body }) {

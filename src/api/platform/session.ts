@@ -33,8 +33,7 @@ export const session: Resource = {
       summary: 'Sign in; sets the session cookie as well',
       allow: 'anyone',
       body: {
-        schema: json.inputSchema(signInBody),
-        example: { email: 'vera@example.com', password: 'correct horse battery' },
+        ...json.bodyOf(signInBody, { email: 'vera@example.com', password: 'correct horse battery' }),
         read: jsonBodyReader(BODY_LIMIT_BYTES),
       },
       answer: json.one('Session'),

@@ -52,15 +52,12 @@ export const settings: Resource = {
       id: 'platform_add_table',
       summary: 'Add a reference table',
       allow: 'admins',
-      body: {
-        schema: json.inputSchema(tableBody),
-        example: {
-          name: 'dyn_carrier',
-          label: 'Carriers',
-          unique_field: 'external_id',
-          fields: [{ name: 'external_id', type: 'String', required: true, filterable: true, sortable: true }],
-        },
-      },
+      body: json.bodyOf(tableBody, {
+        name: 'dyn_carrier',
+        label: 'Carriers',
+        unique_field: 'external_id',
+        fields: [{ name: 'external_id', type: 'String', required: true, filterable: true, sortable: true }],
+      }),
       status: 201,
       answer: json.one('AssetType'),
       async handle(api, { caller, body }) {
@@ -72,10 +69,13 @@ export const settings: Resource = {
       id: 'platform_add_field',
       summary: 'Add a field to a reference table',
       allow: 'admins',
-      body: {
-        schema: json.inputSchema(fieldBody),
-        example: { name: 'colour', type: 'String', filterable: true, sortable: true, max_length: 32 },
-      },
+      body: json.bodyOf(fieldBody, {
+        name: 'colour',
+        type: 'String',
+        filterable: true,
+        sortable: true,
+        max_length: 32,
+      }),
       status: 201,
       answer: json.one('AssetType'),
       async handle(api, { caller, path: { table }, body }) {
@@ -94,7 +94,7 @@ export const settings: Resource = {
       id: 'platform_change_rate_limit',
       summary: 'Requests that each API client may make a second, and at once',
       allow: 'admins',
-      body: { schema: json.inputSchema(rateLimitBody), example: { per_second: 50, burst: 100 } },
+      body: json.bodyOf(rateLimitBody, { per_second: 50, burst: 100 }),
       answer: json.one('Tenant'),
       async handle({ commands }, { caller, body }) {
         const { per_second: perSecond, burst } = parseBody(rateLimitBody, body);

@@ -46,7 +46,7 @@ export const users: Resource = {
       id: 'platform_add_user',
       summary: 'Add a user',
       allow: 'admins',
-      body: { schema: json.inputSchema(newUserBody), example: { ...EXAMPLE, password: 'correct horse battery' } },
+      body: json.bodyOf(newUserBody, { ...EXAMPLE, password: 'correct horse battery' }),
       status: 201,
       answer: json.one('User'),
       async handle(api, { caller, body }) {
@@ -65,7 +65,7 @@ export const users: Resource = {
       id: 'platform_change_user',
       summary: 'Change a user; what the body does not name stays',
       allow: 'admins',
-      body: { schema: json.inputSchema(changeUserBody), example: { roles: ['validator', 'auditor'] } },
+      body: json.bodyOf(changeUserBody, { roles: ['validator', 'auditor'] }),
       answer: json.one('User'),
       errors: [409],
       async handle(api, { caller, path, body }) {

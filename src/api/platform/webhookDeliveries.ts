@@ -156,7 +156,7 @@ export const webhookDeliveries: Resource = {
       id: 'platform_resend_failed',
       summary: 'Send again everything that failed for good in a time',
       allow: 'admins',
-      body: { schema: json.inputSchema(resendFailedBody), example: { since: '2026-11-20T00:00:00Z' } },
+      body: json.bodyOf(resendFailedBody, { since: '2026-11-20T00:00:00Z' }),
       status: ACCEPTED,
       answer: json.answer('How many are sent again.', json.dataOf(json.closedObject({ count: json.count }))),
       handle: async ({ commands, readModels }, { caller, path: { id }, body }) =>
@@ -166,10 +166,7 @@ export const webhookDeliveries: Resource = {
       id: 'platform_backfill_webhook',
       summary: 'Send it what happened in a time, also before it was made',
       allow: 'admins',
-      body: {
-        schema: json.inputSchema(backfillBody),
-        example: { from: '2026-11-01T00:00:00Z', events: ['order.approved'] },
-      },
+      body: json.bodyOf(backfillBody, { from: '2026-11-01T00:00:00Z', events: ['order.approved'] }),
       status: ACCEPTED,
       answer: json.answer('It has begun.', json.dataOf(json.closedObject({ backfill_id: json.uuid }))),
       async handle({ commands }, { caller, path: { id }, body }) {
@@ -181,7 +178,7 @@ export const webhookDeliveries: Resource = {
       id: 'platform_test_webhook',
       summary: 'Send it the example of a kind of event',
       allow: 'admins',
-      body: { schema: json.inputSchema(testEventBody), example: { event: 'order.approved' } },
+      body: json.bodyOf(testEventBody, { event: 'order.approved' }),
       status: ACCEPTED,
       answer: json.one('RequestedDelivery'),
       async handle({ commands }, { caller, path: { id }, body }) {

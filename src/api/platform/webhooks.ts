@@ -26,7 +26,7 @@ import { eventCatalogue } from '../../domain/webhook/catalogue/catalogue.js';
 import { type DisabledCause, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
 import type { Api } from '../deps.js';
 import { known } from '../errors.js';
-import { EXAMPLE_ID } from '../openapi/examples.js';
+import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, noContent, pathText, type Reply, type Resource, type UserCall } from '../routes/operation.js';
 
@@ -55,11 +55,6 @@ const webhookView = json.view<Webhook>({
   created_at: [json.timestamp, ({ createdAt }) => createdAt],
 });
 
-const SECRET: json.JsonSchema = {
-  type: 'string',
-  description: 'Shown this once; the key of the Signature header (HMAC-SHA256).',
-};
-
 const schemas: json.Schemas = {
   Webhook: {
     ...webhookView.schema,
@@ -77,7 +72,10 @@ const schemas: json.Schemas = {
       },
     ],
   },
-  WebhookWithSecret: json.closedObject({ ...webhookView.properties, secret: SECRET }),
+  WebhookWithSecret: json.closedObject({
+    ...webhookView.properties,
+    secret: { type: 'string', description: 'Shown this once; the key of the Signature header (HMAC-SHA256).' },
+  }),
 };
 
 /** Of all paths below `/webhooks/:id`. */
@@ -116,10 +114,11 @@ export const webhooks: Resource = {
       id: 'platform_create_webhook',
       summary: 'Create a webhook',
       allow: 'admins',
-      body: {
-        schema: json.inputSchema(webhookBody),
-        example: { url: 'https://erp.example.com/orders', events: ['order.approved'], custom_data: { company: 7 } },
-      },
+      body: json.bodyOf(webhookBody, {
+        url: 'https://erp.example.com/orders',
+        events: ['order.approved'],
+        custom_data: { company: 7 },
+      }),
       status: 201,
       answer: json.one('WebhookWithSecret'),
       async handle(api, { caller, body }) {
@@ -138,10 +137,7 @@ export const webhooks: Resource = {
       id: 'platform_change_webhook',
       summary: 'Change a webhook; what the body does not name stays',
       allow: 'admins',
-      body: {
-        schema: json.inputSchema(changeWebhookBody),
-        example: { events: ['order.approved', 'order.status_changed'] },
-      },
+      body: json.bodyOf(changeWebhookBody, { events: ['order.approved', 'order.status_changed'] }),
       answer: json.one('Webhook'),
       handle: handledBy(({ commands, checkWebhookTarget }, { caller, path, body }) =>
         changeWebhook(commands, caller, path.id, body, checkWebhookTarget),
@@ -164,11 +160,7 @@ export const webhooks: Resource = {
       id: 'platform_disable_webhook',
       summary: 'Send nothing to it until it is enabled; what is for it waits',
       allow: 'admins',
-      body: {
-        schema: json.inputSchema(disableWebhookBody),
-        example: { reason: 'Moving to a new host.' },
-        optional: true,
-      },
+      body: { ...json.bodyOf(disableWebhookBody, { reason: 'Moving to a new host.' }), optional: true },
       answer: json.one('Webhook'),
       handle: handledBy(({ commands }, { caller, path, body }) => {
         const { reason } = parseBody(disableWebhookBody, body);

@@ -188,15 +188,10 @@ export type Area = {
   readonly onError?: ErrorRequestHandler;
 };
 
-export type Route = {
-  readonly method: Method;
-  readonly path: string;
-  readonly operation: Operation;
-  readonly resource: Resource;
-};
+export type Route = ReturnType<typeof routesOf>[number];
 
 /** In the order of the table. */
-export const routesOf = ({ resources }: Area): readonly Route[] =>
+export const routesOf = ({ resources }: Area) =>
   resources.flatMap((resource) =>
     Object.entries(resource.operations).map(([route, operation]) => {
       const method = METHODS.find((each) => route.startsWith(`${each} `)) ?? 'GET';

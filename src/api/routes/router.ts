@@ -4,11 +4,11 @@
  * last: nobody unknown can make the service parse megabytes.
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Position } from '../../ports/eventStore.js';
-import { knownAsset } from '../assets/table.js';
 import { requireScope } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
-import { HttpError } from '../errors.js';
+import { HttpError, known } from '../errors.js';
 import { hasBody } from '../jsonBody.js';
 import { requireRole } from '../platform/signedIn.js';
 import { sendJson } from '../requestContext.js';
@@ -53,6 +53,10 @@ export function areaRouter(api: Api, area: Area): Router {
 
 /** The names of express; `get` serves HEAD as well. */
 const VERBS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as const;
+
+/** The asset type of the request's `:table`. @throws HttpError 404 when the tenant has none of this name */
+const knownAsset = ({ params, context }: Request): AssetType =>
+  known(context.tenant.assetTypes, String(params.table), 'asset');
 
 /** For every method without an operation; OPTIONS tells what there is (RFC 9110 §9.3.7, §10.2.1). */
 function methodNotAllowed(offered: readonly Method[]): RequestHandler {

@@ -1,0 +1,115 @@
+/** Records in a document: JSON Schema of those that come in, from the zod schemas that check them; and examples. */
+import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
+import {
+  DECIMAL_MAX_DIGITS,
+  DECIMAL_TEXT,
+  EXAMPLE_TIME,
+  EXAMPLE_VALUES,
+  type Fields,
+  type FieldType,
+  type FieldValue,
+} from '../../domain/assetTypes/fieldTypes.js';
+import { SAFE_INTEGER } from '../../domain/assetTypes/outputSchema.js';
+import { type BodyKind, recordSchemas } from '../../domain/assetTypes/recordSchema.js';
+import { inputSchema, type JsonSchema } from './schema.js';
+
+/** What zod's refinements check but cannot say. */
+const REFINED: { readonly [type in FieldType]?: JsonSchema } = {
+  Integer: SAFE_INTEGER,
+  Decimal: {
+    description: `A number, or a string that holds one, of at most ${DECIMAL_MAX_DIGITS} significant digits.`,
+    pattern: DECIMAL_TEXT.source,
+  },
+  DateTime: { description: 'ISO 8601; UTC where no zone is given.' },
+};
+
+const isObject = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null;
+
+/** Body of create, update, or one item of a batch. */
+export function recordInputSchema(assetType: AssetType, kind: BodyKind): JsonSchema {
+  const schema = inputSchema(recordSchemas(assetType)[kind]);
+  const properties: Record<string, unknown> = { ...(isObject(schema.properties) ? schema.properties : {}) };
+  for (const field of assetType.fields) {
+    const property = properties[field.name];
+    if (!isObject(property)) continue;
+    properties[field.name] =
+      field.readOnly === true
+        ? { title: field.label, description: 'Set by the service; accepted and ignored.' }
+        : { title: field.label, ...refined(field, property) };
+  }
+  for (const name of ['created_at', 'updated_at']) {
+    properties[name] = { description: 'Set by the service; accepted and ignored.' };
+  }
+  return { ...schema, properties };
+}
+
+/** Adds what the type demands; null stays allowed where it was, which zod says by `anyOf` or a list of types. */
+function refined(field: AssetField, property: JsonSchema): JsonSchema {
+  const more: JsonSchema = {
+    ...REFINED[field.type],
+    ...(field.required && field.type === 'String' && field.format === undefined ? { minLength: 1 } : {}),
+  };
+  const { anyOf, type } = property;
+  if (Array.isArray(anyOf)) {
+    const forms: readonly unknown[] = anyOf;
+    return {
+      ...property,
+      anyOf: forms.map((form) => (isObject(form) && form.type !== 'null' ? { ...form, ...more } : form)),
+    };
+  }
+  const isNullable = Array.isArray(type) && type.includes('null');
+  return { ...property, ...more, ...(isNullable && more.type !== undefined ? { type: [more.type, 'null'] } : {}) };
+}
+
+export const EXAMPLE_ID = '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10';
+export const EXAMPLE_BATCH_ID = 'sync-2026-11-21';
+
+const BY_NAME: Fields = {
+  external_id: 'C-1001',
+  account_id: 'C-1001',
+  buyer_customer_party_id: 'C-1001',
+  accounting_customer_party_id: 'C-1001',
+  name: 'Bakkerij De Molen',
+  code: 'PCE',
+  value: 'Piece',
+  language: 'nl',
+  street_name: 'Dorpsstraat',
+  address_number: '12',
+  city_name: 'Utrecht',
+  postal_zone: '3511 AB',
+  country: 'NL',
+  currency_code: 'EUR',
+  processing_status: 'pending_validation',
+};
+
+function exampleValue(field: AssetField): FieldValue {
+  if (field.list === true) return ['Item 4711 is out of stock.'];
+  if (field.format === 'uuid') return EXAMPLE_ID;
+  const value = (Object.hasOwn(BY_NAME, field.name) ? BY_NAME[field.name] : undefined) ?? EXAMPLE_VALUES[field.type];
+  if (field.oneOf !== undefined) return field.oneOf[0] ?? null;
+  if (typeof EXAMPLE_VALUES[field.type] !== typeof value) return EXAMPLE_VALUES[field.type];
+  return typeof value === 'string' && field.maxLength !== undefined ? value.slice(0, field.maxLength) : value;
+}
+
+/** What a create needs, and the first few fields it may name. */
+export function createExample(assetType: AssetType): Fields {
+  const writable = assetType.fields.filter((field) => field.readOnly !== true && field.list !== true);
+  const named = writable.filter((field, index) => field.required || index < 8);
+  return Object.fromEntries(named.map((field) => [field.name, exampleValue(field)]));
+}
+
+/** One field that changes; the status update of an order (spec §4.9). */
+export function updateExample(assetType: AssetType): Fields {
+  if (assetType.role === 'order') return { processing_status: 'completed' };
+  const field = assetType.fields.find(
+    ({ name, readOnly }) => name !== assetType.uniqueField && name !== assetType.parent?.field && readOnly !== true,
+  );
+  return field === undefined ? createExample(assetType) : { [field.name]: exampleValue(field) };
+}
+
+/** A whole record as it is read. */
+export function recordExample(assetType: AssetType): Fields {
+  const written = createExample(assetType);
+  const fields = assetType.fields.map(({ name }) => [name, written[name] ?? null] as const);
+  return { id: EXAMPLE_ID, created_at: EXAMPLE_TIME, updated_at: EXAMPLE_TIME, ...Object.fromEntries(fields) };
+}
