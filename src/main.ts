@@ -12,7 +12,7 @@ import { newId, now } from './commands/clock.js';
 import type { Commands } from './commands/context.js';
 import type { Config } from './config.js';
 import { Directory } from './projections/directory.js';
-import { ProjectionWatch } from './projections/projectionWatch.js';
+import { ProjectionWatch } from './projections/projections.js';
 import { registerEngineMetrics, registerLogMetrics, registerQueueMetrics } from './service/engineMetrics.js';
 import { openBroker, openEventStore, openReadModels, prepareDataDirectory } from './service/engines.js';
 import { installationKeys } from './service/installationKeys.js';

@@ -78,10 +78,7 @@ export interface RecordQueries {
     tenant: string,
     orderId: string,
     page: { readonly offset: number; readonly limit: number },
-  ): Promise<{
-    readonly entries: readonly HistoryEntry[];
-    readonly total: number;
-  }>;
+  ): Promise<{ readonly entries: readonly HistoryEntry[]; readonly total: number }>;
 }
 
 export class ReadModelsUnavailableError extends Error {

@@ -90,5 +90,5 @@ const begun = ({ attempt, url }: { readonly attempt: number; readonly url: strin
 const ended = (
   attempts: readonly DeliveryAttempt[],
   attempt: number,
-  outcome: Pick<DeliveryAttempt, 'endedAt' | 'durationMs' | 'status' | 'reason' | 'responseBody'>,
+  outcome: Omit<DeliveryAttempt, 'attempt' | 'url' | 'startedAt'>,
 ): readonly DeliveryAttempt[] => attempts.map((each) => (each.attempt === attempt ? { ...each, ...outcome } : each));

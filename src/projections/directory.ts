@@ -6,7 +6,7 @@
 import { DIRECTORY_STREAM_PREFIXES, type Tenant } from '../domain/identity/directory.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { keepRunning } from '../supervision/keepRunning.js';
-import { evolveTenantIn } from './projectedTenants.js';
+import { evolveTenantIn } from './projection.js';
 
 const BACKOFF = { firstMs: 500, longestMs: 5_000 };
 

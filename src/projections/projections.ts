@@ -1,4 +1,5 @@
 import type { EventStore, Position } from '../ports/eventStore.js';
+import type { ProjectionProgress } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { deliveriesProjection } from './deliveries.js';
 import { orderHistoryProjection } from './orderHistory.js';
@@ -28,4 +29,66 @@ export async function projectionStatus(deps: {
       return { name, position, head, behind: Math.max(0, head - position) };
     }),
   );
+}
+
+/** A projection that is behind and has not moved for this long is not just busy. */
+const STANDSTILL_MS = 30_000;
+
+type Seen = { readonly position: Position; readonly since: number };
+
+/** Watches the projections from outside: how far behind they are, and whether one stands still. */
+export class ProjectionWatch {
+  readonly #eventStore: Pick<EventStore, 'head'>;
+  readonly #readModels: ProjectionProgress;
+  readonly #now: () => number;
+  readonly #seen = new Map<string, Seen>();
+  #currentOnce = false;
+
+  /** @param now milliseconds, for tests */
+  constructor(eventStore: Pick<EventStore, 'head'>, readModels: ProjectionProgress, now: () => number = Date.now) {
+    this.#eventStore = eventStore;
+    this.#readModels = readModels;
+    this.#now = now;
+  }
+
+  /** Waits until every projection shows what is in the log now. False when that took longer than `timeoutMs`. */
+  async catchUp(timeoutMs: number): Promise<boolean> {
+    const head = await this.#eventStore.head();
+    const reached = await Promise.all(projections.map(({ name }) => this.#readModels.waitFor(name, head, timeoutMs)));
+    this.#currentOnce ||= reached.every((each) => each);
+    return this.#currentOnce;
+  }
+
+  /** Positions each projection is behind the head of the log. */
+  async lag(): Promise<ReadonlyMap<string, number>> {
+    const status = await projectionStatus({ eventStore: this.#eventStore, writer: this.#readModels });
+    return new Map(status.map(({ name, behind }) => [name, behind]));
+  }
+
+  /** Until it is seen that the projections have caught up again, nothing is well: they were interrupted. */
+  mistrust(): void {
+    this.#currentOnce = false;
+  }
+
+  /** What is wrong; undefined when every projection is current or on its way. @throws what an engine throws */
+  async trouble(): Promise<string | undefined> {
+    if (!this.#currentOnce && !(await this.catchUp(0))) {
+      return `The projections have not caught up yet: ${await this.#lagText()}.`;
+    }
+    const head = await this.#eventStore.head();
+    for (const { name } of projections) {
+      const position = await this.#readModels.checkpoint(name);
+      const before = this.#seen.get(name);
+      if (before === undefined || before.position !== position || position >= head) {
+        this.#seen.set(name, { position, since: this.#now() });
+      } else if (this.#now() - before.since > STANDSTILL_MS) {
+        return `The projection ${name} stands still at ${position}; the log is at ${head}.`;
+      }
+    }
+    return undefined;
+  }
+
+  async #lagText(): Promise<string> {
+    return [...(await this.lag())].map(([name, behind]) => `${name} is ${behind} positions behind`).join(', ');
+  }
 }

@@ -13,8 +13,7 @@ import type {
   RebuildableReadModels,
   RebuildScope,
 } from '../ports/readModelWriter.js';
-import { ProjectedTenants } from './projectedTenants.js';
-import { inTransaction, type Projection, type ProjectionTarget } from './projection.js';
+import { inTransaction, ProjectedTenants, type Projection, type ProjectionTarget } from './projection.js';
 import { projections } from './projections.js';
 
 export type RebuildDeps = { readonly eventStore: EventStore; readonly writer: ReadModelWriter & RebuildableReadModels };

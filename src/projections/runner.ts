@@ -5,8 +5,7 @@
 import PQueue from 'p-queue';
 import type { EventSlice, EventStore, Position } from '../ports/eventStore.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
-import { ProjectedTenants } from './projectedTenants.js';
-import { inTransaction, type Projection } from './projection.js';
+import { inTransaction, ProjectedTenants, type Projection } from './projection.js';
 
 export type RunnerDeps = {
   readonly eventStore: EventStore;

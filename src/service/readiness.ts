@@ -1,6 +1,6 @@
 /** What /health/ready answers: which part of the service is missing. */
 import type { ReadinessReport } from '../api/deps.js';
-import type { ProjectionWatch } from '../projections/projectionWatch.js';
+import type { ProjectionWatch } from '../projections/projections.js';
 import { withinTime } from '../supervision/waiting.js';
 
 /** A cheap call to each engine this process needs, by its name; it rejects when the engine is away. */

@@ -1,3 +1,4 @@
+/** The webhook path of one process: relay, deliveries and replays, kept running. */
 import type { Commands } from '../commands/context.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
 import { BrokerUnavailableError, type MessageBroker } from '../ports/messageBroker.js';

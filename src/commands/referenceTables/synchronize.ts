@@ -85,9 +85,7 @@ const itemKey = (index: number, field: string, item: unknown): string =>
     ? `items.${index}`
     : `items.${index}.${field}`;
 
-export const cleanUpBody = z.strictObject({
-  batch_id: shortText,
-});
+export const cleanUpBody = z.strictObject({ batch_id: shortText });
 
 /**
  * @param body `{ batch_id }`

@@ -33,9 +33,7 @@ export const changeWebhookBody = z
   .strictObject({ url, name: shortText, events: eventKinds, custom_data: customData })
   .partial();
 
-export const disableWebhookBody = z.strictObject({
-  reason: shortText.default('Disabled by an admin.'),
-});
+export const disableWebhookBody = z.strictObject({ reason: shortText.default('Disabled by an admin.') });
 
 /** Why a URL cannot be a target, to be read after "The url field"; undefined when it can. */
 export type CheckTarget = (url: string) => Promise<string | undefined>;

@@ -44,6 +44,12 @@ function withEntry<K, V>(map: ReadonlyMap<K, V>, key: K, value: V | undefined): 
   return copy;
 }
 
+/** The map with what becomes of one of its values; of an unknown key, nothing does. @param change undefined removes it */
+function withChanged<K, V>(map: ReadonlyMap<K, V>, key: K, change: (value: V) => V | undefined): ReadonlyMap<K, V> {
+  const value = map.get(key);
+  return value === undefined ? map : withEntry(map, key, change(value));
+}
+
 /** Tenant after one more event; undefined before TenantCreated. `at` is the event's time. */
 export function evolveTenant(tenant: Tenant | undefined, event: DirectoryEvent, at: string): Tenant | undefined {
   if (event.type === 'TenantCreated') {
@@ -64,40 +70,31 @@ export function evolveTenant(tenant: Tenant | undefined, event: DirectoryEvent, 
     case 'AssetTableAdded':
       return { ...tenant, assetTypes: withEntry(tenant.assetTypes, event.data.assetType.name, event.data.assetType) };
     case 'AssetFieldAdded': {
-      const type = tenant.assetTypes.get(event.data.table);
-      if (type === undefined) return tenant;
-      const grown = { ...type, fields: [...type.fields, event.data.field] };
-      return { ...tenant, assetTypes: withEntry(tenant.assetTypes, type.name, grown) };
+      const { table, field } = event.data;
+      const grown = (type: AssetType): AssetType => ({ ...type, fields: [...type.fields, field] });
+      return { ...tenant, assetTypes: withChanged(tenant.assetTypes, table, grown) };
     }
     case 'RateLimitChanged':
       return { ...tenant, rateLimit: event.data };
     case 'UserAdded':
       return { ...tenant, users: withEntry(tenant.users, event.data.id, event.data), lastUserId: event.data.id };
-    case 'UserChanged': {
-      const user = tenant.users.get(event.data.id);
-      return user === undefined
-        ? tenant
-        : { ...tenant, users: withEntry(tenant.users, user.id, { ...user, ...event.data }) };
-    }
+    case 'UserChanged':
+      return { ...tenant, users: withChanged(tenant.users, event.data.id, (user) => ({ ...user, ...event.data })) };
     case 'UserRemoved':
       return { ...tenant, users: withEntry(tenant.users, event.data.id, undefined) };
     case 'ApiClientCreated':
       return { ...tenant, clients: withEntry(tenant.clients, event.data.clientId, { ...event.data, createdAt: at }) };
     case 'ApiClientSecretRegenerated': {
-      const client = tenant.clients.get(event.data.clientId);
-      return client === undefined
-        ? tenant
-        : { ...tenant, clients: withEntry(tenant.clients, client.clientId, { ...client, ...event.data }) };
+      const { clientId, secretHash } = event.data;
+      return { ...tenant, clients: withChanged(tenant.clients, clientId, (client) => ({ ...client, secretHash })) };
     }
     case 'ApiClientRemoved':
       return { ...tenant, clients: withEntry(tenant.clients, event.data.clientId, undefined) };
     case 'WebhookCreated':
       return { ...tenant, webhooks: withEntry(tenant.webhooks, event.data.id, { ...event.data, createdAt: at }) };
     default: {
-      const webhook = tenant.webhooks.get(event.data.id);
-      return webhook === undefined
-        ? tenant
-        : { ...tenant, webhooks: withEntry(tenant.webhooks, webhook.id, evolveWebhook(webhook, event, at)) };
+      const evolved = (webhook: Webhook): Webhook | undefined => evolveWebhook(webhook, event, at);
+      return { ...tenant, webhooks: withChanged(tenant.webhooks, event.data.id, evolved) };
     }
   }
 }

@@ -166,18 +166,14 @@ export function failExport(order: Order, failure: ExportFailure): OrderDecision 
 
 /** What an order must have to be exported ("all required fields filled", spec §3). */
 const NEEDED: {
-  readonly [orderModel: string]: {
-    readonly fields: readonly string[];
-    readonly part: string;
-    readonly partLabel: string;
-  };
+  readonly [orderModel: string]: { readonly fields: readonly string[]; readonly part: string; readonly label: string };
 } = {
   dyn_stock_order: {
     fields: ['buyer_customer_party_id', 'delivery_date'],
     part: 'dyn_order_line',
-    partLabel: 'order line',
+    label: 'order line',
   },
-  dyn_transport_order: { fields: ['buyer_customer_party_id'], part: 'dyn_consignment', partLabel: 'consignment' },
+  dyn_transport_order: { fields: ['buyer_customer_party_id'], part: 'dyn_consignment', label: 'consignment' },
 };
 
 /** Errors by field for what is still missing, with `set` applied to the order first; empty when it is complete. */
@@ -190,7 +186,7 @@ export function missingForExport(order: Order, set: Fields): FieldErrors {
     if ((value ?? '') === '') errors[field] = [`The ${field} field is needed before the order can be validated.`];
   }
   if (![...order.parts.values()].some((part) => part.table === needed.part)) {
-    errors[needed.part] = [`The order needs at least one ${needed.partLabel} before it can be validated.`];
+    errors[needed.part] = [`The order needs at least one ${needed.label} before it can be validated.`];
   }
   return errors;
 }

@@ -45,11 +45,7 @@ export function exportDocument(
   approval: Approval,
   assetTypes: ReadonlyMap<string, AssetType>,
 ): ExportDocument {
-  return {
-    ...orderDocument(snapshot, approval, assetTypes),
-    processing_status: 'submitted',
-    error_reason: null,
-  };
+  return { ...orderDocument(snapshot, approval, assetTypes), processing_status: 'submitted', error_reason: null };
 }
 
 /**

@@ -121,13 +121,7 @@ const KINDS_OF_TYPE: ReadonlyMap<string, WebhookEventKind> = new Map([
  * The kinds of an event of the log, in the order of `WEBHOOK_EVENT_KINDS`: one event may be several, and most are none.
  * What an older version of the program wrote is to be upcast before, as the event store does.
  */
-export function kindsOf({
-  type,
-  data,
-}: {
-  readonly type: string;
-  readonly data: unknown;
-}): readonly WebhookEventKind[] {
+export function kindsOf({ type, data }: EventOf<string, unknown>): readonly WebhookEventKind[] {
   const ofType = KINDS_OF_TYPE.get(type);
   if (!type.startsWith('Order') || !statusMoved(data)) return ofType === undefined ? [] : [ofType];
   return WEBHOOK_EVENT_KINDS.filter((kind) => kind === ofType || kind === 'order.status_changed');

@@ -1,4 +1,4 @@
-import { ProjectionWatch } from '#app/projections/projectionWatch.js';
+import { ProjectionWatch } from '#app/projections/projections.js';
 import { readiness } from '#app/service/readiness.js';
 
 describe('readiness', () => {
