@@ -1,6 +1,7 @@
-/** Request bodies that are no records: checked by a zod schema, errors by field as in spec §7. */
+/** Checked bodies of requests, with errors by field as in spec §7: records by their asset type, others by a zod schema. */
 import { z } from 'zod';
-import { FieldErrorList } from '../domain/assetTypes/recordSchema.js';
+import type { AssetType } from '../domain/assetTypes/assetType.js';
+import { type BodyKind, checkRecord, FieldErrorList, type RecordInput } from '../domain/assetTypes/recordSchema.js';
 import { ValidationError } from './context.js';
 
 /** A name or another short text: 1 to 255 characters. */
@@ -8,6 +9,13 @@ export const shortText = z
   .string('must be a string.')
   .min(1, 'must not be empty.')
   .max(255, 'must be at most 255 characters.');
+
+/** The fields of a record that a body names. @throws ValidationError with every error by field */
+export function checkedInput(assetType: AssetType, kind: BodyKind, body: unknown): RecordInput {
+  const result = checkRecord(assetType, kind, body);
+  if (!result.ok) throw new ValidationError(result.errors);
+  return result.input;
+}
 
 /** @throws ValidationError with every error, keyed by the path of the field */
 export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {

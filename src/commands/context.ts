@@ -1,6 +1,5 @@
 /** What every command works with. */
-import type { AssetType, RecordView } from '../domain/assetTypes/assetType.js';
-import type { RecordInput } from '../domain/assetTypes/recordSchema.js';
+import type { RecordView } from '../domain/assetTypes/assetType.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { DecisionReads } from '../ports/decisionReads.js';
 import type { Actor, EventStore, Position } from '../ports/eventStore.js';
@@ -53,23 +52,6 @@ export type WrittenRecord = {
   readonly id: string;
   readonly record: RecordView;
 };
-
-/** Creates a record of a kind of table; the body is checked already. @throws ValidationError */
-export type CreateRecord = (
-  commands: Commands,
-  caller: Caller,
-  assetType: AssetType,
-  input: RecordInput,
-) => Promise<WrittenRecord>;
-
-/** Changes what the input names. @throws NotFoundError, ValidationError */
-export type UpdateRecord = (
-  commands: Commands,
-  caller: Caller,
-  assetType: AssetType,
-  id: string,
-  input: RecordInput,
-) => Promise<WrittenRecord>;
 
 /** Bad input: nothing was stored. Becomes 422 with these messages by field. */
 export class ValidationError extends Error {

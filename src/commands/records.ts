@@ -1,11 +1,127 @@
 /** Create and update of a record of any table (spec §4.5, §4.6): checks the body, then goes where the kind of table leads. */
-import type { AssetType } from '../domain/assetTypes/assetType.js';
-import { type BodyKind, checkRecord, type RecordInput } from '../domain/assetTypes/recordSchema.js';
-import type { WrittenRecord } from './context.js';
-import { type Caller, type Commands, ValidationError } from './context.js';
-import { createOrderRecord, createPartRecord, updateOrderRecord, updatePartRecord } from './orders/orderRecords.js';
-import { createReferenceRecord, updateReferenceRecord } from './referenceTables/writeRecord.js';
-import { recordId } from './tables.js';
+import { type AssetType, type RecordView, recordView } from '../domain/assetTypes/assetType.js';
+import type { RecordInput } from '../domain/assetTypes/recordSchema.js';
+import { addPart, createOrder, unknownParent, updateOrder, updatePart } from '../domain/order/decide.js';
+import type { Order } from '../domain/order/order.js';
+import {
+  type Decision,
+  createRecord as decideCreation,
+  updateRecord as decideUpdate,
+  keyOf,
+  uniqueFieldOf,
+} from '../domain/referenceTable/decide.js';
+import type { StoredRecord } from '../ports/readModels.js';
+import { checkedInput } from './body.js';
+import { type Caller, type Commands, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
+import { orderView, writeNewOrder, writeOrder } from './orders/orderWriter.js';
+import { type KnownTable, tableWriterOf } from './referenceTables/tableWriter.js';
+import { assetTypeOf, recordId, tenantOf } from './tables.js';
+
+type Create<Input> = (commands: Commands, caller: Caller, assetType: AssetType, input: Input) => Promise<WrittenRecord>;
+
+type Update<Input> = (
+  commands: Commands,
+  caller: Caller,
+  assetType: AssetType,
+  id: string,
+  input: Input,
+) => Promise<WrittenRecord>;
+
+const createReferenceRecord: Create<RecordInput> = async (commands, caller, assetType, input) => {
+  const newId = commands.newId();
+  const id = input.id ?? newId;
+  const wanted = { keys: [keyOf(assetType, input.fields)], ids: [id] };
+  const { position, at } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) =>
+    accepted(decideCreation(assetType, input, newId, known)),
+  );
+  const record = recordView(assetType, { id, createdAt: at, updatedAt: at, fields: input.fields });
+  return { position, id, record };
+};
+
+const updateReferenceRecord: Update<RecordInput> = async (commands, caller, assetType, id, input) => {
+  const key = input.fields[uniqueFieldOf(assetType)];
+  const wanted = { keys: key === undefined ? [] : [String(key)], ids: [id] };
+  const currentIn = (known: KnownTable): StoredRecord => {
+    const current = known.byId(id);
+    if (current === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
+    return current;
+  };
+  const { position, at, state } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) =>
+    accepted(decideUpdate(assetType, currentIn(known), input, known)),
+  );
+  const before = currentIn(state);
+  const updatedAt = position === 0 ? before.updatedAt : at;
+  const record = recordView(assetType, { ...before, updatedAt, fields: { ...before.fields, ...input.fields } });
+  return { position, id, record };
+};
+
+function accepted<Event>(decision: Decision<Event>): readonly Event[] {
+  if (!decision.ok) throw new ValidationError(decision.errors);
+  return decision.events;
+}
+
+const createOrderRecord: Create<RecordInput> = async (commands, caller, assetType, input) => {
+  const id = input.id ?? commands.newId();
+  const { position, order } = await writeNewOrder(commands, caller, id, createOrder(assetType, input));
+  return { position, id, record: orderView(assetType, id, order) };
+};
+
+const updateOrderRecord: Update<RecordInput> = async (commands, caller, assetType, id, input) => {
+  const { position, order } = await writeOrder(commands, caller, id, (current) => updateOrder(current, id, input));
+  return { position, id, record: orderView(assetType, id, order) };
+};
+
+/** @throws ValidationError when the parent field names no known order (or part of one) */
+const createPartRecord: Create<RecordInput> = async (commands, caller, assetType, input) => {
+  const id = commands.newId();
+  const orderId = await orderOfParent(commands, caller.tenant, assetType, input.fields[assetType.parent?.field ?? '']);
+  try {
+    if (orderId === undefined) throw unknownParentOf(assetType);
+    const { position, order } = await writeOrder(commands, caller, orderId, (current) =>
+      addPart(current, assetType, input, id),
+    );
+    return { position, id, record: partView(assetType, order, id) };
+  } catch (error) {
+    if (error instanceof NotFoundError) throw unknownParentOf(assetType);
+    throw error;
+  }
+};
+
+const updatePartRecord: Update<RecordInput> = async (commands, caller, assetType, id, input) => {
+  const known = await commands.readModels.get({ tenant: caller.tenant, table: assetType.name }, id);
+  const parent = known === undefined ? undefined : JSON.parse(known)[assetType.parent?.field ?? ''];
+  const orderId = await orderOfParent(commands, caller.tenant, assetType, parent);
+  if (orderId === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
+  const { position, order } = await writeOrder(commands, caller, orderId, (current) =>
+    updatePart(current, assetType, id, input),
+  );
+  return { position, id, record: partView(assetType, order, id) };
+};
+
+/** The id of the order that a part's parent field leads to, over other parts if need be; undefined when it leads nowhere. */
+async function orderOfParent(
+  commands: Commands,
+  tenant: string,
+  assetType: AssetType,
+  value: unknown,
+): Promise<string | undefined> {
+  const parent = assetType.parent;
+  if (parent === undefined || typeof value !== 'string') return undefined;
+  const parentType = assetTypeOf(tenantOf(commands, tenant), parent.table);
+  if (parentType.role === 'order') return value;
+  const record = await commands.readModels.get({ tenant, table: parent.table }, value);
+  if (record === undefined) return undefined;
+  return orderOfParent(commands, tenant, parentType, JSON.parse(record)[parentType.parent?.field ?? '']);
+}
+
+const unknownParentOf = ({ parent }: AssetType): ValidationError =>
+  new ValidationError(unknownParent(parent?.field ?? 'order_id'));
+
+function partView(assetType: AssetType, order: Order, id: string): RecordView {
+  const part = order.parts.get(id);
+  if (part === undefined) throw new Error(`Part ${id} is not in its order.`);
+  return recordView(assetType, part);
+}
 
 const creators = { reference: createReferenceRecord, order: createOrderRecord, part: createPartRecord };
 const updaters = { reference: updateReferenceRecord, order: updateOrderRecord, part: updatePartRecord };
@@ -14,32 +130,14 @@ const updaters = { reference: updateReferenceRecord, order: updateOrderRecord, p
  * @param body a JSON object of asset fields; may name its own `id` (a UUID that is not taken)
  * @throws ValidationError with every error by field
  */
-export async function createRecord(
-  commands: Commands,
-  caller: Caller,
-  assetType: AssetType,
-  body: unknown,
-): Promise<WrittenRecord> {
-  return creators[assetType.role](commands, caller, assetType, checked(assetType, 'create', body));
-}
+export const createRecord: Create<unknown> = async (commands, caller, assetType, body) =>
+  creators[assetType.role](commands, caller, assetType, checkedInput(assetType, 'create', body));
 
 /**
  * @param body a JSON object of the fields to change; what it does not name stays
  * @throws NotFoundError for an unknown record; ValidationError with every error by field
  */
-export async function updateRecord(
-  commands: Commands,
-  caller: Caller,
-  assetType: AssetType,
-  id: string,
-  body: unknown,
-): Promise<WrittenRecord> {
+export const updateRecord: Update<unknown> = async (commands, caller, assetType, id, body) => {
   const known = recordId(assetType.name, id);
-  return updaters[assetType.role](commands, caller, assetType, known, checked(assetType, 'update', body));
-}
-
-function checked(assetType: AssetType, kind: BodyKind, body: unknown): RecordInput {
-  const result = checkRecord(assetType, kind, body);
-  if (!result.ok) throw new ValidationError(result.errors);
-  return result.input;
-}
+  return updaters[assetType.role](commands, caller, assetType, known, checkedInput(assetType, 'update', body));
+};

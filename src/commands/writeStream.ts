@@ -87,30 +87,23 @@ export async function writeStream<State, Event extends DomainEvent>(
     const at = notBefore(log.now(), loaded.lastEventAt);
     const events = await write.decide(state, at);
     if (events.length === 0) return { state, at, events: [], revision, position: 0 };
-    const appended = await append(log, caller, write.stream, revision, events, at);
+    const appended = await appendIfUnchanged(log, caller, write.stream, loaded, events, at);
     if (appended !== undefined) return { state, ...appended };
   }
   throw new TryAgainError(`${write.name} is being written by many at once.`);
 }
 
-/** Appends what was decided on a stream that ends there; undefined when another writer was first. */
-export function appendIfUnchanged<Event extends DomainEvent>(
+/**
+ * Appends what was decided on a stream that ends there; undefined when another writer was first.
+ * @param at time of the events
+ */
+export async function appendIfUnchanged<Event extends DomainEvent>(
   log: LogAccess,
   caller: Caller,
   stream: string,
-  end: StreamEnd,
+  { revision, lastEventAt }: StreamEnd,
   events: readonly Event[],
-): Promise<Appended<Event> | undefined> {
-  return append(log, caller, stream, end.revision, events, notBefore(log.now(), end.lastEventAt));
-}
-
-async function append<Event extends DomainEvent>(
-  log: LogAccess,
-  caller: Caller,
-  stream: string,
-  revision: Revision,
-  events: readonly Event[],
-  at: string,
+  at: string = notBefore(log.now(), lastEventAt),
 ): Promise<Appended<Event> | undefined> {
   const toStore = toAppend(log, caller, at, events);
   try {

@@ -1,8 +1,7 @@
 /** What one attempt sends: the body, made from the log (spec §6.1), and the headers, signatures among them (spec §6.3). */
 import { createHmac } from 'node:crypto';
 import type { Commands } from '../commands/context.js';
-import { exportSnapshot } from '../commands/orders/exportSnapshot.js';
-import { orderFromEvents } from '../commands/orders/orderWriter.js';
+import { exportSnapshot, orderFromEvents } from '../commands/orders/orderWriter.js';
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { DomainEvent } from '../commands/writeStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
@@ -139,7 +138,7 @@ const missing = (stream: string, { kind, sourceEventId, sourceRevision }: Delive
 export const signatureOf = (body: Uint8Array, secret: string): string =>
   createHmac('sha256', secret).update(body).digest('hex');
 
-export type SignedMessage = {
+type SignedMessage = {
   readonly body: Uint8Array;
   /** The same for every attempt; without a full stop, which separates what is signed. */
   readonly messageId: string;

@@ -2,9 +2,8 @@
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { type Commands, NotFoundError } from '../../commands/context.js';
-import { exportSnapshot } from '../../commands/orders/exportSnapshot.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
-import { loadOrder } from '../../commands/orders/orderWriter.js';
+import { exportSnapshot, loadOrder } from '../../commands/orders/orderWriter.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Tenant } from '../../domain/identity/directory.js';

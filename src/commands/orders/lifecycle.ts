@@ -1,5 +1,4 @@
 /** How an order moves through its states (spec §3): people save, approve and reject it. */
-import { checkRecord } from '../../domain/assetTypes/recordSchema.js';
 import type { User } from '../../domain/identity/events.js';
 import {
   approveOrder as decideApproval,
@@ -9,6 +8,7 @@ import {
 } from '../../domain/order/decide.js';
 import { approverOf } from '../../domain/order/exportDocument.js';
 import { SET_BY_SAVING } from '../../domain/order/status.js';
+import { checkedInput } from '../body.js';
 import {
   type Caller,
   type Commands,
@@ -18,8 +18,7 @@ import {
   type WrittenRecord,
 } from '../context.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
-import { exportSnapshot } from './exportSnapshot.js';
-import { orderView, type WrittenOrder, writeOrder } from './orderWriter.js';
+import { exportSnapshot, orderView, type WrittenOrder, writeOrder } from './orderWriter.js';
 
 /** Approves an order that is `validated` or `failed`; its export follows. @throws ConflictError otherwise */
 export async function approveOrder(commands: Commands, caller: Caller, id: string, user: User): Promise<WrittenRecord> {
@@ -55,9 +54,7 @@ export async function saveOrder(commands: Commands, caller: Caller, id: string, 
   const tenant = tenantOf(commands, caller.tenant);
   const assetType = assetTypeOf(tenant, tenant.orderModel);
   const orderId = recordId(assetType.name, id);
-  const checked = checkRecord(assetType, 'update', body);
-  if (!checked.ok) throw new ValidationError(checked.errors);
-  const { input } = checked;
+  const input = checkedInput(assetType, 'update', body);
   const asked = input.fields.processing_status ?? 'saved';
   const status = SET_BY_SAVING.find((each) => each === asked);
   if (status === undefined) {
