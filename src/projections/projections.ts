@@ -9,19 +9,11 @@ import { recordsProjection } from './records.js';
 /** Every projection the service keeps. */
 export const projections: readonly Projection[] = [recordsProjection, orderHistoryProjection, deliveriesProjection];
 
-export type ProjectionStatus = {
-  readonly name: string;
-  readonly position: Position;
-  readonly head: Position;
-  /** Positions between it and the head of the log. */
-  readonly behind: number;
-};
-
-/** How far each projection is. */
+/** How far each projection is; `behind` counts the positions between it and the head of the log. */
 export async function projectionStatus(deps: {
   readonly eventStore: Pick<EventStore, 'head'>;
   readonly writer: Pick<ReadModelWriter, 'checkpoint'>;
-}): Promise<readonly ProjectionStatus[]> {
+}) {
   const head = await deps.eventStore.head();
   return Promise.all(
     projections.map(async ({ name }) => {
