@@ -7,23 +7,15 @@ const KNOWN_BUCKETS = 50_000;
 
 type Bucket = { readonly tokens: number; readonly filledAt: number };
 
-/** What a bucket holds: whole tokens, and the seconds until it holds one, rounded up; 0 when it does. */
-export type Tokens = { readonly left: number; readonly secondsToNext: number };
-
 /** Refills `perSecond` tokens a second up to `burst`. */
 export class TokenBuckets {
   readonly #buckets = new LRUCache<string, Bucket>({ max: KNOWN_BUCKETS });
 
-  look(key: string, limit: RateLimit): Tokens {
-    return this.#take(key, limit, 0);
-  }
-
-  /** Takes a token where there is one, and tells what is left then. */
-  take(key: string, limit: RateLimit): Tokens & { readonly isTaken: boolean } {
-    return this.#take(key, limit, 1);
-  }
-
-  #take(key: string, { perSecond, burst }: RateLimit, wanted: 0 | 1) {
+  /**
+   * Takes the tokens wanted where they are there; 0 only looks.
+   * @returns whole tokens left then, and the seconds until the bucket holds one, rounded up; 0 when it does
+   */
+  take(key: string, { perSecond, burst }: RateLimit, wanted: 0 | 1 = 1) {
     const now = performance.now();
     const { tokens, filledAt } = this.#buckets.get(key) ?? { tokens: burst, filledAt: now };
     const filled = Math.min(burst, tokens + ((now - filledAt) / 1000) * perSecond);
@@ -46,7 +38,7 @@ export class GuessLimit {
 
   /** Seconds until another guess is allowed; 0 when it is. */
   secondsToWait(guess: string): number {
-    return this.#limit.burst <= 0 ? 0 : this.#buckets.look(guess, this.#limit).secondsToNext;
+    return this.#limit.burst <= 0 ? 0 : this.#buckets.take(guess, this.#limit, 0).secondsToNext;
   }
 
   failed(guess: string): void {

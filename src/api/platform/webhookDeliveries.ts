@@ -23,7 +23,6 @@ import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { WEBHOOK_IDS } from './webhooks.js';
 
-const ACCEPTED = 202;
 const STATES: readonly DeliveryState[] = ['open', 'succeeded', 'failed'];
 const DEFAULT_LIMIT = 25;
 const MAX_LIMIT = 100;
@@ -145,7 +144,7 @@ export const webhookDeliveries: Resource = {
       id: 'platform_resend_delivery',
       summary: 'Send it once more, however it ended',
       allow: 'admins',
-      status: ACCEPTED,
+      status: 202,
       answer: json.one('RequestedDelivery'),
       async handle({ commands }, { caller, path }) {
         const { deliveryId } = await resendDelivery(commands, caller, path.id, path.deliveryId);
@@ -157,7 +156,7 @@ export const webhookDeliveries: Resource = {
       summary: 'Send again everything that failed for good in a time',
       allow: 'admins',
       body: json.bodyOf(resendFailedBody, { since: '2026-11-20T00:00:00Z' }),
-      status: ACCEPTED,
+      status: 202,
       answer: json.answer('How many are sent again.', json.dataOf(json.closedObject({ count: json.count }))),
       handle: async ({ commands, readModels }, { caller, path: { id }, body }) =>
         dataReply(await resendFailed({ ...commands, readModels }, caller, id, body)),
@@ -167,7 +166,7 @@ export const webhookDeliveries: Resource = {
       summary: 'Send it what happened in a time, also before it was made',
       allow: 'admins',
       body: json.bodyOf(backfillBody, { from: '2026-11-01T00:00:00Z', events: ['order.approved'] }),
-      status: ACCEPTED,
+      status: 202,
       answer: json.answer('It has begun.', json.dataOf(json.closedObject({ backfill_id: json.uuid }))),
       async handle({ commands }, { caller, path: { id }, body }) {
         const { backfillId } = await requestBackfill(commands, caller, id, body);
@@ -179,7 +178,7 @@ export const webhookDeliveries: Resource = {
       summary: 'Send it the example of a kind of event',
       allow: 'admins',
       body: json.bodyOf(testEventBody, { event: 'order.approved' }),
-      status: ACCEPTED,
+      status: 202,
       answer: json.one('RequestedDelivery'),
       async handle({ commands }, { caller, path: { id }, body }) {
         const { deliveryId } = await sendTestEvent(commands, caller, id, body);
