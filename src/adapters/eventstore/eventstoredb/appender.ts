@@ -7,6 +7,7 @@ import {
   NO_STREAM,
 } from '@eventstore/db-client';
 import PQueue from 'p-queue';
+import { v5 as nameBasedUuid } from 'uuid';
 import {
   type AppendResult,
   type EventToAppend,
@@ -17,11 +18,10 @@ import { retry } from '../../../supervision/keepRunning.js';
 import { TimeLimitError, withinTime } from '../../../supervision/waiting.js';
 import { isAt } from '../appendChecks.js';
 import type { AppendOptions } from './connection.js';
-import { encodeAppend, toPosition } from './encoding.js';
+import { encodeAppend, STORED_TYPES_STREAM, toPosition } from './encoding.js';
 import { CALL_BACKOFF, isTransient, isWrongVersion, toPortError } from './errors.js';
 import type { LogReader } from './logReader.js';
 import type { Tail } from './splitAppends.js';
-import type { StoredTypes } from './storedTypes.js';
 
 /** Calls in flight; more would wait in the server, and exceed their deadline there when many come together. */
 const CALLS_IN_FLIGHT = 64;
@@ -30,11 +30,15 @@ const LAST_TRY_MS = 1_000;
 /** How often an append goes past an unfinished one, while other writers may do the same. */
 const MAX_ATTEMPTS = 10;
 
+/** Made once at random; names the ids of the list's events (RFC 9562 §5.5). */
+const NAMESPACE = '0f6f4c1e-7a0b-4d6e-9c55-3b1d2a8f9e47';
+
+type StoredType = { readonly type: string; readonly schemaVersion: number };
+
 export type AppenderParts = {
   readonly client: EventStoreDBClient;
   readonly options: AppendOptions;
   readonly reader: LogReader;
-  readonly types: StoredTypes;
   /** How long one call is tried while the server is away, in milliseconds. */
   readonly timeoutMs: number;
 };
@@ -43,6 +47,8 @@ export type AppenderParts = {
 export class Appender {
   readonly #parts: AppenderParts;
   readonly #calls = new PQueue({ concurrency: CALLS_IN_FLIGHT });
+  /** Keys of the types that are known to be on the list. */
+  readonly #listed = new Set<string>();
 
   constructor(parts: AppenderParts) {
     this.#parts = parts;
@@ -56,8 +62,8 @@ export class Appender {
   ): Promise<AppendResult> {
     const [first, ...rest] = encodeAppend(stream, events);
     if (first === undefined) return this.#appendNothing(stream, expectedRevision);
-    if (!this.#parts.types.has(events)) {
-      await this.#retried((deadline) => this.#parts.types.add(events, deadline), stream);
+    if (this.#unlisted(events).length > 0) {
+      await this.#retried((deadline) => this.#list(events, deadline), stream);
     }
     let result = await this.#appendFirst(stream, first, expectedRevision);
     for (const call of rest) {
@@ -67,6 +73,46 @@ export class Appender {
       result = next;
     }
     return this.#answer(stream, result);
+  }
+
+  /**
+   * Which event types are stored. The server has no cheap answer, so a small stream lists them: one event for each type
+   * and schema version, written before the first event of that type. After a crash in between the list names a type that
+   * no event has, never the other way round.
+   */
+  async storedTypes(): Promise<readonly StoredType[]> {
+    const listed = await this.#parts.reader.rawStream(STORED_TYPES_STREAM);
+    const types = distinct(
+      listed.flatMap(({ data }) => {
+        const { type, schemaVersion } = Object(data);
+        return typeof type === 'string' && typeof schemaVersion === 'number' ? [{ type, schemaVersion }] : [];
+      }),
+    );
+    for (const each of types) this.#listed.add(keyOf(each));
+    return types;
+  }
+
+  /** Puts the types of these events on the list. @throws what the client throws */
+  async #list(events: readonly EventToAppend[], deadline: number): Promise<void> {
+    await this.storedTypes();
+    const missing = this.#unlisted(events);
+    if (missing.length === 0) return;
+    const listed = missing.map((data) => ({
+      // The same for every process, so that several which add a type at the same time store it once.
+      id: nameBasedUuid(keyOf(data), NAMESPACE),
+      type: 'EventTypeStored',
+      contentType: 'application/json' as const,
+      data,
+      metadata: undefined,
+    }));
+    const options = { ...this.#parts.options, expectedRevision: ANY, deadline } as const;
+    await this.#parts.client.appendToStream(STORED_TYPES_STREAM, listed, options);
+    for (const type of missing) this.#listed.add(keyOf(type));
+  }
+
+  #unlisted(events: readonly EventToAppend[]): readonly StoredType[] {
+    const types = events.map(({ type, metadata }) => ({ type, schemaVersion: metadata.schemaVersion }));
+    return distinct(types.filter((each) => !this.#listed.has(keyOf(each))));
   }
 
   /** The first call decides which writer wins. After an append that its writer gave up, it goes on where that one ended. */
@@ -147,6 +193,12 @@ export class Appender {
     return { revision, position: last.event.position };
   }
 }
+
+const keyOf = ({ type, schemaVersion }: StoredType): string => `${schemaVersion} ${type}`;
+
+const distinct = (types: readonly StoredType[]): readonly StoredType[] => [
+  ...new Map(types.map((each) => [keyOf(each), each])).values(),
+];
 
 function toClientRevision(expected: ExpectedRevision): bigint | typeof ANY | typeof NO_STREAM {
   if (expected === 'any') return ANY;

@@ -9,7 +9,7 @@ import { type Part, runLengths, type StoredEvent } from './splitAppends.js';
  */
 const CALL_BYTES = 900_000;
 
-/** This adapter's own list of event types (see StoredTypes); no reader of the port sees it. */
+/** This adapter's own list of event types (see Appender.storedTypes); no reader of the port sees it. */
 export const STORED_TYPES_STREAM = 'eventtypes';
 
 /** Room for the mark of a part, which is made when the calls are known. */

@@ -13,7 +13,6 @@ import {
 import { Appender } from './appender.js';
 import { type Connection, connect, OF_LEADER } from './connection.js';
 import { LogReader } from './logReader.js';
-import { StoredTypes } from './storedTypes.js';
 import { subscribe } from './subscription.js';
 
 export type EventStoreDbSettings = {
@@ -37,7 +36,6 @@ export async function openEventStoreDb(settings: EventStoreDbSettings): Promise<
 class EventStoreDb implements EventStore {
   readonly #connection: Connection;
   readonly #reader: LogReader;
-  readonly #types: StoredTypes;
   readonly #appender: Appender;
   readonly #timeoutMs: number;
   readonly #patienceMs: number;
@@ -52,8 +50,7 @@ class EventStoreDb implements EventStore {
     this.#timeoutMs = timeoutMs;
     this.#patienceMs = patienceMs;
     this.#reader = new LogReader(client, timeoutMs);
-    this.#types = new StoredTypes(client, this.#reader, options);
-    this.#appender = new Appender({ client, options, reader: this.#reader, types: this.#types, timeoutMs });
+    this.#appender = new Appender({ client, options, reader: this.#reader, timeoutMs });
   }
 
   append(stream: string, events: readonly EventToAppend[], expectedRevision: ExpectedRevision): Promise<AppendResult> {
@@ -76,7 +73,7 @@ class EventStoreDb implements EventStore {
   }
 
   storedEventTypes(): Promise<readonly { readonly type: string; readonly schemaVersion: number }[]> {
-    return this.#run(() => this.#types.read());
+    return this.#run(() => this.#appender.storedTypes());
   }
 
   close(): Promise<void> {

@@ -23,7 +23,6 @@ export type AppenderSettings = {
 
 /** One call of `append`, on its way to the appender thread. */
 export type AppendRequest = {
-  readonly kind: 'append';
   readonly ticket: number;
   readonly stream: string;
   readonly events: readonly EncodedEvent[];
@@ -32,19 +31,14 @@ export type AppendRequest = {
   readonly size: number;
 };
 
-export type AppenderMessage = AppendRequest | { readonly kind: 'close' };
+export type AppenderMessage = AppendRequest | 'close';
 
-export type AppendOutcome =
+/** The answer to one request, sent after its group was committed, or was not. */
+export type AppendAnswer = { readonly ticket: number } & (
   | { readonly kind: 'stored'; readonly revision: Revision; readonly position: Position }
-  | { readonly kind: 'conflict'; readonly actual: Revision | 'no-stream' };
-
-/** The answer to a group of requests, sent after its commit. */
-export type GroupAnswer =
-  | {
-      readonly kind: 'committed';
-      readonly outcomes: readonly { readonly ticket: number; readonly outcome: AppendOutcome }[];
-    }
-  | { readonly kind: 'failed'; readonly tickets: readonly number[]; readonly reason: string };
+  | { readonly kind: 'conflict'; readonly actual: Revision | 'no-stream' }
+  | { readonly kind: 'failed'; readonly reason: string }
+);
 
 type Pending = {
   readonly stream: string;
@@ -78,10 +72,13 @@ export class Appender {
     const encoded = encodeAppend(stream, events);
     const size = encoded.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
     const ticket = ++this.#lastTicket;
-    const request: AppendRequest = { kind: 'append', ticket, stream, events: encoded, expectedRevision, size };
+    const request: AppendRequest = { ticket, stream, events: encoded, expectedRevision, size };
     return new Promise((resolve, reject) => {
       this.#pending.set(ticket, { stream, expectedRevision, resolve, reject });
-      this.#send(request);
+      // The first append starts the thread, so that a store that only reads has none.
+      this.#worker ??= this.#start();
+      this.#worker.ref();
+      this.#worker.postMessage(request);
     });
   }
 
@@ -92,16 +89,8 @@ export class Appender {
     if (worker === undefined) return;
     worker.ref();
     const ended = new Promise((resolve) => worker.once('exit', resolve));
-    const close: AppenderMessage = { kind: 'close' };
-    worker.postMessage(close);
+    worker.postMessage('close' satisfies AppenderMessage);
     await ended;
-  }
-
-  /** The first append starts the thread, so that a store that only reads has none. */
-  #send(request: AppendRequest): void {
-    this.#worker ??= this.#start();
-    this.#worker.ref();
-    this.#worker.postMessage(request);
   }
 
   #start(): Worker {
@@ -110,47 +99,42 @@ export class Appender {
       resourceLimits: youngHeap(16),
     });
     let reason = 'it stopped';
-    worker.on('message', (answer: GroupAnswer) => this.#receive(answer));
+    worker.on('message', (answers: readonly AppendAnswer[]) => this.#receive(answers));
     worker.on('error', (error) => {
       reason = String(error);
     });
     // No append outlives its thread: what was not answered may or may not be stored.
     worker.on('exit', () => {
       this.#worker = undefined;
-      this.#failAll([...this.#pending.keys()], `The appender thread ended: ${reason}.`);
+      const error = new EventStoreUnavailableError(`The appender thread ended: ${reason}.`);
+      for (const { reject } of this.#pending.values()) reject(error);
+      this.#pending.clear();
     });
     return worker;
   }
 
-  #receive(answer: GroupAnswer): void {
-    if (answer.kind === 'failed') {
-      this.#failAll(answer.tickets, `The append was not committed: ${answer.reason}`);
-    } else {
+  /** @param answers those of a group, which failed as a whole or not at all */
+  #receive(answers: readonly AppendAnswer[]): void {
+    if (answers[0]?.kind !== 'failed') {
       this.commits += 1;
-      this.appends += answer.outcomes.length;
-      for (const { ticket, outcome } of answer.outcomes) this.#answer(ticket, outcome);
+      this.appends += answers.length;
+    }
+    for (const answer of answers) {
+      const pending = this.#pending.get(answer.ticket);
+      this.#pending.delete(answer.ticket);
+      if (pending !== undefined) resolveOrReject(pending, answer);
     }
     // An idle thread does not keep the process running; one that is being closed does, to its end.
     if (this.#pending.size === 0 && !this.#closed) this.#worker?.unref();
   }
+}
 
-  #answer(ticket: number, outcome: AppendOutcome): void {
-    const pending = this.#take(ticket);
-    if (pending === undefined) return;
-    if (outcome.kind === 'stored') {
-      pending.resolve({ revision: outcome.revision, position: outcome.position });
-    } else {
-      pending.reject(new WrongExpectedRevisionError(pending.stream, pending.expectedRevision, outcome.actual));
-    }
-  }
-
-  #failAll(tickets: readonly number[], reason: string): void {
-    for (const ticket of tickets) this.#take(ticket)?.reject(new EventStoreUnavailableError(reason));
-  }
-
-  #take(ticket: number): Pending | undefined {
-    const pending = this.#pending.get(ticket);
-    this.#pending.delete(ticket);
-    return pending;
+function resolveOrReject({ stream, expectedRevision, resolve, reject }: Pending, answer: AppendAnswer): void {
+  if (answer.kind === 'stored') {
+    resolve({ revision: answer.revision, position: answer.position });
+  } else if (answer.kind === 'conflict') {
+    reject(new WrongExpectedRevisionError(stream, expectedRevision, answer.actual));
+  } else {
+    reject(new EventStoreUnavailableError(`The append was not committed: ${answer.reason}`));
   }
 }

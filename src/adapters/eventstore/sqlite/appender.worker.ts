@@ -3,8 +3,10 @@
  * appends queue up, and the next transaction takes them all.
  */
 import { BroadcastChannel, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import type { AppenderMessage, AppenderSettings, AppendRequest, GroupAnswer } from './appender.js';
-import { LogWriter } from './logWriter.js';
+import type { Revision } from '../../../ports/eventStore.js';
+import { isAt } from '../appendChecks.js';
+import type { AppendAnswer, AppenderMessage, AppenderSettings, AppendRequest } from './appender.js';
+import { type EncodedEvent, uuidBytes } from './encoding.js';
 import { openLog } from './schema.js';
 
 /** A group takes requests until it has this many characters, so that the first does not wait for ever. */
@@ -14,40 +16,110 @@ if (parentPort === null) throw new Error('The appender runs as a worker thread o
 const port = parentPort;
 const settings: AppenderSettings = workerData;
 const db = openLog(settings.file, settings.durability, settings.busyTimeoutMs);
-const writer = new LogWriter(db);
 const readers = new BroadcastChannel(settings.channel);
+/** Rows of small tables that never change once they are committed. */
+const categoryIds = new Map<string, number>();
+const typeIds = new Map<string, number>();
+
+const findStream = db.prepare<[string], number>('SELECT stream_id FROM streams WHERE name = ?').pluck();
+const insertStream = db.prepare<[string]>('INSERT INTO streams (name) VALUES (?)');
+const findHead = db.prepare<[number], number | null>('SELECT max(revision) FROM events WHERE stream_id = ?').pluck();
+const findEvent = db.prepare<[number, Buffer], { revision: number; position: number }>(
+  'SELECT revision, position FROM events WHERE stream_id = ? AND event_id = ?',
+);
+const insertEvent = db.prepare<[number, number, number, number, number, Buffer, string, string]>(
+  `INSERT INTO events (stream_id, category_id, revision, following, type_id, event_id, metadata, data)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+);
+const insertCategory = db.prepare<[string]>('INSERT OR IGNORE INTO categories (name) VALUES (?)');
+const findCategory = db.prepare<[string], number>('SELECT category_id FROM categories WHERE name = ?').pluck();
+const insertType = db.prepare<[string, number]>(
+  'INSERT OR IGNORE INTO event_types (type, schema_version) VALUES (?, ?)',
+);
+const findType = db
+  .prepare<[string, number], number>('SELECT type_id FROM event_types WHERE type = ? AND schema_version = ?')
+  .pluck();
+const lastPosition = db.prepare<[], number | null>('SELECT max(position) FROM events').pluck();
 
 port.on('message', (first: AppenderMessage) => {
   const group: AppendRequest[] = [];
   let size = 0;
   let message: AppenderMessage | undefined = first;
-  while (message?.kind === 'append') {
+  while (message !== undefined && message !== 'close') {
     group.push(message);
     size += message.size;
     message = size < GROUP_SIZE ? nextInQueue() : undefined;
   }
   if (group.length > 0) port.postMessage(commit(group));
-  if (message?.kind === 'close') close();
+  if (message === 'close') close();
 });
 
 function nextInQueue(): AppenderMessage | undefined {
   return receiveMessageOnPort(port)?.message;
 }
 
-function commit(group: readonly AppendRequest[]): GroupAnswer {
+/** Appends a group in one transaction: one fsync for all. Where that fails, nothing of the group is stored. */
+function commit(group: readonly AppendRequest[]): readonly AppendAnswer[] {
   try {
-    const outcomes = writer.writeGroup(group);
+    const answers = db.transaction(() => group.map(append)).immediate();
     readers.postMessage(null);
-    return {
-      kind: 'committed',
-      outcomes: group.flatMap(({ ticket }, index) => {
-        const outcome = outcomes[index];
-        return outcome === undefined ? [] : [{ ticket, outcome }];
-      }),
-    };
+    return answers;
   } catch (error) {
-    return { kind: 'failed', tickets: group.map(({ ticket }) => ticket), reason: String(error) };
+    categoryIds.clear();
+    typeIds.clear();
+    return group.map(({ ticket }) => ({ ticket, kind: 'failed', reason: String(error) }));
   }
+}
+
+/**
+ * A conflict fails its own append only, since each is checked before it writes anything. What a check depends on is read
+ * inside the immediate transaction, because other processes may append to the same file in between.
+ */
+function append({ ticket, stream, events, expectedRevision }: AppendRequest): AppendAnswer {
+  const streamId = findStream.get(stream);
+  const head = streamId === undefined ? -1 : (findHead.get(streamId) ?? -1);
+  const conflict: AppendAnswer = { ticket, kind: 'conflict', actual: head === -1 ? 'no-stream' : head };
+  if (streamId !== undefined) {
+    const stored = events.flatMap(({ id }) => findEvent.get(streamId, uuidBytes(id)) ?? []);
+    const last = stored.at(-1);
+    if (last !== undefined) return stored.length === events.length ? { ticket, kind: 'stored', ...last } : conflict;
+  }
+  if (!isAt(expectedRevision, head)) return conflict;
+  if (events.length === 0) return { ticket, kind: 'stored', revision: head, position: lastPosition.get() ?? 0 };
+  const id = streamId ?? Number(insertStream.run(stream).lastInsertRowid);
+  const position = insert(id, categoryOf(stream), head + 1, events);
+  return { ticket, kind: 'stored', revision: head + events.length, position };
+}
+
+function insert(streamId: number, category: string, firstRevision: Revision, events: readonly EncodedEvent[]): number {
+  const categoryId = idOf(categoryIds, category, () => {
+    insertCategory.run(category);
+    return findCategory.get(category);
+  });
+  let position = 0;
+  for (const [index, { id, type, schemaVersion, metadata, data }] of events.entries()) {
+    const typeId = idOf(typeIds, `${schemaVersion} ${type}`, () => {
+      insertType.run(type, schemaVersion);
+      return findType.get(type, schemaVersion);
+    });
+    const [revision, following] = [firstRevision + index, events.length - 1 - index];
+    const row = [streamId, categoryId, revision, following, typeId, uuidBytes(id), metadata, data] as const;
+    position = Number(insertEvent.run(...row).lastInsertRowid);
+  }
+  return position;
+}
+
+/** The category of a stream: its name up to and with the first `-`; the whole name where there is none. */
+function categoryOf(stream: string): string {
+  const dash = stream.indexOf('-');
+  return dash === -1 ? stream : stream.slice(0, dash + 1);
+}
+
+function idOf(known: Map<string, number>, key: string, find: () => number | undefined): number {
+  const id = known.get(key) ?? find();
+  if (id === undefined) throw new Error(`${key} was inserted and is not there.`);
+  known.set(key, id);
+  return id;
 }
 
 /** Truncates the WAL (SQLite calls it a checkpoint) if no reader is in its way; otherwise the last connection to close does. */

@@ -31,13 +31,6 @@ export type SqliteEventStoreSettings = {
   readonly busyTimeoutMs?: number;
 };
 
-/** How often the appends of this store were committed; the difference is what group commit saved. */
-export type AppendStatistics = { readonly appends: number; readonly commits: number };
-
-export interface SqliteEventStore extends EventStore {
-  appendStatistics(): AppendStatistics;
-}
-
 /**
  * Opens the embedded event store on a file, which several processes and threads may share.
  * Reading is done on the caller's thread, appending on a thread of its own.
@@ -51,10 +44,10 @@ export async function openSqliteEventStore(settings: SqliteEventStoreSettings): 
   const file = realpathSync(settings.file);
   const channel = `event-log ${file}`;
   const appender = new Appender({ file, durability, busyTimeoutMs, channel });
-  return new SqliteEventLog(db, appender, channel, settings.pollMs ?? 200);
+  return new SqliteEventStore(db, appender, channel, settings.pollMs ?? 200);
 }
 
-class SqliteEventLog implements SqliteEventStore {
+export class SqliteEventStore implements EventStore {
   readonly #db: Database;
   readonly #reader: LogReader;
   readonly #appender: Appender;
@@ -124,7 +117,8 @@ class SqliteEventLog implements SqliteEventStore {
     return this.#read((reader) => reader.storedEventTypes());
   }
 
-  appendStatistics(): AppendStatistics {
+  /** How often the appends of this store were committed; the difference is what group commit saved. */
+  appendStatistics(): Pick<Appender, 'appends' | 'commits'> {
     return { appends: this.#appender.appends, commits: this.#appender.commits };
   }
 
