@@ -13,7 +13,7 @@ import { projectionsCommand } from './projections.js';
 import { startCommand } from './start/command.js';
 import { tenantCommand } from './tenant.js';
 import { userCommand } from './user.js';
-import { webhookCommand } from './webhook/command.js';
+import { webhookCommand } from './webhook.js';
 
 // A file .env beside the project; what is in the environment already wins.
 if (existsSync('.env')) process.loadEnvFile('.env');

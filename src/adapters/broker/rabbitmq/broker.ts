@@ -15,8 +15,7 @@ import {
   type QueueDepth,
 } from '../../../ports/messageBroker.js';
 import { type Handler, type OnHandlerError, RunningConsumers, warn } from '../consuming.js';
-import { firstReadyAt, listDeadLetters, reviveDeadLetter } from './browse.js';
-import { type Checkpoint, Checkpoints } from './checkpoints.js';
+import { type Checkpoint, Checkpoints, firstReadyAt, listDeadLetters, reviveDeadLetter } from './browse.js';
 import { Connection } from './connection.js';
 import { Consumer } from './consumer.js';
 import { LEVELS } from './delays.js';
@@ -87,20 +86,15 @@ class RabbitMqBroker implements MessageBroker {
 
   consume(name: string, options: ConsumeOptions, handle: Handler): Promise<void> {
     const queue = this.#prefix + name;
-    return this.#consumers.run(
+    const settings = {
       queue,
-      options,
-      (running) =>
-        new Consumer({
-          ...running,
-          queue,
-          connection: this.#consuming,
-          handle,
-          send: (messages) => this.#send(queue, messages),
-          onHandlerError: this.#onHandlerError,
-          onTrouble: this.#onTrouble,
-        }),
-    );
+      connection: this.#consuming,
+      handle,
+      send: (messages: readonly Outgoing[]) => this.#send(queue, messages),
+      onHandlerError: this.#onHandlerError,
+      onTrouble: this.#onTrouble,
+    };
+    return this.#consumers.run(queue, options, (running) => new Consumer({ ...settings, ...running }));
   }
 
   async depth(name: string): Promise<QueueDepth> {
@@ -127,9 +121,8 @@ class RabbitMqBroker implements MessageBroker {
 
   async revive(name: string, id: string): Promise<boolean> {
     const queue = this.#prefix + name;
-    return this.#look(queue, (session) =>
-      reviveDeadLetter(session, queue, id, (messages) => this.#send(queue, messages)),
-    );
+    const send = (messages: readonly Outgoing[]) => this.#send(queue, messages);
+    return this.#look(queue, (session) => reviveDeadLetter(session, queue, id, send));
   }
 
   async ping(): Promise<void> {
@@ -155,11 +148,12 @@ class RabbitMqBroker implements MessageBroker {
   }
 
   #look<T>(queue: string, work: (session: Session) => Promise<T>): Promise<T> {
-    const look = async (session: Session): Promise<T> => {
-      await session.declareWork(queue);
-      return work(session);
-    };
-    return this.#looks.add(() => this.#consuming.use(look));
+    return this.#looks.add(() =>
+      this.#consuming.use(async (session) => {
+        await session.declareWork(queue);
+        return work(session);
+      }),
+    );
   }
 }
 

@@ -1,15 +1,16 @@
 /** Looking at messages. RabbitMQ shows a message only to a consumer that takes it, so they are taken and given back. */
 import type { GetMessage } from 'amqplib';
 import type { DeadLetter } from '../../../ports/messageBroker.js';
-import { deadLetter, idOf, type Outgoing, readyAt, revivedCopy } from './messages.js';
+import { sleep } from '../../../supervision/waiting.js';
+import { checkpointMessage, deadLetter, idOf, type Outgoing, positionOf, readyAt, revivedCopy } from './messages.js';
 import type { Session } from './session.js';
-import { deadQueue } from './topology.js';
+import { checkpointQueue, deadQueue } from './topology.js';
 
 /** What becomes of a message that was looked at; what was not removed goes back to where it was. */
-export type Look = (message: GetMessage) => Promise<'next' | 'stop' | 'remove and stop'>;
+type Look = (message: GetMessage) => Promise<'next' | 'stop' | 'remove and stop'>;
 
 /** Takes up to `limit` messages from the head of a queue. For that long other readers do not see them. */
-export async function browse(session: Session, queue: string, limit: number, look: Look): Promise<void> {
+async function browse(session: Session, queue: string, limit: number, look: Look): Promise<void> {
   await session.withChannel(async (channel) => {
     for (let taken = 0; taken < limit; taken++) {
       const message = await channel.get(queue);
@@ -60,4 +61,55 @@ export async function reviveDeadLetter(
     return 'remove and stop';
   });
   return found;
+}
+
+/** Another process that reads at the same moment holds the message for some milliseconds. */
+const READS = 5;
+const READ_AGAIN_MS = 40;
+
+export type Checkpoint = { readonly name: string; readonly position: number };
+
+/**
+ * Checkpoints of publishers: each is the one message of a queue that keeps the last one only. It is stored after the
+ * messages that it covers, so a crash in between repeats some and loses none.
+ */
+export class Checkpoints {
+  /** The furthest that this process has read or stored: it never moves one back behind this. */
+  readonly #known = new Map<string, number>();
+
+  /** 0 when there is none. */
+  async read(session: Session, name: string): Promise<number> {
+    await session.declareCheckpoint(name);
+    let position = await stored(session, name);
+    for (let reads = 1; reads < READS && position === undefined; reads++) {
+      await sleep(READ_AGAIN_MS);
+      position = await stored(session, name);
+    }
+    return this.#advance(name, position ?? 0);
+  }
+
+  /** Call it when the messages are stored. */
+  async store(session: Session, { name, position }: Checkpoint): Promise<void> {
+    const known = this.#known.get(name) ?? (await this.read(session, name));
+    if (position <= known) return;
+    await session.declareCheckpoint(name);
+    await session.send([checkpointMessage(name, position)]);
+    this.#advance(name, position);
+  }
+
+  #advance(name: string, position: number): number {
+    const furthest = Math.max(position, this.#known.get(name) ?? 0);
+    this.#known.set(name, furthest);
+    return furthest;
+  }
+}
+
+/** The furthest one of what is there: two, after a crash between storing the next and dropping the last. */
+async function stored(session: Session, name: string): Promise<number | undefined> {
+  let furthest: number | undefined;
+  await browse(session, checkpointQueue(name), 2, async (message) => {
+    furthest = Math.max(positionOf(message), furthest ?? 0);
+    return 'next';
+  });
+  return furthest;
 }

@@ -16,7 +16,8 @@ export class Session {
   /** What the server gave back because no queue took it, by its number. */
   readonly #returned = new Set<string>();
   #published = 0;
-  #blocked: string | undefined;
+  /** Why the server takes no messages for now; undefined when it does. */
+  blocked: string | undefined;
 
   private constructor(model: ChannelModel) {
     this.#model = model;
@@ -25,10 +26,10 @@ export class Session {
       failure = error;
     });
     model.on('blocked', (reason) => {
-      this.#blocked = reason;
+      this.blocked = reason;
     });
     model.on('unblocked', () => {
-      this.#blocked = undefined;
+      this.blocked = undefined;
     });
     this.ended = new Promise((resolve) => {
       model.on('close', (error) => resolve(failure ?? error ?? new Error('The connection was closed.')));
@@ -52,11 +53,6 @@ export class Session {
       await model.close().catch(() => undefined);
       throw error;
     }
-  }
-
-  /** Why the server takes no messages for now; undefined when it does. */
-  get blocked(): string | undefined {
-    return this.#blocked;
   }
 
   /** A channel that the caller closes. */
@@ -107,8 +103,7 @@ export class Session {
   }
 
   #confirmed(channel: ConfirmChannel, { exchange, routingKey, content, options }: Outgoing): Promise<void> {
-    this.#published += 1;
-    const correlationId = String(this.#published);
+    const correlationId = String(++this.#published);
     return new Promise((resolve, reject) => {
       channel.publish(exchange, routingKey, content, { ...options, correlationId }, (error: unknown) => {
         // A message that no queue takes is given back first, and confirmed all the same.

@@ -29,60 +29,54 @@ const PRECONDITION_FAILED = 406;
 const NOT_IMPLEMENTED = 540;
 
 export async function declareWork(open: OpenChannel, queue: string): Promise<void> {
-  const declaration = await Declaration.begin(open);
-  await declaration.queue(queue, {});
-  await declaration.queue(deadQueue(queue), {});
-  for (let level = 0; level < LEVELS; level++) await declareDelay(declaration, queue, level);
-  await declaration.end();
+  let channel = await declareQueue(open, await open(), queue, {});
+  channel = await declareQueue(open, channel, deadQueue(queue), {});
+  for (let level = 0; level < LEVELS; level++) channel = await declareDelay(open, channel, queue, level);
+  await channel.close();
 }
 
-async function declareDelay(declaration: Declaration, queue: string, level: number): Promise<void> {
+async function declareDelay(open: OpenChannel, given: Channel, queue: string, level: number): Promise<Channel> {
   const name = delayName(queue, level);
   const below = delayName(queue, level - 1);
   const next: Arguments =
     level === 0
       ? { 'x-dead-letter-exchange': '', 'x-dead-letter-routing-key': queue }
       : { 'x-dead-letter-exchange': below };
-  await declaration.queue(name, { ...next, 'x-message-ttl': UNIT_MS * 2 ** level }, CONFIRMED_DEAD_LETTERS);
-  await declaration.channel.assertExchange(name, 'topic', { durable: true });
-  await declaration.channel.bindQueue(name, name, levelPattern(level, '1'));
+  const classic = { ...next, 'x-message-ttl': UNIT_MS * 2 ** level };
+  const channel = await declareQueue(open, given, name, classic, CONFIRMED_DEAD_LETTERS);
+  await channel.assertExchange(name, 'topic', { durable: true });
+  await channel.bindQueue(name, name, levelPattern(level, '1'));
   const passed = levelPattern(level, '0');
-  if (level === 0) await declaration.channel.bindQueue(queue, name, passed);
-  else await declaration.channel.bindExchange(below, name, passed);
+  if (level === 0) await channel.bindQueue(queue, name, passed);
+  else await channel.bindExchange(below, name, passed);
+  return channel;
 }
 
 export async function declareCheckpoint(open: OpenChannel, name: string): Promise<void> {
-  const declaration = await Declaration.begin(open);
-  await declaration.queue(checkpointQueue(name), { 'x-max-length': 1, 'x-overflow': 'drop-head' });
-  await declaration.end();
+  const lastOnly = { 'x-max-length': 1, 'x-overflow': 'drop-head' };
+  const channel = await declareQueue(open, await open(), checkpointQueue(name), lastOnly);
+  await channel.close();
 }
 
-class Declaration {
-  readonly #open: OpenChannel;
-  channel: Channel;
-
-  private constructor(open: OpenChannel, channel: Channel) {
-    this.#open = open;
-    this.channel = channel;
-  }
-
-  static async begin(open: OpenChannel): Promise<Declaration> {
-    return new Declaration(open, await open());
-  }
-
-  end(): Promise<void> {
-    return this.channel.close();
-  }
-
-  /** A quorum queue; a classic durable one where the server has no such thing, or has the queue as a classic one. */
-  async queue(name: string, classic: Arguments, quorumOnly: Arguments = {}): Promise<void> {
-    try {
-      await this.channel.assertQueue(name, { durable: true, arguments: { ...QUORUM, ...quorumOnly, ...classic } });
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      this.channel = await this.#open();
-      await this.channel.assertQueue(name, { durable: true, arguments: classic });
-    }
+/**
+ * A quorum queue; a classic durable one where the server has no such thing, or has the queue as a classic one.
+ * @returns the channel to go on with
+ */
+async function declareQueue(
+  open: OpenChannel,
+  channel: Channel,
+  name: string,
+  classic: Arguments,
+  quorumOnly: Arguments = {},
+): Promise<Channel> {
+  try {
+    await channel.assertQueue(name, { durable: true, arguments: { ...QUORUM, ...quorumOnly, ...classic } });
+    return channel;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    const another = await open();
+    await another.assertQueue(name, { durable: true, arguments: classic });
+    return another;
   }
 }
 

@@ -46,14 +46,10 @@ class SqliteBroker implements MessageBroker {
   }
 
   async publish(queue: string, messages: readonly Message[]): Promise<void> {
-    this.#publish(queue, messages);
+    await this.publishWithCheckpoint(queue, messages);
   }
 
-  async publishWithCheckpoint(queue: string, messages: readonly Message[], checkpoint: Checkpoint): Promise<void> {
-    this.#publish(queue, messages, checkpoint);
-  }
-
-  #publish(queue: string, messages: readonly Message[], checkpoint?: Checkpoint): void {
+  async publishWithCheckpoint(queue: string, messages: readonly Message[], checkpoint?: Checkpoint): Promise<void> {
     this.#store.publish(queue, messages, checkpoint);
     if (messages.length > 0) this.#announce(queue);
   }
@@ -63,10 +59,8 @@ class SqliteBroker implements MessageBroker {
   }
 
   consume(queue: string, options: ConsumeOptions, handle: Handler): Promise<void> {
-    return this.#consumers.run(queue, options, (running) => {
-      const settings = { queue, leaseMs: this.#leaseMs, pollMs: this.#pollMs, onHandlerError: this.#onHandlerError };
-      return new Consumer(this.#store, { ...running, ...settings, handle });
-    });
+    const settings = { queue, leaseMs: this.#leaseMs, pollMs: this.#pollMs, onHandlerError: this.#onHandlerError };
+    return this.#consumers.run(queue, options, (run) => new Consumer(this.#store, { ...run, ...settings, handle }));
   }
 
   async depth(queue: string): ReturnType<MessageBroker['depth']> {

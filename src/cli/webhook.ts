@@ -1,0 +1,196 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { parseBody } from '../commands/body.js';
+import { tenantOf } from '../commands/tables.js';
+import {
+  promoteWebhookSecret,
+  type ResealReport,
+  resealWebhookSecrets,
+  stageWebhookSecret,
+} from '../commands/webhooks/secrets.js';
+import { createWebhook, disableWebhook, disableWebhookBody, enableWebhook } from '../commands/webhooks/settings.js';
+import type { Webhook } from '../domain/identity/directory.js';
+import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
+import { CliError } from './errors.js';
+import { operator, tenantsByName, withDirectory } from './operator.js';
+import { columns, commaSeparated, type JsonOption, printResult, withJson } from './output.js';
+
+type ListOptions = JsonOption & { readonly tenant: string };
+type OneOptions = ListOptions & { readonly id: string };
+type DisableOptions = OneOptions & { readonly reason?: string };
+type CreateOptions = ListOptions & {
+  readonly url: string;
+  readonly name?: string;
+  readonly events?: string[];
+  readonly customData?: unknown;
+};
+
+export function webhookCommand(): Command {
+  const disable = commandForOne('disable', 'Send nothing to a webhook until it is enabled; what is for it waits.');
+  return new Command('webhook')
+    .description('Make and manage webhooks.')
+    .addCommand(createCommand())
+    .addCommand(listCommand())
+    .addCommand(
+      commandForOne(
+        'rotate',
+        'Begin to change the signing secret: a second one signs beside it. It is shown this once.',
+      ).action(rotate),
+    )
+    .addCommand(
+      commandForOne(
+        'promote',
+        'End a rotation: the second secret takes the place of the first, which signs nothing any more.',
+      ).action(promote),
+    )
+    .addCommand(commandForOne('enable', 'Send to a disabled webhook again, what waited for it first.').action(enable))
+    .addCommand(disable.option('--reason <text>', 'why, for those who look at it').action(disableOne))
+    .addCommand(resealCommand());
+}
+
+function createCommand(): Command {
+  const kinds = WEBHOOK_EVENT_KINDS.join(', ');
+  const definition = new Command('create')
+    .description('Send events of a tenant to an HTTPS endpoint. The signing secret is shown this once.')
+    .requiredOption('--tenant <name>', 'tenant whose events are sent')
+    .requiredOption('--url <url>', 'endpoint, https only')
+    .option('--name <text>', 'what it is for (default: the host of the URL)')
+    .option('--events <list>', `comma-separated: ${kinds} (default: order.approved)`, commaSeparated)
+    .option('--custom-data <json>', 'JSON object that is sent along as custom_data', jsonValue);
+  const example =
+    'dynamic-assets webhook create --tenant acme --url https://erp.acme.example/orders --events order.approved';
+  return withJson(definition, example).action(create);
+}
+
+function jsonValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new InvalidArgumentError('It must be a JSON object, such as \'{"warehouse":"north"}\'.');
+  }
+}
+
+async function create({ tenant, url, name, events, customData, ...output }: CreateOptions): Promise<void> {
+  const body = {
+    url,
+    ...(name === undefined ? {} : { name }),
+    ...(events === undefined ? {} : { events }),
+    ...(customData === undefined ? {} : { custom_data: customData }),
+  };
+  const { id, secret } = await withDirectory(({ commands, secretBox, checkTarget }) =>
+    createWebhook({ ...commands, secretBox }, operator(tenant), body, checkTarget),
+  );
+  const rows = [
+    ['webhook id', id],
+    ['signing secret', secret],
+  ];
+  printResult(output, { id, secret }, columns(rows));
+}
+
+function listCommand(): Command {
+  const definition = new Command('list')
+    .description('List the webhooks of a tenant.')
+    .requiredOption('--tenant <name>', 'tenant whose webhooks are listed');
+  return withJson(definition, 'dynamic-assets webhook list --tenant acme').action(list);
+}
+
+function commandForOne(name: string, description: string): Command {
+  const definition = new Command(name)
+    .description(description)
+    .requiredOption('--tenant <name>', 'tenant it belongs to')
+    .requiredOption('--id <id>', 'id of the webhook, as "webhook list" shows it');
+  return withJson(definition, `dynamic-assets webhook ${name} --tenant acme --id 019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10`);
+}
+
+async function list(options: ListOptions): Promise<void> {
+  const webhooks = await withDirectory(async ({ directory }) => [
+    ...tenantOf({ directory }, options.tenant).webhooks.values(),
+  ]);
+  const rows = webhooks.map((webhook) => [webhook.id, stateOf(webhook), webhook.name, webhook.url]);
+  printResult(
+    options,
+    webhooks.map(asJson),
+    rows.length === 0
+      ? ['There is no webhook yet. Make one with "dynamic-assets webhook create".']
+      : columns([['ID', 'STATE', 'NAME', 'URL'], ...rows]),
+  );
+}
+
+const stateOf = ({ disabled, stagedSecret }: Webhook): string => {
+  const state = disabled === undefined ? 'enabled' : `disabled (${disabled.cause})`;
+  return stagedSecret === undefined ? state : `${state}, rotating`;
+};
+
+const asJson = ({ id, name, url, events, disabled, stagedSecret }: Webhook) => ({
+  id,
+  name,
+  url,
+  events,
+  enabled: disabled === undefined,
+  disabled: disabled ?? null,
+  rotating: stagedSecret !== undefined,
+});
+
+async function rotate({ tenant, id, ...output }: OneOptions): Promise<void> {
+  const { secret } = await withDirectory(({ commands, secretBox }) =>
+    stageWebhookSecret({ ...commands, secretBox }, operator(tenant), id),
+  );
+  printResult(output, { id, secret }, [
+    ...columns([['new signing secret', secret]]),
+    'It signs in webhook-signature beside the one in use. Give it to the receiver, then run "webhook promote".',
+  ]);
+}
+
+async function promote({ tenant, id, ...output }: OneOptions): Promise<void> {
+  await withDirectory(({ commands }) => promoteWebhookSecret(commands, operator(tenant), id));
+  printResult(output, { id, rotating: false }, ['The new secret is the only one now.']);
+}
+
+async function enable({ tenant, id, ...output }: OneOptions): Promise<void> {
+  await withDirectory(({ commands }) => enableWebhook(commands, operator(tenant), id));
+  printResult(output, { id, enabled: true }, ['The webhook is enabled.']);
+}
+
+async function disableOne({ tenant, id, json, ...given }: DisableOptions): Promise<void> {
+  const { reason } = parseBody(disableWebhookBody, given);
+  await withDirectory(({ commands }) => disableWebhook(commands, operator(tenant), id, { cause: 'admin', reason }));
+  printResult({ ...(json && { json }) }, { id, enabled: false }, ['The webhook is disabled; what is for it waits.']);
+}
+
+function resealCommand(): Command {
+  const definition = new Command('reseal').description(
+    'Seal the signing secrets of all tenants anew, under the first key of SECRETS_KEY. The secrets stay as they are.',
+  );
+  return withJson(definition, 'SECRETS_KEY=<new key>,<old key> dynamic-assets webhook reseal').action(reseal);
+}
+
+/** @throws CliError with the secrets that no key opens; all others are sealed anew by then */
+async function reseal(options: JsonOption): Promise<void> {
+  const reports = await withDirectory(async ({ commands, directory, secretBox }) => {
+    const done: ResealReport[] = [];
+    for (const { name } of tenantsByName(directory)) {
+      done.push(await resealWebhookSecrets({ ...commands, secretBox }, operator(name)));
+    }
+    return done;
+  });
+  const resealed = reports.reduce((sum, report) => sum + report.resealed, 0);
+  const current = reports.reduce((sum, report) => sum + report.current, 0);
+  const unopenable = reports.flatMap((report) => report.unopenable);
+  const asJson = unopenable.map(({ tenant, webhookId, which }) => ({ tenant, webhook_id: webhookId, secret: which }));
+  printResult(
+    options,
+    { resealed, current, unopenable: asJson },
+    columns([
+      ['sealed anew', String(resealed)],
+      ['under the first key already', String(current)],
+      ['opened by no key', String(unopenable.length)],
+    ]),
+  );
+  if (unopenable.length === 0) return;
+  const rows = unopenable.map(({ tenant, webhookId, which }) => [tenant, webhookId, which]);
+  throw new CliError(
+    [
+      'No key opens these; add the key they were sealed under to SECRETS_KEY, or give the webhooks new secrets:',
+      ...columns([['TENANT', 'WEBHOOK', 'SECRET'], ...rows]),
+    ].join('\n'),
+  );
+}
