@@ -1,6 +1,16 @@
-/** The settings: environment variables, checked once at the start, each with its default and meaning. */
+/** The settings: environment variables, checked once at the start, each with its default and meaning; version and roles. */
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+
+/** The version in package.json. */
+export const version = (): string =>
+  z.object({ version: z.string() }).parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')))
+    .version;
+
+/** What a process does: all of it, unless `start --role` names some. */
+export const ROLES = ['api', 'projector', 'webhooks'] as const;
+export type Role = (typeof ROLES)[number];
 
 const integer = (fallback: number, min: number, max: number) =>
   z

@@ -10,15 +10,19 @@ import { ServiceMetrics } from './api/metrics.js';
 import { createApi, createHealthApi } from './api/server.js';
 import { newId, now } from './commands/clock.js';
 import type { Commands } from './commands/context.js';
-import type { Config } from './config.js';
+import { type Config, ROLES, type Role, version } from './config.js';
 import { Directory } from './projections/directory.js';
 import { ProjectionWatch } from './projections/projections.js';
-import { registerEngineMetrics, registerLogMetrics, registerQueueMetrics } from './service/engineMetrics.js';
+import {
+  type EngineProbes,
+  readiness,
+  registerEngineMetrics,
+  registerLogMetrics,
+  registerQueueMetrics,
+} from './service/engineHealth.js';
 import { openBroker, openEventStore, openReadModels, prepareDataDirectory } from './service/engines.js';
 import { installationKeys } from './service/installationKeys.js';
-import { ROLES, type Role, version } from './service/program.js';
 import { ProjectorThread } from './service/projectorThread.js';
-import { type EngineProbes, readiness } from './service/readiness.js';
 import { createSecretBox } from './service/secretBox.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
@@ -40,9 +44,6 @@ const START_CATCH_UP_MS = 30_000;
 /** An attempt with no outcome this long after its time limit was interrupted by a crash. */
 const CALL_MARGIN_MS = 5_000;
 
-/** What was opened, to be closed in the opposite order. */
-type Closing = (() => Promise<void>)[];
-
 /**
  * Starts the service in this process, or the part of it that the roles name. Health and metrics are served in any case.
  * @throws ConfigError, UnreadableEventError, or what an engine throws; what was opened by then is closed again
@@ -52,7 +53,7 @@ export async function startService(
   log: Logger,
   roles: ReadonlySet<Role> = new Set(ROLES),
 ): Promise<RunningService> {
-  const closing: Closing = [];
+  const closing: (() => Promise<void>)[] = [];
   const stop = async (): Promise<void> => {
     for (const close of closing.splice(0).reverse()) await close();
   };
@@ -64,11 +65,12 @@ export async function startService(
   }
 }
 
+/** @param closing what was opened, to be closed in the opposite order */
 async function open(
   config: Config,
   log: Logger,
   roles: ReadonlySet<Role>,
-  closing: Closing,
+  closing: (() => Promise<void>)[],
 ): Promise<Omit<RunningService, 'stop'>> {
   const opened = <T>(part: T, close: (part: T) => Promise<void>): T => {
     closing.push(() => close(part));
@@ -114,7 +116,11 @@ async function open(
     commands,
     readModels,
     directory,
-    tokens: new TokenService(keys, tokenConfig(config)),
+    tokens: new TokenService(keys, {
+      issuer: `https://${config.BASE_HOST}`,
+      tokenTtlSeconds: config.TOKEN_TTL_SECONDS,
+      sessionTtlSeconds: SESSION_SECONDS,
+    }),
     config: apiConfig(config),
     log,
     metrics,
@@ -166,12 +172,6 @@ function startDeliveries(
     },
   };
 }
-
-const tokenConfig = (config: Config) => ({
-  issuer: `https://${config.BASE_HOST}`,
-  tokenTtlSeconds: config.TOKEN_TTL_SECONDS,
-  sessionTtlSeconds: SESSION_SECONDS,
-});
 
 const apiConfig = (config: Config): ApiConfig => ({
   baseHost: config.BASE_HOST.toLowerCase(),

@@ -2,7 +2,7 @@
 /** The command line `dynamic-assets`: a file or a folder for each command. */
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
-import { version } from '../service/program.js';
+import { version } from '../config.js';
 import { clientCommand } from './client.js';
 import { configCommand } from './config.js';
 import { demoCommand } from './demo/command.js';

@@ -21,8 +21,6 @@ type EngineConfig = Pick<
   'DATA_DIR' | 'DURABILITY' | 'READER_THREADS' | 'EVENTSTORE_URL' | 'MONGODB_URL' | 'RABBITMQ_URL'
 >;
 
-const file = (config: EngineConfig, name: string): string => join(config.DATA_DIR, name);
-
 /** The data directory holds orders and secrets: only its owner may look inside. */
 export async function prepareDataDirectory(config: Pick<EngineConfig, 'DATA_DIR'>): Promise<void> {
   await mkdir(config.DATA_DIR, { recursive: true, mode: 0o700 });
@@ -40,36 +38,34 @@ export async function openEventStore(config: EngineConfig): Promise<EventStore> 
 }
 
 /** The log with its events as they are stored, in whatever version. */
-export async function openStoredLog(
-  config: Pick<EngineConfig, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL'>,
-): Promise<EventStore> {
-  if (config.EVENTSTORE_URL !== undefined) {
-    const { openEventStoreDb } = await import('../adapters/eventstore/eventstoredb/store.js');
-    return openEventStoreDb({ url: config.EVENTSTORE_URL });
-  }
-  return openSqliteEventStore({ file: join(config.DATA_DIR, 'events.db'), durability: config.DURABILITY });
+export async function openStoredLog({
+  DATA_DIR,
+  DURABILITY: durability,
+  EVENTSTORE_URL: url,
+}: Pick<EngineConfig, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL'>): Promise<EventStore> {
+  if (url === undefined) return openSqliteEventStore({ file: join(DATA_DIR, 'events.db'), durability });
+  const { openEventStoreDb } = await import('../adapters/eventstore/eventstoredb/store.js');
+  return openEventStoreDb({ url });
 }
 
 export async function openReadModels(config: EngineConfig): Promise<ReadModels> {
-  if (config.MONGODB_URL !== undefined) {
-    const { openMongoReadModels } = await import('../adapters/readmodels/mongodb/store.js');
-    return openMongoReadModels({ url: config.MONGODB_URL });
-  }
-  return openSqliteReadModels({ file: file(config, 'readmodels.db'), readers: config.READER_THREADS });
+  const { DATA_DIR, MONGODB_URL: url, READER_THREADS: readers } = config;
+  if (url === undefined) return openSqliteReadModels({ file: join(DATA_DIR, 'readmodels.db'), readers });
+  const { openMongoReadModels } = await import('../adapters/readmodels/mongodb/store.js');
+  return openMongoReadModels({ url });
 }
 
 export async function openReadModelWriter(config: EngineConfig): Promise<ReadModelWriter & RebuildableReadModels> {
-  if (config.MONGODB_URL !== undefined) {
-    const { openMongoReadModelWriter } = await import('../adapters/readmodels/mongodb/writer.js');
-    return openMongoReadModelWriter({ url: config.MONGODB_URL });
-  }
-  return openSqliteReadModelWriter({ file: file(config, 'readmodels.db') });
+  const url = config.MONGODB_URL;
+  if (url === undefined) return openSqliteReadModelWriter({ file: join(config.DATA_DIR, 'readmodels.db') });
+  const { openMongoReadModelWriter } = await import('../adapters/readmodels/mongodb/writer.js');
+  return openMongoReadModelWriter({ url });
 }
 
 /** @param onTrouble called when the broker is lost; the adapter reconnects by itself, and the broker need not be there at first */
 export async function openBroker(config: EngineConfig, onTrouble: (error: Error) => void): Promise<MessageBroker> {
   const url = config.RABBITMQ_URL;
-  if (url === undefined) return openSqliteBroker({ file: file(config, 'broker.db') });
+  if (url === undefined) return openSqliteBroker({ file: join(config.DATA_DIR, 'broker.db') });
   const { openRabbitMqBroker } = await import('../adapters/broker/rabbitmq/broker.js');
   return openRabbitMqBroker({ url, onTrouble });
 }

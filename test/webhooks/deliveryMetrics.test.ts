@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { ServiceMetrics } from '#app/api/metrics.js';
 import { disableWebhook } from '#app/commands/webhooks/settings.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
-import { registerEngineMetrics, registerQueueMetrics } from '#app/service/engineMetrics.js';
+import { registerEngineMetrics, registerQueueMetrics } from '#app/service/engineHealth.js';
 import { DeliveryMetrics } from '#app/webhooks/deliveryMetrics.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
 import { hang, type Receiver, startReceiver, status } from './receiver.js';

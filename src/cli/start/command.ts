@@ -1,9 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { destination, type Logger, pino } from 'pino';
 import { ConflictError } from '../../commands/context.js';
-import { type Config, readConfig } from '../../config.js';
+import { type Config, ROLES, type Role, readConfig } from '../../config.js';
 import type { RunningService } from '../../main.js';
-import { ROLES, type Role } from '../../service/program.js';
 import { settingsHelp } from '../config.js';
 import type { OpenedTenant } from '../openTenant.js';
 import { commaSeparated, printLines, withExample } from '../output.js';

@@ -1,5 +1,5 @@
 import { ProjectionWatch } from '#app/projections/projections.js';
-import { readiness } from '#app/service/readiness.js';
+import { readiness } from '#app/service/engineHealth.js';
 
 describe('readiness', () => {
   const HEAD = 10;

@@ -1,14 +1,58 @@
-/** Figures about the engines behind the service, asked for at each scrape. */
+/** How the engines behind the service are: what /health/ready answers, and figures that are asked for at each scrape. */
 import { Gauge, type Registry } from 'prom-client';
+import type { ReadinessReport } from '../api/deps.js';
 import type { MessageBroker, QueueDepth } from '../ports/messageBroker.js';
-import { checkAll, type EngineProbes } from './readiness.js';
+import type { ProjectionWatch } from '../projections/projections.js';
+import { withinTime } from '../supervision/waiting.js';
 
-const registers = (registry: Registry) => ({ registers: [registry] });
+/** A cheap call to each engine this process needs, by its name; it rejects when the engine is away. */
+export type EngineProbes = { readonly [engine: string]: () => Promise<unknown> };
+
+type Checks = ReadinessReport['checks'];
+
+/** Who asks waits for an answer: an engine that hangs counts as away. */
+const PROBE_LIMIT_MS = 3_000;
+
+/** @param parts.projectorFailure what stopped the projector last; undefined while it runs */
+export async function readiness(parts: {
+  readonly engines: EngineProbes;
+  readonly watch: ProjectionWatch;
+  readonly projectorFailure: () => Error | undefined;
+}): Promise<ReadinessReport> {
+  const { engines, watch, projectorFailure } = parts;
+  const probes: EngineProbes = {
+    ...engines,
+    projections: async () => {
+      const failure = projectorFailure();
+      if (failure !== undefined) throw failure;
+      const trouble = await watch.trouble();
+      if (trouble !== undefined) throw new Error(trouble);
+    },
+  };
+  const checks = await checkAll(probes);
+  if (checks.projections?.ok === false) watch.mistrust();
+  return { ready: Object.values(checks).every(({ ok }) => ok), checks };
+}
+
+/** Asks all of them at once; never rejects. */
+async function checkAll(probes: EngineProbes): Promise<Checks> {
+  const checks = Object.entries(probes).map(async ([name, probe]) => [name, await check(probe)] as const);
+  return Object.fromEntries(await Promise.all(checks));
+}
+
+async function check(probe: () => Promise<unknown>): Promise<Checks[string]> {
+  try {
+    await withinTime(PROBE_LIMIT_MS, `no answer within ${PROBE_LIMIT_MS} ms`, probe());
+    return { ok: true };
+  } catch (error) {
+    return { ok: false, detail: error instanceof Error ? error.message : String(error) };
+  }
+}
 
 /** `engine_up`: 1 for each engine that answers, 0 for one that is away. */
 export function registerEngineMetrics(registry: Registry, engines: EngineProbes): void {
   new Gauge({
-    ...registers(registry),
+    registers: [registry],
     name: 'engine_up',
     help: '1 when the engine answers, 0 when it is away.',
     labelNames: ['engine'],
@@ -21,7 +65,7 @@ export function registerEngineMetrics(registry: Registry, engines: EngineProbes)
 /** `event_log_position`: it moves whenever anything is stored. While the log is away there is no figure. */
 export function registerLogMetrics(registry: Registry, head: () => Promise<number>): void {
   new Gauge({
-    ...registers(registry),
+    registers: [registry],
     name: 'event_log_position',
     help: 'Position of the last event in the log, 0 while it is empty.',
     async collect() {
@@ -53,7 +97,7 @@ export function registerQueueMetrics(
     return asked;
   };
   new Gauge({
-    ...registers(registry),
+    registers: [registry],
     name: 'queue_messages',
     help: 'Messages in a queue: ready, delayed, in work, and dead letters.',
     labelNames: ['queue', 'state'],
@@ -66,7 +110,7 @@ export function registerQueueMetrics(
     },
   });
   new Gauge({
-    ...registers(registry),
+    registers: [registry],
     name: 'queue_oldest_ready_seconds',
     help: 'How long the first ready message of a queue has been waiting.',
     labelNames: ['queue'],
