@@ -27,8 +27,8 @@ import { createSecretBox } from './service/secretBox.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from './webhooks/queue.js';
-import { startWebhooks, type WebhookDeps } from './webhooks/runWebhooks.js';
-import { type AddressPolicy, addressPolicy, createTargetCheck } from './webhooks/targetAddress.js';
+import { startWebhooks, type WebhookSettings } from './webhooks/runWebhooks.js';
+import { addressPolicy, createTargetCheck } from './webhooks/targetAddress.js';
 
 export type RunningService = {
   /** `http://127.0.0.1:3000` */
@@ -98,9 +98,19 @@ async function open(
   const watch = new ProjectionWatch(eventStore, readModels);
   const metrics = new ServiceMetrics(() => watch.lag());
   if (broker !== undefined) {
+    const transport = opened(
+      createHttpsTransport({
+        policy,
+        totalTimeoutMs: config.WEBHOOK_TIMEOUT_MS,
+        ...(config.WEBHOOK_CA_FILE === undefined ? {} : { caPem: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
+      }),
+      (each) => each.close(),
+    );
     const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, readModels });
-    const deliveries = startDeliveries(config, log, { commands, broker, policy, metrics: deliveryMetrics });
-    opened(deliveries, (each) => each.stop());
+    const settings = webhookSettings(config);
+    opened(startWebhooks({ commands, broker, transport, settings, logger: log, metrics: deliveryMetrics }), (each) =>
+      each.stop(),
+    );
   }
 
   const engines: EngineProbes = {
@@ -146,32 +156,14 @@ const logs =
   (error: unknown): void =>
     log[level]({ err: error }, message);
 
-function startDeliveries(
-  config: Config,
-  log: Logger,
-  parts: Pick<WebhookDeps, 'commands' | 'broker' | 'metrics'> & { readonly policy: AddressPolicy },
-): { stop(): Promise<void> } {
-  const transport = createHttpsTransport({
-    policy: parts.policy,
-    totalTimeoutMs: config.WEBHOOK_TIMEOUT_MS,
-    ...(config.WEBHOOK_CA_FILE === undefined ? {} : { caPem: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
-  });
-  const settings = {
-    concurrency: config.WEBHOOK_CONCURRENCY,
-    endpointConcurrency: config.WEBHOOK_ENDPOINT_CONCURRENCY,
-    disableAfterHours: config.WEBHOOK_DISABLE_AFTER_HOURS,
-    backoffMs: config.WEBHOOK_BACKOFF_MS,
-    version: version(),
-    attemptLimitMs: config.WEBHOOK_TIMEOUT_MS + CALL_MARGIN_MS,
-  };
-  const webhooks = startWebhooks({ ...parts, transport, settings, logger: log });
-  return {
-    async stop() {
-      await webhooks.stop();
-      await transport.close();
-    },
-  };
-}
+const webhookSettings = (config: Config): WebhookSettings => ({
+  concurrency: config.WEBHOOK_CONCURRENCY,
+  endpointConcurrency: config.WEBHOOK_ENDPOINT_CONCURRENCY,
+  disableAfterHours: config.WEBHOOK_DISABLE_AFTER_HOURS,
+  backoffMs: config.WEBHOOK_BACKOFF_MS,
+  version: version(),
+  attemptLimitMs: config.WEBHOOK_TIMEOUT_MS + CALL_MARGIN_MS,
+});
 
 const apiConfig = (config: Config): ApiConfig => ({
   baseHost: config.BASE_HOST.toLowerCase(),

@@ -1,17 +1,11 @@
-/** The command `config`, and the settings as a table: for `start --help` and the README as well. */
+/** The command `config`, and the settings as rows: for `start --help` and the README as well. */
 import { Command } from 'commander';
 import { z } from 'zod';
 import { readConfig, SECRET_SETTINGS, settings } from '../config.js';
 import { type JsonOption, printResult, withJson } from './output.js';
 
-export type SettingRow = {
-  readonly name: string;
-  /** As one would write it into the environment; '' where there is none. */
-  readonly defaultText: string;
-  readonly meaning: string;
-};
-
-export const settingRows: readonly SettingRow[] = Object.entries(settings).map(([name, schema]) => ({
+/** `defaultText` is as one would write it into the environment; '' where there is none. */
+export const settingRows = Object.entries(settings).map(([name, schema]) => ({
   name,
   defaultText: defaultText(schema),
   meaning: schema.description ?? '',
@@ -59,14 +53,4 @@ export function settingsHelp(): string {
     `      ${meaning}`,
   ]);
   return ['Environment variables (also read from a file .env in the working directory):', ...lines].join('\n');
-}
-
-/** The table of the README. */
-export function settingsMarkdown(): string {
-  const rows = settingRows.map(({ name, defaultText: text, meaning }) => {
-    const code = text === '' ? '' : `\`${text}\``;
-    // Outside of code, Markdown takes <tenant> for a tag.
-    return `| \`${name}\` | ${code} | ${meaning.replaceAll('<', '&lt;')} |`;
-  });
-  return ['| Variable | Default | Meaning |', '|---|---|---|', ...rows].join('\n');
 }

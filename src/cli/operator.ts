@@ -7,8 +7,8 @@ import type { CheckTarget } from '../commands/webhooks/settings.js';
 import { type Config, readConfig } from '../config.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventStore } from '../ports/eventStore.js';
-import type { ReadModelWriter, RebuildableReadModels } from '../ports/readModelWriter.js';
 import { Directory } from '../projections/directory.js';
+import type { RebuildDeps } from '../projections/rebuild.js';
 import { openEventStore, openReadModelWriter, prepareDataDirectory } from '../service/engines.js';
 import { installationKeys } from '../service/installationKeys.js';
 import { createSecretBox } from '../service/secretBox.js';
@@ -61,13 +61,8 @@ export function withDirectory<T>(
   });
 }
 
-export type ProjectionTools = {
-  readonly eventStore: EventStore;
-  readonly writer: ReadModelWriter & RebuildableReadModels;
-};
-
 /** For the read models: opens them and the event log for the time of `work`. @throws ConfigError, and what the work throws */
-export function withProjections<T>(work: (tools: ProjectionTools) => Promise<T>): Promise<T> {
+export function withProjections<T>(work: (tools: RebuildDeps) => Promise<T>): Promise<T> {
   const config = readConfig(process.env);
   return withEventStore(config, async (eventStore) => {
     const writer = await openReadModelWriter(config);

@@ -1,10 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { settingRows, settingsMarkdown } from '#app/cli/config.js';
+import { settingRows } from '#app/cli/config.js';
 import { eventTypes } from '#app/domain/eventTypes.js';
 import { REPOSITORY, Workplace } from './cli.js';
 
 const file = (name: string): string => readFileSync(join(REPOSITORY, name), 'utf8');
+
+/** The table of the README. */
+function settingsMarkdown(): string {
+  const rows = settingRows.map(({ name, defaultText: text, meaning }) => {
+    const code = text === '' ? '' : `\`${text}\``;
+    // Outside of code, Markdown takes <tenant> for a tag.
+    return `| \`${name}\` | ${code} | ${meaning.replaceAll('<', '&lt;')} |`;
+  });
+  return ['| Variable | Default | Meaning |', '|---|---|---|', ...rows].join('\n');
+}
 
 describe('the documents are in step with the code', () => {
   it('README.md has the table of settings', () => {

@@ -1,9 +1,18 @@
 /** Copies one event log into another: append by append, in the order of the log, with all its ids. */
+import { createHash } from 'node:crypto';
 import type { AppendResult, EventStore, EventToAppend, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { CliError } from '../errors.js';
-import { type Append, appendsOf, type LogProof, proofOf } from './proof.js';
 
-export type CopyProgress = {
+/** What a log holds, in figures that are the same for two logs only when they hold the same. */
+type LogProof = {
+  readonly streams: number;
+  readonly appends: number;
+  readonly events: number;
+  /** SHA-256 over all events in the order of the log, in hex. */
+  readonly sha256: string;
+};
+
+type CopyProgress = {
   readonly step: 'compare' | 'copy' | 'prove source' | 'prove copy';
   readonly position: Position;
   readonly head: Position;
@@ -19,6 +28,29 @@ export type CopyTarget = {
   /** How many appends may be in flight: 1 where the log does not keep them in the order in which they were sent. */
   readonly appendsAtOnce: number;
 };
+
+/** The events of one append: all of one stream, at least one. */
+type Append = {
+  readonly stream: string;
+  readonly events: readonly RecordedEvent[];
+  readonly position: Position;
+};
+
+/** Every append up to a position. */
+async function* appendsOf(log: EventStore, until: Position): AsyncGenerator<Append, undefined> {
+  if (until === 0) return;
+  const ending = new AbortController();
+  try {
+    // A slice never cuts an append, and ends with the first that gives it one event.
+    for await (const { events, position } of log.subscribe({ after: 0, maxCount: 1, signal: ending.signal })) {
+      const [first] = events;
+      if (first !== undefined) yield { stream: first.stream, events, position };
+      if (position >= until) return;
+    }
+  } finally {
+    ending.abort();
+  }
+}
 
 /**
  * Copies what the target lacks and proves at the end that both hold the same. Run again after an interruption, it goes
@@ -36,7 +68,7 @@ export async function copyLog(
   let copied = 0;
   try {
     await compare(target.log, appends, (append, last) => {
-      writer.holds(append.stream, last);
+      writer.revisions.set(append.stream, last.revision);
       onProgress({ step: 'compare', position: append.position, head });
     });
     for await (const append of appends) {
@@ -79,25 +111,21 @@ const isSame = (one: Append, other: Append): boolean =>
 class Writer {
   readonly #target: CopyTarget;
   /** Last revision of each stream of the target. */
-  readonly #revisions = new Map<string, number>();
+  readonly revisions = new Map<string, number>();
   #sent: Promise<AppendResult>[] = [];
 
   constructor(target: CopyTarget) {
     this.#target = target;
   }
 
-  holds(stream: string, last: RecordedEvent): void {
-    this.#revisions.set(stream, last.revision);
-  }
-
   async write({ stream, events }: Append): Promise<void> {
-    const last = this.#revisions.get(stream);
+    const last = this.revisions.get(stream);
     const sent = this.#target.log.append(stream, events.map(toAppend), last ?? 'no-stream');
-    this.#revisions.set(stream, (last ?? -1) + events.length);
+    this.revisions.set(stream, (last ?? -1) + events.length);
     // A failure is thrown where the append is awaited; until then it must not end the process.
     sent.catch(() => undefined);
     this.#sent.push(sent);
-    if (this.#target.appendsAtOnce === 1) this.#revisions.set(stream, (await sent).revision);
+    if (this.#target.appendsAtOnce === 1) this.revisions.set(stream, (await sent).revision);
     if (this.#sent.length >= this.#target.appendsAtOnce) await this.finish();
   }
 
@@ -128,4 +156,39 @@ async function prove(
     );
   }
   return copy;
+}
+
+/**
+ * Reads the whole log. Each event enters the hash as a line of JSON: stream, place in the stream from 0, place in its
+ * append and size of that, id, type, data, metadata; members of objects in the order of their names. Positions do not
+ * enter: every engine counts its own. Nor do revisions, which have gaps where EventStoreDB holds an append that was
+ * never finished; the place in the stream has none.
+ */
+async function proofOf(log: EventStore, onProgress: (position: Position, head: Position) => void): Promise<LogProof> {
+  const head = await log.head();
+  const hash = createHash('sha256');
+  const places = new Map<string, number>();
+  let [appends, events] = [0, 0];
+  for await (const append of appendsOf(log, head)) {
+    let place = places.get(append.stream) ?? 0;
+    append.events.forEach(({ id, type, data, metadata }, index) => {
+      const line = [append.stream, place, index, append.events.length, id, type, canonical(data), canonical(metadata)];
+      hash.update(JSON.stringify(line)).update('\n');
+      place += 1;
+    });
+    places.set(append.stream, place);
+    appends += 1;
+    events += append.events.length;
+    onProgress(append.position, head);
+  }
+  return { streams: places.size, appends, events, sha256: hash.digest('hex') };
+}
+
+/** The same JSON value with the members of its objects in the order of their names. */
+function canonical(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(canonical);
+  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  // As pairs, since an object would put members whose names are numbers first.
+  return { members: members.map(([name, member]) => [name, canonical(member)]) };
 }

@@ -4,8 +4,8 @@ import { ConflictError } from '../../commands/context.js';
 import { type Config, ROLES, type Role, readConfig } from '../../config.js';
 import type { RunningService } from '../../main.js';
 import { settingsHelp } from '../config.js';
-import type { OpenedTenant } from '../openTenant.js';
 import { commaSeparated, printLines, withExample } from '../output.js';
+import type { OpenedTenant } from '../tenant.js';
 import { DEMO_TENANT, openDemoTenant } from './sampleData.js';
 
 export function startCommand(): Command {

@@ -51,14 +51,9 @@ export function visible(stored: readonly StoredEvent[]): readonly RecordedEvent[
   const seen: RecordedEvent[] = [];
   let held: StoredEvent[] = [];
   for (const each of stored) {
-    if (each.part === undefined) {
-      held = [];
-      seen.push(each.event);
-      continue;
-    }
-    if (!continues(held.at(-1)?.part, each.part)) held = [];
+    if (each.part === undefined || !continues(held.at(-1)?.part, each.part)) held = [];
     held.push(each);
-    if (!isLast(each.part)) continue;
+    if (each.part !== undefined && !isLast(each.part)) continue;
     seen.push(...atOnce(held));
     held = [];
   }

@@ -43,13 +43,23 @@ export function encodeAppend(stream: string, events: readonly EventToAppend[]): 
     id: id.toLowerCase(),
     type,
     schemaVersion: metadata.schemaVersion,
-    metadata: packMetadata(metadata),
+    metadata: JSON.stringify(packed(metadata)),
     data: json[index] ?? '',
   }));
 }
 
+const packed = ({ tenant, actor, correlationId, causationId, occurredAt }: EventMetadata): PackedMetadata => [
+  tenant,
+  actor,
+  correlationId,
+  causationId,
+  occurredAt,
+];
+
 /** A row as the event that was appended. */
 export function decodeEvent(row: EventRow): RecordedEvent {
+  const metadata: PackedMetadata = JSON.parse(row.metadata);
+  const [tenant, actor, correlationId, causationId, occurredAt] = metadata;
   return {
     id: uuidText(row.id),
     stream: row.stream,
@@ -57,7 +67,7 @@ export function decodeEvent(row: EventRow): RecordedEvent {
     position: row.position,
     type: row.type,
     data: JSON.parse(row.data),
-    metadata: unpackMetadata(row.metadata, row.schema_version),
+    metadata: { tenant, actor, correlationId, causationId, occurredAt, schemaVersion: row.schema_version },
   };
 }
 
@@ -68,16 +78,4 @@ export function uuidBytes(text: string): Buffer {
 
 function uuidText(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-}
-
-function packMetadata(metadata: EventMetadata): string {
-  const { tenant, actor, correlationId, causationId, occurredAt } = metadata;
-  const packed: PackedMetadata = [tenant, actor, correlationId, causationId, occurredAt];
-  return JSON.stringify(packed);
-}
-
-function unpackMetadata(text: string, schemaVersion: number): EventMetadata {
-  const packed: PackedMetadata = JSON.parse(text);
-  const [tenant, actor, correlationId, causationId, occurredAt] = packed;
-  return { tenant, actor, correlationId, causationId, occurredAt, schemaVersion };
 }

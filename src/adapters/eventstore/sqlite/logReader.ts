@@ -19,15 +19,19 @@ type Scan = { readonly places: readonly Place[]; readonly end: Position };
 /** Reads the log, in steps that are short enough for any thread's event loop. */
 export class LogReader {
   readonly #statements: ReturnType<typeof prepare>;
-  readonly #inOneSnapshot: (read: () => EventSlice) => EventSlice;
+  /** The next slice after a position. `prefixes` unset: of all streams. */
+  readonly slice: (after: Position, prefixes: readonly string[] | undefined, maxCount: number) => EventSlice;
 
   constructor(db: Database) {
     this.#statements = prepare(db);
-    this.#inOneSnapshot = db.transaction((read: () => EventSlice) => read());
+    // A transaction, so that all it reads is of one moment.
+    this.slice = db.transaction((after: Position, prefixes: readonly string[] | undefined, maxCount: number) =>
+      prefixes === undefined ? this.#unfiltered(after, maxCount) : this.#filtered(after, prefixes, maxCount),
+    );
   }
 
   head(): Position {
-    return this.#statements.head.get()?.position ?? 0;
+    return this.#statements.head.get() ?? 0;
   }
 
   /** The next events of a stream: about PAGE_SIZE characters of them. `ended`: there are no more up to `toRevision`. */
@@ -48,13 +52,6 @@ export class LogReader {
 
   storedEventTypes(): readonly { readonly type: string; readonly schemaVersion: number }[] {
     return this.#statements.types.all();
-  }
-
-  /** The next slice after a position. `prefixes` unset: of all streams. */
-  slice(after: Position, prefixes: readonly string[] | undefined, maxCount: number): EventSlice {
-    return this.#inOneSnapshot(() =>
-      prefixes === undefined ? this.#unfiltered(after, maxCount) : this.#filtered(after, prefixes, maxCount),
-    );
   }
 
   #unfiltered(after: Position, maxCount: number): EventSlice {
@@ -95,18 +92,18 @@ export class LogReader {
 
   #scans(after: Position, prefixes: readonly string[], maxCount: number, head: Position): readonly Scan[] {
     const categories = this.#statements.categories.all();
-    return withoutCovered(prefixes).flatMap((prefix) =>
+    const distinct = [...new Set(prefixes)];
+    // Without those that another one covers, so that no stream is found twice.
+    const wanted = distinct.filter((prefix) => !distinct.some((other) => other !== prefix && prefix.startsWith(other)));
+    return wanted.flatMap((prefix) =>
       categories.flatMap(({ category_id, name }) => {
-        if (name.startsWith(prefix)) return [this.#scanCategory(category_id, after, maxCount, head)];
-        if (prefix.startsWith(name)) return [this.#scanStreams(category_id, prefix, after, maxCount, head)];
-        return [];
+        if (name.startsWith(prefix)) {
+          const places = this.#statements.inCategory.all(category_id, after, maxCount);
+          return [{ places, end: endOfScan(places, maxCount) ?? head }];
+        }
+        return prefix.startsWith(name) ? [this.#scanStreams(category_id, prefix, after, maxCount, head)] : [];
       }),
     );
-  }
-
-  #scanCategory(categoryId: number, after: Position, maxCount: number, head: Position): Scan {
-    const places = this.#statements.inCategory.all(categoryId, after, maxCount);
-    return { places, end: endOfScan(places, maxCount) ?? head };
   }
 
   #scanStreams(categoryId: number, prefix: string, after: Position, maxCount: number, head: Position): Scan {
@@ -115,12 +112,6 @@ export class LogReader {
     const places = this.#statements.inStreams.all(categoryId, after, until, prefix, prefix, maxCount);
     return { places, end: endOfScan(places, maxCount) ?? until };
   }
-}
-
-/** Prefixes without those that another one covers, so that no stream is found twice. */
-function withoutCovered(prefixes: readonly string[]): readonly string[] {
-  const distinct = [...new Set(prefixes)];
-  return distinct.filter((prefix) => !distinct.some((other) => other !== prefix && prefix.startsWith(other)));
 }
 
 function endOfAppend({ position, following }: Place): Position {
@@ -141,7 +132,7 @@ const EVENTS = `
 
 function prepare(db: Database) {
   return {
-    head: db.prepare<[], { position: number | null }>('SELECT max(position) AS position FROM events'),
+    head: db.prepare<[], number | null>('SELECT max(position) FROM events').pluck(),
     types: db.prepare<[], { type: string; schemaVersion: number }>(
       'SELECT type, schema_version AS schemaVersion FROM event_types',
     ),
