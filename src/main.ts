@@ -21,9 +21,8 @@ import {
   registerQueueMetrics,
 } from './service/engineHealth.js';
 import { openBroker, openEventStore, openReadModels, prepareDataDirectory } from './service/engines.js';
-import { installationKeys } from './service/installationKeys.js';
 import { ProjectorThread } from './service/projectorThread.js';
-import { createSecretBox } from './service/secretBox.js';
+import { createSecretBox, installationKeys } from './service/secretBox.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from './webhooks/queue.js';

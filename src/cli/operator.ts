@@ -10,8 +10,7 @@ import type { EventStore } from '../ports/eventStore.js';
 import { Directory } from '../projections/directory.js';
 import type { RebuildDeps } from '../projections/rebuild.js';
 import { openEventStore, openReadModelWriter, prepareDataDirectory } from '../service/engines.js';
-import { installationKeys } from '../service/installationKeys.js';
-import { createSecretBox } from '../service/secretBox.js';
+import { createSecretBox, installationKeys } from '../service/secretBox.js';
 import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
 
 /** The person at the command line, as the log remembers what they do. */
@@ -33,9 +32,8 @@ export const tenantsByName = (directory: Pick<TenantDirectory, 'tenants'>): read
   [...directory.tenants()].sort((a, b) => (a.name < b.name ? -1 : 1));
 
 export type DirectoryTools = {
-  readonly commands: DirectoryCommands;
+  readonly commands: DirectoryCommands & { readonly secretBox: SecretBox };
   readonly directory: Directory;
-  readonly secretBox: SecretBox;
   readonly checkTarget: CheckTarget;
 };
 
@@ -49,10 +47,10 @@ export function withDirectory<T>(
       // The command that needs the directory fails by itself when the log cannot be reached.
     });
     try {
+      const secretBox = createSecretBox(...(await installationKeys(config)));
       return await work({
-        commands: { eventStore, directory, now, newId },
+        commands: { eventStore, directory, now, newId, secretBox },
         directory,
-        secretBox: createSecretBox(...(await installationKeys(config))),
         checkTarget: createTargetCheck(addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS)),
       });
     } finally {

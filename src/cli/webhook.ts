@@ -76,8 +76,8 @@ async function create({ tenant, url, name, events, customData, ...output }: Crea
     ...(events === undefined ? {} : { events }),
     ...(customData === undefined ? {} : { custom_data: customData }),
   };
-  const { id, secret } = await withDirectory(({ commands, secretBox, checkTarget }) =>
-    createWebhook({ ...commands, secretBox }, operator(tenant), body, checkTarget),
+  const { id, secret } = await withDirectory(({ commands, checkTarget }) =>
+    createWebhook(commands, operator(tenant), body, checkTarget),
   );
   const rows = [
     ['webhook id', id],
@@ -131,9 +131,7 @@ const asJson = ({ id, name, url, events, disabled, stagedSecret }: Webhook) => (
 });
 
 async function rotate({ tenant, id, ...output }: OneOptions): Promise<void> {
-  const { secret } = await withDirectory(({ commands, secretBox }) =>
-    stageWebhookSecret({ ...commands, secretBox }, operator(tenant), id),
-  );
+  const { secret } = await withDirectory(({ commands }) => stageWebhookSecret(commands, operator(tenant), id));
   printResult(output, { id, secret }, [
     ...columns([['new signing secret', secret]]),
     'It signs in webhook-signature beside the one in use. Give it to the receiver, then run "webhook promote".',
@@ -165,10 +163,10 @@ function resealCommand(): Command {
 
 /** @throws CliError with the secrets that no key opens; all others are sealed anew by then */
 async function reseal(options: JsonOption): Promise<void> {
-  const reports = await withDirectory(async ({ commands, directory, secretBox }) => {
+  const reports = await withDirectory(async ({ commands, directory }) => {
     const done: ResealReport[] = [];
     for (const { name } of tenantsByName(directory)) {
-      done.push(await resealWebhookSecrets({ ...commands, secretBox }, operator(name)));
+      done.push(await resealWebhookSecrets(commands, operator(name)));
     }
     return done;
   });

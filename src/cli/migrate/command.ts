@@ -42,7 +42,7 @@ async function copyInto(source: EventStore, to: string): Promise<CopyReport> {
   const target: CopyTarget = { log: await open(to), appendsAtOnce: isUrl(to) ? 1 : EMBEDDED_APPENDS_AT_ONCE };
   try {
     return await withProgressBar('{step} {bar} {percentage}%', (onProgress) =>
-      copyLog(source, target, ({ step, position, head }) => onProgress(Math.min(position, head), head, { step })),
+      copyLog(source, target, (step, position, head) => onProgress(Math.min(position, head), head, { step })),
     );
   } finally {
     await target.log.close();

@@ -12,11 +12,8 @@ type LogProof = {
   readonly sha256: string;
 };
 
-type CopyProgress = {
-  readonly step: 'compare' | 'copy' | 'prove source' | 'prove copy';
-  readonly position: Position;
-  readonly head: Position;
-};
+type Step = 'compare' | 'copy' | 'prove source' | 'prove copy';
+type OnProgress = (step: Step, position: Position, head: Position) => void;
 
 export type CopyReport = LogProof & {
   /** Events that this run wrote; the others were there from a run before. */
@@ -57,11 +54,7 @@ async function* appendsOf(log: EventStore, until: Position): AsyncGenerator<Appe
  * on: the target must hold a beginning of the source, or nothing.
  * @throws CliError when the target holds something else, when the source grows meanwhile, or the proof fails
  */
-export async function copyLog(
-  source: EventStore,
-  target: CopyTarget,
-  onProgress: (progress: CopyProgress) => void,
-): Promise<CopyReport> {
+export async function copyLog(source: EventStore, target: CopyTarget, onProgress: OnProgress): Promise<CopyReport> {
   const head = await source.head();
   const appends = appendsOf(source, head);
   const writer = new Writer(target);
@@ -69,12 +62,12 @@ export async function copyLog(
   try {
     await compare(target.log, appends, (append, last) => {
       writer.revisions.set(append.stream, last.revision);
-      onProgress({ step: 'compare', position: append.position, head });
+      onProgress('compare', append.position, head);
     });
     for await (const append of appends) {
       await writer.write(append);
       copied += append.events.length;
-      onProgress({ step: 'copy', position: append.position, head });
+      onProgress('copy', append.position, head);
     }
     await writer.finish();
   } finally {
@@ -137,13 +130,9 @@ class Writer {
 
 const toAppend = ({ id, type, data, metadata }: RecordedEvent): EventToAppend => ({ id, type, data, metadata });
 
-async function prove(
-  source: EventStore,
-  target: EventStore,
-  onProgress: (progress: CopyProgress) => void,
-): Promise<LogProof> {
-  const copy = await proofOf(target, (position, head) => onProgress({ step: 'prove copy', position, head }));
-  const original = await proofOf(source, (position, head) => onProgress({ step: 'prove source', position, head }));
+async function prove(source: EventStore, target: EventStore, onProgress: OnProgress): Promise<LogProof> {
+  const copy = await proofOf(target, 'prove copy', onProgress);
+  const original = await proofOf(source, 'prove source', onProgress);
   if (original.events > copy.events) {
     throw new CliError(
       'The source has grown meanwhile. Stop the service that writes to it and run this again: it goes on.',
@@ -164,7 +153,7 @@ async function prove(
  * enter: every engine counts its own. Nor do revisions, which have gaps where EventStoreDB holds an append that was
  * never finished; the place in the stream has none.
  */
-async function proofOf(log: EventStore, onProgress: (position: Position, head: Position) => void): Promise<LogProof> {
+async function proofOf(log: EventStore, step: Step, onProgress: OnProgress): Promise<LogProof> {
   const head = await log.head();
   const hash = createHash('sha256');
   const places = new Map<string, number>();
@@ -179,7 +168,7 @@ async function proofOf(log: EventStore, onProgress: (position: Position, head: P
     places.set(append.stream, place);
     appends += 1;
     events += append.events.length;
-    onProgress(append.position, head);
+    onProgress(step, append.position, head);
   }
   return { streams: places.size, appends, events, sha256: hash.digest('hex') };
 }

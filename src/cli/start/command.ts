@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Command, InvalidArgumentError } from 'commander';
 import { destination, type Logger, pino } from 'pino';
 import { ConflictError } from '../../commands/context.js';
@@ -64,11 +65,9 @@ function shownAddress(address: string): string {
   return url.origin;
 }
 
-function nextSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    process.once('SIGINT', resolve);
-    process.once('SIGTERM', resolve);
-  });
+async function nextSignal(): Promise<NodeJS.Signals> {
+  const [signal] = await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  return signal;
 }
 
 /** A second signal does not wait any longer; the log is durable, so nothing acknowledged is lost. */

@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
 import type { ConsumeOptions, Message, MessageBroker } from '../../../ports/messageBroker.js';
 import { type Handler, type OnHandlerError, RunningConsumers, warn } from '../consuming.js';
-import { Consumer } from './consumer.js';
+import { Consumer, type ConsumerOptions } from './consumer.js';
 import { type Checkpoint, JobStore } from './jobStore.js';
 
 /** Short, so that the messages of a killed process are soon handed out again; a living one renews it well before its end. */
@@ -28,19 +28,16 @@ export async function openSqliteBroker(options: SqliteBrokerOptions): Promise<Me
 
 class SqliteBroker implements MessageBroker {
   readonly #store: JobStore;
-  readonly #leaseMs: number;
-  readonly #pollMs: number;
-  readonly #onHandlerError: OnHandlerError;
+  readonly #settings: Pick<ConsumerOptions, 'leaseMs' | 'pollMs' | 'onHandlerError'>;
   /** Wakes consumers in other threads; other processes poll. */
   readonly #channel: BroadcastChannel;
   readonly #consumers = new RunningConsumers<Consumer>();
 
   constructor(options: SqliteBrokerOptions) {
-    this.#leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
-    this.#pollMs = options.pollMs ?? DEFAULT_POLL_MS;
-    this.#onHandlerError = options.onHandlerError ?? warn;
-    this.#store = new JobStore(options.file, this.#leaseMs);
-    this.#channel = new BroadcastChannel(`dynamic-assets:broker:${realpathSync(options.file)}`);
+    const { file, leaseMs = DEFAULT_LEASE_MS, pollMs = DEFAULT_POLL_MS, onHandlerError = warn } = options;
+    this.#settings = { leaseMs, pollMs, onHandlerError };
+    this.#store = new JobStore(file, leaseMs);
+    this.#channel = new BroadcastChannel(`dynamic-assets:broker:${realpathSync(file)}`);
     this.#channel.onmessage = (message) => this.#wake(String(Object(message).data));
     this.#channel.unref();
   }
@@ -59,8 +56,8 @@ class SqliteBroker implements MessageBroker {
   }
 
   consume(queue: string, options: ConsumeOptions, handle: Handler): Promise<void> {
-    const settings = { queue, leaseMs: this.#leaseMs, pollMs: this.#pollMs, onHandlerError: this.#onHandlerError };
-    return this.#consumers.run(queue, options, (run) => new Consumer(this.#store, { ...run, ...settings, handle }));
+    const settings = { queue, handle, ...this.#settings };
+    return this.#consumers.run(queue, options, (running) => new Consumer(this.#store, { ...running, ...settings }));
   }
 
   async depth(queue: string): ReturnType<MessageBroker['depth']> {

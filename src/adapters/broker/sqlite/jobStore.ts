@@ -33,8 +33,7 @@ export type JobOutcome = { readonly job: TakenJob; readonly outcome: Outcome };
 export type Checkpoint = { readonly name: string; readonly position: number };
 
 type JobRow = { seq: number; id: string; body: string; deliveries: number };
-type DepthRow = { ready: number; delayed: number; in_flight: number; oldest: number | null };
-type DeadRow = { id: string; body: string; reason: string | null; dead_at: string };
+type DepthRow = Pick<QueueDepth, 'ready' | 'delayed' | 'inFlight'> & { readonly oldest: number | null };
 
 export class JobStore {
   /** Stores all or nothing. Ids that the queue holds are left as they are; a checkpoint never moves back. */
@@ -78,32 +77,21 @@ export class JobStore {
     const counts = this.#db.prepare<[{ queue: string; now: number }], DepthRow>(`
       SELECT count(*) FILTER (WHERE due_at <= :now) AS ready,
              count(*) FILTER (WHERE due_at > :now AND NOT taken) AS delayed,
-             count(*) FILTER (WHERE due_at > :now AND taken) AS in_flight,
+             count(*) FILTER (WHERE due_at > :now AND taken) AS inFlight,
              min(due_at) AS oldest
       FROM jobs WHERE queue = :queue AND dead_at IS NULL`);
-    const row = counts.get({ queue, now }) ?? { ready: 0, delayed: 0, in_flight: 0, oldest: null };
+    const { oldest, ...inTime } = counts.get({ queue, now }) ?? { ready: 0, delayed: 0, inFlight: 0, oldest: null };
     const dead = this.#db
       .prepare<[string], number>('SELECT count(*) FROM jobs WHERE queue = ? AND dead_at IS NOT NULL')
       .pluck();
-    return {
-      ready: row.ready,
-      delayed: row.delayed,
-      inFlight: row.in_flight,
-      dead: dead.get(queue) ?? 0,
-      oldestReadyMs: Math.max(0, now - (row.oldest ?? now)),
-    };
+    return { ...inTime, dead: dead.get(queue) ?? 0, oldestReadyMs: Math.max(0, now - (oldest ?? now)) };
   }
 
   deadLetters(queue: string, limit: number): DeadLetter[] {
-    const rows = this.#db.prepare<[string, number], DeadRow>(
-      'SELECT id, body, reason, dead_at FROM jobs WHERE queue = ? AND dead_at IS NOT NULL ORDER BY dead_at, seq LIMIT ?',
-    );
-    return rows.all(queue, limit).map((row) => ({
-      id: row.id,
-      body: JSON.parse(row.body),
-      reason: row.reason ?? '',
-      at: row.dead_at,
-    }));
+    const rows = this.#db.prepare<[string, number], DeadLetter & { readonly body: string }>(`
+      SELECT id, body, coalesce(reason, '') AS reason, dead_at AS at FROM jobs
+      WHERE queue = ? AND dead_at IS NOT NULL ORDER BY dead_at, seq LIMIT ?`);
+    return rows.all(queue, limit).map((row) => ({ ...row, body: JSON.parse(row.body) }));
   }
 
   revive(queue: string, id: string): boolean {

@@ -5,6 +5,7 @@ import {
   type EventData,
   type EventStoreDBClient,
   NO_STREAM,
+  WrongExpectedVersionError,
 } from '@eventstore/db-client';
 import PQueue from 'p-queue';
 import { v5 as nameBasedUuid } from 'uuid';
@@ -19,7 +20,7 @@ import { TimeLimitError, withinTime } from '../../../supervision/waiting.js';
 import { isAt } from '../appendChecks.js';
 import type { AppendOptions } from './connection.js';
 import { encodeAppend, STORED_TYPES_STREAM, toPosition } from './encoding.js';
-import { CALL_BACKOFF, isTransient, isWrongVersion, toPortError } from './errors.js';
+import { CALL_BACKOFF, isTransient, toPortError } from './errors.js';
 import type { LogReader } from './logReader.js';
 import type { Tail } from './splitAppends.js';
 
@@ -148,7 +149,7 @@ export class Appender {
       try {
         return await client.appendToStream(stream, [...call], { ...options, expectedRevision, deadline });
       } catch (error) {
-        if (isWrongVersion(error)) return 'conflict';
+        if (error instanceof WrongExpectedVersionError) return 'conflict';
         throw error;
       }
     }, stream);

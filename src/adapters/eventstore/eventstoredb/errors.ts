@@ -1,4 +1,4 @@
-import { ErrorType, isCommandError, StreamDeletedError, WrongExpectedVersionError } from '@eventstore/db-client';
+import { ErrorType, isCommandError, StreamDeletedError } from '@eventstore/db-client';
 import { EventStoreUnavailableError } from '../../../ports/eventStore.js';
 import { TimeLimitError } from '../../../supervision/waiting.js';
 
@@ -26,10 +26,6 @@ const TRANSIENT: readonly string[] = [
   // "Server Is Not Ready", "Server Is Busy" and what a dying connection reports arrive as unknown.
   ErrorType.UNKNOWN,
 ];
-
-export function isWrongVersion(error: unknown): error is WrongExpectedVersionError {
-  return error instanceof WrongExpectedVersionError;
-}
 
 export function isMissingStream(error: unknown): boolean {
   return isClientError(error) && (error.type === ErrorType.STREAM_NOT_FOUND || error.type === ErrorType.NO_STREAM);

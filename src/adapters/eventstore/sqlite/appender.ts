@@ -40,9 +40,7 @@ export type AppendAnswer = { readonly ticket: number } & (
   | { readonly kind: 'failed'; readonly reason: string }
 );
 
-type Pending = {
-  readonly stream: string;
-  readonly expectedRevision: ExpectedRevision;
+type Pending = Pick<AppendRequest, 'stream' | 'expectedRevision'> & {
   readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: Error) => void;
 };
