@@ -21,7 +21,7 @@ import {
   registerQueueMetrics,
 } from './service/engineHealth.js';
 import { openBroker, openEventStore, openReadModels, prepareDataDirectory } from './service/engines.js';
-import { ProjectorThread } from './service/projectorThread.js';
+import { startProjector } from './service/projectorThread.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
@@ -84,9 +84,7 @@ async function open(
       )
     : undefined;
   const readModels = opened(await openReadModels(config), (models) => models.close());
-  const projector = roles.has('projector')
-    ? opened(new ProjectorThread(config, log), (thread) => thread.stop())
-    : undefined;
+  const projector = roles.has('projector') ? opened(startProjector(config, log), (thread) => thread.stop()) : undefined;
   const directory = opened(
     await Directory.start(eventStore, logs(log, 'error', 'the directory of tenants is interrupted, and tries again')),
     (each) => each.stop(),
@@ -133,7 +131,7 @@ async function open(
     config: apiConfig(config),
     log,
     metrics,
-    ready: () => readiness({ engines, watch, projectorFailure: () => projector?.failure }),
+    ready: () => readiness({ engines, watch, projectorFailure: () => projector?.failure() }),
     checkWebhookTarget: createTargetCheck(policy),
   };
   // Answers should show what was acknowledged before the start. The start does not wait for a long backlog, nor for read

@@ -13,55 +13,51 @@ export type ProjectorMessage =
 
 const BACKOFF = { firstMs: 100, longestMs: 10_000 };
 
-export class ProjectorThread {
-  readonly #config: Config;
-  readonly #log: Logger;
-  readonly #stopping = new AbortController();
-  readonly #ended: Promise<void>;
-  #standingBy = false;
+export type Projector = {
   /** What stopped the projector last; undefined while it runs or stands by. */
-  failure: Error | undefined;
+  readonly failure: () => Error | undefined;
+  readonly stop: () => Promise<void>;
+};
 
-  constructor(config: Config, log: Logger) {
-    this.#config = config;
-    this.#log = log;
-    this.#ended = keepRunning(() => this.#run(), {
-      signal: this.#stopping.signal,
-      backoff: BACKOFF,
-      onFailure: ({ delayMs }) => log.info({ delayMs }, 'the projector is started again'),
-    });
-  }
+export function startProjector(config: Config, log: Logger): Projector {
+  const stopping = new AbortController();
+  let standingBy = false;
+  let failure: Error | undefined;
 
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#ended;
-  }
-
+  const receive = (message: ProjectorMessage): void => {
+    const stoodBy = standingBy;
+    standingBy = message.kind === 'standing-by';
+    failure = message.kind === 'failed' ? message.error : undefined;
+    if (failure !== undefined) {
+      log.error({ err: failure }, 'the projector stopped; the read models stand still until it runs again');
+    } else if (stoodBy !== standingBy) {
+      log.info(stoodBy ? 'this process projects now' : 'another process projects; this one stands by');
+    }
+  };
   /** Resolves when the thread has ended, for whatever reason. */
-  async #run(): Promise<void> {
+  const runThread = async (): Promise<void> => {
+    const resourceLimits = youngHeap(16);
     const worker = new Worker(new URL('./projector.worker.js', import.meta.url), {
-      workerData: this.#config,
-      resourceLimits: youngHeap(16),
+      workerData: config,
+      resourceLimits,
     });
-    worker.on('message', (message: ProjectorMessage) => this.#receive(message));
-    worker.on('error', (error) => this.#receive({ kind: 'failed', error }));
+    worker.on('message', receive);
+    worker.on('error', (error) => receive({ kind: 'failed', error }));
     const stop = (): void => worker.postMessage('stop');
-    this.#stopping.signal.addEventListener('abort', stop);
+    stopping.signal.addEventListener('abort', stop);
     await new Promise((resolve) => worker.once('exit', resolve));
-    this.#stopping.signal.removeEventListener('abort', stop);
-  }
-
-  #receive(message: ProjectorMessage): void {
-    const stoodBy = this.#standingBy;
-    this.#standingBy = message.kind === 'standing-by';
-    if (message.kind === 'failed') {
-      this.failure = message.error;
-      this.#log.error({ err: message.error }, 'the projector stopped; the read models stand still until it runs again');
-      return;
-    }
-    this.failure = undefined;
-    if (stoodBy !== this.#standingBy) {
-      this.#log.info(stoodBy ? 'this process projects now' : 'another process projects; this one stands by');
-    }
-  }
+    stopping.signal.removeEventListener('abort', stop);
+  };
+  const ended = keepRunning(runThread, {
+    signal: stopping.signal,
+    backoff: BACKOFF,
+    onFailure: ({ delayMs }) => log.info({ delayMs }, 'the projector is started again'),
+  });
+  return {
+    failure: () => failure,
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
 }

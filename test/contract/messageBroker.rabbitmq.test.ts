@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { connect } from 'amqplib';
 import fc from 'fast-check';
 import { openRabbitMqBroker, type RabbitMqBrokerOptions } from '#app/adapters/broker/rabbitmq/broker.js';
-import { delayRoute, MAX_DELAY_MS } from '#app/adapters/broker/rabbitmq/delays.js';
+import { delayRoute, MAX_DELAY_MS } from '#app/adapters/broker/rabbitmq/topology.js';
 import { BrokerUnavailableError, type MessageBroker, type Outcome } from '#app/ports/messageBroker.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { freePort } from '../engines/freePort.js';

@@ -108,7 +108,7 @@ function sampleItems(unitIds: ReadonlyMap<string, string>): readonly SampleItem[
   }));
 }
 
-function sampleParties(): readonly { readonly id: string }[] {
+function sampleParties() {
   return PARTIES.map(([name, street, number, postalZone, city, country], index) => ({
     id: newId(),
     external_id: partyKey(index + 1),

@@ -18,10 +18,9 @@ import { type Handler, type OnHandlerError, RunningConsumers, warn } from '../co
 import { type Checkpoint, Checkpoints, firstReadyAt, listDeadLetters, reviveDeadLetter } from './browse.js';
 import { Connection } from './connection.js';
 import { Consumer } from './consumer.js';
-import { LEVELS } from './delays.js';
 import { newMessage, type Outgoing } from './messages.js';
 import type { Session } from './session.js';
-import { deadQueue, delayName } from './topology.js';
+import { deadQueue, delayName, LEVELS } from './topology.js';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const PING_TIMEOUT_MS = 3_000;

@@ -1,8 +1,7 @@
 /** Messages as RabbitMQ carries them: the body as JSON, the id as `message-id`, the rest in headers. */
 import type { Message as AmqpMessage, MessagePropertyHeaders, Options } from 'amqplib';
 import type { DeadLetter, Message, ReceivedMessage } from '../../../ports/messageBroker.js';
-import { delayRoute, MAX_DELAY_MS } from './delays.js';
-import { checkpointQueue, deadQueue, delayName } from './topology.js';
+import { checkpointQueue, deadQueue, delayName, delayRoute, MAX_DELAY_MS } from './topology.js';
 
 /** All times are milliseconds since the epoch. */
 type Headers = {

@@ -11,9 +11,9 @@ import {
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
 import { Appender } from './appender.js';
-import { type Connection, connect, OF_LEADER } from './connection.js';
+import { connect, OF_LEADER } from './connection.js';
 import { LogReader } from './logReader.js';
-import { subscribe } from './subscription.js';
+import { type SubscriptionParts, subscribe } from './subscription.js';
 
 export type EventStoreDbSettings = {
   /** `esdb://user:password@host:2113?tls=true`, or `esdb+discover://` for a cluster. */
@@ -30,27 +30,22 @@ export type EventStoreDbSettings = {
  * @throws ConnectionStringError
  */
 export async function openEventStoreDb(settings: EventStoreDbSettings): Promise<EventStore> {
-  return new EventStoreDb(connect(settings.url), settings.timeoutMs ?? 4_000, settings.patienceMs ?? 30_000);
+  return new EventStoreDb(settings);
 }
 
 class EventStoreDb implements EventStore {
-  readonly #connection: Connection;
-  readonly #reader: LogReader;
+  readonly #parts: SubscriptionParts;
   readonly #appender: Appender;
-  readonly #timeoutMs: number;
-  readonly #patienceMs: number;
   readonly #closing = new AbortController();
   readonly #inFlight = new Set<Promise<unknown>>();
   #closed: Promise<void> | undefined;
 
-  constructor(connection: Connection, timeoutMs: number, patienceMs: number) {
-    const { client, appendCredentials: credentials } = connection;
+  constructor({ url, timeoutMs = 4_000, patienceMs = 30_000 }: EventStoreDbSettings) {
+    const { client, appendCredentials: credentials } = connect(url);
     const options = { ...OF_LEADER, ...(credentials && { credentials }) };
-    this.#connection = connection;
-    this.#timeoutMs = timeoutMs;
-    this.#patienceMs = patienceMs;
-    this.#reader = new LogReader(client, timeoutMs);
-    this.#appender = new Appender({ client, options, reader: this.#reader, timeoutMs });
+    const reader = new LogReader(client, timeoutMs);
+    this.#parts = { client, reader, timeoutMs, patienceMs };
+    this.#appender = new Appender({ client, options, reader, timeoutMs });
   }
 
   append(stream: string, events: readonly EventToAppend[], expectedRevision: ExpectedRevision): Promise<AppendResult> {
@@ -58,18 +53,16 @@ class EventStoreDb implements EventStore {
   }
 
   readStream(stream: string, fromRevision: Revision = 0, toRevision?: Revision): Promise<readonly RecordedEvent[]> {
-    return this.#run(() => this.#reader.stream(stream, fromRevision, toRevision));
+    return this.#run(() => this.#parts.reader.stream(stream, fromRevision, toRevision));
   }
 
   async *subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice> {
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
-    const { client } = this.#connection;
-    const parts = { client, reader: this.#reader, timeoutMs: this.#timeoutMs, patienceMs: this.#patienceMs };
-    yield* subscribe(parts, { ...options, signal });
+    yield* subscribe(this.#parts, { ...options, signal });
   }
 
   head(): Promise<Position> {
-    return this.#run(() => this.#reader.head());
+    return this.#run(() => this.#parts.reader.head());
   }
 
   storedEventTypes(): Promise<readonly { readonly type: string; readonly schemaVersion: number }[]> {
@@ -85,7 +78,7 @@ class EventStoreDb implements EventStore {
   async #end(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#inFlight);
-    await this.#connection.client.dispose();
+    await this.#parts.client.dispose();
   }
 
   async #run<T>(work: () => Promise<T>): Promise<T> {

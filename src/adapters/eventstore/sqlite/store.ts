@@ -38,13 +38,7 @@ export type SqliteEventStoreSettings = {
  * @throws EventStoreUnavailableError when the file cannot be opened
  */
 export async function openSqliteEventStore(settings: SqliteEventStoreSettings): Promise<SqliteEventStore> {
-  const durability = settings.durability ?? 'full';
-  const busyTimeoutMs = settings.busyTimeoutMs ?? 5_000;
-  const db = available(() => openLog(settings.file, durability, busyTimeoutMs));
-  const file = realpathSync(settings.file);
-  const channel = `event-log ${file}`;
-  const appender = new Appender({ file, durability, busyTimeoutMs, channel });
-  return new SqliteEventStore(db, appender, channel, settings.pollMs ?? 200);
+  return new SqliteEventStore(settings);
 }
 
 export class SqliteEventStore implements EventStore {
@@ -56,11 +50,13 @@ export class SqliteEventStore implements EventStore {
   readonly #closing = new AbortController();
   #closed: Promise<void> | undefined;
 
-  constructor(db: Database, appender: Appender, channelName: string, pollMs: number) {
-    this.#db = db;
-    this.#reader = new LogReader(db);
-    this.#appender = appender;
-    this.#channelName = channelName;
+  constructor(settings: SqliteEventStoreSettings) {
+    const { durability = 'full', busyTimeoutMs = 5_000, pollMs = 200 } = settings;
+    this.#db = available(() => openLog(settings.file, durability, busyTimeoutMs));
+    const file = realpathSync(settings.file);
+    this.#channelName = `event-log ${file}`;
+    this.#reader = new LogReader(this.#db);
+    this.#appender = new Appender({ file, durability, busyTimeoutMs, channel: this.#channelName });
     this.#pollMs = pollMs;
   }
 
