@@ -70,12 +70,7 @@ function jsonValue(text: string): unknown {
 }
 
 async function create({ tenant, url, name, events, customData, ...output }: CreateOptions): Promise<void> {
-  const body = {
-    url,
-    ...(name === undefined ? {} : { name }),
-    ...(events === undefined ? {} : { events }),
-    ...(customData === undefined ? {} : { custom_data: customData }),
-  };
+  const body = { url, name, events, custom_data: customData };
   const { id, secret } = await withDirectory(({ commands, checkTarget }) =>
     createWebhook(commands, operator(tenant), body, checkTarget),
   );

@@ -1,22 +1,29 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Config, readConfig } from '../../config.js';
 import { CliError } from '../errors.js';
 import { operator, tenantsByName, withDirectory } from '../operator.js';
 import { printLines, withExample } from '../output.js';
+import { nextSignal } from '../start/command.js';
 import { type OpenedTenant, openTenant, placeholderEmail } from '../tenant.js';
 import { ApiClient } from './apiClient.js';
 import { loadPlaces, type Place, syncLocations } from './locations.js';
 import { runOrders } from './orders.js';
 import { WebhookReceiver } from './receiver.js';
-import { startServiceProcess } from './serviceProcess.js';
 
 type DemoOptions = { readonly locations: number; readonly orders: number; readonly dataDir?: string };
 
 const TRANSPORT = 'freight';
 const STOCK = 'shop';
+
+const ENTRY = fileURLToPath(new URL('../index.js', import.meta.url));
+const LISTENING = /^Listening on http:\/\/[^:/]+:(\d+)$/;
 
 export function demoCommand(): Command {
   const definition = new Command('demo')
@@ -37,6 +44,8 @@ function wholeNumber(text: string): number {
 async function demo(options: DemoOptions): Promise<void> {
   const places = loadPlaces(options.locations);
   const interrupted = interruption();
+  // It may be rejected before anything awaits it.
+  interrupted.catch(() => undefined);
   const temporary = await mkdtemp(join(tmpdir(), 'dynamic-assets-demo-'));
   try {
     const dataDir = options.dataDir ?? join(temporary, 'data');
@@ -72,15 +81,34 @@ async function demo(options: DemoOptions): Promise<void> {
 }
 
 /** Rejects on Ctrl-C, so that what was started is stopped and cleaned up. */
-function interruption(): Promise<never> {
-  const interrupted = new Promise<never>((_, reject) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.once(signal, () => reject(new CliError('Interrupted; everything is cleaned up.')));
-    }
+async function interruption(): Promise<never> {
+  await nextSignal();
+  throw new CliError('Interrupted; everything is cleaned up.');
+}
+
+/**
+ * Starts the service as a process of its own, as in real use, on a free port. Resolves when it listens.
+ * @throws Error when it ends before
+ */
+async function startServiceProcess(environment: Readonly<Record<string, string>>) {
+  const child = spawn(process.execPath, [ENTRY, 'start'], {
+    env: { ...process.env, ...environment, HOST: '127.0.0.1', PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
-  // It may be rejected before anything awaits it.
-  interrupted.catch(() => undefined);
-  return interrupted;
+  const exited = once(child, 'exit');
+  const stop = async (): Promise<void> => {
+    child.kill('SIGTERM');
+    await exited;
+  };
+  // What it prints later is read as well, so that it never waits for a full pipe.
+  const lines = createInterface({ input: child.stdout });
+  const port = new Promise<string | undefined>((resolve) => {
+    lines.on('line', (line) => LISTENING.test(line) && resolve(LISTENING.exec(line)?.[1]));
+  });
+  const ended = exited.then(() => {
+    throw new Error('The service ended before it listened; its log is above.');
+  });
+  return { origin: `http://127.0.0.1:${await Promise.race([port, ended])}`, stop };
 }
 
 type Tenants = { readonly transport: OpenedTenant; readonly stock: OpenedTenant };

@@ -65,7 +65,8 @@ function shownAddress(address: string): string {
   return url.origin;
 }
 
-async function nextSignal(): Promise<NodeJS.Signals> {
+/** The first of SIGINT and SIGTERM from now on. */
+export async function nextSignal(): Promise<NodeJS.Signals> {
   const [signal] = await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
   return signal;
 }
@@ -80,18 +81,10 @@ async function stopOrGiveUp(service: RunningService, log: Logger): Promise<void>
   process.exit(0);
 }
 
-/** The first steps, to be pasted into a shell. */
-export function curlLines(address: string, clientId: string, clientSecret: string): string[] {
-  const body = JSON.stringify({ grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret });
-  return [
-    `TOKEN=$(curl -sS ${address}/oauth/token -H 'Content-Type: application/json' \\`,
-    `  -d '${body}' \\`,
-    `  | sed -E 's/.*"access_token": *"([^"]+)".*/\\1/')`,
-    `curl -sS "${address}/api/v1/dynamic-assets/dyn/dyn_item/assets?sort=name" -H "Authorization: Bearer $TOKEN"`,
-  ];
-}
-
+/** What is new, and the first steps, to be pasted into a shell. */
 function welcome(address: string, { admin, client }: OpenedTenant): string[] {
+  const { client_id, client_secret } = client;
+  const body = JSON.stringify({ grant_type: 'client_credentials', client_id, client_secret });
   return [
     '',
     `The data directory was empty, so there is a tenant "${DEMO_TENANT}" now, with sample data:`,
@@ -99,12 +92,15 @@ function welcome(address: string, { admin, client }: OpenedTenant): string[] {
     '',
     `  admin e-mail   ${admin.email}`,
     `  admin password ${admin.password}`,
-    `  client id      ${client.client_id}`,
-    `  client secret  ${client.client_secret}`,
+    `  client id      ${client_id}`,
+    `  client secret  ${client_secret}`,
     '',
     'Get a token, then list the items:',
     '',
-    ...curlLines(address, client.client_id, client.client_secret),
+    `TOKEN=$(curl -sS ${address}/oauth/token -H 'Content-Type: application/json' \\`,
+    `  -d '${body}' \\`,
+    `  | sed -E 's/.*"access_token": *"([^"]+)".*/\\1/')`,
+    `curl -sS "${address}/api/v1/dynamic-assets/dyn/dyn_item/assets?sort=name" -H "Authorization: Bearer $TOKEN"`,
     '',
     `Everything the API offers: ${address}/openapi.json`,
   ];
