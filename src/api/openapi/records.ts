@@ -1,8 +1,6 @@
 /** Records in a document: JSON Schema of those that come in, from the zod schemas that check them; and examples. */
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
 import {
-  DECIMAL_MAX_DIGITS,
-  DECIMAL_TEXT,
   EXAMPLE_TIME,
   EXAMPLE_VALUES,
   type Fields,
@@ -11,6 +9,7 @@ import {
 } from '../../domain/assetTypes/fieldTypes.js';
 import { SAFE_INTEGER } from '../../domain/assetTypes/outputSchema.js';
 import { type BodyKind, recordSchemas } from '../../domain/assetTypes/recordSchema.js';
+import { DECIMAL_MAX_DIGITS, DECIMAL_TEXT } from '../../domain/assetTypes/valueSchemas.js';
 import { inputSchema, type JsonSchema } from './schema.js';
 
 /** What zod's refinements check but cannot say. */

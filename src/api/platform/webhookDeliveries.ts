@@ -13,7 +13,7 @@ import {
   sendTestEvent,
   testEventBody,
 } from '../../commands/webhooks/replays.js';
-import { dateTime } from '../../domain/assetTypes/fieldTypes.js';
+import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
 import type { DeliveryAttempt, DeliveryLog, DeliveryLogEntry, DeliveryState } from '../../ports/deliveryLog.js';

@@ -112,7 +112,7 @@ function handlerOf(api: Api, operation: Operation): RequestHandler {
 
   return async (req, res) => {
     const { body, headers = {}, written = 0, status: ownStatus = status } = await reply(req, res);
-    await waitUntilVisible(api, res, written);
+    if (written > 0) await waitUntilVisible(api, res, written);
     sendJson(res, ownStatus, body, headers);
   };
 }
@@ -131,10 +131,8 @@ function pathOf({ params }: Request): Call['path'] {
 /**
  * Waits until the read models show a write. The write stands in any case: where they do not show it in
  * time, or cannot be reached, the answer says so with the header `Projection-Pending: true`.
- * @param position of the write; 0 when there was nothing to write
  */
 async function waitUntilVisible({ readModels, config, log }: Api, res: Response, position: Position): Promise<void> {
-  if (position === 0) return;
   const isVisible = await readModels.waitFor('records', position, config.projectionWaitMs).catch((error: unknown) => {
     log.warn({ err: error, position }, 'written, but the read models cannot tell whether they show it');
     return false;

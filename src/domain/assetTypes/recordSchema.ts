@@ -4,7 +4,8 @@
  */
 import { z } from 'zod';
 import type { AssetField, AssetType } from './assetType.js';
-import { type Fields, valueSchema } from './fieldTypes.js';
+import type { Fields } from './fieldTypes.js';
+import { valueSchema } from './valueSchemas.js';
 
 /** Messages by field name, in the shape of the 422 body (spec §7). */
 export type FieldErrors = { readonly [field: string]: readonly string[] };

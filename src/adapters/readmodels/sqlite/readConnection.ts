@@ -34,7 +34,17 @@ export type TableShape = {
 };
 
 /** `made` is 0 until the first record: the table's own tables are not there yet. */
-type CatalogRow = Omit<ReadTable, 'shape'> & { readonly made: number; readonly version: number };
+type CatalogTuple = [
+  id: number,
+  version: number,
+  made: number,
+  rowCount: number,
+  revision: number,
+  lastEventAt: string,
+  changes: number,
+];
+const CATALOG_ROW = `SELECT id, version, made, row_count, revision, last_event_at, changes
+  FROM catalog WHERE tenant = ? AND name = ? AND copy = ${LIVE}`;
 
 export type Found<Result> = { readonly revision: Revision; readonly lastEventAt: string; readonly result: Result };
 
@@ -71,22 +81,14 @@ export class ReadConnection {
   /** What `work` finds in a table's records, and how far the log was in them; `none` before the first record. */
   read<Result>(ref: TableRef, none: Result, work: (table: ReadTable) => Result): Found<Result> {
     return this.inSnapshot(() => {
-      const table = this.#table(ref);
-      if (table === undefined) return { revision: -1, lastEventAt: '', result: none };
-      const { revision, lastEventAt, isMade } = table;
-      return { revision, lastEventAt, result: isMade ? work(table) : none };
+      // As a tuple: to make an object of it would take longer than to read it, and every get comes by here.
+      const row = this.tuples<CatalogTuple>(CATALOG_ROW).get(ref.tenant, ref.table);
+      if (row === undefined) return { revision: -1, lastEventAt: '', result: none };
+      const [id, version, made, rowCount, revision, lastEventAt, changes] = row;
+      if (made === 0) return { revision, lastEventAt, result: none };
+      const table = { id, rowCount, revision, lastEventAt, changes, shape: this.#shape(id, version) };
+      return { revision, lastEventAt, result: work(table) };
     });
-  }
-
-  #table(ref: TableRef): (ReadTable & { readonly isMade: boolean }) | undefined {
-    const [row] = this.all<CatalogRow>(
-      `SELECT id, version, made, row_count AS rowCount, revision, last_event_at AS lastEventAt, changes
-       FROM catalog WHERE tenant = ? AND name = ? AND copy = ${LIVE}`,
-      [ref.tenant, ref.table],
-    );
-    if (row === undefined) return undefined;
-    const { made, version, ...state } = row;
-    return { ...state, isMade: made === 1, shape: this.#shape(row.id, version) };
   }
 
   #shape(id: number, version: number): TableShape {
