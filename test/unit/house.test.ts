@@ -1,6 +1,7 @@
 /** House rules that a program can check. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import * as limits from '#app/domain/limits.js';
 
 const ROOT = resolve(__dirname, '../..');
 const LONGEST_FILE = 260;
@@ -11,10 +12,12 @@ const pathsIn = (folder: string): readonly string[] =>
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name).slice(ROOT.length + 1))
     .filter((path) => /\.(ts|mjs|js|md|yml)$/.test(path));
-const foldersIn = (folder: string): readonly string[] =>
-  readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ parentPath, name }) => join(parentPath, name).slice(ROOT.length + 1));
+/** Every folder with files in it: git leaves empty ones behind in an old work tree. */
+const foldersIn = (folder: string): readonly string[] => {
+  const parents = (path: string): readonly string[] =>
+    dirname(path) === folder ? [] : [dirname(path), ...parents(dirname(path))];
+  return [...new Set(pathsIn(folder).flatMap(parents))];
+};
 
 test(`no file of the sources has more than ${LONGEST_FILE} lines`, () => {
   const lengths = pathsIn('src').map((path) => [path, text(path).split('\n').length - 1] as const);
@@ -28,11 +31,7 @@ test('at the root of the sources are only main.ts, which puts the parts together
 
 test('the README names every folder directly below src, bench and test', () => {
   const map = text('README.md');
-  const folders = ['src', 'test'].flatMap((root) =>
-    readdirSync(join(ROOT, root), { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map(({ name }) => `${root}/${name}`),
-  );
+  const folders = ['src', 'test'].flatMap((root) => foldersIn(root).filter((path) => dirname(path) === root));
   expect([...folders, 'bench'].filter((folder) => !map.includes(folder))).toEqual([]);
 });
 
@@ -47,6 +46,13 @@ test.each(['ARCHITECTURE.md', 'CONTRIBUTING.md', 'README.md'])('every file that 
   const named = [...text(page).matchAll(/`([\w./-]+\.ts)`/g)].map(([, path]) => path ?? '');
   const isThere = (path: string) => files.some((file) => file === path || file.endsWith(`/${path}`));
   expect(named.filter((path) => !isThere(path))).toEqual([]);
+});
+
+test('docs/limits.md shows every limit with its value', () => {
+  const page = text('docs/limits.md');
+  const shown = ([name, value]: [string, number]) =>
+    page.includes(`\`${name}\``) && page.includes(`| ${value.toLocaleString('en')} `);
+  expect(Object.entries(limits).filter((limit) => !shown(limit))).toEqual([]);
 });
 
 test('code, test titles and pages say a rule instead of the number of an issue', () => {
