@@ -9,7 +9,7 @@ import {
   ValidationError,
 } from '../commands/context.js';
 import { EventStoreUnavailableError, EventTooLargeError } from '../ports/eventStore.js';
-import { ReadModelsUnavailableError } from '../ports/readModels.js';
+import { AnswerTooLargeError, ReadModelsUnavailableError } from '../ports/readModels.js';
 import { sendJson } from './requestContext.js';
 
 /** An answer other than success that the API itself decides on. `message` says what is wrong, `reason` why or what to do. */
@@ -74,6 +74,7 @@ function answerTo(error: unknown): Answer | undefined {
     return answer(400, error.message, 'This operation is only safe on reference data.');
   if (error instanceof EventTooLargeError)
     return invalid('The record is too large.', { body: [`The record is too large. ${error.message}`] });
+  if (error instanceof AnswerTooLargeError) return answer(413, 'The answer would be too large.', error.message);
   if (error instanceof TryAgainError) return tryLater(error.message);
   if (error instanceof EventStoreUnavailableError) return tryLater('The event log cannot be reached.');
   if (error instanceof ReadModelsUnavailableError) return tryLater('The read models cannot be reached.');

@@ -86,15 +86,27 @@ export function openRequest(log: Logger, metrics: ServiceMetrics): RequestHandle
   };
 }
 
+/** JSON text, whole, or in parts that are sent one behind the other: bytes that are large are joined to nothing. */
+export type JsonText = string | readonly (string | Uint8Array)[];
+
 /** Answers with JSON text as it is, or without a body. (express' own `json` and `send` would serialize, hash and re-encode.) */
 export function sendJson(
   res: Response,
   status: number,
-  json: string | undefined,
+  json: JsonText | undefined,
   headers: { readonly [name: string]: string } = {},
 ): void {
   res.statusCode = status;
   if (json !== undefined) res.setHeader('Content-Type', 'application/json; charset=utf-8');
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
-  res.end(json);
+  if (json === undefined || typeof json === 'string') {
+    res.end(json);
+    return;
+  }
+  res.setHeader(
+    'Content-Length',
+    json.reduce((bytes, part) => bytes + Buffer.byteLength(part), 0),
+  );
+  for (const part of json) res.write(part);
+  res.end();
 }

@@ -43,7 +43,11 @@ export type RecordQuery = {
   readonly limit: number;
 };
 
-export type RecordPage = { readonly records: readonly RecordJson[]; readonly total: number };
+export type RecordPage = {
+  /** The records' JSON texts with commas between them, in UTF-8: as they are sent, since a page may be large. */
+  readonly records: Uint8Array;
+  readonly total: number;
+};
 
 /** One line of an order's history, for auditors. */
 export type HistoryEntry = {
@@ -73,12 +77,19 @@ export type HistoryEntry = {
 export interface RecordQueries {
   /** One record, or undefined. A malformed id is simply not found. */
   get(table: TableRef, id: string): Promise<RecordJson | undefined>;
+  /** @throws AnswerTooLargeError when the page has more than MAX_PAGE_BYTES, as soon as so much of it is read */
   list(table: TableRef, query: RecordQuery): Promise<RecordPage>;
+  /** @throws AnswerTooLargeError as `list` does */
   history(
     tenant: string,
     orderId: string,
     page: { readonly offset: number; readonly limit: number },
   ): Promise<{ readonly entries: readonly HistoryEntry[]; readonly total: number }>;
+}
+
+/** What was asked for has more bytes than one answer may have. The message says what to ask for instead. */
+export class AnswerTooLargeError extends Error {
+  override readonly name = 'AnswerTooLargeError';
 }
 
 export class ReadModelsUnavailableError extends Error {

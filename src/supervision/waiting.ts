@@ -1,8 +1,23 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as pause } from 'node:timers/promises';
 
 /** Resolves after the time, or at once when the signal aborts. */
 export async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   await delay(milliseconds, undefined, { ...(signal && { signal }) }).catch(() => undefined);
+}
+
+const WITHOUT_PAUSE_MS = 10;
+
+/** Maps much data without holding the event loop: other work of the thread goes on every 10 milliseconds. */
+export async function mapWithPauses<T, Result>(values: Iterable<T>, map: (value: T) => Result): Promise<Result[]> {
+  const mapped: Result[] = [];
+  let since = performance.now();
+  for (const value of values) {
+    mapped.push(map(value));
+    if (performance.now() - since < WITHOUT_PAUSE_MS) continue;
+    await pause();
+    since = performance.now();
+  }
+  return mapped;
 }
 
 /** An answer that did not come in time. */

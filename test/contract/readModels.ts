@@ -21,6 +21,7 @@ import {
 } from './readModelsFixture.js';
 import { describeLists } from './readModelsLists.js';
 import { describeRebuilds, describeReset } from './readModelsRebuild.js';
+import { describeSizes } from './readModelsSizes.js';
 
 const unknown = { tenant: 'acme', table: 'unheard_of' };
 
@@ -45,7 +46,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
           '"name":"Ünïcode \\"quoted\\"\\n🚚","size":12.5,"open":false,"notes":null}';
         expect(await readModels.get(acmePlaces, id(1))).toBe(text);
         expect(await readModels.get(acmePlaces, id(1).toUpperCase())).toBe(text);
-        expect((await readModels.list(acmePlaces, query())).records).toEqual([text]);
+        expect(String(Buffer.from((await readModels.list(acmePlaces, query())).records))).toBe(text);
       });
 
       test('that are not there, of unknown tables, or with malformed ids are not found', async () => {
@@ -245,6 +246,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
     });
   });
   describeLists(name, open);
+  describeSizes(name, open);
   describeReset(name, open);
   describeRebuilds(name, open);
   describeDeliveries(name, open);

@@ -2,7 +2,7 @@ import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js'
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import type { DeliveryAttempt, DeliveryLogEntry } from '#app/ports/deliveryLog.js';
-import type { HistoryEntry, RecordQuery, TableRef } from '#app/ports/readModels.js';
+import type { HistoryEntry, RecordPage, RecordQuery, TableRef } from '#app/ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 
@@ -157,6 +157,9 @@ export const fill = (
     await writer.applyToTable(table, changes, { revision: 4, at: at(4) });
   });
 
+export const recordsOn = <Shown extends object>({ records }: RecordPage): readonly Shown[] =>
+  JSON.parse(`[${Buffer.from(records)}]`);
+
 /** The values of one field (default: code) of the records that a query finds, and the total. */
 export async function found(
   readModels: ReadModels,
@@ -164,6 +167,6 @@ export async function found(
   table: TableRef = acmePlaces,
   of = 'code',
 ): Promise<{ records: unknown[]; total: number }> {
-  const { records, total } = await readModels.list(table, query(more));
-  return { records: records.map((record) => JSON.parse(record)[of]), total };
+  const page = await readModels.list(table, query(more));
+  return { records: recordsOn<{ [name: string]: unknown }>(page).map((record) => record[of]), total: page.total };
 }

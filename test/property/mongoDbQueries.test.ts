@@ -3,6 +3,7 @@ import { openMongoReadModels } from '#app/adapters/readmodels/mongodb/store.js';
 import { openMongoReadModelWriter } from '#app/adapters/readmodels/mongodb/writer.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import type { RecordQuery } from '#app/ports/readModels.js';
+import { recordsOn } from '../contract/readModelsFixture.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
 import { NaiveTable } from './naiveTable.js';
@@ -45,8 +46,8 @@ describeEngine('mongodb', 'queries of read models on MongoDB', mongoDbMissing(),
     const readModels = await openMongoReadModels({ url });
     try {
       for (const one of queries) {
-        const { records, total } = await readModels.list(places, one);
-        expect({ total, records: records.map((record) => JSON.parse(record)) }).toEqual(naive.list(one));
+        const page = await readModels.list(places, one);
+        expect({ total: page.total, records: recordsOn(page) }).toEqual(naive.list(one));
       }
     } finally {
       await readModels.close();

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { ValidationError } from '#app/commands/context.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
+import { recordsOn } from '../contract/readModelsFixture.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
 
 type Row = { key: string; name: string; city: string | null; batchId: string | null };
@@ -101,7 +102,7 @@ async function shown(tenant: string): Promise<Map<string, { id: string; row: Omi
     { tenant, table: 'dyn_party' },
     { filters: [], sort: [], offset: 0, limit: 1000 },
   );
-  const records = recordsOf(page);
+  const records = recordsOn<Shown>(page);
   expect(page.total).toBe(records.length);
   return new Map(
     records.map((record) => [
@@ -112,8 +113,6 @@ async function shown(tenant: string): Promise<Map<string, { id: string; row: Omi
 }
 
 type Shown = { id: string; external_id: string; name: string; city_name: string | null };
-const recordsOf = (page: Awaited<ReturnType<Inside['readModels']['list']>>): Shown[] =>
-  page.records.map((text) => JSON.parse(text) as Shown);
 
 it('shows what a naive model holds, and refuses what it refuses, over random commands', async () => {
   await fc.assert(

@@ -1,5 +1,6 @@
 /** The answer envelopes (spec §2.2), made around JSON text that is ready to be sent. */
 import * as json from '../openapi/schema.js';
+import type { JsonText } from '../requestContext.js';
 import type { ListQuery, Paging } from './listQuery.js';
 
 export const pageSchemas: json.Schemas = {
@@ -32,7 +33,7 @@ export type PageOf = Paging & {
  * A page of a collection.
  * @param records the records' JSON texts, joined by commas
  */
-export function collectionEnvelope(records: string, list: PageOf): string {
+export function collectionEnvelope(records: string | Uint8Array, list: PageOf): JsonText {
   const { page, perPage, total } = list;
   const lastPage = Math.max(1, Math.ceil(total / perPage));
   const repeated = new URLSearchParams([['perPage', String(perPage)], ...list.kept]);
@@ -53,5 +54,5 @@ export function collectionEnvelope(records: string, list: PageOf): string {
     last_page: lastPage,
     total,
   };
-  return `{"data":[${records}],"links":${JSON.stringify(links)},"meta":${JSON.stringify(meta)}}`;
+  return ['{"data":[', records, `],"links":${JSON.stringify(links)},"meta":${JSON.stringify(meta)}}`];
 }

@@ -1,11 +1,13 @@
 /** The history of an order, for integrators and for the people of the platform. */
 import type { HistoryEntry, RecordQueries } from '../../ports/readModels.js';
+import { mapWithPauses } from '../../supervision/waiting.js';
 import { notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
+import type { JsonText } from '../requestContext.js';
 import type { Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 import { collectionEnvelope } from './envelope.js';
-import { PAGING_PARAMETERS, parsePaging } from './listQuery.js';
+import { LIST_ANSWERS, PAGING_PARAMETERS, parsePaging } from './listQuery.js';
 import { RECORD_ID, unknownRecord } from './table.js';
 
 const historyEntry = json.view<HistoryEntry>({
@@ -43,13 +45,13 @@ export async function historyPage(
   readModels: Pick<RecordQueries, 'history'>,
   order: { readonly tenant: string; readonly id: string },
   list: { readonly query: URLSearchParams; readonly url: string },
-): Promise<string | undefined> {
+): Promise<JsonText | undefined> {
   const { page, perPage } = parsePaging(list.query);
   const slice = { offset: (page - 1) * perPage, limit: perPage };
   const { entries, total } = await readModels.history(order.tenant, order.id, slice);
   if (total === 0) return undefined;
-  const records = entries.map((entry) => JSON.stringify(historyEntry.show(entry))).join(',');
-  return collectionEnvelope(records, { page, perPage, kept: [], url: list.url, total });
+  const records = await mapWithPauses(entries, (entry) => JSON.stringify(historyEntry.show(entry)));
+  return collectionEnvelope(records.join(), { page, perPage, kept: [], url: list.url, total });
 }
 
 export const orderHistory: Resource = {
@@ -64,6 +66,7 @@ export const orderHistory: Resource = {
       isOffered: ({ role }) => role === 'order',
       query: PAGING_PARAMETERS,
       answer: HISTORY_PAGE,
+      answers: LIST_ANSWERS,
       async handle({ readModels, config }, { req, caller, assetType, path, query }) {
         if (assetType.role !== 'order') throw notFound(`Only orders have a history; ${assetType.name} has none.`);
         const order = { tenant: caller.tenant, id: path.id.toLowerCase() };

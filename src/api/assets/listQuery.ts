@@ -1,7 +1,9 @@
 /** The query parameters of a list (spec §4.3): page, perPage, filter[…], sort. */
 import { ALWAYS_SORTABLE, type AssetType, isFilterable, isSortable } from '../../domain/assetTypes/assetType.js';
+import { MAX_PAGE_BYTES } from '../../domain/limits.js';
 import type { Filter, RecordQuery, SortTerm } from '../../ports/readModels.js';
 import { badRequest } from '../errors.js';
+import * as json from '../openapi/schema.js';
 import type { QueryParameter } from '../routes/operation.js';
 
 const PAGE_SIZES = [25, 100, 1000] as const;
@@ -59,6 +61,14 @@ const FILTERS: QueryParameter = {
 
 export const PAGING_PARAMETERS: readonly QueryParameter[] = [PAGE, PER_PAGE];
 export const LIST_PARAMETERS: readonly QueryParameter[] = [...PAGING_PARAMETERS, SORT, FILTERS];
+
+/** What only lists answer. */
+export const LIST_ANSWERS: json.Responses = {
+  413: json.answer('The page would be too large; smaller ones are to be had.', json.ref('Error'), {
+    message: 'The answer would be too large.',
+    error: `A page has at most ${MAX_PAGE_BYTES} bytes. Ask for fewer entries with perPage, or for others with filters.`,
+  }),
+};
 
 export type Paging = { readonly page: number; readonly perPage: number };
 

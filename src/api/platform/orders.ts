@@ -12,7 +12,7 @@ import type { Order } from '../../domain/order/order.js';
 import { ARCHIVED, type OrderStatus, SET_BY_SAVING, TO_VALIDATE } from '../../domain/order/status.js';
 import { collectionEnvelope } from '../assets/envelope.js';
 import { HISTORY_PAGE, historyPage } from '../assets/history.js';
-import { LIST_PARAMETERS, PAGING_PARAMETERS, parseListQuery } from '../assets/listQuery.js';
+import { LIST_ANSWERS, LIST_PARAMETERS, PAGING_PARAMETERS, parseListQuery } from '../assets/listQuery.js';
 import { pageResponse, recordResponse, writtenReply } from '../assets/records.js';
 import { RECORD_ID } from '../assets/table.js';
 import { badRequest } from '../errors.js';
@@ -104,6 +104,7 @@ export const orders: Resource = {
       allow: 'users',
       query: [QUEUE, ...LIST_PARAMETERS],
       answer: pageResponse('A page of orders.'),
+      answers: LIST_ANSWERS,
       async handle({ readModels, config }, { req, tenant, query: parameters }) {
         const queue = queueIn(parameters);
         const { query, kept, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
@@ -113,7 +114,7 @@ export const orders: Resource = {
           { ...query, filters: [inQueue, ...query.filters] },
         );
         const list = { ...paging, url: requestUrl(req, config), total };
-        return { body: collectionEnvelope(records.join(','), { ...list, kept: [['queue', queue.name], ...kept] }) };
+        return { body: collectionEnvelope(records, { ...list, kept: [['queue', queue.name], ...kept] }) };
       },
     },
     'GET /orders/:id': {
@@ -145,6 +146,7 @@ export const orders: Resource = {
       allow: 'users',
       query: PAGING_PARAMETERS,
       answer: HISTORY_PAGE,
+      answers: LIST_ANSWERS,
       async handle({ readModels, config }, { req, tenant, path, query }) {
         const order = { tenant: tenant.name, id: recordId(tenant.orderModel, path.id) };
         const body = await historyPage(readModels, order, { query, url: requestUrl(req, config) });

@@ -20,6 +20,7 @@ import {
   type Responses,
   type Schemas,
 } from '../openapi/schema.js';
+import type { JsonText } from '../requestContext.js';
 
 export const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
@@ -129,8 +130,8 @@ export type UserCall = Call & { readonly caller: Caller; readonly tenant: Tenant
 
 /** What a handler answers, with the status that its operation names. */
 export type Reply = {
-  /** JSON text, sent as it is. */
-  readonly body?: string;
+  /** Sent as it is. */
+  readonly body?: JsonText;
   readonly headers?: { readonly [name: string]: string };
   /** Position of what was written: the answer waits until reads show it. */
   readonly written?: Position;

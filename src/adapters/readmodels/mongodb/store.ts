@@ -1,6 +1,9 @@
 /** The read side of the read models on MongoDB. */
-import type { RecordPage, RecordQuery, StoredRecord, TableRef } from '../../../ports/readModels.js';
+import type { FindCursor } from 'mongodb';
+import type { HistoryEntry, RecordPage, RecordQuery, StoredRecord, TableRef } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
+import { mapWithPauses } from '../../../supervision/waiting.js';
+import { AnswerSize } from '../shared/answerSize.js';
 import { storedId } from '../shared/recordText.js';
 import { type CatalogEntry, historyOf, positionOf, readState, recordsEntryId, tenantEntryId } from './catalog.js';
 import { CheckpointPoll } from './checkpointPoll.js';
@@ -42,7 +45,7 @@ export async function openMongoReadModels({ url }: { readonly url: string }): Pr
 
     async list(table, query) {
       const page = await read(table, (opened) => listRecords(opened, query));
-      return page?.result ?? { records: [], total: 0 };
+      return page?.result ?? { records: new Uint8Array(), total: 0 };
     },
 
     async snapshot(table, { keys, ids }) {
@@ -53,7 +56,10 @@ export async function openMongoReadModels({ url }: { readonly url: string }): Pr
           ...(keys.length === 0 || opened.layout.unique === undefined ? [] : [{ k: { $in: [...keys] } }]),
         ];
         const records = new Map<string, StoredRecord>();
-        for (const filter of named) for (const each of await storedRecords(opened, filter)) records.set(each.id, each);
+        const size = new AnswerSize('decision');
+        for (const filter of named) {
+          for (const each of await storedRecords(opened, filter, size)) records.set(each.id, each);
+        }
         return [...records.values()];
       });
       return { ...readAt(found), records: found?.result ?? [] };
@@ -70,10 +76,11 @@ export async function openMongoReadModels({ url }: { readonly url: string }): Pr
     async find(table, field, values) {
       const records = await read(table, async (opened) => {
         const found: StoredRecord[] = [];
+        const size = new AnswerSize('decision');
         for (let at = 0; at < values.length; at += VALUES_AT_ONCE) {
           const anyOf = values.slice(at, at + VALUES_AT_ONCE);
           const filter = filterOf([{ kind: 'equals', field, anyOf }], opened.layout);
-          if (filter !== undefined) found.push(...(await storedRecords(opened, filter)));
+          if (filter !== undefined) found.push(...(await storedRecords(opened, filter, size)));
         }
         return found.sort((a, b) => (a.id < b.id ? -1 : 1));
       });
@@ -84,8 +91,11 @@ export async function openMongoReadModels({ url }: { readonly url: string }): Pr
       const page = await tables.read(tenantEntryId('history', tenant), async ({ db, entry }) => {
         const entries = historyOf(db, entry);
         const total = await entries.countDocuments({ o: orderId });
-        const found = entries.find({ o: orderId }, { sort: { n: 1 }, skip: offset, limit, batchSize: limit });
-        return { entries: (await found.toArray()).map(({ e }) => JSON.parse(e)), total };
+        const size = new AnswerSize('page');
+        const found: string[] = [];
+        const options = { sort: { n: 1 }, skip: offset, limit, batchSize: limit } as const;
+        for await (const { e } of entries.find({ o: orderId }, options)) found.push(size.add(e));
+        return { entries: await mapWithPauses<string, HistoryEntry>(found, (entry) => JSON.parse(entry)), total };
       });
       return page?.result ?? { entries: [], total: 0 };
     },
@@ -107,22 +117,26 @@ const readAt = (read: { readonly entry: CatalogEntry } | undefined) => ({
   lastEventAt: read?.entry.lastEventAt ?? '',
 });
 
+/** @throws AnswerTooLargeError, before the rest of the page is asked of the server */
 async function listRecords({ entry, records, layout, text }: ReadTable, query: RecordQuery): Promise<RecordPage> {
   const filter = filterOf(query.filters, layout);
   const sort = sortOf(query.sort, layout);
-  if (filter === undefined) return { records: [], total: 0 };
   const { offset: skip, limit } = query;
-  const options = { sort, batchSize: limit, projection: WHOLE_RECORD };
   const isAll = query.filters.length === 0;
-  const find = async (): Promise<WholeRecord[]> => {
-    if (isAll && skip >= entry.count) return [];
-    if (!isAll || skip < FAR) return records.find<WholeRecord>(filter, { ...options, skip, limit }).toArray();
+  if (filter === undefined || (isAll && skip >= entry.count)) {
+    return { records: new Uint8Array(), total: filter === undefined ? 0 : entry.count };
+  }
+  const options = { sort, batchSize: limit, projection: WHOLE_RECORD };
+  const find = async (): Promise<FindCursor<WholeRecord>> => {
+    if (!isAll || skip < FAR) return records.find<WholeRecord>(filter, { ...options, skip, limit });
     const page = await records.find({}, { sort, skip, limit, batchSize: limit, projection: { _id: 1 } }).toArray();
-    return records.find<WholeRecord>({ _id: { $in: page.map(({ _id }) => _id) } }, options).toArray();
+    return records.find<WholeRecord>({ _id: { $in: page.map(({ _id }) => _id) } }, options);
   };
-  const page = await find();
+  const size = new AnswerSize('page');
+  const page: string[] = [];
+  for await (const record of await find()) page.push(size.add(recordJson(text, record)));
   const total = isAll ? entry.count : await totalOf(records, filter, query, page.length);
-  return { records: page.map((record) => recordJson(text, record)), total };
+  return { records: Buffer.from(page.join()), total };
 }
 
 /** A page that is not full is the last one, and tells how many there are. */
@@ -136,7 +150,16 @@ async function totalOf(
   return isLast ? offset + found : records.countDocuments(filter);
 }
 
-async function storedRecords({ records, text }: ReadTable, filter: RecordFilter): Promise<readonly StoredRecord[]> {
-  const found = records.find<WholeRecord>(filter, { projection: WHOLE_RECORD, batchSize: 1_000 });
-  return (await found.toArray()).map((record) => storedRecord(text, record));
+/** @throws AnswerTooLargeError */
+async function storedRecords(
+  { records, text }: ReadTable,
+  filter: RecordFilter,
+  size: AnswerSize,
+): Promise<readonly StoredRecord[]> {
+  const found: WholeRecord[] = [];
+  for await (const record of records.find<WholeRecord>(filter, { projection: WHOLE_RECORD, batchSize: 1_000 })) {
+    size.add(record.d);
+    found.push(record);
+  }
+  return mapWithPauses(found, (record) => storedRecord(text, record));
 }

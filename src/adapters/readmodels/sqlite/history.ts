@@ -1,6 +1,7 @@
 /** The history of orders: of one copy (what is served, or what a rebuild fills) as it is written, and as it is read. */
 import type Database from 'better-sqlite3';
 import type { HistoryEntry, RecordQueries } from '../../../ports/readModels.js';
+import { AnswerSize } from '../shared/answerSize.js';
 import type { ReadConnection } from './readConnection.js';
 import { LIVE } from './schema.js';
 
@@ -28,17 +29,19 @@ export class HistoryTable {
 const OF_ORDER = `FROM history_entries
   WHERE history = (SELECT id FROM histories WHERE tenant = ? AND copy = ${LIVE}) AND order_id = ?`;
 
-/** A page of the history of one order, oldest entry first. */
+/** A page of the history of one order, oldest entry first, each as JSON text. @throws AnswerTooLargeError */
 export function readHistory(
   connection: ReadConnection,
   tenant: string,
   orderId: string,
   { offset, limit }: Parameters<RecordQueries['history']>[2],
-): Awaited<ReturnType<RecordQueries['history']>> {
-  return connection.inSnapshot(() => ({
-    entries: connection
-      .column<string>(`SELECT entry ${OF_ORDER} ORDER BY revision LIMIT ? OFFSET ?`, [tenant, orderId, limit, offset])
-      .map((entry) => JSON.parse(entry)),
-    total: connection.number(`SELECT count(*) ${OF_ORDER}`, [tenant, orderId]),
-  }));
+): { readonly entries: readonly string[]; readonly total: number } {
+  return connection.inSnapshot(() => {
+    const total = connection.number(`SELECT count(*) ${OF_ORDER}`, [tenant, orderId]);
+    const page = connection.tuples<[entry: string]>(`SELECT entry ${OF_ORDER} ORDER BY revision LIMIT ? OFFSET ?`);
+    const size = new AnswerSize('page');
+    const entries: string[] = [];
+    for (const [entry] of page.iterate(tenant, orderId, limit, offset)) entries.push(size.add(entry));
+    return { entries, total };
+  });
 }

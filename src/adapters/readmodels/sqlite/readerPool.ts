@@ -1,7 +1,7 @@
 /** A few reader threads, so that no query holds the caller's event loop. */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import { AnswerTooLargeError, ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { youngHeap } from '../../youngHeap.js';
 import type { Answer, Question, ReaderThreadData, Reply, Request } from './readerThread.js';
 
@@ -73,8 +73,8 @@ export class ReaderPool {
     const { job } = thread;
     delete thread.job;
     thread.worker.unref();
-    if (reply.kind === 'error') job?.reject(reply.error);
-    else job?.resolve(reply.answer);
+    if (reply.kind === 'answer') job?.resolve(reply.answer);
+    else job?.reject(reply.kind === 'error' ? reply.error : new AnswerTooLargeError(reply.message));
     this.#next();
   }
 

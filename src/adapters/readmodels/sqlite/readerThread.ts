@@ -1,25 +1,30 @@
 /**
- * A worker thread with a connection of its own that answers questions one after another. Answers are texts, cheap to hand
- * over.
+ * A worker thread with a connection of its own that answers questions one after another. Answers are texts, or bytes, cheap
+ * to hand over.
  */
 import { parentPort, workerData } from 'node:worker_threads';
+import { AnswerTooLargeError, type RecordPage } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { listDeliveries, readBacklog } from './deliveries.js';
+import { readHistory } from './history.js';
 import { Lister } from './query/lister.js';
 import { ReadConnection } from './readConnection.js';
 import { countOutsideBatch, findRecords, readSnapshot } from './recordReads.js';
 import type { ConnectionOptions } from './schema.js';
 
 /** The functions of the port that are asked of a thread. */
-type Asked = Pick<ReadModels, 'list' | 'snapshot' | 'find' | 'countOutsideBatch' | 'deliveries' | 'deliveryBacklog'>;
+type Asked = Pick<
+  ReadModels,
+  'list' | 'history' | 'snapshot' | 'find' | 'countOutsideBatch' | 'deliveries' | 'deliveryBacklog'
+>;
 
 export type Question = {
   [Kind in keyof Asked]: { readonly kind: Kind; readonly asked: Parameters<Asked[Kind]> };
 }[keyof Asked];
 
 type Answers = {
-  /** `records`: one a line; JSON text has no line breaks of its own. */
-  list: { readonly records: string; readonly total: number };
+  list: RecordPage;
+  history: ReturnType<typeof readHistory>;
   snapshot: ReturnType<typeof readSnapshot>;
   find: ReturnType<typeof findRecords>;
   countOutsideBatch: ReturnType<typeof countOutsideBatch>;
@@ -32,37 +37,49 @@ export type Answer<Kind extends Question['kind']> = Answers[Kind];
 export type ReaderThreadData = Omit<ConnectionOptions, 'readOnly'>;
 export type Request = { readonly kind: 'ask'; readonly question: Question } | { readonly kind: 'close' };
 export type Reply =
-  | { readonly kind: 'answer'; readonly answer: unknown }
+  | { readonly kind: 'answer'; readonly answer: Answers[Question['kind']] }
+  /** Of its own, as an error that is sent to another thread keeps its message and loses its class. */
+  | { readonly kind: 'too large'; readonly message: string }
   | { readonly kind: 'error'; readonly error: Error };
 
 const data: ReaderThreadData = workerData;
 const connection = new ReadConnection(data);
 const lister = new Lister(connection);
+const utf8 = new TextEncoder();
 
-function answer(question: Question): Answers[Question['kind']] {
+/** @returns the answer, and of what in it the memory is handed over instead of being copied */
+function answer(question: Question): [answer: Answers[Question['kind']], handedOver?: readonly ArrayBuffer[]] {
   switch (question.kind) {
     case 'list': {
-      const { records, total } = lister.list(...question.asked);
-      return { records: records.join('\n'), total };
+      const page = lister.list(...question.asked);
+      const records = utf8.encode(page.records.join());
+      return [{ records, total: page.total }, [records.buffer]];
     }
+    case 'history':
+      return [readHistory(connection, ...question.asked)];
     case 'snapshot':
-      return readSnapshot(connection, ...question.asked);
+      return [readSnapshot(connection, ...question.asked)];
     case 'find':
-      return findRecords(connection, ...question.asked);
+      return [findRecords(connection, ...question.asked)];
     case 'countOutsideBatch':
-      return countOutsideBatch(connection, ...question.asked);
+      return [countOutsideBatch(connection, ...question.asked)];
     case 'deliveries':
-      return `[${listDeliveries(connection, ...question.asked).join()}]`;
+      return [`[${listDeliveries(connection, ...question.asked).join()}]`];
     case 'deliveryBacklog':
-      return readBacklog(connection);
+      return [readBacklog(connection)];
   }
 }
 
-function reply(question: Question): Reply {
+const send = (reply: Reply, handedOver: readonly ArrayBuffer[] = []): void =>
+  parentPort?.postMessage(reply, [...handedOver]);
+
+function reply(question: Question): void {
   try {
-    return { kind: 'answer', answer: answer(question) };
+    const [found, handedOver] = answer(question);
+    send({ kind: 'answer', answer: found }, handedOver);
   } catch (error) {
-    return { kind: 'error', error: error instanceof Error ? error : new Error(String(error)) };
+    if (error instanceof AnswerTooLargeError) send({ kind: 'too large', message: error.message });
+    else send({ kind: 'error', error: error instanceof Error ? error : new Error(String(error)) });
   }
 }
 
@@ -71,6 +88,6 @@ parentPort?.on('message', (request: Request) => {
     connection.close();
     parentPort?.close();
   } else {
-    parentPort?.postMessage(reply(request.question));
+    reply(request.question);
   }
 });

@@ -2,6 +2,8 @@
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import type { DecisionReads, TableSnapshot } from '../../../ports/decisionReads.js';
 import type { RecordJson, StoredRecord, TableRef } from '../../../ports/readModels.js';
+import { mapWithPauses } from '../../../supervision/waiting.js';
+import { AnswerSize } from '../shared/answerSize.js';
 import { conditionOf } from './query/conditions.js';
 import type { Cell, ReadConnection, ReadTable } from './readConnection.js';
 import { idBytes, idText, timeText } from './rowFormat.js';
@@ -16,12 +18,13 @@ function recordText(table: ReadTable, [id, createdAt, updatedAt, width, doc]: Re
   return table.shape.text.json(idText(id), timeText(createdAt), timeText(updatedAt), width, doc);
 }
 
-/** The records of these rows, as they are sent. */
+/** The records of these rows, as they are sent. @throws AnswerTooLargeError when they are too large for a page */
 export function recordTexts(connection: ReadConnection, table: ReadTable, rows: readonly number[]): RecordJson[] {
   const select = connection.tuples<RecordTuple>(`SELECT ${RECORD_COLUMNS} FROM ${records(table)} WHERE r.row = ?`);
+  const size = new AnswerSize('page');
   return rows.flatMap((row) => {
     const tuple = select.get(row);
-    return tuple === undefined ? [] : [recordText(table, tuple)];
+    return tuple === undefined ? [] : [size.add(recordText(table, tuple))];
   });
 }
 
@@ -36,7 +39,7 @@ export function getRecord(connection: ReadConnection, ref: TableRef, id: string)
   return found.result;
 }
 
-/** Stored records on their way between threads: one JSON text is far cheaper to hand over than many objects. */
+/** Stored records on their way between threads, one a line: one text is far cheaper to hand over than many objects. */
 export type StoredRecordsText = string;
 
 type StoredTuple = [...RecordTuple, batch: string | null];
@@ -52,14 +55,18 @@ function storedText(table: ReadTable, [id, createdAt, updatedAt, width, doc, bat
   return `["${idText(id)}","${timeText(createdAt)}","${timeText(updatedAt)}",${JSON.stringify(batch)},{${own}}]`;
 }
 
-export function parseStoredRecords(text: StoredRecordsText): readonly StoredRecord[] {
-  const records: readonly [string, string, string, string | null, Fields][] = JSON.parse(text);
-  return records.map(([id, createdAt, updatedAt, batchId, fields]) => ({ id, createdAt, updatedAt, batchId, fields }));
+/** They may be many megabytes. */
+export const parseStoredRecords = (text: StoredRecordsText): Promise<readonly StoredRecord[]> =>
+  mapWithPauses(text === NO_RECORDS ? [] : text.split('\n'), parseStoredRecord);
+
+function parseStoredRecord(text: string): StoredRecord {
+  const [id, createdAt, updatedAt, batchId, fields]: [string, string, string, string | null, Fields] = JSON.parse(text);
+  return { id, createdAt, updatedAt, batchId, fields };
 }
 
-const NO_RECORDS: StoredRecordsText = '[]';
+const NO_RECORDS: StoredRecordsText = '';
 
-/** Records with one of these unique keys or ids, each once. */
+/** Records with one of these unique keys or ids, each once. @throws AnswerTooLargeError */
 export function readSnapshot(
   connection: ReadConnection,
   ref: TableRef,
@@ -67,11 +74,14 @@ export function readSnapshot(
 ): Omit<TableSnapshot, 'records'> & { readonly records: StoredRecordsText } {
   const { result: records, ...at } = connection.read(ref, NO_RECORDS, (table) => {
     const found = new Map<string, string>();
+    const size = new AnswerSize('decision');
     const look = (column: 'u' | 'id', values: readonly Cell[]): void => {
       const select = connection.tuples<StoredTuple>(storedQuery(table, `r.${column} = ?`));
       for (const value of values) {
         const tuple = select.get(value);
-        if (tuple !== undefined) found.set(tuple[0].toString('latin1'), storedText(table, tuple));
+        const key = tuple?.[0].toString('latin1');
+        if (tuple === undefined || key === undefined || found.has(key)) continue;
+        found.set(key, size.add(storedText(table, tuple)));
       }
     };
     if (table.shape.layout.unique !== undefined) look('u', wanted.keys);
@@ -79,12 +89,12 @@ export function readSnapshot(
       'id',
       wanted.ids.flatMap((id) => idBytes(id) ?? []),
     );
-    return `[${[...found.values()].join()}]`;
+    return [...found.values()].join('\n');
   });
   return { ...at, records };
 }
 
-/** Records that have one of these values, exactly, in a field (or `id`). */
+/** Records that have one of these values, exactly, in a field (or `id`). @throws AnswerTooLargeError */
 export function findRecords(
   connection: ReadConnection,
   ref: TableRef,
@@ -93,8 +103,12 @@ export function findRecords(
 ): StoredRecordsText {
   const found = connection.read(ref, NO_RECORDS, (table) => {
     const { sql, cells } = conditionOf({ kind: 'equals', field, anyOf: values }, table);
-    const tuples = connection.tuples<StoredTuple>(`${storedQuery(table, sql)} ORDER BY r.id`).all(...cells);
-    return `[${tuples.map((tuple) => storedText(table, tuple)).join()}]`;
+    const size = new AnswerSize('decision');
+    const texts: string[] = [];
+    for (const tuple of connection.tuples<StoredTuple>(`${storedQuery(table, sql)} ORDER BY r.id`).iterate(...cells)) {
+      texts.push(size.add(storedText(table, tuple)));
+    }
+    return texts.join('\n');
   });
   return found.result;
 }

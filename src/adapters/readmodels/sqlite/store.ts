@@ -1,9 +1,10 @@
 /** The read side of the embedded read models. */
 
+import type { HistoryEntry } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
+import { mapWithPauses } from '../../../supervision/waiting.js';
 import { CheckpointWatch, openCheckpointChannel } from './checkpointWatch.js';
 import { readDelivery, readHealth } from './deliveries.js';
-import { readHistory } from './history.js';
 import { ReadConnection } from './readConnection.js';
 import { ReaderPool } from './readerPool.js';
 import { getRecord, parseStoredRecords, readSnapshot } from './recordReads.js';
@@ -16,8 +17,8 @@ const CALLER_CACHE_MEGABYTES = 8;
 const MAX_READ_BY_CALLER = 8;
 
 /**
- * Opens the read side. Single records and deliveries, checkpoints and histories are read on the calling
- * thread, in microseconds; lists, counts and large look-ups in `readers` threads (default 2).
+ * Opens the read side. Single records and deliveries and checkpoints are read on the calling thread, in microseconds;
+ * lists, histories, counts and large look-ups in `readers` threads (default 2).
  *
  * @throws ReadModelsUnavailableError when the file cannot be opened
  */
@@ -35,10 +36,7 @@ export async function openSqliteReadModels(options: {
   return {
     get: async (table, id) => getRecord(connection, table, id),
 
-    async list(...asked) {
-      const { records, total } = await pool.ask({ kind: 'list', asked });
-      return { records: records === '' ? [] : records.split('\n'), total };
-    },
+    list: (...asked) => pool.ask({ kind: 'list', asked }),
 
     async snapshot(...asked) {
       const [, { keys, ids }] = asked;
@@ -46,12 +44,17 @@ export async function openSqliteReadModels(options: {
       const { records, ...at } = isFew
         ? readSnapshot(connection, ...asked)
         : await pool.ask({ kind: 'snapshot', asked });
-      return { ...at, records: parseStoredRecords(records) };
+      return { ...at, records: await parseStoredRecords(records) };
     },
 
     countOutsideBatch: (...asked) => pool.ask({ kind: 'countOutsideBatch', asked }),
     find: async (...asked) => parseStoredRecords(await pool.ask({ kind: 'find', asked })),
-    history: async (tenant, orderId, page) => readHistory(connection, tenant, orderId, page),
+
+    async history(...asked) {
+      const { entries, total } = await pool.ask({ kind: 'history', asked });
+      return { entries: await mapWithPauses<string, HistoryEntry>(entries, (entry) => JSON.parse(entry)), total };
+    },
+
     delivery: async (tenant, id) => readDelivery(connection, tenant, id),
     deliveries: async (...asked) => JSON.parse(await pool.ask({ kind: 'deliveries', asked })),
     deliveryBacklog: () => pool.ask({ kind: 'deliveryBacklog', asked: [] }),

@@ -1,6 +1,6 @@
 /** Answers a query for one page of a table, with the exact total. */
 import { LRUCache } from 'lru-cache';
-import type { RecordPage, RecordQuery, TableRef } from '../../../../ports/readModels.js';
+import type { RecordJson, RecordQuery, TableRef } from '../../../../ports/readModels.js';
 import type { ReadConnection, ReadTable } from '../readConnection.js';
 import { recordTexts } from '../recordReads.js';
 import { conditionOf } from './conditions.js';
@@ -10,6 +10,8 @@ import { rowsOf } from './pageRows.js';
 import { reversed, termsOf } from './sortTerms.js';
 
 const KEPT_FILTERS = 64;
+
+type Page = { readonly records: readonly RecordJson[]; readonly total: number };
 
 export class Lister {
   readonly #connection: ReadConnection;
@@ -22,12 +24,12 @@ export class Lister {
     this.#costs = costs;
   }
 
-  /** @throws RangeError when the query names a field that the asset type does not have */
-  list(ref: TableRef, query: RecordQuery): RecordPage {
-    return this.#connection.read(ref, { records: [], total: 0 }, (table) => this.#page(table, query)).result;
+  /** @throws RangeError when the query names a field that the asset type does not have; AnswerTooLargeError */
+  list(ref: TableRef, query: RecordQuery): Page {
+    return this.#connection.read<Page>(ref, { records: [], total: 0 }, (table) => this.#page(table, query)).result;
   }
 
-  #page(table: ReadTable, query: RecordQuery): RecordPage {
+  #page(table: ReadTable, query: RecordQuery): Page {
     const connection = this.#connection;
     const costs = this.#costs;
     const conditions = query.filters.map((filter) => conditionOf(filter, table));

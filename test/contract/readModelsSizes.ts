@@ -1,0 +1,65 @@
+import { MAX_DECISION_BYTES, MAX_PAGE_BYTES } from '#app/domain/limits.js';
+import { AnswerTooLargeError } from '#app/ports/readModels.js';
+import type { ReadModelWriter } from '#app/ports/readModelWriter.js';
+import type { ReadModels } from '#app/ports/readSide.js';
+import {
+  acmePlaces,
+  fill,
+  found,
+  historyEntry,
+  id,
+  insert,
+  type OpenReadModels,
+  query,
+  write,
+} from './readModelsFixture.js';
+
+const LONG = 'ß'.repeat(400_000);
+const LONG_BYTES = Buffer.byteLength(LONG);
+const longOnPage = Math.floor(MAX_PAGE_BYTES / LONG_BYTES);
+const longInDecision = Math.floor(MAX_DECISION_BYTES / LONG_BYTES);
+
+export function describeSizes(name: string, open: OpenReadModels): void {
+  describe(`read models, sizes of answers: ${name}`, () => {
+    let readModels: ReadModels;
+    let writer: ReadModelWriter;
+
+    beforeEach(async () => {
+      ({ readModels, writer } = await open());
+    });
+    afterEach(async () => {
+      await readModels.close();
+      await writer.close();
+    });
+
+    test('a page of more bytes than one may have is refused, and says to ask for fewer; smaller ones are served', async () => {
+      for (let n = 0; n <= longOnPage; n++) await fill(writer, [insert(n, { name: `N${n}`, notes: LONG })]);
+      const whole = readModels.list(acmePlaces, query({ limit: 1000 }));
+      await expect(whole).rejects.toThrow(AnswerTooLargeError);
+      await expect(whole).rejects.toThrow(/Ask for fewer/);
+      expect((await found(readModels, { limit: longOnPage })).records).toHaveLength(longOnPage);
+      expect(await found(readModels, { limit: 25, offset: longOnPage })).toMatchObject({ total: longOnPage + 1 });
+    });
+
+    test('so is a page of a history', async () => {
+      const changes = [{ table: 'dyn_stock_order', id: id(1), field: 'notes', from: null, to: LONG }];
+      for (let n = 0; n <= longOnPage; n++) {
+        await write(writer, () => writer.addHistory('acme', id(1), [historyEntry(n, { changes })]));
+      }
+      await expect(readModels.history('acme', id(1), { offset: 0, limit: 1000 })).rejects.toThrow(AnswerTooLargeError);
+      const { entries, total } = await readModels.history('acme', id(1), { offset: 1, limit: longOnPage - 1 });
+      expect([entries.length, total]).toEqual([longOnPage - 1, longOnPage + 1]);
+    });
+
+    test('a decision about more than may be read for one is refused, and says to name fewer records', async () => {
+      const ids = Array.from({ length: longInDecision + 1 }, (_, n) => id(n));
+      for (const n of ids.keys()) await fill(writer, [insert(n, { name: 'same', notes: LONG })]);
+      const whole = readModels.snapshot(acmePlaces, { keys: [], ids });
+      await expect(whole).rejects.toThrow(AnswerTooLargeError);
+      await expect(whole).rejects.toThrow(/Name fewer/);
+      await expect(readModels.find(acmePlaces, 'name', ['same'])).rejects.toThrow(AnswerTooLargeError);
+      const { records } = await readModels.snapshot(acmePlaces, { keys: [], ids: ids.slice(0, -10) });
+      expect(records).toHaveLength(ids.length - 10);
+    });
+  });
+}
