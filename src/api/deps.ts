@@ -5,7 +5,6 @@ import type { Tenant } from '../domain/identity/directory.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { ProjectionProgress, RecordQueries } from '../ports/readModels.js';
 import type { TokenService } from './auth/tokens.js';
-import type { BodyReader } from './jsonBody.js';
 import type { ServiceMetrics } from './metrics.js';
 import type { SignInAttempts } from './platform/signInAttempts.js';
 import type { GuessLimit, TokenBuckets } from './tokenBuckets.js';
@@ -49,7 +48,6 @@ export type ApiDeps = {
 export type Api = ApiDeps & {
   /** Brings the directory up to the head of the log, for names that are not known here. */
   readonly refresh: () => Promise<void>;
-  readonly readBody: BodyReader;
   /** Requests that each API client may still make. */
   readonly clientBuckets: TokenBuckets;
   readonly signInAttempts: SignInAttempts;

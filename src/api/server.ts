@@ -4,7 +4,6 @@ import express, { type Express } from 'express';
 import type { Commands } from '../commands/context.js';
 import type { Api, ApiDeps } from './deps.js';
 import { errorHandler, unknownPath } from './errors.js';
-import { jsonBodyReader } from './jsonBody.js';
 import { openApiTexts } from './openapi/document.js';
 import { SignInAttempts } from './platform/signInAttempts.js';
 import { openRequest } from './requestContext.js';
@@ -26,7 +25,6 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
   const api: Api = {
     ...deps,
     refresh: directoryRefresh(deps.commands),
-    readBody: jsonBodyReader(config.bodyLimitBytes),
     clientBuckets: new TokenBuckets(),
     signInAttempts: new SignInAttempts(),
     tokenGuesses: new GuessLimit(config.tokenFailuresPerMinute),

@@ -43,7 +43,7 @@ function show(options: JsonOption): void {
 function shownValue(name: string, value: string): string {
   if (value === '') return '';
   if (SECRET_SETTINGS.includes(name)) return '********';
-  return value.replace(/(:\/\/[^/@:]*):[^@/]*@/, '$1:********@');
+  return value.replace(/^([^:/]*:\/\/[^/@:]*):[^@/]*@/, '$1:********@');
 }
 
 /** Lines for a terminal: name and default, the meaning below. */

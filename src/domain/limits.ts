@@ -11,3 +11,50 @@ export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
 /** Bytes of the records that one decision reads, such as those that a batch names. */
 export const MAX_DECISION_BYTES = 32 * 1024 * 1024;
+/** Characters of a name from outside that a message repeats; longer names would be repeated with every error. */
+export const MAX_SHOWN_NAME = 64;
+
+/** Objects and arrays within each other in a JSON body; no operation needs more than four. */
+export const MAX_JSON_DEPTH = 32;
+/** Values in a JSON body, objects and arrays among them: what parsing costs beside its bytes. A full batch of the widest table has 203,001. */
+export const MAX_JSON_VALUES = 250_000;
+
+/** Bytes of a sign-in or a token request: nobody is known yet who sends it. */
+export const CREDENTIALS_BODY_BYTES = 4_096;
+/** Bytes of a body of the platform API that is no record, such as a new table of 200 fields. */
+export const SETTINGS_BODY_BYTES = 262_144;
+/** Bytes of a body with one record; no event holds more than half of it. */
+export const RECORD_BODY_BYTES = 2_097_152;
+
+/** Items of one batch (spec §8). */
+export const MAX_BATCH_ITEMS = 1_000;
+/** Entries of an array in a body that has no limit of its own: roles, scopes, kinds of event, error reasons. */
+export const MAX_LIST_ENTRIES = 100;
+/** Bytes of a list field of a record as JSON, such as the error_reason of an order: lists of orders repeat it. */
+export const MAX_LIST_BYTES = 65_536;
+/** Bytes of a webhook's custom_data as JSON: every body that is sent repeats it. */
+export const MAX_CUSTOM_DATA_BYTES = 65_536;
+
+/** Characters of a name or another short text. */
+export const MAX_SHORT_TEXT = 255;
+/** Characters of an e-mail address (RFC 3696, erratum 1690). */
+export const MAX_EMAIL_LENGTH = 320;
+/** Characters of a password: each is hashed. */
+export const MAX_PASSWORD_LENGTH = 200;
+/** Characters of a webhook's URL. */
+export const MAX_URL_LENGTH = 2_048;
+/** Characters of one reason of a rejection. */
+export const MAX_REASON_LENGTH = 1_000;
+
+/** Tables of a tenant, the standard ones among them. */
+export const MAX_TABLES = 200;
+/** Fields of a table, the standard ones among them. */
+export const MAX_FIELDS = 200;
+/** Webhooks of a tenant; an event is sent to each that subscribes to it. */
+export const MAX_WEBHOOKS = 100;
+/** API clients of a tenant. */
+export const MAX_CLIENTS = 500;
+/** Users of a tenant. */
+export const MAX_USERS = 5_000;
+/** Lines, consignments, goods and charges of an order: each change of one reads them all. */
+export const MAX_ORDER_PARTS = 2_500;

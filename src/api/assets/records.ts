@@ -48,7 +48,7 @@ export const records: Resource = {
       id: 'create',
       summary: 'Create a record',
       allow: 'write',
-      body: { schema: ({ name }) => json.ref(`${name}.create`), example: createExample },
+      body: { limit: 'record', schema: ({ name }) => json.ref(`${name}.create`), example: createExample },
       status: 201,
       answer: recordResponse('The record as created.'),
       async handle({ commands }, { caller, assetType, body }) {
@@ -75,7 +75,7 @@ export const records: Resource = {
       summary: ({ role }) => (role === 'order' ? 'Update, or report a status' : 'Update'),
       description: 'Fields that the body does not name stay as they are; null clears one.',
       allow: 'write',
-      body: { schema: ({ name }) => json.ref(`${name}.update`), example: updateExample },
+      body: { limit: 'record', schema: ({ name }) => json.ref(`${name}.update`), example: updateExample },
       answer: recordResponse('The record as updated.'),
       errors: [409],
       async handle({ commands }, { caller, assetType, path: { id }, body }) {

@@ -1,6 +1,7 @@
 /** Synchronizing Reference Data with its source: batch and clean-up (spec §4.7, §4.8). */
-import { cleanUpBody, cleanUpTable, MAX_BATCH_ITEMS, upsertBatch } from '../../commands/referenceTables/synchronize.js';
+import { cleanUpBody, cleanUpTable, upsertBatch } from '../../commands/referenceTables/synchronize.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { MAX_BATCH_ITEMS } from '../../domain/limits.js';
 import { badRequest } from '../errors.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
@@ -59,6 +60,7 @@ export const synchronization: Resource = {
       isOffered: isReferenceData,
       query: [DRY_RUN],
       body: {
+        limit: 'batch',
         schema: batchSchema,
         example: (assetType) => ({ items: [{ ...createExample(assetType), _batch_id: EXAMPLE_BATCH_ID }] }),
       },

@@ -1,8 +1,10 @@
 /** `POST /oauth/token`: access tokens by client credentials (spec §4.10, §5; RFC 6749 §4.4); and the keys they are signed with. */
+import { parse } from 'content-type';
 import express, { type ErrorRequestHandler } from 'express';
 import { secretMatches } from '../../commands/identity/secrets.js';
 import type { ApiClient } from '../../domain/identity/events.js';
 import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
+import { CREDENTIALS_BODY_BYTES } from '../../domain/limits.js';
 import type { Api } from '../deps.js';
 import { HttpError } from '../errors.js';
 import { type BodyReader, jsonBodyReader, runParser } from '../jsonBody.js';
@@ -12,17 +14,17 @@ import { sendJson } from '../requestContext.js';
 import type { Check, Resource } from '../routes/operation.js';
 import { formParameters, jsonParameters, OAuthError, readTokenRequest, type TokenRequest } from './tokenRequest.js';
 
-const BODY_LIMIT_BYTES = 16_384;
 /** Longer ids are told apart by their beginning only, so that remembered failures stay small. */
 const LONGEST_CLIENT_ID = 100;
-const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+const FORM_TYPE = 'application/x-www-form-urlencoded';
 
-const readJson = jsonBodyReader(BODY_LIMIT_BYTES);
-const readForm = express.text({ type: () => true, limit: BODY_LIMIT_BYTES });
+const readJson = jsonBodyReader({ limitBytes: CREDENTIALS_BODY_BYTES });
+const readForm = express.text({ type: () => true, limit: CREDENTIALS_BODY_BYTES });
 
 /** Reads a form as URLSearchParams, anything else as JSON. */
 const readFormOrJson: BodyReader = async (req, res) => {
-  if (!FORM_TYPE.test(req.headers['content-type'] ?? '')) return readJson(req, res);
+  const { type } = parse(req.headers['content-type'] ?? '', { parameters: false });
+  if (type !== FORM_TYPE) return readJson(req, res);
   await runParser(readForm, req, res);
   return new URLSearchParams(typeof req.body === 'string' ? req.body : '');
 };
@@ -71,7 +73,14 @@ export const tokenEndpoint: Resource = {
       allow: 'anyone',
       // Unknown parameters must be ignored (RFC 6749 §3.2).
       query: 'any',
-      body: { schema: tokenRequest, example: tokenExample, orForm: true, read: readFormOrJson, errors: [] },
+      body: {
+        schema: tokenRequest,
+        example: tokenExample,
+        orForm: true,
+        limit: 'credentials',
+        read: readFormOrJson,
+        errors: [],
+      },
       answer: json.answer(
         'The token.',
         json.closedObject({

@@ -3,6 +3,7 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { SCOPES } from '../../domain/identity/scopes.js';
 import {
   type Area,
+  BODY_LIMITS,
   type BodyDescription,
   isTableOperation,
   type Operation,
@@ -96,10 +97,16 @@ function securityOf(operation: Operation, assetType: AssetType) {
 const refusals = ({ allow }: Operation): readonly ErrorStatus[] =>
   allow === 'anyone' ? [400] : allow === 'clients' ? [400, 401] : [400, 401, 403];
 
-function requestBody({ schema, example, optional, orForm }: BodyDescription, assetType: AssetType) {
+function requestBody({ schema, example, optional, orForm, limit = 'settings' }: BodyDescription, assetType: AssetType) {
   const ofOne = madeFor(assetType);
   const form: MediaTypes = orForm === true ? { 'application/x-www-form-urlencoded': { schema: ofOne(schema) } } : {};
-  return { required: optional !== true, content: { ...jsonContent(ofOne(schema), ofOne(example)), ...form } };
+  const bytes = BODY_LIMITS[limit];
+  const description = Number.isFinite(bytes) ? { description: `At most ${bytes} bytes.` } : {};
+  return {
+    ...description,
+    required: optional !== true,
+    content: { ...jsonContent(ofOne(schema), ofOne(example)), ...form },
+  };
 }
 
 const describedQuery = ({ query = [] }: Operation): readonly QueryParameter[] => (query === 'any' ? [] : query);

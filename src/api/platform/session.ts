@@ -2,20 +2,19 @@
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { authenticateUser as checkPassword } from '../../commands/identity/users.js';
+import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH } from '../../domain/limits.js';
 import { unauthenticated } from '../auth/bearer.js';
-import { jsonBodyReader } from '../jsonBody.js';
 import * as json from '../openapi/schema.js';
 import { tooManyRequests } from '../rateLimit.js';
 import { type Call, dataReply, noContent, type Resource } from '../routes/operation.js';
 import { clearSessionCookie, credentialOf, setSessionCookie } from './signedIn.js';
 import { userView } from './users.js';
 
-/** The sender is not known yet, so nothing large is read. */
-const BODY_LIMIT_BYTES = 16_384;
-
 const signInBody = z.strictObject({
-  email: z.string('must be a string.').max(320, 'must be at most 320 characters.'),
-  password: z.string('must be a string.').max(200, 'must be at most 200 characters.'),
+  email: z.string('must be a string.').max(MAX_EMAIL_LENGTH, `must be at most ${MAX_EMAIL_LENGTH} characters.`),
+  password: z
+    .string('must be a string.')
+    .max(MAX_PASSWORD_LENGTH, `must be at most ${MAX_PASSWORD_LENGTH} characters.`),
 });
 
 export const session: Resource = {
@@ -34,7 +33,7 @@ export const session: Resource = {
       allow: 'anyone',
       body: {
         ...json.bodyOf(signInBody, { email: 'vera@example.com', password: 'correct horse battery' }),
-        read: jsonBodyReader(BODY_LIMIT_BYTES),
+        limit: 'credentials',
       },
       answer: json.one('Session'),
       errors: [401],

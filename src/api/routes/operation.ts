@@ -8,9 +8,11 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
 import { isScope, type Role, type Scope, scopeFor } from '../../domain/identity/scopes.js';
+import { CREDENTIALS_BODY_BYTES, RECORD_BODY_BYTES, SETTINGS_BODY_BYTES } from '../../domain/limits.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { Api } from '../deps.js';
 import type { BodyReader } from '../jsonBody.js';
+import type { LongNumbers } from '../jsonText.js';
 import type { ErrorStatus } from '../openapi/errorResponses.js';
 import {
   type JsonSchema,
@@ -39,6 +41,15 @@ export type QueryParameter = {
   readonly ofTable?: (assetType: AssetType) => readonly Parameter[];
 };
 
+/** Bytes of a body after decompression, by what it carries. The operator's BODY_LIMIT_BYTES is over all of them. */
+export const BODY_LIMITS = {
+  credentials: CREDENTIALS_BODY_BYTES,
+  settings: SETTINGS_BODY_BYTES,
+  record: RECORD_BODY_BYTES,
+  batch: Number.POSITIVE_INFINITY,
+} as const;
+export type BodyLimit = keyof typeof BODY_LIMITS;
+
 export type BodyDescription = {
   readonly schema: PerTable<JsonSchema>;
   readonly example: PerTable<object>;
@@ -46,7 +57,11 @@ export type BodyDescription = {
   readonly optional?: true;
   /** Takes a form (RFC 6749 Appendix B) as well. */
   readonly orForm?: true;
-  /** In place of the API's reader of JSON bodies. */
+  /** How large it may be; `settings` by default. */
+  readonly limit?: BodyLimit;
+  /** As text by default. */
+  readonly longNumbers?: LongNumbers;
+  /** In place of a reader of JSON bodies. */
   readonly read?: BodyReader;
   /** How a body is refused; as JSON bodies are by default. */
   readonly errors?: readonly ErrorStatus[];

@@ -1,5 +1,6 @@
 /** The query of a request: its parameters, and the check that all of them are known. */
 import { z } from 'zod';
+import { shownName } from '../../domain/shownName.js';
 import { badRequest } from '../errors.js';
 import { inputSchema } from '../openapi/schema.js';
 import type { QueryParameter } from './operation.js';
@@ -39,19 +40,21 @@ export function unknownParameterCheck(parameters: readonly QueryParameter[]): (q
   };
 }
 
-const LONGEST_SHOWN = 64;
 /** Changes of a character that a slip may have. */
 const MOST_CHANGES = 2;
 
 function unknownParameter(name: string, known: readonly string[]): string {
-  const shown = name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}…` : name;
+  const shown = shownName(name);
   const changes = (each: string): number => editDistance(beforeBracket(shown), beforeBracket(each));
   const [nearest] = known.filter((each) => changes(each) <= MOST_CHANGES).sort((a, b) => changes(a) - changes(b));
   if (nearest !== undefined) return `Unknown parameter ${shown}; did you mean ${nearest}?`;
   return `Unknown parameter ${shown}; ${known.length === 0 ? 'there are none here' : `known are ${known.join(', ')}`}.`;
 }
 
-const beforeBracket = (name: string): string => name.replace(/\[.*$/s, '');
+function beforeBracket(name: string): string {
+  const bracket = name.indexOf('[');
+  return bracket < 0 ? name : name.slice(0, bracket);
+}
 
 /** Characters to insert, delete or replace to make one of the other, without regard to case (Levenshtein). */
 function editDistance(one: string, other: string): number {

@@ -9,11 +9,12 @@ import type { Position } from '../../ports/eventStore.js';
 import { requireScope } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
 import { HttpError, known } from '../errors.js';
-import { hasBody } from '../jsonBody.js';
+import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { requireRole } from '../platform/signedIn.js';
 import { sendJson } from '../requestContext.js';
 import {
   type Area,
+  BODY_LIMITS,
   type BodyDescription,
   type Call,
   isTableOperation,
@@ -76,12 +77,12 @@ function methodNotAllowed(offered: readonly Method[]): RequestHandler {
 function handlerOf(api: Api, operation: Operation): RequestHandler {
   const { query: parameters = [], body: described, status = 200 } = operation;
   const checkQuery = parameters === 'any' ? () => {} : unknownParameterCheck(parameters);
+  const readBody = described === undefined ? noBody : bodyReader(api, described);
 
   const toCall = async (req: Request, res: Response): Promise<Call> => {
     const query = parametersOf(req.originalUrl);
     checkQuery(query);
-    const body = described === undefined ? undefined : await readBody(api, described, req, res);
-    return { req, res, path: pathOf(req), query, body };
+    return { req, res, path: pathOf(req), query, body: await readBody(req, res) };
   };
 
   /** Whether the request may be made is known before its query and its body are looked at. */
@@ -117,8 +118,13 @@ function handlerOf(api: Api, operation: Operation): RequestHandler {
   };
 }
 
-const readBody = (api: Api, { optional, read }: BodyDescription, req: Request, res: Response): Promise<unknown> =>
-  optional === true && !hasBody(req) ? Promise.resolve({}) : (read ?? api.readBody)(req, res);
+const noBody: BodyReader = () => Promise.resolve(undefined);
+
+function bodyReader(api: Api, { optional, limit = 'settings', longNumbers, read }: BodyDescription): BodyReader {
+  const limitBytes = Math.min(BODY_LIMITS[limit], api.config.bodyLimitBytes);
+  const reader = read ?? jsonBodyReader({ limitBytes, ...(longNumbers === undefined ? {} : { longNumbers }) });
+  return optional === true ? (req, res) => (hasBody(req) ? reader(req, res) : Promise.resolve({})) : reader;
+}
 
 function pathOf({ params }: Request): Call['path'] {
   const of = (name: string): string => {

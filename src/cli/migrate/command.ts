@@ -54,7 +54,7 @@ const isUrl = (place: string): boolean => /^(esdb|kurrentdb)(\+discover)?:\/\//.
 const placeOf = (place: string): string => (isUrl(place) ? place : resolve(place));
 
 /** Without user and password. */
-const shown = (place: string): string => (isUrl(place) ? place.replace(/\/\/[^@]*@/, '//') : place);
+const shown = (place: string): string => (isUrl(place) ? place.replace(/^([^/]*\/\/)[^@]*@/, '$1') : place);
 
 async function open(place: string): Promise<EventStore> {
   const config = { DATA_DIR: resolve(place), DURABILITY: 'full' } as const;

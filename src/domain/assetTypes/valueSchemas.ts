@@ -12,6 +12,9 @@ import {
   STRING_MAX_LENGTH,
 } from './fieldTypes.js';
 
+/** The smallest double, written out, has fewer characters. */
+const LONGEST_DECIMAL = 400;
+
 /** More digits than this would be rounded by a double. */
 export const DECIMAL_MAX_DIGITS = 15;
 
@@ -23,17 +26,12 @@ const text = (maxLength: number) =>
 
 export const DECIMAL_TEXT = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$/;
 
-/** Digits that count: `0012.50` has 4 (12.50), `1200` has 4, `0.05` has 1. */
+/** Digits that count: `0012.50` has 4 (12.50), `1200` has 4, `0.05` has 1. @param text matches DECIMAL_TEXT */
 function significantDigits(text: string): number {
-  const digits = text
-    .replace(/[eE].*$/, '')
-    .replace(/[+\-.]/g, '')
-    .replace(/^0+/, '');
-  return digits.length;
+  const mantissa = text.toLowerCase().split('e', 1)[0] ?? '';
+  const first = mantissa.search(/[1-9]/);
+  return first < 0 ? 0 : mantissa.slice(first).replace('.', '').length;
 }
-
-const isRoundedToZero = (source: string, number: number): boolean =>
-  number === 0 && /[1-9]/.test(source.replace(/[eE].*$/, ''));
 
 function refuse(context: z.RefinementCtx, message: string): never {
   context.addIssue({ code: 'custom', message });
@@ -46,9 +44,14 @@ function refuse(context: z.RefinementCtx, message: string): never {
  */
 const decimal = z.union([z.number(), z.string()], 'must be a number.').transform((value, context) => {
   const source = typeof value === 'number' ? String(value) : value.trim();
+  if (source.length > LONGEST_DECIMAL) {
+    return refuse(context, `must have at most ${DECIMAL_MAX_DIGITS} significant digits.`);
+  }
   const number = DECIMAL_TEXT.test(source) ? Number(source) : Number.NaN;
-  if (!Number.isFinite(number) || isRoundedToZero(source, number)) return refuse(context, 'must be a number.');
-  if (significantDigits(source) > DECIMAL_MAX_DIGITS) {
+  const digits = significantDigits(source);
+  const isRoundedToZero = number === 0 && digits > 0;
+  if (!Number.isFinite(number) || isRoundedToZero) return refuse(context, 'must be a number.');
+  if (digits > DECIMAL_MAX_DIGITS) {
     return refuse(context, `must have at most ${DECIMAL_MAX_DIGITS} significant digits.`);
   }
   return number === 0 ? 0 : number;

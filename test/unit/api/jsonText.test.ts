@@ -1,0 +1,116 @@
+import { parseJson } from '#app/api/jsonText.js';
+
+const refusal = (text: string): string => {
+  try {
+    parseJson(text);
+  } catch (error) {
+    return String(Reflect.get(Object(error), 'reason'));
+  }
+  throw new Error('was accepted');
+};
+
+describe('numbers', () => {
+  it.each([
+    '0',
+    '-0.5',
+    '12345678901234.5',
+    '123456789012345',
+    '0.1234567890123456',
+    '1e21',
+    '1.5E+3',
+    '100000000000000000000000',
+    '0.50000000000000000000000',
+    '5e-324',
+    '9007199254740991',
+    '0e999',
+  ])('%s, which a double holds, is a number', (number) => {
+    expect(parseJson(`{"a":${number}}`)).toEqual({ a: Number(number) });
+  });
+
+  it.each([
+    '12345678901234567890',
+    '0.12345678901234567890',
+    '-9007199254740993',
+    '1e400',
+    '1e-400',
+    '1.00000000000000000001',
+    `1${'0'.repeat(400)}`,
+    '1234567890123456.5e10',
+  ])('%s, which a double would round, is text', (number) => {
+    expect(parseJson(`[${number}, 1]`)).toEqual([number, 1]);
+  });
+
+  it('where any value may stand, such a number is refused instead', () => {
+    expect(() => parseJson('{"a":1e400}', 'refused')).toThrow('Bad request');
+    expect(parseJson('{"a":1e40,"b":"12345678901234567890"}', 'refused')).toEqual({
+      a: 1e40,
+      b: '12345678901234567890',
+    });
+  });
+
+  it('digits within a string are left alone', () => {
+    const value = { a: '12345678901234567890', 'b"12345678901234567890': '\\', c: '\\"12345678901234567890' };
+    expect(parseJson(JSON.stringify(value))).toEqual(value);
+  });
+
+  it.each([
+    '{12345678901234567890:1}',
+    '{12345678901234567890 :1}',
+    '[01234567890123456789]',
+    '[-]',
+    '[1.]',
+    '[.5]',
+    '[1e]',
+    '[1e+]',
+    '[+1]',
+    '[12345678901234567890.1.2]',
+    '"a"12345678901234567890',
+    '12345678901234567890"a"',
+  ])('%s is no JSON', (text) => {
+    expect(refusal(text)).toBe('The body is not valid JSON.');
+  });
+});
+
+describe('limits', () => {
+  it('32 levels are read, one more is not, and brackets in strings are no levels', () => {
+    const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
+    expect(parseJson(nested(32))).toBeDefined();
+    expect(refusal(nested(33))).toBe('The body is nested deeper than 32 levels.');
+    expect(parseJson(JSON.stringify(['['.repeat(100)]))).toEqual(['['.repeat(100)]);
+  });
+
+  it('250,000 values are read, one more is not', () => {
+    expect(parseJson(`[${'0,'.repeat(249_998)}0]`)).toHaveLength(249_999);
+    expect(refusal(`[${'0,'.repeat(249_999)}0]`)).toBe('The body has more than 250000 values.');
+  });
+});
+
+describe('what costs much elsewhere', () => {
+  const MEGABYTES = 8_000_000;
+  const times = (text: string): string => text.repeat(MEGABYTES / text.length);
+  it.each([
+    ['brackets', times('[')],
+    ['braces', times('{"a":')],
+    ['zeros', times('0')],
+    ['digits', `[${times('7')}]`],
+    ['a fraction', `[0.${times('0')}1]`],
+    ['an exponent', `[1e${times('9')}]`],
+    ['quotes', times('"')],
+    ['backslashes', `"${times('\\')}`],
+    ['escaped quotes', `"${times('\\"')}`],
+    ['a string that does not end', `"${times('a')}`],
+    ['minus signs', times('-')],
+    ['white space', times(' ')],
+    ['long numbers', `[${times('12345678901234567,')}0]`],
+    ['long numbers with spaces behind', `[${times(`1234567890123456789${' '.repeat(1_000)},`)}0]`],
+  ])('8 MB of %s are looked over in a moment', (_what, text) => {
+    const before = performance.now();
+    try {
+      parseJson(text);
+    } catch {
+      // Refused or read: only the time counts.
+    }
+    // It takes 10 to 200 ms on a machine that is not busy, and took minutes.
+    expect(performance.now() - before).toBeLessThan(5_000);
+  });
+});
