@@ -1,19 +1,22 @@
 /** Checked bodies of requests, with errors by field as in spec §7: records by their asset type, others by a zod schema. */
 import { z } from 'zod';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
-import { type BodyKind, checkRecord, FieldErrorList, type RecordInput } from '../domain/assetTypes/recordSchema.js';
+import { FieldErrorList } from '../domain/assetTypes/fieldErrors.js';
+import { type BodyKind, checkRecord, type RecordInput } from '../domain/assetTypes/recordSchema.js';
+import { MAX_SHORT_TEXT } from '../domain/limits.js';
+import { shownName } from '../domain/shownName.js';
 import { ValidationError } from './context.js';
 
-/** A name or another short text: 1 to 255 characters. */
+/** A name or another short text. */
 export const shortText = z
   .string('must be a string.')
   .min(1, 'must not be empty.')
-  .max(255, 'must be at most 255 characters.');
+  .max(MAX_SHORT_TEXT, `must be at most ${MAX_SHORT_TEXT} characters.`);
 
 /** The fields of a record that a body names. @throws ValidationError with every error by field */
 export function checkedInput(assetType: AssetType, kind: BodyKind, body: unknown): RecordInput {
   const result = checkRecord(assetType, kind, body);
-  if (!result.ok) throw new ValidationError(result.errors);
+  if (!result.ok) throw new ValidationError(result.errors, result.unnamed);
   return result.input;
 }
 
@@ -25,7 +28,9 @@ export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.outp
   for (const issue of result.error.issues) {
     const field = issue.path.join('.');
     if (issue.code === 'unrecognized_keys') {
-      for (const key of issue.keys) errors.add(field === '' ? key : `${field}.${key}`, `${key} is not a known field.`);
+      for (const key of issue.keys.map(shownName)) {
+        errors.add(field === '' ? key : `${field}.${key}`, `${key} is not a known field.`);
+      }
     } else if (field === '') {
       errors.add('body', 'The body must be a JSON object.');
     } else if (issue.code === 'invalid_type' && at(body, issue.path) === undefined) {
@@ -34,7 +39,7 @@ export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.outp
       errors.add(field, `The ${field} field ${issue.message}`);
     }
   }
-  throw new ValidationError(errors.toErrors());
+  throw new ValidationError(errors.toErrors(), errors.unnamed);
 }
 
 const at = (body: unknown, path: readonly PropertyKey[]): unknown =>

@@ -1,5 +1,6 @@
 /** What every command works with. */
 import type { RecordView } from '../domain/assetTypes/assetType.js';
+import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/fieldErrors.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { DecisionReads } from '../ports/decisionReads.js';
 import type { Actor, EventStore, Position } from '../ports/eventStore.js';
@@ -53,11 +54,19 @@ export type WrittenRecord = {
   readonly record: RecordView;
 };
 
-/** Bad input: nothing was stored. Becomes 422 with these messages by field. */
+/** Bad input: nothing was stored. Becomes 422 with these messages by field, at most MAX_ERRORS of them. */
 export class ValidationError extends Error {
   override readonly name = 'ValidationError';
-  constructor(readonly errors: { readonly [field: string]: readonly string[] }) {
-    super(Object.values(errors)[0]?.[0] ?? 'The given data was invalid.');
+  readonly errors: FieldErrors;
+
+  /** @param unnamed how many more errors there are */
+  constructor(errors: FieldErrors, unnamed = 0) {
+    const first = new FieldErrorList();
+    first.addAll(errors);
+    const more = first.unnamed + unnamed;
+    const message = Object.values(errors)[0]?.[0] ?? 'The given data was invalid.';
+    super(more === 0 ? message : `${message} (At least ${more} more errors are not listed here.)`);
+    this.errors = first.toErrors();
   }
 }
 

@@ -4,7 +4,9 @@
  */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
 import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
+import { MAX_BATCH_ITEMS } from '../../domain/limits.js';
 import {
   type BatchCounts,
   cleanUp,
@@ -12,13 +14,12 @@ import {
   duplicateKeys,
   keyOf,
 } from '../../domain/referenceTable/decide.js';
+import { shownName } from '../../domain/shownName.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
 import { type TableCommands, tableWriterOf } from './tableWriter.js';
-
-export const MAX_BATCH_ITEMS = 1000;
 
 export type BatchResult = { readonly position: Position; readonly counts: BatchCounts };
 
@@ -59,31 +60,36 @@ function itemsOf(body: unknown): readonly unknown[] {
   if (items.length > MAX_BATCH_ITEMS) {
     throw new ValidationError({ items: [`The items field must not have more than ${MAX_BATCH_ITEMS} items.`] });
   }
-  const foreign = Object.keys(body as object).filter((key) => key !== 'items');
-  if (foreign.length > 0) {
-    throw new ValidationError(Object.fromEntries(foreign.map((key) => [key, [`${key} is not a field of a batch.`]])));
+  const unknown = new FieldErrorList();
+  for (const key of Object.keys(body ?? {}).map(shownName)) {
+    if (key !== 'items') unknown.add(key, `${key} is not a field of a batch.`);
   }
+  if (unknown.count > 0) throw new ValidationError(unknown.toErrors(), unknown.unnamed);
   return items;
 }
 
 function checkItems(assetType: AssetType, items: readonly unknown[]): readonly RecordInput[] {
-  const errors: Record<string, readonly string[]> = {};
+  const errors = new FieldErrorList();
   const inputs: { readonly index: number; readonly input: RecordInput }[] = [];
   for (const [index, item] of items.entries()) {
+    // Errors cost more than what is right, and nobody reads thousands of them.
+    if (errors.unnamed > 0) break;
+    if (typeof item !== 'object' || item === null || Array.isArray(item)) {
+      errors.add(`items.${index}`, 'The item must be a JSON object.');
+      continue;
+    }
     const checked = checkRecord(assetType, 'batchItem', item);
-    if (checked.ok) inputs.push({ index, input: checked.input });
-    else for (const [field, messages] of Object.entries(checked.errors)) errors[itemKey(index, field, item)] = messages;
+    if (checked.ok) {
+      inputs.push({ index, input: checked.input });
+      continue;
+    }
+    errors.addAll(checked.errors, `items.${index}.`);
+    errors.addUnnamed(checked.unnamed);
   }
-  Object.assign(errors, duplicateKeys(assetType, inputs));
-  if (Object.keys(errors).length > 0) throw new ValidationError(errors);
+  errors.addAll(duplicateKeys(assetType, inputs));
+  if (errors.count > 0) throw new ValidationError(errors.toErrors(), errors.unnamed);
   return inputs.map(({ input }) => input);
 }
-
-/** An item that is no object at all is reported under its index alone. */
-const itemKey = (index: number, field: string, item: unknown): string =>
-  field === 'body' && (typeof item !== 'object' || item === null || Array.isArray(item))
-    ? `items.${index}`
-    : `items.${index}.${field}`;
 
 export const cleanUpBody = z.strictObject({ batch_id: shortText });
 

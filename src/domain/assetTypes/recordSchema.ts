@@ -3,27 +3,13 @@
  * and for the JSON Schema that info and OpenAPI show.
  */
 import { z } from 'zod';
+import { boundedList } from '../boundedList.js';
+import { MAX_LIST_BYTES, MAX_LIST_ENTRIES } from '../limits.js';
+import { shownName } from '../shownName.js';
 import type { AssetField, AssetType } from './assetType.js';
+import { FieldErrorList, type FieldErrors } from './fieldErrors.js';
 import type { Fields } from './fieldTypes.js';
 import { valueSchema } from './valueSchemas.js';
-
-/** Messages by field name, in the shape of the 422 body (spec §7). */
-export type FieldErrors = { readonly [field: string]: readonly string[] };
-
-/** Gathers messages; field names come from the outside, so `constructor` or `__proto__` must be names like any other. */
-export class FieldErrorList {
-  readonly #errors = new Map<string, string[]>();
-
-  add(field: string, message: string): void {
-    const messages = this.#errors.get(field);
-    if (messages === undefined) this.#errors.set(field, [message]);
-    else messages.push(message);
-  }
-
-  toErrors(): FieldErrors {
-    return Object.fromEntries(this.#errors);
-  }
-}
 
 /** Where a body comes in; each has rules of its own. */
 export type BodyKind = 'create' | 'update' | 'batchItem';
@@ -39,9 +25,9 @@ export type RecordInput = {
 
 export type Checked =
   | { readonly ok: true; readonly input: RecordInput }
-  | { readonly ok: false; readonly errors: FieldErrors };
+  /** `unnamed`: how many more errors there are. */
+  | { readonly ok: false; readonly errors: FieldErrors; readonly unnamed: number };
 
-const MAX_LIST_ITEMS = 100;
 const BATCH_ID_MAX_LENGTH = 255;
 
 function fieldSchema(field: AssetField): z.ZodType {
@@ -51,9 +37,10 @@ function fieldSchema(field: AssetField): z.ZodType {
     schema = z.enum([...field.oneOf], `must be one of ${field.oneOf.join(', ')}.`);
   }
   if (field.list === true) {
-    schema = z
-      .array(schema, 'must be an array of strings.')
-      .max(MAX_LIST_ITEMS, `must have at most ${MAX_LIST_ITEMS} entries.`);
+    schema = boundedList({ element: schema, max: MAX_LIST_ENTRIES, type: 'must be an array of strings.' }).refine(
+      (entries) => Buffer.byteLength(JSON.stringify(entries)) <= MAX_LIST_BYTES,
+      `must be at most ${MAX_LIST_BYTES} bytes of JSON.`,
+    );
   }
   if (field.required && field.type === 'String') {
     schema = schema.refine((value) => value !== '', 'must not be empty.');
@@ -107,7 +94,8 @@ export function recordSchemas(assetType: AssetType): Compiled {
 export function checkRecord(assetType: AssetType, kind: BodyKind, body: unknown): Checked {
   const result = recordSchemas(assetType)[kind].safeParse(body);
   if (result.success && !namesPrototype(body)) return { ok: true, input: toInput(assetType, result.data) };
-  return { ok: false, errors: toFieldErrors(result.error, body, assetType) };
+  const errors = fieldErrors(result.error, body, assetType);
+  return { ok: false, errors: errors.toErrors(), unnamed: errors.unnamed };
 }
 
 /** `__proto__` as an own key is not seen by every schema library; it is an unknown field like any other. */
@@ -129,13 +117,13 @@ function toInput(assetType: AssetType, parsed: { readonly [key: string]: unknown
 
 const unknownField = (name: string, assetType: AssetType): string => `${name} is not a field of ${assetType.name}.`;
 
-function toFieldErrors(error: z.ZodError | undefined, body: unknown, assetType: AssetType): FieldErrors {
+function fieldErrors(error: z.ZodError | undefined, body: unknown, assetType: AssetType): FieldErrorList {
   const errors = new FieldErrorList();
   if (namesPrototype(body)) errors.add('__proto__', unknownField('__proto__', assetType));
   for (const issue of error?.issues ?? []) {
     const field = String(issue.path[0] ?? '');
     if (issue.code === 'unrecognized_keys') {
-      for (const key of issue.keys) errors.add(key, unknownField(key, assetType));
+      for (const key of issue.keys.map(shownName)) errors.add(key, unknownField(key, assetType));
     } else if (field === '') {
       errors.add('body', 'The body must be a JSON object.');
     } else if (isAbsent(body, field)) {
@@ -144,7 +132,7 @@ function toFieldErrors(error: z.ZodError | undefined, body: unknown, assetType: 
       errors.add(field, `The ${field} field ${issue.message}`);
     }
   }
-  return errors.toErrors();
+  return errors;
 }
 
 const isAbsent = (body: unknown, field: string): boolean =>

@@ -1,7 +1,9 @@
 /** The rules of an order (spec §3, §4.5, §4.6, §4.9). Pure: time, ids and look-ups come in as values. */
 import type { AssetType } from '../assetTypes/assetType.js';
+import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import type { Fields } from '../assetTypes/fieldTypes.js';
-import type { FieldErrors, RecordInput } from '../assetTypes/recordSchema.js';
+import type { RecordInput } from '../assetTypes/recordSchema.js';
+import { MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
 import type { Changes, OrderEvent, OrderExportFailed, StatusChange } from './events.js';
 import type { Approver, ExportSnapshot } from './exportDocument.js';
@@ -81,6 +83,9 @@ const sameReasons = (a: readonly string[] | null, b: unknown): boolean =>
  */
 export function addPart(order: Order, assetType: AssetType, input: RecordInput, newId: string): OrderDecision {
   if (input.id !== undefined) return refuse('id', 'The id of a part of an order is made by the service.');
+  if (order.parts.size >= MAX_ORDER_PARTS) {
+    return refuse(assetType.parent?.field ?? 'id', `An order has at most ${MAX_ORDER_PARTS} parts.`);
+  }
   const parentError = checkParent(order, assetType, input.fields);
   if (parentError !== undefined) return parentError;
   return accept({

@@ -1,7 +1,8 @@
 /** The rules of a reference table: keys are unique, batches are all or nothing, clean-ups are exact (spec §4.5 to §4.8). */
 import type { AssetType } from '../assetTypes/assetType.js';
+import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
-import type { FieldErrors, RecordInput } from '../assetTypes/recordSchema.js';
+import type { RecordInput } from '../assetTypes/recordSchema.js';
 import { type BatchUpserted, packIds, type RecordChanged, type RecordCreated, type TableCleanedUp } from './events.js';
 
 export type KnownRecord = { readonly id: string; readonly batchId: string | null; readonly fields: Fields };
