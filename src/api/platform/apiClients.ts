@@ -44,6 +44,7 @@ export const apiClients: Resource = {
       summary: 'Create an API client',
       allow: 'admins',
       body: json.bodyOf(clientBody, { name: 'ERP', scopes: ['read:order_data', 'write:order_data'] }),
+      errors: [409],
       status: 201,
       answer: json.one('ApiClientWithSecret'),
       async handle(api, { caller, body }) {

@@ -6,7 +6,9 @@ import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/life
 import { exportSnapshot, loadOrder } from '../../commands/orders/orderWriter.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { boundedList } from '../../domain/boundedList.js';
 import type { Tenant } from '../../domain/identity/directory.js';
+import { MAX_LIST_ENTRIES, MAX_REASON_LENGTH } from '../../domain/limits.js';
 import { approverOf, type ExportDocument, orderDocument as expanded } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
 import { ARCHIVED, type OrderStatus, SET_BY_SAVING, TO_VALIDATE } from '../../domain/order/status.js';
@@ -21,20 +23,15 @@ import * as json from '../openapi/schema.js';
 import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 
-const MAX_REASONS = 100;
-const MAX_REASON_LENGTH = 1000;
-
 const rejectBody = z.strictObject({
-  reasons: z
-    .array(
-      z
-        .string('must be a string.')
-        .min(1, 'must not be empty.')
-        .max(MAX_REASON_LENGTH, `must be at most ${MAX_REASON_LENGTH} characters.`),
-      'must be an array of strings.',
-    )
-    .max(MAX_REASONS, `must have at most ${MAX_REASONS} entries.`)
-    .default([]),
+  reasons: boundedList({
+    element: z
+      .string('must be a string.')
+      .min(1, 'must not be empty.')
+      .max(MAX_REASON_LENGTH, `must be at most ${MAX_REASON_LENGTH} characters.`),
+    max: MAX_LIST_ENTRIES,
+    type: 'must be an array of strings.',
+  }).default([]),
 });
 
 const QUEUES: ReadonlyMap<string, readonly OrderStatus[]> = new Map([
@@ -134,7 +131,11 @@ export const orders: Resource = {
       id: 'platform_save_order',
       summary: 'Save changes; processing_status may be saved or validated',
       allow: 'validators',
-      body: { schema: saveSchema, example: { customer_reference: 'PO 4711', processing_status: 'validated' } },
+      body: {
+        limit: 'record',
+        schema: saveSchema,
+        example: { customer_reference: 'PO 4711', processing_status: 'validated' },
+      },
       answer: recordResponse('The order.'),
       errors: [409],
       handle: async ({ commands }, { caller, path, body }) =>

@@ -47,6 +47,7 @@ export const users: Resource = {
       summary: 'Add a user',
       allow: 'admins',
       body: json.bodyOf(newUserBody, { ...EXAMPLE, password: 'correct horse battery' }),
+      errors: [409],
       status: 201,
       answer: json.one('User'),
       async handle(api, { caller, body }) {

@@ -114,11 +114,15 @@ export const webhooks: Resource = {
       id: 'platform_create_webhook',
       summary: 'Create a webhook',
       allow: 'admins',
-      body: json.bodyOf(webhookBody, {
-        url: 'https://erp.example.com/orders',
-        events: ['order.approved'],
-        custom_data: { company: 7 },
-      }),
+      body: {
+        ...json.bodyOf(webhookBody, {
+          url: 'https://erp.example.com/orders',
+          events: ['order.approved'],
+          custom_data: { company: 7 },
+        }),
+        longNumbers: 'refused',
+      },
+      errors: [409],
       status: 201,
       answer: json.one('WebhookWithSecret'),
       async handle(api, { caller, body }) {
@@ -137,7 +141,10 @@ export const webhooks: Resource = {
       id: 'platform_change_webhook',
       summary: 'Change a webhook; what the body does not name stays',
       allow: 'admins',
-      body: json.bodyOf(changeWebhookBody, { events: ['order.approved', 'order.status_changed'] }),
+      body: {
+        ...json.bodyOf(changeWebhookBody, { events: ['order.approved', 'order.status_changed'] }),
+        longNumbers: 'refused',
+      },
       answer: json.one('Webhook'),
       handle: handledBy(({ commands, checkWebhookTarget }, { caller, path, body }) =>
         changeWebhook(commands, caller, path.id, body, checkWebhookTarget),

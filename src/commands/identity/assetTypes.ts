@@ -2,15 +2,14 @@
 import { z } from 'zod';
 import { type AssetField, type AssetType, findField, SYSTEM_FIELDS } from '../../domain/assetTypes/assetType.js';
 import { FIELD_TYPES, LONG_TEXT_MAX_LENGTH, STRING_MAX_LENGTH } from '../../domain/assetTypes/fieldTypes.js';
+import { boundedList } from '../../domain/boundedList.js';
+import { MAX_FIELDS, MAX_TABLES } from '../../domain/limits.js';
 import { tenantStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, NotFoundError, ValidationError } from '../context.js';
 import { assetTypeOf } from '../tables.js';
 import { type DirectoryCommands, writeDirectory } from './directoryWriter.js';
-
-const MAX_FIELDS = 200;
-const MAX_TABLES = 200;
 
 const fieldName = z
   .string('must be a string.')
@@ -49,10 +48,13 @@ export const tableBody = z.strictObject({
   label: shortText.optional(),
   description: z.string('must be a string.').max(1000, 'must be at most 1000 characters.').default(''),
   unique_field: fieldName.default('external_id'),
-  fields: z
-    .array(fieldBody, 'must be an array of fields.')
-    .min(1, 'must have at least 1 field.')
-    .max(MAX_FIELDS, `must have at most ${MAX_FIELDS} fields.`),
+  fields: boundedList({
+    element: fieldBody,
+    max: MAX_FIELDS,
+    type: 'must be an array of fields.',
+    entries: 'fields',
+    min: [1, 'must have at least 1 field.'],
+  }),
 });
 
 /** @throws ValidationError (also for a name in use, or Master Data); NotFoundError */

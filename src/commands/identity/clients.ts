@@ -1,19 +1,23 @@
 /** API clients (spec §5.1): their secret is shown once and kept as a hash. */
 import { z } from 'zod';
+import { boundedList } from '../../domain/boundedList.js';
 import { SCOPES, type Scope } from '../../domain/identity/scopes.js';
+import { MAX_CLIENTS, MAX_LIST_ENTRIES } from '../../domain/limits.js';
 import { clientsStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, NotFoundError } from '../context.js';
-import { type DirectoryCommands, writeDirectory } from './directoryWriter.js';
+import { type DirectoryCommands, refuseMore, writeDirectory } from './directoryWriter.js';
 import { hashSecret, newClientSecret } from './secrets.js';
 
 export const clientBody = z.strictObject({
   name: shortText,
-  scopes: z
-    .array(z.enum(SCOPES, `must be one of ${SCOPES.join(', ')}.`), 'must be an array of scopes.')
-    .min(1, 'must have at least 1 scope.')
-    .default([...SCOPES]),
+  scopes: boundedList({
+    element: z.enum(SCOPES, `must be one of ${SCOPES.join(', ')}.`),
+    max: MAX_LIST_ENTRIES,
+    type: 'must be an array of scopes.',
+    min: [1, 'must have at least 1 scope.'],
+  }).default([...SCOPES]),
 });
 
 export type NewClient = {
@@ -31,6 +35,7 @@ export async function createClient(commands: DirectoryCommands, caller: Caller, 
   const clientSecret = newClientSecret();
   const position = await writeDirectory(commands, caller, clientsStream(caller.tenant), (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
+    refuseMore('API clients', tenant.clients.size, MAX_CLIENTS);
     const data = { clientId, name: input.name, scopes, secretHash: hashSecret(clientSecret) };
     return [{ type: 'ApiClientCreated', data }];
   });

@@ -5,7 +5,7 @@ import type { DirectoryEvent } from '../../domain/identity/events.js';
 import { tenantStream, webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
 import type { EventToAppend, Position } from '../../ports/eventStore.js';
-import { type Caller, type Commands, NotFoundError } from '../context.js';
+import { type Caller, type Commands, ConflictError, NotFoundError } from '../context.js';
 import { type LogAccess, loadStream, writeStream } from '../writeStream.js';
 
 /** What the directory commands need; the CLI has no read models. */
@@ -39,6 +39,12 @@ export async function writeDirectory(
   });
   if (position > 0) await waitUntilKnown(commands, position);
   return position;
+}
+
+/** For a tenant that has as many of something as fit. @throws ConflictError */
+export function refuseMore(things: string, count: number, max: number): void {
+  if (count >= max)
+    throw new ConflictError(`There are ${count} ${things}, and no more than ${max} fit; remove one first.`);
 }
 
 const KNOWN_WITHIN_MS = 5_000;

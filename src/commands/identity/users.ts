@@ -1,27 +1,36 @@
 /** Users of the platform: admins, validators, auditors. Ids are integers, counted up within a tenant. */
 import { z } from 'zod';
+import { boundedList } from '../../domain/boundedList.js';
 import type { User } from '../../domain/identity/events.js';
 import { ROLES } from '../../domain/identity/scopes.js';
+import { MAX_EMAIL_LENGTH, MAX_LIST_ENTRIES, MAX_PASSWORD_LENGTH, MAX_USERS } from '../../domain/limits.js';
 import { usersStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
-import { type DirectoryCommands, writeDirectory } from './directoryWriter.js';
+import { type DirectoryCommands, refuseMore, writeDirectory } from './directoryWriter.js';
 import { hashPassword, passwordMatches } from './secrets.js';
 
 const password = z
   .string('must be a string.')
   .min(12, 'must be at least 12 characters.')
-  .max(200, 'must be at most 200 characters.');
-const roles = z
-  .array(z.enum(ROLES, `must be one of ${ROLES.join(', ')}.`), 'must be an array of roles.')
-  .min(1, 'must have at least 1 role.');
+  .max(MAX_PASSWORD_LENGTH, `must be at most ${MAX_PASSWORD_LENGTH} characters.`);
+const roles = boundedList({
+  element: z.enum(ROLES, `must be one of ${ROLES.join(', ')}.`),
+  max: MAX_LIST_ENTRIES,
+  type: 'must be an array of roles.',
+  min: [1, 'must have at least 1 role.'],
+});
 const locale = z
   .string('must be a string.')
   .regex(/^[a-z]{2}([-_][A-Z]{2})?$/, 'must be a locale such as en or nl_NL.');
 
 export const newUserBody = z.strictObject({
-  email: z.email('must be an e-mail address.').transform((email) => email.toLowerCase()),
+  email: z
+    .string('must be a string.')
+    .max(MAX_EMAIL_LENGTH, { error: `must be at most ${MAX_EMAIL_LENGTH} characters.`, abort: true })
+    .check(z.email('must be an e-mail address.'))
+    .transform((email) => email.toLowerCase()),
   password,
   first_name: shortText,
   last_name: shortText,
@@ -47,6 +56,7 @@ export async function addUser(
     if ([...tenant.users.values()].some((user) => user.email === input.email)) {
       throw new ValidationError({ email: ['The email field names a user that exists already.'] });
     }
+    refuseMore('users', tenant.users.size, MAX_USERS);
     id = tenant.lastUserId + 1;
     const { email, locale: userLocale, roles: userRoles, first_name: firstName, last_name: lastName } = input;
     const data = { id, email, firstName, lastName, locale: userLocale, roles: userRoles, passwordHash };

@@ -1,26 +1,43 @@
 /** Webhooks (spec §6): where a tenant's events are sent. */
 import { z } from 'zod';
+import { boundedList } from '../../domain/boundedList.js';
+import { MAX_CUSTOM_DATA_BYTES, MAX_LIST_ENTRIES, MAX_URL_LENGTH, MAX_WEBHOOKS } from '../../domain/limits.js';
 import { webhooksStream } from '../../domain/streams.js';
 import { type DisabledCause, WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../domain/webhook/events.js';
 import { targetUrlError } from '../../domain/webhook/targetUrl.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, NotFoundError, ValidationError } from '../context.js';
-import { type DirectoryCommands, writeDirectory, writeWebhook } from '../identity/directoryWriter.js';
+import { type DirectoryCommands, refuseMore, writeDirectory, writeWebhook } from '../identity/directoryWriter.js';
 import { newSigningSecret, type WebhookCommands } from './secrets.js';
 
-const MAX_CUSTOM_DATA_BYTES = 65_536;
-
-const url = z.string('must be a string.').meta({ format: 'uri' });
+const url = z
+  .string('must be a string.')
+  .max(MAX_URL_LENGTH, `must be at most ${MAX_URL_LENGTH} characters.`)
+  .meta({ format: 'uri' });
 export const eventKind = z.enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`);
-export const eventKinds = z
-  .array(eventKind, 'must be an array of kinds of event.')
-  .min(1, 'must have at least 1 kind of event.');
-const customData = z
+export const eventKinds = boundedList({
+  element: eventKind,
+  max: MAX_LIST_ENTRIES,
+  type: 'must be an array of kinds of event.',
+  min: [1, 'must have at least 1 kind of event.'],
+});
+/** JavaScript takes a property of this name for something else; what is sent must be what was given. */
+const namesPrototype = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (Object.hasOwn(value, '__proto__') || Object.values(value).some(namesPrototype));
+
+const anyObject = z
   .record(z.string(), z.unknown(), 'must be an object.')
   .refine((data) => Buffer.byteLength(JSON.stringify(data)) <= MAX_CUSTOM_DATA_BYTES, {
     message: `must be at most ${MAX_CUSTOM_DATA_BYTES} bytes of JSON.`,
   });
+const customData = z.preprocess((value, context) => {
+  if (!namesPrototype(value)) return value;
+  context.addIssue({ code: 'custom', message: 'must not have a property __proto__.' });
+  return z.NEVER;
+}, anyObject);
 
 export const webhookBody = z.strictObject({
   url,
@@ -71,6 +88,7 @@ export async function createWebhook(
   };
   const position = await writeDirectory(commands, caller, webhooksStream(caller.tenant), (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
+    refuseMore('webhooks', tenant.webhooks.size, MAX_WEBHOOKS);
     return [{ type: 'WebhookCreated', data }];
   });
   return { position, id, name: webhookName, secret };

@@ -1,6 +1,6 @@
 /** Where a webhook may send to, as far as the URL itself shows (spec §6.2). */
 
-const MAX_URL_LENGTH = 2048;
+import { MAX_URL_LENGTH } from '../limits.js';
 
 /** What is wrong with the URL, to be read after "The url field"; undefined when nothing is. */
 export function targetUrlError(text: string): string | undefined {
