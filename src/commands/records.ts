@@ -1,5 +1,6 @@
 /** Create and update of a record of any table (spec §4.5, §4.6): checks the body, then goes where the kind of table leads. */
 import { type AssetType, type RecordView, recordView } from '../domain/assetTypes/assetType.js';
+import { ownValue } from '../domain/assetTypes/fieldTypes.js';
 import type { RecordInput } from '../domain/assetTypes/recordSchema.js';
 import { addPart, createOrder, unknownParent, updateOrder, updatePart } from '../domain/order/decide.js';
 import type { Order } from '../domain/order/order.js';
@@ -39,7 +40,7 @@ const createReferenceRecord: Create<RecordInput> = async (commands, caller, asse
 };
 
 const updateReferenceRecord: Update<RecordInput> = async (commands, caller, assetType, id, input) => {
-  const key = input.fields[uniqueFieldOf(assetType)];
+  const key = ownValue(input.fields, uniqueFieldOf(assetType));
   const wanted = { keys: key === undefined ? [] : [String(key)], ids: [id] };
   const currentIn = (known: KnownTable): StoredRecord => {
     const current = known.byId(id);
@@ -74,7 +75,12 @@ const updateOrderRecord: Update<RecordInput> = async (commands, caller, assetTyp
 /** @throws ValidationError when the parent field names no known order (or part of one) */
 const createPartRecord: Create<RecordInput> = async (commands, caller, assetType, input) => {
   const id = commands.newId();
-  const orderId = await orderOfParent(commands, caller.tenant, assetType, input.fields[assetType.parent?.field ?? '']);
+  const orderId = await orderOfParent(
+    commands,
+    caller.tenant,
+    assetType,
+    ownValue(input.fields, assetType.parent?.field ?? ''),
+  );
   try {
     if (orderId === undefined) throw unknownParentOf(assetType);
     const { position, order } = await writeOrder(commands, caller, orderId, (current) =>

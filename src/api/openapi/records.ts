@@ -6,6 +6,7 @@ import {
   type Fields,
   type FieldType,
   type FieldValue,
+  ownValue,
 } from '../../domain/assetTypes/fieldTypes.js';
 import { SAFE_INTEGER } from '../../domain/assetTypes/outputSchema.js';
 import { type BodyKind, recordSchemas } from '../../domain/assetTypes/recordSchema.js';
@@ -109,6 +110,6 @@ export function updateExample(assetType: AssetType): Fields {
 /** A whole record as it is read. */
 export function recordExample(assetType: AssetType): Fields {
   const written = createExample(assetType);
-  const fields = assetType.fields.map(({ name }) => [name, written[name] ?? null] as const);
+  const fields = assetType.fields.map(({ name }) => [name, ownValue(written, name) ?? null] as const);
   return { id: EXAMPLE_ID, created_at: EXAMPLE_TIME, updated_at: EXAMPLE_TIME, ...Object.fromEntries(fields) };
 }

@@ -11,11 +11,21 @@ import { type Caller, NotFoundError, ValidationError } from '../context.js';
 import { assetTypeOf } from '../tables.js';
 import { type DirectoryCommands, writeDirectory } from './directoryWriter.js';
 
+/**
+ * Names that every object of JavaScript has; of them only these have the form of a field's name. Names of SQL and MongoDB
+ * may be used: read models name columns and keys by number.
+ */
+const RESERVED_NAMES: readonly string[] = ['constructor', 'prototype'];
+
 const fieldName = z
   .string('must be a string.')
   .regex(
     /^[a-z][a-z0-9_]{0,62}$/,
     'must be lower-case letters, digits and underscores, beginning with a letter, at most 63.',
+  )
+  .refine(
+    (name) => !RESERVED_NAMES.includes(name),
+    `must not be a name that programs take for something else (${RESERVED_NAMES.join(', ')}).`,
   );
 
 export const fieldBody = z

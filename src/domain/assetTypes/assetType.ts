@@ -1,5 +1,5 @@
 /** What an asset type is: the schema of a dynamic table (spec §1, §2.1). */
-import type { Fields, FieldType } from './fieldTypes.js';
+import { type Fields, type FieldType, ownValue } from './fieldTypes.js';
 
 export type AssetField = {
   readonly name: string;
@@ -77,6 +77,8 @@ export function recordView(
   assetType: AssetType,
   record: { readonly id: string; readonly createdAt: string; readonly updatedAt: string; readonly fields: Fields },
 ): RecordView {
-  const fields = Object.fromEntries(assetType.fields.map((field) => [field.name, record.fields[field.name] ?? null]));
+  const fields = Object.fromEntries(
+    assetType.fields.map((field) => [field.name, ownValue(record.fields, field.name) ?? null]),
+  );
   return { id: record.id, created_at: record.createdAt, updated_at: record.updatedAt, ...fields };
 }

@@ -7,6 +7,13 @@ export type FieldType = (typeof FIELD_TYPES)[number];
 export type FieldValue = string | number | boolean | null | readonly string[];
 export type Fields = { readonly [field: string]: FieldValue };
 
+/** Does every object of JavaScript have something of this name (`constructor`)? An earlier release took it for a field. */
+export const isInheritedName = (name: string): boolean => name in Object.prototype;
+
+/** What a record has in a field itself, whatever every object inherits under its name; undefined where it has nothing. */
+export const ownValue = (fields: Fields, name: string): FieldValue | undefined =>
+  Object.hasOwn(fields, name) ? fields[name] : undefined;
+
 export const STRING_MAX_LENGTH = 255;
 export const LONG_TEXT_MAX_LENGTH = 65_535;
 

@@ -8,7 +8,7 @@ import { MAX_LIST_BYTES, MAX_LIST_ENTRIES } from '../limits.js';
 import { shownName } from '../shownName.js';
 import type { AssetField, AssetType } from './assetType.js';
 import { FieldErrorList, type FieldErrors } from './fieldErrors.js';
-import type { Fields } from './fieldTypes.js';
+import { type Fields, isInheritedName, ownValue } from './fieldTypes.js';
 import { valueSchema } from './valueSchemas.js';
 
 /** Where a body comes in; each has rules of its own. */
@@ -73,7 +73,10 @@ export function recordSchema(assetType: AssetType, kind: BodyKind): z.ZodObject 
   return z.strictObject(shape);
 }
 
-type Compiled = { readonly [kind in BodyKind]: z.ZodObject };
+type Compiled = { readonly [kind in BodyKind]: z.ZodObject } & {
+  /** A field that an earlier release allowed has a name that every object inherits: a schema would take that for a value. */
+  readonly asksInherited: boolean;
+};
 const compiled = new WeakMap<AssetType, Compiled>();
 
 /** The same schemas, made once for each asset type. */
@@ -84,6 +87,7 @@ export function recordSchemas(assetType: AssetType): Compiled {
       create: recordSchema(assetType, 'create'),
       update: recordSchema(assetType, 'update'),
       batchItem: recordSchema(assetType, 'batchItem'),
+      asksInherited: assetType.fields.some(({ name }) => isInheritedName(name)),
     };
     compiled.set(assetType, schemas);
   }
@@ -92,7 +96,8 @@ export function recordSchemas(assetType: AssetType): Compiled {
 
 /** Checks a body against its asset type. All errors are reported at once. */
 export function checkRecord(assetType: AssetType, kind: BodyKind, body: unknown): Checked {
-  const result = recordSchemas(assetType)[kind].safeParse(body);
+  const schemas = recordSchemas(assetType);
+  const result = schemas[kind].safeParse(schemas.asksInherited ? withoutPrototype(body) : body);
   if (result.success && !namesPrototype(body)) return { ok: true, input: toInput(assetType, result.data) };
   const errors = fieldErrors(result.error, body, assetType);
   return { ok: false, errors: errors.toErrors(), unnamed: errors.unnamed };
@@ -102,11 +107,14 @@ export function checkRecord(assetType: AssetType, kind: BodyKind, body: unknown)
 const namesPrototype = (body: unknown): boolean =>
   typeof body === 'object' && body !== null && Object.hasOwn(body, '__proto__');
 
+const withoutPrototype = (body: unknown): unknown =>
+  typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.assign(Object.create(null), body) : body;
+
 function toInput(assetType: AssetType, parsed: { readonly [key: string]: unknown }): RecordInput {
   const fields: Record<string, Fields[string]> = {};
   for (const field of assetType.fields) {
-    const value = parsed[field.name];
-    if (value !== undefined && field.readOnly !== true) fields[field.name] = value as Fields[string];
+    const value = ownValue(parsed as Fields, field.name);
+    if (value !== undefined && field.readOnly !== true) fields[field.name] = value;
   }
   return {
     fields,

@@ -1,7 +1,7 @@
 /** The rules of an order (spec §3, §4.5, §4.6, §4.9). Pure: time, ids and look-ups come in as values. */
 import type { AssetType } from '../assetTypes/assetType.js';
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
-import type { Fields } from '../assetTypes/fieldTypes.js';
+import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import type { RecordInput } from '../assetTypes/recordSchema.js';
 import { MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
@@ -23,7 +23,7 @@ const stay = (order: Order): StatusChange => ({ from: order.status, to: order.st
 const move = (order: Order, to: OrderStatus): StatusChange => ({ from: order.status, to });
 
 const toChanges = (current: Fields, set: Fields): Changes =>
-  Object.fromEntries(Object.entries(set).map(([name, to]) => [name, { from: current[name] ?? null, to }]));
+  Object.fromEntries(Object.entries(set).map(([name, to]) => [name, { from: ownValue(current, name) ?? null, to }]));
 
 export function createOrder(assetType: AssetType, input: RecordInput): OrderDecision {
   const { processing_status: status, ...fields } = input.fields;
@@ -104,8 +104,8 @@ export function updatePart(order: Order, assetType: AssetType, partId: string, i
   if (part === undefined) throw new Error(`Part ${partId} is not of this order.`);
   if (input.id !== undefined && input.id !== partId) return refuse('id', 'The id differs from the one in the path.');
   const parentField = assetType.parent?.field ?? '';
-  const parent = input.fields[parentField];
-  if (parent !== undefined && parent !== part.fields[parentField]) {
+  const parent = ownValue(input.fields, parentField);
+  if (parent !== undefined && parent !== ownValue(part.fields, parentField)) {
     return refuse(parentField, `The ${parentField} field cannot be changed: a part stays with its order.`);
   }
   const set = changedFields(part.fields, input.fields);
@@ -125,7 +125,7 @@ const statusAfterPartChange = (order: Order): StatusChange =>
 function checkParent(order: Order, assetType: AssetType, fields: Fields): OrderDecision | undefined {
   const parent = assetType.parent;
   if (parent === undefined || parent.table === order.table) return undefined;
-  const parentId = String(fields[parent.field] ?? '');
+  const parentId = String(ownValue(fields, parent.field) ?? '');
   return order.parts.get(parentId)?.table === parent.table
     ? undefined
     : { kind: 'invalid', errors: unknownParent(parent.field) };
@@ -187,7 +187,8 @@ export function missingForExport(order: Order, set: Fields): FieldErrors {
   if (needed === undefined) return {};
   const errors: Record<string, readonly string[]> = {};
   for (const field of needed.fields) {
-    const value = set[field] === undefined ? order.fields[field] : set[field];
+    const changed = ownValue(set, field);
+    const value = changed === undefined ? ownValue(order.fields, field) : changed;
     if ((value ?? '') === '') errors[field] = [`The ${field} field is needed before the order can be validated.`];
   }
   if (![...order.parts.values()].some((part) => part.table === needed.part)) {

@@ -1,7 +1,7 @@
 /** The rules of a reference table: keys are unique, batches are all or nothing, clean-ups are exact (spec §4.5 to §4.8). */
 import type { AssetType } from '../assetTypes/assetType.js';
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
-import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
+import { type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
 import type { RecordInput } from '../assetTypes/recordSchema.js';
 import { type BatchUpserted, packIds, type RecordChanged, type RecordCreated, type TableCleanedUp } from './events.js';
 
@@ -31,7 +31,8 @@ export function uniqueFieldOf(assetType: AssetType): string {
   return assetType.uniqueField;
 }
 
-export const keyOf = (assetType: AssetType, fields: Fields): string => String(fields[uniqueFieldOf(assetType)] ?? '');
+export const keyOf = (assetType: AssetType, fields: Fields): string =>
+  String(ownValue(fields, uniqueFieldOf(assetType)) ?? '');
 
 export const withoutNulls = (fields: Fields): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
@@ -41,7 +42,9 @@ const sameValue = (a: FieldValue | undefined, b: FieldValue): boolean =>
 
 /** What of `wanted` differs from `current`. */
 export function changedFields(current: Fields, wanted: Fields): Fields {
-  return Object.fromEntries(Object.entries(wanted).filter(([name, value]) => !sameValue(current[name], value)));
+  return Object.fromEntries(
+    Object.entries(wanted).filter(([name, value]) => !sameValue(ownValue(current, name), value)),
+  );
 }
 
 export function createRecord(
@@ -68,7 +71,7 @@ export function updateRecord(
     return refuse('id', 'The id differs from the one in the path.');
   const set = changedFields(current.fields, input.fields);
   const unique = uniqueFieldOf(assetType);
-  const newKey = set[unique];
+  const newKey = ownValue(set, unique);
   if (newKey !== undefined && known.byKey(String(newKey)) !== undefined) {
     return refuse(unique, takenMessage(assetType, String(newKey)));
   }

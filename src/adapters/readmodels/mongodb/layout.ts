@@ -1,7 +1,7 @@
 /** Under which keys a record's fields are stored, and which indexes its collection gets. */
 import type { IndexDescription } from 'mongodb';
 import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
-import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
+import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { type FieldRules, fieldRules, matchText, sortValue, uniqueText } from '../shared/fieldRules.js';
 
 /** Of runs of characters of a text, by which an index finds the records that may contain another text. */
@@ -61,9 +61,9 @@ export type IndexedValues = { readonly [key: string]: string | number | null | r
 export function indexedValues(layout: TableLayout, fields: Fields): IndexedValues {
   const values: Record<string, string | number | null | readonly string[]> = {};
   const ngrams: string[] = [];
-  if (layout.unique !== undefined) values.k = uniqueText(fields[layout.unique] ?? null);
+  if (layout.unique !== undefined) values.k = uniqueText(ownValue(fields, layout.unique) ?? null);
   for (const field of layout.fields) {
-    const value = fields[field.name] ?? null;
+    const value = ownValue(fields, field.name) ?? null;
     if (field.sort !== undefined) values[field.sort] = sortValue(value);
     if (field.match === undefined) continue;
     const text = matchText(value);

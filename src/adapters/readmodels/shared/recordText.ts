@@ -1,6 +1,6 @@
 /** A record as JSON text: its own fields as they are stored, and the whole as it is sent. */
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
-import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
+import { type Fields, isInheritedName, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import type { RecordJson } from '../../../ports/readModels.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -18,6 +18,8 @@ export class RecordText {
   readonly #keys: readonly { readonly name: string; readonly text: string }[];
   /** At index `width` is what has to follow a text of that width. */
   readonly #endings: readonly string[];
+  /** `"constructor":`, which an earlier release wrote `undefined` behind where the record has none. */
+  readonly #inherited: readonly string[];
 
   constructor({ fields }: AssetType) {
     this.width = fields.length;
@@ -31,17 +33,20 @@ export class RecordText {
         .map(({ text }) => `${text}null`)
         .join(''),
     );
+    this.#inherited = fields.flatMap(({ name }) => (isInheritedName(name) ? [`${JSON.stringify(name)}:`] : []));
   }
 
   write(fields: Fields): string {
     let own = '';
-    for (const { name, text } of this.#keys) own += text + JSON.stringify(fields[name] ?? null);
+    for (const { name, text } of this.#keys) own += text + JSON.stringify(ownValue(fields, name) ?? null);
     return own;
   }
 
   /** A stored text with the fields that were added later, which are null. */
   complete(width: number, own: string): string {
-    return own + (this.#endings[width] ?? '');
+    // Only a key stands like this in the text: inside a value a backslash comes before each quotation mark.
+    const mended = this.#inherited.reduce((text, key) => text.replaceAll(`${key}undefined`, `${key}null`), own);
+    return mended + (this.#endings[width] ?? '');
   }
 
   fields(width: number, own: string): Fields {

@@ -1,7 +1,7 @@
 /** Writes the rows of one table of records. */
 import type Database from 'better-sqlite3';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
-import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
+import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import { matchText, sortValue, uniqueText } from '../shared/fieldRules.js';
 import { RecordText } from '../shared/recordText.js';
@@ -92,7 +92,7 @@ export class RecordWriter {
   #cells(fields: Fields): (string | number | null)[] {
     const cells: (string | number | null)[] = [];
     const { unique } = this.#layout;
-    if (unique !== undefined) cells.push(uniqueText(fields[unique] ?? null));
+    if (unique !== undefined) cells.push(uniqueText(ownValue(fields, unique) ?? null));
     for (const field of this.#layout.fields) pushCells(cells, field, fields);
     return cells;
   }
@@ -196,7 +196,7 @@ function prepare(db: Database.Database, id: number, ownColumns: readonly string[
 }
 
 function pushCells(cells: (string | number | null)[], field: FieldLayout, fields: Fields): void {
-  const value = fields[field.name] ?? null;
+  const value = ownValue(fields, field.name) ?? null;
   if (field.sort !== undefined) cells.push(sortValue(value));
   if (field.match !== undefined && field.match !== field.sort) cells.push(matchText(value));
 }

@@ -1,6 +1,6 @@
 /** The example body of each kind, in the words of the tenant's own tables; a test delivery sends it. */
 import type { AssetType, RecordView } from '../../assetTypes/assetType.js';
-import { EXAMPLE_TIME, EXAMPLE_VALUES, type Fields, type FieldValue } from '../../assetTypes/fieldTypes.js';
+import { EXAMPLE_TIME, EXAMPLE_VALUES, type Fields, type FieldValue, ownValue } from '../../assetTypes/fieldTypes.js';
 import type { Tenant } from '../../identity/directory.js';
 import {
   type Approval,
@@ -113,7 +113,7 @@ function byEveryKey(type: AssetType): { readonly [key: string]: RecordView } {
   return Object.fromEntries(
     records.flatMap((record) => [
       [record.id, record],
-      [String(record[type.uniqueField ?? 'id']), record],
+      [String(ownValue(record, type.uniqueField ?? 'id')), record],
     ]),
   );
 }
@@ -122,7 +122,7 @@ function byEveryKey(type: AssetType): { readonly [key: string]: RecordView } {
 function exampleRecord(type: AssetType, row: ExampleRow): RecordView {
   const fields = type.fields.map(({ name, required, type: fieldType }): [string, FieldValue] => [
     name,
-    row[name] ?? (required ? EXAMPLE_VALUES[fieldType] : null),
+    ownValue(row, name) ?? (required ? EXAMPLE_VALUES[fieldType] : null),
   ]);
   return { id: row.id, created_at: CREATED_AT, updated_at: EXAMPLE_TIME, ...Object.fromEntries(fields) };
 }
