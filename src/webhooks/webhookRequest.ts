@@ -1,7 +1,8 @@
 /** What one attempt sends: the body, made from the log (spec §6.1), and the headers, signatures among them (spec §6.3). */
 import { createHmac } from 'node:crypto';
 import type { Commands } from '../commands/context.js';
-import { exportSnapshot, orderFromEvents } from '../commands/orders/orderWriter.js';
+import { orderAfter } from '../commands/orders/loadOrder.js';
+import { exportSnapshot } from '../commands/orders/orderWriter.js';
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { DomainEvent } from '../commands/writeStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
@@ -94,7 +95,7 @@ async function bodyOf(
     }
     default: {
       const events = await eventsUpTo(commands, orderStream(name, orderId), subject, 0);
-      const order = orderFromEvents(events);
+      const order = orderAfter(undefined, events);
       if (order === undefined) throw new Error(`There is no order ${orderId}.`);
       const approval = events.findLast(({ type }) => type === 'OrderApproved') as OrderApproved | undefined;
       const snapshot = await exportSnapshot(commands, name, orderId, order);

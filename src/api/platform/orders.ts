@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { type Commands, NotFoundError } from '../../commands/context.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
-import { exportSnapshot, loadOrder } from '../../commands/orders/orderWriter.js';
+import { loadOrder } from '../../commands/orders/loadOrder.js';
+import { exportSnapshot } from '../../commands/orders/orderWriter.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { boundedList } from '../../domain/boundedList.js';
@@ -124,7 +125,7 @@ export const orders: Resource = {
         const id = recordId(tenant.orderModel, path.id);
         const order = await loadOrder(commands.eventStore, tenant.name, id);
         if (order === undefined) throw unknownOrder(id);
-        return dataReply(await orderDocument(commands, tenant, id, order));
+        return dataReply(await orderDocument(commands, tenant, id, order.state));
       },
     },
     'PUT /orders/:id': {

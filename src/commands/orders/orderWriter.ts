@@ -1,31 +1,19 @@
-/** One order: its stream loaded and written, and what it shows: its view, and the snapshot that exports are made of. */
+/** One order: its stream written, and what it shows: its view, and the snapshot that exports are made of. */
 import { type AssetType, type RecordView, recordView } from '../../domain/assetTypes/assetType.js';
+import { ownValue } from '../../domain/assetTypes/fieldTypes.js';
 import { failExport as decideFailure, type ExportFailure, type OrderDecision } from '../../domain/order/decide.js';
 import type { OrderEvent } from '../../domain/order/events.js';
 import type { ExportSnapshot } from '../../domain/order/exportDocument.js';
-import { evolve, type Order } from '../../domain/order/order.js';
+import type { Order } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
-import type { EventStore, EventToAppend, Position } from '../../ports/eventStore.js';
+import type { Position } from '../../ports/eventStore.js';
 import type { StoredRecord } from '../../ports/readModels.js';
 import { type Caller, type Commands, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { assetTypeOf, tenantOf } from '../tables.js';
-import { type Appended, appendIfUnchanged, loadStream, NO_STREAM, writeStream } from '../writeStream.js';
+import { type Appended, appendIfUnchanged, NO_STREAM, writeStream } from '../writeStream.js';
+import { loadOrder, orderAfter } from './loadOrder.js';
 
 export type WrittenOrder = { readonly position: Position; readonly order: Order };
-
-const evolveOrder = (order: Order | undefined, { id, type, data, metadata }: EventToAppend): Order =>
-  evolve(order, { type, data } as OrderEvent, { id, at: metadata.occurredAt });
-
-/** An order after these events of its stream, from the first on; undefined when there are none. */
-export const orderFromEvents = (events: readonly EventToAppend[]): Order | undefined =>
-  events.reduce<Order | undefined>(evolveOrder, undefined);
-
-/** An order as its events tell it; undefined when there is none. */
-export const loadOrder = async (
-  eventStore: Pick<EventStore, 'readStream'>,
-  tenant: string,
-  orderId: string,
-): Promise<Order | undefined> => (await loadStream(eventStore, orderStream(tenant, orderId), evolveOrder)).state;
 
 /**
  * @param decide pure or reading only; may run several times
@@ -42,9 +30,9 @@ export async function writeOrder(
     stream,
     name: `Order ${orderId}`,
     load: async () => {
-      const { state, ...end } = await loadStream(commands.eventStore, stream, evolveOrder);
-      if (state === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
-      return { ...end, state };
+      const order = await loadOrder(commands.eventStore, caller.tenant, orderId);
+      if (order === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
+      return order;
     },
     decide: async (order, at) => acceptedEvents(await decide(order, at)),
   });
@@ -78,7 +66,7 @@ export async function writeNewOrder(
 }
 
 function orderWith({ position, events }: Appended<OrderEvent>, before: Order | undefined): WrittenOrder {
-  const order = events.reduce<Order | undefined>(evolveOrder, before);
+  const order = orderAfter(before, events);
   if (order === undefined) throw new Error('An order has at least one event.');
   return { position, order };
 }
@@ -159,4 +147,5 @@ async function findRelated(
   return found;
 }
 
-const keyValue = (record: StoredRecord, key: string): string => (key === 'id' ? record.id : String(record.fields[key]));
+const keyValue = (record: StoredRecord, key: string): string =>
+  key === 'id' ? record.id : String(ownValue(record.fields, key));

@@ -1,6 +1,6 @@
 /** The `validated_order` document of an export (spec §2.3), made from what was approved. */
-import type { AssetType, RecordView } from '../assetTypes/assetType.js';
-import type { FieldValue } from '../assetTypes/fieldTypes.js';
+import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
+import { type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
 import type { User } from '../identity/events.js';
 
 /** Who approved an order. */
@@ -59,29 +59,56 @@ export function orderDocument(
   assetTypes: ReadonlyMap<string, AssetType>,
 ): ExportDocument {
   return {
-    ...expand(snapshot.table, snapshot.order, snapshot, assetTypes),
+    ...expand(snapshot.table, snapshot.order, { snapshot, assetTypes, children: childrenIn(snapshot.parts) }),
     approved_at: approval === undefined ? null : toSpacedDateTime(approval.approvedAt),
     approved_by: approval?.approver.id ?? null,
     approver: approval?.approver ?? null,
   };
 }
 
+type Part = ExportSnapshot['parts'][number];
+
+/** What a document is made of. */
+type Source = {
+  readonly snapshot: ExportSnapshot;
+  readonly assetTypes: ReadonlyMap<string, AssetType>;
+  readonly children: (relation: Relationship, id: string) => readonly Part[];
+};
+
+/** The parts that name a record, found without going through all parts for each record: there may be thousands of both. */
+function childrenIn(parts: readonly Part[]): Source['children'] {
+  const indexes = new Map<string, ReadonlyMap<unknown, readonly Part[]>>();
+  return ({ table, field }, id) => {
+    const name = `${table}.${field}`;
+    const index = indexes.get(name) ?? indexOf(parts, table, field);
+    indexes.set(name, index);
+    return index.get(id) ?? [];
+  };
+}
+
+/** The parts of one table by what they have in a field. */
+function indexOf(parts: readonly Part[], table: string, field: string): ReadonlyMap<unknown, readonly Part[]> {
+  const index = new Map<unknown, Part[]>();
+  for (const part of parts) {
+    if (part.table !== table) continue;
+    const value = ownValue(part.record, field);
+    const those = index.get(value);
+    if (those === undefined) index.set(value, [part]);
+    else those.push(part);
+  }
+  return index;
+}
+
 /** A record with its relations: objects for belongs_to, arrays for has_many. Related records are expanded one level more. */
-function expand(
-  table: string,
-  record: RecordView,
-  snapshot: ExportSnapshot,
-  assetTypes: ReadonlyMap<string, AssetType>,
-): ExportDocument {
+function expand(table: string, record: RecordView, source: Source): ExportDocument {
+  const { snapshot, assetTypes, children } = source;
   const document: Record<string, unknown> = { ...record };
   for (const relation of assetTypes.get(table)?.relationships ?? []) {
     if (relation.kind === 'has_many') {
-      document[relation.name] = snapshot.parts
-        .filter((part) => part.table === relation.table && part.record[relation.field] === record.id)
-        .map((part) => expand(part.table, part.record, snapshot, assetTypes));
+      document[relation.name] = children(relation, record.id).map((part) => expand(part.table, part.record, source));
     } else if (assetTypes.get(relation.table)?.role === 'reference') {
-      const related = relatedRecord(snapshot, relation.table, String(record[relation.field] ?? ''));
-      document[relation.name] = related === undefined ? null : expand(relation.table, related, snapshot, assetTypes);
+      const related = relatedRecord(snapshot, relation.table, String(ownValue(record, relation.field) ?? ''));
+      document[relation.name] = related === undefined ? null : expand(relation.table, related, source);
     }
   }
   if (table === 'dyn_item') document.category = category(record);

@@ -22,11 +22,37 @@ const applied = (fields: Fields, changes: Changes): Fields => ({
   ...Object.fromEntries(Object.entries(changes).map(([name, change]) => [name, change.to])),
 });
 
-/** State after one more event; `id` tells approvals apart, `at` is when it happened. */
-export function evolve(
+/** `id` tells approvals apart, `at` is when it happened. */
+type Envelope = { readonly id: string; readonly at: string };
+
+/** State after one more event. */
+export const evolve = (order: Order | undefined, event: OrderEvent, envelope: Envelope): Order =>
+  next(order, event, envelope, (parts) => new Map(parts));
+
+/**
+ * State after many events, one after the other; undefined without any. The parts are copied once, not with each event: an
+ * order of thousands of lines has as many events.
+ */
+export function evolveAll(
+  before: Order | undefined,
+  history: Iterable<Envelope & { readonly event: OrderEvent }>,
+): Order | undefined {
+  let draft: Map<string, OrderPart> | undefined;
+  const inDraft = (parts: Order['parts']): Map<string, OrderPart> => {
+    if (draft === undefined || draft !== parts) draft = new Map(parts);
+    return draft;
+  };
+  let order = before;
+  for (const { event, ...envelope } of history) order = next(order, event, envelope, inDraft);
+  return order;
+}
+
+/** @param writable the parts as a map that may be written to */
+function next(
   order: Order | undefined,
   event: OrderEvent,
-  { id, at }: { readonly id: string; readonly at: string },
+  { id, at }: Envelope,
+  writable: (parts: Order['parts']) => Map<string, OrderPart>,
 ): Order {
   if (event.type === 'OrderCreated') {
     const { table, fields, status } = event.data;
@@ -41,13 +67,13 @@ export function evolve(
     case 'OrderPartAdded': {
       const { table, id: partId, fields } = event.data;
       const part = { table, id: partId, fields, createdAt: at, updatedAt: at };
-      return { ...moved, parts: new Map(order.parts).set(part.id, part) };
+      return { ...moved, parts: writable(order.parts).set(part.id, part) };
     }
     case 'OrderPartChanged': {
       const part = order.parts.get(event.data.id);
       if (part === undefined) throw new Error(`Part ${event.data.id} changed before it was added.`);
       const changed = { ...part, fields: applied(part.fields, event.data.changes), updatedAt: at };
-      return { ...moved, parts: new Map(order.parts).set(part.id, changed) };
+      return { ...moved, parts: writable(order.parts).set(part.id, changed) };
     }
     case 'OrderApproved': {
       const set = { approved_at: event.data.approvedAt, approved_by: event.data.approver.id, error_reason: null };

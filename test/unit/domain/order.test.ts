@@ -1,6 +1,7 @@
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
+import { transportModel } from '#app/domain/assetTypes/transportModel.js';
 import {
   addPart,
   approveOrder,
@@ -13,7 +14,7 @@ import {
 } from '#app/domain/order/decide.js';
 import type { OrderEvent } from '#app/domain/order/events.js';
 import { type ExportSnapshot, exportDocument } from '#app/domain/order/exportDocument.js';
-import { evolve, type Order } from '#app/domain/order/order.js';
+import { evolve, evolveAll, type Order } from '#app/domain/order/order.js';
 
 const orderType = stockModel.find((type) => type.role === 'order') as AssetType;
 const lineType = stockModel.find((type) => type.role === 'part') as AssetType;
@@ -199,7 +200,62 @@ describe('§3 approval', () => {
   });
 });
 
+describe('an order of thousands of lines', () => {
+  const LINES = 20_000;
+  const status = { from: 'saved', to: 'saved' } as const;
+  const line = (index: number): OrderEvent => ({
+    type: 'OrderPartAdded',
+    data: { table: 'dyn_order_line', id: `line-${index}`, fields: { quantity: index }, status },
+  });
+  const occurred = (event: OrderEvent, index: number) => ({
+    event,
+    id: `event-${index}`,
+    at: `2026-11-21T00:00:00.${String(index).padStart(6, '0')}Z`,
+  });
+
+  it('is evolved in a time that grows with its events, not with their square', () => {
+    const history = [created('saved'), ...Array.from({ length: LINES }, (_, index) => line(index))].map(occurred);
+    const before = performance.now();
+    const order = evolveAll(undefined, history);
+    expect(order?.parts.size).toBe(LINES);
+    // With a copy of the lines for each event it takes minutes.
+    expect(performance.now() - before).toBeLessThan(5_000);
+  });
+
+  it('evolved at once is what it is event by event, and the order before stays as it was', () => {
+    const changed: OrderEvent = {
+      type: 'OrderPartChanged',
+      data: { table: 'dyn_order_line', id: 'line-1', changes: { quantity: { from: 1, to: 5 } }, status },
+    };
+    const first = [created('saved'), line(0), line(1)].map(occurred);
+    const then = [changed, approved, line(2), changed].map((event, index) => occurred(event, index + 3));
+    const oneByOne = (state: Order | undefined, { event, ...envelope }: (typeof first)[number]): Order =>
+      evolve(state, event, envelope);
+    const order = evolveAll(undefined, first);
+    const kept = structuredClone(order);
+    expect(evolveAll(order, then)).toEqual([...first, ...then].reduce<Order | undefined>(oneByOne, undefined));
+    expect(order).toEqual(kept);
+    expect(evolveAll(order, [])).toBe(order);
+  });
+});
+
 describe('§2.3 the exported document', () => {
+  it('is made of thousands of consignments in a time that grows with them, not with their square', () => {
+    const record = (id: string, fields: object) => ({ id, created_at: 'c', updated_at: 'u', ...fields });
+    const parts = Array.from({ length: 40_000 }, (_, n) => [
+      { table: 'dyn_consignment', record: record(`c${n}`, { transport_order_id: ORDER_ID }) },
+      { table: 'dyn_goods', record: record(`g${n}`, { consignment_id: `c${n}` }) },
+    ]).flat();
+    const table = 'dyn_transport_order';
+    const full = { table, order: record(ORDER_ID, {}), parts, related: {} } as unknown as ExportSnapshot;
+    const types = new Map(transportModel.map((type) => [type.name, type]));
+    const before = performance.now();
+    const { consignments } = exportDocument(full, { approvedAt: '2026-11-21T03:11:47.123456Z', approver }, types);
+    expect(consignments).toHaveLength(40_000);
+    expect((consignments as readonly unknown[]).at(-1)).toMatchObject({ id: 'c39999', goods: [{ id: 'g39999' }] });
+    expect(performance.now() - before).toBeLessThan(5_000);
+  });
+
   it('expands parties, lines, items and unit codes, also under keys that objects have of their own', () => {
     const record = (fields: object) => ({ id: ORDER_ID, created_at: 'c', updated_at: 'u', ...fields });
     const full = {
