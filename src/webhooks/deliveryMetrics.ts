@@ -14,23 +14,31 @@ export type MetricsSource = {
   readonly readModels: Pick<DeliveryLog, 'deliveryBacklog'>;
 };
 
+type Labels = { readonly tenant: string; readonly webhook: string };
+
 /** Attempts, failures and circuits are those of this process; what waits and what is disabled is the same in all. */
 export class DeliveryMetrics {
   readonly #attempts: Counter<'tenant' | 'webhook' | 'outcome'>;
   readonly #durations: Histogram<'tenant' | 'webhook'>;
   readonly #failed: Counter<'tenant' | 'webhook'>;
   readonly #openCircuits = new Set<string>();
+  /** Webhooks that the counters have series of. */
+  readonly #counted = new Map<string, Labels>();
 
   constructor(registry: Registry, source: MetricsSource) {
     const registers = [registry];
+    const forgetRemoved = (): void => this.#forgetRemoved(source.directory);
     this.#attempts = new Counter({
       registers,
       name: 'webhook_attempts_total',
       help: 'Attempts by outcome; gone is an answer 410.',
       labelNames: [...LABELS, 'outcome'],
-      collect() {
-        for (const labels of webhooksOf(source.directory))
-          for (const outcome of OUTCOMES) this.inc({ ...labels, outcome }, 0);
+      collect: () => {
+        forgetRemoved();
+        for (const labels of webhooksOf(source.directory)) {
+          this.#count(labels);
+          for (const outcome of OUTCOMES) this.#attempts.inc({ ...labels, outcome }, 0);
+        }
       },
     });
     this.#durations = new Histogram({
@@ -39,27 +47,50 @@ export class DeliveryMetrics {
       help: 'Time from the begin of a call to the end of its answer, or to the time limit.',
       labelNames: LABELS,
       buckets: DURATION_BUCKETS_SECONDS,
+      collect: forgetRemoved,
     });
     this.#failed = new Counter({
       registers,
       name: 'webhook_deliveries_failed_total',
       help: 'Deliveries that were given up after the last attempt.',
       labelNames: LABELS,
-      collect() {
-        for (const labels of webhooksOf(source.directory)) this.inc(labels, 0);
+      collect: () => {
+        forgetRemoved();
+        for (const labels of webhooksOf(source.directory)) {
+          this.#count(labels);
+          this.#failed.inc(labels, 0);
+        }
       },
     });
     registerBacklog(registry, source.readModels);
     this.#registerStates(registry, source.directory);
   }
 
-  attempted({ tenant, webhookId }: Endpoint, result: AttemptResult): void {
-    this.#attempts.inc({ tenant, webhook: webhookId, outcome: outcomeOf(result) });
-    this.#durations.observe({ tenant, webhook: webhookId }, result.durationMs / 1000);
+  attempted({ tenant, webhookId: webhook }: Endpoint, result: AttemptResult): void {
+    this.#count({ tenant, webhook });
+    this.#attempts.inc({ tenant, webhook, outcome: outcomeOf(result) });
+    this.#durations.observe({ tenant, webhook }, result.durationMs / 1000);
   }
 
-  failedForGood({ tenant, webhookId }: Endpoint): void {
-    this.#failed.inc({ tenant, webhook: webhookId });
+  failedForGood({ tenant, webhookId: webhook }: Endpoint): void {
+    this.#count({ tenant, webhook });
+    this.#failed.inc({ tenant, webhook });
+  }
+
+  #count(labels: Labels): void {
+    this.#counted.set(endpointKey({ tenant: labels.tenant, webhookId: labels.webhook }), labels);
+  }
+
+  /** Otherwise whoever makes and removes webhooks would have the figures grow without end. */
+  #forgetRemoved(directory: TenantDirectory): void {
+    for (const [endpoint, { tenant, webhook }] of this.#counted) {
+      if (directory.tenant(tenant)?.webhooks.has(webhook) === true) continue;
+      for (const outcome of OUTCOMES) this.#attempts.remove({ tenant, webhook, outcome });
+      this.#durations.remove({ tenant, webhook });
+      this.#failed.remove({ tenant, webhook });
+      this.#openCircuits.delete(endpoint);
+      this.#counted.delete(endpoint);
+    }
   }
 
   /** @param endpoint see `endpointKey` */
@@ -134,7 +165,7 @@ function registerBacklog(registry: Registry, readModels: Pick<DeliveryLog, 'deli
 }
 
 /** Counters begin at 0 for each, since `increase` does not see the step from nothing to 1. */
-const webhooksOf = (directory: TenantDirectory): { readonly tenant: string; readonly webhook: string }[] =>
+const webhooksOf = (directory: TenantDirectory): Labels[] =>
   [...directory.tenants()].flatMap(({ name: tenant, webhooks }) =>
     [...webhooks.keys()].map((webhook) => ({ tenant, webhook })),
   );

@@ -3,11 +3,9 @@ import type { Logger } from 'pino';
 import { type Commands, NotFoundError } from '../commands/context.js';
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import { disableWebhook } from '../commands/webhooks/settings.js';
-import { webhooksStream } from '../domain/streams.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
 import type { DisabledCause } from '../domain/webhook/events.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
-import type { RecordedEvent } from '../ports/eventStore.js';
 import { ReadModelsUnavailableError } from '../ports/readModels.js';
 
 const GONE = 410;
@@ -17,8 +15,6 @@ const MIN_FAILURES = 6;
 /** How often the delivery log is asked about a webhook that fails. */
 const CHECK_EVERY_MS = 60_000;
 const CATCH_UP_MS = 2_000;
-/** Time counts from the last of these. */
-const NEW_START = ['WebhookCreated', 'WebhookChanged', 'WebhookEnabled'];
 
 type HealthCommands = Commands & { readonly readModels: DeliveryLog };
 
@@ -66,9 +62,9 @@ export class EndpointHealth {
     const since = await this.#firstFailure(loaded);
     const latest = now - this.#disableAfterMs;
     if (since === undefined || Date.parse(since) > latest) return undefined;
-    // Asked last, since it reads a whole stream.
-    const start = await this.#lastStart(loaded.tenant, webhookId);
-    return Date.parse(start) > latest ? undefined : since;
+    // Whoever has changed or enabled it meanwhile gives it as long again.
+    const startedAt = this.#commands.directory.tenant(loaded.tenant)?.webhooks.get(webhookId)?.startedAt ?? since;
+    return Date.parse(startedAt) > latest ? undefined : since;
   }
 
   /** The first failure since the last success that any process saw; undefined when that cannot be known now. */
@@ -84,14 +80,6 @@ export class EndpointHealth {
       if (error instanceof ReadModelsUnavailableError) return undefined;
       throw error;
     }
-  }
-
-  /** When the webhook was created, changed or enabled last. */
-  async #lastStart(tenant: string, webhookId: string): Promise<string> {
-    const events = await this.#commands.eventStore.readStream(webhooksStream(tenant));
-    const isStart = ({ type, data }: RecordedEvent): boolean =>
-      NEW_START.includes(type) && (data as { id: string }).id === webhookId;
-    return events.findLast(isStart)?.metadata.occurredAt ?? '';
   }
 
   async #disable({ tenant, delivery, caller }: LoadedDelivery, cause: DisabledCause, reason: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { Registry } from 'prom-client';
 import { ServiceMetrics } from '#app/api/metrics.js';
-import { disableWebhook } from '#app/commands/webhooks/settings.js';
+import { disableWebhook, removeWebhook } from '#app/commands/webhooks/settings.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
 import { registerEngineMetrics, registerQueueMetrics } from '#app/service/engineHealth.js';
 import { DeliveryMetrics } from '#app/webhooks/deliveryMetrics.js';
@@ -69,6 +69,22 @@ describe('figures about deliveries', () => {
     expect(await values('webhook_deliveries_failed_total', id)).toEqual({ '': 1 });
     expect(await values('webhook_attempt_duration_seconds', id)).toMatchObject({ '+Inf': 9 });
     expect(await values('webhook_disabled', id)).toEqual({ gone: 1 });
+  });
+
+  test('a webhook that is removed has no figures any more, nor has one whose last attempt ends after that', async () => {
+    erp = await startReceiver(status(200));
+    const { id } = await service.createWebhook(erp.url);
+    service.start({ caPem: erp.caPem }, [0, 5], { deps: { metrics } });
+    await service.event('DeliverySucceeded', await approved());
+    expect(await registry.metrics()).toContain(id);
+    const position = await removeWebhook(service.commands, caller, id);
+    await service.commands.directory.waitFor(position);
+    const { eventStore, readModels } = service.commands;
+    await readModels.waitFor('deliveries', await eventStore.head(), 10_000);
+    expect(await registry.metrics()).not.toContain(id);
+    const late = { ok: true, status: 200, durationMs: 5, responseBody: '' } as const;
+    metrics.attempted({ tenant: TENANT, webhookId: id }, late);
+    expect(await registry.metrics()).not.toContain(id);
   });
 
   test('refused addresses are told apart', async () => {

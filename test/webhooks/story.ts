@@ -22,6 +22,7 @@ export const webhook: Webhook = {
   customData: { warehouse: 'north', nested: [1, null, 'ü'] },
   sealedSecret: '',
   createdAt: '2026-11-21T00:00:00.000000Z',
+  startedAt: '2026-11-21T00:00:00.000000Z',
 };
 
 const person = (id: number, firstName: string): User => ({

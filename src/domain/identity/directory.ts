@@ -13,6 +13,8 @@ export type Webhook = WebhookSettings & {
   /** While nothing is sent to it. */
   readonly disabled?: { readonly cause: DisabledCause; readonly reason: string; readonly since: string };
   readonly createdAt: string;
+  /** When it was created, changed or enabled last. */
+  readonly startedAt: string;
 };
 
 export type Tenant = {
@@ -91,7 +93,10 @@ export function evolveTenant(tenant: Tenant | undefined, event: DirectoryEvent, 
     case 'ApiClientRemoved':
       return { ...tenant, clients: withEntry(tenant.clients, event.data.clientId, undefined) };
     case 'WebhookCreated':
-      return { ...tenant, webhooks: withEntry(tenant.webhooks, event.data.id, { ...event.data, createdAt: at }) };
+      return {
+        ...tenant,
+        webhooks: withEntry(tenant.webhooks, event.data.id, { ...event.data, createdAt: at, startedAt: at }),
+      };
     default: {
       const evolved = (webhook: Webhook): Webhook | undefined => evolveWebhook(webhook, event, at);
       return { ...tenant, webhooks: withChanged(tenant.webhooks, event.data.id, evolved) };
@@ -107,7 +112,7 @@ function evolveWebhook(
 ): Webhook | undefined {
   switch (event.type) {
     case 'WebhookChanged':
-      return { ...webhook, ...event.data };
+      return { ...webhook, ...event.data, startedAt: at };
     case 'WebhookSecretRegenerated':
       return { ...withoutStaged(webhook), sealedSecret: event.data.sealedSecret };
     case 'WebhookSecretStaged':
@@ -126,7 +131,7 @@ function evolveWebhook(
     }
     case 'WebhookEnabled': {
       const { disabled: _, ...enabled } = webhook;
-      return enabled;
+      return { ...enabled, startedAt: at };
     }
     case 'WebhookBackfillRequested':
       return webhook;

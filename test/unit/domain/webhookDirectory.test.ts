@@ -11,15 +11,16 @@ const data = {
   sealedSecret: 'v1.first',
 } as const;
 const created: DirectoryEvent = { type: 'WebhookCreated', data };
-const made: Webhook = { ...data, createdAt: AT };
+const made: Webhook = { ...data, createdAt: AT, startedAt: AT };
+
+const TENANT: DirectoryEvent = {
+  type: 'TenantCreated',
+  data: { name: 'acme', displayName: 'Acme', orderModel: 'dyn_stock_order' },
+};
 
 /** The webhooks of a tenant after these events. */
 function given(...events: readonly DirectoryEvent[]): readonly Webhook[] {
-  const tenant: DirectoryEvent = {
-    type: 'TenantCreated',
-    data: { name: 'acme', displayName: 'Acme', orderModel: 'dyn_stock_order' },
-  };
-  const folded = [tenant, ...events].reduce<Tenant | undefined>(
+  const folded = [TENANT, ...events].reduce<Tenant | undefined>(
     (state, event) => evolveTenant(state, event, AT),
     undefined,
   );
@@ -98,6 +99,17 @@ describe('a webhook as the directory folds it', () => {
 
   test('removed it is unknown, and later events about it change nothing', () => {
     expect(given(created, { type: 'WebhookRemoved', data: { id: 'w1' } }, staged, disabled, renamed)).toEqual([]);
+  });
+
+  test('changed or enabled it starts anew; being disabled or a new secret starts nothing', () => {
+    const steps = [created, disabled, staged, enabled, renamed, promoted];
+    const times = steps.map((_, second) => `2026-11-21T03:11:0${second}.000000Z`);
+    let tenant = evolveTenant(undefined, TENANT, AT);
+    const starts = steps.map((event, second) => {
+      tenant = evolveTenant(tenant, event, times[second] ?? '');
+      return tenant?.webhooks.get('w1')?.startedAt;
+    });
+    expect(starts).toEqual([0, 0, 0, 3, 4, 4].map((second) => times[second]));
   });
 
   test('events about one leave the other alone', () => {
