@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { MAX_HEADER_BYTES } from '../domain/limits.js';
 
 export type HttpServer = {
   readonly port: number;
@@ -24,7 +25,10 @@ export async function startHttpServer(
   listener: RequestListener,
   address: { readonly host: string; readonly port: number },
 ): Promise<HttpServer> {
-  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS }, listener);
+  const server = createServer(
+    { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS, maxHeaderSize: MAX_HEADER_BYTES },
+    listener,
+  );
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   server.on('clientError', refuseUnreadable);
   server.listen(address.port, address.host);

@@ -58,3 +58,18 @@ export const MAX_CLIENTS = 500;
 export const MAX_USERS = 5_000;
 /** Lines, consignments, goods and charges of an order: each change of one reads them all. */
 export const MAX_ORDER_PARTS = 2_500;
+
+/** Bytes of a request's URL and header fields together. */
+export const MAX_HEADER_BYTES = 16_384;
+/** Parameters of a query. */
+export const MAX_QUERY_PARAMETERS = 100;
+/** Fields that a list is filtered by. */
+export const MAX_FILTERS = 20;
+/** Values of one filter. */
+export const MAX_VALUES_OF_FILTER = 100;
+/** Values of all filters of a list together: each is looked for in every record. */
+export const MAX_FILTER_VALUES = 200;
+/** Characters of a filter's value. */
+export const MAX_FILTER_VALUE_LENGTH = 255;
+/** Fields that a list is sorted by. */
+export const MAX_SORT_TERMS = 10;

@@ -1,6 +1,14 @@
 /** The query parameters of a list (spec §4.3): page, perPage, filter[…], sort. */
 import { ALWAYS_SORTABLE, type AssetType, isFilterable, isSortable } from '../../domain/assetTypes/assetType.js';
-import { MAX_PAGE_BYTES } from '../../domain/limits.js';
+import {
+  MAX_FILTER_VALUE_LENGTH,
+  MAX_FILTER_VALUES,
+  MAX_FILTERS,
+  MAX_PAGE_BYTES,
+  MAX_SORT_TERMS,
+  MAX_VALUES_OF_FILTER,
+} from '../../domain/limits.js';
+import { shownName } from '../../domain/shownName.js';
 import type { Filter, RecordQuery, SortTerm } from '../../ports/readModels.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
@@ -9,10 +17,6 @@ import type { QueryParameter } from '../routes/operation.js';
 const PAGE_SIZES = [25, 100, 1000] as const;
 const DEFAULT_PAGE_SIZE = 25;
 
-const MAX_FILTERS = 20;
-const MAX_VALUES = 100;
-const MAX_VALUE_LENGTH = 255;
-const MAX_SORT_TERMS = 10;
 /** Offsets beyond this are no safe integers any more. */
 const MAX_PAGE = Math.floor(Number.MAX_SAFE_INTEGER / 1000);
 
@@ -115,9 +119,14 @@ function parseFilters(assetType: AssetType, parameters: URLSearchParams): readon
     if (!isFilterable(assetType, field)) throw badRequest(`${assetType.name} cannot be filtered by ${quoted(field)}.`);
     const anyOf = values.get(field) ?? [];
     anyOf.push(...filterValues(field, value));
-    if (anyOf.length > MAX_VALUES) throw badRequest(`filter[${field}] has more than ${MAX_VALUES} values.`);
+    if (anyOf.length > MAX_VALUES_OF_FILTER) {
+      throw badRequest(`filter[${field}] has more than ${MAX_VALUES_OF_FILTER} values.`);
+    }
     values.set(field, anyOf);
   }
+  // Each value is looked for in each record.
+  const count = [...values.values()].reduce((sum, anyOf) => sum + anyOf.length, 0);
+  if (count > MAX_FILTER_VALUES) throw badRequest(`The filters have more than ${MAX_FILTER_VALUES} values in all.`);
   if (values.size > MAX_FILTERS) throw badRequest(`There are more than ${MAX_FILTERS} filters.`);
   return [...values].map(([field, anyOf]) => ({ kind: 'contains', field, anyOf }));
 }
@@ -127,8 +136,8 @@ function filterValues(field: string, text: string): readonly string[] {
   const values = splitAtCommas(text).filter((value) => value !== '');
   if (values.length === 0) throw badRequest(`filter[${field}] has an empty value.`);
   for (const value of values) {
-    if (value.length > MAX_VALUE_LENGTH) {
-      throw badRequest(`filter[${field}] has a value of more than ${MAX_VALUE_LENGTH} characters.`);
+    if (value.length > MAX_FILTER_VALUE_LENGTH) {
+      throw badRequest(`filter[${field}] has a value of more than ${MAX_FILTER_VALUE_LENGTH} characters.`);
     }
     if (value.includes('\0')) throw badRequest(`filter[${field}] has a NUL character.`);
   }
@@ -138,20 +147,21 @@ function filterValues(field: string, text: string): readonly string[] {
 export const splitAtCommas = (text: string): string[] =>
   text.split(/(?<!\\),/).map((piece) => piece.replaceAll('\\,', ','));
 
-function parseSort(assetType: AssetType, given: readonly string[]): readonly SortTerm[] {
-  const [text, second] = given;
+function parseSort(assetType: AssetType, texts: readonly string[]): readonly SortTerm[] {
+  const [text, second] = texts;
   if (text === undefined) return [];
   if (second !== undefined) throw badRequest('sort is given twice; separate its fields by commas.');
+  const given = text.split(',');
+  if (given.length > MAX_SORT_TERMS) throw badRequest(`sort has more than ${MAX_SORT_TERMS} fields.`);
   const terms = new Map<string, SortTerm>();
-  for (const term of text.split(',')) {
+  for (const term of given) {
     const descending = term.startsWith('-');
     const field = descending ? term.slice(1) : term;
     if (!isSortable(assetType, field)) throw badRequest(`${assetType.name} cannot be sorted by ${quoted(field)}.`);
     // A field named again cannot change the order any more.
     if (!terms.has(field)) terms.set(field, { field, direction: descending ? 'desc' : 'asc' });
   }
-  if (terms.size > MAX_SORT_TERMS) throw badRequest(`sort has more than ${MAX_SORT_TERMS} fields.`);
   return [...terms.values()];
 }
 
-const quoted = (text: string): string => JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text);
+const quoted = (name: string): string => JSON.stringify(shownName(name));

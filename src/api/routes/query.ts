@@ -1,14 +1,22 @@
 /** The query of a request: its parameters, and the check that all of them are known. */
 import { z } from 'zod';
+import { MAX_QUERY_PARAMETERS } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import { badRequest } from '../errors.js';
 import { inputSchema } from '../openapi/schema.js';
 import type { QueryParameter } from './operation.js';
 
-/** The parameters of a request's URL. Names and values are plain text: `__proto__` is a name like any other. */
+/**
+ * The parameters of a request's URL. Names and values are plain text: `__proto__` is a name like any other.
+ * @throws HttpError 400 for too many
+ */
 export function parametersOf(url: string): URLSearchParams {
   const start = url.indexOf('?');
-  return new URLSearchParams(start < 0 ? '' : url.slice(start + 1));
+  const parameters = new URLSearchParams(start < 0 ? '' : url.slice(start + 1));
+  if (parameters.size > MAX_QUERY_PARAMETERS) {
+    throw badRequest(`The query has more than ${MAX_QUERY_PARAMETERS} parameters.`);
+  }
+  return parameters;
 }
 
 /** Describes the properties of a zod object as parameters. (zod leaves out the default of what it transforms.) */

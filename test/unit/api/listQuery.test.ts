@@ -33,6 +33,8 @@ describe('§4.3 filters', () => {
   test.each([
     `filter[name]=${'x'.repeat(256)}`,
     `filter[name]=${Array.from({ length: 101 }, (_, n) => n).join(',')}`,
+    `filter[name]=${Array.from({ length: 99 }, (_, n) => n).join(',')}&filter[sku]=${'x,'.repeat(99)}&filter[ean]=a,b,c`,
+    `sort=${'name,'.repeat(10)}name`,
     'filter[name]=%00',
     'filter[]=x',
     'filter[name',
