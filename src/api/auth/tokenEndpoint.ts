@@ -97,6 +97,12 @@ export const tokenEndpoint: Resource = {
           'invalid_client',
           'The client is unknown or its secret is wrong.',
         ),
+        413: oauthError('The body is too large.', 'invalid_request', 'The body is over the limit of 16384 bytes.'),
+        415: oauthError(
+          'The body is neither JSON nor a form.',
+          'invalid_request',
+          'Send the body as Content-Type: application/json, in UTF-8.',
+        ),
       },
       async handle(api, { req, body }) {
         const tenant = req.context.tenant.name;
@@ -145,12 +151,18 @@ function grantedScopes(client: Pick<ApiClient, 'scopes'>, asked: readonly string
   });
 }
 
-const UNREADABLE: readonly number[] = [400, 413, 415];
+const UNREADABLE: readonly unknown[] = [400, 413, 415];
+
+/** The error of a body that cannot be read, found by us or by express' parser; undefined for any other. */
+function unreadable(error: unknown): OAuthError | undefined {
+  if (!(error instanceof Error && 'status' in error && UNREADABLE.includes(error.status))) return undefined;
+  const reason = error instanceof HttpError ? error.reason : error.message;
+  return new OAuthError('invalid_request', reason, Number(error.status));
+}
 
 /** Gives errors the shape of RFC 6749 §5.2, with `message` beside it; others go on to the API's error handler. */
 export const oauthErrorHandler: ErrorRequestHandler = (given: unknown, _req, res, next) => {
-  const isUnreadable = given instanceof HttpError && UNREADABLE.includes(given.status);
-  const error = isUnreadable ? new OAuthError('invalid_request', given.reason, given.status) : given;
+  const error = unreadable(given) ?? given;
   if (!(error instanceof OAuthError)) return next(error);
   const { code, message, status } = error;
   if (code === 'invalid_client') res.setHeader('WWW-Authenticate', 'Basic realm="dynamic-assets", charset="UTF-8"');

@@ -77,6 +77,10 @@ const ERRORS = {
     error: 'At most 50 requests a second, 100 at once.',
     headers: RETRY_AFTER,
   }),
+  431: error('HeadersTooLarge', 'The header fields, the URL among them, are too large.', {
+    message: 'Request Header Fields Too Large',
+    error: 'The header fields are too large.',
+  }),
   500: error('ServerError', 'Something failed here; the error is the id of the request.', {
     message: 'Server error',
     error: '0b6c2d0e-3f1a-4a57-9d0c-5a3e1f0a7c11',

@@ -64,7 +64,7 @@ function operationObject(area: Area, { operation, resource }: Route, assetType: 
   const query = describedQuery(operation);
   const responses: Responses = {
     [status]: ofOne(answer),
-    ...errorsOf([...area.errors, ...refusals(operation), ...bodyErrors, ...errors]),
+    ...errorsOf([431, ...area.errors, ...refusals(operation), ...bodyErrors, ...errors]),
     ...answers,
   };
   return {

@@ -1,22 +1,12 @@
 /** The description of a tenant's API at /openapi.json: valid, complete, and true. */
 import SwaggerParser from '@apidevtools/swagger-parser';
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
 import { z } from 'zod';
+import { type Json, operationsOf, Schemas } from '../apiDocument.js';
 import type { Answer } from '../http.js';
 import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../people.js';
 import { expectRefused } from '../refusals.js';
 import { ASSETS, PLATFORM } from '../tenant.js';
 import { useService } from '../useService.js';
-
-type Operation = {
-  readonly operationId: string;
-  readonly security: readonly object[];
-  readonly requestBody?: { readonly content: { readonly 'application/json': { readonly example?: unknown } } };
-  readonly responses: { readonly [status: string]: unknown };
-};
-
-const METHODS = ['get', 'put', 'post', 'delete'];
 
 const run = useService({ tenants: { acme: 'dyn_stock_order', cargo: 'dyn_transport_order' } });
 const acme = () => run.tenant('acme');
@@ -25,49 +15,12 @@ beforeAll(async () => {
   admin = await addPerson(acme(), 'anna', ['admin']);
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: the tests look into a document of any shape, and say what they expect there.
-type Json = any;
 const dyn = (path: string): string => `${ASSETS}${path}`;
 const askDocument = (tenant: string): Promise<Answer> =>
   run.tenant(tenant).send('GET', '/openapi.json', { token: null });
 const documentOf = async (tenant = 'acme'): Promise<Json> => (await askDocument(tenant)).body;
 
 const idOf = (answer: Answer): string => dataOf(z.looseObject({ id: z.string() }), answer).id;
-
-/** Every operation of a document, with its method and path. */
-const operationsOf = (document: Json): readonly { method: string; path: string; operation: Operation }[] =>
-  Object.entries<{ [method: string]: Operation }>(document.paths).flatMap(([path, item]) =>
-    Object.entries(item)
-      .filter(([method]) => METHODS.includes(method))
-      .map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
-  );
-
-/** Checks values against parts of the document, by JSON pointer. */
-class Schemas {
-  readonly #ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true }));
-
-  constructor(document: Json) {
-    this.#ajv.addSchema(document, 'openapi.json');
-  }
-
-  at(...path: readonly (string | number)[]): ValidateFunction {
-    const pointer = path.map((part) => encodeURIComponent(String(part).replaceAll('~', '~0').replaceAll('/', '~1')));
-    const validate = this.#ajv.getSchema(`openapi.json#/${pointer.join('/')}`);
-    if (validate === undefined) throw new Error(`The document has nothing at ${path.join(' ')}.`);
-    return validate;
-  }
-
-  /** Errors of an answer against what the operation says of this status. */
-  errorsOf(document: Json, method: string, path: string, answer: Answer): unknown {
-    const response = document.paths[path][method].responses[answer.status];
-    const where =
-      response.$ref === undefined
-        ? ['paths', path, method, 'responses', answer.status]
-        : String(response.$ref).slice(2).split('/');
-    const validate = this.at(...where, 'content', 'application/json', 'schema');
-    return validate(answer.body) ? [] : validate.errors;
-  }
-}
 
 describe('GET /openapi.json', () => {
   it.each(['acme', 'cargo'])('of %s is a valid OpenAPI 3.1 document, without a token', async (tenant) => {
@@ -187,7 +140,7 @@ describe('the document tells the truth', () => {
     }
     answers.push(['get', dyn(''), await acme().send('GET', dyn(''))]);
     for (const [method, path, answer] of answers) {
-      const errors = schemas.errorsOf(document, method, path, answer);
+      const errors = schemas.errorsOf(method, path, answer);
       expect({ method, path, status: answer.status, errors }).toEqual({
         method,
         path,
@@ -221,7 +174,7 @@ describe('the document tells the truth', () => {
       ['get', '/orders/{order_id}/history', await admin.call('GET', `${path}/history`)],
     ];
     for (const [method, below, answer] of answers) {
-      const errors = schemas.errorsOf(document, method, PLATFORM + below, answer);
+      const errors = schemas.errorsOf(method, PLATFORM + below, answer);
       expect({ method, below, status: answer.status, errors }).toEqual({
         method,
         below,

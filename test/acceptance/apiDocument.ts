@@ -1,0 +1,69 @@
+/** A tenant's OpenAPI document, for tests that compare the service with it. */
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import type { Answer } from './http.js';
+
+// biome-ignore lint/suspicious/noExplicitAny: the tests look into a document of any shape, and say what they expect there.
+export type Json = any;
+
+export type DocumentedOperation = {
+  readonly operationId: string;
+  readonly security: readonly object[];
+  readonly parameters?: readonly Json[];
+  readonly requestBody?: { readonly content: { readonly 'application/json': Json } };
+  readonly responses: { readonly [status: string]: Json };
+};
+
+const METHODS = ['get', 'put', 'post', 'delete'];
+
+/** Every operation of a document, with its method and path. */
+export const operationsOf = (
+  document: Json,
+): readonly { method: string; path: string; operation: DocumentedOperation }[] =>
+  Object.entries<{ [method: string]: DocumentedOperation }>(document.paths).flatMap(([path, item]) =>
+    Object.entries(item)
+      .filter(([method]) => METHODS.includes(method))
+      .map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+  );
+
+/** Checks values against parts of the document, by JSON pointer. */
+export class Schemas {
+  readonly #ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true }));
+
+  constructor(readonly document: Json) {
+    this.#ajv.addSchema(document, 'openapi.json');
+  }
+
+  at(...path: readonly (string | number)[]): ValidateFunction {
+    const pointer = path.map((part) => encodeURIComponent(String(part).replaceAll('~', '~0').replaceAll('/', '~1')));
+    const validate = this.#ajv.getSchema(`openapi.json#/${pointer.join('/')}`);
+    if (validate === undefined) throw new Error(`The document has nothing at ${path.join(' ')}.`);
+    return validate;
+  }
+
+  /** What the operation says of this status; undefined when it does not name it. */
+  responseOf(method: string, path: string, status: number): Json {
+    return this.#response(method, path, status)?.response;
+  }
+
+  /** Errors of an answer against what the operation says of its status. */
+  errorsOf(method: string, path: string, { status, body }: Pick<Answer, 'status' | 'body'>): unknown {
+    const found = this.#response(method, path, status);
+    if (found === undefined) return [`${status} is not in the document`];
+    if (found.response.content?.['application/json'] === undefined) return [];
+    const validate = this.at(...found.where, 'content', 'application/json', 'schema');
+    return validate(body) ? [] : validate.errors;
+  }
+
+  #response(
+    method: string,
+    path: string,
+    status: number,
+  ): { where: readonly (string | number)[]; response: Json } | undefined {
+    const response = this.document.paths[path][method].responses[status];
+    if (response === undefined) return undefined;
+    if (response.$ref === undefined) return { where: ['paths', path, method, 'responses', status], response };
+    const where = String(response.$ref).slice(2).split('/');
+    return { where, response: where.reduce((part, name) => part[name], this.document) };
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * Raw bytes on connections of the service, while a health probe asks beside them: whatever comes in, it goes on, answers
+ * what can be answered in the form of spec §7, and keeps nobody waiting.
+ */
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { useService } from '../acceptance/useService.js';
+import { HealthProbe } from './healthProbe.js';
+import { answersIn, exchange, type RawAnswer, type RawCase } from './rawConnection.js';
+import { rawCases } from './rawRequests.js';
+import { casesOf, LONGEST_PROBE_MS, SEED, tell } from './settings.js';
+
+const CASES = casesOf(1500, 20_000);
+const AT_ONCE = 8;
+const PART = 250;
+const MOST_MEMORY_MB = 1024;
+
+const run = useService({ tenants: { acme: 'dyn_stock_order' } });
+
+/** Most memory that the process has had; undefined where the system does not tell. */
+function peakMemoryMb(pid: number): number | undefined {
+  try {
+    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A few hundred at a time: they may be large. Several loops may take from it in turn. */
+function* casesInParts(arbitrary: fc.Arbitrary<RawCase>): Generator<RawCase> {
+  for (let made = 0; made < CASES; made += PART) {
+    yield* fc.sample(arbitrary, { numRuns: Math.min(PART, CASES - made), seed: SEED + made });
+  }
+}
+
+/** What is wrong with an answer; undefined when nothing is. */
+function wrongWith({ status, headers, body }: RawAnswer): string | undefined {
+  if (status >= 500 && !(status === 503 && headers.has('retry-after'))) return `HTTP ${status} ${body.slice(0, 300)}`;
+  if (status < 400 || body === '') return status < 400 ? undefined : `HTTP ${status} without a body`;
+  const parsed: unknown = JSON.parse(body);
+  const hasMessage = typeof Reflect.get(Object(parsed), 'message') === 'string';
+  return hasMessage ? undefined : `HTTP ${status} without a message: ${body.slice(0, 300)}`;
+}
+
+const shown = ({ name, chunks }: RawCase): string =>
+  `${name}: ${JSON.stringify(
+    Buffer.concat(chunks)
+      .toString('latin1')
+      .replace(/Bearer eyJ[\w.-]+/g, 'Bearer …')
+      .slice(0, 600),
+  )}`;
+
+it('§7: no bytes stop the service, make it fail, or keep others waiting', async () => {
+  const { service } = run;
+  const acme = run.tenant('acme');
+  const known = { host: acme.host, clientToken: await acme.token(), adminToken: await acme.signIn() };
+  const cases = casesInParts(rawCases(known));
+  const statuses = new Map<number, number>();
+  const wrong: string[] = [];
+  const pid = service.pid;
+  const probe = new HealthProbe(service.port);
+
+  const tryNext = async (): Promise<void> => {
+    for (const next of cases) {
+      const received = await exchange(service.port, next);
+      try {
+        const isHead = next.chunks[0]?.subarray(0, 5).toString('latin1') === 'HEAD ';
+        for (const answer of answersIn(received, isHead)) {
+          statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+          const why = wrongWith(answer);
+          if (why !== undefined) wrong.push(`${why}\n  ${shown(next)}`);
+        }
+      } catch (error) {
+        wrong.push(`${String(error)}\n  ${shown(next)}`);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, tryNext));
+
+  const { probes, failures, worstMs } = await probe.stop();
+  const memoryMb = peakMemoryMb(pid);
+  const counted = [...statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${status}: ${count}`);
+  tell(`raw HTTP: ${CASES} connections, seed ${SEED}; ${counted.join(', ')}`);
+  tell(
+    `health probe: ${probes} probes, the worst took ${worstMs.toFixed(0)} ms; peak memory ${memoryMb?.toFixed(0)} MB`,
+  );
+  expect([...new Set(wrong)].slice(0, 10)).toEqual([]);
+  expect(failures).toEqual([]);
+  expect(worstMs).toBeLessThan(LONGEST_PROBE_MS);
+  expect(memoryMb ?? 0).toBeLessThan(MOST_MEMORY_MB);
+  expect(service.pid).toBe(pid);
+  expect((await acme.getList('dyn_item')).status).toBe(200);
+});

@@ -1,0 +1,15 @@
+/** How much the fuzzers try: little in `npm test`, and the same each time; much in `npm run fuzz`, and something new each time. */
+const isLong = process.env.npm_lifecycle_event === 'fuzz';
+
+/** A run is repeated by giving its seed in FUZZ_SEED; each run prints it. */
+export const SEED = Number(process.env.FUZZ_SEED ?? (isLong ? Date.now() % 2 ** 31 : 20_261_122));
+
+/** @param usual in `npm test` @param long in `npm run fuzz`, unless FUZZ_CASES says otherwise */
+export const casesOf = (usual: number, long: number): number =>
+  Number(process.env.FUZZ_CASES ?? (isLong ? long : usual));
+
+/** The longest that the health probe may wait, in milliseconds: a machine that runs other tests as well is slower. */
+export const LONGEST_PROBE_MS = Number(process.env.FUZZ_PROBE_MS ?? 1000);
+
+/** For figures: jest's own console would put a stack trace under each line. */
+export const tell = (line: string): void => void process.stderr.write(`${line}\n`);
