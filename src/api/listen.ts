@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { MAX_HEADER_BYTES } from '../domain/limits.js';
@@ -26,8 +26,18 @@ export async function startHttpServer(
   address: { readonly host: string; readonly port: number },
 ): Promise<HttpServer> {
   const server = createServer(
-    { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: HEADERS_TIMEOUT_MS, maxHeaderSize: MAX_HEADER_BYTES },
-    listener,
+    // Hosts are checked here: the server's own refusal has no body.
+    {
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      requireHostHeader: false,
+    },
+    (req, res) =>
+      isForOneHost(req) ? listener(req, res) : refuse(res, '400 Bad Request', 'One Host header is needed.'),
+  );
+  server.on('checkExpectation', (_req, res) =>
+    refuse(res, '417 Expectation Failed', 'The only expectation that can be met is 100-continue.'),
   );
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   server.on('clientError', refuseUnreadable);
@@ -48,6 +58,20 @@ const UNREADABLE: { readonly [code: string]: readonly [status: string, error: st
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
 };
 const OTHERWISE_UNREADABLE = ['400 Bad Request', 'The request is no HTTP that can be read.'] as const;
+
+/** HTTP/1.1 needs exactly one Host (RFC 9112 §3.2): of two, a proxy in front may have gone by the other. */
+function isForOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) if (/^host$/i.test(rawHeaders[at] ?? '')) hosts += 1;
+  return hosts === 1 || (hosts === 0 && httpVersion === '1.0');
+}
+
+/** Refused before anything looks at it, in the form of spec §7. */
+function refuse(res: ServerResponse, status: string, error: string): void {
+  const body = JSON.stringify({ message: status.slice(4), error });
+  res.writeHead(Number(status.slice(0, 3)), { 'Content-Type': 'application/json; charset=utf-8', Connection: 'close' });
+  res.end(body);
+}
 
 /** Requests that cannot be parsed as HTTP reach no handler; they too are answered in the form of spec §7. */
 function refuseUnreadable(error: Error & { readonly code?: string }, socket: Duplex): void {

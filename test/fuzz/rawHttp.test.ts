@@ -34,9 +34,10 @@ function* casesInParts(arbitrary: fc.Arbitrary<RawCase>): Generator<RawCase> {
 }
 
 /** What is wrong with an answer; undefined when nothing is. */
-function wrongWith({ status, headers, body }: RawAnswer): string | undefined {
+function wrongWith({ status, headers, body }: RawAnswer, isHead: boolean): string | undefined {
   if (status >= 500 && !(status === 503 && headers.has('retry-after'))) return `HTTP ${status} ${body.slice(0, 300)}`;
-  if (status < 400 || body === '') return status < 400 ? undefined : `HTTP ${status} without a body`;
+  if (status < 400 || isHead) return undefined;
+  if (body === '') return `HTTP ${status} without a body`;
   const parsed: unknown = JSON.parse(body);
   const hasMessage = typeof Reflect.get(Object(parsed), 'message') === 'string';
   return hasMessage ? undefined : `HTTP ${status} without a message: ${body.slice(0, 300)}`;
@@ -67,7 +68,7 @@ it('§7: no bytes stop the service, make it fail, or keep others waiting', async
         const isHead = next.chunks[0]?.subarray(0, 5).toString('latin1') === 'HEAD ';
         for (const answer of answersIn(received, isHead)) {
           statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
-          const why = wrongWith(answer);
+          const why = wrongWith(answer, isHead);
           if (why !== undefined) wrong.push(`${why}\n  ${shown(next)}`);
         }
       } catch (error) {

@@ -155,7 +155,8 @@ const UNREADABLE: readonly unknown[] = [400, 413, 415];
 
 /** The error of a body that cannot be read, found by us or by express' parser; undefined for any other. */
 function unreadable(error: unknown): OAuthError | undefined {
-  if (!(error instanceof Error && 'status' in error && UNREADABLE.includes(error.status))) return undefined;
+  if (error instanceof OAuthError || !(error instanceof Error) || !('status' in error)) return undefined;
+  if (!UNREADABLE.includes(error.status)) return undefined;
   const reason = error instanceof HttpError ? error.reason : error.message;
   return new OAuthError('invalid_request', reason, Number(error.status));
 }
