@@ -26,7 +26,7 @@ export function jsonBodyReader({ limitBytes, longNumbers = 'asText' }: ReadOptio
     if (!Buffer.isBuffer(bytes) || bytes.length === 0)
       throw badRequest('The body is empty; a JSON object is expected.');
     if (!isUtf8(bytes)) throw badRequest('The body is not valid UTF-8.');
-    return parseJson(withoutMark(bytes).toString('utf8'), longNumbers);
+    return await parseJson(withoutMark(bytes).toString('utf8'), longNumbers);
   };
 }
 

@@ -2,6 +2,7 @@
  * JSON text from outside (RFC 8259), looked over once before it is parsed: how deep it is, how many values it has, and which
  * of its numbers a parser would round. Every character is looked at once, whatever the text is.
  */
+import { setImmediate as nextRound } from 'node:timers/promises';
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../domain/limits.js';
 import { shownName } from '../domain/shownName.js';
 import { badRequest, HttpError } from './errors.js';
@@ -13,11 +14,15 @@ export type LongNumbers =
   /** The body is refused: it has places where any value may stand, which no rule would look at. */
   | 'refused';
 
+/** Characters that are looked at before other requests have their turns: some milliseconds. */
+const SLICE = 131_072;
+
 /** @throws HttpError 400 for what is no JSON, or too deep; 413 for too many values */
-export function parseJson(text: string, longNumbers: LongNumbers = 'asText'): unknown {
-  const exact = lookOver(text, longNumbers);
+export async function parseJson(text: string, longNumbers: LongNumbers = 'asText'): Promise<unknown> {
+  const look = new Look(text, longNumbers);
+  while (!look.through(SLICE)) await nextRound();
   try {
-    return JSON.parse(exact);
+    return JSON.parse(look.exactText());
   } catch {
     throw notJson();
   }
@@ -41,43 +46,65 @@ const LOWER_E = 0x65;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
-/** The text, with quotes around numbers that would be rounded. */
-function lookOver(text: string, longNumbers: LongNumbers): string {
-  let depth = 0;
-  let values = 1;
-  let copied = 0;
-  let exact = '';
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) {
-      at = endOfString(text, at);
-    } else if (code === COMMA) {
-      values += 1;
-    } else if (code === OPENING_BRACE || code === OPENING_BRACKET) {
-      depth += 1;
-      values += 1;
-      if (depth > MAX_JSON_DEPTH) throw badRequest(`The body is nested deeper than ${MAX_JSON_DEPTH} levels.`);
-    } else if (code === CLOSING_BRACE || code === CLOSING_BRACKET) {
-      depth -= 1;
-    } else if (code === MINUS || isDigit(code)) {
-      const end = endOfNumber(text, at);
-      // Fewer characters than a double has digits, and no exponent: nothing to round.
-      if (
-        (end - at > LEAST_LONG || hasExponent(text, at, end)) &&
-        !isExact(text.slice(at, end)) &&
-        !isName(text, end)
-      ) {
-        if (longNumbers === 'refused') throw longNumber(text.slice(at, end));
-        exact += `${text.slice(copied, at)}"${text.slice(at, end)}"`;
-        copied = end;
+class Look {
+  #at = 0;
+  #depth = 0;
+  #values = 1;
+  /** The text so far with quotes around numbers that would be rounded, and how much of the text that is. */
+  #exact = '';
+  #copied = 0;
+
+  constructor(
+    readonly text: string,
+    readonly longNumbers: LongNumbers,
+  ) {}
+
+  /** Looks at so many more characters, or a few more. @returns whether that was the end of the text */
+  through(characters: number): boolean {
+    const { text } = this;
+    const stop = Math.min(text.length, this.#at + characters);
+    let at = this.#at;
+    for (; at < stop; at += 1) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) {
+        at = endOfString(text, at);
+      } else if (code === COMMA) {
+        this.#values += 1;
+      } else if (code === OPENING_BRACE || code === OPENING_BRACKET) {
+        this.#values += 1;
+        this.#depth += 1;
+        if (this.#depth > MAX_JSON_DEPTH) {
+          throw badRequest(`The body is nested deeper than ${MAX_JSON_DEPTH} levels.`);
+        }
+      } else if (code === CLOSING_BRACE || code === CLOSING_BRACKET) {
+        this.#depth -= 1;
+      } else if (code === MINUS || isDigit(code)) {
+        at = this.#number(at) - 1;
       }
-      at = end - 1;
     }
-    if (values > MAX_JSON_VALUES) {
+    if (this.#values > MAX_JSON_VALUES) {
       throw new HttpError(413, 'The body is too large.', `The body has more than ${MAX_JSON_VALUES} values.`);
     }
+    this.#at = at;
+    return at >= text.length;
   }
-  return copied === 0 ? text : exact + text.slice(copied);
+
+  exactText(): string {
+    return this.#copied === 0 ? this.text : this.#exact + this.text.slice(this.#copied);
+  }
+
+  /** @returns where the number ends that begins here */
+  #number(start: number): number {
+    const { text } = this;
+    const { end, hasExponent } = endOfNumber(text, start);
+    if (end - start <= LEAST_LONG && !hasExponent) return end;
+    const token = text.slice(start, end);
+    if (isExact(token) || isName(text, end)) return end;
+    if (this.longNumbers === 'refused') throw longNumber(token);
+    this.#exact += `${text.slice(this.#copied, start)}"${token}"`;
+    this.#copied = end;
+    return end;
+  }
 }
 
 const longNumber = (token: string): HttpError =>
@@ -87,12 +114,12 @@ const isDigit = (code: number): boolean => code >= ZERO && code <= NINE;
 
 /** Where the string ends that begins here: its closing quote, or the end of the text. */
 function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes += 1;
-    if (backslashes % 2 === 0) return end;
-  }
-  return text.length;
+  const quote = text.indexOf('"', start + 1);
+  if (quote < 0) return text.length;
+  if (text.charCodeAt(quote - 1) !== BACKSLASH) return quote;
+  let end = start + 1;
+  while (end < text.length && text.charCodeAt(end) !== QUOTE) end += text.charCodeAt(end) === BACKSLASH ? 2 : 1;
+  return end;
 }
 
 function endOfDigits(text: string, start: number): number {
@@ -102,17 +129,18 @@ function endOfDigits(text: string, start: number): number {
   return end;
 }
 
-/** Behind the number that begins here (RFC 8259 §6). @throws HttpError 400 where it is none */
-function endOfNumber(text: string, start: number): number {
+/** Where the number ends that begins here (RFC 8259 §6). @throws HttpError 400 where it is none */
+function endOfNumber(text: string, start: number): { readonly end: number; readonly hasExponent: boolean } {
   const whole = text.charCodeAt(start) === MINUS ? start + 1 : start;
   let end = endOfDigits(text, whole);
   if (text.charCodeAt(whole) === ZERO && end > whole + 1) throw notJson();
   if (text.charCodeAt(end) === POINT) end = endOfDigits(text, end + 1);
-  if (isE(text.charCodeAt(end))) {
+  const hasExponent = isE(text.charCodeAt(end));
+  if (hasExponent) {
     const sign = text.charCodeAt(end + 1);
     end = endOfDigits(text, sign === PLUS || sign === MINUS ? end + 2 : end + 1);
   }
-  return end;
+  return { end, hasExponent };
 }
 
 const isE = (code: number): boolean => code === LOWER_E || code === UPPER_E;
@@ -121,11 +149,6 @@ const isE = (code: number): boolean => code === LOWER_E || code === UPPER_E;
 const LEAST_LONG = 15;
 /** The most that tell two doubles apart. */
 const MOST_DIGITS = 17;
-
-function hasExponent(text: string, start: number, end: number): boolean {
-  for (let at = start; at < end; at += 1) if (isE(text.charCodeAt(at))) return true;
-  return false;
-}
 
 function isExact(token: string): boolean {
   const digits = digitsOf(token);

@@ -16,6 +16,7 @@ import {
 } from '../../domain/referenceTable/decide.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Position } from '../../ports/eventStore.js';
+import { Turn } from '../../supervision/turn.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
@@ -36,7 +37,7 @@ export async function upsertBatch(
   options: { readonly dryRun?: boolean } = {},
 ): Promise<BatchResult> {
   refuseMasterData(assetType, 'written by batch');
-  const items = checkItems(assetType, itemsOf(body));
+  const items = await checkItems(assetType, itemsOf(body));
   const newIds = items.map(() => commands.newId());
   const wanted = {
     keys: items.map((item) => keyOf(assetType, item.fields)),
@@ -68,12 +69,15 @@ function itemsOf(body: unknown): readonly unknown[] {
   return items;
 }
 
-function checkItems(assetType: AssetType, items: readonly unknown[]): readonly RecordInput[] {
+/** Lets other requests have their turns meanwhile. */
+async function checkItems(assetType: AssetType, items: readonly unknown[]): Promise<readonly RecordInput[]> {
+  const turn = new Turn();
   const errors = new FieldErrorList();
   const inputs: { readonly index: number; readonly input: RecordInput }[] = [];
   for (const [index, item] of items.entries()) {
     // Errors cost more than what is right, and nobody reads thousands of them.
     if (errors.unnamed > 0) break;
+    if (turn.isOver()) await turn.next();
     if (typeof item !== 'object' || item === null || Array.isArray(item)) {
       errors.add(`items.${index}`, 'The item must be a JSON object.');
       continue;

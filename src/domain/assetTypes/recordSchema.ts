@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { boundedList } from '../boundedList.js';
 import { MAX_LIST_BYTES, MAX_LIST_ENTRIES } from '../limits.js';
 import { shownName } from '../shownName.js';
-import type { AssetField, AssetType } from './assetType.js';
+import { type AssetField, type AssetType, SYSTEM_FIELDS } from './assetType.js';
 import { FieldErrorList, type FieldErrors } from './fieldErrors.js';
 import { type Fields, isInheritedName, ownValue } from './fieldTypes.js';
 import { valueSchema } from './valueSchemas.js';
@@ -76,6 +76,8 @@ export function recordSchema(assetType: AssetType, kind: BodyKind): z.ZodObject 
 type Compiled = { readonly [kind in BodyKind]: z.ZodObject } & {
   /** A field that an earlier release allowed has a name that every object inherits: a schema would take that for a value. */
   readonly asksInherited: boolean;
+  /** Of every field that a body may have. */
+  readonly names: ReadonlySet<string>;
 };
 const compiled = new WeakMap<AssetType, Compiled>();
 
@@ -88,6 +90,7 @@ export function recordSchemas(assetType: AssetType): Compiled {
       update: recordSchema(assetType, 'update'),
       batchItem: recordSchema(assetType, 'batchItem'),
       asksInherited: assetType.fields.some(({ name }) => isInheritedName(name)),
+      names: new Set([...assetType.fields.map(({ name }) => name), ...SYSTEM_FIELDS]),
     };
     compiled.set(assetType, schemas);
   }
@@ -97,10 +100,27 @@ export function recordSchemas(assetType: AssetType): Compiled {
 /** Checks a body against its asset type. All errors are reported at once. */
 export function checkRecord(assetType: AssetType, kind: BodyKind, body: unknown): Checked {
   const schemas = recordSchemas(assetType);
+  if (fieldCount(body) > schemas.names.size) return refused(unknownFields(Object.keys(Object(body)), assetType));
   const result = schemas[kind].safeParse(schemas.asksInherited ? withoutPrototype(body) : body);
   if (result.success && !namesPrototype(body)) return { ok: true, input: toInput(assetType, result.data) };
-  const errors = fieldErrors(result.error, body, assetType);
-  return { ok: false, errors: errors.toErrors(), unnamed: errors.unnamed };
+  return refused(fieldErrors(result.error, body, assetType));
+}
+
+const refused = (errors: FieldErrorList): Checked => ({
+  ok: false,
+  errors: errors.toErrors(),
+  unnamed: errors.unnamed,
+});
+
+const fieldCount = (body: unknown): number =>
+  typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.keys(body).length : 0;
+
+/** Of a body with more fields than there are, which need not be checked one by one. */
+function unknownFields(given: readonly string[], assetType: AssetType): FieldErrorList {
+  const { names } = recordSchemas(assetType);
+  const errors = new FieldErrorList();
+  for (const name of given) if (!names.has(name)) addUnknown(errors, name, assetType);
+  return errors;
 }
 
 /** `__proto__` as an own key is not seen by every schema library; it is an unknown field like any other. */
@@ -123,15 +143,18 @@ function toInput(assetType: AssetType, parsed: { readonly [key: string]: unknown
   };
 }
 
-const unknownField = (name: string, assetType: AssetType): string => `${name} is not a field of ${assetType.name}.`;
+function addUnknown(errors: FieldErrorList, name: string, assetType: AssetType): void {
+  const shown = shownName(name);
+  errors.add(shown, `${shown} is not a field of ${assetType.name}.`);
+}
 
 function fieldErrors(error: z.ZodError | undefined, body: unknown, assetType: AssetType): FieldErrorList {
   const errors = new FieldErrorList();
-  if (namesPrototype(body)) errors.add('__proto__', unknownField('__proto__', assetType));
+  if (namesPrototype(body)) addUnknown(errors, '__proto__', assetType);
   for (const issue of error?.issues ?? []) {
     const field = String(issue.path[0] ?? '');
     if (issue.code === 'unrecognized_keys') {
-      for (const key of issue.keys.map(shownName)) errors.add(key, unknownField(key, assetType));
+      for (const key of issue.keys) addUnknown(errors, key, assetType);
     } else if (field === '') {
       errors.add('body', 'The body must be a JSON object.');
     } else if (isAbsent(body, field)) {

@@ -12,11 +12,10 @@ import {
   STRING_MAX_LENGTH,
 } from './fieldTypes.js';
 
-/** The smallest double, written out, has fewer characters. */
-const LONGEST_DECIMAL = 400;
-
 /** More digits than this would be rounded by a double. */
 export const DECIMAL_MAX_DIGITS = 15;
+/** The smallest double, written out, has fewer characters. */
+const LONGEST_DECIMAL = 400;
 
 const text = (maxLength: number) =>
   z
@@ -44,6 +43,8 @@ function refuse(context: z.RefinementCtx, message: string): never {
  */
 const decimal = z.union([z.number(), z.string()], 'must be a number.').transform((value, context) => {
   const source = typeof value === 'number' ? String(value) : value.trim();
+  // It has no more digits than characters.
+  if (typeof value === 'number' && source.length <= DECIMAL_MAX_DIGITS) return value === 0 ? 0 : value;
   if (source.length > LONGEST_DECIMAL) {
     return refuse(context, `must have at most ${DECIMAL_MAX_DIGITS} significant digits.`);
   }

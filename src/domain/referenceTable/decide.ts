@@ -35,7 +35,9 @@ export const keyOf = (assetType: AssetType, fields: Fields): string =>
   String(ownValue(fields, uniqueFieldOf(assetType)) ?? '');
 
 export const withoutNulls = (fields: Fields): Fields =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+  Object.values(fields).includes(null)
+    ? Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+    : fields;
 
 const sameValue = (a: FieldValue | undefined, b: FieldValue): boolean =>
   a === b || (a ?? null) === b || (Array.isArray(a) && Array.isArray(b) && JSON.stringify(a) === JSON.stringify(b));
