@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import PQueue from 'p-queue';
 import { Agent, request } from 'undici';
+import { dropDatabase, ownPlaces } from './engines/ownPlaces.js';
 import { atMost, note, quantile, share } from './figures.js';
 import { Receivers } from './receivers.js';
 import { createClient, startService } from './service.js';
@@ -22,10 +23,9 @@ export async function measureDeliveries(directory) {
   const receivers = await Receivers.start();
   const caFile = join(directory, 'ca.pem');
   await writeFile(caFile, receivers.certificate);
+  const places = ownPlaces(process.env);
   const service = await startService(join(directory, 'data'), {
-    EVENTSTORE_URL: '',
-    MONGODB_URL: '',
-    RABBITMQ_URL: '',
+    ...places,
     WEBHOOK_CA_FILE: caFile,
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     WEBHOOK_CONCURRENCY: String(WEBHOOK_CONCURRENCY),
@@ -40,6 +40,7 @@ export async function measureDeliveries(directory) {
     person.close();
     await service.stop();
     await receivers.stop();
+    if (places.MONGODB_URL !== undefined) await dropDatabase(places.MONGODB_URL);
   }
 }
 

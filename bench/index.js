@@ -3,7 +3,7 @@
  *
  *   npm run bench                      1,000,000 records, about ten minutes
  *   npm run bench -- --records 100000  the same with fewer
- *   npm run bench -- --deliveries      webhook deliveries, about a minute
+ *   npm run bench -- --deliveries      webhook deliveries, about a minute, on the engines that are named as below
  *   npm run bench -- --engines         on the engines that EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL name
  */
 import { mkdtemp, rm } from 'node:fs/promises';

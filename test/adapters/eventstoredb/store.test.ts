@@ -1,5 +1,6 @@
 /** What the EventStoreDB adapter does beyond the contract. Over a protocol double, not a real server, where not said. */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
 import { type EventStore, EventStoreUnavailableError, type RecordedEvent } from '#app/ports/eventStore.js';
 import { event, events, firstEvents, ids, slicesUntil, storedSlices } from '../../contract/eventStoreFixtures.js';
@@ -187,5 +188,24 @@ describe('positions', () => {
       if (double.subscriptions === 1) await store.append('other-1', [event()], 'any');
     }
     expect(double.subscriptions).toBeLessThanOrEqual(3);
+  });
+
+  test('are known to every subscription with each append, whatever its filter, by one reading of the log', async () => {
+    const ending = new AbortController();
+    const positions = [0, 0, 0];
+    const following = positions.map(async (_, index) => {
+      const streamPrefixes = [`of-subscription-${index}-`];
+      for await (const slice of store.subscribe({ after: 0, streamPrefixes, signal: ending.signal })) {
+        positions[index] = slice.position;
+      }
+    });
+    for (let n = 0; n < 30; n += 1) {
+      const { position } = await store.append('other-1', [event()], 'any');
+      while (Math.min(...positions) < position) await wait(5);
+    }
+    // One for the way there of each, and one for all; some of the first look twice when the first append comes meanwhile.
+    expect(double.subscriptions).toBeLessThanOrEqual(7);
+    ending.abort();
+    await Promise.all(following);
   });
 });

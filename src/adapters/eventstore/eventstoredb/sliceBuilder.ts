@@ -4,7 +4,10 @@ import type { LogReader } from './logReader.js';
 import { Assembly } from './splitAppends.js';
 
 /** Characters of data after which a slice is full. */
-const SLICE_CHARACTERS = 4_000_000;
+export const SLICE_CHARACTERS = 4_000_000;
+
+/** A slice, and about how many characters of data are in it. */
+export type SizedSlice = EventSlice & { readonly characters: number };
 
 /** Whole appends on their way into a slice, and the position that goes with them. */
 export class SliceBuilder {
@@ -66,8 +69,13 @@ export class SliceBuilder {
     if (!this.#assembly.midAppend) this.#progress.caughtUp();
   }
 
-  take(caughtUp: boolean): EventSlice {
-    const slice = { events: this.#events, position: this.#progress.position, caughtUp };
+  take(caughtUp: boolean): SizedSlice {
+    const slice = {
+      events: this.#events,
+      position: this.#progress.position,
+      caughtUp,
+      characters: this.#characters,
+    };
     this.#events = [];
     this.#characters = 0;
     this.#reported = slice.position;

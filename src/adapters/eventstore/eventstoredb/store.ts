@@ -12,6 +12,7 @@ import {
 } from '../../../ports/eventStore.js';
 import { Appender } from './appender.js';
 import { connect, OF_LEADER } from './connection.js';
+import { LiveFeed } from './liveFeed.js';
 import { LogReader } from './logReader.js';
 import { type SubscriptionParts, subscribe } from './subscription.js';
 
@@ -23,6 +24,9 @@ export type EventStoreDbSettings = {
   /** After this long without the server, a subscription ends with an error. Default 30,000 ms. */
   readonly patienceMs?: number;
 };
+
+/** Small, since subscriptions that want fewer events than others take whole slices of the feed. */
+const FEED_SLICE_COUNT = 100;
 
 /**
  * Opens the event store on an EventStoreDB server or cluster (22.6 or newer). The server may hold other data; what
@@ -36,6 +40,7 @@ export async function openEventStoreDb(settings: EventStoreDbSettings): Promise<
 class EventStoreDb implements EventStore {
   readonly #parts: SubscriptionParts;
   readonly #appender: Appender;
+  readonly #feed: LiveFeed;
   readonly #closing = new AbortController();
   readonly #inFlight = new Set<Promise<unknown>>();
   #closed: Promise<void> | undefined;
@@ -46,6 +51,9 @@ class EventStoreDb implements EventStore {
     const reader = new LogReader(client, timeoutMs);
     this.#parts = { client, reader, timeoutMs, patienceMs };
     this.#appender = new Appender({ client, options, reader, timeoutMs });
+    const read = (after: Position, signal: AbortSignal) =>
+      subscribe(this.#parts, { after, maxCount: FEED_SLICE_COUNT, signal });
+    this.#feed = new LiveFeed(read, this.#closing.signal);
   }
 
   append(stream: string, events: readonly EventToAppend[], expectedRevision: ExpectedRevision): Promise<AppendResult> {
@@ -58,7 +66,23 @@ class EventStoreDb implements EventStore {
 
   async *subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice> {
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
-    yield* subscribe(this.#parts, { ...options, signal });
+    let position = options.after;
+    while (!signal.aborted) {
+      // A filter spares the way there what is of no use; what is new comes from the feed that all share.
+      for await (const { events, caughtUp, ...slice } of subscribe(this.#parts, {
+        ...options,
+        after: position,
+        signal,
+      })) {
+        position = slice.position;
+        yield { events, position, caughtUp };
+        if (caughtUp && this.#feed.keeps(position)) break;
+      }
+      for await (const slice of this.#feed.follow(position, options, signal)) {
+        position = slice.position;
+        yield slice;
+      }
+    }
   }
 
   head(): Promise<Position> {

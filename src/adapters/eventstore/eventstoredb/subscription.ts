@@ -8,7 +8,6 @@ import {
 } from '@eventstore/db-client';
 import {
   DEFAULT_SLICE_COUNT,
-  type EventSlice,
   EventStoreUnavailableError,
   type Position,
   type SubscribeOptions,
@@ -19,7 +18,7 @@ import { OF_LEADER } from './connection.js';
 import { type ClientEvent, toPosition } from './encoding.js';
 import { isTransient, toPortError } from './errors.js';
 import type { LogReader, StartPosition } from './logReader.js';
-import { Progress, SliceBuilder } from './sliceBuilder.js';
+import { Progress, type SizedSlice, SliceBuilder } from './sliceBuilder.js';
 
 export type SubscriptionParts = {
   readonly client: EventStoreDBClient;
@@ -48,8 +47,8 @@ type SubscriptionState = {
   readonly retry: Backoff;
 };
 
-/** See `EventStore.subscribe`. When the server was away it goes on by itself from its last position. */
-export async function* subscribe(parts: SubscriptionParts, options: SubscribeOptions): AsyncGenerator<EventSlice> {
+/** Reads the log after a position, and what comes. When the server was away it goes on by itself from its last position. */
+export async function* subscribe(parts: SubscriptionParts, options: SubscribeOptions): AsyncGenerator<SizedSlice> {
   const { signal } = options;
   const state: SubscriptionState = {
     position: options.after,
@@ -80,7 +79,7 @@ async function* connect(
   { client, reader, timeoutMs }: SubscriptionParts,
   { streamPrefixes, signal, maxCount = DEFAULT_SLICE_COUNT }: SubscribeOptions,
   state: SubscriptionState,
-): AsyncGenerator<EventSlice> {
+): AsyncGenerator<SizedSlice> {
   const progress = new Progress(state.position, await reader.head());
   const fromPosition = await reader.startAfter(state.position);
   if (signal.aborted) return;
@@ -88,7 +87,7 @@ async function* connect(
   const builder = new SliceBuilder(reader, progress, state.position, maxCount);
   let live = false;
   let lastSliceAt = Date.now();
-  const slice = (caughtUp: boolean): EventSlice => {
+  const slice = (caughtUp: boolean): SizedSlice => {
     const taken = builder.take(caughtUp);
     state.position = taken.position;
     state.reportedCaughtUp = caughtUp;
