@@ -3,7 +3,7 @@
  * of its numbers a parser would round. Every character is looked at once, whatever the text is.
  */
 import { setImmediate as nextRound } from 'node:timers/promises';
-import { MAX_JSON_DEPTH, MAX_JSON_VALUES } from '../domain/limits.js';
+import { MAX_JSON_DEPTH, MAX_JSON_MEMBERS, MAX_JSON_VALUES } from '../domain/limits.js';
 import { shownName } from '../domain/shownName.js';
 import { badRequest, HttpError } from './errors.js';
 
@@ -50,6 +50,8 @@ class Look {
   #at = 0;
   #depth = 0;
   #values = 1;
+  /** Of the object that is open at each depth. */
+  readonly #members = new Uint32Array(MAX_JSON_DEPTH + 1);
   /** The text so far with quotes around numbers that would be rounded, and how much of the text that is. */
   #exact = '';
   #copied = 0;
@@ -76,21 +78,28 @@ class Look {
         if (this.#depth > MAX_JSON_DEPTH) {
           throw badRequest(`The body is nested deeper than ${MAX_JSON_DEPTH} levels.`);
         }
+        this.#members[this.#depth] = 0;
+      } else if (code === COLON) {
+        this.#countMember();
       } else if (code === CLOSING_BRACE || code === CLOSING_BRACKET) {
         this.#depth -= 1;
       } else if (code === MINUS || isDigit(code)) {
         at = this.#number(at) - 1;
       }
     }
-    if (this.#values > MAX_JSON_VALUES) {
-      throw new HttpError(413, 'The body is too large.', `The body has more than ${MAX_JSON_VALUES} values.`);
-    }
+    if (this.#values > MAX_JSON_VALUES) throw tooLarge(`The body has more than ${MAX_JSON_VALUES} values.`);
     this.#at = at;
     return at >= text.length;
   }
 
   exactText(): string {
     return this.#copied === 0 ? this.text : this.#exact + this.text.slice(this.#copied);
+  }
+
+  #countMember(): void {
+    const members = (this.#members[this.#depth] ?? 0) + 1;
+    if (members > MAX_JSON_MEMBERS) throw tooLarge(`The body has an object of more than ${MAX_JSON_MEMBERS} members.`);
+    this.#members[this.#depth] = members;
   }
 
   /** @returns where the number ends that begins here */
@@ -106,6 +115,8 @@ class Look {
     return end;
   }
 }
+
+const tooLarge = (reason: string): HttpError => new HttpError(413, 'The body is too large.', reason);
 
 const longNumber = (token: string): HttpError =>
   badRequest(`The number ${shownName(token)} has more digits than can be kept; send it as text.`);

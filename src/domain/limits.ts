@@ -18,6 +18,8 @@ export const MAX_SHOWN_NAME = 64;
 export const MAX_JSON_DEPTH = 32;
 /** Values in a JSON body, objects and arrays among them: what parsing costs beside its bytes. 1,000 items of 204 fields fit. */
 export const MAX_JSON_VALUES = 210_000;
+/** Members of one object of a JSON body: an object of more is slow to build and to walk through. */
+export const MAX_JSON_MEMBERS = 10_000;
 
 /** Bytes of a sign-in or a token request: nobody is known yet who sends it. */
 export const CREDENTIALS_BODY_BYTES = 4_096;

@@ -83,6 +83,12 @@ describe('limits', () => {
     expect(await parseJson(`[${'0,'.repeat(209_998)}0]`)).toHaveLength(209_999);
     expect(await refusal(`[${'0,'.repeat(209_999)}0]`)).toBe('The body has more than 210000 values.');
   });
+
+  it('an object of 10,000 members is read, one more is not', async () => {
+    const object = (members: number) => `{${Array.from({ length: members }, (_, n) => `"k${n}":{}`).join(',')}}`;
+    expect(await parseJson(`{"a":${object(10_000)},"b":${object(10_000)}}`)).toBeDefined();
+    expect(await refusal(`[${object(10_001)}]`)).toBe('The body has an object of more than 10000 members.');
+  });
 });
 
 describe('what costs much elsewhere', () => {
