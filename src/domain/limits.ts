@@ -58,7 +58,7 @@ export const MAX_WEBHOOKS = 100;
 export const MAX_CLIENTS = 500;
 /** Users of a tenant. */
 export const MAX_USERS = 5_000;
-/** Lines, consignments, goods and charges of an order: each change of one reads them all. */
+/** Lines, consignments, goods and charges of an order: its approval and each of its exports hold them all. */
 export const MAX_ORDER_PARTS = 2_500;
 
 /** Bytes of a request's URL and header fields together. */
@@ -75,3 +75,6 @@ export const MAX_FILTER_VALUES = 200;
 export const MAX_FILTER_VALUE_LENGTH = 255;
 /** Fields that a list is sorted by. */
 export const MAX_SORT_TERMS = 10;
+
+/** Percent of all webhook attempts at once, and of messages in flight, that are for tenants who have less than is left of them. */
+export const RESERVED_DELIVERY_PERCENT = 10;

@@ -26,9 +26,10 @@ import type { Outcome, ReceivedMessage } from '../ports/messageBroker.js';
 import { retry } from '../supervision/keepRunning.js';
 import type { CircuitBreakers } from './circuitBreaker.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
-import { type Dispatcher, endpointKey, type OrderTurns } from './dispatcher.js';
+import { type Dispatcher, type Endpoint, endpointKey } from './dispatcher.js';
 import type { EndpointHealth } from './endpointHealth.js';
 import type { WebhookTransport } from './httpsTransport.js';
+import type { OrderTurns } from './orderTurns.js';
 import { type DeliveryJob, deliveryJob } from './queue.js';
 import { makeRequest } from './webhookRequest.js';
 
@@ -82,10 +83,10 @@ async function admit(parts: DeliveryParts, job: DeliveryJob, redeliveries: numbe
   const missing = deadLetter(`There is no delivery ${job.deliveryId}.`);
   const webhookId = job.webhookId ?? (await load())?.delivery.subject.webhookId;
   if (webhookId === undefined) return missing;
-  const endpoint = endpointKey({ tenant: job.tenant, webhookId });
+  const endpoint: Endpoint = { tenant: job.tenant, webhookId };
   // Asked here, so that messages for a receiver that is down cost no read of the log; and once more before the attempt,
   // since it may open while the message waits for its slot.
-  const openMs = circuits.waitMs(endpoint);
+  const openMs = circuits.waitMs(endpointKey(endpoint));
   if (openMs > 0) return again(openMs * (1 + Math.random() / 2));
   const leave = dispatcher.enter(endpoint);
   if (leave === undefined) return again(dispatcher.delayMs(endpoint, redeliveries));
@@ -126,7 +127,7 @@ async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
   // A directory that lags behind the relay's would take a new webhook for a removed one.
   await commands.directory.waitFor(requestedAt);
   const endpoint = endpointKey({ tenant, webhookId });
-  const sent = await dispatcher.inSlot(endpoint, () => send(parts, loaded, endpoint));
+  const sent = await dispatcher.inSlot({ tenant, webhookId }, () => send(parts, loaded, endpoint));
   // The service stops.
   if (sent === undefined) return again(0);
   switch (sent.kind) {

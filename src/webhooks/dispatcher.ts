@@ -1,16 +1,17 @@
 /**
- * Shares what one process can do at once between webhooks, so that one slow receiver never delays another: messages in
- * flight, and slots for attempts.
+ * Shares what one process can do at once between tenants and their webhooks, so that one slow receiver never delays
+ * another: messages in flight, and slots for attempts. The rule is the same for both.
  *
- * The rule for both (dynamic thresholds, Choudhury and Hahne 1998): a webhook may have as much as is left free. One
- * alone gets half of it, two get a third each, and there is always something left for the next.
+ * Of webhooks (dynamic thresholds, Choudhury and Hahne 1998): each may have one and a half times as much as is left. One
+ * alone gets the greater part, two get a third each, and there is always something left for the next.
+ *
+ * Of tenants: the last tenth is for those who have less than is left of it, however many webhooks another has. Who
+ * waits takes turns: the tenants, and then the webhooks of the tenant.
  */
 
-import { type DeliveryKey, loadDelivery } from '../commands/webhooks/deliveryStream.js';
+import { LRUCache } from 'lru-cache';
+import { RESERVED_DELIVERY_PERCENT } from '../domain/limits.js';
 import { doubled } from '../domain/webhook/delivery.js';
-import type { EventStore } from '../ports/eventStore.js';
-import type { Outcome } from '../ports/messageBroker.js';
-import { sleep } from '../supervision/waiting.js';
 
 export type Endpoint = { readonly tenant: string; readonly webhookId: string };
 
@@ -28,7 +29,16 @@ export type DispatcherLimits = {
 
 type Slot = { readonly since: number };
 
+/** What a tenant's webhooks have together. */
+type TenantUse = {
+  inFlight: number;
+  slots: number;
+  /** Those in which something waits for a slot, in the order of their turns. */
+  readonly waiting: Set<EndpointQueue>;
+};
+
 type EndpointQueue = {
+  readonly tenant: TenantUse;
   /** Messages in flight. */
   inFlight: number;
   /** Attempts being made, the oldest first. */
@@ -45,14 +55,27 @@ const FIRST_GUESS_MS = 20;
 const SMOOTHING = 0.2;
 const SHORTEST_DELAY_MS = 50;
 const LONGEST_DELAY_MS = 30_000;
+/** A webhook's part of what is left. */
+const TIMES_LEFT = 1.5;
+/** Webhooks whose pace is known. One that is forgotten while it has something in flight begins with a share of its own. */
+const MOST_ENDPOINTS = 10_000;
+
+/** May a webhook have one place more? `most` is what one webhook may have in any case. */
+function hasRoom(total: number, used: number, ofTenant: number, ofEndpoint: number, most: number): boolean {
+  const free = total - used;
+  const reserved = Math.ceil((total * RESERVED_DELIVERY_PERCENT) / 100);
+  if (ofEndpoint >= most) return false;
+  return free > reserved ? ofEndpoint < Math.max(1, TIMES_LEFT * (free - reserved)) : ofTenant < free;
+}
 
 export class Dispatcher {
   readonly #limits: DispatcherLimits;
   readonly #now: () => number;
   readonly #random: () => number;
-  readonly #queues = new Map<string, EndpointQueue>();
-  /** Those in which something waits for a slot, in the order of their turns. */
-  readonly #waiting = new Set<EndpointQueue>();
+  readonly #tenants = new Map<string, TenantUse>();
+  readonly #queues = new LRUCache<string, EndpointQueue>({ max: MOST_ENDPOINTS });
+  /** Those of whose webhooks one waits for a slot, in the order of their turns. */
+  readonly #waiting = new Set<TenantUse>();
   #inFlight = 0;
   #slots = 0;
   #stopped = false;
@@ -68,22 +91,26 @@ export class Dispatcher {
   }
 
   /** Takes a message in flight. Returns what ends that; undefined when the webhook has its share in flight already. */
-  enter(endpoint: string): (() => void) | undefined {
+  enter(endpoint: Endpoint): (() => void) | undefined {
     const queue = this.#queue(endpoint);
-    if (queue.inFlight >= Math.max(1, this.#limits.inFlight - this.#inFlight)) return undefined;
-    queue.inFlight += 1;
-    this.#inFlight += 1;
-    return () => {
-      queue.inFlight -= 1;
-      this.#inFlight -= 1;
-    };
+    const { tenant } = queue;
+    const total = this.#limits.inFlight;
+    if (!hasRoom(total, this.#inFlight, tenant.inFlight, queue.inFlight, total)) return undefined;
+    this.#countInFlight(queue, 1);
+    return () => this.#countInFlight(queue, -1);
+  }
+
+  #countInFlight(queue: EndpointQueue, more: 1 | -1): void {
+    queue.inFlight += more;
+    queue.tenant.inFlight += more;
+    this.#inFlight += more;
   }
 
   /**
    * How long (ms) a message that did not get in is put off: until its turn at the present pace, but hardly longer than
    * it has been waiting, since the pace may grow; 30 s at most.
    */
-  delayMs(endpoint: string, redeliveries: number): number {
+  delayMs(endpoint: Endpoint, redeliveries: number): number {
     const queue = this.#queue(endpoint);
     const now = this.#now();
     const [oldest] = queue.slots;
@@ -98,7 +125,7 @@ export class Dispatcher {
   }
 
   /** Does the work in a slot, when its turn has come. Returns what it returns; undefined when not done because of `stop`. */
-  async inSlot<T>(endpoint: string, work: () => Promise<T>): Promise<T | undefined> {
+  async inSlot<T>(endpoint: Endpoint, work: () => Promise<T>): Promise<T | undefined> {
     const queue = this.#queue(endpoint);
     const slot = await this.#turn(queue);
     if (slot === undefined) return undefined;
@@ -107,6 +134,7 @@ export class Dispatcher {
     } finally {
       queue.attemptMs += SMOOTHING * (this.#now() - slot.since - queue.attemptMs);
       queue.slots.delete(slot);
+      queue.tenant.slots -= 1;
       this.#slots -= 1;
       this.#fillSlots();
     }
@@ -115,7 +143,10 @@ export class Dispatcher {
   /** What waits for a slot gets none any more. */
   stop(): void {
     this.#stopped = true;
-    for (const queue of this.#waiting) for (const take of queue.waiting.splice(0)) take(undefined);
+    for (const tenant of this.#waiting) {
+      for (const queue of tenant.waiting) for (const take of queue.waiting.splice(0)) take(undefined);
+      tenant.waiting.clear();
+    }
     this.#waiting.clear();
   }
 
@@ -123,19 +154,21 @@ export class Dispatcher {
     if (this.#stopped) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       queue.waiting.push(resolve);
-      this.#waiting.add(queue);
+      queue.tenant.waiting.add(queue);
+      this.#waiting.add(queue.tenant);
       this.#fillSlots();
     });
   }
 
   #fillSlots(): void {
     for (let queue = this.#next(); queue !== undefined; queue = this.#next()) {
+      const { tenant } = queue;
       const take = queue.waiting.shift();
-      // Behind the others: each has its turn.
-      this.#waiting.delete(queue);
-      if (queue.waiting.length > 0) this.#waiting.add(queue);
+      toTheEnd(tenant.waiting, queue, queue.waiting.length > 0);
+      toTheEnd(this.#waiting, tenant, tenant.waiting.size > 0);
       const slot = { since: this.#now() };
       queue.slots.add(slot);
+      tenant.slots += 1;
       this.#slots += 1;
       take?.(slot);
     }
@@ -146,95 +179,42 @@ export class Dispatcher {
    * turns, so a slow receiver comes to hold more slots, as it must for the same rate, but never those that others need.
    */
   #next(): EndpointQueue | undefined {
-    const free = this.#limits.slots - this.#slots;
-    if (free <= 0) return undefined;
-    const most = Math.min(this.#limits.slotsPerEndpoint, Math.max(1, free));
-    for (const queue of this.#waiting) if (queue.slots.size < most) return queue;
+    const { slots, slotsPerEndpoint } = this.#limits;
+    for (const tenant of this.#waiting) {
+      for (const queue of tenant.waiting) {
+        if (hasRoom(slots, this.#slots, tenant.slots, queue.slots.size, slotsPerEndpoint)) return queue;
+      }
+    }
     return undefined;
   }
 
-  #queue(endpoint: string): EndpointQueue {
-    const known = this.#queues.get(endpoint);
+  #queue(endpoint: Endpoint): EndpointQueue {
+    const key = endpointKey(endpoint);
+    const known = this.#queues.get(key);
     if (known !== undefined) return known;
     const queue: EndpointQueue = {
+      tenant: this.#tenant(endpoint.tenant),
       inFlight: 0,
       slots: new Set(),
       waiting: [],
       attemptMs: FIRST_GUESS_MS,
       nextAt: 0,
     };
-    this.#queues.set(endpoint, queue);
+    this.#queues.set(key, queue);
     return queue;
+  }
+
+  #tenant(name: string): TenantUse {
+    const known = this.#tenants.get(name);
+    if (known !== undefined) return known;
+    const tenant: TenantUse = { inFlight: 0, slots: 0, waiting: new Set() };
+    this.#tenants.set(name, tenant);
+    return tenant;
   }
 }
 
-/** How long a delivery that is in flight waits for the one before it, when that is in flight as well. */
-const LONGEST_IN_FLIGHT_MS = 3_000;
-/** How long a second message of a delivery in flight is put off. */
-const DUPLICATE_DELAY_MS = 1_000;
-/** The next one comes so long after the one before is due. */
-const BEHIND_MS = 5;
-const LONGEST_TURN_MS = 15_000;
-
-/** Deliveries about one order to one webhook go one after the other: the next begins when the one before is over. */
-export class OrderTurns {
-  readonly #eventStore: Pick<EventStore, 'readStream'>;
-  /** The deliveries in flight, and what becomes of their messages. */
-  readonly #inFlight = new Map<string, Promise<Outcome>>();
-  readonly #stopping = new AbortController();
-
-  constructor(eventStore: Pick<EventStore, 'readStream'>) {
-    this.#eventStore = eventStore;
-  }
-
-  /** Does the work on a delivery, and lets the next one know how it ended. A second message of it comes again later. */
-  async take(deliveryId: string, work: () => Promise<Outcome>): Promise<Outcome> {
-    if (this.#inFlight.has(deliveryId)) return { kind: 'retry', delayMs: DUPLICATE_DELAY_MS };
-    const outcome = work();
-    this.#inFlight.set(deliveryId, outcome);
-    try {
-      return await outcome;
-    } finally {
-      this.#inFlight.delete(deliveryId);
-    }
-  }
-
-  /**
-   * Waits for the delivery that has to be over first.
-   * @param now ISO 8601
-   * @returns 0 when it is over, or was never requested; else after how many ms to look again
-   */
-  async waitMs(first: DeliveryKey, now: string): Promise<number> {
-    const inFlight = this.#inFlight.get(first.deliveryId);
-    const outcome = inFlight === undefined ? undefined : await this.#outcome(inFlight);
-    if (outcome?.kind === 'done') return 0;
-    if (outcome?.kind === 'retry') return Math.min(LONGEST_TURN_MS, outcome.delayMs + BEHIND_MS);
-    const loaded = await loadDelivery(this.#eventStore, first);
-    if (loaded === undefined || loaded.delivery.outcome !== 'open') return 0;
-    const nowMs = Date.parse(now);
-    const { retryAt } = loaded.delivery;
-    const dueMs = retryAt === undefined ? 0 : Date.parse(retryAt) - nowMs + BEHIND_MS;
-    // The longer nothing has happened to it, the less often it is looked at.
-    const idleMs = nowMs - Date.parse(loaded.lastEventAt);
-    return Math.min(LONGEST_TURN_MS, Math.max(SHORTEST_DELAY_MS, dueMs, idleMs / 2));
-  }
-
-  /** No delivery waits for another one any more. */
-  stop(): void {
-    this.#stopping.abort();
-  }
-
-  /** What becomes of it; undefined when that takes too long. */
-  async #outcome(inFlight: Promise<Outcome>): Promise<Outcome | undefined> {
-    const ended = new AbortController();
-    const signal = AbortSignal.any([ended.signal, this.#stopping.signal]);
-    try {
-      return await Promise.race([inFlight, sleep(LONGEST_IN_FLIGHT_MS, signal).then(() => undefined)]);
-    } catch {
-      // Its own story handles that it failed.
-      return undefined;
-    } finally {
-      ended.abort();
-    }
-  }
+/** Behind the others, when it waits on: each has its turn. */
+function toTheEnd<Queue>(queues: Set<Queue>, queue: Queue, waitsOn: boolean): void {
+  queues.delete(queue);
+  if (waitsOn) queues.add(queue);
 }

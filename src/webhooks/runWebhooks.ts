@@ -5,8 +5,9 @@ import { BrokerUnavailableError, type MessageBroker } from '../ports/messageBrok
 import { keepRunning } from '../supervision/keepRunning.js';
 import { CircuitBreakers, type CircuitThresholds, DEFAULT_THRESHOLDS } from './circuitBreaker.js';
 import { type DeliveryParts, deliver } from './deliver.js';
-import { Dispatcher, OrderTurns } from './dispatcher.js';
+import { Dispatcher } from './dispatcher.js';
 import { EndpointHealth } from './endpointHealth.js';
+import { OrderTurns } from './orderTurns.js';
 import { DELIVERY_QUEUE } from './queue.js';
 import { runRelay } from './relay.js';
 import { runReplays } from './replays.js';

@@ -1,4 +1,4 @@
-import { Dispatcher } from '#app/webhooks/dispatcher.js';
+import { Dispatcher, type Endpoint } from '#app/webhooks/dispatcher.js';
 import { hang, type Receiver, startReceiver, status } from './receiver.js';
 import { makeDataDirectory, openService, removeDataDirectory, type Service, settings } from './service.js';
 
@@ -16,12 +16,29 @@ describe('the dispatcher', () => {
       () => 0,
     );
 
+  /** `a` is a webhook of the tenant acme, `b/a` one of the tenant b. */
+  const named = (name: string): Endpoint => {
+    const [webhookId = '', tenant = 'acme'] = name.split('/').reverse();
+    return { tenant, webhookId };
+  };
+
   /** Asks for attempts that last until they are ended. */
-  function attempts(of: Dispatcher, endpoint: string, count: number): { begun: number; end: () => void } {
+  function attempts(
+    of: Dispatcher,
+    endpoint: string,
+    count: number,
+  ): { begun: number; ended: number; end: () => void } {
     const ends: (() => void)[] = [];
-    const state = { begun: 0, end: () => ends.shift()?.() };
+    const state = {
+      begun: 0,
+      ended: 0,
+      end: () => {
+        ends.shift()?.();
+        state.ended += 1;
+      },
+    };
     for (let i = 0; i < count; i++) {
-      void of.inSlot(endpoint, () => {
+      void of.inSlot(named(endpoint), () => {
         state.begun += 1;
         return new Promise<void>((resolve) => ends.push(resolve));
       });
@@ -40,18 +57,52 @@ describe('the dispatcher', () => {
   });
 
   test('however many webhooks hang, another gets a slot', async () => {
-    const shared = dispatcher({ slots: 10 });
+    const shared = dispatcher();
     const hanging = ['a', 'b', 'c'].map((endpoint) => attempts(shared, endpoint, 100));
     await started();
-    expect(hanging.map(({ begun }) => begun)).toEqual([5, 3, 1]);
+    expect(hanging.map(({ begun }) => begun)).toEqual([20, 15, 6]);
     const another = attempts(shared, 'd', 1);
     await started();
     expect(another.begun).toBe(1);
   });
 
+  test('however many webhooks of a tenant hang, a tenth of the slots is left for others', async () => {
+    const shared = dispatcher();
+    const hanging = Array.from({ length: 100 }, (_, n) => attempts(shared, `slow/${n}`, 100));
+    await started();
+    expect(hanging.reduce((sum, { begun }) => sum + begun, 0)).toBe(45);
+    const others = ['b', 'c'].map((tenant) => attempts(shared, `${tenant}/a`, 100));
+    await started();
+    // As many as are left, so that there is one for the next as well.
+    expect(others.map(({ begun }) => begun)).toEqual([3, 1]);
+    const next = attempts(shared, 'd/a', 100);
+    await started();
+    expect(next.begun).toBe(1);
+  });
+
+  test('tenants take turns, however many webhooks each has, until they have as many slots', async () => {
+    const shared = dispatcher({ slots: 20 });
+    const webhooks = (tenant: string, count: number) =>
+      Array.from({ length: count }, (_, n) => attempts(shared, `${tenant}/${n}`, 100));
+    const [many, few] = [webhooks('many', 60), webhooks('few', 20)];
+    const held = (of: typeof many): number => of.reduce((sum, { begun, ended }) => sum + begun - ended, 0);
+    await started();
+    // The more attempts a tenant has, the more of them end.
+    for (let round = 0; round < 20; round++) {
+      for (const tenant of [many, few]) {
+        for (let ending = held(tenant) / 2; ending > 0; ending--) {
+          tenant.find(({ begun, ended }) => begun > ended)?.end();
+          await started();
+        }
+      }
+    }
+    expect(Math.min(held(many), held(few))).toBeGreaterThanOrEqual(7);
+    expect(held(many) + held(few)).toBeLessThanOrEqual(20);
+  });
+
   test('there are never more attempts than slots, and those with the fewest take turns', async () => {
     const shared = dispatcher({ slots: 2 });
-    const [a, b, c] = [attempts(shared, 'a', 3), attempts(shared, 'b', 3), attempts(shared, 'c', 3)];
+    const [a, b, c] = [attempts(shared, 'a/1', 3), attempts(shared, 'b/1', 3), attempts(shared, 'c/1', 3)];
     await started();
     expect([a.begun, b.begun, c.begun]).toEqual([1, 1, 0]);
     b.end();
@@ -64,29 +115,33 @@ describe('the dispatcher', () => {
 
   test('an attempt that throws gives its slot back', async () => {
     const single = dispatcher({ slots: 1 });
-    await expect(single.inSlot('a', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
-    expect(await single.inSlot('a', async () => 'next')).toBe('next');
+    await expect(single.inSlot(named('a'), () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+    expect(await single.inSlot(named('a'), async () => 'next')).toBe('next');
   });
 
   test('when stopped, what waits for a slot gets none, and attempts in flight end', async () => {
     const single = dispatcher({ slotsPerEndpoint: 1 });
     const calling = attempts(single, 'a', 1);
-    const waiting = single.inSlot('a', async () => 'called');
+    const waiting = single.inSlot(named('a'), async () => 'called');
     single.stop();
     expect(await waiting).toBeUndefined();
-    expect(await single.inSlot('b', async () => 'called')).toBeUndefined();
+    expect(await single.inSlot(named('b'), async () => 'called')).toBeUndefined();
     calling.end();
   });
 
   test('of the room in flight a webhook has as much as is left for others', () => {
     const shared = dispatcher({ inFlight: 8 });
     const taken = (endpoint: string): (() => void)[] => {
-      const leave = shared.enter(endpoint);
+      const leave = shared.enter(named(endpoint));
       return leave === undefined ? [] : [leave, ...taken(endpoint)];
     };
     const ofA = taken('a');
-    expect(ofA).toHaveLength(4);
+    expect(ofA).toHaveLength(5);
     expect(taken('b')).toHaveLength(2);
+    expect(taken('c')).toHaveLength(0);
+    const [leave] = taken('other/a');
+    expect(leave).toBeDefined();
+    leave?.();
     ofA[0]?.();
     expect(taken('c').length).toBeGreaterThan(0);
   });
@@ -95,11 +150,11 @@ describe('the dispatcher', () => {
     const shared = dispatcher({ slotsPerEndpoint: 2 });
     // 200 ms an attempt, two at a time: one in 100 ms, as far as is known after many of them.
     for (let i = 0; i < 50; i++) {
-      await shared.inSlot('a', async () => {
+      await shared.inSlot(named('a'), async () => {
         now += 200;
       });
     }
-    const delays = [1, 2, 3].map(() => Math.round(shared.delayMs('a', 9) / 10) * 10);
+    const delays = [1, 2, 3].map(() => Math.round(shared.delayMs(named('a'), 9) / 10) * 10);
     expect(delays).toEqual([100, 200, 300]);
   });
 
@@ -108,7 +163,7 @@ describe('the dispatcher', () => {
     attempts(shared, 'a', 1);
     await started();
     now += 100_000;
-    const delays = [0, 1, 2, 8, 9, 1000].map((redeliveries) => shared.delayMs('a', redeliveries));
+    const delays = [0, 1, 2, 8, 9, 1000].map((redeliveries) => shared.delayMs(named('a'), redeliveries));
     expect(delays).toEqual([100, 200, 400, 25_600, 30_000, 30_000]);
   });
 });

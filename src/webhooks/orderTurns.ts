@@ -1,0 +1,77 @@
+/** Deliveries about one order to one webhook go one after the other. */
+import { type DeliveryKey, loadDelivery } from '../commands/webhooks/deliveryStream.js';
+import type { EventStore } from '../ports/eventStore.js';
+import type { Outcome } from '../ports/messageBroker.js';
+import { sleep } from '../supervision/waiting.js';
+
+/** How long a delivery that is in flight waits for the one before it, when that is in flight as well. */
+const LONGEST_IN_FLIGHT_MS = 3_000;
+/** How long a second message of a delivery in flight is put off. */
+const DUPLICATE_DELAY_MS = 1_000;
+/** The next one comes so long after the one before is due. */
+const BEHIND_MS = 5;
+const LONGEST_TURN_MS = 15_000;
+const SHORTEST_TURN_MS = 50;
+
+/** The next begins when the one before is over. */
+export class OrderTurns {
+  readonly #eventStore: Pick<EventStore, 'readStream'>;
+  /** The deliveries in flight, and what becomes of their messages. */
+  readonly #inFlight = new Map<string, Promise<Outcome>>();
+  readonly #stopping = new AbortController();
+
+  constructor(eventStore: Pick<EventStore, 'readStream'>) {
+    this.#eventStore = eventStore;
+  }
+
+  /** Does the work on a delivery, and lets the next one know how it ended. A second message of it comes again later. */
+  async take(deliveryId: string, work: () => Promise<Outcome>): Promise<Outcome> {
+    if (this.#inFlight.has(deliveryId)) return { kind: 'retry', delayMs: DUPLICATE_DELAY_MS };
+    const outcome = work();
+    this.#inFlight.set(deliveryId, outcome);
+    try {
+      return await outcome;
+    } finally {
+      this.#inFlight.delete(deliveryId);
+    }
+  }
+
+  /**
+   * Waits for the delivery that has to be over first.
+   * @param now ISO 8601
+   * @returns 0 when it is over, or was never requested; else after how many ms to look again
+   */
+  async waitMs(first: DeliveryKey, now: string): Promise<number> {
+    const inFlight = this.#inFlight.get(first.deliveryId);
+    const outcome = inFlight === undefined ? undefined : await this.#outcome(inFlight);
+    if (outcome?.kind === 'done') return 0;
+    if (outcome?.kind === 'retry') return Math.min(LONGEST_TURN_MS, outcome.delayMs + BEHIND_MS);
+    const loaded = await loadDelivery(this.#eventStore, first);
+    if (loaded === undefined || loaded.delivery.outcome !== 'open') return 0;
+    const nowMs = Date.parse(now);
+    const { retryAt } = loaded.delivery;
+    const dueMs = retryAt === undefined ? 0 : Date.parse(retryAt) - nowMs + BEHIND_MS;
+    // The longer nothing has happened to it, the less often it is looked at.
+    const idleMs = nowMs - Date.parse(loaded.lastEventAt);
+    return Math.min(LONGEST_TURN_MS, Math.max(SHORTEST_TURN_MS, dueMs, idleMs / 2));
+  }
+
+  /** No delivery waits for another one any more. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /** What becomes of it; undefined when that takes too long. */
+  async #outcome(inFlight: Promise<Outcome>): Promise<Outcome | undefined> {
+    const ended = new AbortController();
+    const signal = AbortSignal.any([ended.signal, this.#stopping.signal]);
+    try {
+      return await Promise.race([inFlight, sleep(LONGEST_IN_FLIGHT_MS, signal).then(() => undefined)]);
+    } catch {
+      // Its own story handles that it failed.
+      return undefined;
+    } finally {
+      ended.abort();
+    }
+  }
+}
