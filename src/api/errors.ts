@@ -94,16 +94,16 @@ function requestError(error: unknown): Answer | undefined {
 /** Express's error handler. An unexpected error is logged; its answer shows only the request's id. */
 export function errorHandler(log: Logger): ErrorRequestHandler {
   return (error: unknown, req: Request, res: Response, _next) => {
-    const { requestId } = req.context;
+    const { ids } = req.context;
     const expected = answerTo(error);
     if (expected === undefined || expected.status >= 500) {
-      log.error({ err: error, requestId, method: req.method, url: req.originalUrl }, 'request failed');
+      log.error({ err: error, ...ids, method: req.method, url: req.originalUrl }, 'request failed');
     }
     if (res.headersSent) {
       res.destroy();
       return;
     }
-    const { status, body, headers } = expected ?? answer(500, 'Server error', requestId);
+    const { status, body, headers } = expected ?? answer(500, 'Server error', ids.requestId);
     sendJson(res, status, JSON.stringify(body), headers);
   };
 }

@@ -17,7 +17,7 @@ declare global {
   }
 }
 
-/** Ids a client may give its request; anything else is replaced. */
+/** Ids of a client that are noted in the log, so that its people and ours can find each other's lines. */
 const SANE_REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 export class RequestContext {
@@ -31,7 +31,20 @@ export class RequestContext {
   #tenant: Tenant | undefined;
   #actor: Actor | undefined;
 
-  constructor(readonly requestId: string) {}
+  /** Made here: ids that clients choose are not unique, and must not stand in the audit trail. */
+  readonly requestId = randomUUID();
+  readonly #clientRequestId: string | undefined;
+
+  constructor(req: Pick<Request, 'headers'>) {
+    const given = req.headers['x-request-id'];
+    this.#clientRequestId = typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : undefined;
+  }
+
+  /** Our id and the client's, for lines of the log. */
+  get ids(): { readonly requestId: string; readonly clientRequestId?: string } {
+    const { requestId } = this;
+    return this.#clientRequestId === undefined ? { requestId } : { requestId, clientRequestId: this.#clientRequestId };
+  }
 
   set tenant(tenant: Tenant) {
     this.#tenant = tenant;
@@ -60,7 +73,7 @@ export class RequestContext {
   }
 }
 
-/** Gives the request its id (X-Request-Id in and out), and counts and logs its end. */
+/** Gives the request its id, which the answer shows as X-Request-Id, and counts and logs its end. */
 export function openRequest(log: Logger, metrics: ServiceMetrics): RequestHandler {
   function closed(this: Response): void {
     const { req } = this;
@@ -70,16 +83,13 @@ export function openRequest(log: Logger, metrics: ServiceMetrics): RequestHandle
     const status = this.writableFinished ? this.statusCode : 499;
     metrics.observeRequest(req.method, req.context.mount, route, status, seconds);
     if (log.isLevelEnabled('debug')) {
-      const { requestId } = req.context;
-      log.debug({ requestId, method: req.method, url: req.originalUrl, status, seconds }, 'request');
+      log.debug({ ...req.context.ids, method: req.method, url: req.originalUrl, status, seconds }, 'request');
     }
   }
 
   return (req: Request, res: Response, next: NextFunction): void => {
-    const given = req.headers['x-request-id'];
-    const requestId = typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : randomUUID();
-    req.context = new RequestContext(requestId);
-    res.setHeader('X-Request-Id', requestId);
+    req.context = new RequestContext(req);
+    res.setHeader('X-Request-Id', req.context.requestId);
     res.setHeader('X-Content-Type-Options', 'nosniff');
     res.on('close', closed);
     next();

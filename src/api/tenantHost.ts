@@ -2,8 +2,22 @@
 import { isIP } from 'node:net';
 import type { Request } from 'express';
 import type { ApiConfig } from './deps.js';
-import { notFound } from './errors.js';
+import { badRequest, notFound } from './errors.js';
 import type { Check } from './routes/operation.js';
+
+/** Longest name (RFC 1035 §2.3.4) with a port. */
+const LONGEST_HOST = 260;
+/** `uri-host [":" port]` (RFC 9110 §7.2, RFC 3986 §3.2) as far as hosts have names: user information, for one, is none. */
+const HOST = /^(?:\[([\da-f:.]+)\]|[\w.-]+)(?::\d{0,5})?$/i;
+
+/** Behind a trusted proxy the scheme is what X-Forwarded-Proto says. */
+const SCHEMES: readonly string[] = ['http', 'https'];
+
+/** Whether a Host header is one that links may be made with. */
+export function isHost(host: string): boolean {
+  const [, address] = (host.length <= LONGEST_HOST && HOST.exec(host)) || [undefined, ''];
+  return address === undefined || isIP(address) === 6;
+}
 
 /** The host without its port, in lower case; an IPv6 address without its brackets. */
 function hostName(host: string): string {
@@ -11,6 +25,12 @@ function hostName(host: string): string {
   if (host.startsWith('[') && bracket > 0) return host.slice(1, bracket).toLowerCase();
   const colon = host.indexOf(':');
   return (colon < 0 ? host : host.slice(0, colon)).toLowerCase();
+}
+
+/** Whether a host stands for this machine; names below `localhost` do (RFC 6761 §6.3). */
+export function isLoopbackHost(host: string): boolean {
+  const name = hostName(host);
+  return name === 'localhost' || name.endsWith('.localhost') || name === '::1' || /^127(\.\d+){3}$/.test(name);
 }
 
 /** The tenant's name that a host stands for; undefined when it stands for none. The tenant need not exist. */
@@ -26,9 +46,14 @@ export function tenantNameOf(host: string, config: Pick<ApiConfig, 'baseHost' | 
   return bare ? defaultTenant : undefined;
 }
 
-/** Host as the client used it, with its port; X-Forwarded-Host only behind a trusted proxy. */
-export const requestHost = (req: Request, config: Pick<ApiConfig, 'trustProxy'>): string =>
-  (config.trustProxy > 0 ? req.host : req.headers.host) ?? '';
+/** Host as the client used it, with its port; X-Forwarded-Host only behind a trusted proxy. @throws HttpError 400 when it is none */
+export function requestHost(req: Request, { trustProxy }: Pick<ApiConfig, 'trustProxy'>): string {
+  const host = (trustProxy > 0 ? req.host : req.headers.host) ?? '';
+  if (isHost(host)) return host;
+  throw badRequest(
+    `The ${trustProxy > 0 ? 'X-Forwarded-Host or Host' : 'Host'} header must be a host name or an IP address, with or without a port.`,
+  );
+}
 
 /** Scheme and host as the client used them, without a trailing slash. */
 export const requestOrigin = (req: Request, config: Pick<ApiConfig, 'trustProxy'>): string =>
@@ -38,8 +63,9 @@ export const requestOrigin = (req: Request, config: Pick<ApiConfig, 'trustProxy'
 export const requestUrl = (req: Request, config: Pick<ApiConfig, 'trustProxy'>): string =>
   `${requestOrigin(req, config)}${req.baseUrl}${req.path}`;
 
-/** Sets the request's tenant. @throws HttpError 404 for an unknown one */
+/** Sets the request's tenant. @throws HttpError 404 for an unknown one, 400 for a host or a scheme that links cannot be made with */
 export const resolveTenant: Check = async ({ directory, config, refresh }, req) => {
+  if (!SCHEMES.includes(req.protocol)) throw badRequest('X-Forwarded-Proto must be http or https.');
   const name = tenantNameOf(requestHost(req, config), config);
   if (name === undefined) throw unknownTenant();
   // Another process may have made the tenant a moment ago.

@@ -37,9 +37,11 @@ export const session: Resource = {
       },
       answer: json.one('Session'),
       errors: [401],
-      async handle({ directory, tokens, log, refresh, signInAttempts }, { req, res, body }) {
+      async handle(api, call) {
+        const { directory, tokens, log, refresh, signInAttempts } = api;
+        const { req, body } = call;
         const { email, password } = parseBody(signInBody, body);
-        const { tenant, requestId } = req.context;
+        const { tenant, ids } = req.context;
         const attempt = { tenant: tenant.name, address: req.ip ?? '', email };
         const waitSeconds = signInAttempts.begin(attempt);
         if (waitSeconds !== undefined) {
@@ -49,12 +51,12 @@ export const session: Resource = {
         await refresh();
         const user = await checkPassword(directory, tenant.name, email, password);
         if (user === undefined) {
-          log.warn({ tenant: tenant.name, address: attempt.address, requestId }, 'sign-in refused');
+          log.warn({ tenant: tenant.name, address: attempt.address, ...ids }, 'sign-in refused');
           throw unauthenticated('The e-mail address or the password is wrong.');
         }
         signInAttempts.succeeded(attempt);
         const { token, expiresIn } = tokens.issueUserToken(tenant.name, user.id, credentialOf(user));
-        setSessionCookie(req, res, token, expiresIn);
+        setSessionCookie(api, call, token, expiresIn);
         return dataReply({ token, expires_in: expiresIn, user: userView.show(user) });
       },
     },
@@ -69,7 +71,7 @@ export const session: Resource = {
       id: 'platform_sign_out',
       summary: 'Clear the session cookie',
       allow: 'anyone',
-      ...noContent((_api, { req, res }: Call) => clearSessionCookie(req, res)),
+      ...noContent((api, call: Call) => clearSessionCookie(api, call)),
     },
   },
 };

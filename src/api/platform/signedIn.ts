@@ -8,8 +8,8 @@ import { bearerToken, invalidToken, missingToken, verified } from '../auth/beare
 import type { UserToken } from '../auth/tokens.js';
 import type { Api } from '../deps.js';
 import { forbidden, unsupportedMediaType } from '../errors.js';
-import { type Check, ROLE_GROUPS, type RoleGroup } from '../routes/operation.js';
-import { requestOrigin } from '../tenantHost.js';
+import { type Call, type Check, ROLE_GROUPS, type RoleGroup } from '../routes/operation.js';
+import { isLoopbackHost, requestHost, requestOrigin } from '../tenantHost.js';
 
 const SAFE_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
@@ -75,19 +75,20 @@ export async function requireRole(api: Api, req: Request, res: Response, group: 
 /** The console's cookie: the same token as the bearer token, out of reach of scripts. */
 export const SESSION_COOKIE = 'da_session';
 
-const cookieOptions = (req: Request): CookieOptions => ({
+/** Secure on every host but those of this machine: whether TLS ended at a proxy is not always known here. */
+const cookieOptions = (req: Request, config: Api['config']): CookieOptions => ({
   httpOnly: true,
   sameSite: 'strict',
   path: '/',
-  secure: req.secure,
+  secure: req.secure || !isLoopbackHost(requestHost(req, config)),
 });
 
-export function setSessionCookie(req: Request, res: Response, token: string, expiresInSeconds: number): void {
-  res.cookie(SESSION_COOKIE, token, { ...cookieOptions(req), maxAge: expiresInSeconds * 1000 });
+export function setSessionCookie({ config }: Api, { req, res }: Call, token: string, expiresInSeconds: number): void {
+  res.cookie(SESSION_COOKIE, token, { ...cookieOptions(req, config), maxAge: expiresInSeconds * 1000 });
 }
 
-export function clearSessionCookie(req: Request, res: Response): void {
-  res.clearCookie(SESSION_COOKIE, cookieOptions(req));
+export function clearSessionCookie({ config }: Api, { req, res }: Call): void {
+  res.clearCookie(SESSION_COOKIE, cookieOptions(req, config));
 }
 
 /** The token in a Cookie header (RFC 6265 §4.2.1); undefined when there is none. */

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Answer } from '../http.js';
 import { addPerson, askSession, dataOf, PASSWORD, type Person } from '../people.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
+import { startService } from '../service.js';
 import { ASSETS, PLATFORM, type RequestOptions } from '../tenant.js';
 import { useService } from '../useService.js';
 
@@ -57,6 +58,18 @@ describe('signing in', () => {
     const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '192.0.2.1' };
     const answer = await askSession(acme(), admin.email, PASSWORD, headers);
     expect(cookieOf(answer).has('secure')).toBe(true);
+  });
+
+  it('on any host but those of this machine the cookie is Secure, also where no proxy is trusted to tell of TLS', async () => {
+    const service = await startService({ tenants: { acme: 'dyn_stock_order' }, env: { BASE_HOST: 'assets.example' } });
+    try {
+      const { email, password } = service.tenant('acme').admin;
+      const answer = await askSession(service.tenant('acme'), email, password, { host: 'acme.assets.example' });
+      expect(answer.status).toBe(200);
+      expect(cookieOf(answer).has('secure')).toBe(true);
+    } finally {
+      await service.dispose();
+    }
   });
 
   it.each([

@@ -1,4 +1,4 @@
-import { tenantNameOf } from '#app/api/tenantHost.js';
+import { isHost, isLoopbackHost, tenantNameOf } from '#app/api/tenantHost.js';
 
 const config = { baseHost: 'assets.example.com', defaultTenant: 'initech' };
 
@@ -23,3 +23,44 @@ test('decision: a bare host means no tenant where there is no default one', () =
   const { defaultTenant: _none, ...bare } = config;
   expect(tenantNameOf('127.0.0.1', bare)).toBeUndefined();
 });
+
+test.each([
+  'acme.localhost',
+  'acme.localhost:80',
+  'LOCALHOST',
+  'a_b.example',
+  '127.0.0.1:3000',
+  '[::1]',
+  '[::1]:80',
+  'a:',
+])('RFC 9110 §7.2: %s is a host', (host) => expect(isHost(host)).toBe(true));
+
+test.each([
+  '',
+  'acme.localhost:80@evil.example',
+  'evil@acme.localhost',
+  'acme.localhost/evil',
+  'acme.localhost?evil',
+  'acme.localhost#evil',
+  'acme.localhost:80:80',
+  'acme.localhost:http',
+  'acme.localhost:123456',
+  'acme.localhost, evil.example',
+  'acme .localhost',
+  'acme.localhost"',
+  'acm%65.localhost',
+  '::1',
+  '[::1',
+  '[::1]evil',
+  '[1:2]',
+  `${'a'.repeat(300)}.localhost`,
+])('RFC 9110 §7.2: %s is no host', (host) => expect(isHost(host)).toBe(false));
+
+test.each([
+  ['acme.localhost:3000', true],
+  ['127.1.2.3', true],
+  ['[::1]:80', true],
+  ['localhost.evil.example', false],
+  ['127.0.0.1.evil.example', false],
+  ['acme.assets.example.com', false],
+])('the host %s stands for this machine: %s', (host, expected) => expect(isLoopbackHost(host)).toBe(expected));
