@@ -18,6 +18,7 @@ export const eventTypes: { readonly [type: string]: readonly Upcaster[] } = {
   UserAdded: [],
   UserChanged: [],
   UserRemoved: [],
+  SessionEnded: [],
   ApiClientCreated: [],
   ApiClientSecretRegenerated: [],
   ApiClientRemoved: [],

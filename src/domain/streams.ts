@@ -4,6 +4,8 @@ export const tenantStream = (tenant: string): string => `tenant-${tenant}`;
 export const usersStream = (tenant: string): string => `users-${tenant}`;
 export const clientsStream = (tenant: string): string => `clients-${tenant}`;
 export const webhooksStream = (tenant: string): string => `webhooks-${tenant}`;
+/** One stream for each session that was ended, so that it is ended once, whoever asks. */
+export const sessionStream = (tenant: string, sessionId: string): string => `session-${tenant}.${sessionId}`;
 export const tableStream = (tenant: string, table: string): string => `table-${tenant}.${table}`;
 export const orderStream = (tenant: string, orderId: string): string => `order-${tenant}.${orderId}`;
 export const deliveryStream = (tenant: string, deliveryId: string): string => `delivery-${tenant}.${deliveryId}`;

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { z } from 'zod';
 import { addWebhook, approve, quickDelivery, reaches, validatedOrder } from '../acceptance/export.js';
 import { Receiver } from '../acceptance/receiver.js';
 import { Service } from '../acceptance/service.js';
@@ -77,6 +78,27 @@ export function twoOfEachRole(
     const [one, two] = clients;
     await wholeWay(one, two);
     await wholeWay(two, one);
+  });
+
+  it('a sign-out and a new secret at one api process end tokens at the other', async () => {
+    const [one, two] = clients;
+    const { email, password } = one.admin;
+    const session = await one.signIn({ email, password });
+    const made = z
+      .looseObject({ client_id: z.string(), client_secret: z.string() })
+      .parse(await one.platformData('POST', '/api-clients', { name: 'ERP' }));
+    const { body } = await two.requestToken({ grant_type: 'client_credentials', ...made });
+    const { access_token: token } = z.looseObject({ access_token: z.string() }).parse(body);
+    const uses = [
+      () => two.platform('GET', '/session', { token: session }),
+      () => two.getList('dyn_item', '', { token }),
+    ];
+    for (const use of uses) expect((await use()).status).toBe(200);
+    await one.platform('DELETE', '/session', { token: session });
+    await one.platformData('POST', `/api-clients/${made.client_id}/secret`, {});
+    const endedAt = performance.now();
+    for (const use of uses) while ((await use()).status !== 401) await wait(20);
+    expect(performance.now() - endedAt).toBeLessThan(5_000);
   });
 
   it('of two projectors either may die: writes are taken meanwhile, and the other shows them', async () => {

@@ -1,10 +1,12 @@
 /** Who asks: the bearer token of a request (RFC 6750), and what it allows. */
 import type { Request } from 'express';
+import { credentialOf } from '../../commands/identity/secrets.js';
 import type { Tenant } from '../../domain/identity/directory.js';
+import type { ApiClient } from '../../domain/identity/events.js';
 import type { Scope } from '../../domain/identity/scopes.js';
 import { forbidden, HttpError } from '../errors.js';
 import type { Check } from '../routes/operation.js';
-import { InvalidTokenError } from './tokens.js';
+import { type ClientToken, InvalidTokenError } from './tokens.js';
 
 const REALM = 'Bearer realm="dynamic-assets"';
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i;
@@ -31,20 +33,43 @@ export function requireScope(req: Request, scope: Scope): void {
   });
 }
 
-/** The request must carry a good token of an API client of its tenant. @throws HttpError 401 */
+/**
+ * The request must carry a good token of an API client of its tenant. The client is looked up each time, so a removal and
+ * a new secret count at once. @throws HttpError 401
+ */
 export const authenticateClient: Check = async ({ tokens, directory, refresh }, { headers, context }) => {
   const text = bearerToken(headers.authorization);
   if (text === undefined) throw missingToken();
-  const { tenant, clientId, scopes } = await verified(() => tokens.clientOf(text), context.tenant);
-  if (!context.tenant.clients.has(clientId)) {
-    // Another process may have made the client a moment ago. One that was removed takes its tokens with it.
+  const token = await verified(() => tokens.clientOf(text), context.tenant);
+  if (!isCurrent(context.tenant, token)) {
+    // Another process may have made the client, or its secret, a moment ago.
     await refresh();
-    context.tenant = directory.tenant(tenant) ?? context.tenant;
-    if (!context.tenant.clients.has(clientId)) throw invalidToken('The client of the token was removed.');
+    context.tenant = directory.tenant(token.tenant) ?? context.tenant;
+    if (!isCurrent(context.tenant, token)) {
+      throw invalidToken('The client was removed or has a new secret; request a new token.');
+    }
   }
-  context.actor = { kind: 'client', id: clientId };
-  context.scopes = scopes;
+  context.actor = { kind: 'client', id: token.clientId };
+  context.scopes = token.scopes;
 };
+
+/** Whether the token's client is still there, with the secret that the token was given for. */
+function isCurrent({ clients }: Tenant, { clientId, credential }: ClientToken): boolean {
+  const client = clients.get(clientId);
+  if (client === undefined) return false;
+  return credential === undefined || credential === credentialOfClient(client);
+}
+
+const credentials = new WeakMap<ApiClient, string>();
+
+/** Made once for a client's secret: it is compared with each request. */
+function credentialOfClient(client: ApiClient): string {
+  const known = credentials.get(client);
+  if (known !== undefined) return known;
+  const credential = credentialOf(client.secretHash);
+  credentials.set(client, credential);
+  return credential;
+}
 
 /** A token that is good for the tenant. @throws HttpError 401 */
 export async function verified<T extends { readonly tenant: string }>(

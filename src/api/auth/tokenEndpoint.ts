@@ -1,7 +1,7 @@
 /** `POST /oauth/token`: access tokens by client credentials (spec §4.10, §5; RFC 6749 §4.4); and the keys they are signed with. */
 import { parse } from 'content-type';
 import express, { type ErrorRequestHandler } from 'express';
-import { secretMatches } from '../../commands/identity/secrets.js';
+import { credentialOf, secretMatches } from '../../commands/identity/secrets.js';
 import type { ApiClient } from '../../domain/identity/events.js';
 import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES } from '../../domain/limits.js';
@@ -110,7 +110,8 @@ export const tokenEndpoint: Resource = {
         const request = readTokenRequest(parameters, req.headers.authorization);
         const client = await authenticated(api, tenant, request, req.ip ?? '');
         const scopes = grantedScopes(client, request.scopes);
-        const { token, expiresIn } = api.tokens.issueClientToken(tenant, client.clientId, scopes);
+        const credential = credentialOf(client.secretHash);
+        const { token, expiresIn } = api.tokens.issueClientToken(tenant, client.clientId, credential, scopes);
         const granted = { access_token: token, token_type: 'Bearer', expires_in: expiresIn, scope: scopes.join(' ') };
         return { body: JSON.stringify(granted) };
       },

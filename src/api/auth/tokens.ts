@@ -28,18 +28,31 @@ const CACHED_TOKENS = 10_000;
 const LONGEST_TOKEN = 4096;
 
 const clientClaims = z
-  .object({ tenant: z.string(), client_id: z.string(), scope: z.string(), exp: z.number() })
-  .transform(({ tenant, client_id: clientId, scope, exp: expiresAt }) => {
+  .object({
+    tenant: z.string(),
+    client_id: z.string(),
+    // Version 0.2 made tokens without it; they end with their time.
+    credential: z.string().optional(),
+    scope: z.string(),
+    exp: z.number(),
+  })
+  .transform(({ tenant, client_id: clientId, credential, scope, exp: expiresAt }) => {
     const named = scope.split(' ');
     const scopes: ReadonlySet<Scope> = new Set(SCOPES.filter((one) => named.includes(one)));
-    return { tenant, clientId, scopes, expiresAt };
+    return { tenant, clientId, credential, scopes, expiresAt };
   });
+/** `credential` is what the token was given for, so that a new secret ends it; see `credentialOf`. */
 export type ClientToken = z.output<typeof clientClaims>;
 
 const userClaims = z
-  .object({ tenant: z.string(), user_id: z.int(), credential: z.string(), exp: z.number() })
-  .transform(({ user_id: userId, exp: expiresAt, ...claims }) => ({ ...claims, userId, expiresAt }));
-/** `credential` is what the session was opened with, so that a new password ends it; see `issueUserToken`. */
+  .object({ tenant: z.string(), user_id: z.int(), credential: z.string(), jti: z.string(), exp: z.number() })
+  .transform(({ user_id: userId, jti: sessionId, exp: expiresAt, ...claims }) => ({
+    ...claims,
+    userId,
+    sessionId,
+    expiresAt,
+  }));
+/** `credential` is what the session was opened with, so that a new password ends it; `sessionId` names it when it is signed out. */
 export type UserToken = z.output<typeof userClaims>;
 
 /** What is known of a token that was verified. `expiresAt` in seconds since the epoch. */
@@ -67,15 +80,13 @@ export class TokenService {
     return this.#keys.jwks();
   }
 
-  issueClientToken(tenant: string, clientId: string, scopes: readonly Scope[]): IssuedToken {
-    const claims = { client_id: clientId, scope: scopes.join(' '), tenant };
+  /** @param credential `credentialOf` the secret that the token is given for; `clientOf` gives it back to be compared */
+  issueClientToken(tenant: string, clientId: string, credential: string, scopes: readonly Scope[]): IssuedToken {
+    const claims = { client_id: clientId, credential, scope: scopes.join(' '), tenant };
     return this.#issue(clientId, 'dynamic-assets', claims, this.#config.tokenTtlSeconds);
   }
 
-  /**
-   * @param credential a short digest of the password hash that the session was opened with; `userOf` gives it
-   *   back, so that the caller can refuse a session from before a change of password
-   */
+  /** @param credential `credentialOf` the password that the session was opened with; `userOf` gives it back to be compared */
   issueUserToken(tenant: string, userId: number, credential: string): IssuedToken {
     const claims = { user_id: userId, credential, tenant };
     return this.#issue(`user:${userId}`, 'platform', claims, this.#config.sessionTtlSeconds);

@@ -60,7 +60,7 @@ export const apiClients: Resource = {
     },
     'POST /api-clients/:id/secret': {
       id: 'platform_regenerate_api_client_secret',
-      summary: 'A new secret; the old one ends at once',
+      summary: 'A new secret; the old one, and the tokens given for it, end at once',
       allow: 'admins',
       answer: json.one('ApiClientWithSecret'),
       async handle(api, { caller, path: { id } }) {

@@ -1,13 +1,18 @@
 /** Signing in and out: `/api/v1/platform/session`. */
+import type { Request } from 'express';
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
+import { credentialOf } from '../../commands/identity/secrets.js';
+import { endSession } from '../../commands/identity/sessions.js';
 import { authenticateUser as checkPassword } from '../../commands/identity/users.js';
 import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH } from '../../domain/limits.js';
 import { unauthenticated } from '../auth/bearer.js';
+import type { Api } from '../deps.js';
+import { HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { tooManyRequests } from '../rateLimit.js';
 import { type Call, dataReply, noContent, type Resource } from '../routes/operation.js';
-import { clearSessionCookie, credentialOf, setSessionCookie } from './signedIn.js';
+import { clearSessionCookie, openSession, sessionTokenIn, setSessionCookie } from './signedIn.js';
 import { userView } from './users.js';
 
 const signInBody = z.strictObject({
@@ -55,7 +60,7 @@ export const session: Resource = {
           throw unauthenticated('The e-mail address or the password is wrong.');
         }
         signInAttempts.succeeded(attempt);
-        const { token, expiresIn } = tokens.issueUserToken(tenant.name, user.id, credentialOf(user));
+        const { token, expiresIn } = tokens.issueUserToken(tenant.name, user.id, credentialOf(user.passwordHash));
         setSessionCookie(api, call, token, expiresIn);
         return dataReply({ token, expires_in: expiresIn, user: userView.show(user) });
       },
@@ -69,9 +74,27 @@ export const session: Resource = {
     },
     'DELETE /session': {
       id: 'platform_sign_out',
-      summary: 'Clear the session cookie',
+      summary: 'Sign out: end the session of the token or the cookie, and clear the cookie',
       allow: 'anyone',
-      ...noContent((api, call: Call) => clearSessionCookie(api, call)),
+      ...noContent(async (api, call: Call) => {
+        await endOwnSession(api, call.req);
+        clearSessionCookie(api, call);
+      }),
     },
   },
 };
+
+/**
+ * Ends the session that a request comes with; one without a good session ends none, and writes nothing. Another site
+ * cannot make a browser do this: a DELETE from there needs a permission (CORS) that nobody gives.
+ */
+async function endOwnSession(api: Api, req: Request): Promise<void> {
+  const text = sessionTokenIn(req);
+  if (text === undefined) return;
+  try {
+    const session = await openSession(api, req, text);
+    await endSession(api.commands, req.context.caller(), session);
+  } catch (error) {
+    if (!(error instanceof HttpError) || error.status !== 401) throw error;
+  }
+}

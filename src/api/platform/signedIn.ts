@@ -1,6 +1,6 @@
 /** Who of the people is asking, and what their roles allow. */
-import { createHash } from 'node:crypto';
 import type { CookieOptions, Request, Response } from 'express';
+import { credentialOf } from '../../commands/identity/secrets.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
 import type { Role } from '../../domain/identity/scopes.js';
@@ -14,20 +14,27 @@ import { isLoopbackHost, requestHost, requestOrigin } from '../tenantHost.js';
 const SAFE_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
-/** Ties a session to the password it was opened with: a new password ends it. */
-export const credentialOf = (user: User): string =>
-  createHash('sha256').update(user.passwordHash).digest('base64url').slice(0, 16);
-
 /**
  * The request must come from a user of its tenant, by bearer token or by the console's cookie. The user is looked up
- * each time, so a removal, other roles and a new password count at once. @throws HttpError 401, 403, 415
+ * each time, so a removal, other roles, a new password and a sign-out count at once. @throws HttpError 401, 403, 415
  */
-export const authenticateUser: Check = async ({ tokens, config, directory, refresh }, req) => {
-  const { context } = req;
-  const bearer = bearerToken(req.headers.authorization);
-  const text = bearer ?? sessionCookie(req.headers.cookie);
+export const authenticateUser: Check = async (api, req) => {
+  const text = sessionTokenIn(req);
   if (text === undefined) throw missingToken();
-  if (bearer === undefined) refuseForgery(req, requestOrigin(req, config));
+  if (bearerToken(req.headers.authorization) === undefined) refuseForgery(req, requestOrigin(req, api.config));
+  await openSession(api, req, text);
+};
+
+/** The token of a session that a request brings, by bearer token or by cookie. */
+export const sessionTokenIn = ({ headers }: Request): string | undefined =>
+  bearerToken(headers.authorization) ?? sessionCookie(headers.cookie);
+
+/** Sets who is signed in. @returns the session's token. @throws HttpError 401 when it is not good */
+export async function openSession(
+  { tokens, directory, refresh }: Api,
+  { context }: Request,
+  text: string,
+): Promise<UserToken> {
   const token = await verified(() => tokens.userOf(text), context.tenant);
   if (userOf(context.tenant, token) === undefined) {
     // Another process may have added the user, or changed the password, a moment ago.
@@ -35,10 +42,11 @@ export const authenticateUser: Check = async ({ tokens, config, directory, refre
     context.tenant = directory.tenant(token.tenant) ?? context.tenant;
   }
   const user = userOf(context.tenant, token);
-  if (user === undefined) throw invalidToken('The user was removed, or has a new password; sign in again.');
+  if (user === undefined) throw invalidToken('The session was ended, or the user was removed or has a new password.');
   context.user = user;
   context.actor = { kind: 'user', id: String(user.id), name: `${user.firstName} ${user.lastName}` };
-};
+  return token;
+}
 
 /** A browser sends the cookie by itself, so a change must show that it was not another site that made it do so. */
 function refuseForgery(req: Request, ownOrigin: string): void {
@@ -56,10 +64,11 @@ function refuseForgery(req: Request, ownOrigin: string): void {
   }
 }
 
-/** The token's user, if there still is one with the password that the session was opened with. */
-function userOf(tenant: Tenant, token: UserToken): User | undefined {
-  const user = tenant.users.get(token.userId);
-  return user !== undefined && credentialOf(user) === token.credential ? user : undefined;
+/** The token's user, if the session was not ended, and the user has the password that it was opened with. */
+function userOf(tenant: Tenant, { userId, sessionId, credential }: UserToken): User | undefined {
+  const user = tenant.users.get(userId);
+  if (user === undefined || tenant.endedSessions.get(userId)?.has(sessionId) === true) return undefined;
+  return credentialOf(user.passwordHash) === credential ? user : undefined;
 }
 
 /** The signed-in user, with one of the roles. @throws HttpError 401 where nobody is signed in, 403 for others */

@@ -42,7 +42,7 @@ export async function createClient(commands: DirectoryCommands, caller: Caller, 
   return { position, clientId, clientSecret, scopes };
 }
 
-/** A new secret; the old one ends at once. @throws NotFoundError */
+/** A new secret; the old one ends at once, and so do the tokens given for it. @throws NotFoundError */
 export async function regenerateClientSecret(
   commands: DirectoryCommands,
   caller: Caller,

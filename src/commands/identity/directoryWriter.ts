@@ -49,7 +49,8 @@ export function refuseMore(things: string, count: number, max: number): void {
 
 const KNOWN_WITHIN_MS = 5_000;
 
-async function waitUntilKnown(commands: DirectoryCommands, position: Position): Promise<void> {
+/** Resolves when the directory knows the log up to here, or after five seconds. */
+export async function waitUntilKnown(commands: Pick<Commands, 'directory'>, position: Position): Promise<void> {
   const stop = new AbortController();
   const tooLong = wait(KNOWN_WITHIN_MS, undefined, { signal: stop.signal, ref: false }).catch(() => undefined);
   await Promise.race([commands.directory.waitFor(position), tooLong]);

@@ -18,6 +18,15 @@ export function secretMatches(secret: string, hash: string): boolean {
   return given.length === kept.length && timingSafeEqual(given, kept);
 }
 
+const DIGEST_LENGTH = 16;
+
+/**
+ * Ties a token to the secret or password it was given for: a short digest of the hash that is kept. With another secret
+ * there is another digest, and the token ends.
+ */
+export const credentialOf = (keptHash: string): string =>
+  createHash('sha256').update(keptHash).digest('base64url').slice(0, DIGEST_LENGTH);
+
 // scrypt parameters as OWASP's password storage page gives them for interactive logins (N = 2^15, r = 8, p = 3).
 const SCRYPT = { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 };
 const KEY_BYTES = 32;

@@ -27,11 +27,13 @@ export type Tenant = {
   /** Ids are never used twice, so that an old approval keeps its approver. */
   readonly lastUserId: number;
   readonly webhooks: ReadonlyMap<string, Webhook>;
+  /** By user and session: those that were signed out, and when they would have ended by themselves (ISO 8601). */
+  readonly endedSessions: ReadonlyMap<number, ReadonlyMap<string, string>>;
   readonly rateLimit?: RateLimit;
 };
 
 /** Streams that the directory is evolved from. */
-export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'clients-', 'webhooks-'] as const;
+export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'session-', 'clients-', 'webhooks-'] as const;
 
 /** Streams that define a tenant's tables. */
 export const TENANT_STREAM_PREFIX = 'tenant-';
@@ -65,6 +67,7 @@ export function evolveTenant(tenant: Tenant | undefined, event: DirectoryEvent, 
       users: new Map(),
       lastUserId: 0,
       webhooks: new Map(),
+      endedSessions: new Map(),
     };
   }
   if (tenant === undefined) return undefined;
@@ -82,8 +85,21 @@ export function evolveTenant(tenant: Tenant | undefined, event: DirectoryEvent, 
       return { ...tenant, users: withEntry(tenant.users, event.data.id, event.data), lastUserId: event.data.id };
     case 'UserChanged':
       return { ...tenant, users: withChanged(tenant.users, event.data.id, (user) => ({ ...user, ...event.data })) };
-    case 'UserRemoved':
-      return { ...tenant, users: withEntry(tenant.users, event.data.id, undefined) };
+    case 'UserRemoved': {
+      const { id } = event.data;
+      return {
+        ...tenant,
+        users: withEntry(tenant.users, id, undefined),
+        endedSessions: withEntry(tenant.endedSessions, id, undefined),
+      };
+    }
+    case 'SessionEnded': {
+      const { userId, sessionId, expiresAt } = event.data;
+      const known = tenant.endedSessions.get(userId) ?? new Map<string, string>();
+      // Those that would be over by now need not be remembered any longer.
+      const ended = new Map([...known].filter(([, end]) => end > at)).set(sessionId, expiresAt);
+      return { ...tenant, endedSessions: withEntry(tenant.endedSessions, userId, ended) };
+    }
     case 'ApiClientCreated':
       return { ...tenant, clients: withEntry(tenant.clients, event.data.clientId, { ...event.data, createdAt: at }) };
     case 'ApiClientSecretRegenerated': {

@@ -1,4 +1,4 @@
-/** Events about a tenant and who may use it: streams `tenant-`, `users-`, `clients-` and `webhooks-<tenant>`. */
+/** Events about a tenant and who may use it: streams `tenant-`, `users-`, `clients-` and `webhooks-<tenant>`, and `session-<tenant>.<id>`. */
 import type { AssetField, AssetType } from '../assetTypes/assetType.js';
 import type { EventOf } from '../eventTypes.js';
 import type { WebhookEvent } from '../webhook/events.js';
@@ -36,6 +36,12 @@ export type UserEvent =
   | EventOf<'UserChanged', Pick<User, 'id'> & Partial<Omit<User, 'email'>>>
   | EventOf<'UserRemoved', Pick<User, 'id'>>;
 
+/** A user signed out. `expiresAt` is when the session would have ended by itself (ISO 8601). */
+export type SessionEvent = EventOf<
+  'SessionEnded',
+  { readonly userId: number; readonly sessionId: string; readonly expiresAt: string }
+>;
+
 export type ApiClient = {
   readonly clientId: string;
   readonly name: string;
@@ -50,4 +56,4 @@ export type ClientEvent =
   | EventOf<'ApiClientSecretRegenerated', Pick<ApiClient, 'clientId' | 'secretHash'>>
   | EventOf<'ApiClientRemoved', Pick<ApiClient, 'clientId'>>;
 
-export type DirectoryEvent = TenantEvent | UserEvent | ClientEvent | WebhookEvent;
+export type DirectoryEvent = TenantEvent | UserEvent | SessionEvent | ClientEvent | WebhookEvent;

@@ -27,7 +27,7 @@ test('a token signed with a key that came later is good as soon as the key is th
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   await writeFile(join(directory, 'signing-0002.pem'), privateKey.export({ format: 'pem', type: 'pkcs8' }));
   const after = service(await SigningKeys.open(directory));
-  const { token } = after.issueClientToken('acme', 'c', ['read:order_data']);
+  const { token } = after.issueClientToken('acme', 'c', 'credential', ['read:order_data']);
   expect(await before.clientOf(token)).toMatchObject({ tenant: 'acme', clientId: 'c' });
   expect(before.jwks().keys).toHaveLength(2);
 });
@@ -35,7 +35,7 @@ test('a token signed with a key that came later is good as soon as the key is th
 test("a user's token is no client's token, and the other way round", async () => {
   const tokens = service(await SigningKeys.open(directory));
   const user = tokens.issueUserToken('acme', 7, 'x').token;
-  const client = tokens.issueClientToken('acme', 'c', []).token;
+  const client = tokens.issueClientToken('acme', 'c', 'credential', []).token;
   expect(await tokens.userOf(user)).toMatchObject({ tenant: 'acme', userId: 7, credential: 'x' });
   await expect(tokens.clientOf(user)).rejects.toThrow(InvalidTokenError);
   await expect(tokens.userOf(client)).rejects.toThrow(InvalidTokenError);
@@ -43,7 +43,7 @@ test("a user's token is no client's token, and the other way round", async () =>
 
 test('a token ends with its time, also one that was found good before', async () => {
   const tokens = service(await SigningKeys.open(directory), 60);
-  const { token } = tokens.issueClientToken('acme', 'c', []);
+  const { token } = tokens.issueClientToken('acme', 'c', 'credential', []);
   await tokens.clientOf(token);
   jest.useFakeTimers({ now: Date.now() + 61_000, doNotFake: ['nextTick', 'setImmediate'] });
   try {
