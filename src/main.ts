@@ -13,6 +13,7 @@ import type { Commands } from './commands/context.js';
 import { type Config, ROLES, type Role, version } from './config.js';
 import { Directory } from './projections/directory.js';
 import { ProjectionWatch } from './projections/projections.js';
+import { prepareDataDirectory } from './service/dataDirectory.js';
 import {
   type EngineProbes,
   readiness,
@@ -20,7 +21,7 @@ import {
   registerLogMetrics,
   registerQueueMetrics,
 } from './service/engineHealth.js';
-import { openBroker, openEventStore, openReadModels, prepareDataDirectory } from './service/engines.js';
+import { openBroker, openEventStore, openReadModels } from './service/engines.js';
 import { startProjector } from './service/projectorThread.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
@@ -75,7 +76,10 @@ async function open(
     closing.push(() => close(part));
     return part;
   };
-  await prepareDataDirectory(config);
+  const { mended, open: stillOpen } = await prepareDataDirectory(config);
+  if (mended.length > 0) log.warn({ mended }, 'others could read or write these; now only their owner can');
+  if (stillOpen.length > 0)
+    log.warn({ open: stillOpen }, 'others may read or write these, and this user cannot change that');
   const eventStore = opened(await openEventStore(config), (store) => store.close());
   const broker = roles.has('webhooks')
     ? opened(

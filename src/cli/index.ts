@@ -3,6 +3,8 @@
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { version } from '../config.js';
+import { makeFilesPrivate } from '../service/dataDirectory.js';
+import { backupCommand } from './backup.js';
 import { clientCommand } from './client.js';
 import { configCommand } from './config.js';
 import { demoCommand } from './demo/command.js';
@@ -14,6 +16,8 @@ import { startCommand } from './start/command.js';
 import { tenantCommand } from './tenant.js';
 import { userCommand } from './user.js';
 import { webhookCommand } from './webhook.js';
+
+makeFilesPrivate();
 
 // A file .env beside the project; what is in the environment already wins.
 if (existsSync('.env')) process.loadEnvFile('.env');
@@ -45,6 +49,7 @@ function program(): Command {
     .addCommand(userCommand())
     .addCommand(webhookCommand())
     .addCommand(projectionsCommand())
+    .addCommand(backupCommand())
     .addCommand(migrateCommand())
     .addCommand(configCommand())
     .addCommand(demoCommand());

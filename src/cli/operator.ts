@@ -9,7 +9,8 @@ import type { Tenant } from '../domain/identity/directory.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { Directory } from '../projections/directory.js';
 import type { RebuildDeps } from '../projections/rebuild.js';
-import { openEventStore, openReadModelWriter, prepareDataDirectory } from '../service/engines.js';
+import { prepareDataDirectory } from '../service/dataDirectory.js';
+import { openEventStore, openReadModelWriter } from '../service/engines.js';
 import { createSecretBox, installationKeys } from '../service/secretBox.js';
 import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
 

@@ -2,7 +2,6 @@
  * Which engine stands behind each port: decided by one setting each, embedded where it is unset. The drivers of
  * production engines are loaded only where they are used, since each thread of the service would hold them in memory.
  */
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
 import { openSqliteEventStore } from '../adapters/eventstore/sqlite/store.js';
@@ -20,11 +19,6 @@ type EngineConfig = Pick<
   Config,
   'DATA_DIR' | 'DURABILITY' | 'READER_THREADS' | 'EVENTSTORE_URL' | 'MONGODB_URL' | 'RABBITMQ_URL'
 >;
-
-/** The data directory holds orders and secrets: only its owner may look inside. */
-export async function prepareDataDirectory(config: Pick<EngineConfig, 'DATA_DIR'>): Promise<void> {
-  await mkdir(config.DATA_DIR, { recursive: true, mode: 0o700 });
-}
 
 /** @throws UnreadableEventError when the log holds events that this version cannot read */
 export async function openEventStore(config: EngineConfig): Promise<EventStore> {

@@ -19,6 +19,7 @@ describe('help', () => {
     [['webhook', 'create']],
     [['projections', 'list']],
     [['projections', 'rebuild']],
+    [['backup']],
     [['migrate']],
     [['config']],
     [['demo']],

@@ -1,0 +1,61 @@
+/** The data directory holds orders, secrets and keys: only its owner may look inside, whatever it was before. */
+import { chmod, mkdir, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from '../config.js';
+
+/** Databases with what SQLite keeps beside them; other files in the directory are not ours. */
+const DATABASE_FILE = /\.db(?:-wal|-shm|-journal)?$/;
+const KEYS = 'keys';
+const OTHERS = 0o077;
+const STICKY = 0o1000;
+
+/** Files are made for the owner alone from here on, whatever the shell or the container says. */
+export const makeFilesPrivate = (): void => {
+  process.umask(OTHERS);
+};
+
+export type DataDirectoryCheck = {
+  /** What others could read or write until now. */
+  readonly mended: readonly string[];
+  /** What they still can, since this user may not change it; with the reason. */
+  readonly open: readonly string[];
+};
+
+/** Makes the directory where it is missing, and takes access from all but its owner where it, or a file of ours in it, is open to others. */
+export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<DataDirectoryCheck> {
+  await mkdir(DATA_DIR, { recursive: true, mode: 0o700 });
+  const mended: string[] = [];
+  const open: string[] = [];
+  for (const path of await ownPaths(DATA_DIR)) {
+    try {
+      if (await isMended(path)) mended.push(path);
+    } catch (error) {
+      // Another process may have removed it meanwhile, as SQLite does with what it keeps beside a database.
+      if (codeOf(error) !== 'ENOENT') open.push(`${path} (${codeOf(error)})`);
+    }
+  }
+  return { mended, open };
+}
+
+async function ownPaths(directory: string): Promise<readonly string[]> {
+  const databases = (await readdir(directory)).filter((name) => DATABASE_FILE.test(name));
+  const keys = await readdir(join(directory, KEYS)).catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  });
+  const ofKeys = keys === undefined ? [] : [KEYS, ...keys.map((name) => join(KEYS, name))];
+  return [directory, ...[...databases, ...ofKeys].map((name) => join(directory, name))];
+}
+
+/** Whether it was open to others, and is no more. @throws Error when it cannot be changed */
+async function isMended(path: string): Promise<boolean> {
+  const { mode } = await stat(path);
+  if ((mode & OTHERS) === 0) return false;
+  // A directory such as /tmp is shared on purpose.
+  if ((mode & STICKY) !== 0) throw Object.assign(new Error('It is shared.'), { code: 'sticky, so shared on purpose' });
+  await chmod(path, mode & 0o7700);
+  return true;
+}
+
+const codeOf = (error: unknown): unknown =>
+  typeof error === 'object' && error !== null && 'code' in error ? error.code : String(error);

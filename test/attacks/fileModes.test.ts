@@ -1,0 +1,73 @@
+/** Somebody else with an account on the machine: no file of the service is theirs to read, wherever it was before. */
+import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Service } from '../acceptance/service.js';
+
+const OTHERS = 0o077;
+let place: string;
+let service: Service;
+
+beforeAll(async () => {
+  // What the service's user sets up is of no use when the shell, or the container, lets others read.
+  process.umask(0o022);
+  place = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
+  await mkdir(join(place, 'data'), { mode: 0o755 });
+  service = new Service(join(place, 'data'), {});
+});
+afterAll(async () => {
+  await service.stop();
+  await rm(place, { recursive: true, force: true });
+});
+
+/** Paths in a directory, itself included, that others may read, write or enter. */
+async function openIn(directory: string): Promise<readonly string[]> {
+  const paths = ['.', ...(await readdir(directory, { recursive: true }))];
+  const modes = await Promise.all(paths.map(async (path) => [path, (await stat(join(directory, path))).mode] as const));
+  return modes.filter(([, mode]) => (mode & OTHERS) !== 0).map(([path]) => path);
+}
+
+it('a data directory that was there, open to all, is closed by the first command, and files are made for the owner alone', async () => {
+  const tenant = await service.createTenant('acme', 'dyn_stock_order');
+  await service.start();
+  await tenant.create('dyn_item', { external_id: 'A1', name: 'Tea' });
+  const names = await readdir(service.dataDir, { recursive: true });
+  expect(names).toEqual(expect.arrayContaining(['events.db', 'events.db-wal', 'readmodels.db', 'keys/secrets.key']));
+  expect(await openIn(service.dataDir)).toEqual([]);
+});
+
+it('a start closes databases and keys that are open, and says so; files that are not ours stay as they are', async () => {
+  await service.stop();
+  await writeFile(join(service.dataDir, 'notes.txt'), 'not ours');
+  const ours = (await readdir(service.dataDir, { recursive: true })).filter((name) => name !== 'notes.txt');
+  for (const name of ours) await chmod(join(service.dataDir, name), name.includes('.') ? 0o644 : 0o755);
+  await chmod(service.dataDir, 0o755);
+  await service.start();
+  expect(await openIn(service.dataDir)).toEqual(['notes.txt']);
+  expect(service.log).toContain('others could read or write these');
+  expect(service.log).toContain('events.db');
+  expect(service.loggedErrors).toEqual([]);
+});
+
+it('a backup is readable for its owner alone, and a service starts on it', async () => {
+  const backup = join(place, 'backup');
+  const made = await service.cli('backup', backup, '--json');
+  expect({ code: made.code, stderr: made.stderr }).toEqual({ code: 0, stderr: '' });
+  expect(await openIn(backup)).toEqual([]);
+  expect((await readdir(backup, { recursive: true })).sort()).toEqual(
+    ['events.db', 'keys', 'keys/secrets.key', 'keys/signing-0001.pem'].sort(),
+  );
+  const again = await service.cli('backup', backup);
+  expect(again).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('already') });
+
+  const token = await service.tenant('acme').token();
+  const restored = new Service(backup, {});
+  await restored.start();
+  try {
+    const headers = { host: 'acme.localhost', authorization: `Bearer ${token}` };
+    const answer = await restored.send({ method: 'GET', path: '/api/v1/dynamic-assets/dyn/dyn_item/assets', headers });
+    expect(answer.body).toMatchObject({ data: [{ external_id: 'A1' }] });
+  } finally {
+    await restored.stop();
+  }
+});
