@@ -85,6 +85,11 @@ export const settings = {
   TRUST_PROXY: integer(0, 0, 10).describe(
     'How many proxies in front set X-Forwarded-For, -Host and -Proto; 0 ignores these headers',
   ),
+  METRICS_TOKEN: z
+    .string()
+    .regex(/^[A-Za-z0-9\-._~+/]{16,200}=*$/, 'must be 16 to 200 letters, digits or any of -._~+/')
+    .optional()
+    .describe('What /metrics must be asked with, as a bearer token; where unset, it answers this machine only'),
   TOKEN_TTL_SECONDS: integer(3600, 10, 86400).describe('Validity of an access token'),
   RATE_LIMIT_PER_SECOND: integer(0, 0, 1_000_000).describe('Requests a second for each API client; 0 for no limit'),
   RATE_LIMIT_BURST: integer(0, 0, 1_000_000).describe('Requests a client may make at once; 0 for twice the rate'),
@@ -146,7 +151,7 @@ export const settings = {
 } as const;
 
 /** Their values are shown nowhere. */
-export const SECRET_SETTINGS: readonly string[] = ['SECRETS_KEY' satisfies keyof typeof settings];
+export const SECRET_SETTINGS: readonly string[] = ['SECRETS_KEY', 'METRICS_TOKEN'] satisfies (keyof typeof settings)[];
 
 const schema = z.object(settings);
 

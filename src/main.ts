@@ -170,6 +170,7 @@ const apiConfig = (config: Config): ApiConfig => ({
   baseHost: config.BASE_HOST.toLowerCase(),
   ...(config.DEFAULT_TENANT === undefined ? {} : { defaultTenant: config.DEFAULT_TENANT }),
   trustProxy: config.TRUST_PROXY,
+  ...(config.METRICS_TOKEN === undefined ? {} : { metricsToken: config.METRICS_TOKEN }),
   bodyLimitBytes: config.BODY_LIMIT_BYTES,
   rateLimit: {
     perSecond: config.RATE_LIMIT_PER_SECOND,

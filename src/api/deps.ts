@@ -1,7 +1,8 @@
 /** What the HTTP API is given by the composition root, and what it keeps while it runs. */
 import type { Logger } from 'pino';
 import type { Commands, TenantDirectory } from '../commands/context.js';
-import type { Tenant } from '../domain/identity/directory.js';
+import type { AssetType } from '../domain/assetTypes/assetType.js';
+import type { OrderModel } from '../domain/identity/events.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { ProjectionProgress, RecordQueries } from '../ports/readModels.js';
 import type { TokenService } from './auth/tokens.js';
@@ -22,8 +23,17 @@ export type ApiConfig = {
   readonly rateLimit: { readonly perSecond: number; readonly burst: number };
   /** Refused token requests that a client id may have from one address each minute. */
   readonly tokenFailuresPerMinute: number;
+  /** What /metrics must be asked with; where unset, it answers programs of this machine only. */
+  readonly metricsToken?: string;
   /** How long a write waits for the read models before it answers all the same, in milliseconds. */
   readonly projectionWaitMs: number;
+};
+
+/** What an OpenAPI document describes. */
+export type Described = {
+  readonly title: string;
+  readonly orderModel: OrderModel;
+  readonly tables: readonly AssetType[];
 };
 
 export type ReadinessReport = {
@@ -52,6 +62,6 @@ export type Api = ApiDeps & {
   readonly clientBuckets: TokenBuckets;
   readonly signInAttempts: SignInAttempts;
   readonly tokenGuesses: GuessLimit;
-  /** The tenant's OpenAPI document as JSON text. */
-  readonly openApiText: (tenant: Tenant) => Promise<string>;
+  /** An OpenAPI document as JSON text. @throws HttpError 413 when it is over MAX_OPENAPI_BYTES */
+  readonly openApiText: (document: Described) => Promise<string>;
 };

@@ -1,4 +1,13 @@
-/** For those who run the service: is it alive, is it ready, its figures. They need no tenant and no token. */
+/**
+ * For those who run the service: is it alive, is it ready, its figures. They need no tenant. Figures name tenants and
+ * webhooks, so they are for those with METRICS_TOKEN, or for this machine.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Request } from 'express';
+import { bearerToken, unauthenticated } from './auth/bearer.js';
+import type { ApiConfig } from './deps.js';
+import { forbidden } from './errors.js';
+import { isFromThisMachine } from './network.js';
 import * as json from './openapi/schema.js';
 import type { Resource } from './routes/operation.js';
 
@@ -36,12 +45,30 @@ export const health: Resource = {
     'GET /metrics': {
       id: 'metrics',
       summary: 'Figures for Prometheus',
+      description:
+        'With METRICS_TOKEN set, to be asked with it as a bearer token; else on the machine of the service only.',
       allow: 'anyone',
       answer: { description: 'Figures for Prometheus.', content: { 'text/plain': { schema: json.text } } },
-      handle: async ({ metrics: { registry } }) => ({
-        headers: { 'Content-Type': registry.contentType },
-        body: await registry.metrics(),
-      }),
+      errors: [401, 403],
+      async handle({ config, metrics: { registry } }, { req }) {
+        requireMetricsAccess(config, req);
+        return { headers: { 'Content-Type': registry.contentType }, body: await registry.metrics() };
+      },
     },
   },
 };
+
+/** @throws HttpError 401, 403 */
+function requireMetricsAccess({ metricsToken }: Pick<ApiConfig, 'metricsToken'>, req: Request): void {
+  if (metricsToken === undefined) {
+    if (isFromThisMachine(req)) return;
+    throw forbidden('Figures are shown to this machine only. Set METRICS_TOKEN, and send it as a bearer token.');
+  }
+  const given = bearerToken(req.headers.authorization);
+  if (given === undefined || !isSame(given, metricsToken)) {
+    throw unauthenticated('Send METRICS_TOKEN: Authorization: Bearer <token>.', 'Bearer realm="metrics"');
+  }
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));

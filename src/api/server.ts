@@ -4,7 +4,7 @@ import express, { type Express } from 'express';
 import type { Commands } from '../commands/context.js';
 import type { Api, ApiDeps } from './deps.js';
 import { errorHandler, unknownPath } from './errors.js';
-import { openApiTexts } from './openapi/document.js';
+import { openApiWriter } from './openapi/document.js';
 import { SignInAttempts } from './platform/signInAttempts.js';
 import { openRequest } from './requestContext.js';
 import type { Area } from './routes/operation.js';
@@ -28,7 +28,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     clientBuckets: new TokenBuckets(),
     signInAttempts: new SignInAttempts(),
     tokenGuesses: new GuessLimit(config.tokenFailuresPerMinute),
-    openApiText: openApiTexts(served),
+    openApiText: openApiWriter(served),
   };
   const app = express();
   app.disable('x-powered-by');

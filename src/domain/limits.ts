@@ -78,3 +78,8 @@ export const MAX_SORT_TERMS = 10;
 
 /** Percent of all webhook attempts at once, and of messages in flight, that are for tenants who have less than is left of them. */
 export const RESERVED_DELIVERY_PERCENT = 10;
+/** Bytes of the tables' part of an OpenAPI document; beyond them some tables have to be asked for. */
+export const MAX_OPENAPI_BYTES = 4_000_000;
+
+/** Bytes of descriptions of tables that are kept ready, of all tenants. */
+export const OPENAPI_CACHE_BYTES = 32_000_000;

@@ -1,16 +1,25 @@
 /** The OpenAPI 3.1 document of one tenant: its own tables and fields, made from the route table. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Request, Response } from 'express';
+import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
-import type { Tenant } from '../../domain/identity/directory.js';
+import { recordSchemas } from '../../domain/assetTypes/recordSchema.js';
+import { standardTypes } from '../../domain/identity/directory.js';
+import type { OrderModel } from '../../domain/identity/events.js';
 import type { Scope } from '../../domain/identity/scopes.js';
-import { SESSION_COOKIE } from '../platform/signedIn.js';
+import { MAX_OPENAPI_BYTES, OPENAPI_CACHE_BYTES } from '../../domain/limits.js';
+import { authenticateClient } from '../auth/bearer.js';
+import type { Api, Described } from '../deps.js';
+import { HttpError, known } from '../errors.js';
+import { isFromThisMachine } from '../network.js';
+import { authenticateUser, SESSION_COOKIE, sessionTokenIn } from '../platform/signedIn.js';
 import type { Area, Resource } from '../routes/operation.js';
 import { resolveTenant } from '../tenantHost.js';
 import { errorResponses, errorSchemas } from './errorResponses.js';
-import { fixedPaths, type Paths, parameterComponents, tablePaths } from './paths.js';
+import { fixedPaths, parameterComponents, tablePaths } from './paths.js';
 import { recordExample, recordInputSchema } from './records.js';
-import { answer, type Schemas } from './schema.js';
+import { answer, type JsonSchema, type Schemas } from './schema.js';
 
 /** Version of the API (spec §9), not of the service. */
 const API_VERSION = '1';
@@ -36,88 +45,124 @@ const securitySchemes = {
   },
 };
 
-/**
- * Makes the documents of tenants from the route table. Each is made once for the tables that a tenant has, and the part of
- * a table once for its asset type: a tenant that adds a field makes only that table's part anew.
- */
-export function openApiTexts(areas: readonly Area[]): (tenant: Tenant) => Promise<string> {
-  const partOf = onceFor((assetType: AssetType) => ({
-    paths: tablePaths(areas, assetType),
-    schemas: tableSchemas(assetType),
-  }));
-  // Any change of a tenant makes a new object of it; what the document shows depends on its asset types.
-  const textOf = onceFor(async (_: Tenant['assetTypes'], tenant: Tenant) => {
-    const parts: TablePart[] = [];
-    for (const assetType of tenant.assetTypes.values()) {
-      parts.push(partOf(assetType));
-      // Other requests get their turn: some hundred fields take a while.
-      await nextTurn();
-    }
-    return JSON.stringify(openApiDocument(areas, tenant, parts));
-  });
-  return (tenant) => textOf(tenant.assetTypes, tenant);
-}
+/** What the document shows of one table: members of `paths` and of `components.schemas`, as JSON text without braces. */
+type TablePart = { readonly paths: string; readonly schemas: string };
 
-/** Remembers what was made for an object as long as there is the object. */
-function onceFor<Key extends object, Given extends readonly unknown[], Made>(
-  make: (key: Key, ...given: Given) => Made,
-) {
-  const made = new WeakMap<Key, Made>();
-  return (key: Key, ...given: Given): Made => {
-    const known = made.get(key) ?? make(key, ...given);
-    made.set(key, known);
-    return known;
+/**
+ * Makes documents from the route table. The part of a table is made once for its asset type and kept while there is room:
+ * a tenant that adds a field makes only that table's part anew.
+ */
+export function openApiWriter(areas: readonly Area[]): Api['openApiText'] {
+  const parts = new LRUCache<AssetType, TablePart>({
+    maxSize: OPENAPI_CACHE_BYTES,
+    sizeCalculation: sizeOf,
+    fetchMethod: (assetType) => tablePart(areas, assetType),
+  });
+  const fixed = new Map<OrderModel, FixedParts>();
+  return async (described) => {
+    const { orderModel, tables } = described;
+    const made: TablePart[] = [];
+    let size = 0;
+    for (const table of tables) {
+      const part = await parts.forceFetch(table);
+      size += sizeOf(part);
+      if (size > MAX_OPENAPI_BYTES) throw tooLargeDocument(tables);
+      made.push(part);
+    }
+    const ofModel = fixed.get(orderModel) ?? fixedParts(areas, orderModel);
+    fixed.set(orderModel, ofModel);
+    return documentText(described, ofModel, made);
   };
 }
 
-/** What the document shows of one table. */
-type TablePart = { readonly paths: Paths; readonly schemas: Schemas };
+const sizeOf = ({ paths, schemas }: TablePart): number => paths.length + schemas.length;
+
+const tooLargeDocument = ({ length }: readonly AssetType[]): HttpError =>
+  new HttpError(
+    413,
+    'The document is too large.',
+    `The description of ${length} tables is over ${MAX_OPENAPI_BYTES} bytes; ask for some of them with ?table=<name>,<name>.`,
+  );
+
+/** Some hundred fields take a while, so other requests get their turn between the steps. */
+async function tablePart(areas: readonly Area[], assetType: AssetType): Promise<TablePart> {
+  const schemas: string[] = [];
+  recordSchemas(assetType);
+  await nextTurn();
+  for (const [name, schema] of tableSchemas(assetType)) {
+    schemas.push(`${JSON.stringify(name)}:${JSON.stringify(schema())}`);
+    await nextTurn();
+  }
+  return { paths: membersOf(tablePaths(areas, assetType)), schemas: schemas.join(',') };
+}
+
+/** JSON text of an object without its braces. */
+const membersOf = (object: object): string => JSON.stringify(object).slice(1, -1);
+
+const joined = (...members: readonly string[]): string => members.filter((text) => text !== '').join(',');
 
 /** Table names have no dots, so names with one cannot meet another table's. */
-function tableSchemas(assetType: AssetType): Schemas {
-  const { name } = assetType;
+function tableSchemas(assetType: AssetType): readonly (readonly [name: string, schema: () => JsonSchema])[] {
+  const { name, supportingData } = assetType;
+  return [
+    [name, () => ({ ...recordOutputSchema(assetType), examples: [recordExample(assetType)] })],
+    [`${name}.create`, () => recordInputSchema(assetType, 'create')],
+    [`${name}.update`, () => recordInputSchema(assetType, 'update')],
+    ...(supportingData ? ([[`${name}.batch_item`, () => recordInputSchema(assetType, 'batchItem')]] as const) : []),
+  ];
+}
+
+/** What every tenant of a model has in its document, as JSON text without braces. */
+type FixedParts = TablePart & { readonly components: string };
+
+function fixedParts(areas: readonly Area[], orderModel: OrderModel): FixedParts {
+  const resources = areas.flatMap((area) => area.resources);
+  const orderType = standardTypes(orderModel).get(orderModel);
+  const schemas: Schemas = Object.assign({}, errorSchemas, ...resources.map((resource) => resource.schemas ?? {}));
+  const components = { responses: errorResponses, parameters: parameterComponents(resources), securitySchemes };
   return {
-    [name]: { ...recordOutputSchema(assetType), examples: [recordExample(assetType)] },
-    [`${name}.create`]: recordInputSchema(assetType, 'create'),
-    [`${name}.update`]: recordInputSchema(assetType, 'update'),
-    ...(assetType.supportingData ? { [`${name}.batch_item`]: recordInputSchema(assetType, 'batchItem') } : {}),
+    paths: membersOf(orderType === undefined ? {} : fixedPaths(areas, orderType)),
+    schemas: membersOf(schemas),
+    components: membersOf(components),
   };
 }
 
-function openApiDocument(areas: readonly Area[], tenant: Tenant, parts: readonly TablePart[]): object {
-  const { displayName, orderModel, assetTypes } = tenant;
-  const resources = areas.flatMap((area) => area.resources);
-  const orderType = assetTypes.get(orderModel);
-  return {
+function documentText({ title, tables }: Described, fixed: FixedParts, parts: readonly TablePart[]): string {
+  const head = {
     openapi: '3.1.0',
     info: {
-      title: `Dynamic Assets API of ${displayName}`,
+      title,
       version: API_VERSION,
-      description:
-        'Dynamic tables (assets) over one uniform REST interface; every table of this organisation is listed.',
+      description: 'Dynamic tables (assets) over one uniform REST interface.',
     },
     servers: [{ url: '/' }],
-    tags: [...assetTypes.values()].map(tagOf),
-    paths: {
-      ...(orderType === undefined ? {} : fixedPaths(areas, orderType)),
-      ...merged(parts.map((part) => part.paths)),
-    },
-    components: {
-      schemas: {
-        ...errorSchemas,
-        ...merged(resources.map(({ schemas = {} }) => schemas)),
-        ...merged(parts.map((part) => part.schemas)),
-      },
-      responses: errorResponses,
-      parameters: parameterComponents(resources),
-      securitySchemes,
-    },
+    tags: tables.map(tagOf),
   };
+  const paths = joined(fixed.paths, ...parts.map((part) => part.paths));
+  const schemas = joined(fixed.schemas, ...parts.map((part) => part.schemas));
+  return `{${membersOf(head)},"paths":{${paths}},"components":{"schemas":{${schemas}},${fixed.components}}}`;
 }
 
-const merged = <T extends Paths | Schemas>(all: readonly T[]): T => Object.assign({}, ...all);
-
 const tagOf = ({ name, label, description }: AssetType) => ({ name, description: `${label}. ${description}` });
+
+/** `?table=dyn_item,dyn_party`, or the parameter several times. */
+const namedTables = (query: URLSearchParams): readonly string[] =>
+  query.getAll('table').flatMap((names) => names.split(',').filter((name) => name !== ''));
+
+/**
+ * Who may see the tables that a tenant has added, and its name: those with a token of the tenant, and programs of this
+ * machine. @throws HttpError 401 for a token that is not good
+ */
+async function maySeeAll(api: Api, req: Request, res: Response): Promise<boolean> {
+  if (sessionTokenIn(req) === undefined) return isFromThisMachine(req);
+  try {
+    await authenticateClient(api, req, res);
+  } catch (error) {
+    if (!(error instanceof HttpError) || error.status !== 401) throw error;
+    await authenticateUser(api, req, res);
+  }
+  return true;
+}
 
 export const openApi: Resource = {
   tag: 'token',
@@ -125,12 +170,27 @@ export const openApi: Resource = {
     'GET /openapi.json': {
       id: 'openapi',
       summary: 'This document',
+      description:
+        'Without a token the standard tables; with a token of a client or a user of the tenant, or asked for on the machine of the service, its own tables and fields as well.',
       allow: 'anyone',
+      query: [
+        {
+          name: 'table',
+          description: 'Describe these tables only: names separated by commas. All by default.',
+          schema: { type: 'string' },
+        },
+      ],
       answer: answer('OpenAPI 3.1.', { type: 'object' }),
-      errors: [404],
-      async handle(api, { req, res }) {
+      errors: [401, 404, 413],
+      async handle(api, { req, res, query }) {
         await resolveTenant(api, req, res);
-        const body = await api.openApiText(req.context.tenant);
+        const seesAll = await maySeeAll(api, req, res);
+        const { displayName, orderModel, assetTypes } = req.context.tenant;
+        const shown = seesAll ? assetTypes : standardTypes(orderModel);
+        const names = namedTables(query);
+        const tables = names.length === 0 ? [...shown.values()] : names.map((name) => known(shown, name, 'asset'));
+        const title = seesAll ? `Dynamic Assets API of ${displayName}` : 'Dynamic Assets API';
+        const body = await api.openApiText({ title, orderModel, tables: [...new Set(tables)] });
         return { headers: { 'Cache-Control': 'no-cache' }, body };
       },
     },

@@ -38,7 +38,8 @@ export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'session-', 'clie
 /** Streams that define a tenant's tables. */
 export const TENANT_STREAM_PREFIX = 'tenant-';
 
-const standardTypes = (model: OrderModel): ReadonlyMap<string, AssetType> =>
+/** The tables that a tenant of this model has from the beginning, as they were then. */
+export const standardTypes = (model: OrderModel): ReadonlyMap<string, AssetType> =>
   new Map((model === 'dyn_stock_order' ? stockModel : transportModel).map((type) => [type.name, type]));
 
 function withEntry<K, V>(map: ReadonlyMap<K, V>, key: K, value: V | undefined): ReadonlyMap<K, V> {
