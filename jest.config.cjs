@@ -35,6 +35,7 @@ module.exports = {
   ],
   // Names suites that were skipped because their engine is not to be had.
   reporters: ['default', '<rootDir>/test/engines/skippedSuites.cjs'],
+  testSequencer: '<rootDir>/test/engines/longestFirst.cjs',
   // A real engine takes half a minute to start where the machine is busy. Jest takes no limit for one project alone.
   testTimeout: 180_000,
   maxWorkers: 2,

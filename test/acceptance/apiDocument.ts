@@ -55,6 +55,13 @@ export class Schemas {
     return validate(body) ? [] : validate.errors;
   }
 
+  /** Errors of a request's body against what the operation says of it; none where it takes no body. */
+  errorsOfBody(method: string, path: string, body: unknown): readonly unknown[] {
+    if (this.document.paths[path][method].requestBody === undefined) return [];
+    const validate = this.at('paths', path, method, 'requestBody', 'content', 'application/json', 'schema');
+    return validate(body) ? [] : (validate.errors ?? []);
+  }
+
   #response(
     method: string,
     path: string,

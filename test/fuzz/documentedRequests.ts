@@ -26,7 +26,7 @@ export type Case = {
 /** Mostly one who may ask for it, so that the request gets far. */
 const callersOf = (security: readonly object[]): fc.Arbitrary<Caller> =>
   fc.oneof(
-    { weight: 3, arbitrary: fc.constant<Caller>(security.some((each) => 'oauth2' in each) ? 'client' : 'admin') },
+    { weight: 6, arbitrary: fc.constant<Caller>(security.some((each) => 'oauth2' in each) ? 'client' : 'admin') },
     { weight: 2, arbitrary: fc.constantFrom(...CALLERS) },
   );
 
@@ -97,11 +97,15 @@ export class Requests {
     const table = fc.constantFrom(
       ...new Set(Object.keys(this.document.components.schemas).filter((each) => /^dyn_\w+$/.test(each))),
     );
-    return fc.oneof(
-      { weight: 8, arbitrary: name === 'table' ? table : known },
-      { weight: 1, arbitrary: this.#values.valid(schema).map(String) },
-      // An empty one would be another path.
-      { weight: 1, arbitrary: hostileText.filter((text) => text !== '' && text.isWellFormed()) },
+    return (
+      fc
+        .oneof(
+          { weight: 8, arbitrary: name === 'table' ? table : known },
+          { weight: 1, arbitrary: this.#values.valid(schema).map(String) },
+          { weight: 1, arbitrary: hostileText },
+        )
+        // An empty one would be another path.
+        .filter((text) => text !== '' && text.isWellFormed())
     );
   }
 
@@ -134,7 +138,7 @@ export class Requests {
     const { schema, example: shown } = requestBody.content['application/json'];
     const example = JSON.parse(JSON.stringify(shown).replaceAll('https://erp.example.com', WEBHOOK_URLS[0] ?? ''));
     const json = fc.oneof(
-      { weight: 1, arbitrary: fc.constant(example) },
+      { weight: 2, arbitrary: fc.constant(example) },
       { weight: 9, arbitrary: this.#values.any(schema) },
     );
     return fc.oneof(

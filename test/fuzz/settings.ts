@@ -13,3 +13,6 @@ export const LONGEST_PROBE_MS = Number(process.env.FUZZ_PROBE_MS ?? 1000);
 
 /** For figures: jest's own console would put a stack trace under each line. */
 export const tell = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** For a test that tries as much as this. */
+export const LONGEST_RUN_MS = 3_600_000;
