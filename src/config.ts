@@ -79,7 +79,10 @@ export const settings = {
     .enum(['full', 'normal'], 'must be full or normal')
     .default('full')
     .describe('full: an acknowledged write survives power loss; normal: it survives a crash of the process'),
-  READER_THREADS: integer(2, 1, 32).describe('Threads that answer lists and counts from the embedded read models'),
+  READER_THREADS: integer(2, 1, 32).describe(
+    'Threads that answer lists and counts from the embedded read models, for one tenant; two more are started when others need them',
+  ),
+  LIST_TIMEOUT_MS: integer(5000, 100, 600_000).describe('How long a list may take, in milliseconds; more is 503'),
   WRITE_WAIT_MS: integer(5000, 0, 60000).describe('How long an answer to a write waits for the read model to show it'),
   BODY_LIMIT_BYTES: integer(8 * 1024 * 1024, 1024, 64 * 1024 * 1024).describe('Largest request body; more is 413'),
   TRUST_PROXY: integer(0, 0, 10).describe(

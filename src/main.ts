@@ -43,6 +43,8 @@ const SESSION_SECONDS = 8 * 3600;
 const START_CATCH_UP_MS = 30_000;
 /** An attempt with no outcome this long after its time limit was interrupted by a crash. */
 const CALL_MARGIN_MS = 5_000;
+/** Lists that MongoDB is asked for at once: it has its own threads. */
+const MONGODB_LISTS = { atOnce: 32, ofOneTenant: 8 };
 
 /**
  * Starts the service in this process, or the part of it that the roles name. Health and metrics are served in any case.
@@ -178,4 +180,11 @@ const apiConfig = (config: Config): ApiConfig => ({
   },
   tokenFailuresPerMinute: config.TOKEN_FAILURES_PER_MINUTE,
   projectionWaitMs: config.WRITE_WAIT_MS,
+  lists: { ...listsAtOnce(config), timeoutMs: config.LIST_TIMEOUT_MS },
 });
+
+/** Embedded read models have a thread more than one tenant may hold, for the others. */
+const listsAtOnce = (config: Config) =>
+  config.MONGODB_URL === undefined
+    ? { atOnce: config.READER_THREADS + 1, ofOneTenant: config.READER_THREADS }
+    : MONGODB_LISTS;

@@ -5,7 +5,9 @@ import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { OrderModel } from '../domain/identity/events.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { ProjectionProgress, RecordQueries } from '../ports/readModels.js';
+import type { AnswersInFlight } from './answersInFlight.js';
 import type { TokenService } from './auth/tokens.js';
+import type { ListLimits, ListTurns } from './listTurns.js';
 import type { ServiceMetrics } from './metrics.js';
 import type { SignInAttempts } from './platform/signInAttempts.js';
 import type { GuessLimit, TokenBuckets } from './tokenBuckets.js';
@@ -27,6 +29,7 @@ export type ApiConfig = {
   readonly metricsToken?: string;
   /** How long a write waits for the read models before it answers all the same, in milliseconds. */
   readonly projectionWaitMs: number;
+  readonly lists: ListLimits;
 };
 
 /** What an OpenAPI document describes. */
@@ -62,6 +65,8 @@ export type Api = ApiDeps & {
   readonly clientBuckets: TokenBuckets;
   readonly signInAttempts: SignInAttempts;
   readonly tokenGuesses: GuessLimit;
+  readonly lists: ListTurns;
+  readonly answers: AnswersInFlight;
   /** An OpenAPI document as JSON text. @throws HttpError 413 when it is over MAX_OPENAPI_BYTES */
   readonly openApiText: (document: Described) => Promise<string>;
 };

@@ -97,7 +97,9 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
     const { ids } = req.context;
     const expected = answerTo(error);
     if (expected === undefined || expected.status >= 500) {
-      log.error({ err: error, ...ids, method: req.method, url: req.originalUrl }, 'request failed');
+      // What the API itself decided on needs nobody's attention at once.
+      const level = error instanceof HttpError ? 'warn' : 'error';
+      log[level]({ err: error, ...ids, method: req.method, url: req.originalUrl }, 'request failed');
     }
     if (res.headersSent) {
       res.destroy();

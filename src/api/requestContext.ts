@@ -50,6 +50,11 @@ export class RequestContext {
     this.#tenant = tenant;
   }
 
+  /** Undefined where the request needs no tenant, and before `resolveTenant` ran. */
+  get tenantName(): string | undefined {
+    return this.#tenant?.name;
+  }
+
   /** @throws Error before `resolveTenant` ran */
   get tenant(): Tenant {
     if (this.#tenant === undefined) throw new Error('The tenant of this request is not known yet.');
@@ -99,6 +104,9 @@ export function openRequest(log: Logger, metrics: ServiceMetrics): RequestHandle
 /** JSON text, whole, or in parts that are sent one behind the other: bytes that are large are joined to nothing. */
 export type JsonText = string | readonly (string | Uint8Array)[];
 
+export const bytesOf = (json: JsonText): number =>
+  typeof json === 'string' ? Buffer.byteLength(json) : json.reduce((bytes, part) => bytes + Buffer.byteLength(part), 0);
+
 /** Answers with JSON text as it is, or without a body. (express' own `json` and `send` would serialize, hash and re-encode.) */
 export function sendJson(
   res: Response,
@@ -113,10 +121,7 @@ export function sendJson(
     res.end(json);
     return;
   }
-  res.setHeader(
-    'Content-Length',
-    json.reduce((bytes, part) => bytes + Buffer.byteLength(part), 0),
-  );
+  res.setHeader('Content-Length', bytesOf(json));
   for (const part of json) res.write(part);
   res.end();
 }

@@ -2,8 +2,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import express, { type Express } from 'express';
 import type { Commands } from '../commands/context.js';
+import { AnswersInFlight } from './answersInFlight.js';
 import type { Api, ApiDeps } from './deps.js';
 import { errorHandler, unknownPath } from './errors.js';
+import { ListTurns } from './listTurns.js';
 import { openApiWriter } from './openapi/document.js';
 import { SignInAttempts } from './platform/signInAttempts.js';
 import { openRequest } from './requestContext.js';
@@ -28,6 +30,8 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     clientBuckets: new TokenBuckets(),
     signInAttempts: new SignInAttempts(),
     tokenGuesses: new GuessLimit(config.tokenFailuresPerMinute),
+    lists: new ListTurns(config.lists),
+    answers: new AnswersInFlight(),
     openApiText: openApiWriter(served),
   };
   const app = express();

@@ -83,3 +83,15 @@ export const MAX_OPENAPI_BYTES = 4_000_000;
 
 /** Bytes of descriptions of tables that are kept ready, of all tenants. */
 export const OPENAPI_CACHE_BYTES = 32_000_000;
+
+/** Lists of one tenant that wait for their turn. */
+export const MAX_WAITING_LISTS = 100;
+
+/** Bytes of answers that clients of one tenant have not taken yet: slow readers keep them in memory. */
+export const MAX_TENANT_ANSWER_BYTES_IN_FLIGHT = 64 * 1024 * 1024;
+
+/** The same of all tenants; beyond it only those with nothing in flight are answered. */
+export const MAX_ANSWER_BYTES_IN_FLIGHT = 256 * 1024 * 1024;
+
+/** Milliseconds in which a client has to take an answer; the slowest reader cannot keep it longer. */
+export const MAX_ANSWER_MS = 120_000;

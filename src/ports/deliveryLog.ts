@@ -82,8 +82,8 @@ export type WebhookHealth = {
 export interface DeliveryLog extends Pick<ProjectionProgress, 'waitFor'> {
   /** One entry, or undefined. */
   delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined>;
-  /** A page of a webhook's entries. */
-  deliveries(tenant: string, query: DeliveryQuery): Promise<readonly DeliveryLogEntry[]>;
+  /** A page of a webhook's entries. Rejects with the signal's reason when it aborts before they are found. */
+  deliveries(tenant: string, query: DeliveryQuery, signal?: AbortSignal): Promise<readonly DeliveryLogEntry[]>;
   /** What waits, for each webhook of every tenant that something waits for. */
   deliveryBacklog(): Promise<readonly DeliveryBacklog[]>;
   webhookHealth(tenant: string, webhookId: string): Promise<WebhookHealth>;

@@ -73,17 +73,21 @@ export type HistoryEntry = {
   }[];
 };
 
-/** Records and histories, for the lists and pages that the API answers. */
+/**
+ * Records and histories, for the lists and pages that the API answers. Where a signal aborts, the search ends soon, and
+ * the promise rejects with the signal's reason.
+ */
 export interface RecordQueries {
   /** One record, or undefined. A malformed id is simply not found. */
   get(table: TableRef, id: string): Promise<RecordJson | undefined>;
   /** @throws AnswerTooLargeError when the page has more than MAX_PAGE_BYTES, as soon as so much of it is read */
-  list(table: TableRef, query: RecordQuery): Promise<RecordPage>;
+  list(table: TableRef, query: RecordQuery, signal?: AbortSignal): Promise<RecordPage>;
   /** @throws AnswerTooLargeError as `list` does */
   history(
     tenant: string,
     orderId: string,
     page: { readonly offset: number; readonly limit: number },
+    signal?: AbortSignal,
   ): Promise<{ readonly entries: readonly HistoryEntry[]; readonly total: number }>;
 }
 

@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
 import { describeReadModels } from './readModels.js';
-import { delivery, fill, found, id, insert, write } from './readModelsFixture.js';
+import { acmePlaces, contains, delivery, fill, found, id, insert, query, write } from './readModelsFixture.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'read-models-'));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -46,4 +47,49 @@ test('a file that cannot be opened is named', async () => {
   const file = join(directory, 'nowhere', 'readmodels.db');
   await expect(openSqliteReadModels({ file })).rejects.toThrow(ReadModelsUnavailableError);
   await expect(openSqliteReadModelWriter({ file })).rejects.toThrow(file);
+});
+
+test('a search that nobody waits for any more ends within a few rows, and its thread answers others', async () => {
+  const file = join(directory, 'left.db');
+  const writer = await openSqliteReadModelWriter({ file });
+  await fill(
+    writer,
+    Array.from({ length: 5_000 }, (_, n) => insert(n, { name: 'x'.repeat(250) })),
+  );
+  const readModels = await openSqliteReadModels({ file, readers: 1 });
+  // Some ten seconds for one thread.
+  const needles = Array.from({ length: 5_000 }, (_, n) => `x${n}`);
+  const filters = [contains('name', ...needles), contains('code', ...needles)];
+  const leaving = new AbortController();
+  const searches = Array.from({ length: 8 }, () =>
+    expect(readModels.list(acmePlaces, query({ filters }), leaving.signal)).rejects.toBe('left'),
+  );
+  await wait(300);
+  const leftAt = performance.now();
+  leaving.abort('left');
+  await Promise.all(searches);
+  expect(await found(readModels, { limit: 1 })).toMatchObject({ total: 5_000 });
+  expect(performance.now() - leftAt).toBeLessThan(3_000);
+  await readModels.close();
+  await writer.close();
+});
+
+test('decisions are answered while all threads for lists are busy', async () => {
+  const file = join(directory, 'busy.db');
+  const writer = await openSqliteReadModelWriter({ file });
+  await fill(
+    writer,
+    Array.from({ length: 5_000 }, (_, n) => insert(n, { name: 'x'.repeat(250) })),
+  );
+  const readModels = await openSqliteReadModels({ file, readers: 1 });
+  const filters = [contains('name', ...Array.from({ length: 5_000 }, (_, n) => `x${n}`))];
+  const leaving = new AbortController();
+  const searches = Array.from({ length: 8 }, () => readModels.list(acmePlaces, query({ filters }), leaving.signal));
+  const keys = Array.from({ length: 1_000 }, (_, n) => `C${n}`);
+  const first = await Promise.race([...searches, readModels.snapshot(acmePlaces, { keys, ids: [] })]);
+  expect(first).toMatchObject({ revision: 4 });
+  leaving.abort('left');
+  await Promise.allSettled(searches);
+  await readModels.close();
+  await writer.close();
 });

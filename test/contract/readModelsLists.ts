@@ -1,6 +1,6 @@
 import type { ReadModelWriter } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
-import { contains, fill, found, insert, type OpenReadModels } from './readModelsFixture.js';
+import { acmePlaces, contains, fill, found, insert, type OpenReadModels, query } from './readModelsFixture.js';
 
 const unknown = { tenant: 'acme', table: 'unheard_of' };
 const asc = (field: string) => ({ field, direction: 'asc' as const });
@@ -81,6 +81,17 @@ export function describeLists(name: string, open: OpenReadModels): void {
       expect(await matches('cotton', 'brien', 'nowhere')).toBe('C0 C2');
     });
 
+    test('filter by a long text, of which all counts', async () => {
+      const name = (end: string) => `${'Rotterdam Alexander '.repeat(10)}${end}`;
+      await fill(writer, [insert(1, { name: name('Noord') }), insert(2, { name: name('Zuid') })]);
+      const matches = async (...anyOf: string[]) =>
+        (await found(readModels, { filters: [contains('name', ...anyOf)] })).records.join(' ');
+      expect(await matches(name('noord'))).toBe('C1');
+      expect(await matches(name('zuid'), 'x'.repeat(250))).toBe('C2');
+      expect(await matches(name(''))).toBe('C1 C2');
+      expect(await matches(...Array.from({ length: 90 }, (_, n) => name(String(n))))).toBe('');
+    });
+
     test('filter what is not text by a part of its JSON text', async () => {
       await fill(
         writer,
@@ -127,6 +138,17 @@ export function describeLists(name: string, open: OpenReadModels): void {
       expect(await equal('notes', 'n3')).toBe('C3');
       expect(await equal('code', 'c3')).toBe('');
       expect(await equal('code', 'C3')).toBe('C3');
+    });
+
+    test('end with the reason of a signal that aborts; the next is answered', async () => {
+      await fill(writer, [insert(1, { name: 'needle' })]);
+      const reason = new Error('left');
+      await expect(readModels.list(acmePlaces, query(), AbortSignal.abort(reason))).rejects.toBe(reason);
+      const leaving = new AbortController();
+      const asked = readModels.list(acmePlaces, query({ filters: [contains('name', 'dle')] }), leaving.signal);
+      leaving.abort(reason);
+      await expect(asked).rejects.toBe(reason);
+      expect(await found(readModels, {})).toEqual({ records: ['C1'], total: 1 });
     });
 
     test('take a filter of thousands of values', async () => {

@@ -1,6 +1,8 @@
 /** The history of an order, for integrators and for the people of the platform. */
-import type { HistoryEntry, RecordQueries } from '../../ports/readModels.js';
+import type { Response } from 'express';
+import type { HistoryEntry } from '../../ports/readModels.js';
 import { mapWithPauses } from '../../supervision/waiting.js';
+import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { JsonText } from '../requestContext.js';
@@ -42,13 +44,19 @@ export const HISTORY_PAGE: json.ResponseObject = json.answer(
 
 /** A page of the history as JSON text; undefined when the tenant has no such order. */
 export async function historyPage(
-  readModels: Pick<RecordQueries, 'history'>,
+  { readModels, lists }: Pick<Api, 'readModels' | 'lists'>,
+  res: Response,
   order: { readonly tenant: string; readonly id: string },
   list: { readonly query: URLSearchParams; readonly url: string },
 ): Promise<JsonText | undefined> {
   const { page, perPage } = parsePaging(list.query);
   const slice = { offset: (page - 1) * perPage, limit: perPage };
-  const { entries, total } = await readModels.history(order.tenant, order.id, slice);
+  const { entries, total } = await lists.run({
+    tenant: order.tenant,
+    res,
+    advice: 'Ask for fewer entries with perPage.',
+    find: (signal) => readModels.history(order.tenant, order.id, slice, signal),
+  });
   if (total === 0) return undefined;
   const records = await mapWithPauses(entries, (entry) => JSON.stringify(historyEntry.show(entry)));
   return collectionEnvelope(records.join(), { page, perPage, kept: [], url: list.url, total });
@@ -67,10 +75,10 @@ export const orderHistory: Resource = {
       query: PAGING_PARAMETERS,
       answer: HISTORY_PAGE,
       answers: LIST_ANSWERS,
-      async handle({ readModels, config }, { req, caller, assetType, path, query }) {
+      async handle(api, { req, res, caller, assetType, path, query }) {
         if (assetType.role !== 'order') throw notFound(`Only orders have a history; ${assetType.name} has none.`);
         const order = { tenant: caller.tenant, id: path.id.toLowerCase() };
-        const body = await historyPage(readModels, order, { query, url: requestUrl(req, config) });
+        const body = await historyPage(api, res, order, { query, url: requestUrl(req, api.config) });
         if (body === undefined) throw unknownRecord(assetType, order.id);
         return { body };
       },

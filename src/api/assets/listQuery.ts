@@ -106,6 +106,19 @@ export function parseListQuery(assetType: AssetType, parameters: URLSearchParams
   return { page, perPage, query, kept };
 }
 
+/** What to change about a list that takes too long. */
+export function narrowing({ filters, sort }: RecordQuery): string {
+  const values = filters.reduce((count, { anyOf }) => count + anyOf.length, 0);
+  const [most] = filters.toSorted((a, b) => b.anyOf.length - a.anyOf.length);
+  return [
+    ...(most === undefined || values < 2
+      ? []
+      : [`Filter by fewer values: there are ${values}, the most in filter[${most.field}].`]),
+    ...(filters.length === 0 ? ['Filter the list.'] : ['Filter by values of three or more characters.']),
+    ...(sort.length > 1 ? [`Sort by ${sort[0]?.field} alone.`] : []),
+  ].join(' ');
+}
+
 /** `filter[name]`; `filter[name][]` and `filter[name][0]` for several values. */
 const FILTER_NAME = /^filter\[([^[\]]+)\](?:\[\d{0,4}\])?$/;
 

@@ -8,7 +8,7 @@ import * as json from '../openapi/schema.js';
 import { dataReply, type Reply, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 import { collectionEnvelope, pageSchemas } from './envelope.js';
-import { LIST_ANSWERS, LIST_PARAMETERS, parseListQuery } from './listQuery.js';
+import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, parseListQuery } from './listQuery.js';
 import { ASSETS_PATH, RECORD_ID, unknownRecord } from './table.js';
 
 /** An answer with one record. */
@@ -38,9 +38,14 @@ export const records: Resource = {
       query: LIST_PARAMETERS,
       answer: pageResponse('A page of records.'),
       answers: LIST_ANSWERS,
-      async handle({ readModels, config }, { req, caller, assetType, query: parameters }) {
+      async handle({ readModels, config, lists }, { req, res, caller: { tenant }, assetType, query: parameters }) {
         const { query, ...list } = parseListQuery(assetType, parameters);
-        const { records, total } = await readModels.list({ tenant: caller.tenant, table: assetType.name }, query);
+        const { records, total } = await lists.run({
+          tenant,
+          res,
+          advice: narrowing(query),
+          find: (signal) => readModels.list({ tenant, table: assetType.name }, query, signal),
+        });
         return { body: collectionEnvelope(records, { ...list, url: requestUrl(req, config), total }) };
       },
     },

@@ -15,7 +15,7 @@ import type { Order } from '../../domain/order/order.js';
 import { ARCHIVED, type OrderStatus, SET_BY_SAVING, TO_VALIDATE } from '../../domain/order/status.js';
 import { collectionEnvelope } from '../assets/envelope.js';
 import { HISTORY_PAGE, historyPage } from '../assets/history.js';
-import { LIST_ANSWERS, LIST_PARAMETERS, PAGING_PARAMETERS, parseListQuery } from '../assets/listQuery.js';
+import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, PAGING_PARAMETERS, parseListQuery } from '../assets/listQuery.js';
 import { pageResponse, recordResponse, writtenReply } from '../assets/records.js';
 import { RECORD_ID } from '../assets/table.js';
 import { badRequest } from '../errors.js';
@@ -103,14 +103,18 @@ export const orders: Resource = {
       query: [QUEUE, ...LIST_PARAMETERS],
       answer: pageResponse('A page of orders.'),
       answers: LIST_ANSWERS,
-      async handle({ readModels, config }, { req, tenant, query: parameters }) {
+      async handle({ readModels, config, lists }, { req, res, tenant, query: parameters }) {
         const queue = queueIn(parameters);
         const { query, kept, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
         const inQueue = { kind: 'equals', field: 'processing_status', anyOf: queue.statuses } as const;
-        const { records, total } = await readModels.list(
-          { tenant: tenant.name, table: tenant.orderModel },
-          { ...query, filters: [inQueue, ...query.filters] },
-        );
+        const table = { tenant: tenant.name, table: tenant.orderModel };
+        const whole = { ...query, filters: [inQueue, ...query.filters] };
+        const { records, total } = await lists.run({
+          tenant: tenant.name,
+          res,
+          advice: narrowing(query),
+          find: (signal) => readModels.list(table, whole, signal),
+        });
         const list = { ...paging, url: requestUrl(req, config), total };
         return { body: collectionEnvelope(records, { ...list, kept: [['queue', queue.name], ...kept] }) };
       },
@@ -149,9 +153,9 @@ export const orders: Resource = {
       query: PAGING_PARAMETERS,
       answer: HISTORY_PAGE,
       answers: LIST_ANSWERS,
-      async handle({ readModels, config }, { req, tenant, path, query }) {
+      async handle(api, { req, res, tenant, path, query }) {
         const order = { tenant: tenant.name, id: recordId(tenant.orderModel, path.id) };
-        const body = await historyPage(readModels, order, { query, url: requestUrl(req, config) });
+        const body = await historyPage(api, res, order, { query, url: requestUrl(req, api.config) });
         if (body === undefined) throw unknownOrder(order.id);
         return { body };
       },

@@ -17,6 +17,7 @@ import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
 import type { DeliveryAttempt, DeliveryLog, DeliveryLogEntry, DeliveryState } from '../../ports/deliveryLog.js';
+import { LIST_ANSWERS } from '../assets/listQuery.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
@@ -116,11 +117,17 @@ export const webhookDeliveries: Resource = {
           links: json.closedObject({ next: json.nullableText }),
         }),
       ),
-      async handle({ readModels, config }, { req, tenant, path: { id }, query: parameters }) {
+      answers: LIST_ANSWERS,
+      async handle({ readModels, config, lists }, { req, res, tenant, path: { id }, query: parameters }) {
         const { order_id: orderId, cursor: after, limit, ...query } = parseQuery(deliveryQuery, parameters);
         await checkKnown(readModels, tenant, id);
         const asked = { ...query, webhookId: id, orderId, after, limit: limit + 1 };
-        const found = await readModels.deliveries(tenant.name, asked);
+        const found = await lists.run({
+          tenant: tenant.name,
+          res,
+          advice: 'Narrow the time with since and until.',
+          find: (signal) => readModels.deliveries(tenant.name, asked, signal),
+        });
         const page = found.slice(0, limit);
         const last = found.length > limit ? page.at(-1) : undefined;
         // The same query, behind the last entry of this page.

@@ -11,7 +11,8 @@ import type { Api } from '../deps.js';
 import { HttpError, known } from '../errors.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { requireRole } from '../platform/signedIn.js';
-import { sendJson } from '../requestContext.js';
+import { tooManyRequests } from '../rateLimit.js';
+import { bytesOf, type JsonText, sendJson } from '../requestContext.js';
 import {
   type Area,
   BODY_LIMITS,
@@ -114,8 +115,19 @@ function handlerOf(api: Api, operation: Operation): RequestHandler {
   return async (req, res) => {
     const { body, headers = {}, written = 0, status: ownStatus = status } = await reply(req, res);
     if (written > 0) await waitUntilVisible(api, res, written);
+    if (body !== undefined) countInFlight(api, req, res, body);
     sendJson(res, ownStatus, body, headers);
   };
+}
+
+/** What was written is answered in any case. @throws HttpError 429 for a read, while clients of the tenant leave too much untaken */
+function countInFlight({ answers }: Api, { context, method }: Request, res: Response, body: JsonText): void {
+  const { tenantName } = context;
+  if (tenantName === undefined) return;
+  if (method === 'GET' && !answers.hasRoom(tenantName)) {
+    throw tooManyRequests('Too many answers wait for the clients of this tenant to take them.', 1);
+  }
+  answers.add(tenantName, bytesOf(body), res);
 }
 
 const noBody: BodyReader = () => Promise.resolve(undefined);

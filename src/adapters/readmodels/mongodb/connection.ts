@@ -103,3 +103,12 @@ const AWAY_ERRORS: ReadonlySet<string> = new Set([
   'MongoWaitQueueTimeoutError',
   'MongoClientClosedError',
 ]);
+
+/** The server ends a query that the client could not tell it to end: a setting of the API ends lists sooner. */
+const LONGEST_QUERY_MS = 60_000;
+
+/** Options of a query that ends when the signal aborts. */
+export const whileWanted = (signal: AbortSignal | undefined): { maxTimeMS: number; signal?: AbortSignal } => ({
+  maxTimeMS: LONGEST_QUERY_MS,
+  ...(signal === undefined ? {} : { signal }),
+});

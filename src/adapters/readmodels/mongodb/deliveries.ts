@@ -4,7 +4,7 @@ import type { DeliveryBacklog, DeliveryLog, DeliveryLogEntry, DeliveryQuery } fr
 import { healthAfter, instant, UNTRIED } from '../shared/deliveryLog.js';
 import { type CatalogEntry, catalogOf, tenantEntryId } from './catalog.js';
 import type { CatalogWriter } from './catalogWriter.js';
-import type { MongoConnection } from './connection.js';
+import { type MongoConnection, whileWanted } from './connection.js';
 import type { TableReader } from './tableReader.js';
 
 type DeliveryDocument = {
@@ -163,9 +163,10 @@ export function deliveryReads(connection: MongoConnection, tables: TableReader):
         return found === null ? undefined : entryOf(found);
       }),
 
-    async deliveries(tenant, query) {
+    async deliveries(tenant, query, signal) {
       const entries = await read(tenant, async (db, log) => {
-        const options = { sort: sortOf(query), limit: query.limit, batchSize: query.limit, projection: { e: 1 } };
+        const { limit } = query;
+        const options = { ...whileWanted(signal), sort: sortOf(query), limit, batchSize: limit, projection: { e: 1 } };
         return (await deliveriesOf(db, log).find(filterOf(query), options).toArray()).map(entryOf);
       });
       return entries ?? [];

@@ -3,11 +3,11 @@ import type { FindCursor } from 'mongodb';
 import type { HistoryEntry, RecordPage, RecordQuery, StoredRecord, TableRef } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
-import { AnswerSize } from '../shared/answerSize.js';
+import { AnswerSize, pageBytes } from '../shared/answerSize.js';
 import { storedId } from '../shared/recordText.js';
 import { type CatalogEntry, historyOf, positionOf, readState, recordsEntryId, tenantEntryId } from './catalog.js';
 import { CheckpointPoll } from './checkpointPoll.js';
-import { MongoConnection } from './connection.js';
+import { MongoConnection, whileWanted } from './connection.js';
 import { deliveryReads } from './deliveries.js';
 import { filterOf, type RecordFilter, sortOf } from './filters.js';
 import { recordJson, storedRecord, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
@@ -43,8 +43,8 @@ export async function openMongoReadModels({ url }: { readonly url: string }): Pr
       return found?.result;
     },
 
-    async list(table, query) {
-      const page = await read(table, (opened) => listRecords(opened, query));
+    async list(table, query, signal) {
+      const page = await read(table, (opened) => listRecords(opened, query, whileWanted(signal)));
       return page?.result ?? { records: new Uint8Array(), total: 0 };
     },
 
@@ -87,13 +87,13 @@ export async function openMongoReadModels({ url }: { readonly url: string }): Pr
       return records?.result ?? [];
     },
 
-    async history(tenant, orderId, { offset, limit }) {
+    async history(tenant, orderId, { offset, limit }, signal) {
       const page = await tables.read(tenantEntryId('history', tenant), async ({ db, entry }) => {
         const entries = historyOf(db, entry);
-        const total = await entries.countDocuments({ o: orderId });
+        const total = await entries.countDocuments({ o: orderId }, whileWanted(signal));
         const size = new AnswerSize('page');
         const found: string[] = [];
-        const options = { sort: { n: 1 }, skip: offset, limit, batchSize: limit } as const;
+        const options = { ...whileWanted(signal), sort: { n: 1 }, skip: offset, limit, batchSize: limit } as const;
         for await (const { e } of entries.find({ o: orderId }, options)) found.push(size.add(e));
         return { entries: await mapWithPauses<string, HistoryEntry>(found, (entry) => JSON.parse(entry)), total };
       });
@@ -111,6 +111,8 @@ export async function openMongoReadModels({ url }: { readonly url: string }): Pr
   };
 }
 
+type Wanted = ReturnType<typeof whileWanted>;
+
 /** How far the log was in what was read. */
 const readAt = (read: { readonly entry: CatalogEntry } | undefined) => ({
   revision: read?.entry.revision ?? -1,
@@ -118,7 +120,11 @@ const readAt = (read: { readonly entry: CatalogEntry } | undefined) => ({
 });
 
 /** @throws AnswerTooLargeError, before the rest of the page is asked of the server */
-async function listRecords({ entry, records, layout, text }: ReadTable, query: RecordQuery): Promise<RecordPage> {
+async function listRecords(
+  { entry, records, layout, text }: ReadTable,
+  query: RecordQuery,
+  wanted: Wanted,
+): Promise<RecordPage> {
   const filter = filterOf(query.filters, layout);
   const sort = sortOf(query.sort, layout);
   const { offset: skip, limit } = query;
@@ -126,17 +132,18 @@ async function listRecords({ entry, records, layout, text }: ReadTable, query: R
   if (filter === undefined || (isAll && skip >= entry.count)) {
     return { records: new Uint8Array(), total: filter === undefined ? 0 : entry.count };
   }
-  const options = { sort, batchSize: limit, projection: WHOLE_RECORD };
+  const options = { ...wanted, sort, batchSize: limit, projection: WHOLE_RECORD };
   const find = async (): Promise<FindCursor<WholeRecord>> => {
     if (!isAll || skip < FAR) return records.find<WholeRecord>(filter, { ...options, skip, limit });
-    const page = await records.find({}, { sort, skip, limit, batchSize: limit, projection: { _id: 1 } }).toArray();
+    const ids = { ...wanted, sort, skip, limit, batchSize: limit, projection: { _id: 1 } };
+    const page = await records.find({}, ids).toArray();
     return records.find<WholeRecord>({ _id: { $in: page.map(({ _id }) => _id) } }, options);
   };
   const size = new AnswerSize('page');
   const page: string[] = [];
   for await (const record of await find()) page.push(size.add(recordJson(text, record)));
-  const total = isAll ? entry.count : await totalOf(records, filter, query, page.length);
-  return { records: Buffer.from(page.join()), total };
+  const total = isAll ? entry.count : await totalOf(records, filter, query, page.length, wanted);
+  return { records: pageBytes(page), total };
 }
 
 /** A page that is not full is the last one, and tells how many there are. */
@@ -145,9 +152,10 @@ async function totalOf(
   filter: RecordFilter,
   { offset, limit }: RecordQuery,
   found: number,
+  wanted: Wanted,
 ): Promise<number> {
   const isLast = found < limit && (found > 0 || offset === 0);
-  return isLast ? offset + found : records.countDocuments(filter);
+  return isLast ? offset + found : records.countDocuments(filter, wanted);
 }
 
 /** @throws AnswerTooLargeError */

@@ -1,6 +1,6 @@
-/** Adds up the bytes of an answer while it is read, so that reading stops where it becomes too large. */
+/** Adds up an answer while it is read, so that reading stops where it becomes too large. */
 import { MAX_DECISION_BYTES, MAX_PAGE_BYTES } from '../../../domain/limits.js';
-import { AnswerTooLargeError } from '../../../ports/readModels.js';
+import { AnswerTooLargeError, type RecordJson } from '../../../ports/readModels.js';
 
 const LIMITS = {
   page: {
@@ -15,16 +15,29 @@ const LIMITS = {
 
 export class AnswerSize {
   readonly #limit: (typeof LIMITS)[keyof typeof LIMITS];
-  #bytes = 0;
+  #characters = 0;
 
   constructor(of: keyof typeof LIMITS) {
     this.#limit = LIMITS[of];
   }
 
-  /** @returns the text, which is part of the answer @throws AnswerTooLargeError when it is too much */
+  /**
+   * Counts characters, of which each has one byte or more: to count bytes would take as long as to read a short record.
+   * @returns the text, which is part of the answer
+   * @throws AnswerTooLargeError when it is too much
+   */
   add(text: string): string {
-    this.#bytes += Buffer.byteLength(text);
-    if (this.#bytes > this.#limit.bytes) throw new AnswerTooLargeError(this.#limit.message);
+    this.#characters += text.length;
+    if (this.#characters > this.#limit.bytes) throw new AnswerTooLargeError(this.#limit.message);
     return text;
   }
+}
+
+const utf8 = new TextEncoder();
+
+/** The records of a page as the port hands them over. @throws AnswerTooLargeError */
+export function pageBytes(records: readonly RecordJson[]): Uint8Array<ArrayBuffer> {
+  const bytes = utf8.encode(records.join());
+  if (bytes.length > LIMITS.page.bytes) throw new AnswerTooLargeError(LIMITS.page.message);
+  return bytes;
 }

@@ -49,23 +49,43 @@ const CATALOG_ROW = `SELECT id, version, made, row_count, revision, last_event_a
 export type Found<Result> = { readonly revision: Revision; readonly lastEventAt: string; readonly result: Result };
 
 const STATEMENTS = 300;
+const LONGEST_KEPT = 8_000;
 const SHAPES = 500;
+
+/** Nobody waits for the answer any more. */
+class NoLongerWantedError extends Error {
+  override readonly name = 'NoLongerWantedError';
+}
+
+type IsWanted = {
+  /** Asked before each statement, and within those that may take long (`STILL_WANTED`). */
+  readonly isWanted?: () => boolean;
+};
 
 export class ReadConnection {
   readonly #db: Database.Database;
+  readonly #isWanted: () => boolean;
   readonly #begin: Database.Statement;
   readonly #commit: Database.Statement;
   readonly #statements = new LRUCache<string, Database.Statement<Cell[], unknown>>({ max: STATEMENTS });
   readonly #shapes = new LRUCache<number, TableShape>({ max: SHAPES });
 
   /** @throws ReadModelsUnavailableError when the file cannot be opened */
-  constructor(options: Omit<ConnectionOptions, 'readOnly'>) {
+  constructor({ isWanted = () => true, ...options }: Omit<ConnectionOptions, 'readOnly'> & IsWanted) {
     this.#db = openConnection({ ...options, readOnly: true });
+    this.#isWanted = isWanted;
+    this.#db.function('still_wanted', () => this.#checkWanted());
     this.#begin = this.#db.prepare('BEGIN');
     this.#commit = this.#db.prepare('COMMIT');
     this.#db.function('fold_case', { deterministic: true }, (value) =>
       value === null ? null : foldCase(typeof value === 'string' ? value : JSON.stringify(value)),
     );
+  }
+
+  /** @returns 1, for SQL @throws NoLongerWantedError */
+  #checkWanted(): 1 {
+    if (!this.#isWanted()) throw new NoLongerWantedError('Nobody waits for the answer any more.');
+    return 1;
   }
 
   /** Runs `work` on one moment's state of the file. */
@@ -133,6 +153,7 @@ export class ReadConnection {
   }
 
   #prepare<Row>(sql: string, shape: 'rows' | 'column' | 'tuples'): Database.Statement<Cell[], Row> {
+    this.#checkWanted();
     const key = `${shape} ${sql}`;
     const known = this.#statements.get(key);
     // The type is a claim about the text of the query, which only its caller knows.
@@ -140,7 +161,8 @@ export class ReadConnection {
     const statement = this.#db.prepare<Cell[], Row>(sql);
     if (shape === 'column') statement.pluck();
     if (shape === 'tuples') statement.raw();
-    this.#statements.set(key, statement);
+    // One of thousands of values takes much memory, and hardly ever comes again.
+    if (sql.length <= LONGEST_KEPT) this.#statements.set(key, statement);
     return statement;
   }
 

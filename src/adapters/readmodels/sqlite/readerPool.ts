@@ -8,31 +8,46 @@ import type { Answer, Question, ReaderThreadData, Reply, Request } from './reade
 type Job = {
   readonly question: Question;
   readonly resolve: (answer: unknown) => void;
-  readonly reject: (error: Error) => void;
+  readonly reject: (reason: unknown) => void;
+  readonly signal?: AbortSignal | undefined;
 };
-type Thread = { readonly worker: Worker; job?: Job };
+type Thread = {
+  readonly worker: Worker;
+  readonly unwanted: Int32Array<SharedArrayBuffer>;
+  job?: Job;
+};
+
+/** These may take long. All others are short, and decisions wait for them. */
+const LONG: readonly Question['kind'][] = ['list', 'history', 'deliveries'];
+const isLong = ({ question }: Job): boolean => LONG.includes(question.kind);
 
 const closed = (): Error => new ReadModelsUnavailableError('The read models are closed.');
 
+/**
+ * Short questions go first. The pool has two threads more than it begins with, and starts them when it needs them: long
+ * questions may have one of them, so that lists of one tenant leave one for another's, and never have all threads.
+ */
 export class ReaderPool {
-  readonly #data: ReaderThreadData;
+  readonly #data: Omit<ReaderThreadData, 'unwanted'>;
   readonly #size: number;
   readonly #threads: Thread[] = [];
-  readonly #waiting: Job[] = [];
+  readonly #short: Job[] = [];
+  readonly #long: Job[] = [];
   #closed = false;
 
-  constructor(data: ReaderThreadData, size: number) {
+  constructor(data: Omit<ReaderThreadData, 'unwanted'>, size: number) {
     this.#data = data;
     this.#size = size;
     while (this.#threads.length < size) this.#start();
   }
 
   #start(): Thread {
+    const unwanted = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const worker = new Worker(new URL('./readerThread.js', import.meta.url), {
-      workerData: this.#data,
+      workerData: { ...this.#data, unwanted } satisfies ReaderThreadData,
       resourceLimits: youngHeap(8),
     });
-    const thread: Thread = { worker };
+    const thread: Thread = { worker, unwanted };
     let failure: unknown;
     worker.on('message', (reply: Reply) => this.#finish(thread, reply));
     worker.on('error', (error) => {
@@ -46,34 +61,71 @@ export class ReaderPool {
 
   /**
    * Asks the first thread that is free.
-   * @throws ReadModelsUnavailableError when the thread dies while it works on it, or the pool is closed
+   * @throws ReadModelsUnavailableError when the thread dies while it works on it, or the pool is closed; the signal's
+   *   reason when it aborts before there is an answer: the thread is free again by then
    */
-  async ask<Kind extends Question['kind']>(question: Question & { readonly kind: Kind }): Promise<Answer<Kind>> {
+  async ask<Kind extends Question['kind']>(
+    question: Question & { readonly kind: Kind },
+    signal?: AbortSignal,
+  ): Promise<Answer<Kind>> {
     if (this.#closed) throw closed();
-    return new Promise<Answer<Kind>>((resolve, reject) => {
-      // A thread answers a question with the answer of its kind; the types of messages cannot say so.
-      this.#waiting.push({ question, resolve: (answer) => resolve(answer as Answer<Kind>), reject });
-      this.#next();
-    });
+    signal?.throwIfAborted();
+    let abandon = (): void => undefined;
+    try {
+      return await new Promise<Answer<Kind>>((resolve, reject) => {
+        // A thread answers a question with the answer of its kind; the types of messages cannot say so.
+        const job: Job = { question, resolve: (answer) => resolve(answer as Answer<Kind>), reject, signal };
+        abandon = () => this.#abandon(job);
+        signal?.addEventListener('abort', abandon);
+        (isLong(job) ? this.#long : this.#short).push(job);
+        this.#next();
+      });
+    } finally {
+      signal?.removeEventListener('abort', abandon);
+    }
+  }
+
+  /** A job that waits is dropped; the thread of one in work is told to stop, and says when it has. */
+  #abandon(job: Job): void {
+    const place = this.#long.indexOf(job);
+    const thread = this.#threads.find((each) => each.job === job);
+    if (thread !== undefined) Atomics.store(thread.unwanted, 0, 1);
+    else if (place >= 0) this.#long.splice(place, 1)[0]?.reject(job.signal?.reason);
   }
 
   #next(): void {
-    let thread = this.#threads.find(({ job }) => job === undefined);
-    if (thread === undefined && this.#threads.length < this.#size) thread = this.#start();
-    if (thread === undefined) return;
-    const job = this.#waiting.shift();
-    if (job === undefined) return;
-    thread.job = job;
-    // A thread at work keeps the process alive, an idle one does not.
-    thread.worker.ref();
-    thread.worker.postMessage({ kind: 'ask', question: job.question } satisfies Request);
+    for (const [waiting, most] of [
+      [this.#short, this.#size + 2],
+      [this.#long, this.#size + 1],
+    ] as const) {
+      while (waiting.length > 0) {
+        const thread = this.#freeThread(most);
+        const job = thread === undefined ? undefined : waiting.shift();
+        if (thread === undefined || job === undefined) break;
+        thread.job = job;
+        Atomics.store(thread.unwanted, 0, 0);
+        // A thread at work keeps the process alive, an idle one does not.
+        thread.worker.ref();
+        thread.worker.postMessage({ kind: 'ask', question: job.question } satisfies Request);
+      }
+    }
+  }
+
+  /** One that is idle while fewer than `most` are at long questions, or another one where all are: short ones end soon. */
+  #freeThread(most: number): Thread | undefined {
+    const long = this.#threads.filter(({ job }) => job !== undefined && isLong(job)).length;
+    if (long >= most) return undefined;
+    const idle = this.#threads.find(({ job }) => job === undefined);
+    if (idle !== undefined) return idle;
+    return this.#threads.length < this.#size || long === this.#threads.length ? this.#start() : undefined;
   }
 
   #finish(thread: Thread, reply: Reply): void {
     const { job } = thread;
     delete thread.job;
     thread.worker.unref();
-    if (reply.kind === 'answer') job?.resolve(reply.answer);
+    if (job?.signal?.aborted) job.reject(job.signal.reason);
+    else if (reply.kind === 'answer') job?.resolve(reply.answer);
     else job?.reject(reply.kind === 'error' ? reply.error : new AnswerTooLargeError(reply.message));
     this.#next();
   }
@@ -82,13 +134,13 @@ export class ReaderPool {
   #lose(thread: Thread, failure: unknown): void {
     this.#threads.splice(this.#threads.indexOf(thread), 1);
     thread.job?.reject(new ReadModelsUnavailableError('A reader thread has died.', { cause: failure }));
-    if (!this.#closed && this.#waiting.length > 0) this.#next();
+    if (!this.#closed) this.#next();
   }
 
   /** Questions in flight are answered; those that wait are refused. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const job of this.#waiting.splice(0)) job.reject(closed());
+    for (const job of [...this.#short.splice(0), ...this.#long.splice(0)]) job.reject(closed());
     await Promise.all(
       this.#threads.map(({ worker }) => {
         worker.ref();

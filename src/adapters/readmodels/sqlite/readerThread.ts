@@ -3,8 +3,10 @@
  * to hand over.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { AnswerTooLargeError, type RecordPage } from '../../../ports/readModels.js';
+import type { DeliveryQuery } from '../../../ports/deliveryLog.js';
+import { AnswerTooLargeError, type RecordPage, type RecordQuery, type TableRef } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
+import { pageBytes } from '../shared/answerSize.js';
 import { listDeliveries, readBacklog } from './deliveries.js';
 import { readHistory } from './history.js';
 import { Lister } from './query/lister.js';
@@ -12,14 +14,17 @@ import { ReadConnection } from './readConnection.js';
 import { countOutsideBatch, findRecords, readSnapshot } from './recordReads.js';
 import type { ConnectionOptions } from './schema.js';
 
-/** The functions of the port that are asked of a thread. */
-type Asked = Pick<
-  ReadModels,
-  'list' | 'history' | 'snapshot' | 'find' | 'countOutsideBatch' | 'deliveries' | 'deliveryBacklog'
->;
+/** What is asked of a thread: functions of the port, and their arguments. */
+type Asked = {
+  list: [table: TableRef, query: RecordQuery];
+  history: [tenant: string, orderId: string, page: { readonly offset: number; readonly limit: number }];
+  deliveries: [tenant: string, query: DeliveryQuery];
+} & {
+  [Kind in 'snapshot' | 'find' | 'countOutsideBatch' | 'deliveryBacklog']: Parameters<ReadModels[Kind]>;
+};
 
 export type Question = {
-  [Kind in keyof Asked]: { readonly kind: Kind; readonly asked: Parameters<Asked[Kind]> };
+  [Kind in keyof Asked]: { readonly kind: Kind; readonly asked: Asked[Kind] };
 }[keyof Asked];
 
 type Answers = {
@@ -34,7 +39,10 @@ type Answers = {
 };
 export type Answer<Kind extends Question['kind']> = Answers[Kind];
 
-export type ReaderThreadData = Omit<ConnectionOptions, 'readOnly'>;
+export type ReaderThreadData = Omit<ConnectionOptions, 'readOnly'> & {
+  /** One cell: 1 as soon as the question in work is no longer wanted, else 0. Set by the thread that asks. */
+  readonly unwanted: Int32Array<SharedArrayBuffer>;
+};
 export type Request = { readonly kind: 'ask'; readonly question: Question } | { readonly kind: 'close' };
 export type Reply =
   | { readonly kind: 'answer'; readonly answer: Answers[Question['kind']] }
@@ -42,17 +50,16 @@ export type Reply =
   | { readonly kind: 'too large'; readonly message: string }
   | { readonly kind: 'error'; readonly error: Error };
 
-const data: ReaderThreadData = workerData;
-const connection = new ReadConnection(data);
+const { unwanted, ...options }: ReaderThreadData = workerData;
+const connection = new ReadConnection({ ...options, isWanted: () => Atomics.load(unwanted, 0) === 0 });
 const lister = new Lister(connection);
-const utf8 = new TextEncoder();
 
 /** @returns the answer, and of what in it the memory is handed over instead of being copied */
 function answer(question: Question): [answer: Answers[Question['kind']], handedOver?: readonly ArrayBuffer[]] {
   switch (question.kind) {
     case 'list': {
       const page = lister.list(...question.asked);
-      const records = utf8.encode(page.records.join());
+      const records = pageBytes(page.records);
       return [{ records, total: page.total }, [records.buffer]];
     }
     case 'history':

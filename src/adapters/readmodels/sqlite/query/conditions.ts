@@ -16,13 +16,33 @@ export type Condition = {
   readonly index?: string;
   readonly how: 'scan' | 'look up';
   /** The same condition as a query of a trigram index. */
-  readonly trigrams?: { readonly index: number; readonly query: string };
+  readonly trigrams?: {
+    readonly index: number;
+    readonly query: string;
+    /** How many trigrams are looked up. */
+    readonly size: number;
+    /** What the index finds is all that fulfils the condition, and no more. */
+    readonly isExact: boolean;
+  };
 };
+
+/**
+ * True for every row of `r`; where nobody waits for the answer any more it throws, which ends the query. Asked for one
+ * row of 256: one look takes as long as testing a few rows.
+ */
+export const STILL_WANTED = '((r.row & 255) <> 0 OR still_wanted())';
+
+/** The same within one row, for text so long that to look into it takes longer than a look at whether it is wanted. */
+const wantedBeforeLong = (column: string): string => `(octet_length(${column}) < 65536 OR still_wanted())`;
+/** So many values are looked for in a long text between two looks. */
+const LONG_TEXT_VALUES = 10;
 
 const NEVER: Condition = { sql: '0', cells: [], how: 'scan' };
 
 /** Shorter text has no trigram. */
 const TRIGRAM = 3;
+/** So many characters of a text are looked up as trigrams: more hardly find fewer records, and each takes its time. */
+const LOOKED_UP = 24;
 
 /** Trigram indexes made in schema version 1 have it behind each text, so a filter that contains it does not use them. */
 const END_OF_TEXT = '\u0003';
@@ -48,7 +68,9 @@ function contains(field: FieldLayout, needles: readonly [string, ...string[]], t
   const [needle] = needles;
   if (needles.length === 1 && onlyAtStart(field, needle, table)) return startsWith(field, needle);
   const column = field.match ?? extractedMatch(field, table);
-  const sql = anyOfTests(needles.map(() => `instr(${column}, ?) > 0`));
+  const tests = needles.map(() => `instr(${column}, ?) > 0`);
+  const isLong = field.match !== undefined && !field.matchIndexed;
+  const sql = isLong ? anyOfLongTests(tests, wantedBeforeLong(column)) : anyOfTests(tests);
   const cells = field.match === undefined ? needles.flatMap((needle) => [jsonPath(field), needle]) : needles;
   return {
     sql,
@@ -61,17 +83,28 @@ function contains(field: FieldLayout, needles: readonly [string, ...string[]], t
 
 function byTrigrams({ match, trigrams: index }: FieldLayout, needles: readonly string[]): Pick<Condition, 'trigrams'> {
   if (match === undefined || index === undefined) return {};
-  return { trigrams: { index, query: `${trigramColumn(match)} : (${needles.map(phrase).join(' OR ')})` } };
+  const starts = needles.map((needle) => [...needle].slice(0, LOOKED_UP).join(''));
+  return {
+    trigrams: {
+      index,
+      query: `${trigramColumn(match)} : (${starts.map(phrase).join(' OR ')})`,
+      size: starts.reduce((size, start) => size + start.length, 0),
+      isExact: starts.every((start, n) => start === needles[n]),
+    },
+  };
 }
 
 /** Joined by OR, in groups: SQLite allows a depth of 1,000. */
-function anyOfTests(tests: readonly string[]): string {
-  const groups: string[] = [];
-  for (let start = 0; start < tests.length; start += 100) {
-    groups.push(`(${tests.slice(start, start + 100).join(' OR ')})`);
-  }
-  return groups.length === 1 ? groups.join() : `(${groups.join(' OR ')})`;
-}
+const anyOfTests = (tests: readonly string[]): string =>
+  anyOf(inGroups(tests, 100).map((group) => `(${group.join(' OR ')})`));
+
+const anyOfLongTests = (tests: readonly string[], wanted: string): string =>
+  anyOfTests(inGroups(tests, LONG_TEXT_VALUES).map((group) => `(${wanted} AND (${group.join(' OR ')}))`));
+
+const anyOf = (tests: readonly string[]): string => (tests.length === 1 ? tests.join() : `(${tests.join(' OR ')})`);
+
+const inGroups = (tests: readonly string[], size: number): readonly (readonly string[])[] =>
+  Array.from({ length: Math.ceil(tests.length / size) }, (_, n) => tests.slice(n * size, (n + 1) * size));
 
 const ONLY_ASCII = /^[ -~]+$/;
 

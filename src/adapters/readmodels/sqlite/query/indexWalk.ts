@@ -3,7 +3,7 @@ import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import { indexOf, recordsTable } from '../schema.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
-import { allOf, type Matches } from './matches.js';
+import { allOf, type Matches, scanTests } from './matches.js';
 import type { Term } from './sortTerms.js';
 
 /** Values that one sort term is limited to. */
@@ -58,7 +58,11 @@ type Test = { readonly setUp: number; readonly unit: number; readonly tests: Ret
 /** How to test `rows` rows of a walk: by what each row says, or by whether it is in the set of the matches. */
 function cheapestTest({ filters, ranges, costs, matches }: Run, first: Term, rows: number): Test {
   const isCovered = ranges.length === 0 && filters.every(({ index, how }) => how === 'scan' && index === first.sql);
-  const byRow = { setUp: 0, unit: isCovered ? costs.scanned : costs.fetched, tests: allOf([...filters, ...ranges]) };
+  const byRow = {
+    setUp: 0,
+    unit: isCovered ? costs.scanned : costs.fetched,
+    tests: allOf([scanTests(filters), ...ranges]),
+  };
   if (matches.rows === undefined) return byRow;
   const bySet = {
     setUp: matches.rows.count * costs.gathered,

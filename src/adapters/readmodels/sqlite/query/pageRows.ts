@@ -2,7 +2,7 @@
 import type { Cell } from '../readConnection.js';
 import { indexOf, recordsTable } from '../schema.js';
 import { IN_SET, type Range, type Run, walkIndex } from './indexWalk.js';
-import { allOf } from './matches.js';
+import { allOf, guarded, scanTests } from './matches.js';
 import { cellsOf, isOneIndex, orderBy, type Term } from './sortTerms.js';
 
 /**
@@ -18,7 +18,7 @@ export function rowsOf(run: Run): readonly number[] {
 function collect({ connection, terms, skip, wanted, matches }: Run): readonly number[] {
   const { from, where, cells } = matches.source;
   return connection.column<number>(
-    `SELECT r.row AS row FROM ${from} WHERE ${where} ORDER BY ${orderBy(terms.map(qualified))} LIMIT ? OFFSET ?`,
+    `SELECT r.row AS row FROM ${from} WHERE ${guarded(where)} ORDER BY ${orderBy(terms.map(qualified))} LIMIT ? OFFSET ?`,
     [...cells, ...cellsOf(terms), wanted, skip],
   );
 }
@@ -78,7 +78,7 @@ function narrowed(run: Run, first: Term, range: Range, { rows, total }: { rows: 
   const ranges = [...run.ranges, range];
   const found = matches.rows;
   const bySet = found !== undefined && found.count * costs.gathered < rows * costs.fetched;
-  const tests = allOf(bySet ? [{ sql: IN_SET, cells: [found.json] }, ...ranges] : [...filters, ...ranges]);
+  const tests = allOf([bySet ? { sql: IN_SET, cells: [found.json] } : scanTests(filters), ...ranges]);
   const source = {
     from: `${recordsTable(table.id)} AS r INDEXED BY ${indexOf(table.id, first.sql)}`,
     where: tests.sql,

@@ -1,0 +1,128 @@
+/** Lists that cost as much as a list can: what they do to the service, and to another tenant. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { MAX_PAGE_BYTES, MAX_TENANT_ANSWER_BYTES_IN_FLIGHT } from '#app/domain/limits.js';
+import type { Answer } from '../acceptance/http.js';
+import { expectErrorBody } from '../acceptance/refusals.js';
+import { ASSETS } from '../acceptance/tenant.js';
+import { useService } from '../acceptance/useService.js';
+
+const TIME_LIMIT_MS = 1_000;
+const run = useService({
+  tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
+  env: { LIST_TIMEOUT_MS: String(TIME_LIMIT_MS), READER_THREADS: '1' },
+});
+const acme = () => run.tenant('acme');
+const other = () => run.tenant('other');
+
+const NAME = 'long name '.repeat(25);
+/** Of three bytes each. A hundred such texts are more than the system keeps for a connection, and less than a page. */
+const STORY = '漢'.repeat(50_000);
+const STORY_BYTES = Buffer.byteLength(STORY);
+
+beforeAll(async () => {
+  for (let from = 0; from < 20_000; from += 1_000) {
+    const items = Array.from({ length: 1_000 }, (_, n) => ({
+      external_id: `P${from + n}`,
+      name: NAME,
+      city_name: NAME,
+    }));
+    await acme().batch('dyn_party', items);
+  }
+  await acme().platformData('POST', '/asset-types/dyn_item/fields', { name: 'story', type: 'LongText' });
+  for (let from = 0; from <= MAX_PAGE_BYTES / STORY_BYTES; from += 5) {
+    await acme().batch(
+      'dyn_item',
+      Array.from({ length: 5 }, (_, n) => ({ external_id: `I${from + n}`, name: 'Tea', story: STORY })),
+    );
+  }
+  await other().create('dyn_party', { external_id: 'P1', name: 'Other' });
+});
+
+const values = (start: string) => Array.from({ length: 90 }, (_, n) => `${start}${n}`).join();
+/** Of these values none is found, and each is looked for in each record. */
+const WORST = { 'filter[name]': values('e l'), 'filter[city_name]': values('g n'), sort: '-city_name,name' };
+
+const timed = async (ask: () => Promise<unknown>): Promise<number> => {
+  const start = performance.now();
+  await ask();
+  return performance.now() - start;
+};
+
+it('§8: a page over 16 MB is 413 and says to ask for fewer; fewer are served', async () => {
+  const large = await acme().getList('dyn_item', { perPage: '1000' });
+  expect(large.status).toBe(413);
+  expectErrorBody(large);
+  expect(large.text).toMatch(/Ask for fewer entries with perPage/);
+  const { data } = await acme().list('dyn_item', { perPage: '100' });
+  expect(data).toHaveLength(100);
+});
+
+it("lists as costly as can be: another tenant's lists and writes go on beside them; each ends in time", async () => {
+  let isOver = false;
+  const answers: Answer[] = [];
+  const attackers = Array.from({ length: 16 }, async () => {
+    while (!isOver) answers.push(await acme().getList('dyn_party', WORST));
+  });
+  await wait(200);
+  const times: number[] = [];
+  for (let n = 0; n < 20; n += 1) {
+    times.push(await timed(() => other().list('dyn_party', { 'filter[name]': 'oth', sort: 'name' })));
+    times.push(await timed(() => other().batch('dyn_party', [{ external_id: `B${n}`, name: 'Batch' }])));
+  }
+  isOver = true;
+  await Promise.all(attackers);
+  // Generous, as the machine may be busy: without turns each of these waits for all 16.
+  expect(times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.9)]).toBeLessThan(TIME_LIMIT_MS);
+  for (const answer of answers) {
+    expect([200, 503]).toContain(answer.status);
+    if (answer.status === 503) expectTooSlow(answer);
+  }
+});
+
+function expectTooSlow(answer: Answer): void {
+  expectErrorBody(answer);
+  expect(answer.headers['retry-after']).toBe('1');
+  expect(answer.text).toMatch(/Filter by fewer values: there are 180, the most in filter\[/);
+}
+
+/** A GET on a connection of its own, of whose answer nothing is read. */
+async function silent(path: string): Promise<Socket> {
+  const socket = connect(run.service.port, '127.0.0.1');
+  await once(socket, 'connect');
+  socket.pause();
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${acme().host}\r\nAuthorization: Bearer ${await acme().token()}\r\n\r\n`);
+  return socket;
+}
+
+it('a list whose client has left is no longer searched for', async () => {
+  const path = `${ASSETS}/dyn_party/assets?${new URLSearchParams(WORST)}`;
+  const sockets = await Promise.all(Array.from({ length: 30 }, () => silent(path)));
+  await wait(300);
+  for (const socket of sockets) socket.destroy();
+  // The one thread of this tenant would be busy for 30 times the time limit.
+  expect(await timed(() => acme().list('dyn_party'))).toBeLessThan(TIME_LIMIT_MS);
+});
+
+it('answers that nobody takes are bounded: reads are 429 until they are taken, and other tenants notice nothing', async () => {
+  const path = `${ASSETS}/dyn_item/assets?perPage=100`;
+  const enough = Math.ceil(MAX_TENANT_ANSWER_BYTES_IN_FLIGHT / (100 * STORY_BYTES));
+  const sockets: Socket[] = [];
+  let answer = await acme().getList('dyn_party');
+  // Some take longer than a list may here, where the machine is busy.
+  while (answer.status === 200 && sockets.length < 10 * enough) {
+    sockets.push(await silent(path));
+    await wait(100);
+    answer = await acme().getList('dyn_party');
+  }
+  expect(sockets.length).toBeGreaterThanOrEqual(enough);
+  expect(answer.status).toBe(429);
+  expectErrorBody(answer);
+  expect((await other().getList('dyn_party')).status).toBe(200);
+  // What is written is answered in any case.
+  await acme().create('dyn_party', { external_id: 'written', name: 'Written' });
+  for (const socket of sockets) socket.destroy();
+  await wait(200);
+  expect((await acme().getList('dyn_party')).status).toBe(200);
+});

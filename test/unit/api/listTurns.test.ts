@@ -1,0 +1,125 @@
+import { EventEmitter } from 'node:events';
+import type { Response } from 'express';
+import { type ListLimits, ListTurns } from '#app/api/listTurns.js';
+import { MAX_WAITING_LISTS } from '#app/domain/limits.js';
+
+/** A response as far as turns look at it. */
+class FakeResponse extends EventEmitter {
+  closed = false;
+  leave(): void {
+    this.closed = true;
+    this.emit('close');
+  }
+}
+
+const responses: FakeResponse[] = [];
+afterEach(() => {
+  for (const response of responses.splice(0)) response.leave();
+});
+
+/** Lists that are begun, in order, and end when they are told to. */
+function openTurns(limits: Partial<ListLimits> = {}) {
+  const turns = new ListTurns({ atOnce: 3, ofOneTenant: 2, timeoutMs: 60_000, ...limits });
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const ask = (name: string, res = new FakeResponse()): Promise<string> => {
+    responses.push(res);
+    const list = turns.run({
+      tenant: name.slice(0, 1),
+      res: res as unknown as Response,
+      advice: 'Ask for less.',
+      find: (signal) =>
+        new Promise<string>((resolve, reject) => {
+          begun.push(name);
+          ends.set(name, () => resolve(name));
+          signal.addEventListener('abort', () => reject(signal.reason));
+        }),
+    });
+    list.catch(() => undefined);
+    return list;
+  };
+  const end = async (name: string): Promise<void> => {
+    ends.get(name)?.();
+    await settled();
+  };
+  return { begun, ask, end };
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test('one tenant never has all turns, and another begins at once', async () => {
+  const { begun, ask } = openTurns();
+  for (const name of ['a1', 'a2', 'a3', 'a4']) void ask(name);
+  await settled();
+  expect(begun).toEqual(['a1', 'a2']);
+  void ask('b1');
+  await settled();
+  expect(begun).toEqual(['a1', 'a2', 'b1']);
+});
+
+test('tenants that wait have their turns one after another, and of a tenant the first comes first', async () => {
+  const { begun, ask, end } = openTurns({ atOnce: 2, ofOneTenant: 1 });
+  for (const name of ['a1', 'b1', 'a2', 'a3', 'a4', 'b2', 'c1', 'c2']) void ask(name);
+  await settled();
+  for (let next = 0; next < begun.length; next += 1) await end(begun[next] ?? '');
+  expect(begun).toEqual(['a1', 'b1', 'a2', 'b2', 'c1', 'a3', 'c2', 'a4']);
+});
+
+test('a list ends with what its search found', async () => {
+  const { ask, end } = openTurns();
+  const list = ask('a1');
+  await settled();
+  await end('a1');
+  await expect(list).resolves.toBe('a1');
+});
+
+test('over the time a list is 503 with advice, whether it waits or is in work', async () => {
+  const { begun, ask } = openTurns({ atOnce: 1, ofOneTenant: 1, timeoutMs: 20 });
+  const lists = await Promise.allSettled([ask('a1'), ask('a2')]);
+  expect(begun.slice(0, 1)).toEqual(['a1']);
+  for (const list of lists) {
+    expect(list).toMatchObject({
+      status: 'rejected',
+      reason: {
+        status: 503,
+        reason: 'It was given up after 0.02 s. Ask for less.',
+        headers: { 'Retry-After': expect.anything() },
+      },
+    });
+  }
+});
+
+test('a list whose client leaves ends: in line it is never begun, in work its signal aborts, and the turn is free', async () => {
+  const { begun, ask, end } = openTurns({ atOnce: 1, ofOneTenant: 1 });
+  const [first, second] = [new FakeResponse(), new FakeResponse()];
+  const lists = [ask('a1', first), ask('a2', second)].map((list) =>
+    expect(list).rejects.toMatchObject({ status: 499 }),
+  );
+  const last = ask('b1');
+  await settled();
+  second.leave();
+  first.leave();
+  await Promise.all(lists);
+  await settled();
+  await end('b1');
+  await expect(last).resolves.toBe('b1');
+  expect(begun).toEqual(['a1', 'b1']);
+});
+
+test('a client that has left already is asked nothing for', async () => {
+  const { begun, ask } = openTurns();
+  const gone = new FakeResponse();
+  gone.leave();
+  await expect(ask('a1', gone)).rejects.toMatchObject({ status: 499 });
+  expect(begun).toEqual([]);
+});
+
+test('one tenant can have only so many lists wait; the next is 429, and another tenant waits all the same', async () => {
+  const { ask, begun, end } = openTurns({ atOnce: 1, ofOneTenant: 1 });
+  for (let n = 0; n <= MAX_WAITING_LISTS; n += 1) void ask(`a${n}`);
+  await expect(ask('a-too-many')).rejects.toMatchObject({ status: 429, headers: { 'Retry-After': '1' } });
+  void ask('b1');
+  await end('a0');
+  await end('a1');
+  expect(begun).toEqual(['a0', 'a1', 'b1']);
+});
