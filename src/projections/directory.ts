@@ -4,6 +4,7 @@
  */
 
 import { DIRECTORY_STREAM_PREFIXES, type Tenant } from '../domain/identity/directory.js';
+import { copiedOnce } from '../domain/writable.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 import { evolveTenantIn } from './projection.js';
@@ -71,7 +72,8 @@ export class Directory {
     const options = { after: this.#position, streamPrefixes: DIRECTORY_STREAM_PREFIXES, signal };
     for await (const slice of eventStore.subscribe(options)) {
       succeeded();
-      for (const event of slice.events) evolveTenantIn(this.#tenants, event);
+      const writable = copiedOnce();
+      for (const event of slice.events) evolveTenantIn(this.#tenants, event, writable);
       this.#position = slice.position;
       for (const waiter of this.#waiters) {
         if (waiter.position > this.#position) continue;

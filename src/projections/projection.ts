@@ -2,6 +2,7 @@
 import { evolveTenant, TENANT_STREAM_PREFIX, type Tenant } from '../domain/identity/directory.js';
 import type { DirectoryEvent } from '../domain/identity/events.js';
 import { parseStream } from '../domain/streams.js';
+import type { Writable } from '../domain/writable.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { ReadModelWriter, RebuildScope } from '../ports/readModelWriter.js';
 
@@ -69,10 +70,14 @@ export class ProjectedTenants {
 }
 
 /** Applies an event of a directory stream. @returns its tenant after it; undefined when nothing is known of it */
-export function evolveTenantIn(tenants: Map<string, Tenant>, event: RecordedEvent): Tenant | undefined {
+export function evolveTenantIn(
+  tenants: Map<string, Tenant>,
+  event: RecordedEvent,
+  writable?: Writable,
+): Tenant | undefined {
   const { tenant: name } = parseStream(event.stream);
   const change = { type: event.type, data: event.data } as DirectoryEvent;
-  const tenant = evolveTenant(tenants.get(name), change, event.metadata.occurredAt);
+  const tenant = evolveTenant(tenants.get(name), change, event.metadata.occurredAt, writable);
   if (tenant !== undefined) tenants.set(name, tenant);
   return tenant;
 }

@@ -4,15 +4,24 @@ import { evolveTenant, type Tenant, type Webhook } from '../../domain/identity/d
 import type { DirectoryEvent } from '../../domain/identity/events.js';
 import { tenantStream, webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
+import { copiedOnce } from '../../domain/writable.js';
 import type { EventToAppend, Position } from '../../ports/eventStore.js';
 import { type Caller, type Commands, ConflictError, NotFoundError } from '../context.js';
-import { type LogAccess, loadStream, writeStream } from '../writeStream.js';
+import { type Loaded, type LogAccess, loadStream, writeStream } from '../writeStream.js';
 
 /** What the directory commands need; the CLI has no read models. */
 export type DirectoryCommands = LogAccess & Pick<Commands, 'directory'>;
 
-const evolve = (tenant: Tenant | undefined, { type, data, metadata }: EventToAppend): Tenant | undefined =>
-  evolveTenant(tenant, { type, data } as DirectoryEvent, metadata.occurredAt);
+function loadTenant(
+  eventStore: Commands['eventStore'],
+  stream: string,
+  before?: Tenant,
+): Promise<Loaded<Tenant | undefined>> {
+  const writable = copiedOnce();
+  const evolve = (tenant: Tenant | undefined, { type, data, metadata }: EventToAppend): Tenant | undefined =>
+    evolveTenant(tenant, { type, data } as DirectoryEvent, metadata.occurredAt, writable);
+  return loadStream(eventStore, stream, evolve, before);
+}
 
 /**
  * Decides on the tenant as evolved from its own stream and this one, and appends to this one.
@@ -32,8 +41,8 @@ export async function writeDirectory(
     stream,
     name: `Tenant ${caller.tenant}`,
     load: async () => {
-      const before = stream === ofTenant ? undefined : (await loadStream(eventStore, ofTenant, evolve)).state;
-      return loadStream(eventStore, stream, evolve, before);
+      const before = stream === ofTenant ? undefined : (await loadTenant(eventStore, ofTenant)).state;
+      return loadTenant(eventStore, stream, before);
     },
     decide,
   });

@@ -1,8 +1,9 @@
 /** An order as its stream tells it. Of big orders only what is new is read: the rest is known from the time before. */
 import { LRUCache } from 'lru-cache';
 import type { OrderEvent } from '../../domain/order/events.js';
-import { evolveAll, type Order } from '../../domain/order/order.js';
+import { evolve, type Order } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
+import { copiedOnce } from '../../domain/writable.js';
 import type { EventStore, EventToAppend } from '../../ports/eventStore.js';
 import type { Loaded } from '../writeStream.js';
 
@@ -28,10 +29,12 @@ function keptOf(eventStore: EventReads): LRUCache<string, Loaded<Order>> {
 
 /** An order after these events of its stream as well; undefined where there is none. */
 export function orderAfter(before: Order | undefined, events: readonly EventToAppend[]): Order | undefined {
-  const history = events.map(({ id, type, data, metadata }) => {
-    return { event: { type, data } as OrderEvent, id, at: metadata.occurredAt };
-  });
-  return evolveAll(before, history);
+  const writable = copiedOnce();
+  return events.reduce<Order | undefined>(
+    (order, { id, type, data, metadata }) =>
+      evolve(order, { type, data } as OrderEvent, { id, at: metadata.occurredAt }, writable),
+    before,
+  );
 }
 
 /** An order as its whole stream tells it, whoever has written to it; undefined when there is none. */

@@ -3,6 +3,7 @@ import type { AssetType } from '../assetTypes/assetType.js';
 import { stockModel } from '../assetTypes/stockModel.js';
 import { transportModel } from '../assetTypes/transportModel.js';
 import type { DisabledCause, WebhookEvent, WebhookSettings } from '../webhook/events.js';
+import { copied, type Writable } from '../writable.js';
 import type { ApiClient, DirectoryEvent, OrderModel, RateLimit, User } from './events.js';
 
 export type Webhook = WebhookSettings & {
@@ -42,21 +43,25 @@ export const TENANT_STREAM_PREFIX = 'tenant-';
 export const standardTypes = (model: OrderModel): ReadonlyMap<string, AssetType> =>
   new Map((model === 'dyn_stock_order' ? stockModel : transportModel).map((type) => [type.name, type]));
 
-function withEntry<K, V>(map: ReadonlyMap<K, V>, key: K, value: V | undefined): ReadonlyMap<K, V> {
-  const copy = new Map(map);
-  if (value === undefined) copy.delete(key);
-  else copy.set(key, value);
-  return copy;
-}
-
-/** The map with what becomes of one of its values; of an unknown key, nothing does. @param change undefined removes it */
-function withChanged<K, V>(map: ReadonlyMap<K, V>, key: K, change: (value: V) => V | undefined): ReadonlyMap<K, V> {
-  const value = map.get(key);
-  return value === undefined ? map : withEntry(map, key, change(value));
-}
-
 /** Tenant after one more event; undefined before TenantCreated. `at` is the event's time. */
-export function evolveTenant(tenant: Tenant | undefined, event: DirectoryEvent, at: string): Tenant | undefined {
+export function evolveTenant(
+  tenant: Tenant | undefined,
+  event: DirectoryEvent,
+  at: string,
+  writable: Writable = copied,
+): Tenant | undefined {
+  /** @param value undefined removes it */
+  function withEntry<K, V>(map: ReadonlyMap<K, V>, key: K, value: V | undefined): ReadonlyMap<K, V> {
+    const changed = writable(map);
+    if (value === undefined) changed.delete(key);
+    else changed.set(key, value);
+    return changed;
+  }
+  /** With what becomes of one of its values; of an unknown key, nothing does. */
+  function withChanged<K, V>(map: ReadonlyMap<K, V>, key: K, change: (value: V) => V | undefined): ReadonlyMap<K, V> {
+    const value = map.get(key);
+    return value === undefined ? map : withEntry(map, key, change(value));
+  }
   if (event.type === 'TenantCreated') {
     const { name, displayName, orderModel } = event.data;
     return {

@@ -1,5 +1,6 @@
 /** The state of one order, evolved from its events. */
 import type { Fields } from '../assetTypes/fieldTypes.js';
+import { copied, type Writable } from '../writable.js';
 import type { Changes, OrderEvent } from './events.js';
 import type { OrderStatus } from './status.js';
 
@@ -22,37 +23,12 @@ const applied = (fields: Fields, changes: Changes): Fields => ({
   ...Object.fromEntries(Object.entries(changes).map(([name, change]) => [name, change.to])),
 });
 
-/** `id` tells approvals apart, `at` is when it happened. */
-type Envelope = { readonly id: string; readonly at: string };
-
-/** State after one more event. */
-export const evolve = (order: Order | undefined, event: OrderEvent, envelope: Envelope): Order =>
-  next(order, event, envelope, (parts) => new Map(parts));
-
-/**
- * State after many events, one after the other; undefined without any. The parts are copied once, not with each event: an
- * order of thousands of lines has as many events.
- */
-export function evolveAll(
-  before: Order | undefined,
-  history: Iterable<Envelope & { readonly event: OrderEvent }>,
-): Order | undefined {
-  let draft: Map<string, OrderPart> | undefined;
-  const inDraft = (parts: Order['parts']): Map<string, OrderPart> => {
-    if (draft === undefined || draft !== parts) draft = new Map(parts);
-    return draft;
-  };
-  let order = before;
-  for (const { event, ...envelope } of history) order = next(order, event, envelope, inDraft);
-  return order;
-}
-
-/** @param writable the parts as a map that may be written to */
-function next(
+/** State after one more event; `id` tells approvals apart, `at` is when it happened. */
+export function evolve(
   order: Order | undefined,
   event: OrderEvent,
-  { id, at }: Envelope,
-  writable: (parts: Order['parts']) => Map<string, OrderPart>,
+  { id, at }: { readonly id: string; readonly at: string },
+  writable: Writable = copied,
 ): Order {
   if (event.type === 'OrderCreated') {
     const { table, fields, status } = event.data;
