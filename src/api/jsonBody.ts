@@ -3,7 +3,8 @@ import { isUtf8 } from 'node:buffer';
 import { type ContentType, parse } from 'content-type';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { badRequest, HttpError, unsupportedMediaType } from './errors.js';
-import { type LongNumbers, parseJson } from './jsonText.js';
+import type { LongNumbers } from './jsonLook.js';
+import { parseJson } from './jsonText.js';
 
 /**
  * A reader of request bodies. It resolves to the parsed body, and throws HttpError: 415 for another content type or

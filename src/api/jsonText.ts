@@ -1,18 +1,7 @@
-/**
- * JSON text from outside (RFC 8259), looked over once before it is parsed: how deep it is, how many values it has, and which
- * of its numbers a parser would round. Every character is looked at once, whatever the text is.
- */
+/** Parsing JSON from outside, in pieces where it is long: other requests have their turns between them. */
+import { randomUUID } from 'node:crypto';
 import { setImmediate as nextRound } from 'node:timers/promises';
-import { MAX_JSON_DEPTH, MAX_JSON_MEMBERS, MAX_JSON_VALUES } from '../domain/limits.js';
-import { shownName } from '../domain/shownName.js';
-import { badRequest, HttpError } from './errors.js';
-
-/** What becomes of a number with more digits than a double holds. */
-export type LongNumbers =
-  /** It arrives as text, digit by digit, so that the rule of its field decides about it. */
-  | 'asText'
-  /** The body is refused: it has places where any value may stand, which no rule would look at. */
-  | 'refused';
+import { type LongNumbers, Look, notJson } from './jsonLook.js';
 
 /** Characters that are looked at before other requests have their turns: some milliseconds. */
 const SLICE = 131_072;
@@ -21,173 +10,40 @@ const SLICE = 131_072;
 export async function parseJson(text: string, longNumbers: LongNumbers = 'asText'): Promise<unknown> {
   const look = new Look(text, longNumbers);
   while (!look.through(SLICE)) await nextRound();
+  const exact = look.exactText();
+  return look.longArray === undefined ? parsed(exact) : parsedInPieces(exact, look.longArray);
+}
+
+function parsed(text: string): unknown {
   try {
-    return JSON.parse(look.exactText());
+    return JSON.parse(text);
   } catch {
     throw notJson();
   }
 }
 
-const notJson = (): HttpError => badRequest('The body is not valid JSON.');
-
-const QUOTE = 0x22;
-const PLUS = 0x2b;
-const COMMA = 0x2c;
-const MINUS = 0x2d;
-const POINT = 0x2e;
-const ZERO = 0x30;
-const NINE = 0x39;
-const COLON = 0x3a;
-const UPPER_E = 0x45;
-const OPENING_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSING_BRACKET = 0x5d;
-const LOWER_E = 0x65;
-const OPENING_BRACE = 0x7b;
-const CLOSING_BRACE = 0x7d;
-
-class Look {
-  #at = 0;
-  #depth = 0;
-  #values = 1;
-  /** Of the object that is open at each depth. */
-  readonly #members = new Uint32Array(MAX_JSON_DEPTH + 1);
-  /** The text so far with quotes around numbers that would be rounded, and how much of the text that is. */
-  #exact = '';
-  #copied = 0;
-
-  constructor(
-    readonly text: string,
-    readonly longNumbers: LongNumbers,
-  ) {}
-
-  /** Looks at so many more characters, or a few more. @returns whether that was the end of the text */
-  through(characters: number): boolean {
-    const { text } = this;
-    const stop = Math.min(text.length, this.#at + characters);
-    let at = this.#at;
-    for (; at < stop; at += 1) {
-      const code = text.charCodeAt(at);
-      if (code === QUOTE) {
-        at = endOfString(text, at);
-      } else if (code === COMMA) {
-        this.#values += 1;
-      } else if (code === OPENING_BRACE || code === OPENING_BRACKET) {
-        this.#values += 1;
-        this.#depth += 1;
-        if (this.#depth > MAX_JSON_DEPTH) {
-          throw badRequest(`The body is nested deeper than ${MAX_JSON_DEPTH} levels.`);
-        }
-        this.#members[this.#depth] = 0;
-      } else if (code === COLON) {
-        this.#countMember();
-      } else if (code === CLOSING_BRACE || code === CLOSING_BRACKET) {
-        this.#depth -= 1;
-      } else if (code === MINUS || isDigit(code)) {
-        at = this.#number(at) - 1;
-      }
-    }
-    if (this.#values > MAX_JSON_VALUES) throw tooLarge(`The body has more than ${MAX_JSON_VALUES} values.`);
-    this.#at = at;
-    return at >= text.length;
+/** @param cuts of a long array: its beginning, the commas to cut it at, its end */
+async function parsedInPieces(text: string, cuts: readonly number[]): Promise<unknown> {
+  const [start = 0, end = 0] = [cuts[0], cuts.at(-1)];
+  // Everything around the array, with one entry in it that tells it apart.
+  const mark = randomUUID();
+  const whole = parsed(`${text.slice(0, start)}"${mark}"${text.slice(end)}`);
+  const array = arrayWith(mark, whole);
+  array.pop();
+  for (const [index, to] of cuts.slice(1).entries()) {
+    await nextRound();
+    const piece = text.slice(index === 0 ? start : (cuts[index] ?? 0) + 1, to);
+    // Nothing between two commas would make an empty array of the piece.
+    if (piece.trim() === '') throw notJson();
+    const entries = parsed(`[${piece}]`);
+    if (Array.isArray(entries)) for (const entry of entries) array.push(entry);
   }
-
-  exactText(): string {
-    return this.#copied === 0 ? this.text : this.#exact + this.text.slice(this.#copied);
-  }
-
-  #countMember(): void {
-    const members = (this.#members[this.#depth] ?? 0) + 1;
-    if (members > MAX_JSON_MEMBERS) throw tooLarge(`The body has an object of more than ${MAX_JSON_MEMBERS} members.`);
-    this.#members[this.#depth] = members;
-  }
-
-  /** @returns where the number ends that begins here */
-  #number(start: number): number {
-    const { text } = this;
-    const { end, hasExponent } = endOfNumber(text, start);
-    if (end - start <= LEAST_LONG && !hasExponent) return end;
-    const token = text.slice(start, end);
-    if (isExact(token) || isName(text, end)) return end;
-    if (this.longNumbers === 'refused') throw longNumber(token);
-    this.#exact += `${text.slice(this.#copied, start)}"${token}"`;
-    this.#copied = end;
-    return end;
-  }
+  return whole;
 }
 
-const tooLarge = (reason: string): HttpError => new HttpError(413, 'The body is too large.', reason);
-
-const longNumber = (token: string): HttpError =>
-  badRequest(`The number ${shownName(token)} has more digits than can be kept; send it as text.`);
-
-const isDigit = (code: number): boolean => code >= ZERO && code <= NINE;
-
-/** Where the string ends that begins here: its closing quote, or the end of the text. */
-function endOfString(text: string, start: number): number {
-  const quote = text.indexOf('"', start + 1);
-  if (quote < 0) return text.length;
-  if (text.charCodeAt(quote - 1) !== BACKSLASH) return quote;
-  let end = start + 1;
-  while (end < text.length && text.charCodeAt(end) !== QUOTE) end += text.charCodeAt(end) === BACKSLASH ? 2 : 1;
-  return end;
-}
-
-function endOfDigits(text: string, start: number): number {
-  let end = start;
-  while (isDigit(text.charCodeAt(end))) end += 1;
-  if (end === start) throw notJson();
-  return end;
-}
-
-/** Where the number ends that begins here (RFC 8259 §6). @throws HttpError 400 where it is none */
-function endOfNumber(text: string, start: number): { readonly end: number; readonly hasExponent: boolean } {
-  const whole = text.charCodeAt(start) === MINUS ? start + 1 : start;
-  let end = endOfDigits(text, whole);
-  if (text.charCodeAt(whole) === ZERO && end > whole + 1) throw notJson();
-  if (text.charCodeAt(end) === POINT) end = endOfDigits(text, end + 1);
-  const hasExponent = isE(text.charCodeAt(end));
-  if (hasExponent) {
-    const sign = text.charCodeAt(end + 1);
-    end = endOfDigits(text, sign === PLUS || sign === MINUS ? end + 2 : end + 1);
-  }
-  return { end, hasExponent };
-}
-
-const isE = (code: number): boolean => code === LOWER_E || code === UPPER_E;
-
-/** Every number of so many digits comes back from a double as it was. */
-const LEAST_LONG = 15;
-/** The most that tell two doubles apart. */
-const MOST_DIGITS = 17;
-
-function isExact(token: string): boolean {
-  const digits = digitsOf(token);
-  return digits !== undefined && digits === digitsOf(String(Number(token)));
-}
-
-/** Digits of a number from the first to the last that is not zero; undefined where they are more than a double has. */
-function digitsOf(number: string): string | undefined {
-  let first = -1;
-  let last = -1;
-  let point = -1;
-  for (let at = 0; at < number.length && !isE(number.charCodeAt(at)); at += 1) {
-    const code = number.charCodeAt(at);
-    if (code === POINT) point = at;
-    if (code <= ZERO || code > NINE) continue;
-    if (first < 0) first = at;
-    // One more character may be the point.
-    if (at - first > MOST_DIGITS) return undefined;
-    last = at;
-  }
-  if (first < 0) return '';
-  const hasPoint = point > first && point < last;
-  return hasPoint ? number.slice(first, point) + number.slice(point + 1, last + 1) : number.slice(first, last + 1);
-}
-
-/** Whether a colon follows: a name must be a string, and quotes would make one of a number. */
-function isName(text: string, end: number): boolean {
-  let at = end;
-  while (text.charCodeAt(at) <= 0x20) at += 1;
-  return text.charCodeAt(at) === COLON;
+/** The member that holds the mark alone; another array where a later member of the same name took its place. */
+function arrayWith(mark: string, whole: unknown): unknown[] {
+  const members: unknown[] = Object.values(Object(whole));
+  const found = members.find((member) => Array.isArray(member) && member.length === 1 && member[0] === mark);
+  return Array.isArray(found) ? found : [mark];
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_LIST_BYTES } from './limits.js';
 
 /** Of an array of a body: what its elements are, how many there may be, and what is said otherwise, after "The … field". */
 export type ListRule<Element extends z.ZodType> = {
@@ -30,3 +31,9 @@ export function boundedList<Element extends z.ZodType>({
     min === undefined ? list : list.min(...min),
   );
 }
+
+/** To refine a list of texts with: their bytes in all, as JSON. */
+export const withinListBytes = [
+  (entries: unknown): boolean => Buffer.byteLength(JSON.stringify(entries)) <= MAX_LIST_BYTES,
+  `must be at most ${MAX_LIST_BYTES} bytes of JSON.`,
+] as const;

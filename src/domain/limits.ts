@@ -20,6 +20,8 @@ export const MAX_JSON_DEPTH = 32;
 export const MAX_JSON_VALUES = 210_000;
 /** Members of one object of a JSON body: an object of more is slow to build and to walk through. */
 export const MAX_JSON_MEMBERS = 10_000;
+/** Digits of a number in a JSON body, before its point, behind it, and in its exponent; a double holds 17. */
+export const MAX_DIGITS = 1_000;
 
 /** Bytes of a sign-in or a token request: nobody is known yet who sends it. */
 export const CREDENTIALS_BODY_BYTES = 4_096;
@@ -37,6 +39,10 @@ export const MAX_LIST_BYTES = 65_536;
 /** Bytes of a webhook's custom_data as JSON: every body that is sent repeats it. */
 export const MAX_CUSTOM_DATA_BYTES = 65_536;
 
+/** Characters of a String field, where it has no shorter limit of its own. */
+export const MAX_STRING_LENGTH = 255;
+/** Characters of a LongText field, where it has no shorter limit of its own. */
+export const MAX_LONG_TEXT_LENGTH = 65_535;
 /** Characters of a name or another short text. */
 export const MAX_SHORT_TEXT = 255;
 /** Characters of an e-mail address (RFC 3696, erratum 1690). */

@@ -1,8 +1,9 @@
 /** What there is to know of assets: the list of them (spec §4.1) and the schema of each (spec §4.2). */
 import type { Request } from 'express';
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
-import { FIELD_TYPES, LONG_TEXT_MAX_LENGTH, STRING_MAX_LENGTH } from '../../domain/assetTypes/fieldTypes.js';
+import { FIELD_TYPES } from '../../domain/assetTypes/fieldTypes.js';
 import { scopeFor } from '../../domain/identity/scopes.js';
+import { MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH } from '../../domain/limits.js';
 import type { ApiConfig } from '../deps.js';
 import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
@@ -39,8 +40,8 @@ const fieldView = json.view<DescribedField>({
 
 function maxLengthOf(field: AssetField): number | null {
   if (field.maxLength !== undefined) return field.maxLength;
-  if (field.type === 'String') return STRING_MAX_LENGTH;
-  return field.type === 'LongText' ? LONG_TEXT_MAX_LENGTH : null;
+  if (field.type === 'String') return MAX_STRING_LENGTH;
+  return field.type === 'LongText' ? MAX_LONG_TEXT_LENGTH : null;
 }
 
 const systemField = { required: false, isNullable: false, filterable: false, sortable: false, readOnly: true } as const;

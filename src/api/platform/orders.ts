@@ -7,7 +7,7 @@ import { loadOrder } from '../../commands/orders/loadOrder.js';
 import { exportSnapshot } from '../../commands/orders/orderWriter.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { boundedList } from '../../domain/boundedList.js';
+import { boundedList, withinListBytes } from '../../domain/boundedList.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_LIST_ENTRIES, MAX_REASON_LENGTH } from '../../domain/limits.js';
 import { approverOf, type ExportDocument, orderDocument as expanded } from '../../domain/order/exportDocument.js';
@@ -32,7 +32,9 @@ const rejectBody = z.strictObject({
       .max(MAX_REASON_LENGTH, `must be at most ${MAX_REASON_LENGTH} characters.`),
     max: MAX_LIST_ENTRIES,
     type: 'must be an array of strings.',
-  }).default([]),
+  })
+    .refine(...withinListBytes)
+    .default([]),
 });
 
 const QUEUES: ReadonlyMap<string, readonly OrderStatus[]> = new Map([

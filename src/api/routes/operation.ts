@@ -12,7 +12,7 @@ import { CREDENTIALS_BODY_BYTES, RECORD_BODY_BYTES, SETTINGS_BODY_BYTES } from '
 import type { Position } from '../../ports/eventStore.js';
 import type { Api } from '../deps.js';
 import type { BodyReader } from '../jsonBody.js';
-import type { LongNumbers } from '../jsonText.js';
+import type { LongNumbers } from '../jsonLook.js';
 import type { ErrorStatus } from '../openapi/errorResponses.js';
 import {
   type JsonSchema,

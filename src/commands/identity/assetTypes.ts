@@ -1,9 +1,9 @@
 /** Customizing Reference Data (spec §1): a tenant adds fields and tables; Master Data stays as it is. */
 import { z } from 'zod';
 import { type AssetField, type AssetType, findField, SYSTEM_FIELDS } from '../../domain/assetTypes/assetType.js';
-import { FIELD_TYPES, LONG_TEXT_MAX_LENGTH, STRING_MAX_LENGTH } from '../../domain/assetTypes/fieldTypes.js';
+import { FIELD_TYPES } from '../../domain/assetTypes/fieldTypes.js';
 import { boundedList } from '../../domain/boundedList.js';
-import { MAX_FIELDS, MAX_TABLES } from '../../domain/limits.js';
+import { MAX_FIELDS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH, MAX_TABLES } from '../../domain/limits.js';
 import { tenantStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody, shortText } from '../body.js';
@@ -40,10 +40,10 @@ export const fieldBody = z
   })
   .refine(
     ({ type, max_length: max }) =>
-      max === undefined || max <= (type === 'LongText' ? LONG_TEXT_MAX_LENGTH : STRING_MAX_LENGTH),
+      max === undefined || max <= (type === 'LongText' ? MAX_LONG_TEXT_LENGTH : MAX_STRING_LENGTH),
     {
       path: ['max_length'],
-      message: `must be at most ${STRING_MAX_LENGTH} for String and ${LONG_TEXT_MAX_LENGTH} for LongText.`,
+      message: `must be at most ${MAX_STRING_LENGTH} for String and ${MAX_LONG_TEXT_LENGTH} for LongText.`,
     },
   )
   .refine(({ type, sortable }) => !(type === 'LongText' && sortable), {

@@ -14,9 +14,6 @@ export const isInheritedName = (name: string): boolean => name in Object.prototy
 export const ownValue = (fields: Fields, name: string): FieldValue | undefined =>
   Object.hasOwn(fields, name) ? fields[name] : undefined;
 
-export const STRING_MAX_LENGTH = 255;
-export const LONG_TEXT_MAX_LENGTH = 65_535;
-
 /** Is this text one that every engine stores and compares alike? (No NUL, no half surrogate pair.) */
 export const isStorableText = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
 

@@ -3,8 +3,8 @@
  * and for the JSON Schema that info and OpenAPI show.
  */
 import { z } from 'zod';
-import { boundedList } from '../boundedList.js';
-import { MAX_LIST_BYTES, MAX_LIST_ENTRIES } from '../limits.js';
+import { boundedList, withinListBytes } from '../boundedList.js';
+import { MAX_LIST_ENTRIES, MAX_SHORT_TEXT } from '../limits.js';
 import { shownName } from '../shownName.js';
 import { type AssetField, type AssetType, SYSTEM_FIELDS } from './assetType.js';
 import { FieldErrorList, type FieldErrors } from './fieldErrors.js';
@@ -28,8 +28,6 @@ export type Checked =
   /** `unnamed`: how many more errors there are. */
   | { readonly ok: false; readonly errors: FieldErrors; readonly unnamed: number };
 
-const BATCH_ID_MAX_LENGTH = 255;
-
 function fieldSchema(field: AssetField): z.ZodType {
   let schema: z.ZodType = valueSchema(field.type, field.maxLength);
   if (field.format === 'uuid') schema = z.guid('must be a UUID.').transform((id) => id.toLowerCase());
@@ -38,8 +36,7 @@ function fieldSchema(field: AssetField): z.ZodType {
   }
   if (field.list === true) {
     schema = boundedList({ element: schema, max: MAX_LIST_ENTRIES, type: 'must be an array of strings.' }).refine(
-      (entries) => Buffer.byteLength(JSON.stringify(entries)) <= MAX_LIST_BYTES,
-      `must be at most ${MAX_LIST_BYTES} bytes of JSON.`,
+      ...withinListBytes,
     );
   }
   if (field.required && field.type === 'String') {
@@ -66,7 +63,7 @@ export function recordSchema(assetType: AssetType, kind: BodyKind): z.ZodObject 
     shape._batch_id = z
       .string('must be a string.')
       .min(1, 'must not be empty.')
-      .max(BATCH_ID_MAX_LENGTH, `must be at most ${BATCH_ID_MAX_LENGTH} characters.`)
+      .max(MAX_SHORT_TEXT, `must be at most ${MAX_SHORT_TEXT} characters.`)
       .nullable()
       .optional();
   }

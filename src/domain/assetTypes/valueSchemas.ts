@@ -3,14 +3,8 @@
  * values need not load zod, which takes 5 MB in each.
  */
 import { z } from 'zod';
-import {
-  type FieldType,
-  type FieldValue,
-  isStorableText,
-  LONG_TEXT_MAX_LENGTH,
-  normalizeDateTime,
-  STRING_MAX_LENGTH,
-} from './fieldTypes.js';
+import { MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH } from '../limits.js';
+import { type FieldType, type FieldValue, isStorableText, normalizeDateTime } from './fieldTypes.js';
 
 /** More digits than this would be rounded by a double. */
 export const DECIMAL_MAX_DIGITS = 15;
@@ -78,9 +72,9 @@ const boolean = z.boolean('must be true or false.');
 export function valueSchema(type: FieldType, maxLength?: number): z.ZodType<FieldValue> {
   switch (type) {
     case 'String':
-      return text(maxLength ?? STRING_MAX_LENGTH);
+      return text(maxLength ?? MAX_STRING_LENGTH);
     case 'LongText':
-      return text(maxLength ?? LONG_TEXT_MAX_LENGTH);
+      return text(maxLength ?? MAX_LONG_TEXT_LENGTH);
     case 'Integer':
       return integer;
     case 'Decimal':

@@ -84,10 +84,57 @@ describe('limits', () => {
     expect(await refusal(`[${'0,'.repeat(209_999)}0]`)).toBe('The body has more than 210000 values.');
   });
 
+  it('1,000 digits are read, one more is not', async () => {
+    const digits = '7'.repeat(1_000);
+    expect(await parseJson(`[${digits}]`)).toEqual([digits]);
+    for (const number of [`7${digits}`, `1.7${digits}`, `1e7${digits}`]) {
+      expect(await refusal(number)).toBe('A number in the body has more than 1000 digits.');
+    }
+  });
+
   it('an object of 10,000 members is read, one more is not', async () => {
     const object = (members: number) => `{${Array.from({ length: members }, (_, n) => `"k${n}":{}`).join(',')}}`;
     expect(await parseJson(`{"a":${object(10_000)},"b":${object(10_000)}}`)).toBeDefined();
     expect(await refusal(`[${object(10_001)}]`)).toBe('The body has an object of more than 10000 members.');
+  });
+});
+
+describe('long arrays, which are parsed in pieces', () => {
+  const item = (n: number) =>
+    `{"id":${n},"text":"${'x'.repeat(1_000)}","more":[1,2,{"a":"],["}],"long":12345678901234567890}`;
+  const items = Array.from({ length: 1_000 }, (_, n) => item(n)).join(',');
+
+  it.each([
+    `{"items":[${items}]}`,
+    ` { "before" : [1] , "items" : [ ${items} ] , "after" : {"b":[2]} } `,
+    `{"items":[${items}],"items":[1]}`,
+    `{"items":[1],"items":[${items}]}`,
+    `{"one":[${items}],"two":[${items}]}`,
+    `{"__proto__":[${items}]}`,
+    `[[${items}]]`,
+    `{"a":{"b":[${items}]}}`,
+    `[${items}]`,
+  ])('case %# is what JSON.parse makes of it', async (text) => {
+    const expected = JSON.parse(text.replaceAll('12345678901234567890', '"12345678901234567890"'));
+    expect(JSON.stringify(await parseJson(text))).toBe(JSON.stringify(expected));
+  });
+
+  it.each([
+    `{"items":[${items},]}`,
+    `{"items":[${items}, ]}`,
+    `{"items":[${items},,${items}]}`,
+    `{"items":[,${items}]}`,
+    `{"items":[${items}}`,
+    `{"items":[${items}]`,
+    `{"items":[${items}},"a":[1]`,
+    `{"items":[${items} ${items}]}`,
+    `{"items":[${items},{]}`,
+    `{"items":[${items},{]]}`,
+    `{"items":[${items}]]`,
+    `{[${items}]}`,
+    `{"items":[${items}]}x`,
+  ])('case %# is no JSON', async (text) => {
+    expect(await refusal(text)).toBe('The body is not valid JSON.');
   });
 });
 

@@ -50,9 +50,30 @@ const approved: OrderEvent = {
   },
 };
 
+const aPart = {
+  table: 'dyn_order_line',
+  id: LINE_ID,
+  fields: { order_id: ORDER_ID },
+  createdAt: '2026-11-21T00:00:00.000000Z',
+  updatedAt: '2026-11-21T00:00:00.000000Z',
+};
+
 const events = (decision: OrderDecision) => (decision.kind === 'accepted' ? decision.events : decision);
 
 describe('an order, given events, when a command, then events', () => {
+  it('an order has at most 2,500 parts; those that are there can be changed', () => {
+    const order = given(created());
+    const full: Order = { ...order, parts: new Map(Array.from({ length: 2_500 }, (_, n) => [`part-${n}`, aPart])) };
+    const line = input({ order_id: ORDER_ID, quantity: 1 });
+    expect(addPart(full, lineType, line, LINE_ID)).toEqual({
+      kind: 'invalid',
+      errors: { order_id: ['An order has at most 2500 parts.'] },
+    });
+    expect(updatePart(full, lineType, 'part-7', input({ quantity: 2 })).kind).toBe('accepted');
+    const oneLess = { ...full, parts: new Map([...full.parts].slice(1)) };
+    expect(addPart(oneLess, lineType, line, LINE_ID).kind).toBe('accepted');
+  });
+
   it('§3 a new order is pending_validation', () => {
     expect(events(createOrder(orderType, input({ notes: 'x', sales_order_id: null })))).toEqual([
       {
