@@ -1,5 +1,6 @@
 /** What every adapter of the read models port must do. */
 
+import type { AssetField } from '#app/domain/assetTypes/assetType.js';
 import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { describeDeliveries } from './readModelsDeliveries.js';
@@ -98,6 +99,30 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
         expect(regions.records).toEqual(['North', 'Far north', null]);
         expect(await found(readModels, { filters: [contains('region', 'nor')] })).toMatchObject({ total: 2 });
         expect(JSON.parse((await readModels.get(acmePlaces, id(1))) ?? '')).toMatchObject({ region: null });
+      });
+
+      test('of a field named like what every object has are its own values, and null where there is none', async () => {
+        const named = (field: AssetField, more: Partial<AssetField>): AssetField => ({ ...field, ...more });
+        const [code, name, ...rest] = places.fields.map((field) =>
+          named(field, field.name === 'name' ? { name: 'constructor' } : {}),
+        ) as [AssetField, AssetField, ...AssetField[]];
+        const shown = named(name, { name: 'prototype', filterable: false, sortable: false });
+        await write(writer, async () => {
+          await writer.defineTable(acmePlaces, { ...places, fields: [code, name, ...rest, shown] });
+          const changes = [insert(1, {}), insert(2, { constructor: 'Gaudí' }), insert(3, { constructor: null })];
+          await writer.applyToTable(acmePlaces, changes, { revision: 0, at: at(3) });
+        });
+        const patch = { kind: 'patch', id: id(1), at: at(9), set: { size: 2 } } as const;
+        await write(writer, () => writer.applyToTable(acmePlaces, [patch], { revision: 1, at: at(9) }));
+        const sorted = { sort: [{ field: 'constructor', direction: 'desc' }] } as const;
+        expect((await found(readModels, sorted, acmePlaces, 'constructor')).records).toEqual(['Gaudí', null, null]);
+        expect(await found(readModels, { filters: [contains('constructor', 'gau')] })).toMatchObject({ total: 1 });
+        expect(JSON.parse((await readModels.get(acmePlaces, id(1))) ?? '')).toMatchObject({
+          constructor: null,
+          size: 2,
+        });
+        const { records } = await readModels.snapshot(acmePlaces, { keys: [], ids: [id(1)] });
+        expect(records[0]?.fields).toMatchObject({ constructor: null, prototype: null });
       });
 
       test('of one tenant are never seen by another', async () => {
