@@ -8,6 +8,7 @@ import {
   TryAgainError,
   ValidationError,
 } from '../commands/context.js';
+import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
 import { EventStoreUnavailableError, EventTooLargeError } from '../ports/eventStore.js';
 import { AnswerTooLargeError, ReadModelsUnavailableError } from '../ports/readModels.js';
 import { sendJson } from './requestContext.js';
@@ -74,7 +75,8 @@ function answerTo(error: unknown): Answer | undefined {
     return answer(400, error.message, 'This operation is only safe on reference data.');
   if (error instanceof EventTooLargeError)
     return invalid('The record is too large.', { body: [`The record is too large. ${error.message}`] });
-  if (error instanceof AnswerTooLargeError) return answer(413, 'The answer would be too large.', error.message);
+  if (error instanceof AnswerTooLargeError || error instanceof OrderDocumentTooLargeError)
+    return answer(413, 'The answer would be too large.', error.message);
   if (error instanceof TryAgainError) return tryLater(error.message);
   if (error instanceof EventStoreUnavailableError) return tryLater('The event log cannot be reached.');
   if (error instanceof ReadModelsUnavailableError) return tryLater('The read models cannot be reached.');

@@ -90,6 +90,9 @@ export const MAX_OPENAPI_BYTES = 4_000_000;
 /** Bytes of descriptions of tables that are kept ready, of all tenants. */
 export const OPENAPI_CACHE_BYTES = 32_000_000;
 
+/** Characters of an order with its parts and all the records that they name: a record that many lines name is repeated. */
+export const MAX_ORDER_DOCUMENT = 16 * 1024 * 1024;
+
 /** Lists of one tenant that wait for their turn. */
 export const MAX_WAITING_LISTS = 100;
 

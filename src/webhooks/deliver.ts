@@ -31,7 +31,7 @@ import type { EndpointHealth } from './endpointHealth.js';
 import type { WebhookTransport } from './httpsTransport.js';
 import type { OrderTurns } from './orderTurns.js';
 import { type DeliveryJob, deliveryJob } from './queue.js';
-import { makeRequest } from './webhookRequest.js';
+import { prepareAttempt } from './webhookRequest.js';
 
 /** What the story works with. */
 export type DeliveryParts = {
@@ -169,13 +169,13 @@ async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: stri
   if (permit === undefined) return { kind: 'circuit-open' };
   let result: AttemptResult | undefined;
   try {
-    const request = await makeRequest(commands, target.tenant, target.webhook, loaded, settings.version);
-    const { url } = request;
+    const post = await prepareAttempt(commands, target.tenant, target.webhook, loaded, settings.version);
+    const { url } = target.webhook;
     const number = loaded.delivery.started + 1;
     // Appended before the attempt, so that a crash can hide none; who cannot append it makes none.
     const start = await writeDelivery(commands, loaded, (current) => startAttempt(current, number, url));
     if (!start.appended) return { kind: 'contended' };
-    result = await transport.post(request);
+    result = await post(transport);
     metrics?.attempted({ tenant: loaded.tenant, webhookId: target.webhook.id }, result);
     return { kind: 'attempted', started: start.written, url, result };
   } finally {

@@ -7,19 +7,39 @@ import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { DomainEvent } from '../commands/writeStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
 import type { OrderApproved } from '../domain/order/events.js';
-import { exportDocument, orderDocument } from '../domain/order/exportDocument.js';
+import { exportDocument, OrderDocumentTooLargeError, orderDocument } from '../domain/order/exportDocument.js';
 import { type BatchUpserted, type TableCleanedUp, unpackIds } from '../domain/referenceTable/events.js';
 import { orderStream, tableStream } from '../domain/streams.js';
 import { PAYLOAD_VERSIONS } from '../domain/webhook/catalogue/catalogue.js';
 import { exampleBody, orderBody, tableBody } from '../domain/webhook/catalogue/example.js';
+import type { AttemptResult } from '../domain/webhook/delivery.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import type { WebhookRequest } from './httpsTransport.js';
+import { AnswerTooLargeError } from '../ports/readModels.js';
+import type { WebhookRequest, WebhookTransport } from './httpsTransport.js';
+
+/**
+ * An attempt, ready to be made. One whose body would be too large fails with that reason, without a call.
+ * @throws what `makeRequest` throws besides
+ */
+export async function prepareAttempt(
+  ...[commands, tenant, webhook, loaded, version]: Parameters<typeof makeRequest>
+): Promise<(transport: WebhookTransport) => Promise<AttemptResult>> {
+  try {
+    const request = await makeRequest(commands, tenant, webhook, loaded, version);
+    return (transport) => transport.post(request);
+  } catch (error) {
+    if (!(error instanceof OrderDocumentTooLargeError || error instanceof AnswerTooLargeError)) throw error;
+    const { message: reason } = error;
+    return async () => ({ ok: false, reason, status: null, durationMs: 0, responseBody: null });
+  }
+}
 
 /**
  * The request of an attempt, signed with the secrets and the time of now.
  * @param version of the service, for `User-Agent`
- * @throws ReadModelsUnavailableError, EventStoreUnavailableError, UnopenableSecretError
+ * @throws ReadModelsUnavailableError, EventStoreUnavailableError, UnopenableSecretError, OrderDocumentTooLargeError,
+ *   AnswerTooLargeError
  */
 export async function makeRequest(
   commands: Commands,

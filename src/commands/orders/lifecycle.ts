@@ -1,4 +1,5 @@
 /** How an order moves through its states (spec §3): people save, approve and reject it. */
+import type { Tenant } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
 import {
   approveOrder as decideApproval,
@@ -6,7 +7,12 @@ import {
   missingForExport,
   updateOrder,
 } from '../../domain/order/decide.js';
-import { approverOf } from '../../domain/order/exportDocument.js';
+import {
+  approverOf,
+  type ExportSnapshot,
+  OrderDocumentTooLargeError,
+  orderDocument,
+} from '../../domain/order/exportDocument.js';
 import { SET_BY_SAVING } from '../../domain/order/status.js';
 import { checkedInput } from '../body.js';
 import {
@@ -22,13 +28,23 @@ import { exportSnapshot, orderView, type WrittenOrder, writeOrder } from './orde
 
 /** Approves an order that is `validated` or `failed`; its export follows. @throws ConflictError otherwise */
 export async function approveOrder(commands: Commands, caller: Caller, id: string, user: User): Promise<WrittenRecord> {
-  const { orderModel } = tenantOf(commands, caller.tenant);
+  const { orderModel, assetTypes } = tenantOf(commands, caller.tenant);
   const orderId = recordId(orderModel, id);
   const written = await writeOrder(commands, caller, orderId, async (order, at) => {
     const snapshot = await exportSnapshot(commands, caller.tenant, orderId, order);
+    checkDocument(snapshot, assetTypes);
     return decideApproval(order, approverOf(user), at, snapshot);
   });
   return view(commands, caller, orderId, written);
+}
+
+/** What is approved can be exported. @throws ConflictError */
+function checkDocument(snapshot: ExportSnapshot, assetTypes: Tenant['assetTypes']): void {
+  try {
+    orderDocument(snapshot, undefined, assetTypes);
+  } catch (error) {
+    throw error instanceof OrderDocumentTooLargeError ? new ConflictError(error.message) : error;
+  }
 }
 
 /** @param reasons shown with the order; may be empty */

@@ -2,6 +2,7 @@
 import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
 import { type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
 import type { User } from '../identity/events.js';
+import { MAX_ORDER_DOCUMENT } from '../limits.js';
 
 /** Who approved an order. */
 export type Approver = {
@@ -32,6 +33,16 @@ export type ExportSnapshot = {
   readonly related: { readonly [table: string]: { readonly [key: string]: RecordView } };
 };
 
+/** A record that thousands of lines name is in the document thousands of times. */
+export class OrderDocumentTooLargeError extends Error {
+  override readonly name = 'OrderDocumentTooLargeError';
+  constructor() {
+    super(
+      `The order with the records that it names has more than ${MAX_ORDER_DOCUMENT} characters. Make them smaller.`,
+    );
+  }
+}
+
 export type ExportDocument = { readonly [key: string]: unknown };
 
 /** `2026-11-21T03:11:47.123456Z` as `2026-11-21 03:11:47`, the form of approved_at (spec §2.3). */
@@ -52,6 +63,7 @@ export function exportDocument(
  * The order with the status it has in the snapshot. Reads like the API's view of it, with parts, related records and
  * approver expanded.
  * @param approval the latest; undefined before the first
+ * @throws OrderDocumentTooLargeError
  */
 export function orderDocument(
   snapshot: ExportSnapshot,
@@ -59,7 +71,12 @@ export function orderDocument(
   assetTypes: ReadonlyMap<string, AssetType>,
 ): ExportDocument {
   return {
-    ...expand(snapshot.table, snapshot.order, { snapshot, assetTypes, children: childrenIn(snapshot.parts) }),
+    ...expand(snapshot.table, snapshot.order, {
+      snapshot,
+      assetTypes,
+      children: childrenIn(snapshot.parts),
+      add: documentSize(),
+    }),
     approved_at: approval === undefined ? null : toSpacedDateTime(approval.approvedAt),
     approved_by: approval?.approver.id ?? null,
     approver: approval?.approver ?? null,
@@ -72,8 +89,31 @@ type Part = ExportSnapshot['parts'][number];
 type Source = {
   readonly snapshot: ExportSnapshot;
   readonly assetTypes: ReadonlyMap<string, AssetType>;
+  /** Counts one more occurrence. */
+  readonly add: (record: RecordView) => void;
   readonly children: (relation: Relationship, id: string) => readonly Part[];
 };
+
+/** Adds up what the document's records have, each looked at once. */
+function documentSize(): Source['add'] {
+  const lengths = new Map<RecordView, number>();
+  let length = 0;
+  return (record) => {
+    const known = lengths.get(record) ?? lengthOf(record);
+    lengths.set(record, known);
+    length += known;
+    if (length > MAX_ORDER_DOCUMENT) throw new OrderDocumentTooLargeError();
+  };
+}
+
+/** Roughly that of its JSON text. */
+const lengthOf = (record: RecordView): number =>
+  Object.entries(record).reduce(
+    (length, [name, value]) => length + name.length + (typeof value === 'string' ? value.length : lengthOfOther(value)),
+    0,
+  );
+
+const lengthOfOther = (value: unknown): number => (Array.isArray(value) ? JSON.stringify(value).length : 8);
 
 /** The parts that name a record, found without going through all parts for each record: there may be thousands of both. */
 function childrenIn(parts: readonly Part[]): Source['children'] {
@@ -101,7 +141,8 @@ function indexOf(parts: readonly Part[], table: string, field: string): Readonly
 
 /** A record with its relations: objects for belongs_to, arrays for has_many. Related records are expanded one level more. */
 function expand(table: string, record: RecordView, source: Source): ExportDocument {
-  const { snapshot, assetTypes, children } = source;
+  const { snapshot, assetTypes, children, add } = source;
+  add(record);
   const document: Record<string, unknown> = { ...record };
   for (const relation of assetTypes.get(table)?.relationships ?? []) {
     if (relation.kind === 'has_many') {

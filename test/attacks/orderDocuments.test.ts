@@ -1,0 +1,63 @@
+/** An order with its parts and all the records that they name: what is named often is repeated often. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { z } from 'zod';
+import { MAX_ORDER_DOCUMENT } from '#app/domain/limits.js';
+import { quickDelivery, validatedOrder, withWebhook } from '../acceptance/export.js';
+import { Receiver } from '../acceptance/receiver.js';
+import { expectErrorBody } from '../acceptance/refusals.js';
+import { useService } from '../acceptance/useService.js';
+
+let receiver: Receiver;
+const run = useService(async () => {
+  receiver = await Receiver.start();
+  return { tenants: { acme: 'dyn_stock_order' }, env: quickDelivery(receiver) };
+});
+afterAll(() => receiver.stop());
+const acme = () => run.tenant('acme');
+
+const STORIES = ['one', 'two', 'three', 'four', 'five', 'six'];
+const STORY = 'x'.repeat(65_000);
+const LINES = Math.ceil(MAX_ORDER_DOCUMENT / (STORIES.length * STORY.length));
+const log = z.object({ data: z.array(z.object({ state: z.string(), reason: z.string().nullable() })) });
+
+it('an order that would be too large with the records it names is 413 to look at, 409 to approve, and fails its deliveries', async () => {
+  for (const name of STORIES) {
+    await acme().platformData('POST', '/asset-types/dyn_item/fields', { name, type: 'LongText' });
+  }
+  const { order, item, line } = await validatedOrder(acme());
+  await acme().update('dyn_item', item.id, Object.fromEntries(STORIES.map((name) => [name, STORY])));
+  const { id: _id, created_at: _c, updated_at: _u, ...fields } = line;
+  for (let n = 0; n < LINES; n += 1) await acme().create('dyn_order_line', { ...fields, line_number: n + 2 });
+
+  const shown = await acme().platform('GET', `/orders/${order.id}`);
+  expect(shown.status).toBe(413);
+  expectErrorBody(shown);
+  const deliveries = async (id: string) => {
+    const answer = await acme().platform('GET', `/webhooks/${id}/deliveries`);
+    return log.parse(answer.body).data;
+  };
+  await withWebhook(
+    acme(),
+    receiver,
+    '/large',
+    async ({ id }) => {
+      await acme().platformData('PUT', `/orders/${order.id}`, { processing_status: 'validated' });
+      let [delivery] = await deliveries(id);
+      for (let tries = 0; delivery?.state !== 'failed' && tries < 300; tries += 1) {
+        await wait(100);
+        [delivery] = await deliveries(id);
+      }
+      expect(delivery).toMatchObject({
+        state: 'failed',
+        reason: expect.stringMatching(/more than 16777216 characters/),
+      });
+    },
+    { events: ['order.status_changed'] },
+  );
+  const refused = await acme().platform('POST', `/orders/${order.id}/approve`);
+  expect(refused.status).toBe(409);
+  expectErrorBody(refused);
+
+  await acme().update('dyn_item', item.id, Object.fromEntries(STORIES.map((name) => [name, null])));
+  expect((await acme().platform('POST', `/orders/${order.id}/approve`)).status).toBe(200);
+});
