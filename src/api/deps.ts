@@ -7,6 +7,7 @@ import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { ProjectionProgress, RecordQueries } from '../ports/readModels.js';
 import type { AnswersInFlight } from './answersInFlight.js';
 import type { TokenService } from './auth/tokens.js';
+import type { BodiesInWork } from './bodiesInWork.js';
 import type { ListLimits, ListTurns } from './listTurns.js';
 import type { ServiceMetrics } from './metrics.js';
 import type { SignInAttempts } from './platform/signInAttempts.js';
@@ -67,6 +68,7 @@ export type Api = ApiDeps & {
   readonly tokenGuesses: GuessLimit;
   readonly lists: ListTurns;
   readonly answers: AnswersInFlight;
+  readonly bodies: BodiesInWork;
   /** An OpenAPI document as JSON text. @throws HttpError 413 when it is over MAX_OPENAPI_BYTES */
   readonly openApiText: (document: Described) => Promise<string>;
 };

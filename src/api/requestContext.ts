@@ -28,6 +28,8 @@ export class RequestContext {
   scopes: ReadonlySet<string> = new Set();
   /** Who is signed in; undefined for API clients and before authentication. */
   user: User | undefined;
+  /** To be called when the request is done, so that others may have the room that its body took. */
+  leaveRoom: () => void = () => {};
   #tenant: Tenant | undefined;
   #actor: Actor | undefined;
 

@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import express, { type Express } from 'express';
 import type { Commands } from '../commands/context.js';
 import { AnswersInFlight } from './answersInFlight.js';
+import { BodiesInWork } from './bodiesInWork.js';
 import type { Api, ApiDeps } from './deps.js';
 import { errorHandler, unknownPath } from './errors.js';
 import { ListTurns } from './listTurns.js';
@@ -32,6 +33,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     tokenGuesses: new GuessLimit(config.tokenFailuresPerMinute),
     lists: new ListTurns(config.lists),
     answers: new AnswersInFlight(),
+    bodies: new BodiesInWork(),
     openApiText: openApiWriter(served),
   };
   const app = express();

@@ -30,6 +30,15 @@ export const SETTINGS_BODY_BYTES = 262_144;
 /** Bytes of a body with one record; no event holds more than half of it. */
 export const RECORD_BODY_BYTES = 2_097_152;
 
+/** Bytes of bodies over 64 KB that one tenant has in work; what is read of them takes several times as much memory. */
+export const MAX_TENANT_BODY_BYTES_IN_WORK = 64 * 1024 * 1024;
+/** The same of all tenants; beyond it only those with nothing in work go on. */
+export const MAX_BODY_BYTES_IN_WORK = 128 * 1024 * 1024;
+/** Milliseconds that a body waits, unread, for others of its tenant. */
+export const MAX_BODY_WAIT_MS = 10_000;
+/** Bodies of one tenant that wait. */
+export const MAX_WAITING_BODIES = 100;
+
 /** Items of one batch (spec §8). */
 export const MAX_BATCH_ITEMS = 1_000;
 /** Entries of an array in a body that has no limit of its own: roles, scopes, kinds of event, error reasons. */

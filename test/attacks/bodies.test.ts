@@ -206,6 +206,23 @@ describe('custom_data', () => {
   });
 });
 
+it('forty compressed bodies of 8 MB at once take turns, and do not fill the memory', async () => {
+  const items = Array.from(
+    { length: 1_000 },
+    (_, n) => `{"external_id":"${n}","name":5,"description":"${'x'.repeat(8_000)}"}`,
+  );
+  const raw = gzipSync(`{"items":[${items.join(',')}]}`);
+  const headers = { 'content-encoding': 'gzip' };
+  const send = () => acme().send('POST', BATCH, { raw, headers });
+  const { result, longestWaitMs } = await watched(run.service, () => Promise.all(Array.from({ length: 40 }, send)));
+  expect(new Set(result.map(({ status }) => status).filter((status) => status !== 429))).toEqual(new Set([422]));
+  expect(longestWaitMs).toBeLessThan(WAIT_MS);
+  const { text } = await run.service.send({ method: 'GET', path: '/metrics' });
+  const resident = Number(/^process_resident_memory_bytes (\S+)$/m.exec(text)?.[1]);
+  // Eight of them in work at once are 0.45 GB.
+  expect(resident).toBeLessThan(1_500_000_000);
+});
+
 it('a tenant has at most 100 webhooks, and a new one fits when another is removed', async () => {
   const { id } = await addWebhook(acme(), 'https://127.0.0.1:9/orders');
   const before = JSON.parse((await acme().platform('GET', '/webhooks')).text).data.length;

@@ -113,10 +113,14 @@ function handlerOf(api: Api, operation: Operation): RequestHandler {
   };
 
   return async (req, res) => {
-    const { body, headers = {}, written = 0, status: ownStatus = status } = await reply(req, res);
-    if (written > 0) await waitUntilVisible(api, res, written);
-    if (body !== undefined) countInFlight(api, req, res, body);
-    sendJson(res, ownStatus, body, headers);
+    try {
+      const { body, headers = {}, written = 0, status: ownStatus = status } = await reply(req, res);
+      if (written > 0) await waitUntilVisible(api, res, written);
+      if (body !== undefined) countInFlight(api, req, res, body);
+      sendJson(res, ownStatus, body, headers);
+    } finally {
+      req.context.leaveRoom();
+    }
   };
 }
 
@@ -135,7 +139,12 @@ const noBody: BodyReader = () => Promise.resolve(undefined);
 function bodyReader(api: Api, { optional, limit = 'settings', longNumbers, read }: BodyDescription): BodyReader {
   const limitBytes = Math.min(BODY_LIMITS[limit], api.config.bodyLimitBytes);
   const reader = read ?? jsonBodyReader({ limitBytes, ...(longNumbers === undefined ? {} : { longNumbers }) });
-  return optional === true ? (req, res) => (hasBody(req) ? reader(req, res) : Promise.resolve({})) : reader;
+  return async (req, res) => {
+    if (optional === true && !hasBody(req)) return {};
+    const { context } = req;
+    context.leaveRoom = await api.bodies.enter(context.tenantName ?? '', req, res, limitBytes);
+    return reader(req, res);
+  };
 }
 
 function pathOf({ params }: Request): Call['path'] {

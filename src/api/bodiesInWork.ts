@@ -1,0 +1,90 @@
+/**
+ * Large bodies that are read and worked on at the same time lie in memory, several times their size. When a tenant has
+ * enough of them in work, its next ones wait unread, and hold up no other tenant.
+ */
+import type { Request, Response } from 'express';
+import {
+  MAX_BODY_BYTES_IN_WORK,
+  MAX_BODY_WAIT_MS,
+  MAX_TENANT_BODY_BYTES_IN_WORK,
+  MAX_WAITING_BODIES,
+} from '../domain/limits.js';
+import { HttpError } from './errors.js';
+
+type Waiting = { readonly tenant: string; readonly bytes: number; readonly enter: () => void };
+
+/** So small a body is not counted: as many as there can be connections are no burden. */
+const SMALL_BYTES = 65_536;
+
+export class BodiesInWork {
+  #bytes = 0;
+  readonly #bytesOf = new Map<string, number>();
+  readonly #waiting = new Set<Waiting>();
+
+  /**
+   * Resolves when the body may be read.
+   * @param limitBytes what a body counts that does not tell its size
+   * @returns what to call when the request is done
+   * @throws HttpError 429 where too many wait, or after too long a wait
+   */
+  async enter(tenant: string, req: Request, res: Response, limitBytes: number): Promise<() => void> {
+    const bytes = Math.min(sizeOf(req) ?? limitBytes, limitBytes);
+    if (bytes <= SMALL_BYTES) return () => {};
+    if (this.#hasRoom(tenant, bytes)) this.#count(tenant, bytes);
+    else await this.#wait(tenant, bytes, res);
+    return () => this.#leave(tenant, bytes);
+  }
+
+  /** A tenant with nothing in work always has room. */
+  #hasRoom(tenant: string, bytes: number): boolean {
+    const own = this.#bytesOf.get(tenant) ?? 0;
+    if (own === 0) return true;
+    return own + bytes <= MAX_TENANT_BODY_BYTES_IN_WORK && this.#bytes + bytes <= MAX_BODY_BYTES_IN_WORK;
+  }
+
+  #wait(tenant: string, bytes: number, res: Response): Promise<void> {
+    const waitingOfTenant = [...this.#waiting].filter((each) => each.tenant === tenant).length;
+    if (waitingOfTenant >= MAX_WAITING_BODIES) throw tooMany();
+    return new Promise((resolve, reject) => {
+      const end = (settle: () => void) => (): void => {
+        this.#waiting.delete(waiting);
+        clearTimeout(timer);
+        res.off('close', left);
+        settle();
+      };
+      const waiting: Waiting = { tenant, bytes, enter: end(resolve) };
+      const left = end(() => reject(tooMany()));
+      const timer = setTimeout(left, MAX_BODY_WAIT_MS);
+      res.once('close', left);
+      this.#waiting.add(waiting);
+    });
+  }
+
+  #leave(tenant: string, bytes: number): void {
+    this.#count(tenant, -bytes);
+    for (const waiting of [...this.#waiting]) {
+      if (!this.#hasRoom(waiting.tenant, waiting.bytes)) continue;
+      this.#count(waiting.tenant, waiting.bytes);
+      waiting.enter();
+    }
+  }
+
+  #count(tenant: string, bytes: number): void {
+    const own = (this.#bytesOf.get(tenant) ?? 0) + bytes;
+    this.#bytes += bytes;
+    if (own === 0) this.#bytesOf.delete(tenant);
+    else this.#bytesOf.set(tenant, own);
+  }
+}
+
+const tooMany = (): HttpError =>
+  new HttpError(429, 'Too many requests.', 'Too many large bodies of this tenant are in work; send fewer at once.', {
+    'Retry-After': '1',
+  });
+
+/** Of the body as it will be read; undefined where only reading it tells. */
+function sizeOf({ headers }: Request): number | undefined {
+  const encoding = headers['content-encoding'] ?? 'identity';
+  const length = headers['content-length'];
+  return length === undefined || encoding.toLowerCase() !== 'identity' ? undefined : Number(length);
+}
