@@ -94,10 +94,14 @@ export const settings = {
     .optional()
     .describe('What /metrics must be asked with, as a bearer token; where unset, it answers this machine only'),
   TOKEN_TTL_SECONDS: integer(3600, 10, 86400).describe('Validity of an access token'),
-  RATE_LIMIT_PER_SECOND: integer(0, 0, 1_000_000).describe('Requests a second for each API client; 0 for no limit'),
-  RATE_LIMIT_BURST: integer(0, 0, 1_000_000).describe('Requests a client may make at once; 0 for twice the rate'),
-  TOKEN_FAILURES_PER_MINUTE: integer(20, 0, 1_000_000).describe(
-    'Refused token requests that a client id may have from one address each minute; 0 for no limit',
+  RATE_LIMIT_PER_SECOND: integer(10_000, 0, 1_000_000).describe(
+    'Requests a second of each API client, each user, and each network before anybody is known; a tenant can only lower it; 0 for no limit',
+  ),
+  RATE_LIMIT_BURST: integer(0, 0, 1_000_000).describe(
+    'Requests that each may make after a pause; 0 for twice the rate',
+  ),
+  REQUESTS_IN_FLIGHT: integer(512, 1, 100_000).describe(
+    'Requests that are answered at once for one tenant, or for one network before anybody is known',
   ),
   WEBHOOK_ALLOWED_NETWORKS: z
     .string()

@@ -178,7 +178,7 @@ const apiConfig = (config: Config): ApiConfig => ({
     perSecond: config.RATE_LIMIT_PER_SECOND,
     burst: config.RATE_LIMIT_BURST === 0 ? 2 * config.RATE_LIMIT_PER_SECOND : config.RATE_LIMIT_BURST,
   },
-  tokenFailuresPerMinute: config.TOKEN_FAILURES_PER_MINUTE,
+  requestsInFlight: config.REQUESTS_IN_FLIGHT,
   projectionWaitMs: config.WRITE_WAIT_MS,
   lists: { ...listsAtOnce(config), timeoutMs: config.LIST_TIMEOUT_MS },
 });

@@ -6,12 +6,13 @@ import type { OrderModel } from '../domain/identity/events.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { ProjectionProgress, RecordQueries } from '../ports/readModels.js';
 import type { AnswersInFlight } from './answersInFlight.js';
+import type { Guesses } from './auth/guesses.js';
 import type { TokenService } from './auth/tokens.js';
 import type { BodiesInWork } from './bodiesInWork.js';
+import type { InFlight } from './inFlight.js';
 import type { ListLimits, ListTurns } from './listTurns.js';
 import type { ServiceMetrics } from './metrics.js';
-import type { SignInAttempts } from './platform/signInAttempts.js';
-import type { GuessLimit, TokenBuckets } from './tokenBuckets.js';
+import type { TokenBuckets } from './tokenBuckets.js';
 
 export type ApiConfig = {
   /** Tenants live under this host: `<tenant>.<baseHost>`. Lower case, no port. */
@@ -22,10 +23,10 @@ export type ApiConfig = {
   readonly trustProxy: number;
   /** Largest request body, in bytes after decompression. */
   readonly bodyLimitBytes: number;
-  /** Requests a second and at once that each client may make; 0 a second means no limit. A tenant can have its own. */
+  /** Requests a second and after a pause that each caller may make; 0 a second means no limit. A tenant can have a lower one. */
   readonly rateLimit: { readonly perSecond: number; readonly burst: number };
-  /** Refused token requests that a client id may have from one address each minute. */
-  readonly tokenFailuresPerMinute: number;
+  /** Requests that are answered at once for one tenant, or for one network before anybody is known. */
+  readonly requestsInFlight: number;
   /** What /metrics must be asked with; where unset, it answers programs of this machine only. */
   readonly metricsToken?: string;
   /** How long a write waits for the read models before it answers all the same, in milliseconds. */
@@ -62,13 +63,13 @@ export type ApiDeps = {
 export type Api = ApiDeps & {
   /** Brings the directory up to the head of the log, for names that are not known here. */
   readonly refresh: () => Promise<void>;
-  /** Requests that each API client may still make. */
-  readonly clientBuckets: TokenBuckets;
-  readonly signInAttempts: SignInAttempts;
-  readonly tokenGuesses: GuessLimit;
   readonly lists: ListTurns;
   readonly answers: AnswersInFlight;
   readonly bodies: BodiesInWork;
+  /** Requests that each client, user and network may still make, and sign-ins of each user. */
+  readonly buckets: TokenBuckets;
+  readonly inFlight: InFlight;
+  readonly guesses: Guesses;
   /** An OpenAPI document as JSON text. @throws HttpError 413 when it is over MAX_OPENAPI_BYTES */
   readonly openApiText: (document: Described) => Promise<string>;
 };

@@ -11,6 +11,7 @@ import {
 import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
 import { EventStoreUnavailableError, EventTooLargeError } from '../ports/eventStore.js';
 import { AnswerTooLargeError, ReadModelsUnavailableError } from '../ports/readModels.js';
+import { TooManyWaitingError } from '../supervision/turns.js';
 import { sendJson } from './requestContext.js';
 
 /** An answer other than success that the API itself decides on. `message` says what is wrong, `reason` why or what to do. */
@@ -77,7 +78,7 @@ function answerTo(error: unknown): Answer | undefined {
     return invalid('The record is too large.', { body: [`The record is too large. ${error.message}`] });
   if (error instanceof AnswerTooLargeError || error instanceof OrderDocumentTooLargeError)
     return answer(413, 'The answer would be too large.', error.message);
-  if (error instanceof TryAgainError) return tryLater(error.message);
+  if (error instanceof TryAgainError || error instanceof TooManyWaitingError) return tryLater(error.message);
   if (error instanceof EventStoreUnavailableError) return tryLater('The event log cannot be reached.');
   if (error instanceof ReadModelsUnavailableError) return tryLater('The read models cannot be reached.');
   return requestError(error);
@@ -99,8 +100,9 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
     const { ids } = req.context;
     const expected = answerTo(error);
     if (expected === undefined || expected.status >= 500) {
-      // What the API itself decided on needs nobody's attention at once.
-      const level = error instanceof HttpError ? 'warn' : 'error';
+      // What was decided here, or had no room, needs nobody's attention at once.
+      const isForeseen = error instanceof HttpError || error instanceof TooManyWaitingError;
+      const level = isForeseen ? 'warn' : 'error';
       log[level]({ err: error, ...ids, method: req.method, url: req.originalUrl }, 'request failed');
     }
     if (res.headersSent) {

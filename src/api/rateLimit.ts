@@ -1,21 +1,70 @@
-/** Rate limits of API clients (spec §8), told to them in RateLimit fields (draft-ietf-httpapi-ratelimit-headers). */
+/**
+ * How much of the service one caller may use (spec §8): requests a second, told in RateLimit fields
+ * (draft-ietf-httpapi-ratelimit-headers), and requests at once.
+ */
+import type { Request } from 'express';
+import type { RateLimit } from '../domain/identity/events.js';
+import type { Api } from './deps.js';
 import { HttpError } from './errors.js';
+import { networkOfRequest } from './network.js';
 import type { Check } from './routes/operation.js';
 
 export const tooManyRequests = (reason: string, retryAfterSeconds: number): HttpError =>
   new HttpError(429, 'Too many requests.', reason, { 'Retry-After': String(Math.max(1, retryAfterSeconds)) });
 
-/** After authentication: each client has a bucket of its own; a tenant's setting goes before the service's. */
-export const limitClient: Check = ({ config, clientBuckets }, req, res) => {
+/** The operator's limit is a ceiling: a tenant's own can only be lower. 0 a second means no limit. */
+export function limitOf(ofService: RateLimit, ofTenant: RateLimit | undefined): RateLimit {
+  if (ofTenant === undefined) return ofService;
+  if (ofService.perSecond <= 0) return ofTenant;
+  return {
+    perSecond: Math.min(ofService.perSecond, ofTenant.perSecond),
+    burst: Math.min(ofService.burst, ofTenant.burst),
+  };
+}
+
+/** After authentication: each client and each user has a bucket of its own, and all of a tenant so many requests at once. */
+export const limitCaller: Check = (api, req, res) => {
   const { tenant, actor } = req.context;
-  const limit = tenant.rateLimit ?? config.rateLimit;
+  enter(api, req, tenant.name);
+  const limit = limitOf(api.config.rateLimit, tenant.rateLimit);
   if (limit.perSecond <= 0) return;
-  const key = `${tenant.name} ${actor.kind} ${actor.id}`;
-  const { isTaken, left, secondsToNext: seconds } = clientBuckets.take(key, limit);
+  const { isTaken, left, secondsToNext } = api.buckets.take(`${tenant.name} ${actor.kind} ${actor.id}`, limit);
   const windowSeconds = Math.max(1, Math.ceil(limit.burst / limit.perSecond));
   res.setHeader('RateLimit-Policy', `"client";q=${limit.burst};w=${windowSeconds}`);
-  res.setHeader('RateLimit', `"client";r=${left};t=${seconds}`);
-  if (!isTaken) {
-    throw tooManyRequests(`At most ${limit.perSecond} requests a second, ${limit.burst} at once.`, seconds);
-  }
+  res.setHeader('RateLimit', `"client";r=${left};t=${secondsToNext}`);
+  if (!isTaken) throw overLimit(limit, secondsToNext);
 };
+
+/** Where nobody is known: each network has a bucket of its own, and so many requests at once. */
+export const limitNetwork: Check = (api, req) => {
+  enter(api, req, ` ${networkOfRequest(req)}`);
+  takeOfNetwork(api, req);
+};
+
+/** A check that counts what it refuses as 401 against the network: checking tokens costs more than most answers. */
+export const countingRefusals =
+  (check: Check): Check =>
+  async (api, req, res) => {
+    try {
+      await check(api, req, res);
+    } catch (error) {
+      if (error instanceof HttpError && error.status === 401) takeOfNetwork(api, req);
+      throw error;
+    }
+  };
+
+function takeOfNetwork({ config, buckets }: Api, req: Request): void {
+  const limit = config.rateLimit;
+  if (limit.perSecond <= 0) return;
+  const { isTaken, secondsToNext } = buckets.take(` ${networkOfRequest(req)}`, limit);
+  if (!isTaken) throw overLimit(limit, secondsToNext);
+}
+
+const overLimit = ({ perSecond, burst }: RateLimit, seconds: number): HttpError =>
+  tooManyRequests(`At most ${perSecond} requests a second, ${burst} at once.`, seconds);
+
+function enter({ config: { requestsInFlight }, inFlight }: Api, req: Request, key: string): void {
+  const leave = inFlight.enter(key, requestsInFlight);
+  if (leave === undefined) throw tooManyRequests(`${requestsInFlight} requests are being answered already.`, 1);
+  req.context.atEnd(leave);
+}

@@ -31,6 +31,8 @@ export class RequestContext {
   /** To be called when the request is done, so that others may have the room that its body took. */
   leaveRoom: () => void = () => {};
   #tenant: Tenant | undefined;
+  #hasEnded = false;
+  readonly #atEnd: (() => void)[] = [];
   #actor: Actor | undefined;
 
   /** Made here: ids that clients choose are not unique, and must not stand in the audit trail. */
@@ -46,6 +48,17 @@ export class RequestContext {
   get ids(): { readonly requestId: string; readonly clientRequestId?: string } {
     const { requestId } = this;
     return this.#clientRequestId === undefined ? { requestId } : { requestId, clientRequestId: this.#clientRequestId };
+  }
+
+  /** Calls this when the answer is out or the client is gone; at once where that is so already. */
+  atEnd(act: () => void): void {
+    if (this.#hasEnded) act();
+    else this.#atEnd.push(act);
+  }
+
+  end(): void {
+    this.#hasEnded = true;
+    for (const act of this.#atEnd.splice(0)) act();
   }
 
   set tenant(tenant: Tenant) {
@@ -84,6 +97,7 @@ export class RequestContext {
 export function openRequest(log: Logger, metrics: ServiceMetrics): RequestHandler {
   function closed(this: Response): void {
     const { req } = this;
+    req.context.end();
     const route = typeof req.route?.path === 'string' ? req.route.path : '';
     const seconds = (performance.now() - req.context.startedAt) / 1000;
     // 499: the client went away before it had its answer (as nginx logs it).

@@ -20,7 +20,7 @@ import { authenticateUser } from './platform/signedIn.js';
 import { users } from './platform/users.js';
 import { webhookDeliveries } from './platform/webhookDeliveries.js';
 import { webhookEvents, webhooks } from './platform/webhooks.js';
-import { limitClient } from './rateLimit.js';
+import { countingRefusals, limitCaller, limitNetwork } from './rateLimit.js';
 import type { Area, Check } from './routes/operation.js';
 import { resolveTenant } from './tenantHost.js';
 
@@ -41,7 +41,7 @@ export const healthArea: Area = { prefix: '', checks: [], errors: [500], resourc
 export const areas: readonly Area[] = [
   {
     prefix: ASSETS_PATH,
-    checks: [resolveTenant, authenticateClient, limitClient],
+    checks: [resolveTenant, countingRefusals(authenticateClient), limitCaller],
     errors: COMMON_ERRORS,
     // Batch and clean-up come before `:id`, for which they are no ids.
     resources: [assetInfo, synchronization, records, orderHistory],
@@ -50,18 +50,18 @@ export const areas: readonly Area[] = [
   { prefix: PLATFORM_PATH, checks: [forbidStoring, resolveTenant], errors: COMMON_ERRORS, resources: [session] },
   {
     prefix: PLATFORM_PATH,
-    checks: [authenticateUser],
+    checks: [countingRefusals(authenticateUser), limitCaller],
     errors: COMMON_ERRORS,
     resources: [orders, apiClients, webhooks, webhookDeliveries, webhookEvents, users, settings],
   },
   {
     prefix: '/oauth',
-    checks: [forbidCaching, resolveTenant],
+    checks: [forbidCaching, limitNetwork, resolveTenant],
     errors: COMMON_ERRORS,
     resources: [tokenEndpoint],
     onError: oauthErrorHandler,
   },
-  { prefix: '/.well-known', checks: [], errors: [429, 500, 503], resources: [publicKeys] },
+  { prefix: '/.well-known', checks: [limitNetwork], errors: [429, 500, 503], resources: [publicKeys] },
   { prefix: '', checks: [], errors: [429, 500, 503], resources: [openApi] },
   healthArea,
 ];

@@ -3,17 +3,18 @@ import { setTimeout as wait } from 'node:timers/promises';
 import express, { type Express } from 'express';
 import type { Commands } from '../commands/context.js';
 import { AnswersInFlight } from './answersInFlight.js';
+import { Guesses } from './auth/guesses.js';
 import { BodiesInWork } from './bodiesInWork.js';
 import type { Api, ApiDeps } from './deps.js';
 import { errorHandler, unknownPath } from './errors.js';
+import { InFlight } from './inFlight.js';
 import { ListTurns } from './listTurns.js';
 import { openApiWriter } from './openapi/document.js';
-import { SignInAttempts } from './platform/signInAttempts.js';
 import { openRequest } from './requestContext.js';
 import type { Area } from './routes/operation.js';
 import { areaRouter } from './routes/router.js';
 import { areas, healthArea } from './routeTable.js';
-import { GuessLimit, TokenBuckets } from './tokenBuckets.js';
+import { TokenBuckets } from './tokenBuckets.js';
 
 const LONGEST_REFRESH_MS = 2000;
 
@@ -28,12 +29,12 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
   const api: Api = {
     ...deps,
     refresh: directoryRefresh(deps.commands),
-    clientBuckets: new TokenBuckets(),
-    signInAttempts: new SignInAttempts(),
-    tokenGuesses: new GuessLimit(config.tokenFailuresPerMinute),
     lists: new ListTurns(config.lists),
     answers: new AnswersInFlight(),
     bodies: new BodiesInWork(),
+    buckets: new TokenBuckets(),
+    inFlight: new InFlight(),
+    guesses: new Guesses(),
     openApiText: openApiWriter(served),
   };
   const app = express();

@@ -113,3 +113,30 @@ export const MAX_ANSWER_BYTES_IN_FLIGHT = 256 * 1024 * 1024;
 
 /** Milliseconds in which a client has to take an answer; the slowest reader cannot keep it longer. */
 export const MAX_ANSWER_MS = 120_000;
+/** Hashes of passwords that are made at once, of all tenants: each takes 0.3 s of a processor. */
+export const PASSWORD_HASHES_AT_ONCE = 2;
+/** Hashes of passwords that wait for their turn, of all tenants. */
+export const MAX_PASSWORD_HASHES_WAITING = 128;
+/** Hashes of passwords that wait for their turn, of one tenant. */
+export const MAX_PASSWORD_HASHES_WAITING_OF_TENANT = 32;
+/** Sessions that one user may open at once, and in an hour: each may become an event when it is signed out. */
+export const SIGN_INS_PER_HOUR = 60;
+
+/** Wrong passwords for one user from one network, before each try has to wait. */
+export const GUESSES_OF_PASSWORD = 10;
+/** Wrong secrets for one API client from one network, before each try has to wait. */
+export const GUESSES_OF_SECRET = 20;
+/** Wrong passwords or secrets from one network, before each try has to wait. */
+export const GUESSES_OF_NETWORK = 100;
+/** Wrong passwords or secrets for one account from networks that it was never opened from, before each try has to wait. */
+export const GUESSES_OF_ACCOUNT = 150;
+/** Seconds of the first wait after too many guesses; each further one is twice as long. */
+export const FIRST_GUESS_WAIT_S = 15;
+/** Seconds of the longest wait after wrong passwords. */
+export const LONGEST_PASSWORD_WAIT_S = 900;
+/** Seconds of the longest wait after wrong secrets, which nobody can guess. */
+export const LONGEST_SECRET_WAIT_S = 60;
+/** Seconds without a guess after which a count of them begins anew. */
+export const GUESSES_FORGOTTEN_AFTER_S = 3_600;
+/** Counts of guesses that are remembered; those not touched for longest are forgotten beyond it. */
+export const MAX_REMEMBERED_GUESSES = 50_000;

@@ -8,14 +8,13 @@ import { CREDENTIALS_BODY_BYTES } from '../../domain/limits.js';
 import type { Api } from '../deps.js';
 import { HttpError } from '../errors.js';
 import { type BodyReader, jsonBodyReader, runParser } from '../jsonBody.js';
+import { networkOfRequest } from '../network.js';
 import * as json from '../openapi/schema.js';
 import { tooManyRequests } from '../rateLimit.js';
 import { sendJson } from '../requestContext.js';
 import type { Check, Resource } from '../routes/operation.js';
 import { formParameters, jsonParameters, OAuthError, readTokenRequest, type TokenRequest } from './tokenRequest.js';
 
-/** Longer ids are told apart by their beginning only, so that remembered failures stay small. */
-const LONGEST_CLIENT_ID = 100;
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 
 const readJson = jsonBodyReader({ limitBytes: CREDENTIALS_BODY_BYTES });
@@ -108,7 +107,7 @@ export const tokenEndpoint: Resource = {
         const tenant = req.context.tenant.name;
         const parameters = body instanceof URLSearchParams ? formParameters(body) : jsonParameters(body);
         const request = readTokenRequest(parameters, req.headers.authorization);
-        const client = await authenticated(api, tenant, request, req.ip ?? '');
+        const client = await authenticated(api, tenant, request, networkOfRequest(req));
         const scopes = grantedScopes(client, request.scopes);
         const credential = credentialOf(client.secretHash);
         const { token, expiresIn } = api.tokens.issueClientToken(tenant, client.clientId, credential, scopes);
@@ -120,18 +119,24 @@ export const tokenEndpoint: Resource = {
 };
 
 /** @throws OAuthError for wrong credentials, HttpError 429 after too many of them */
-async function authenticated(api: Api, tenant: string, request: TokenRequest, address: string): Promise<ApiClient> {
-  const guess = `${tenant} ${request.clientId.slice(0, LONGEST_CLIENT_ID)} ${address}`;
-  const waitSeconds = api.tokenGuesses.secondsToWait(guess);
-  if (waitSeconds > 0) throw tooManyRequests('Too many refused token requests for this client.', waitSeconds);
-  let client = clientWith(api, tenant, request);
-  if (client === undefined) {
-    // The client, or its new secret, may have been made by another process a moment ago.
-    await api.refresh();
-    client = clientWith(api, tenant, request);
+async function authenticated(api: Api, tenant: string, request: TokenRequest, network: string): Promise<ApiClient> {
+  const attempt = api.guesses.begin({ kind: 'secret', tenant, account: request.clientId, network });
+  if (attempt.secondsToWait > 0) {
+    throw tooManyRequests('Too many refused token requests for this client.', attempt.secondsToWait);
   }
-  if (client !== undefined) return client;
-  api.tokenGuesses.failed(guess);
+  let outcome: Parameters<typeof attempt.end>[0] = 'undecided';
+  try {
+    let client = clientWith(api, tenant, request);
+    if (client === undefined) {
+      // The client, or its new secret, may have been made by another process a moment ago.
+      await api.refresh();
+      client = clientWith(api, tenant, request);
+    }
+    outcome = client === undefined ? 'wrong' : 'right';
+    if (client !== undefined) return client;
+  } finally {
+    attempt.end(outcome);
+  }
   throw new OAuthError('invalid_client', 'The client is unknown or its secret is wrong.');
 }
 

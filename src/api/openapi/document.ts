@@ -14,6 +14,7 @@ import type { Api, Described } from '../deps.js';
 import { HttpError, known } from '../errors.js';
 import { isFromThisMachine } from '../network.js';
 import { authenticateUser, SESSION_COOKIE, sessionTokenIn } from '../platform/signedIn.js';
+import { limitNetwork } from '../rateLimit.js';
 import type { Area, Resource } from '../routes/operation.js';
 import { resolveTenant } from '../tenantHost.js';
 import { errorResponses, errorSchemas } from './errorResponses.js';
@@ -183,6 +184,7 @@ export const openApi: Resource = {
       answer: answer('OpenAPI 3.1.', { type: 'object' }),
       errors: [401, 404, 413],
       async handle(api, { req, res, query }) {
+        await limitNetwork(api, req, res);
         await resolveTenant(api, req, res);
         const seesAll = await maySeeAll(api, req, res);
         const { displayName, orderModel, assetTypes } = req.context.tenant;

@@ -5,12 +5,14 @@ import { parseBody } from '../../commands/body.js';
 import { credentialOf } from '../../commands/identity/secrets.js';
 import { endSession } from '../../commands/identity/sessions.js';
 import { authenticateUser as checkPassword } from '../../commands/identity/users.js';
-import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH } from '../../domain/limits.js';
+import type { User } from '../../domain/identity/events.js';
+import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH, SIGN_INS_PER_HOUR } from '../../domain/limits.js';
 import { unauthenticated } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
 import { HttpError } from '../errors.js';
+import { networkOfRequest } from '../network.js';
 import * as json from '../openapi/schema.js';
-import { tooManyRequests } from '../rateLimit.js';
+import { limitNetwork, tooManyRequests } from '../rateLimit.js';
 import { type Call, dataReply, noContent, type Resource } from '../routes/operation.js';
 import { clearSessionCookie, openSession, sessionTokenIn, setSessionCookie } from './signedIn.js';
 import { userView } from './users.js';
@@ -21,6 +23,9 @@ const signInBody = z.strictObject({
     .string('must be a string.')
     .max(MAX_PASSWORD_LENGTH, `must be at most ${MAX_PASSWORD_LENGTH} characters.`),
 });
+
+/** Each may end up as an event, when it is signed out. */
+const SIGN_INS = { perSecond: SIGN_INS_PER_HOUR / 3600, burst: SIGN_INS_PER_HOUR };
 
 export const session: Resource = {
   tag: 'platform: session',
@@ -43,24 +48,15 @@ export const session: Resource = {
       answer: json.one('Session'),
       errors: [401],
       async handle(api, call) {
-        const { directory, tokens, log, refresh, signInAttempts } = api;
-        const { req, body } = call;
+        const { req, res, body } = call;
+        await limitNetwork(api, req, res);
         const { email, password } = parseBody(signInBody, body);
-        const { tenant, ids } = req.context;
-        const attempt = { tenant: tenant.name, address: req.ip ?? '', email };
-        const waitSeconds = signInAttempts.begin(attempt);
-        if (waitSeconds !== undefined) {
-          throw tooManyRequests('Too many sign-ins have failed; try again later.', waitSeconds);
-        }
-        // Another process, such as the command line, may have added the user or changed the password.
-        await refresh();
-        const user = await checkPassword(directory, tenant.name, email, password);
-        if (user === undefined) {
-          log.warn({ tenant: tenant.name, address: attempt.address, ...ids }, 'sign-in refused');
-          throw unauthenticated('The e-mail address or the password is wrong.');
-        }
-        signInAttempts.succeeded(attempt);
-        const { token, expiresIn } = tokens.issueUserToken(tenant.name, user.id, credentialOf(user.passwordHash));
+        const user = await signedIn(api, req, email, password);
+        const tenant = req.context.tenant.name;
+        const signIns = api.buckets.take(`${tenant} sign-in ${user.id}`, SIGN_INS);
+        if (!signIns.isTaken)
+          throw tooManyRequests('Too many sessions were opened; use one of them.', signIns.secondsToNext);
+        const { token, expiresIn } = api.tokens.issueUserToken(tenant, user.id, credentialOf(user.passwordHash));
         setSessionCookie(api, call, token, expiresIn);
         return dataReply({ token, expires_in: expiresIn, user: userView.show(user) });
       },
@@ -77,12 +73,36 @@ export const session: Resource = {
       summary: 'Sign out: end the session of the token or the cookie, and clear the cookie',
       allow: 'anyone',
       ...noContent(async (api, call: Call) => {
+        await limitNetwork(api, call.req, call.res);
         await endOwnSession(api, call.req);
         clearSessionCookie(api, call);
       }),
     },
   },
 };
+
+/** The user with this e-mail address and password. @throws HttpError 401, and 429 after too many wrong ones */
+async function signedIn(api: Api, req: Request, email: string, password: string): Promise<User> {
+  const { tenant, ids } = req.context;
+  const network = networkOfRequest(req);
+  const guess = { kind: 'password', tenant: tenant.name, account: email.toLowerCase(), network } as const;
+  const attempt = api.guesses.begin(guess);
+  if (attempt.secondsToWait > 0) {
+    throw tooManyRequests('Too many sign-ins have failed; try again later.', attempt.secondsToWait);
+  }
+  let outcome: Parameters<typeof attempt.end>[0] = 'undecided';
+  try {
+    // Another process, such as the command line, may have added the user or changed the password.
+    await api.refresh();
+    const user = await checkPassword(api.directory, tenant.name, email, password);
+    outcome = user === undefined ? 'wrong' : 'right';
+    if (user !== undefined) return user;
+  } finally {
+    attempt.end(outcome);
+  }
+  api.log.warn({ tenant: tenant.name, address: req.ip, ...ids }, 'sign-in refused');
+  throw unauthenticated('The e-mail address or the password is wrong.');
+}
 
 /**
  * Ends the session that a request comes with; one without a good session ends none, and writes nothing. Another site

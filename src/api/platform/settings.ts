@@ -18,7 +18,7 @@ const rate = z
   .min(1, 'must be at least 1.')
   .max(1_000_000, 'must be at most 1000000.');
 
-/** Requests that each API client may make: each second without end, and at once after a pause. */
+/** Requests that each API client and each user may make: each second without end, and at once after a pause. */
 const rateLimitBody = z.strictObject({ per_second: rate, burst: rate });
 
 const tenantView = json.view<Tenant>({
@@ -92,7 +92,8 @@ export const settings: Resource = {
     },
     'PUT /tenant/rate-limit': {
       id: 'platform_change_rate_limit',
-      summary: 'Requests that each API client may make a second, and at once',
+      summary: 'Requests that each API client and each user may make a second, and at once',
+      description: "The operator's limit is a ceiling: where this is higher, that one counts.",
       allow: 'admins',
       body: json.bodyOf(rateLimitBody, { per_second: 50, burst: 100 }),
       answer: json.one('Tenant'),

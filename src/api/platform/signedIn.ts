@@ -8,6 +8,7 @@ import { bearerToken, invalidToken, missingToken, verified } from '../auth/beare
 import type { UserToken } from '../auth/tokens.js';
 import type { Api } from '../deps.js';
 import { forbidden, unsupportedMediaType } from '../errors.js';
+import { countingRefusals, limitCaller } from '../rateLimit.js';
 import { type Call, type Check, ROLE_GROUPS, type RoleGroup } from '../routes/operation.js';
 import { isLoopbackHost, requestHost, requestOrigin } from '../tenantHost.js';
 
@@ -73,7 +74,11 @@ function userOf(tenant: Tenant, { userId, sessionId, credential }: UserToken): U
 
 /** The signed-in user, with one of the roles. @throws HttpError 401 where nobody is signed in, 403 for others */
 export async function requireRole(api: Api, req: Request, res: Response, group: RoleGroup): Promise<User> {
-  if (req.context.user === undefined) await authenticateUser(api, req, res);
+  // Where nobody has asked who it is before.
+  if (req.context.user === undefined) {
+    await countingRefusals(authenticateUser)(api, req, res);
+    await limitCaller(api, req, res);
+  }
   const { user } = req.context;
   if (user === undefined) throw missingToken();
   const roles: readonly Role[] = ROLE_GROUPS[group];

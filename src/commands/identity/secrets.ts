@@ -1,5 +1,11 @@
 /** Secrets the service makes, and how they are kept. */
 import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import {
+  MAX_PASSWORD_HASHES_WAITING,
+  MAX_PASSWORD_HASHES_WAITING_OF_TENANT,
+  PASSWORD_HASHES_AT_ONCE,
+} from '../../domain/limits.js';
+import { Turns } from '../../supervision/turns.js';
 
 const SECRET_BYTES = 32;
 
@@ -30,23 +36,41 @@ export const credentialOf = (keptHash: string): string =>
 // scrypt parameters as OWASP's password storage page gives them for interactive logins (N = 2^15, r = 8, p = 3).
 const SCRYPT = { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 };
 const KEY_BYTES = 32;
+const SALT_BYTES = 16;
 
-const derive = (password: string, salt: Buffer): Promise<Buffer> =>
+/** A hash takes 0.3 s of a processor and 32 MB, so few are made at once, and tenants take turns. */
+const hashing = new Turns({
+  atOnce: PASSWORD_HASHES_AT_ONCE,
+  waiting: MAX_PASSWORD_HASHES_WAITING,
+  waitingOfGroup: MAX_PASSWORD_HASHES_WAITING_OF_TENANT,
+});
+
+const derive = (tenant: string, password: string, salt: Buffer): Promise<Buffer> =>
+  hashing.run(tenant, () => scryptKey(password, salt));
+
+const scryptKey = (password: string, salt: Buffer): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     scrypt(password.normalize('NFKC'), salt, KEY_BYTES, SCRYPT, (error, key) =>
       error === null ? resolve(key) : reject(error),
     );
   });
 
-/** `scrypt$<salt>$<key>`, base64url. */
-export async function hashPassword(password: string): Promise<string> {
-  const salt = randomBytes(16);
-  return `scrypt$${salt.toString('base64url')}$${(await derive(password, salt)).toString('base64url')}`;
+const hashText = (salt: Buffer, key: Buffer): string =>
+  `scrypt$${salt.toString('base64url')}$${key.toString('base64url')}`;
+
+/** `scrypt$<salt>$<key>`, base64url. @throws TooManyWaitingError when too many wait for theirs */
+export async function hashPassword(tenant: string, password: string): Promise<string> {
+  const salt = randomBytes(SALT_BYTES);
+  return hashText(salt, await derive(tenant, password, salt));
 }
 
-export async function passwordMatches(password: string, hash: string): Promise<boolean> {
+/** A hash that no password has, to be compared where there is no user: that takes as long. */
+export const NOBODYS_HASH = hashText(randomBytes(SALT_BYTES), randomBytes(KEY_BYTES));
+
+/** @throws TooManyWaitingError when too many wait for theirs */
+export async function passwordMatches(tenant: string, password: string, hash: string): Promise<boolean> {
   const [, salt = '', key = ''] = hash.split('$');
   const kept = Buffer.from(key, 'base64url');
-  const given = await derive(password, Buffer.from(salt, 'base64url'));
+  const given = await derive(tenant, password, Buffer.from(salt, 'base64url'));
   return kept.length === given.length && timingSafeEqual(kept, given);
 }

@@ -9,7 +9,7 @@ import type { Position } from '../../ports/eventStore.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { type DirectoryCommands, refuseMore, writeDirectory } from './directoryWriter.js';
-import { hashPassword, passwordMatches } from './secrets.js';
+import { hashPassword, NOBODYS_HASH, passwordMatches } from './secrets.js';
 
 const password = z
   .string('must be a string.')
@@ -49,7 +49,7 @@ export async function addUser(
   body: unknown,
 ): Promise<{ readonly position: Position; readonly id: number }> {
   const input = parseBody(newUserBody, body);
-  const passwordHash = await hashPassword(input.password);
+  const passwordHash = await hashPassword(caller.tenant, input.password);
   let id = 0;
   const position = await writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
@@ -73,7 +73,7 @@ export async function changeUser(
   body: unknown,
 ): Promise<Position> {
   const input = parseBody(changeUserBody, body);
-  const passwordHash = input.password === undefined ? undefined : await hashPassword(input.password);
+  const passwordHash = input.password === undefined ? undefined : await hashPassword(caller.tenant, input.password);
   return writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
     const users = tenant?.users ?? new Map<number, User>();
     if (!users.has(id)) throw new NotFoundError(`There is no user ${id}.`);
@@ -105,9 +105,7 @@ function keepAnAdmin(users: ReadonlyMap<number, User>, without: number): void {
   if (others.length === 0) throw new ConflictError('This is the last admin; somebody has to manage the settings.');
 }
 
-let decoyHash: Promise<string> | undefined;
-
-/** The user, when e-mail address and password are right. Takes as long for an unknown address as for a wrong password. */
+/** The user, when e-mail address and password are right. Takes as long for an unknown address as for a wrong password. @throws TooManyWaitingError */
 export async function authenticateUser(
   directory: DirectoryCommands['directory'],
   tenantName: string,
@@ -116,7 +114,6 @@ export async function authenticateUser(
 ): Promise<User | undefined> {
   const users = directory.tenant(tenantName)?.users.values() ?? [];
   const user = [...users].find((candidate) => candidate.email === email.toLowerCase());
-  decoyHash ??= hashPassword('a password nobody has');
-  const matches = await passwordMatches(givenPassword, user?.passwordHash ?? (await decoyHash));
+  const matches = await passwordMatches(tenantName, givenPassword, user?.passwordHash ?? NOBODYS_HASH);
   return matches ? user : undefined;
 }

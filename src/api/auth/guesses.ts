@@ -1,0 +1,119 @@
+/**
+ * Guesses of passwords and of client secrets. The rule, of which docs/limits.md has the numbers:
+ *
+ * 1. Wrong ones are counted three times: for the account from this network, for the network, and for the account.
+ * 2. Beyond the free ones of a count each further try has to wait, each time twice as long, up to a limit.
+ * 3. A network from which the account was opened before has the first count only: whoever guesses elsewhere locks
+ *    nobody out.
+ * 4. The right one forgets what was counted for the account from this network; an hour without a try forgets any count.
+ * 5. Each process counts for itself, in memory. Accounts that do not exist are counted like others.
+ */
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import {
+  FIRST_GUESS_WAIT_S,
+  GUESSES_FORGOTTEN_AFTER_S,
+  GUESSES_OF_ACCOUNT,
+  GUESSES_OF_NETWORK,
+  GUESSES_OF_PASSWORD,
+  GUESSES_OF_SECRET,
+  LONGEST_PASSWORD_WAIT_S,
+  LONGEST_SECRET_WAIT_S,
+  MAX_REMEMBERED_GUESSES,
+} from '../../domain/limits.js';
+
+/** What is guessed, whose it is, and the network that the guess comes from. */
+export type Guess = {
+  readonly kind: 'password' | 'secret';
+  readonly tenant: string;
+  readonly account: string;
+  readonly network: string;
+};
+
+export type Attempt = {
+  /** Above 0 it may not be made yet. */
+  readonly secondsToWait: number;
+  /** To be called once when it was made; `undecided` where it came to no answer. */
+  readonly end: (outcome: 'right' | 'wrong' | 'undecided') => void;
+};
+
+/** In milliseconds on the clock that was given. */
+type Count = { wrong: number; underWay: number; waitUntil: number; lastAt: number };
+
+type Limit = { readonly count: Count; readonly free: number; readonly longestWaitS: number };
+
+const SPECIFIC = {
+  password: { free: GUESSES_OF_PASSWORD, longestWaitS: LONGEST_PASSWORD_WAIT_S },
+  secret: { free: GUESSES_OF_SECRET, longestWaitS: LONGEST_SECRET_WAIT_S },
+} as const;
+
+export class Guesses {
+  readonly #counts = new LRUCache<string, Count>({ max: MAX_REMEMBERED_GUESSES });
+  /** Accounts with networks from which they were opened. */
+  readonly #opened = new LRUCache<string, true>({ max: MAX_REMEMBERED_GUESSES });
+  readonly #now: () => number;
+
+  /** @param now milliseconds on a clock that never goes backwards */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** Counts an attempt from the moment it begins, so that many at once gain nothing. */
+  begin(guess: Guess): Attempt {
+    const pair = keyOf(guess.kind, guess.tenant, guess.account, guess.network);
+    const limits = this.#limitsOf(guess, pair);
+    const now = this.#now();
+    const waitMs = Math.max(...limits.map((limit) => msToWait(limit, now)));
+    if (waitMs > 0) return { secondsToWait: Math.ceil(waitMs / 1000), end: () => {} };
+    for (const { count } of limits) count.underWay += 1;
+    const end: Attempt['end'] = (outcome) => {
+      for (const limit of limits) this.#end(limit, outcome);
+      if (outcome !== 'right') return;
+      this.#counts.delete(pair);
+      this.#opened.set(pair, true);
+    };
+    return { secondsToWait: 0, end };
+  }
+
+  #end({ count, free, longestWaitS }: Limit, outcome: 'right' | 'wrong' | 'undecided'): void {
+    count.underWay -= 1;
+    if (outcome !== 'wrong') return;
+    const now = this.#now();
+    count.wrong += 1;
+    count.lastAt = now;
+    if (count.wrong < free) return;
+    const doublings = Math.min(count.wrong - free, 20);
+    count.waitUntil = now + 1000 * Math.min(longestWaitS, FIRST_GUESS_WAIT_S * 2 ** doublings);
+  }
+
+  #limitsOf({ kind, tenant, account, network }: Guess, pair: string): readonly Limit[] {
+    const specific = { count: this.#count(pair), ...SPECIFIC[kind] };
+    if (this.#opened.get(pair) === true) return [specific];
+    const { longestWaitS } = SPECIFIC[kind];
+    return [
+      specific,
+      { count: this.#count(keyOf('network', network)), free: GUESSES_OF_NETWORK, longestWaitS },
+      { count: this.#count(keyOf(kind, tenant, account)), free: GUESSES_OF_ACCOUNT, longestWaitS },
+    ];
+  }
+
+  #count(key: string): Count {
+    const now = this.#now();
+    const known = this.#counts.get(key);
+    if (known !== undefined && (known.underWay > 0 || now - known.lastAt < GUESSES_FORGOTTEN_AFTER_S * 1000))
+      return known;
+    const count = { wrong: 0, underWay: 0, waitUntil: 0, lastAt: now };
+    this.#counts.set(key, count);
+    return count;
+  }
+}
+
+/** Beyond the free ones attempts are made one at a time. */
+function msToWait({ count, free }: Limit, now: number): number {
+  if (count.waitUntil > now) return count.waitUntil - now;
+  return count.underWay > 0 && count.wrong + count.underWay >= free ? FIRST_GUESS_WAIT_S * 1000 : 0;
+}
+
+/** Short whatever was sent. */
+const keyOf = (...parts: readonly string[]): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);

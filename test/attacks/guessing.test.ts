@@ -1,0 +1,98 @@
+/** Somebody who guesses passwords and secrets from many addresses, and somebody who wants others not to get in. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { z } from 'zod';
+import type { Answer } from '../acceptance/http.js';
+import { addPerson, askSession, PASSWORD } from '../acceptance/people.js';
+import { expectErrorBody } from '../acceptance/refusals.js';
+import { useService } from '../acceptance/useService.js';
+
+const run = useService({
+  tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
+  env: { TRUST_PROXY: '1' },
+});
+const acme = () => run.tenant('acme');
+/** As a proxy tells where a request comes from. */
+const from = (address: string) => ({ 'x-forwarded-for': address });
+
+const statuses = (answers: readonly Answer[]): ReadonlyMap<number, number> => {
+  const counts = new Map<number, number>();
+  for (const { status } of answers) counts.set(status, (counts.get(status) ?? 0) + 1);
+  return counts;
+};
+const guess = (email: string, address: string) => askSession(acme(), email, 'wrong horse battery', from(address));
+
+it('all addresses of an IPv6 /64 are one person; the owner elsewhere gets in meanwhile', async () => {
+  const owner = await addPerson(acme(), 'owner', ['validator']);
+  const address = (n: number) => `2001:db8:1:2:${n.toString(16)}::${n}`;
+  const answers = await Promise.all(Array.from({ length: 14 }, (_, n) => guess(owner.email, address(n + 1))));
+  expect(statuses(answers)).toEqual(
+    new Map([
+      [401, 10],
+      [429, 4],
+    ]),
+  );
+  const refused = await guess(owner.email, address(99));
+  expect(refused.status).toBe(429);
+  expectErrorBody(refused);
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+  expect((await askSession(acme(), owner.email, PASSWORD, from('2001:db8:1:3::1'))).status).toBe(200);
+  expect((await askSession(acme(), owner.email, PASSWORD, from('192.0.2.1'))).status).toBe(200);
+});
+
+it('secrets: the same, and a client is not locked out in its own network by somebody elsewhere', async () => {
+  const client = z
+    .looseObject({ client_id: z.string(), client_secret: z.string() })
+    .parse(await acme().platformData('POST', '/api-clients', { name: 'ERP' }));
+  const ask = (address: string, client_secret = client.client_secret) =>
+    acme().requestToken(
+      { grant_type: 'client_credentials', client_id: client.client_id, client_secret },
+      from(address),
+    );
+  expect((await ask('203.0.113.7')).status).toBe(200);
+  for (let n = 0; n < 20; n += 1) expect((await ask(`2001:db8:5:6::${n + 1}`, 'wrong')).status).toBe(401);
+  expect((await ask('2001:db8:5:6::ffff', 'wrong')).status).toBe(429);
+  // From more networks than one account's guesses are free for.
+  for (let n = 0; n < 140; n += 1) await ask(`198.51.100.${n}`, 'wrong');
+  expect((await ask('198.51.100.200', 'wrong')).status).toBe(429);
+  expect((await ask('203.0.113.7')).status).toBe(200);
+});
+
+it('sign-ins at once wait for each other, beyond a limit they are 503, and another tenant has its turn', async () => {
+  let refusedFirst = 0;
+  let checkedFirst = 0;
+  let isAnswered = false;
+  const flood = Array.from({ length: 60 }, async (_, n) => {
+    const answer = await guess(`nobody${n}@example.com`, `203.0.113.${n}`);
+    if (!isAnswered && answer.status === 503) refusedFirst += 1;
+    if (!isAnswered && answer.status === 401) checkedFirst += 1;
+    return answer;
+  });
+  // Some are refused at once: the waiting list of the tenant is full.
+  while (refusedFirst === 0) await nextTurn();
+  const other = run.tenant('other');
+  expect((await askSession(other, other.admin.email, other.admin.password, from('192.0.2.9'))).status).toBe(200);
+  isAnswered = true;
+  expect(checkedFirst).toBeLessThan(20);
+  const answers = await Promise.all(flood);
+  const counts = statuses(answers);
+  // 2 at once and 32 that wait; more where some ended while others came.
+  expect(counts.get(401)).toBeGreaterThanOrEqual(34);
+  expect((counts.get(401) ?? 0) + (counts.get(503) ?? 0)).toBe(60);
+  for (const refused of answers.filter(({ status }) => status === 503)) {
+    expectErrorBody(refused);
+    expect(refused.headers['retry-after']).toBe('1');
+  }
+});
+
+it('a user opens so many sessions in an hour, and no more: each could become an event', async () => {
+  const busy = await addPerson(acme(), 'busy', ['validator']);
+  const askOnce = () => askSession(acme(), busy.email, PASSWORD, from('192.0.2.77'));
+  let opened = 0;
+  let answer = await askOnce();
+  for (; answer.status === 200 && opened < 70; answer = await askOnce()) opened += 1;
+  expect(answer.status).toBe(429);
+  // One was opened before, and each minute there is one more.
+  expect(opened).toBeGreaterThanOrEqual(59);
+  expect(opened).toBeLessThan(65);
+  expect((await busy.call('GET', '/session')).status).toBe(200);
+});
