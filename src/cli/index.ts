@@ -8,8 +8,9 @@ import { backupCommand } from './backup.js';
 import { clientCommand } from './client.js';
 import { configCommand } from './config.js';
 import { demoCommand } from './demo/command.js';
-import { report } from './errors.js';
+import { CliError, report } from './errors.js';
 import { migrateCommand } from './migrate/command.js';
+import { unfitNode } from './nodeVersion.js';
 import { withExample } from './output.js';
 import { projectionsCommand } from './projections.js';
 import { startCommand } from './start/command.js';
@@ -29,6 +30,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 try {
+  const unfit = unfitNode(process.versions.node);
+  if (unfit !== undefined) throw new CliError(unfit);
   await throwInsteadOfExit(program()).parseAsync(process.argv);
 } catch (error) {
   // A failed start may have left threads running.
