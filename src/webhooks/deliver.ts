@@ -134,6 +134,8 @@ async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
     case 'attempted':
       return conclude(parts, sent, redeliveries);
     case 'webhook-removed':
+      circuits.close(endpoint);
+      parts.health.forget(webhookId);
       await writeDelivery(commands, loaded, (current) => failDelivery(current, 'webhook removed'));
       return DONE;
     case 'webhook-disabled':

@@ -50,6 +50,11 @@ export class EndpointHealth {
     if (since !== undefined) await this.#disable(loaded, 'failing', `No attempt has succeeded since ${since}.`);
   }
 
+  /** It was removed: what is known of it would be kept for ever. */
+  forget(webhookId: string): void {
+    this.#failing.delete(webhookId);
+  }
+
   /** ISO 8601; undefined while it is not too long. */
   async #failingTooLongSince(loaded: LoadedDelivery): Promise<string | undefined> {
     const { webhookId } = loaded.delivery.subject;

@@ -1,7 +1,7 @@
 /** What one attempt sends: the body, made from the log (spec §6.1), and the headers, signatures among them (spec §6.3). */
 import { createHmac } from 'node:crypto';
 import type { Commands } from '../commands/context.js';
-import { orderAfter } from '../commands/orders/loadOrder.js';
+import { loadOrderAt } from '../commands/orders/loadOrder.js';
 import { exportSnapshot } from '../commands/orders/orderWriter.js';
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { DomainEvent } from '../commands/writeStream.js';
@@ -114,39 +114,27 @@ async function bodyOf(
       return orderBody(exportDocument(snapshot, approval, assetTypes), customData);
     }
     default: {
-      const events = await eventsUpTo(commands, orderStream(name, orderId), subject, 0);
-      const order = orderAfter(undefined, events);
-      if (order === undefined) throw new Error(`There is no order ${orderId}.`);
-      const approval = events.findLast(({ type }) => type === 'OrderApproved') as OrderApproved | undefined;
-      const snapshot = await exportSnapshot(commands, name, orderId, order);
-      return orderBody(orderDocument(snapshot, approval?.data, assetTypes), customData);
+      const order = await loadOrderAt(commands.eventStore, name, orderId, revision);
+      if (order?.revision !== revision || order.eventId !== subject.sourceEventId) {
+        throw missing(orderStream(name, orderId), subject);
+      }
+      const { state, approval } = order;
+      const snapshot = await exportSnapshot(commands, name, orderId, state);
+      return orderBody(orderDocument(snapshot, approval, assetTypes), customData);
     }
   }
 }
 
 /** The event that the delivery is about. @throws Error when it is not of this type */
 async function sourceEvent<Event extends DomainEvent>(
-  commands: Pick<Commands, 'eventStore'>,
+  { eventStore }: Pick<Commands, 'eventStore'>,
   stream: string,
   subject: DeliverySubject,
   type: Event['type'],
 ): Promise<RecordedEvent & Pick<Event, 'data'>> {
-  const [event] = await eventsUpTo(commands, stream, subject, subject.sourceRevision);
-  if (event?.type !== type) throw missing(stream, subject);
+  const [event] = await eventStore.readStream(stream, subject.sourceRevision, subject.sourceRevision);
+  if (event?.id !== subject.sourceEventId || event.type !== type) throw missing(stream, subject);
   return event;
-}
-
-/** The events of the stream from that revision on, up to the one that the delivery is about. @throws Error */
-async function eventsUpTo(
-  { eventStore }: Pick<Commands, 'eventStore'>,
-  stream: string,
-  subject: DeliverySubject,
-  fromRevision: number,
-): Promise<readonly RecordedEvent[]> {
-  const events = await eventStore.readStream(stream, fromRevision, subject.sourceRevision);
-  const last = events.at(-1);
-  if (last?.id !== subject.sourceEventId || last.revision !== subject.sourceRevision) throw missing(stream, subject);
-  return events;
 }
 
 const missing = (stream: string, { kind, sourceEventId, sourceRevision }: DeliverySubject): Error =>

@@ -1,29 +1,43 @@
 /** An order as its stream tells it. Of big orders only what is new is read: the rest is known from the time before. */
 import { LRUCache } from 'lru-cache';
-import type { OrderEvent } from '../../domain/order/events.js';
+import type { OrderApproved, OrderEvent } from '../../domain/order/events.js';
+import type { Approval } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
 import { copiedOnce } from '../../domain/writable.js';
-import type { EventStore, EventToAppend } from '../../ports/eventStore.js';
+import type { EventStore, EventToAppend, Revision } from '../../ports/eventStore.js';
 import type { Loaded } from '../writeStream.js';
 
 /** From so many events on to keep an order costs less than to read it again with each of its changes. */
 const BIG_EVENTS = 100;
-/** Characters of text in all orders that are kept. */
-const MAX_KEPT_CHARACTERS = 16_000_000;
+/** Characters of text in all orders that are kept for one purpose. */
+const MAX_KEPT_CHARACTERS = 8_000_000;
 /** What a field, a part or an order takes beside its texts, in characters. */
 const OVERHEAD = 16;
 
 type EventReads = Pick<EventStore, 'readStream'>;
 
-const keptOrders = new WeakMap<EventReads, LRUCache<string, Loaded<Order>>>();
+/** An order as of an event of its stream. */
+export type OrderAt = Loaded<Order> & {
+  /** Id of that event. */
+  readonly eventId: string;
+  /** The last one until then. */
+  readonly approval: Approval | undefined;
+};
 
-function keptOf(eventStore: EventReads): LRUCache<string, Loaded<Order>> {
-  let kept = keptOrders.get(eventStore);
-  if (kept === undefined) {
-    kept = new LRUCache({ maxSize: MAX_KEPT_CHARACTERS, sizeCalculation: ({ state }) => charactersOf(state) });
-    keptOrders.set(eventStore, kept);
-  }
+/** Of one log. Commands ask for orders as they are, deliveries for what they were a while ago: each keeps its own. */
+type Kept = { readonly latest: LRUCache<string, OrderAt>; readonly delivered: LRUCache<string, OrderAt> };
+
+const keptOrders = new WeakMap<EventReads, Kept>();
+
+function keptOf(eventStore: EventReads): Kept {
+  const make = () =>
+    new LRUCache<string, OrderAt>({
+      maxSize: MAX_KEPT_CHARACTERS,
+      sizeCalculation: ({ state }) => charactersOf(state),
+    });
+  const kept = keptOrders.get(eventStore) ?? { latest: make(), delivered: make() };
+  keptOrders.set(eventStore, kept);
   return kept;
 }
 
@@ -38,23 +52,47 @@ export function orderAfter(before: Order | undefined, events: readonly EventToAp
 }
 
 /** An order as its whole stream tells it, whoever has written to it; undefined when there is none. */
-export async function loadOrder(
+export const loadOrder = (eventStore: EventReads, tenant: string, orderId: string): Promise<OrderAt | undefined> =>
+  load(eventStore, keptOf(eventStore).latest, orderStream(tenant, orderId));
+
+/** An order as it was after the event of this revision; undefined when there is none. */
+export const loadOrderAt = (
   eventStore: EventReads,
   tenant: string,
   orderId: string,
-): Promise<Loaded<Order> | undefined> {
-  const stream = orderStream(tenant, orderId);
-  const kept = keptOf(eventStore);
-  const known = kept.get(stream);
-  const events = await eventStore.readStream(stream, known === undefined ? 0 : known.revision + 1);
+  revision: Revision,
+): Promise<OrderAt | undefined> =>
+  load(eventStore, keptOf(eventStore).delivered, orderStream(tenant, orderId), revision);
+
+async function load(
+  eventStore: EventReads,
+  kept: LRUCache<string, OrderAt>,
+  stream: string,
+  toRevision: Revision = Number.MAX_SAFE_INTEGER,
+): Promise<OrderAt | undefined> {
+  const newest = kept.get(stream);
+  const known = newest !== undefined && newest.revision <= toRevision ? newest : undefined;
+  if (known?.revision === toRevision) return known;
+  const events = await eventStore.readStream(stream, known === undefined ? 0 : known.revision + 1, toRevision);
   const last = events.at(-1);
   if (last === undefined) return known;
   const state = orderAfter(known?.state, events);
   if (state === undefined) return undefined;
-  const loaded = { state, revision: last.revision, lastEventAt: last.metadata.occurredAt };
-  if (last.revision >= BIG_EVENTS) kept.set(stream, loaded);
+  const approved = events.findLast(({ type }) => type === 'OrderApproved') as OrderApproved | undefined;
+  const loaded: OrderAt = {
+    state,
+    revision: last.revision,
+    lastEventAt: last.metadata.occurredAt,
+    eventId: last.id,
+    approval: approved === undefined ? known?.approval : approvalOf(approved),
+  };
+  // An older one, of a delivery that is tried again, would have the next one read from the beginning.
+  if (loaded.revision >= BIG_EVENTS && loaded.revision > (newest?.revision ?? -1)) kept.set(stream, loaded);
   return loaded;
 }
+
+/** Without the snapshot, which holds the whole order. */
+const approvalOf = ({ data: { approvedAt, approver } }: OrderApproved): Approval => ({ approvedAt, approver });
 
 function charactersOf({ fields, parts }: Order): number {
   let characters = OVERHEAD;

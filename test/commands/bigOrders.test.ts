@@ -1,0 +1,112 @@
+/** An order of hundreds of lines: what is read of its stream for each of its changes, and for each of its deliveries. */
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
+import { loadOrder, loadOrderAt } from '#app/commands/orders/loadOrder.js';
+import type { OrderEvent } from '#app/domain/order/events.js';
+import { orderStream } from '#app/domain/streams.js';
+import type { EventStore } from '#app/ports/eventStore.js';
+
+const TENANT = 'acme';
+const LINES = 300;
+const status = { from: 'validated', to: 'validated' } as const;
+
+let directory: string;
+let store: EventStore;
+let orderId: string;
+let read: number;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'orders-'));
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+beforeEach(async () => {
+  const opened = await openSqliteEventStore({ file: join(directory, `${randomUUID()}.db`) });
+  store = Object.assign(Object.create(opened) as EventStore, {
+    append: opened.append.bind(opened),
+    close: opened.close.bind(opened),
+    readStream: async (...args: Parameters<EventStore['readStream']>) => {
+      const events = await opened.readStream(...args);
+      read += events.length;
+      return events;
+    },
+  });
+  orderId = randomUUID();
+  const lines = Array.from({ length: LINES }, (_, index): OrderEvent => {
+    return {
+      type: 'OrderPartAdded',
+      data: { table: 'dyn_order_line', id: `line-${index}`, fields: { quantity: 1 }, status },
+    };
+  });
+  await append({ type: 'OrderCreated', data: { table: 'dyn_stock_order', fields: {}, status: 'validated' } }, ...lines);
+  read = 0;
+});
+afterEach(() => store.close());
+
+async function append(...events: readonly OrderEvent[]): Promise<void> {
+  const metadata = {
+    tenant: TENANT,
+    actor: { kind: 'system', id: 'test' },
+    correlationId: 'c',
+    causationId: 'c',
+    occurredAt: '2026-11-21T03:11:47.123456Z',
+    schemaVersion: 1,
+  } as const;
+  const toStore = events.map((event) => ({ ...event, id: randomUUID(), metadata }));
+  await store.append(orderStream(TENANT, orderId), toStore, 'any');
+}
+
+const quantity = (from: number, to: number): OrderEvent => ({
+  type: 'OrderPartChanged',
+  data: { table: 'dyn_order_line', id: 'line-7', changes: { quantity: { from, to } }, status },
+});
+const approver = { id: 7, first_name: 'Eva', last_name: 'Smit', locale: 'nl', email: 'eva@acme.example' };
+const approved: OrderEvent = {
+  type: 'OrderApproved',
+  data: {
+    status: { from: 'validated', to: 'submitted' },
+    approvedAt: '2026-11-21T03:12:00.000000Z',
+    approver,
+    snapshot: { table: 'dyn_stock_order', order: { id: '', created_at: '', updated_at: '' }, parts: [], related: {} },
+  },
+};
+
+test('what is new is read, whoever wrote it, and nothing else', async () => {
+  expect((await loadOrder(store, TENANT, orderId))?.state.parts.size).toBe(LINES);
+  expect(read).toBe(LINES + 1);
+  await append(quantity(1, 2));
+  await append(quantity(2, 3));
+  read = 0;
+  const order = await loadOrder(store, TENANT, orderId);
+  expect(read).toBe(2);
+  expect(order).toMatchObject({ revision: LINES + 2 });
+  expect(order?.state.parts.get('line-7')?.fields).toEqual({ quantity: 3 });
+  expect(await loadOrder(store, TENANT, orderId)).toEqual(order);
+  expect(read).toBe(2);
+});
+
+test('deliveries have the order as it was after each event, in whatever order they ask', async () => {
+  await append(quantity(1, 2), approved, quantity(2, 3));
+  const at = async (revision: number) => {
+    const order = await loadOrderAt(store, TENANT, orderId, revision);
+    return [order?.revision, order?.state.parts.get('line-7')?.fields.quantity, order?.approval?.approver.id];
+  };
+  expect(await at(LINES)).toEqual([LINES, 1, undefined]);
+  read = 0;
+  expect(await at(LINES + 1)).toEqual([LINES + 1, 2, undefined]);
+  expect(await at(LINES + 3)).toEqual([LINES + 3, 3, 7]);
+  expect(read).toBe(3);
+  // One that is tried again does not make the next ones read everything.
+  expect(await at(LINES + 1)).toEqual([LINES + 1, 2, undefined]);
+  read = 0;
+  expect(await at(LINES + 3)).toEqual([LINES + 3, 3, 7]);
+  expect(read).toBe(0);
+});
+
+test('an order that nobody made is none', async () => {
+  expect(await loadOrder(store, TENANT, randomUUID())).toBeUndefined();
+  expect(await loadOrderAt(store, TENANT, randomUUID(), 3)).toBeUndefined();
+});
