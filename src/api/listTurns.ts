@@ -4,6 +4,7 @@
  */
 import type { Response } from 'express';
 import { MAX_WAITING_LISTS } from '../domain/limits.js';
+import { Cancellation } from '../supervision/cancellation.js';
 import { HttpError } from './errors.js';
 
 export type ListLimits = {
@@ -21,8 +22,8 @@ export type List<Result> = {
   readonly res: Response;
   /** What the client is told to ask for instead when it takes too long. */
   readonly advice: string;
-  /** Rejects soon after the signal has aborted. */
-  readonly find: (signal: AbortSignal) => Promise<Result>;
+  /** Rejects soon after it is cancelled. */
+  readonly find: (cancellation: Cancellation) => Promise<Result>;
 };
 
 const clientHasLeft = () => new HttpError(499, 'Client closed request.', 'The client has left.');
@@ -41,20 +42,20 @@ export class ListTurns {
   /** @throws HttpError 429 when too many lists of the tenant wait already, 503 when the time is over; else what `find` throws */
   async run<Result>({ tenant, res, advice, find }: List<Result>): Promise<Result> {
     const { timeoutMs } = this.#limits;
-    const ending = new AbortController();
-    const leave = (): void => ending.abort(clientHasLeft());
-    const timer = setTimeout(() => ending.abort(tookTooLong(timeoutMs, advice)), timeoutMs);
+    const cancellation = new Cancellation();
+    const leave = (): void => cancellation.cancel(clientHasLeft());
+    const timer = setTimeout(() => cancellation.cancel(tookTooLong(timeoutMs, advice)), timeoutMs);
     res.once('close', leave);
     if (res.closed) leave();
     try {
-      await this.#turn(tenant, ending.signal);
+      await this.#turn(tenant, cancellation);
       try {
-        return await find(ending.signal);
+        return await find(cancellation);
       } finally {
         this.#end(tenant);
       }
     } catch (error) {
-      throw ending.signal.aborted ? ending.signal.reason : error;
+      throw cancellation.reason ?? error;
     } finally {
       clearTimeout(timer);
       res.off('close', leave);
@@ -62,8 +63,8 @@ export class ListTurns {
   }
 
   /** Resolves when it is this list's turn, which is then begun. */
-  async #turn(tenant: string, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
+  async #turn(tenant: string, cancellation: Cancellation): Promise<void> {
+    cancellation.throwIfCancelled();
     if (this.#canBegin(tenant)) {
       this.#begin(tenant);
       return;
@@ -77,14 +78,13 @@ export class ListTurns {
     this.#waiting.set(tenant, line);
     await new Promise<void>((resolve, reject) => {
       line.push(resolve);
-      const leaveLine = (): void => {
+      cancellation.onCancel(() => {
         const place = line.indexOf(resolve);
         if (place < 0) return;
         line.splice(place, 1);
         if (line.length === 0) this.#waiting.delete(tenant);
-        reject(signal.reason);
-      };
-      signal.addEventListener('abort', leaveLine, { once: true });
+        reject(cancellation.reason);
+      });
     });
   }
 

@@ -1,4 +1,5 @@
 /** The delivery log, as the read models hold it: each delivery to a webhook, with all its attempts. */
+import type { Cancellation } from '../supervision/cancellation.js';
 import type { Position, Revision } from './eventStore.js';
 import type { ProjectionProgress } from './readModels.js';
 
@@ -82,8 +83,8 @@ export type WebhookHealth = {
 export interface DeliveryLog extends Pick<ProjectionProgress, 'waitFor'> {
   /** One entry, or undefined. */
   delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined>;
-  /** A page of a webhook's entries. Rejects with the signal's reason when it aborts before they are found. */
-  deliveries(tenant: string, query: DeliveryQuery, signal?: AbortSignal): Promise<readonly DeliveryLogEntry[]>;
+  /** A page of a webhook's entries. Cancelled as lists of records are. */
+  deliveries(tenant: string, query: DeliveryQuery, cancellation?: Cancellation): Promise<readonly DeliveryLogEntry[]>;
   /** What waits, for each webhook of every tenant that something waits for. */
   deliveryBacklog(): Promise<readonly DeliveryBacklog[]>;
   webhookHealth(tenant: string, webhookId: string): Promise<WebhookHealth>;

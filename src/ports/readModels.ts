@@ -6,6 +6,7 @@
  * What every adapter must do is written down as tests: `test/contract/readModels.ts`.
  */
 import type { Fields, FieldValue } from '../domain/assetTypes/fieldTypes.js';
+import type { Cancellation } from '../supervision/cancellation.js';
 import type { Position, Revision } from './eventStore.js';
 
 /** Names one table of one tenant. No query can be built without a tenant. */
@@ -44,8 +45,8 @@ export type RecordQuery = {
 };
 
 export type RecordPage = {
-  /** The records' JSON texts with commas between them, in UTF-8: as they are sent, since a page may be large. */
-  readonly records: Uint8Array;
+  /** The records' JSON texts with commas between them, as they are sent: a long page in UTF-8, a short one as text. */
+  readonly records: string | Uint8Array<ArrayBuffer>;
   readonly total: number;
 };
 
@@ -74,20 +75,20 @@ export type HistoryEntry = {
 };
 
 /**
- * Records and histories, for the lists and pages that the API answers. Where a signal aborts, the search ends soon, and
- * the promise rejects with the signal's reason.
+ * Records and histories, for the lists and pages that the API answers. Where a search is cancelled, it ends soon, and the
+ * promise rejects with the reason.
  */
 export interface RecordQueries {
   /** One record, or undefined. A malformed id is simply not found. */
   get(table: TableRef, id: string): Promise<RecordJson | undefined>;
   /** @throws AnswerTooLargeError when the page has more than MAX_PAGE_BYTES, as soon as so much of it is read */
-  list(table: TableRef, query: RecordQuery, signal?: AbortSignal): Promise<RecordPage>;
+  list(table: TableRef, query: RecordQuery, cancellation?: Cancellation): Promise<RecordPage>;
   /** @throws AnswerTooLargeError as `list` does */
   history(
     tenant: string,
     orderId: string,
     page: { readonly offset: number; readonly limit: number },
-    signal?: AbortSignal,
+    cancellation?: Cancellation,
   ): Promise<{ readonly entries: readonly HistoryEntry[]; readonly total: number }>;
 }
 

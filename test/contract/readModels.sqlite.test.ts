@@ -6,6 +6,7 @@ import Database from 'better-sqlite3';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
+import { Cancellation } from '#app/supervision/cancellation.js';
 import { describeReadModels } from './readModels.js';
 import { acmePlaces, contains, delivery, fill, found, id, insert, query, write } from './readModelsFixture.js';
 
@@ -49,6 +50,8 @@ test('a file that cannot be opened is named', async () => {
   await expect(openSqliteReadModelWriter({ file })).rejects.toThrow(file);
 });
 
+const left = new Error('left');
+
 test('a search that nobody waits for any more ends within a few rows, and its thread answers others', async () => {
   const file = join(directory, 'left.db');
   const writer = await openSqliteReadModelWriter({ file });
@@ -60,13 +63,13 @@ test('a search that nobody waits for any more ends within a few rows, and its th
   // Some ten seconds for one thread.
   const needles = Array.from({ length: 5_000 }, (_, n) => `x${n}`);
   const filters = [contains('name', ...needles), contains('code', ...needles)];
-  const leaving = new AbortController();
+  const leaving = new Cancellation();
   const searches = Array.from({ length: 8 }, () =>
-    expect(readModels.list(acmePlaces, query({ filters }), leaving.signal)).rejects.toBe('left'),
+    expect(readModels.list(acmePlaces, query({ filters }), leaving)).rejects.toBe(left),
   );
   await wait(300);
   const leftAt = performance.now();
-  leaving.abort('left');
+  leaving.cancel(left);
   await Promise.all(searches);
   expect(await found(readModels, { limit: 1 })).toMatchObject({ total: 5_000 });
   expect(performance.now() - leftAt).toBeLessThan(3_000);
@@ -83,12 +86,12 @@ test('decisions are answered while all threads for lists are busy', async () => 
   );
   const readModels = await openSqliteReadModels({ file, readers: 1 });
   const filters = [contains('name', ...Array.from({ length: 5_000 }, (_, n) => `x${n}`))];
-  const leaving = new AbortController();
-  const searches = Array.from({ length: 8 }, () => readModels.list(acmePlaces, query({ filters }), leaving.signal));
+  const leaving = new Cancellation();
+  const searches = Array.from({ length: 8 }, () => readModels.list(acmePlaces, query({ filters }), leaving));
   const keys = Array.from({ length: 1_000 }, (_, n) => `C${n}`);
   const first = await Promise.race([...searches, readModels.snapshot(acmePlaces, { keys, ids: [] })]);
   expect(first).toMatchObject({ revision: 4 });
-  leaving.abort('left');
+  leaving.cancel(left);
   await Promise.allSettled(searches);
   await readModels.close();
   await writer.close();

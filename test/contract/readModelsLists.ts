@@ -1,5 +1,6 @@
 import type { ReadModelWriter } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
+import { Cancellation } from '#app/supervision/cancellation.js';
 import { acmePlaces, contains, fill, found, insert, type OpenReadModels, query } from './readModelsFixture.js';
 
 const unknown = { tenant: 'acme', table: 'unheard_of' };
@@ -140,14 +141,14 @@ export function describeLists(name: string, open: OpenReadModels): void {
       expect(await equal('code', 'C3')).toBe('C3');
     });
 
-    test('end with the reason of a signal that aborts; the next is answered', async () => {
+    test('end with the reason when they are cancelled; the next is answered', async () => {
       await fill(writer, [insert(1, { name: 'needle' })]);
       const reason = new Error('left');
-      await expect(readModels.list(acmePlaces, query(), AbortSignal.abort(reason))).rejects.toBe(reason);
-      const leaving = new AbortController();
-      const asked = readModels.list(acmePlaces, query({ filters: [contains('name', 'dle')] }), leaving.signal);
-      leaving.abort(reason);
+      const cancellation = new Cancellation();
+      const asked = readModels.list(acmePlaces, query({ filters: [contains('name', 'dle')] }), cancellation);
+      cancellation.cancel(reason);
       await expect(asked).rejects.toBe(reason);
+      await expect(readModels.list(acmePlaces, query(), cancellation)).rejects.toBe(reason);
       expect(await found(readModels, {})).toEqual({ records: ['C1'], total: 1 });
     });
 

@@ -54,5 +54,6 @@ export function collectionEnvelope(records: string | Uint8Array, list: PageOf): 
     last_page: lastPage,
     total,
   };
-  return ['{"data":[', records, `],"links":${JSON.stringify(links)},"meta":${JSON.stringify(meta)}}`];
+  const rest = `],"links":${JSON.stringify(links)},"meta":${JSON.stringify(meta)}}`;
+  return typeof records === 'string' ? `{"data":[${records}${rest}` : ['{"data":[', records, rest];
 }

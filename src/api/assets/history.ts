@@ -55,7 +55,7 @@ export async function historyPage(
     tenant: order.tenant,
     res,
     advice: 'Ask for fewer entries with perPage.',
-    find: (signal) => readModels.history(order.tenant, order.id, slice, signal),
+    find: (cancellation) => readModels.history(order.tenant, order.id, slice, cancellation),
   });
   if (total === 0) return undefined;
   const records = await mapWithPauses(entries, (entry) => JSON.stringify(historyEntry.show(entry)));

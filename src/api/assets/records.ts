@@ -44,7 +44,7 @@ export const records: Resource = {
           tenant,
           res,
           advice: narrowing(query),
-          find: (signal) => readModels.list({ tenant, table: assetType.name }, query, signal),
+          find: (cancellation) => readModels.list({ tenant, table: assetType.name }, query, cancellation),
         });
         return { body: collectionEnvelope(records, { ...list, url: requestUrl(req, config), total }) };
       },

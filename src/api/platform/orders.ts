@@ -115,7 +115,7 @@ export const orders: Resource = {
           tenant: tenant.name,
           res,
           advice: narrowing(query),
-          find: (signal) => readModels.list(table, whole, signal),
+          find: (cancellation) => readModels.list(table, whole, cancellation),
         });
         const list = { ...paging, url: requestUrl(req, config), total };
         return { body: collectionEnvelope(records, { ...list, kept: [['queue', queue.name], ...kept] }) };

@@ -126,7 +126,7 @@ export const webhookDeliveries: Resource = {
           tenant: tenant.name,
           res,
           advice: 'Narrow the time with since and until.',
-          find: (signal) => readModels.deliveries(tenant.name, asked, signal),
+          find: (cancellation) => readModels.deliveries(tenant.name, asked, cancellation),
         });
         const page = found.slice(0, limit);
         const last = found.length > limit ? page.at(-1) : undefined;

@@ -28,11 +28,11 @@ function openTurns(limits: Partial<ListLimits> = {}) {
       tenant: name.slice(0, 1),
       res: res as unknown as Response,
       advice: 'Ask for less.',
-      find: (signal) =>
+      find: (cancellation) =>
         new Promise<string>((resolve, reject) => {
           begun.push(name);
           ends.set(name, () => resolve(name));
-          signal.addEventListener('abort', () => reject(signal.reason));
+          cancellation.onCancel(() => reject(cancellation.reason));
         }),
     });
     list.catch(() => undefined);
@@ -89,7 +89,7 @@ test('over the time a list is 503 with advice, whether it waits or is in work', 
   }
 });
 
-test('a list whose client leaves ends: in line it is never begun, in work its signal aborts, and the turn is free', async () => {
+test('a list whose client leaves ends: in line it is never begun, in work its search is cancelled, and the turn is free', async () => {
   const { begun, ask, end } = openTurns({ atOnce: 1, ofOneTenant: 1 });
   const [first, second] = [new FakeResponse(), new FakeResponse()];
   const lists = [ask('a1', first), ask('a2', second)].map((list) =>

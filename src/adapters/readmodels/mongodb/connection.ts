@@ -1,6 +1,7 @@
 /** The way to the server: connects when it is needed, and says in the port's terms when it is away. */
 import { type Db, MongoClient, MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import type { Cancellation } from '../../../supervision/cancellation.js';
 
 export type ConnectionOptions = {
   /** `mongodb://127.0.0.1:27017/assets`; without a path the database is `dynamic_assets` */
@@ -107,8 +108,8 @@ const AWAY_ERRORS: ReadonlySet<string> = new Set([
 /** The server ends a query that the client could not tell it to end: a setting of the API ends lists sooner. */
 const LONGEST_QUERY_MS = 60_000;
 
-/** Options of a query that ends when the signal aborts. */
-export const whileWanted = (signal: AbortSignal | undefined): { maxTimeMS: number; signal?: AbortSignal } => ({
+/** Options of a query that ends when it is cancelled. */
+export const whileWanted = (cancellation: Cancellation | undefined): { maxTimeMS: number; signal?: AbortSignal } => ({
   maxTimeMS: LONGEST_QUERY_MS,
-  ...(signal === undefined ? {} : { signal }),
+  ...(cancellation === undefined ? {} : { signal: cancellation.signal }),
 });

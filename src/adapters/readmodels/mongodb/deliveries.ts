@@ -163,10 +163,16 @@ export function deliveryReads(connection: MongoConnection, tables: TableReader):
         return found === null ? undefined : entryOf(found);
       }),
 
-    async deliveries(tenant, query, signal) {
+    async deliveries(tenant, query, cancellation) {
       const entries = await read(tenant, async (db, log) => {
         const { limit } = query;
-        const options = { ...whileWanted(signal), sort: sortOf(query), limit, batchSize: limit, projection: { e: 1 } };
+        const options = {
+          ...whileWanted(cancellation),
+          sort: sortOf(query),
+          limit,
+          batchSize: limit,
+          projection: { e: 1 },
+        };
         return (await deliveriesOf(db, log).find(filterOf(query), options).toArray()).map(entryOf);
       });
       return entries ?? [];

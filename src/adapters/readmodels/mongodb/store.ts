@@ -3,7 +3,7 @@ import type { FindCursor } from 'mongodb';
 import type { HistoryEntry, RecordPage, RecordQuery, StoredRecord, TableRef } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
-import { AnswerSize, pageBytes } from '../shared/answerSize.js';
+import { AnswerSize, pageText } from '../shared/answerSize.js';
 import { storedId } from '../shared/recordText.js';
 import { type CatalogEntry, historyOf, positionOf, readState, recordsEntryId, tenantEntryId } from './catalog.js';
 import { CheckpointPoll } from './checkpointPoll.js';
@@ -43,9 +43,9 @@ export async function openMongoReadModels({ url }: { readonly url: string }): Pr
       return found?.result;
     },
 
-    async list(table, query, signal) {
-      const page = await read(table, (opened) => listRecords(opened, query, whileWanted(signal)));
-      return page?.result ?? { records: new Uint8Array(), total: 0 };
+    async list(table, query, cancellation) {
+      const page = await read(table, (opened) => listRecords(opened, query, whileWanted(cancellation)));
+      return page?.result ?? { records: '', total: 0 };
     },
 
     async snapshot(table, { keys, ids }) {
@@ -87,13 +87,19 @@ export async function openMongoReadModels({ url }: { readonly url: string }): Pr
       return records?.result ?? [];
     },
 
-    async history(tenant, orderId, { offset, limit }, signal) {
+    async history(tenant, orderId, { offset, limit }, cancellation) {
       const page = await tables.read(tenantEntryId('history', tenant), async ({ db, entry }) => {
         const entries = historyOf(db, entry);
-        const total = await entries.countDocuments({ o: orderId }, whileWanted(signal));
+        const total = await entries.countDocuments({ o: orderId }, whileWanted(cancellation));
         const size = new AnswerSize('page');
         const found: string[] = [];
-        const options = { ...whileWanted(signal), sort: { n: 1 }, skip: offset, limit, batchSize: limit } as const;
+        const options = {
+          ...whileWanted(cancellation),
+          sort: { n: 1 },
+          skip: offset,
+          limit,
+          batchSize: limit,
+        } as const;
         for await (const { e } of entries.find({ o: orderId }, options)) found.push(size.add(e));
         return { entries: await mapWithPauses<string, HistoryEntry>(found, (entry) => JSON.parse(entry)), total };
       });
@@ -130,7 +136,7 @@ async function listRecords(
   const { offset: skip, limit } = query;
   const isAll = query.filters.length === 0;
   if (filter === undefined || (isAll && skip >= entry.count)) {
-    return { records: new Uint8Array(), total: filter === undefined ? 0 : entry.count };
+    return { records: '', total: filter === undefined ? 0 : entry.count };
   }
   const options = { ...wanted, sort, batchSize: limit, projection: WHOLE_RECORD };
   const find = async (): Promise<FindCursor<WholeRecord>> => {
@@ -143,7 +149,7 @@ async function listRecords(
   const page: string[] = [];
   for await (const record of await find()) page.push(size.add(recordJson(text, record)));
   const total = isAll ? entry.count : await totalOf(records, filter, query, page.length, wanted);
-  return { records: pageBytes(page), total };
+  return { records: pageText(page), total };
 }
 
 /** A page that is not full is the last one, and tells how many there are. */

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { AnswerTooLargeError, ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import type { Cancellation } from '../../../supervision/cancellation.js';
 import { youngHeap } from '../../youngHeap.js';
 import type { Answer, Question, ReaderThreadData, Reply, Request } from './readerThread.js';
 
@@ -9,7 +10,7 @@ type Job = {
   readonly question: Question;
   readonly resolve: (answer: unknown) => void;
   readonly reject: (reason: unknown) => void;
-  readonly signal?: AbortSignal | undefined;
+  readonly cancellation: Cancellation | undefined;
 };
 type Thread = {
   readonly worker: Worker;
@@ -61,27 +62,26 @@ export class ReaderPool {
 
   /**
    * Asks the first thread that is free.
-   * @throws ReadModelsUnavailableError when the thread dies while it works on it, or the pool is closed; the signal's
-   *   reason when it aborts before there is an answer: the thread is free again by then
+   * @throws ReadModelsUnavailableError when the thread dies while it works on it, or the pool is closed; the reason when
+   *   it is cancelled before there is an answer: the thread is free again by then
    */
   async ask<Kind extends Question['kind']>(
     question: Question & { readonly kind: Kind },
-    signal?: AbortSignal,
+    cancellation?: Cancellation,
   ): Promise<Answer<Kind>> {
     if (this.#closed) throw closed();
-    signal?.throwIfAborted();
-    let abandon = (): void => undefined;
+    cancellation?.throwIfCancelled();
+    let answered: (() => void) | undefined;
     try {
       return await new Promise<Answer<Kind>>((resolve, reject) => {
         // A thread answers a question with the answer of its kind; the types of messages cannot say so.
-        const job: Job = { question, resolve: (answer) => resolve(answer as Answer<Kind>), reject, signal };
-        abandon = () => this.#abandon(job);
-        signal?.addEventListener('abort', abandon);
+        const job: Job = { question, resolve: (answer) => resolve(answer as Answer<Kind>), reject, cancellation };
+        answered = cancellation?.onCancel(() => this.#abandon(job));
         (isLong(job) ? this.#long : this.#short).push(job);
         this.#next();
       });
     } finally {
-      signal?.removeEventListener('abort', abandon);
+      answered?.();
     }
   }
 
@@ -90,7 +90,7 @@ export class ReaderPool {
     const place = this.#long.indexOf(job);
     const thread = this.#threads.find((each) => each.job === job);
     if (thread !== undefined) Atomics.store(thread.unwanted, 0, 1);
-    else if (place >= 0) this.#long.splice(place, 1)[0]?.reject(job.signal?.reason);
+    else if (place >= 0) this.#long.splice(place, 1)[0]?.reject(job.cancellation?.reason);
   }
 
   #next(): void {
@@ -124,7 +124,8 @@ export class ReaderPool {
     const { job } = thread;
     delete thread.job;
     thread.worker.unref();
-    if (job?.signal?.aborted) job.reject(job.signal.reason);
+    const reason = job?.cancellation?.reason;
+    if (reason !== undefined) job?.reject(reason);
     else if (reply.kind === 'answer') job?.resolve(reply.answer);
     else job?.reject(reply.kind === 'error' ? reply.error : new AnswerTooLargeError(reply.message));
     this.#next();

@@ -6,7 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { DeliveryQuery } from '../../../ports/deliveryLog.js';
 import { AnswerTooLargeError, type RecordPage, type RecordQuery, type TableRef } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
-import { pageBytes } from '../shared/answerSize.js';
+import { pageText } from '../shared/answerSize.js';
 import { listDeliveries, readBacklog } from './deliveries.js';
 import { readHistory } from './history.js';
 import { Lister } from './query/lister.js';
@@ -59,8 +59,8 @@ function answer(question: Question): [answer: Answers[Question['kind']], handedO
   switch (question.kind) {
     case 'list': {
       const page = lister.list(...question.asked);
-      const records = pageBytes(page.records);
-      return [{ records, total: page.total }, [records.buffer]];
+      const records = pageText(page.records);
+      return [{ records, total: page.total }, typeof records === 'string' ? [] : [records.buffer]];
     }
     case 'history':
       return [readHistory(connection, ...question.asked)];

@@ -36,7 +36,7 @@ export async function openSqliteReadModels(options: {
   return {
     get: async (table, id) => getRecord(connection, table, id),
 
-    list: (table, query, signal) => pool.ask({ kind: 'list', asked: [table, query] }, signal),
+    list: (table, query, cancellation) => pool.ask({ kind: 'list', asked: [table, query] }, cancellation),
 
     async snapshot(...asked) {
       const [, { keys, ids }] = asked;
@@ -50,14 +50,14 @@ export async function openSqliteReadModels(options: {
     countOutsideBatch: (...asked) => pool.ask({ kind: 'countOutsideBatch', asked }),
     find: async (...asked) => parseStoredRecords(await pool.ask({ kind: 'find', asked })),
 
-    async history(tenant, orderId, page, signal) {
-      const { entries, total } = await pool.ask({ kind: 'history', asked: [tenant, orderId, page] }, signal);
+    async history(tenant, orderId, page, cancellation) {
+      const { entries, total } = await pool.ask({ kind: 'history', asked: [tenant, orderId, page] }, cancellation);
       return { entries: await mapWithPauses<string, HistoryEntry>(entries, (entry) => JSON.parse(entry)), total };
     },
 
     delivery: async (tenant, id) => readDelivery(connection, tenant, id),
-    deliveries: async (tenant, query, signal) =>
-      JSON.parse(await pool.ask({ kind: 'deliveries', asked: [tenant, query] }, signal)),
+    deliveries: async (tenant, query, cancellation) =>
+      JSON.parse(await pool.ask({ kind: 'deliveries', asked: [tenant, query] }, cancellation)),
     deliveryBacklog: () => pool.ask({ kind: 'deliveryBacklog', asked: [] }),
     webhookHealth: async (tenant, webhookId) => readHealth(connection, tenant, webhookId),
     checkpoint: async (projection) => checkpoint(projection),
