@@ -55,6 +55,12 @@ test('docs/limits.md shows every limit with its value', () => {
   expect(Object.entries(limits).filter((limit) => !shown(limit))).toEqual([]);
 });
 
+test('fields of records are read with ownValue: a name from outside may be one that every object has', () => {
+  const inherited = /\b\w*[fF]ields\[(?:\w+\.)?(?:name|field|key|unique)\](?! = )/;
+  const files = pathsIn('src').filter((path) => !path.endsWith('/fieldTypes.ts') && inherited.test(text(path)));
+  expect(files).toEqual([]);
+});
+
 test('code, test titles and pages say a rule instead of the number of an issue', () => {
   const named = ['src', 'test', 'bench', 'docs'].flatMap(pathsIn).filter((path) => /\bissue #?\d/i.test(text(path)));
   expect(named).toEqual([]);
