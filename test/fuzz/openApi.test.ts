@@ -22,7 +22,6 @@ const run = useService({
     // Webhooks that are made here lead to a port of this machine that nobody listens on, or are refused.
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     WEBHOOK_ALLOWED_PORTS: '9',
-    TOKEN_FAILURES_PER_MINUTE: '0',
   },
 });
 
