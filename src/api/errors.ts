@@ -100,10 +100,11 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
     const { ids } = req.context;
     const expected = answerTo(error);
     if (expected === undefined || expected.status >= 500) {
-      // What was decided here, or had no room, needs nobody's attention at once.
+      // What was decided here, or had no room, needs nobody's attention at once, and no stack: anybody can bring it about.
       const isForeseen = error instanceof HttpError || error instanceof TooManyWaitingError;
-      const level = isForeseen ? 'warn' : 'error';
-      log[level]({ err: error, ...ids, method: req.method, url: req.originalUrl }, 'request failed');
+      const about = { ...ids, method: req.method, url: req.originalUrl };
+      if (isForeseen) log.warn({ reason: expected?.body.message, ...about }, 'request failed');
+      else log.error({ err: error, ...about }, 'request failed');
     }
     if (res.headersSent) {
       res.destroy();
