@@ -13,10 +13,12 @@ export const isFromThisMachine = ({ socket, headers }: Pick<Request, 'socket' | 
 
 /** Of an IPv6 address the part that one customer is given (RFC 6177). */
 const NETWORK_PARTS = 4;
+const LONGEST_NAME = 64;
 
 /** The network that one person can be taken to have all of: an IPv4 address, or the first 64 bits of an IPv6 address. */
 export function networkOf(address: string): string {
-  if (!isIPv6(address)) return address;
+  // What a proxy passes on need not be an address; it is remembered all the same, so it has an end.
+  if (!isIPv6(address)) return address.slice(0, LONGEST_NAME);
   const parsed = ipaddr.IPv6.parse(address);
   if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
   return `${parsed.parts

@@ -10,6 +10,7 @@ test.each([
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['::1', '0:0:0:0::/64'],
   ['', ''],
+  ['x'.repeat(5_000), 'x'.repeat(64)],
 ])('the network of %s is %s', (address, network) => expect(networkOf(address)).toBe(network));
 
 test.each([
