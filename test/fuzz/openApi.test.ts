@@ -158,10 +158,11 @@ describe.each(Object.keys(MODELS))('the document of a tenant with the %s model',
       await tenant.prepare();
       const { document } = tenant.schemas;
       const requests = new Requests(document);
-      // What ends a session would end that of the callers.
-      const operations = operationsOf(document).filter(
-        ({ operation }) => operation.operationId !== 'platform_sign_out',
-      );
+      // What ends a session would end that of the callers; a lower rate limit would refuse most of what follows.
+      const rank = (id: string): number => Number(id === 'platform_change_rate_limit');
+      const operations = operationsOf(document)
+        .filter(({ operation }) => operation.operationId !== 'platform_sign_out')
+        .toSorted((a, b) => rank(a.operation.operationId) - rank(b.operation.operationId));
       const numRuns = Math.ceil(CASES / Object.keys(MODELS).length / operations.length);
       for (const { method, path } of operations) {
         const property = fc.asyncProperty(requests.of(path, method), (asked) => tenant.try(method, path, asked));
