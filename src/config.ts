@@ -100,6 +100,7 @@ export const settings = {
   RATE_LIMIT_BURST: integer(0, 0, 1_000_000).describe(
     'Requests that each may make after a pause; 0 for twice the rate',
   ),
+  SIGN_INS_PER_HOUR: integer(1000, 1, 1_000_000).describe('Sessions that one user may open at once, and in an hour'),
   REQUESTS_IN_FLIGHT: integer(512, 1, 100_000).describe(
     'Requests that are answered at once for one tenant, or for one network before anybody is known',
   ),

@@ -179,6 +179,7 @@ const apiConfig = (config: Config): ApiConfig => ({
     burst: config.RATE_LIMIT_BURST === 0 ? 2 * config.RATE_LIMIT_PER_SECOND : config.RATE_LIMIT_BURST,
   },
   requestsInFlight: config.REQUESTS_IN_FLIGHT,
+  signInsPerHour: config.SIGN_INS_PER_HOUR,
   projectionWaitMs: config.WRITE_WAIT_MS,
   lists: { ...listsAtOnce(config), timeoutMs: config.LIST_TIMEOUT_MS },
 });

@@ -27,6 +27,8 @@ export type ApiConfig = {
   readonly rateLimit: { readonly perSecond: number; readonly burst: number };
   /** Requests that are answered at once for one tenant, or for one network before anybody is known. */
   readonly requestsInFlight: number;
+  /** Sessions that one user may open in an hour. */
+  readonly signInsPerHour: number;
   /** What /metrics must be asked with; where unset, it answers programs of this machine only. */
   readonly metricsToken?: string;
   /** How long a write waits for the read models before it answers all the same, in milliseconds. */

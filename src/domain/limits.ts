@@ -119,8 +119,6 @@ export const PASSWORD_HASHES_AT_ONCE = 2;
 export const MAX_PASSWORD_HASHES_WAITING = 128;
 /** Hashes of passwords that wait for their turn, of one tenant. */
 export const MAX_PASSWORD_HASHES_WAITING_OF_TENANT = 32;
-/** Sessions that one user may open at once, and in an hour: each may become an event when it is signed out. */
-export const SIGN_INS_PER_HOUR = 60;
 
 /** Wrong passwords for one user from one network, before each try has to wait. */
 export const GUESSES_OF_PASSWORD = 10;

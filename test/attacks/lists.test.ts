@@ -9,6 +9,8 @@ import { ASSETS } from '../acceptance/tenant.js';
 import { useService } from '../acceptance/useService.js';
 
 const TIME_LIMIT_MS = 1_000;
+/** In which others are answered meanwhile. Generous, as the machine may be busy: without turns they wait for all attackers. */
+const MEANWHILE_MS = 3 * TIME_LIMIT_MS;
 const run = useService({
   tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
   env: { LIST_TIMEOUT_MS: String(TIME_LIMIT_MS), READER_THREADS: '1' },
@@ -73,8 +75,7 @@ it("lists as costly as can be: another tenant's lists and writes go on beside th
   }
   isOver = true;
   await Promise.all(attackers);
-  // Generous, as the machine may be busy: without turns each of these waits for all 16.
-  expect(times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.9)]).toBeLessThan(TIME_LIMIT_MS);
+  expect(times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.9)]).toBeLessThan(MEANWHILE_MS);
   for (const answer of answers) {
     expect([200, 503]).toContain(answer.status);
     if (answer.status === 503) expectTooSlow(answer);
@@ -102,7 +103,7 @@ it('a list whose client has left is no longer searched for', async () => {
   await wait(300);
   for (const socket of sockets) socket.destroy();
   // The one thread of this tenant would be busy for 30 times the time limit.
-  expect(await timed(() => acme().list('dyn_party'))).toBeLessThan(TIME_LIMIT_MS);
+  expect(await timed(() => acme().list('dyn_party'))).toBeLessThan(MEANWHILE_MS);
 });
 
 it('answers that nobody takes are bounded: reads are 429 until they are taken, and other tenants notice nothing', async () => {

@@ -6,7 +6,7 @@ import { useService } from '../acceptance/useService.js';
 
 const HANGING = 60;
 const BURST = 20;
-const LATER_MS = 500;
+const LATER_MS = 3_000;
 
 let receiver: Receiver;
 const run = useService(async () => {

@@ -9,7 +9,7 @@ export const casesOf = (usual: number, long: number): number =>
   Number(process.env.FUZZ_CASES ?? (isLong ? long : usual));
 
 /** The longest that the health probe may wait, in milliseconds: a machine that runs other tests as well is slower. */
-export const LONGEST_PROBE_MS = Number(process.env.FUZZ_PROBE_MS ?? 1000);
+export const LONGEST_PROBE_MS = Number(process.env.FUZZ_PROBE_MS ?? 3000);
 
 /** For figures: jest's own console would put a stack trace under each line. */
 export const tell = (line: string): void => void process.stderr.write(`${line}\n`);

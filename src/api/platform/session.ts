@@ -6,7 +6,7 @@ import { credentialOf } from '../../commands/identity/secrets.js';
 import { endSession } from '../../commands/identity/sessions.js';
 import { authenticateUser as checkPassword } from '../../commands/identity/users.js';
 import type { User } from '../../domain/identity/events.js';
-import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH, SIGN_INS_PER_HOUR } from '../../domain/limits.js';
+import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH } from '../../domain/limits.js';
 import { unauthenticated } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
 import { HttpError } from '../errors.js';
@@ -23,9 +23,6 @@ const signInBody = z.strictObject({
     .string('must be a string.')
     .max(MAX_PASSWORD_LENGTH, `must be at most ${MAX_PASSWORD_LENGTH} characters.`),
 });
-
-/** Each may end up as an event, when it is signed out. */
-const SIGN_INS = { perSecond: SIGN_INS_PER_HOUR / 3600, burst: SIGN_INS_PER_HOUR };
 
 export const session: Resource = {
   tag: 'platform: session',
@@ -53,7 +50,9 @@ export const session: Resource = {
         const { email, password } = parseBody(signInBody, body);
         const user = await signedIn(api, req, email, password);
         const tenant = req.context.tenant.name;
-        const signIns = api.buckets.take(`${tenant} sign-in ${user.id}`, SIGN_INS);
+        // Each may end up as an event, when it is signed out.
+        const { signInsPerHour: burst } = api.config;
+        const signIns = api.buckets.take(`${tenant} sign-in ${user.id}`, { perSecond: burst / 3600, burst });
         if (!signIns.isTaken)
           throw tooManyRequests('Too many sessions were opened; use one of them.', signIns.secondsToNext);
         const { token, expiresIn } = api.tokens.issueUserToken(tenant, user.id, credentialOf(user.passwordHash));

@@ -1,4 +1,5 @@
 import { parseJson } from '#app/api/jsonText.js';
+import { cpuMs } from '../cpuTime.js';
 
 const refusal = async (text: string): Promise<string> => {
   try {
@@ -157,13 +158,13 @@ describe('what costs much elsewhere', () => {
     ['long numbers', `[${times('12345678901234567,')}0]`],
     ['long numbers with spaces behind', `[${times(`1234567890123456789${' '.repeat(1_000)},`)}0]`],
   ])('8 MB of %s are looked over in a moment', async (_what, text) => {
-    const before = performance.now();
+    const before = cpuMs();
     try {
       await parseJson(text);
     } catch {
       // Refused or read: only the time counts.
     }
     // It takes 10 to 200 ms on a machine that is not busy, and took minutes.
-    expect(performance.now() - before).toBeLessThan(5_000);
+    expect(cpuMs() - before).toBeLessThan(5_000);
   });
 });

@@ -1,6 +1,7 @@
 import { evolveTenant, type Tenant } from '#app/domain/identity/directory.js';
 import type { DirectoryEvent } from '#app/domain/identity/events.js';
 import { copied, copiedOnce } from '#app/domain/writable.js';
+import { cpuMs } from '../cpuTime.js';
 
 const AT = '2026-11-21T03:11:47.123456Z';
 const created: DirectoryEvent = {
@@ -28,9 +29,9 @@ describe('a tenant of thousands of users', () => {
 
   it('is evolved in a time that grows with its events, not with their square', () => {
     const history = [created, ...ids.map(added), ...[...ids, ...ids, ...ids].map(renamed)];
-    const before = performance.now();
+    const before = cpuMs();
     expect(evolved(undefined, history, copiedOnce())?.users.get(5_000)?.firstName).toBe('Tom');
-    expect(performance.now() - before).toBeLessThan(2_000);
+    expect(cpuMs() - before).toBeLessThan(2_000);
   });
 
   it('evolved at once is what it is event by event, and who holds the tenant of before sees no change', () => {

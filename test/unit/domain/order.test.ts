@@ -16,6 +16,7 @@ import type { OrderEvent } from '#app/domain/order/events.js';
 import { type ExportSnapshot, exportDocument } from '#app/domain/order/exportDocument.js';
 import { evolve, type Order } from '#app/domain/order/order.js';
 import { copied, copiedOnce } from '#app/domain/writable.js';
+import { cpuMs } from '../cpuTime.js';
 
 const orderType = stockModel.find((type) => type.role === 'order') as AssetType;
 const lineType = stockModel.find((type) => type.role === 'part') as AssetType;
@@ -237,10 +238,10 @@ describe('an order of thousands of lines', () => {
 
   it('is evolved in a time that grows with its events, not with their square', () => {
     const history = [created('saved'), ...Array.from({ length: LINES }, (_, index) => line(index))];
-    const before = performance.now();
+    const before = cpuMs();
     expect(evolved(undefined, history, copiedOnce())?.parts.size).toBe(LINES);
     // With a copy of the lines for each event it takes minutes.
-    expect(performance.now() - before).toBeLessThan(5_000);
+    expect(cpuMs() - before).toBeLessThan(5_000);
   });
 
   it('evolved at once is what it is event by event, and the order before stays as it was', () => {
@@ -266,11 +267,11 @@ describe('§2.3 the exported document', () => {
     const table = 'dyn_transport_order';
     const full = { table, order: record(ORDER_ID, {}), parts, related: {} } as unknown as ExportSnapshot;
     const types = new Map(transportModel.map((type) => [type.name, type]));
-    const before = performance.now();
+    const before = cpuMs();
     const { consignments } = exportDocument(full, { approvedAt: '2026-11-21T03:11:47.123456Z', approver }, types);
     expect(consignments).toHaveLength(40_000);
     expect((consignments as readonly unknown[]).at(-1)).toMatchObject({ id: 'c39999', goods: [{ id: 'g39999' }] });
-    expect(performance.now() - before).toBeLessThan(5_000);
+    expect(cpuMs() - before).toBeLessThan(5_000);
   });
 
   it('expands parties, lines, items and unit codes, also under keys that objects have of their own', () => {
