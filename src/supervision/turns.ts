@@ -1,10 +1,13 @@
 /** Costly work is done a few pieces at a time, and groups take turns, so that nobody waits for all that one group wants. */
+import type { Cancellation } from './cancellation.js';
 
 export type TurnLimits = {
   /** Pieces of work at once, of all groups. */
   readonly atOnce: number;
-  /** Pieces that wait, of all groups. */
-  readonly waiting: number;
+  /** Those of one group among them; as many by default. */
+  readonly ofGroup?: number;
+  /** Pieces that wait, of all groups; no limit by default. */
+  readonly waiting?: number;
   /** Pieces that wait, of one group. */
   readonly waitingOfGroup: number;
 };
@@ -15,51 +18,81 @@ export class TooManyWaitingError extends Error {
 }
 
 export class Turns {
-  readonly #limits: TurnLimits;
-  /** Begin a piece of work; groups in the order of their turns. */
-  readonly #groups = new Map<string, (() => void)[]>();
-  #waiting = 0;
+  readonly #limits: Required<TurnLimits>;
   #running = 0;
+  readonly #runningOf = new Map<string, number>();
+  /** Pieces that wait, by group: groups in the order of their next turns, and of a group the first that came. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+  #waitingCount = 0;
 
   constructor(limits: TurnLimits) {
-    this.#limits = limits;
+    this.#limits = { ofGroup: limits.atOnce, waiting: Number.POSITIVE_INFINITY, ...limits };
   }
 
-  /** @returns what the work returns. @throws TooManyWaitingError, and what the work throws */
-  async run<T>(group: string, work: () => Promise<T>): Promise<T> {
-    // When there is room nobody waits: whoever ends calls the next one in its place.
-    if (this.#running < this.#limits.atOnce) this.#running += 1;
-    else await this.#turn(group);
+  /**
+   * @param cancellation ends the wait; work that has begun looks at it itself
+   * @returns what the work returns
+   * @throws TooManyWaitingError, the reason of the cancellation, and what the work throws
+   */
+  async run<T>(group: string, work: () => Promise<T>, cancellation?: Cancellation): Promise<T> {
+    cancellation?.throwIfCancelled();
+    if (this.#hasRoom(group)) this.#begin(group);
+    else await this.#turn(group, cancellation);
     try {
       return await work();
     } finally {
-      if (!this.#callNext()) this.#running -= 1;
+      this.#end(group);
     }
   }
 
-  #turn(group: string): Promise<void> {
-    const queue = this.#groups.get(group) ?? [];
-    if (this.#waiting >= this.#limits.waiting || queue.length >= this.#limits.waitingOfGroup) {
-      return Promise.reject(new TooManyWaitingError('Too many requests wait for the same already.'));
+  #hasRoom(group: string): boolean {
+    return this.#running < this.#limits.atOnce && (this.#runningOf.get(group) ?? 0) < this.#limits.ofGroup;
+  }
+
+  #begin(group: string): void {
+    this.#running += 1;
+    this.#runningOf.set(group, (this.#runningOf.get(group) ?? 0) + 1);
+  }
+
+  /** Resolves when it is this piece's turn, which is then begun. */
+  async #turn(group: string, cancellation: Cancellation | undefined): Promise<void> {
+    const line = this.#waiting.get(group) ?? [];
+    if (this.#waitingCount >= this.#limits.waiting || line.length >= this.#limits.waitingOfGroup) {
+      throw new TooManyWaitingError('Too many requests wait for the same already.');
     }
-    return new Promise((resolve) => {
-      queue.push(resolve);
-      this.#groups.set(group, queue);
-      this.#waiting += 1;
+    this.#waiting.set(group, line);
+    this.#waitingCount += 1;
+    await new Promise<void>((resolve, reject) => {
+      line.push(resolve);
+      cancellation?.onCancel(() => {
+        const place = line.indexOf(resolve);
+        if (place < 0) return;
+        line.splice(place, 1);
+        this.#waitingCount -= 1;
+        if (line.length === 0) this.#waiting.delete(group);
+        reject(cancellation.reason);
+      });
     });
   }
 
-  /** Whether one was waiting; it goes on in the place of the one that ended. */
-  #callNext(): boolean {
-    const [next] = this.#groups;
-    if (next === undefined) return false;
-    const [group, queue] = next;
-    // Behind the others: each group has its turn.
-    this.#groups.delete(group);
-    const begin = queue.shift();
-    if (queue.length > 0) this.#groups.set(group, queue);
-    this.#waiting -= 1;
-    begin?.();
-    return true;
+  #end(group: string): void {
+    const left = (this.#runningOf.get(group) ?? 1) - 1;
+    if (left > 0) this.#runningOf.set(group, left);
+    else this.#runningOf.delete(group);
+    this.#running -= 1;
+    this.#beginNext();
+  }
+
+  #beginNext(): void {
+    for (const [group, line] of this.#waiting) {
+      if (!this.#hasRoom(group)) continue;
+      const begin = line.shift();
+      this.#waitingCount -= 1;
+      this.#waiting.delete(group);
+      // Behind all others that wait.
+      if (line.length > 0) this.#waiting.set(group, line);
+      this.#begin(group);
+      begin?.();
+    }
   }
 }
