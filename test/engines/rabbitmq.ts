@@ -69,6 +69,7 @@ export class RabbitMqServer {
     await mkdir(join(directory, 'empty'));
     await writeFile(join(directory, 'enabled_plugins'), '[].\n');
     await writeFile(join(directory, 'rabbitmq.conf'), configuration(port));
+    await writeFile(join(directory, 'advanced.config'), ADVANCED_CONFIGURATION);
     // Erlang's name server would otherwise be started by the node, outlive it and listen on all addresses.
     const epmd = spawn('epmd', ['-port', String(epmdPort), '-address', '127.0.0.1'], { stdio: 'ignore' });
     await once(epmd, 'spawn');
@@ -185,6 +186,12 @@ const configuration = (port: number): string =>
     'vm_memory_high_watermark.relative = 0.8',
     '',
   ].join('\n');
+
+/**
+ * A message that leaves a delay while the server goes down is passed on again when nobody has confirmed it for three
+ * minutes, by default: longer than tests wait.
+ */
+const ADVANCED_CONFIGURATION = '[{rabbit, [{dead_letter_worker_publisher_confirm_timeout, 5000}]}].\n';
 
 async function listens(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1');
