@@ -5,6 +5,9 @@
 import type { Response } from 'express';
 import { MAX_ANSWER_BYTES_IN_FLIGHT, MAX_ANSWER_MS, MAX_TENANT_ANSWER_BYTES_IN_FLIGHT } from '../domain/limits.js';
 
+/** So small an answer is not counted: the connection holds it, and a tenant has only so many requests at once. */
+const SMALL_BYTES = 16_384;
+
 export class AnswersInFlight {
   #bytes = 0;
   readonly #bytesOf = new Map<string, number>();
@@ -17,7 +20,7 @@ export class AnswersInFlight {
 
   /** Counts an answer until its client has taken it, or has left. A client that takes too long is cut off. */
   add(tenant: string, bytes: number, res: Response): void {
-    if (res.closed) return;
+    if (bytes <= SMALL_BYTES || res.closed) return;
     this.#count(tenant, bytes);
     const cut = setTimeout(() => res.destroy(), MAX_ANSWER_MS).unref();
     res.once('close', () => {

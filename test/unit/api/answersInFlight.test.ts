@@ -29,8 +29,8 @@ test('where all tenants together have too much in flight, those with nothing are
 test('a client that takes too long is cut off', () => {
   const answers = new AnswersInFlight();
   const [slow, quick] = [answer(), answer()];
-  answers.add('acme', 1, slow);
-  answers.add('acme', 1, quick);
+  answers.add('acme', 1_000_000, slow);
+  answers.add('acme', 1_000_000, quick);
   quick.emit('close');
   jest.advanceTimersByTime(MAX_ANSWER_MS);
   expect(slow.destroy).toHaveBeenCalled();
