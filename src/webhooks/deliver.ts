@@ -59,7 +59,7 @@ const FAULT_MS = { first: 1_000, longest: 60_000 };
 const DISABLED_MS = { first: 60_000, longest: 3_600_000 };
 
 const DONE: Outcome = { kind: 'done' };
-const again = (delayMs: number): Outcome => ({ kind: 'retry', delayMs });
+const retryIn = (delayMs: number): Outcome => ({ kind: 'retry', delayMs });
 const deadLetter = (reason: string): Outcome => ({ kind: 'dead', reason });
 
 /** A message says that a delivery is due. @returns what becomes of the message */
@@ -72,7 +72,7 @@ export async function deliver(parts: DeliveryParts, { body, redeliveries }: Rece
     // A fault of the service (the log cannot be reached), not of the receiver; the stream says how far it had come.
     const delayMs = doubled(FAULT_MS.first, FAULT_MS.longest, redeliveries);
     parts.logger.error({ err: error, ...job.data, delayMs }, 'webhook delivery is put off');
-    return again(delayMs);
+    return retryIn(delayMs);
   }
 }
 
@@ -87,9 +87,9 @@ async function admit(parts: DeliveryParts, job: DeliveryJob, redeliveries: numbe
   // Asked here, so that messages for a receiver that is down cost no read of the log; and once more before the attempt,
   // since it may open while the message waits for its slot.
   const openMs = circuits.waitMs(endpointKey(endpoint));
-  if (openMs > 0) return again(openMs * (1 + Math.random() / 2));
+  if (openMs > 0) return retryIn(openMs * (1 + Math.random() / 2));
   const leave = dispatcher.enter(endpoint);
-  if (leave === undefined) return again(dispatcher.delayMs(endpoint, redeliveries));
+  if (leave === undefined) return retryIn(dispatcher.delayMs(endpoint, redeliveries));
   try {
     return await turns.take(job.deliveryId, async () => {
       const loaded = await load();
@@ -107,7 +107,7 @@ async function proceed(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
     case 'over':
       return DONE;
     case 'wait':
-      return again(step.delayMs);
+      return retryIn(step.delayMs);
     case 'cut-off':
       return proceed(parts, await appendOutcome(parts, loaded, CUT_OFF), redeliveries);
     case 'exhausted':
@@ -123,13 +123,13 @@ async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
   const { tenant, delivery, requestedAt } = loaded;
   const { after, webhookId } = delivery.subject;
   const turnMs = after === undefined ? 0 : await turns.waitMs({ tenant, deliveryId: after }, commands.now());
-  if (turnMs > 0) return again(turnMs);
+  if (turnMs > 0) return retryIn(turnMs);
   // A directory that lags behind the relay's would take a new webhook for a removed one.
   await commands.directory.waitFor(requestedAt);
   const endpoint = endpointKey({ tenant, webhookId });
   const sent = await dispatcher.inSlot({ tenant, webhookId }, () => send(parts, loaded, endpoint));
   // The service stops.
-  if (sent === undefined) return again(0);
+  if (sent === undefined) return retryIn(0);
   switch (sent.kind) {
     case 'attempted':
       return conclude(parts, sent, redeliveries);
@@ -141,11 +141,11 @@ async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
     case 'webhook-disabled':
       // Whoever enables it wants attempts to be made.
       circuits.close(endpoint);
-      return again(jittered(doubled(DISABLED_MS.first, DISABLED_MS.longest, redeliveries), Math.random()));
+      return retryIn(jittered(doubled(DISABLED_MS.first, DISABLED_MS.longest, redeliveries), Math.random()));
     case 'circuit-open':
-      return again(circuits.waitMs(endpoint));
+      return retryIn(circuits.waitMs(endpoint));
     case 'contended':
-      return again(CONTENDED_MS);
+      return retryIn(CONTENDED_MS);
   }
 }
 
