@@ -55,11 +55,17 @@ class Reading {
   slice(after: Position, { streamPrefixes, maxCount = DEFAULT_SLICE_COUNT }: Filter): EventSlice {
     const matches = ({ position, stream }: RecordedEvent): boolean =>
       position > after && (streamPrefixes?.some((prefix) => stream.startsWith(prefix)) ?? true);
-    const taken: EventSlice = { events: [], position: after, caughtUp: false };
-    return this.#kept.reduce((soFar, { events, position, caughtUp }) => {
-      if (position <= after || soFar.events.length >= maxCount) return soFar;
-      return { events: [...soFar.events, ...events.filter(matches)], position, caughtUp };
-    }, taken);
+    const events: RecordedEvent[] = [];
+    let last: Pick<EventSlice, 'position' | 'caughtUp'> = { position: after, caughtUp: false };
+    // From the end: who follows closely finds what is new there, and much may be kept before it.
+    const first = this.#kept.findLastIndex(({ position }) => position <= after) + 1;
+    for (let at = first; events.length < maxCount; at += 1) {
+      const slice = this.#kept[at];
+      if (slice === undefined) break;
+      for (const event of slice.events) if (matches(event)) events.push(event);
+      last = slice;
+    }
+    return { events, position: last.position, caughtUp: last.caughtUp };
   }
 }
 
