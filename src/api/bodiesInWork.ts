@@ -9,6 +9,7 @@ import {
   MAX_TENANT_BODY_BYTES_IN_WORK,
   MAX_WAITING_BODIES,
 } from '../domain/limits.js';
+import { Tally } from '../supervision/tally.js';
 import { HttpError } from './errors.js';
 
 type Waiting = { readonly tenant: string; readonly bytes: number; readonly enter: () => void };
@@ -17,8 +18,7 @@ type Waiting = { readonly tenant: string; readonly bytes: number; readonly enter
 const SMALL_BYTES = 65_536;
 
 export class BodiesInWork {
-  #bytes = 0;
-  readonly #bytesOf = new Map<string, number>();
+  readonly #bytes = new Tally();
   readonly #waiting = new Set<Waiting>();
 
   /**
@@ -30,16 +30,16 @@ export class BodiesInWork {
   async enter(tenant: string, req: Request, res: Response, limitBytes: number): Promise<() => void> {
     const bytes = Math.min(sizeOf(req) ?? limitBytes, limitBytes);
     if (bytes <= SMALL_BYTES) return () => {};
-    if (this.#hasRoom(tenant, bytes)) this.#count(tenant, bytes);
+    if (this.#hasRoom(tenant, bytes)) this.#bytes.add(tenant, bytes);
     else await this.#wait(tenant, bytes, res);
     return () => this.#leave(tenant, bytes);
   }
 
   /** A tenant with nothing in work always has room. */
   #hasRoom(tenant: string, bytes: number): boolean {
-    const own = this.#bytesOf.get(tenant) ?? 0;
+    const own = this.#bytes.of(tenant);
     if (own === 0) return true;
-    return own + bytes <= MAX_TENANT_BODY_BYTES_IN_WORK && this.#bytes + bytes <= MAX_BODY_BYTES_IN_WORK;
+    return own + bytes <= MAX_TENANT_BODY_BYTES_IN_WORK && this.#bytes.total + bytes <= MAX_BODY_BYTES_IN_WORK;
   }
 
   #wait(tenant: string, bytes: number, res: Response): Promise<void> {
@@ -61,19 +61,12 @@ export class BodiesInWork {
   }
 
   #leave(tenant: string, bytes: number): void {
-    this.#count(tenant, -bytes);
+    this.#bytes.add(tenant, -bytes);
     for (const waiting of [...this.#waiting]) {
       if (!this.#hasRoom(waiting.tenant, waiting.bytes)) continue;
-      this.#count(waiting.tenant, waiting.bytes);
+      this.#bytes.add(waiting.tenant, waiting.bytes);
       waiting.enter();
     }
-  }
-
-  #count(tenant: string, bytes: number): void {
-    const own = (this.#bytesOf.get(tenant) ?? 0) + bytes;
-    this.#bytes += bytes;
-    if (own === 0) this.#bytesOf.delete(tenant);
-    else this.#bytesOf.set(tenant, own);
   }
 }
 

@@ -1,16 +1,13 @@
 /** Requests that are being answered, by whom they are for: one tenant, or one network, does not take the whole service. */
+import { Tally } from '../supervision/tally.js';
+
 export class InFlight {
-  readonly #counts = new Map<string, number>();
+  readonly #requests = new Tally();
 
   /** Counts one more. @returns what ends it; undefined when there are `most` already */
   enter(key: string, most: number): (() => void) | undefined {
-    const before = this.#counts.get(key) ?? 0;
-    if (before >= most) return undefined;
-    this.#counts.set(key, before + 1);
-    return () => {
-      const left = (this.#counts.get(key) ?? 1) - 1;
-      if (left === 0) this.#counts.delete(key);
-      else this.#counts.set(key, left);
-    };
+    if (this.#requests.of(key) >= most) return undefined;
+    this.#requests.add(key, 1);
+    return () => this.#requests.add(key, -1);
   }
 }

@@ -1,5 +1,6 @@
 /** Costly work is done a few pieces at a time, and groups take turns, so that nobody waits for all that one group wants. */
 import type { Cancellation } from './cancellation.js';
+import { Tally } from './tally.js';
 
 export type TurnLimits = {
   /** Pieces of work at once, of all groups. */
@@ -19,8 +20,7 @@ export class TooManyWaitingError extends Error {
 
 export class Turns {
   readonly #limits: Required<TurnLimits>;
-  #running = 0;
-  readonly #runningOf = new Map<string, number>();
+  readonly #running = new Tally();
   /** Pieces that wait, by group: groups in the order of their next turns, and of a group the first that came. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #waitingCount = 0;
@@ -36,7 +36,7 @@ export class Turns {
    */
   async run<T>(group: string, work: () => Promise<T>, cancellation?: Cancellation): Promise<T> {
     cancellation?.throwIfCancelled();
-    if (this.#hasRoom(group)) this.#begin(group);
+    if (this.#hasRoom(group)) this.#running.add(group, 1);
     else await this.#turn(group, cancellation);
     try {
       return await work();
@@ -46,12 +46,7 @@ export class Turns {
   }
 
   #hasRoom(group: string): boolean {
-    return this.#running < this.#limits.atOnce && (this.#runningOf.get(group) ?? 0) < this.#limits.ofGroup;
-  }
-
-  #begin(group: string): void {
-    this.#running += 1;
-    this.#runningOf.set(group, (this.#runningOf.get(group) ?? 0) + 1);
+    return this.#running.total < this.#limits.atOnce && this.#running.of(group) < this.#limits.ofGroup;
   }
 
   /** Resolves when it is this piece's turn, which is then begun. */
@@ -76,10 +71,7 @@ export class Turns {
   }
 
   #end(group: string): void {
-    const left = (this.#runningOf.get(group) ?? 1) - 1;
-    if (left > 0) this.#runningOf.set(group, left);
-    else this.#runningOf.delete(group);
-    this.#running -= 1;
+    this.#running.add(group, -1);
     this.#beginNext();
   }
 
@@ -91,7 +83,7 @@ export class Turns {
       this.#waiting.delete(group);
       // Behind all others that wait.
       if (line.length > 0) this.#waiting.set(group, line);
-      this.#begin(group);
+      this.#running.add(group, 1);
       begin?.();
     }
   }
