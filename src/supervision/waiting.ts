@@ -5,17 +5,30 @@ export async function sleep(milliseconds: number, signal?: AbortSignal): Promise
   await delay(milliseconds, undefined, { ...(signal && { signal }) }).catch(() => undefined);
 }
 
+/** So long one piece of work may have the event loop for itself. */
 const WITHOUT_PAUSE_MS = 10;
 
-/** Maps much data without holding the event loop: other work of the thread goes on every 10 milliseconds. */
+/** Long work asks now and then whether a pause is due, in which other work of the thread goes on. */
+export class Pauses {
+  #dueAt = performance.now() + WITHOUT_PAUSE_MS;
+
+  isDue(): boolean {
+    return performance.now() > this.#dueAt;
+  }
+
+  async take(): Promise<void> {
+    await pause();
+    this.#dueAt = performance.now() + WITHOUT_PAUSE_MS;
+  }
+}
+
+/** Maps much data without holding the event loop. */
 export async function mapWithPauses<T, Result>(values: Iterable<T>, map: (value: T) => Result): Promise<Result[]> {
   const mapped: Result[] = [];
-  let since = performance.now();
+  const pauses = new Pauses();
   for (const value of values) {
     mapped.push(map(value));
-    if (performance.now() - since < WITHOUT_PAUSE_MS) continue;
-    await pause();
-    since = performance.now();
+    if (pauses.isDue()) await pauses.take();
   }
   return mapped;
 }

@@ -16,7 +16,7 @@ import {
 } from '../../domain/referenceTable/decide.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Position } from '../../ports/eventStore.js';
-import { Turn } from '../../supervision/turn.js';
+import { Pauses } from '../../supervision/waiting.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
@@ -71,13 +71,13 @@ function itemsOf(body: unknown): readonly unknown[] {
 
 /** Lets other requests have their turns meanwhile. */
 async function checkItems(assetType: AssetType, items: readonly unknown[]): Promise<readonly RecordInput[]> {
-  const turn = new Turn();
+  const pauses = new Pauses();
   const errors = new FieldErrorList();
   const inputs: { readonly index: number; readonly input: RecordInput }[] = [];
   for (const [index, item] of items.entries()) {
     // Errors cost more than what is right, and nobody reads thousands of them.
     if (errors.unnamed > 0) break;
-    if (turn.isOver()) await turn.next();
+    if (pauses.isDue()) await pauses.take();
     if (typeof item !== 'object' || item === null || Array.isArray(item)) {
       errors.add(`items.${index}`, 'The item must be a JSON object.');
       continue;
