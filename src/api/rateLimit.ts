@@ -4,6 +4,7 @@
  */
 import type { Request } from 'express';
 import type { RateLimit } from '../domain/identity/events.js';
+import type { Guess } from './auth/guesses.js';
 import type { Api } from './deps.js';
 import { HttpError } from './errors.js';
 import { networkOfRequest } from './network.js';
@@ -67,4 +68,28 @@ function enter({ config: { requestsInFlight }, inFlight }: Api, req: Request, ke
   const leave = inFlight.enter(key, requestsInFlight);
   if (leave === undefined) throw tooManyRequests(`${requestsInFlight} requests are being answered already.`, 1);
   req.context.atEnd(leave);
+}
+
+/**
+ * Looks whom a password or a secret belongs to, where a guess may be made now, and counts it.
+ * @param refusal what is said where it may not
+ * @param find undefined where the guess was wrong
+ * @throws HttpError 429, and what `find` throws: then nothing is counted
+ */
+export async function withinGuesses<Owner>(
+  { guesses }: Api,
+  guess: Guess,
+  refusal: string,
+  find: () => Promise<Owner | undefined>,
+): Promise<Owner | undefined> {
+  const attempt = guesses.begin(guess);
+  if (attempt.secondsToWait > 0) throw tooManyRequests(refusal, attempt.secondsToWait);
+  let outcome: Parameters<typeof attempt.end>[0] = 'undecided';
+  try {
+    const owner = await find();
+    outcome = owner === undefined ? 'wrong' : 'right';
+    return owner;
+  } finally {
+    attempt.end(outcome);
+  }
 }

@@ -10,7 +10,7 @@ import { HttpError } from '../errors.js';
 import { type BodyReader, jsonBodyReader, runParser } from '../jsonBody.js';
 import { networkOfRequest } from '../network.js';
 import * as json from '../openapi/schema.js';
-import { tooManyRequests } from '../rateLimit.js';
+import { withinGuesses } from '../rateLimit.js';
 import { sendJson } from '../requestContext.js';
 import type { Check, Resource } from '../routes/operation.js';
 import { formParameters, jsonParameters, OAuthError, readTokenRequest, type TokenRequest } from './tokenRequest.js';
@@ -96,7 +96,11 @@ export const tokenEndpoint: Resource = {
           'invalid_client',
           'The client is unknown or its secret is wrong.',
         ),
-        413: oauthError('The body is too large.', 'invalid_request', 'The body is over the limit of 16384 bytes.'),
+        413: oauthError(
+          'The body is too large.',
+          'invalid_request',
+          `The body is over the limit of ${CREDENTIALS_BODY_BYTES} bytes.`,
+        ),
         415: oauthError(
           'The body is neither JSON nor a form.',
           'invalid_request',
@@ -120,23 +124,15 @@ export const tokenEndpoint: Resource = {
 
 /** @throws OAuthError for wrong credentials, HttpError 429 after too many of them */
 async function authenticated(api: Api, tenant: string, request: TokenRequest, network: string): Promise<ApiClient> {
-  const attempt = api.guesses.begin({ kind: 'secret', tenant, account: request.clientId, network });
-  if (attempt.secondsToWait > 0) {
-    throw tooManyRequests('Too many refused token requests for this client.', attempt.secondsToWait);
-  }
-  let outcome: Parameters<typeof attempt.end>[0] = 'undecided';
-  try {
-    let client = clientWith(api, tenant, request);
-    if (client === undefined) {
-      // The client, or its new secret, may have been made by another process a moment ago.
-      await api.refresh();
-      client = clientWith(api, tenant, request);
-    }
-    outcome = client === undefined ? 'wrong' : 'right';
-    if (client !== undefined) return client;
-  } finally {
-    attempt.end(outcome);
-  }
+  const guess = { kind: 'secret', tenant, account: request.clientId, network } as const;
+  const client = await withinGuesses(api, guess, 'Too many refused token requests for this client.', async () => {
+    const known = clientWith(api, tenant, request);
+    if (known !== undefined) return known;
+    // The client, or its new secret, may have been made by another process a moment ago.
+    await api.refresh();
+    return clientWith(api, tenant, request);
+  });
+  if (client !== undefined) return client;
   throw new OAuthError('invalid_client', 'The client is unknown or its secret is wrong.');
 }
 

@@ -12,7 +12,7 @@ import type { Api } from '../deps.js';
 import { HttpError } from '../errors.js';
 import { networkOfRequest } from '../network.js';
 import * as json from '../openapi/schema.js';
-import { limitNetwork, tooManyRequests } from '../rateLimit.js';
+import { limitNetwork, tooManyRequests, withinGuesses } from '../rateLimit.js';
 import { type Call, dataReply, noContent, type Resource } from '../routes/operation.js';
 import { clearSessionCookie, openSession, sessionTokenIn, setSessionCookie } from './signedIn.js';
 import { userView } from './users.js';
@@ -85,20 +85,12 @@ async function signedIn(api: Api, req: Request, email: string, password: string)
   const { tenant, ids } = req.context;
   const network = networkOfRequest(req);
   const guess = { kind: 'password', tenant: tenant.name, account: email.toLowerCase(), network } as const;
-  const attempt = api.guesses.begin(guess);
-  if (attempt.secondsToWait > 0) {
-    throw tooManyRequests('Too many sign-ins have failed; try again later.', attempt.secondsToWait);
-  }
-  let outcome: Parameters<typeof attempt.end>[0] = 'undecided';
-  try {
+  const user = await withinGuesses(api, guess, 'Too many sign-ins have failed; try again later.', async () => {
     // Another process, such as the command line, may have added the user or changed the password.
     await api.refresh();
-    const user = await checkPassword(api.directory, tenant.name, email, password);
-    outcome = user === undefined ? 'wrong' : 'right';
-    if (user !== undefined) return user;
-  } finally {
-    attempt.end(outcome);
-  }
+    return checkPassword(api.directory, tenant.name, email, password);
+  });
+  if (user !== undefined) return user;
   api.log.warn({ tenant: tenant.name, address: req.ip, ...ids }, 'sign-in refused');
   throw unauthenticated('The e-mail address or the password is wrong.');
 }
