@@ -10,6 +10,7 @@ import { tableStream, tenantStream } from '#app/domain/streams.js';
 import { expectInvalid } from '../acceptance/refusals.js';
 import { type Service, startService } from '../acceptance/service.js';
 import type { TenantClient } from '../acceptance/tenant.js';
+import { metadata } from '../contract/eventStoreFixtures.js';
 
 const TENANT = 'acme';
 const NAME = 'constructor';
@@ -42,15 +43,12 @@ async function append(
   ...events: readonly (DirectoryEvent | ReferenceTableEvent)[]
 ): Promise<void> {
   const store = await openSqliteEventStore({ file: join(dataDir, 'events.db') });
-  const metadata = {
-    tenant: TENANT,
-    actor: { kind: 'system', id: 'test' },
-    correlationId: 'c',
-    causationId: 'c',
-    occurredAt: '2026-11-21T03:11:47.123456Z',
-    schemaVersion: 1,
-  } as const;
-  const toStore = events.map(({ type, data }) => ({ id: randomUUID(), type, data, metadata }));
+  const toStore = events.map(({ type, data }) => ({
+    id: randomUUID(),
+    type,
+    data,
+    metadata: { ...metadata, tenant: TENANT },
+  }));
   await store.append(stream, toStore, 'any');
   await store.close();
 }

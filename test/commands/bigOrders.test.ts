@@ -8,6 +8,7 @@ import { loadOrder, loadOrderAt } from '#app/commands/orders/loadOrder.js';
 import type { OrderEvent } from '#app/domain/order/events.js';
 import { orderStream } from '#app/domain/streams.js';
 import type { EventStore } from '#app/ports/eventStore.js';
+import { metadata } from '../contract/eventStoreFixtures.js';
 
 const TENANT = 'acme';
 const LINES = 300;
@@ -47,15 +48,7 @@ beforeEach(async () => {
 afterEach(() => store.close());
 
 async function append(...events: readonly OrderEvent[]): Promise<void> {
-  const metadata = {
-    tenant: TENANT,
-    actor: { kind: 'system', id: 'test' },
-    correlationId: 'c',
-    causationId: 'c',
-    occurredAt: '2026-11-21T03:11:47.123456Z',
-    schemaVersion: 1,
-  } as const;
-  const toStore = events.map((event) => ({ ...event, id: randomUUID(), metadata }));
+  const toStore = events.map((event) => ({ ...event, id: randomUUID(), metadata: { ...metadata, tenant: TENANT } }));
   await store.append(orderStream(TENANT, orderId), toStore, 'any');
 }
 

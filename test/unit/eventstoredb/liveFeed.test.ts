@@ -3,19 +3,13 @@ import { setImmediate as eventLoopTurn } from 'node:timers/promises';
 import { LiveFeed } from '#app/adapters/eventstore/eventstoredb/liveFeed.js';
 import type { SizedSlice } from '#app/adapters/eventstore/eventstoredb/sliceBuilder.js';
 import type { EventSlice, Position, RecordedEvent } from '#app/ports/eventStore.js';
+import { metadata } from '../../contract/eventStoreFixtures.js';
 
 const event = (position: Position, stream: string): RecordedEvent => ({
   id: `${position}`,
   type: 'Happened',
   data: {},
-  metadata: {
-    tenant: 'acme',
-    actor: { kind: 'system', id: 'test' },
-    correlationId: 'c',
-    causationId: 'c',
-    occurredAt: '2026-11-21T03:11:47.123456Z',
-    schemaVersion: 1,
-  },
+  metadata,
   stream,
   revision: 0,
   position,
