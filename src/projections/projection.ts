@@ -1,8 +1,8 @@
 /** What a projection is: it evolves a read model by the events of the log, one at a time. */
-import { evolveTenant, TENANT_STREAM_PREFIX, type Tenant } from '../domain/identity/directory.js';
+import { evolveTenant, type Tenant } from '../domain/identity/directory.js';
 import type { DirectoryEvent } from '../domain/identity/events.js';
-import { parseStream } from '../domain/streams.js';
-import type { Writable } from '../domain/writable.js';
+import { parseStream, tenantStream } from '../domain/streams.js';
+import { copiedOnce, type Writable } from '../domain/writable.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { ReadModelWriter, RebuildScope } from '../ports/readModelWriter.js';
 
@@ -16,6 +16,7 @@ export type Projection = {
   readonly name: RebuildScope['projection'];
   /** Raised when it writes differently than before: the runner then rebuilds it from the log. */
   readonly version: number;
+  /** With the streams of tenants among them. */
   readonly streamPrefixes: readonly string[];
   /**
    * Applies one event. `tenant` is the event's tenant as of this event (asset types are what counts).
@@ -43,23 +44,27 @@ export async function inTransaction(
 
 /** Tenants as of the event that is being projected: a table's shape is that of its time. */
 export class ProjectedTenants {
-  readonly #tenants = new Map<string, Tenant>();
+  readonly #eventStore: Pick<EventStore, 'readStream'>;
+  /** By name; undefined of one that did not exist when it was looked for. */
+  readonly #tenants = new Map<string, Tenant | undefined>();
 
-  /** Everything about tenants up to `position`. */
-  static async asOf(eventStore: EventStore, position: Position): Promise<ProjectedTenants> {
-    const tenants = new ProjectedTenants();
-    if (position === 0) return tenants;
-    const reading = new AbortController();
-    for await (const slice of eventStore.subscribe({
-      after: 0,
-      streamPrefixes: [TENANT_STREAM_PREFIX],
-      signal: reading.signal,
-    })) {
-      for (const event of slice.events) if (event.position <= position) tenants.evolve(event);
-      if (slice.position >= position || slice.caughtUp) break;
+  constructor(eventStore: Pick<EventStore, 'readStream'>) {
+    this.#eventStore = eventStore;
+  }
+
+  /**
+   * To be called with events before they are evolved. A tenant whose events come for the first time is read from its own
+   * stream, as it was before them: so the log is not gone through for those of whom nothing comes.
+   */
+  async prepare(events: readonly RecordedEvent[]): Promise<void> {
+    for (const { stream, position } of events) {
+      const { tenant } = parseStream(stream);
+      if (this.#tenants.has(tenant)) continue;
+      const history = await this.#eventStore.readStream(tenantStream(tenant));
+      const writable = copiedOnce();
+      this.#tenants.set(tenant, undefined);
+      for (const event of history) if (event.position < position) evolveTenantIn(this.#tenants, event, writable);
     }
-    reading.abort();
-    return tenants;
   }
 
   /** The event's tenant after the event; undefined when nothing is known of it. */
@@ -71,7 +76,7 @@ export class ProjectedTenants {
 
 /** Applies an event of a directory stream. @returns its tenant after it; undefined when nothing is known of it */
 export function evolveTenantIn(
-  tenants: Map<string, Tenant>,
+  tenants: Pick<Map<string, Tenant | undefined>, 'get' | 'set'>,
   event: RecordedEvent,
   writable?: Writable,
 ): Tenant | undefined {

@@ -63,12 +63,13 @@ class Replay {
   readonly #projection: Projection;
   readonly #scope: RebuildScope;
   readonly #copy: ReadModelRebuild;
-  readonly #tenants = new ProjectedTenants();
+  readonly #tenants: ProjectedTenants;
   #position: Position = 0;
   events = 0;
 
   constructor(eventStore: EventStore, projection: Projection, scope: RebuildScope, copy: ReadModelRebuild) {
     this.#eventStore = eventStore;
+    this.#tenants = new ProjectedTenants(eventStore);
     this.#projection = projection;
     this.#scope = scope;
     this.#copy = copy;
@@ -103,7 +104,9 @@ class Replay {
     });
     for await (const slice of subscription) {
       this.#position = Math.min(slice.position, to);
-      await take(slice.events.filter((event) => event.position <= to));
+      const events = slice.events.filter((event) => event.position <= to);
+      await this.#tenants.prepare(events);
+      await take(events);
       if (slice.position >= to) break;
     }
     reading.abort();

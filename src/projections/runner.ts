@@ -40,12 +40,14 @@ async function follow(
   signal: AbortSignal,
 ): Promise<void> {
   const after = Math.min(...(await readCheckpoints(writer, projections)).values());
-  const tenants = await ProjectedTenants.asOf(eventStore, after);
+  const tenants = new ProjectedTenants(eventStore);
   const streamPrefixes = [...new Set(projections.flatMap((projection) => projection.streamPrefixes))];
   let committed = after;
   for await (const slice of eventStore.subscribe({ after, streamPrefixes, signal })) {
     if (slice.events.length === 0 && !slice.caughtUp && slice.position - committed < QUIET_POSITIONS) continue;
     if (slice.position === committed) continue;
+    // Before the transaction, which others wait for: the log may be slow.
+    await tenants.prepare(slice.events);
     await writing.add(() => projectSlice(writer, projections, tenants, slice));
     committed = slice.position;
     if (committed >= until) return;

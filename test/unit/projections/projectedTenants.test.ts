@@ -1,0 +1,83 @@
+import type { DirectoryEvent } from '#app/domain/identity/events.js';
+import { tableStream, tenantStream } from '#app/domain/streams.js';
+import type { RecordedEvent } from '#app/ports/eventStore.js';
+import { ProjectedTenants } from '#app/projections/projection.js';
+import { metadata } from '../../contract/eventStoreFixtures.js';
+
+const created = (name: string): DirectoryEvent => ({
+  type: 'TenantCreated',
+  data: { name, displayName: name, orderModel: 'dyn_stock_order' },
+});
+const limited = (perSecond: number): DirectoryEvent => ({
+  type: 'RateLimitChanged',
+  data: { perSecond, burst: perSecond },
+});
+
+/** A log in memory, which counts what is read of it. */
+class Log {
+  readonly events: RecordedEvent[] = [];
+  readonly read: string[] = [];
+
+  append(stream: string, { type, data }: { readonly type: string; readonly data: unknown }): RecordedEvent {
+    const position = this.events.length + 1;
+    const revision = this.events.filter((event) => event.stream === stream).length;
+    const event = { id: `${position}`, type, data, metadata, stream, revision, position };
+    this.events.push(event);
+    return event;
+  }
+
+  async readStream(stream: string): Promise<readonly RecordedEvent[]> {
+    this.read.push(stream);
+    return this.events.filter((event) => event.stream === stream);
+  }
+}
+
+let log: Log;
+beforeEach(() => {
+  log = new Log();
+});
+
+const batch = (tenant: string) => log.append(tableStream(tenant, 'dyn_item'), { type: 'BatchUpserted', data: {} });
+const change = (perSecond: number) => log.append(tenantStream('acme'), limited(perSecond));
+
+it('a tenant is what it was at the event, whatever the log says of it later', async () => {
+  log.append(tenantStream('acme'), created('acme'));
+  change(1);
+  const first = batch('acme');
+  const between = change(2);
+  const second = batch('acme');
+  change(3);
+  const tenants = new ProjectedTenants(log);
+  await tenants.prepare([first, between]);
+  expect(tenants.evolve(first)?.rateLimit?.perSecond).toBe(1);
+  expect(tenants.evolve(between)?.rateLimit?.perSecond).toBe(2);
+  await tenants.prepare([second]);
+  expect(tenants.evolve(second)?.rateLimit?.perSecond).toBe(2);
+});
+
+it('a tenant that begins with its first event is evolved by it once', async () => {
+  const event = log.append(tenantStream('acme'), created('acme'));
+  const later = change(5);
+  const tenants = new ProjectedTenants(log);
+  await tenants.prepare([event, later]);
+  expect(tenants.evolve(event)).toMatchObject({ name: 'acme' });
+  expect(tenants.evolve(event)).not.toHaveProperty('rateLimit');
+  expect(tenants.evolve(later)?.rateLimit?.perSecond).toBe(5);
+});
+
+it('each tenant is read once, and only when something of it comes', async () => {
+  for (const name of ['acme', 'rival', 'quiet']) log.append(tenantStream(name), created(name));
+  const events = [batch('acme'), batch('rival'), batch('acme')];
+  const tenants = new ProjectedTenants(log);
+  await tenants.prepare(events);
+  await tenants.prepare(events);
+  expect(log.read).toEqual([tenantStream('acme'), tenantStream('rival')]);
+});
+
+it('of a tenant that does not exist nothing is known, until it is created', async () => {
+  const before = batch('later');
+  const tenants = new ProjectedTenants(log);
+  await tenants.prepare([before]);
+  expect(tenants.evolve(before)).toBeUndefined();
+  expect(tenants.evolve(log.append(tenantStream('later'), created('later')))).toMatchObject({ name: 'later' });
+});
