@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { createClient } from '../commands/identity/clients.js';
-import { operator, withDirectory } from './operator.js';
+import { operator, withCommands } from './operator.js';
 import { columns, commaSeparated, type JsonOption, printResult, withJson } from './output.js';
 
 type CreateOptions = JsonOption & { readonly tenant: string; readonly name: string; readonly scopes?: string[] };
@@ -20,7 +20,7 @@ export function clientCommand(): Command {
 
 async function create({ tenant, name, scopes, ...output }: CreateOptions): Promise<void> {
   const body = scopes === undefined ? { name } : { name, scopes };
-  const made = await withDirectory(({ commands }) => createClient(commands, operator(tenant), body));
+  const made = await withCommands(({ commands }) => createClient(commands, operator(tenant), body));
   printResult(
     output,
     { client_id: made.clientId, client_secret: made.clientSecret, scopes: made.scopes },

@@ -1,8 +1,8 @@
 /** What commands work with that an operator runs, beside a running service or without one. Loads no more of the service than it needs. */
 import { userInfo } from 'node:os';
 import { newId, now } from '../commands/clock.js';
-import type { Caller, SecretBox, TenantDirectory } from '../commands/context.js';
-import type { DirectoryCommands } from '../commands/identity/directoryWriter.js';
+import type { Caller } from '../commands/context.js';
+import type { WebhookCommands } from '../commands/webhooks/secrets.js';
 import type { CheckTarget } from '../commands/webhooks/settings.js';
 import { type Config, readConfig } from '../config.js';
 import type { Tenant } from '../domain/identity/directory.js';
@@ -29,35 +29,50 @@ function userName(): string {
   }
 }
 
-export const tenantsByName = (directory: Pick<TenantDirectory, 'tenants'>): readonly Tenant[] =>
-  [...directory.tenants()].sort((a, b) => (a.name < b.name ? -1 : 1));
-
-export type DirectoryTools = {
-  readonly commands: DirectoryCommands & { readonly secretBox: SecretBox };
-  readonly directory: Directory;
+export type OperatorTools = {
+  readonly commands: WebhookCommands;
   readonly checkTarget: CheckTarget;
 };
 
-/** For tenants, clients, users and webhooks: opens the event log for the time of `work`. @throws ConfigError, and what the work throws */
-export function withDirectory<T>(
-  work: (tools: DirectoryTools) => Promise<T>,
+/**
+ * For one tenant, its clients, users and webhooks: opens the event log for the time of `work`, which reads no more of it
+ * than the streams of that tenant. @throws ConfigError, and what the work throws
+ */
+export function withCommands<T>(
+  work: (tools: OperatorTools) => Promise<T>,
+  config: Config = readConfig(process.env),
+): Promise<T> {
+  return withEventStore(config, async (eventStore) => work(await toolsOn(eventStore, config)));
+}
+
+/** For what is about all tenants, who are given by their names' order. @throws ConfigError, and what the work throws */
+export function withTenants<T>(
+  work: (tenants: readonly Tenant[], tools: OperatorTools) => Promise<T>,
   config: Config = readConfig(process.env),
 ): Promise<T> {
   return withEventStore(config, async (eventStore) => {
-    const directory = await Directory.start(eventStore, () => {
-      // The command that needs the directory fails by itself when the log cannot be reached.
-    });
-    try {
-      const secretBox = createSecretBox(...(await installationKeys(config)));
-      return await work({
-        commands: { eventStore, directory, now, newId, secretBox },
-        directory,
-        checkTarget: createTargetCheck(addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS)),
-      });
-    } finally {
-      await directory.stop();
-    }
+    const tenants = await allTenants(eventStore);
+    return work(tenants, await toolsOn(eventStore, config));
   });
+}
+
+async function allTenants(eventStore: EventStore): Promise<readonly Tenant[]> {
+  const directory = await Directory.start(eventStore, () => {
+    // The command that needs the directory fails by itself when the log cannot be reached.
+  });
+  const tenants = [...directory.tenants()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  await directory.stop();
+  return tenants;
+}
+
+async function toolsOn(eventStore: EventStore, config: Config): Promise<OperatorTools> {
+  const secretBox = createSecretBox(...(await installationKeys(config)));
+  // This process keeps no directory that would have to hear of what it writes.
+  const directory = { waitFor: async () => undefined };
+  return {
+    commands: { eventStore, directory, now, newId, secretBox },
+    checkTarget: createTargetCheck(addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS)),
+  };
 }
 
 /** For the read models: opens them and the event log for the time of `work`. @throws ConfigError, and what the work throws */

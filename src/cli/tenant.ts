@@ -9,7 +9,7 @@ import { addUser, newUserBody } from '../commands/identity/users.js';
 import { ORDER_MODELS } from '../domain/identity/events.js';
 import type { Scope } from '../domain/identity/scopes.js';
 import { TENANT_NAME } from '../domain/streams.js';
-import { operator, tenantsByName, withDirectory } from './operator.js';
+import { operator, withCommands, withTenants } from './operator.js';
 import { columns, type JsonOption, printResult, withJson } from './output.js';
 
 type CreateOptions = JsonOption & {
@@ -37,7 +37,7 @@ function createCommand(): Command {
 
 async function create(name: string, options: CreateOptions): Promise<void> {
   const { orderModel, displayName = name, adminEmail = placeholderEmail(name) } = options;
-  const { admin, client } = await withDirectory(({ commands }) =>
+  const { admin, client } = await withCommands(({ commands }) =>
     openTenant(commands, operator(name), { orderModel, displayName, adminEmail }),
   );
   printResult(options, { tenant: name, admin, client }, [
@@ -56,7 +56,7 @@ const listCommand = (): Command =>
   withJson(new Command('list').description('List the tenants.'), 'dynamic-assets tenant list').action(list);
 
 async function list(options: JsonOption): Promise<void> {
-  const tenants = await withDirectory(async ({ directory }) => tenantsByName(directory));
+  const tenants = await withTenants(async (all) => all);
   const rows = tenants.map(({ name, orderModel, displayName }) => [name, orderModel, displayName]);
   printResult(
     options,

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { newPassword } from '../commands/identity/secrets.js';
 import { addUser } from '../commands/identity/users.js';
 import { ROLES } from '../domain/identity/scopes.js';
-import { operator, withDirectory } from './operator.js';
+import { operator, withCommands } from './operator.js';
 import { columns, commaSeparated, type JsonOption, printResult, withJson } from './output.js';
 
 type CreateOptions = JsonOption & {
@@ -35,7 +35,7 @@ export function userCommand(): Command {
 async function create(options: CreateOptions): Promise<void> {
   const { tenant, email, firstName, lastName, locale, roles, password = newPassword() } = options;
   const body = { email, password, first_name: firstName, last_name: lastName, locale, roles };
-  const { id } = await withDirectory(({ commands }) => addUser(commands, operator(tenant), body));
+  const { id } = await withCommands(({ commands }) => addUser(commands, operator(tenant), body));
   printResult(
     options,
     { id, email, password, roles },

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { parseBody } from '../commands/body.js';
-import { tenantOf } from '../commands/tables.js';
+import { webhooksOf } from '../commands/identity/directoryWriter.js';
 import {
   promoteWebhookSecret,
   type ResealReport,
@@ -11,7 +11,7 @@ import { createWebhook, disableWebhook, disableWebhookBody, enableWebhook } from
 import type { Webhook } from '../domain/identity/directory.js';
 import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
 import { CliError } from './errors.js';
-import { operator, tenantsByName, withDirectory } from './operator.js';
+import { operator, withCommands, withTenants } from './operator.js';
 import { columns, commaSeparated, type JsonOption, printResult, withJson } from './output.js';
 
 type ListOptions = JsonOption & { readonly tenant: string };
@@ -71,7 +71,7 @@ function jsonValue(text: string): unknown {
 
 async function create({ tenant, url, name, events, customData, ...output }: CreateOptions): Promise<void> {
   const body = { url, name, events, custom_data: customData };
-  const { id, secret } = await withDirectory(({ commands, checkTarget }) =>
+  const { id, secret } = await withCommands(({ commands, checkTarget }) =>
     createWebhook(commands, operator(tenant), body, checkTarget),
   );
   const rows = [
@@ -97,9 +97,7 @@ function commandForOne(name: string, description: string): Command {
 }
 
 async function list(options: ListOptions): Promise<void> {
-  const webhooks = await withDirectory(async ({ directory }) => [
-    ...tenantOf({ directory }, options.tenant).webhooks.values(),
-  ]);
+  const webhooks = await withCommands(({ commands }) => webhooksOf(commands, options.tenant));
   const rows = webhooks.map((webhook) => [webhook.id, stateOf(webhook), webhook.name, webhook.url]);
   printResult(
     options,
@@ -126,7 +124,7 @@ const asJson = ({ id, name, url, events, disabled, stagedSecret }: Webhook) => (
 });
 
 async function rotate({ tenant, id, ...output }: OneOptions): Promise<void> {
-  const { secret } = await withDirectory(({ commands }) => stageWebhookSecret(commands, operator(tenant), id));
+  const { secret } = await withCommands(({ commands }) => stageWebhookSecret(commands, operator(tenant), id));
   printResult(output, { id, secret }, [
     ...columns([['new signing secret', secret]]),
     'It signs in webhook-signature beside the one in use. Give it to the receiver, then run "webhook promote".',
@@ -134,18 +132,18 @@ async function rotate({ tenant, id, ...output }: OneOptions): Promise<void> {
 }
 
 async function promote({ tenant, id, ...output }: OneOptions): Promise<void> {
-  await withDirectory(({ commands }) => promoteWebhookSecret(commands, operator(tenant), id));
+  await withCommands(({ commands }) => promoteWebhookSecret(commands, operator(tenant), id));
   printResult(output, { id, rotating: false }, ['The new secret is the only one now.']);
 }
 
 async function enable({ tenant, id, ...output }: OneOptions): Promise<void> {
-  await withDirectory(({ commands }) => enableWebhook(commands, operator(tenant), id));
+  await withCommands(({ commands }) => enableWebhook(commands, operator(tenant), id));
   printResult(output, { id, enabled: true }, ['The webhook is enabled.']);
 }
 
 async function disableOne({ tenant, id, json, ...given }: DisableOptions): Promise<void> {
   const { reason } = parseBody(disableWebhookBody, given);
-  await withDirectory(({ commands }) => disableWebhook(commands, operator(tenant), id, { cause: 'admin', reason }));
+  await withCommands(({ commands }) => disableWebhook(commands, operator(tenant), id, { cause: 'admin', reason }));
   printResult({ ...(json && { json }) }, { id, enabled: false }, ['The webhook is disabled; what is for it waits.']);
 }
 
@@ -158,11 +156,9 @@ function resealCommand(): Command {
 
 /** @throws CliError with the secrets that no key opens; all others are sealed anew by then */
 async function reseal(options: JsonOption): Promise<void> {
-  const reports = await withDirectory(async ({ commands, directory }) => {
+  const reports = await withTenants(async (tenants, { commands }) => {
     const done: ResealReport[] = [];
-    for (const { name } of tenantsByName(directory)) {
-      done.push(await resealWebhookSecrets(commands, operator(name)));
-    }
+    for (const { name } of tenants) done.push(await resealWebhookSecrets(commands, operator(name)));
     return done;
   });
   const resealed = reports.reduce((sum, report) => sum + report.resealed, 0);

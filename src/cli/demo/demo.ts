@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Config, readConfig } from '../../config.js';
 import { CliError } from '../errors.js';
-import { operator, tenantsByName, withDirectory } from '../operator.js';
+import { operator, withTenants } from '../operator.js';
 import { printLines } from '../output.js';
 import { nextSignal } from '../start/command.js';
 import { type OpenedTenant, openTenant, placeholderEmail } from '../tenant.js';
@@ -99,8 +99,8 @@ type Tenants = { readonly transport: OpenedTenant; readonly stock: OpenedTenant 
 
 /** Made before the service starts, as an operator would. @throws CliError on a directory that is in use */
 const openTenants = (config: Config): Promise<Tenants> =>
-  withDirectory(async ({ commands, directory }) => {
-    if (tenantsByName(directory).length > 0) {
+  withTenants(async (tenants, { commands }) => {
+    if (tenants.length > 0) {
       throw new CliError(`There are tenants in ${config.DATA_DIR} already: the demo needs an empty data directory.`);
     }
     const open = (name: string, orderModel: string): Promise<OpenedTenant> =>

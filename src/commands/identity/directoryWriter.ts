@@ -6,13 +6,24 @@ import { tenantStream, webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
 import { copiedOnce } from '../../domain/writable.js';
 import type { EventToAppend, Position } from '../../ports/eventStore.js';
-import { type Caller, type Commands, ConflictError, NotFoundError } from '../context.js';
+import { type Caller, type Commands, ConflictError, NotFoundError, type TenantDirectory } from '../context.js';
 import { type Loaded, type LogAccess, loadStream, writeStream } from '../writeStream.js';
 
-/** What the directory commands need; the CLI has no read models. */
-export type DirectoryCommands = LogAccess & Pick<Commands, 'directory'>;
+/** What the directory commands need: they decide on what the log says, and wait until the directory has heard of it. */
+export type DirectoryCommands = LogAccess & { readonly directory: Pick<TenantDirectory, 'waitFor'> };
 
-function loadTenant(
+/** As far as its own stream and one more of its directory streams tell, in the log as it is now. */
+async function loadTenant(
+  eventStore: Commands['eventStore'],
+  tenant: string,
+  stream: string,
+): Promise<Loaded<Tenant | undefined>> {
+  const ofTenant = tenantStream(tenant);
+  const before = stream === ofTenant ? undefined : (await loadFrom(eventStore, ofTenant)).state;
+  return loadFrom(eventStore, stream, before);
+}
+
+function loadFrom(
   eventStore: Commands['eventStore'],
   stream: string,
   before?: Tenant,
@@ -35,19 +46,21 @@ export async function writeDirectory(
   stream: string,
   decide: (tenant: Tenant | undefined) => readonly DirectoryEvent[],
 ): Promise<Position> {
-  const { eventStore } = commands;
-  const ofTenant = tenantStream(caller.tenant);
   const { position } = await writeStream(commands, caller, {
     stream,
     name: `Tenant ${caller.tenant}`,
-    load: async () => {
-      const before = stream === ofTenant ? undefined : (await loadTenant(eventStore, ofTenant)).state;
-      return loadTenant(eventStore, stream, before);
-    },
+    load: () => loadTenant(commands.eventStore, caller.tenant, stream),
     decide,
   });
   if (position > 0) await waitUntilKnown(commands, position);
   return position;
+}
+
+/** As the log has them now, in the order in which they were made. @throws NotFoundError (tenant) */
+export async function webhooksOf({ eventStore }: Pick<Commands, 'eventStore'>, tenant: string): Promise<Webhook[]> {
+  const { state } = await loadTenant(eventStore, tenant, webhooksStream(tenant));
+  if (state === undefined) throw new NotFoundError(`There is no tenant ${tenant}.`);
+  return [...state.webhooks.values()];
 }
 
 /** For a tenant that has as many of something as fit. @throws ConflictError */
@@ -59,10 +72,13 @@ export function refuseMore(things: string, count: number, max: number): void {
 const KNOWN_WITHIN_MS = 5_000;
 
 /** Resolves when the directory knows the log up to here, or after five seconds. */
-export async function waitUntilKnown(commands: Pick<Commands, 'directory'>, position: Position): Promise<void> {
+export async function waitUntilKnown(
+  { directory }: Pick<DirectoryCommands, 'directory'>,
+  position: Position,
+): Promise<void> {
   const stop = new AbortController();
   const tooLong = wait(KNOWN_WITHIN_MS, undefined, { signal: stop.signal, ref: false }).catch(() => undefined);
-  await Promise.race([commands.directory.waitFor(position), tooLong]);
+  await Promise.race([directory.waitFor(position), tooLong]);
   stop.abort();
 }
 

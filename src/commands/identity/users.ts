@@ -7,7 +7,7 @@ import { MAX_EMAIL_LENGTH, MAX_LIST_ENTRIES, MAX_PASSWORD_LENGTH, MAX_USERS } fr
 import { usersStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody, shortText } from '../body.js';
-import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
+import { type Caller, ConflictError, NotFoundError, type TenantDirectory, ValidationError } from '../context.js';
 import { type DirectoryCommands, refuseMore, writeDirectory } from './directoryWriter.js';
 import { hashPassword, NOBODYS_HASH, passwordMatches } from './secrets.js';
 
@@ -107,7 +107,7 @@ function keepAnAdmin(users: ReadonlyMap<number, User>, without: number): void {
 
 /** The user, when e-mail address and password are right. Takes as long for an unknown address as for a wrong password. @throws TooManyWaitingError */
 export async function authenticateUser(
-  directory: DirectoryCommands['directory'],
+  directory: Pick<TenantDirectory, 'tenant'>,
   tenantName: string,
   email: string,
   givenPassword: string,
