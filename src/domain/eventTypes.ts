@@ -11,6 +11,7 @@ export type Upcaster = (data: unknown) => unknown;
 
 /** Upcasters by the version they start from: `[fromVersion1To2, fromVersion2To3]`. No upcaster: version 1 is current. */
 export const eventTypes: { readonly [type: string]: readonly Upcaster[] } = {
+  LogCreated: [],
   TenantCreated: [],
   AssetFieldAdded: [],
   AssetTableAdded: [],

@@ -1,5 +1,8 @@
 /** Names of the streams. The part before the first `-` is the category. */
 
+/** Its first event is the id of the log. */
+export const LOG_STREAM = 'log-identity';
+
 export const tenantStream = (tenant: string): string => `tenant-${tenant}`;
 export const usersStream = (tenant: string): string => `users-${tenant}`;
 export const clientsStream = (tenant: string): string => `clients-${tenant}`;

@@ -8,6 +8,13 @@
 /** Place of an event in the order of all events. Grows with each commit; 0 is "before the first". */
 export type Position = number;
 
+/** A position, and the event there: whoever keeps a position can tell by it whether it still has the same log. */
+export type LogPlace = {
+  readonly position: Position;
+  /** Unset where there is none (0), or where only an event of the engine itself stands there. */
+  readonly eventId?: string | undefined;
+};
+
 /** Place of an event in its stream. The first event has revision 0. */
 export type Revision = number;
 
@@ -57,7 +64,7 @@ export type AppendResult = {
 };
 
 /** A run of events in log order. Never ends inside an append: an append is seen whole or not at all. */
-export type EventSlice = {
+export type EventSlice = LogPlace & {
   readonly events: readonly RecordedEvent[];
   /** Everything up to here has been looked at, also what the filter left out. */
   readonly position: Position;
@@ -105,6 +112,15 @@ export interface EventStore {
 
   /** Position of the last event in the log; 0 when it is empty. */
   head(): Promise<Position>;
+
+  /** Id of this log, which its copies and backups share. A log that has none yet is given one. */
+  identity(): Promise<string>;
+
+  /**
+   * Whether what was kept of this log at an earlier time is in it: false for a place behind its end, and where another
+   * event stands there. So it was put back to an older copy, or it is another log.
+   */
+  holds(place: LogPlace): Promise<boolean>;
 
   /** Each event type and schema version that is stored, for the check at start-up. */
   storedEventTypes(): Promise<readonly { readonly type: string; readonly schemaVersion: number }[]>;

@@ -7,7 +7,7 @@ import {
   WrongExpectedRevisionError,
 } from '#app/ports/eventStore.js';
 import { describeConcurrentWriters } from './eventStoreConcurrency.js';
-import { event, events, ids } from './eventStoreFixtures.js';
+import { event, events, ids, storedSlices } from './eventStoreFixtures.js';
 import { describeSubscriptions } from './eventStoreSubscriptions.js';
 
 /** A log under test. It may hold other data: nothing here expects it to be empty. */
@@ -35,6 +35,7 @@ export function describeEventStore(name: string, open: () => Promise<LogUnderTes
     describeExpectedRevision(store);
     describeIdempotency(store);
     describeLimits(store);
+    describeIdentity(store, () => log.openSecond());
     describeSubscriptions(store);
     describeConcurrentWriters(store, () => log.openSecond());
     describeLife(open);
@@ -229,6 +230,52 @@ function describeLimits(store: () => EventStore): void {
       const given = Array.from({ length: 12 }, () => event(dataOf(600_000)));
       await store().append(stream, given, 'no-stream');
       expect(ids(await store().readStream(stream))).toEqual(ids(given));
+    });
+  });
+}
+
+function describeIdentity(store: () => EventStore, openSecond: () => Promise<EventStore>): void {
+  describe('the log is known again', () => {
+    test('it has one id, whoever asks, also when several ask at once', async () => {
+      const second = await openSecond();
+      const asked = [store(), second, store(), second].map((each) => each.identity());
+      const [identity = '', ...others] = await Promise.all(asked);
+      expect(identity).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
+      expect(new Set(others)).toEqual(new Set([identity]));
+      expect((await store().readStream('log-identity'))[0]).toMatchObject({ id: identity, type: 'LogCreated' });
+    });
+
+    test('it holds the place of each slice, with the event there', async () => {
+      const prefix = `place${randomUUID().slice(0, 8)}-`;
+      for (let n = 0; n < 3; n++) {
+        await store().append(`${prefix}${n}`, events(2), 'no-stream');
+        await store().append(`other-${randomUUID()}`, events(1), 'no-stream');
+      }
+      const last = event();
+      await store().append(`other-${randomUUID()}`, [last], 'no-stream');
+      for (const filter of [{}, { streamPrefixes: [prefix] }]) {
+        const slices = await storedSlices(store(), { after: 0, maxCount: 2, ...filter });
+        for (const slice of slices) {
+          expect(await store().holds(slice)).toBe(true);
+          const its = slice.events.findLast(({ position }) => position === slice.position);
+          if (its !== undefined) expect(slice.eventId).toBe(its.id);
+        }
+        expect(slices.at(-1)?.eventId).toBe(last.id);
+      }
+    });
+
+    test('it holds its beginning, and a place whose event is not known', async () => {
+      const { position } = await store().append(`order-${randomUUID()}`, events(1), 'no-stream');
+      expect(await store().holds({ position: 0 })).toBe(true);
+      expect(await store().holds({ position })).toBe(true);
+    });
+
+    test('it does not hold a place where another event stands, nor one behind its end', async () => {
+      const { position } = await store().append(`order-${randomUUID()}`, events(1), 'no-stream');
+      expect(await store().holds({ position, eventId: randomUUID() })).toBe(false);
+      const behind = position + 1_000_000_000;
+      expect(await store().holds({ position: behind, eventId: randomUUID() })).toBe(false);
+      expect(await store().holds({ position: behind })).toBe(false);
     });
   });
 }

@@ -53,6 +53,18 @@ export class DoubleLog {
     return records.slice(low);
   }
 
+  /** Where the next record begins. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** Whether the server would refuse to read on from there: no record begins at this position, nor ends. */
+  isInsideRecord(position: number): boolean {
+    const next = this.from(position)[0];
+    const before = this.records[(next === undefined ? this.records.length : this.records.indexOf(next)) - 1];
+    return before !== undefined && before.end > position;
+  }
+
   isTombstoned(name: string): boolean {
     return this.#tombstones.has(name);
   }

@@ -132,7 +132,7 @@ export class EventStoreDouble {
       this.subscriptions += 1;
       call.write(confirmation());
       void new AllSubscription(this.log, call, options).run();
-    } else this.#readAllBackwards(call, options);
+    } else this.#readAll(call, options);
   }
 
   #readStream(call: ReadCall, options: ReadReq.Options): void {
@@ -159,12 +159,18 @@ export class EventStoreDouble {
     call.end();
   }
 
-  #readAllBackwards(call: ReadCall, options: ReadReq.Options): void {
+  #readAll(call: ReadCall, options: ReadReq.Options): void {
     const all = options.getAll();
-    const until =
-      all?.hasPosition() === true ? Number(all.getPosition()?.getCommitPosition()) : Number.MAX_SAFE_INTEGER;
-    const before = this.log.records.filter(({ end }) => end <= until).reverse();
-    for (const record of before.slice(0, Number(options.getCount()))) call.write(readEvent(record));
+    const { log } = this;
+    const given = all?.hasPosition() === true ? Number(all.getPosition()?.getCommitPosition()) : undefined;
+    const forwards = options.getReadDirection() === streams.ReadReq.Options.ReadDirection.FORWARDS;
+    if (given !== undefined && (forwards ? log.isInsideRecord(given) : given > log.end)) {
+      call.emit('error', failure(status.UNKNOWN, '', {}, 'Unexpected ReadAllResult: Error'));
+      return;
+    }
+    const until = given ?? Number.MAX_SAFE_INTEGER;
+    const records = forwards ? log.from(given ?? 0) : log.records.filter(({ end }) => end <= until).reverse();
+    for (const record of records.slice(0, Number(options.getCount()))) call.write(readEvent(record));
     call.end();
   }
 }
@@ -195,9 +201,14 @@ function conflict(actual: number | undefined): streams.AppendResp {
   return new streams.AppendResp().setWrongExpectedVersion(wrong);
 }
 
-function failure(code: status, exception: string, more: Readonly<Record<string, string>> = {}) {
+function failure(
+  code: status,
+  exception: string,
+  more: Readonly<Record<string, string>> = {},
+  details: string = exception,
+) {
   const metadata = new Metadata();
   if (exception !== '') metadata.set('exception', exception);
   for (const [name, value] of Object.entries(more)) metadata.set(name, value);
-  return { code, metadata, details: exception, name: 'ServiceError', message: exception };
+  return { code, metadata, details, name: 'ServiceError', message: details };
 }

@@ -24,6 +24,8 @@ export async function withUpcasting(store: EventStore, types: EventTypes): Promi
       for await (const slice of store.subscribe(options)) yield { ...slice, events: slice.events.map(toCurrent) };
     },
     head: () => store.head(),
+    identity: () => store.identity(),
+    holds: (place) => store.holds(place),
     storedEventTypes: () => store.storedEventTypes(),
     close: () => store.close(),
   };

@@ -160,6 +160,21 @@ describe('a server that holds other data', () => {
     expect(ids(slices.flatMap((slice) => slice.events))).toEqual([next.id]);
   });
 
+  test('it does not hold a place inside an event, as those of other logs may be', async () => {
+    const { position } = await store.append('order-1', events(1), 'no-stream');
+    await store.append('order-1', events(1), 0);
+    expect(await store.holds({ position: position + 1, eventId: randomUUID() })).toBe(false);
+  });
+
+  test('it holds a place that it has reached by an event of the server itself, also after that was removed', async () => {
+    await store.append('order-1', events(1), 'no-stream');
+    double.log.write('$stats', 'any', [systemEvent('stats')]);
+    const { position = 0 } = double.log.stream('$stats')[0] ?? {};
+    await store.append('order-1', events(1), 0);
+    double.log.scavenge(position);
+    expect(await store.holds({ position })).toBe(true);
+  });
+
   test('a tombstoned stream says so', async () => {
     await store.append('order-1', events(1), 'no-stream');
     double.log.tombstone('order-1');

@@ -182,7 +182,7 @@ export class Appender {
   async #appendNothing(stream: string, expected: ExpectedRevision): Promise<AppendResult> {
     const tail = await this.#parts.reader.tail(stream);
     if (!isAt(expected, tail.visible)) throw conflict(stream, expected, tail);
-    return { revision: tail.visible, position: await this.#parts.reader.head() };
+    return { revision: tail.visible, position: (await this.#parts.reader.head()).position };
   }
 
   async #answer(stream: string, { nextExpectedRevision, position }: ClientAppendResult): Promise<AppendResult> {

@@ -31,9 +31,18 @@ export function isMissingStream(error: unknown): boolean {
   return isClientError(error) && (error.type === ErrorType.STREAM_NOT_FOUND || error.type === ErrorType.NO_STREAM);
 }
 
+/**
+ * The server's answer to a read of its whole log from where no event begins, or from behind its end: the position is of
+ * another log, or of a time before this one was put back to an older copy.
+ */
+export function isNoPosition(error: unknown): boolean {
+  return error instanceof Error && /Unexpected ReadAllResult/.test(error.message);
+}
+
 /** Whether to try again. Discovery of a cluster and lost sockets report plain errors, so those count as transient. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof TimeLimitError) return true;
+  if (isNoPosition(error)) return false;
   if (isClientError(error)) return TRANSIENT.includes(error.type);
   if (error instanceof EventStoreUnavailableError) return !(error instanceof EventStoreRefusalError);
   return error instanceof Error && (/^Failed to discover/.test(error.message) || 'code' in error);

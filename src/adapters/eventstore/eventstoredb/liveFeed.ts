@@ -56,7 +56,7 @@ class Reading {
     const matches = ({ position, stream }: RecordedEvent): boolean =>
       position > after && (streamPrefixes?.some((prefix) => stream.startsWith(prefix)) ?? true);
     const events: RecordedEvent[] = [];
-    let last: Pick<EventSlice, 'position' | 'caughtUp'> = { position: after, caughtUp: false };
+    let last: Pick<EventSlice, 'position' | 'eventId' | 'caughtUp'> = { position: after, caughtUp: false };
     // From the end: who follows closely finds what is new there, and much may be kept before it.
     const first = this.#kept.findLastIndex(({ position }) => position <= after) + 1;
     for (let at = first; events.length < maxCount; at += 1) {
@@ -65,7 +65,7 @@ class Reading {
       for (const event of slice.events) if (matches(event)) events.push(event);
       last = slice;
     }
-    return { events, position: last.position, caughtUp: last.caughtUp };
+    return { events, position: last.position, eventId: last.eventId, caughtUp: last.caughtUp };
   }
 }
 

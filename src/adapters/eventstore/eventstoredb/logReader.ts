@@ -1,17 +1,19 @@
 import {
   BACKWARDS,
+  type Direction,
   END,
   type EventStoreDBClient,
+  FORWARDS,
   type ResolvedEvent,
   START,
   type StreamingRead,
 } from '@eventstore/db-client';
-import type { Position, RecordedEvent, Revision } from '../../../ports/eventStore.js';
+import type { LogPlace, Position, RecordedEvent, Revision } from '../../../ports/eventStore.js';
 import { retry } from '../../../supervision/keepRunning.js';
 import { TimeLimitError } from '../../../supervision/waiting.js';
 import { OF_LEADER } from './connection.js';
 import { type ClientEvent, decode, isSystem, positionOf, toLogPosition } from './encoding.js';
-import { CALL_BACKOFF, isMissingStream, isTransient, toPortError } from './errors.js';
+import { CALL_BACKOFF, isMissingStream, isNoPosition, isTransient, toPortError } from './errors.js';
 import { findTail, type StoredEvent, type Tail, visible } from './splitAppends.js';
 
 /** How far back `head` looks for an event that is not the server's own. */
@@ -67,19 +69,37 @@ export class LogReader {
   }
 
   /**
-   * Position of the last event, passing over the server's own unless there is nothing else near.
+   * The last event, passing over the server's own unless there is nothing else near.
    * It never goes back: of events that were passed over before, none is named later.
    */
-  async head(): Promise<Position> {
+  async head(): Promise<LogPlace> {
     let newest: ClientEvent | undefined;
     for (const maxCount of LOOK_BACK) {
-      const events = await this.#allBackwards(END, maxCount);
+      const events = await this.#all(BACKWARDS, END, maxCount);
       newest = events[0];
       const own = events.find((event) => !isSystem(event.streamId));
-      if (own !== undefined) return positionOf(own);
+      if (own !== undefined) return { position: positionOf(own), eventId: own.id };
       if (events.length < maxCount) break;
     }
-    return newest === undefined ? 0 : positionOf(newest);
+    return { position: newest === undefined ? 0 : positionOf(newest) };
+  }
+
+  /**
+   * See `EventStore.holds`. The server removes old events of its own, so where a place has no event's id it is enough
+   * that the log goes on behind it.
+   */
+  async holds({ position, eventId }: LogPlace): Promise<boolean> {
+    if (position === 0) return true;
+    const [newest] = await this.#all(BACKWARDS, END, 1);
+    if (newest === undefined || positionOf(newest) < position) return false;
+    if (eventId === undefined) return true;
+    try {
+      const [there] = await this.#all(FORWARDS, toLogPosition(position), 1);
+      return there !== undefined && positionOf(there) === position && there.id === eventId;
+    } catch (error) {
+      if (isNoPosition(error)) return false;
+      throw error;
+    }
   }
 
   /**
@@ -89,12 +109,12 @@ export class LogReader {
    */
   async startAfter(position: Position): Promise<StartPosition> {
     if (position === 0) return START;
-    const [before] = await this.#allBackwards(toLogPosition(position), 1);
+    const [before] = await this.#all(BACKWARDS, toLogPosition(position), 1);
     return before === undefined ? START : toLogPosition(positionOf(before));
   }
 
-  async #allBackwards(fromPosition: typeof END | ReturnType<typeof toLogPosition>, maxCount: number) {
-    const options = { ...OF_LEADER, direction: BACKWARDS, fromPosition, maxCount } as const;
+  async #all(direction: Direction, fromPosition: typeof END | ReturnType<typeof toLogPosition>, maxCount: number) {
+    const options = { ...OF_LEADER, direction, fromPosition, maxCount } as const;
     const resolved = await this.#retried(() => this.#collect(this.#client.readAll(options)));
     return resolved.flatMap(({ event }): ClientEvent[] => (event === undefined ? [] : [event]));
   }

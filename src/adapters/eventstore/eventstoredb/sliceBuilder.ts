@@ -1,4 +1,4 @@
-import type { EventSlice, Position, RecordedEvent } from '../../../ports/eventStore.js';
+import type { EventSlice, LogPlace, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import { type ClientEvent, decode, positionOf } from './encoding.js';
 import type { LogReader } from './logReader.js';
 import { Assembly } from './splitAppends.js';
@@ -58,7 +58,7 @@ export class SliceBuilder {
       for (const { data } of append) this.#characters += charactersOf(data);
     }
     // Parts of a split append that come before its last one need not be seen again: they are read back.
-    if (!this.#assembly.midAppend) this.#progress.delivered(position);
+    if (!this.#assembly.midAppend) this.#progress.delivered({ position, eventId: event.id });
   }
 
   checkpoint(position: Position): void {
@@ -73,6 +73,7 @@ export class SliceBuilder {
     const slice = {
       events: this.#events,
       position: this.#progress.position,
+      eventId: this.#progress.eventId,
       caughtUp,
       characters: this.#characters,
     };
@@ -88,26 +89,31 @@ export class SliceBuilder {
  * is too high would lose events, so each step has its proof.
  */
 export class Progress {
-  #position: Position;
-  readonly #headBefore: Position;
+  #reached: LogPlace;
+  readonly #headBefore: LogPlace;
   #checkpoint: Position | undefined;
 
   /**
-   * @param position looked at before
+   * @param reached looked at before
    * @param headBefore the head of the log, read before the subscription was opened
    */
-  constructor(position: Position, headBefore: Position) {
-    this.#position = position;
+  constructor(reached: LogPlace, headBefore: LogPlace) {
+    this.#reached = reached;
     this.#headBefore = headBefore;
   }
 
   get position(): Position {
-    return this.#position;
+    return this.#reached.position;
+  }
+
+  /** Of the event at `position`; unset where none of the service's, nor of another program, is known to be there. */
+  get eventId(): string | undefined {
+    return this.#reached.eventId;
   }
 
   /** The server sends what matches in the order of the log: with an event, everything up to it has been sent. */
-  delivered(position: Position): void {
-    this.#reach(position);
+  delivered(place: LogPlace): void {
+    this.#reach(place);
   }
 
   /**
@@ -116,7 +122,9 @@ export class Progress {
    * be sure of this one.
    */
   checkpoint(position: Position): void {
-    if (this.#checkpoint !== undefined && position > this.#checkpoint) this.#reach(this.#checkpoint);
+    if (this.#checkpoint !== undefined && position > this.#checkpoint) {
+      this.#reach({ position: this.#checkpoint });
+    }
     this.#checkpoint = Math.max(position, this.#checkpoint ?? 0);
   }
 
@@ -129,8 +137,12 @@ export class Progress {
     this.#reach(this.#headBefore);
   }
 
-  #reach(position: Position): void {
-    this.#position = Math.max(this.#position, position);
+  #reach(place: LogPlace): void {
+    const before = this.#reached;
+    // Of the same position one report may know the event and another not.
+    if (place.position > before.position || (place.position === before.position && place.eventId !== undefined)) {
+      this.#reached = place;
+    }
   }
 }
 

@@ -5,11 +5,13 @@ import {
   EventStoreUnavailableError,
   type EventToAppend,
   type ExpectedRevision,
+  type LogPlace,
   type Position,
   type RecordedEvent,
   type Revision,
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
+import { identityOf } from '../identity.js';
 import { Appender } from './appender.js';
 import { connect, OF_LEADER } from './connection.js';
 import { LiveFeed } from './liveFeed.js';
@@ -69,14 +71,10 @@ class EventStoreDb implements EventStore {
     let position = options.after;
     while (!signal.aborted) {
       // A filter spares the way there what is of no use; what is new comes from the feed that all share.
-      for await (const { events, caughtUp, ...slice } of subscribe(this.#parts, {
-        ...options,
-        after: position,
-        signal,
-      })) {
+      for await (const { characters: _, ...slice } of subscribe(this.#parts, { ...options, after: position, signal })) {
         position = slice.position;
-        yield { events, position, caughtUp };
-        if (caughtUp && this.#feed.keeps(position)) break;
+        yield slice;
+        if (slice.caughtUp && this.#feed.keeps(position)) break;
       }
       for await (const slice of this.#feed.follow(position, options, signal)) {
         position = slice.position;
@@ -86,7 +84,15 @@ class EventStoreDb implements EventStore {
   }
 
   head(): Promise<Position> {
-    return this.#run(() => this.#parts.reader.head());
+    return this.#run(async () => (await this.#parts.reader.head()).position);
+  }
+
+  identity(): Promise<string> {
+    return identityOf(this);
+  }
+
+  holds(place: LogPlace): Promise<boolean> {
+    return this.#run(() => this.#parts.reader.holds(place));
   }
 
   storedEventTypes(): Promise<readonly { readonly type: string; readonly schemaVersion: number }[]> {

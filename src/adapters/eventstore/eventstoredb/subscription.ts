@@ -39,6 +39,8 @@ const RETRY_BACKOFF = { firstMs: 100, longestMs: 5_000 };
 /** What a subscription knows from one connection to the next. */
 type SubscriptionState = {
   position: Position;
+  /** Of the event there, where it is known. */
+  eventId: string | undefined;
   /** Whether the reader's last slice said that it reached the head of the log. */
   reportedCaughtUp: boolean;
   /** Since when the server has been away, in milliseconds since 1970; undefined while it is there. */
@@ -52,6 +54,7 @@ export async function* subscribe(parts: SubscriptionParts, options: SubscribeOpt
   const { signal } = options;
   const state: SubscriptionState = {
     position: options.after,
+    eventId: undefined,
     reportedCaughtUp: false,
     awaySince: undefined,
     idle: new Backoff(IDLE_BACKOFF),
@@ -80,7 +83,7 @@ async function* connect(
   { streamPrefixes, signal, maxCount = DEFAULT_SLICE_COUNT }: SubscribeOptions,
   state: SubscriptionState,
 ): AsyncGenerator<SizedSlice> {
-  const progress = new Progress(state.position, await reader.head());
+  const progress = new Progress({ position: state.position, eventId: state.eventId }, await reader.head());
   const fromPosition = await reader.startAfter(state.position);
   if (signal.aborted) return;
   const subscription = new ClientSubscription(client, fromPosition, streamPrefixes);
@@ -90,6 +93,7 @@ async function* connect(
   const slice = (caughtUp: boolean): SizedSlice => {
     const taken = builder.take(caughtUp);
     state.position = taken.position;
+    state.eventId = taken.eventId;
     state.reportedCaughtUp = caughtUp;
     lastSliceAt = Date.now();
     return taken;
@@ -136,7 +140,7 @@ async function hasFallenBehind(
   signal: AbortSignal,
 ): Promise<boolean> {
   if ((await subscription.waitForMore(idle.next(), signal)) || signal.aborted) return false;
-  if ((await reader.head()) > position) return !subscription.hasMore;
+  if ((await reader.head()).position > position) return !subscription.hasMore;
   idle.reset();
   return false;
 }

@@ -76,6 +76,7 @@ export function uuidBytes(text: string): Buffer {
   return Buffer.from(text.replaceAll('-', ''), 'hex');
 }
 
-function uuidText(hex: string): string {
+/** @param hex 32 digits in lower case */
+export function uuidText(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }

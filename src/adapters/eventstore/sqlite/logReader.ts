@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3';
-import type { EventSlice, Position, RecordedEvent, Revision } from '../../../ports/eventStore.js';
-import { decodeEvent, type EventRow } from './encoding.js';
+import type { EventSlice, LogPlace, Position, RecordedEvent, Revision } from '../../../ports/eventStore.js';
+import { decodeEvent, type EventRow, uuidText } from './encoding.js';
 
 /** A slice ends, at the next end of an append, when it has this many characters of data. */
 const SLICE_SIZE = 4_000_000;
@@ -25,9 +25,23 @@ export class LogReader {
   constructor(db: Database) {
     this.#statements = prepare(db);
     // A transaction, so that all it reads is of one moment.
-    this.slice = db.transaction((after: Position, prefixes: readonly string[] | undefined, maxCount: number) =>
-      prefixes === undefined ? this.#unfiltered(after, maxCount) : this.#filtered(after, prefixes, maxCount),
-    );
+    this.slice = db.transaction((after: Position, prefixes: readonly string[] | undefined, maxCount: number) => {
+      const slice =
+        prefixes === undefined ? this.#unfiltered(after, maxCount) : this.#filtered(after, prefixes, maxCount);
+      return { ...slice, eventId: this.#idAt(slice.position) };
+    });
+  }
+
+  /** See `EventStore.holds`: every position up to the head has its event. */
+  holds({ position, eventId }: LogPlace): boolean {
+    if (position === 0) return true;
+    const id = this.#idAt(position);
+    return id !== undefined && (eventId === undefined || id === eventId);
+  }
+
+  #idAt(position: Position): string | undefined {
+    const hex = this.#statements.idAt.get(position);
+    return hex === undefined ? undefined : uuidText(hex);
   }
 
   head(): Position {
@@ -133,6 +147,7 @@ const EVENTS = `
 function prepare(db: Database) {
   return {
     head: db.prepare<[], number | null>('SELECT max(position) FROM events').pluck(),
+    idAt: db.prepare<[number], string>('SELECT lower(hex(event_id)) FROM events WHERE position = ?').pluck(),
     types: db.prepare<[], { type: string; schemaVersion: number }>(
       'SELECT type, schema_version AS schemaVersion FROM event_types',
     ),

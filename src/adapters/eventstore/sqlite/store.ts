@@ -10,12 +10,14 @@ import {
   EventStoreUnavailableError,
   type EventToAppend,
   type ExpectedRevision,
+  type LogPlace,
   type Position,
   type RecordedEvent,
   type Revision,
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
 import { WakeUp } from '../../../supervision/waiting.js';
+import { identityOf } from '../identity.js';
 import { Appender } from './appender.js';
 import { LogReader } from './logReader.js';
 import { type Durability, openLog } from './schema.js';
@@ -107,6 +109,14 @@ export class SqliteEventStore implements EventStore {
 
   async head(): Promise<Position> {
     return this.#read((reader) => reader.head());
+  }
+
+  identity(): Promise<string> {
+    return identityOf(this);
+  }
+
+  async holds(place: LogPlace): Promise<boolean> {
+    return this.#read((reader) => reader.holds(place));
   }
 
   async storedEventTypes(): Promise<readonly { readonly type: string; readonly schemaVersion: number }[]> {
