@@ -9,6 +9,7 @@ import type { AnswersInFlight } from './answersInFlight.js';
 import type { Guesses } from './auth/guesses.js';
 import type { TokenService } from './auth/tokens.js';
 import type { BodiesInWork } from './bodiesInWork.js';
+import type { Refresh } from './directoryRefresh.js';
 import type { InFlight } from './inFlight.js';
 import type { ListLimits, ListTurns } from './listTurns.js';
 import type { ServiceMetrics } from './metrics.js';
@@ -63,8 +64,7 @@ export type ApiDeps = {
 
 /** What checks and handlers are given: the above, and state that lasts from one request to the next. */
 export type Api = ApiDeps & {
-  /** Brings the directory up to the head of the log, for names that are not known here. */
-  readonly refresh: () => Promise<void>;
+  readonly refresh: Refresh;
   readonly lists: ListTurns;
   readonly answers: AnswersInFlight;
   readonly bodies: BodiesInWork;

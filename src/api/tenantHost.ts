@@ -1,6 +1,7 @@
 /** Which tenant a request is for: the first label of its host (decisions, "Tenants"). */
 import { isIP } from 'node:net';
 import type { Request } from 'express';
+import { TENANT_NAME } from '../domain/streams.js';
 import type { ApiConfig } from './deps.js';
 import { badRequest, notFound } from './errors.js';
 import type { Check } from './routes/operation.js';
@@ -68,8 +69,8 @@ export const resolveTenant: Check = async ({ directory, config, refresh }, req) 
   if (!SCHEMES.includes(req.protocol)) throw badRequest('X-Forwarded-Proto must be http or https.');
   const name = tenantNameOf(requestHost(req, config), config);
   if (name === undefined) throw unknownTenant();
-  // Another process may have made the tenant a moment ago.
-  if (directory.tenant(name) === undefined) await refresh();
+  // Another process may have made the tenant a moment ago, if it can have that name.
+  if (directory.tenant(name) === undefined && TENANT_NAME.test(name)) await refresh(`tenant ${name}`);
   const tenant = directory.tenant(name);
   if (tenant === undefined) throw unknownTenant();
   req.context.tenant = tenant;

@@ -120,6 +120,15 @@ export const MAX_PASSWORD_HASHES_WAITING = 128;
 /** Hashes of passwords that wait for their turn, of one tenant. */
 export const MAX_PASSWORD_HASHES_WAITING_OF_TENANT = 32;
 
+/** Milliseconds that a request waits until this process knows what others have made, before it refuses an unknown name. */
+export const LONGEST_REFRESH_MS = 2_000;
+/** Milliseconds between two looks at the end of the log for unknown names, however many are asked for. */
+export const MIN_REFRESH_INTERVAL_MS = 10;
+/** Milliseconds for which an unknown name is refused without another look; nothing new is refused for longer. */
+export const REFUSAL_REMEMBERED_MS = 1_000;
+/** Unknown names that are remembered; those refused first are forgotten beyond it. */
+export const MAX_REMEMBERED_REFUSALS = 10_000;
+
 /** Wrong passwords for one user from one network, before each try has to wait. */
 export const GUESSES_OF_PASSWORD = 10;
 /** Wrong secrets for one API client from one network, before each try has to wait. */

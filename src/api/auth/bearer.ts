@@ -43,7 +43,7 @@ export const authenticateClient: Check = async ({ tokens, directory, refresh }, 
   const token = await verified(() => tokens.clientOf(text), context.tenant);
   if (!isCurrent(context.tenant, token)) {
     // Another process may have made the client, or its secret, a moment ago.
-    await refresh();
+    await refresh(`client ${token.tenant} ${token.clientId} ${token.credential}`);
     context.tenant = directory.tenant(token.tenant) ?? context.tenant;
     if (!isCurrent(context.tenant, token)) {
       throw invalidToken('The client was removed or has a new secret; request a new token.');

@@ -39,7 +39,7 @@ export async function openSession(
   const token = await verified(() => tokens.userOf(text), context.tenant);
   if (userOf(context.tenant, token) === undefined) {
     // Another process may have added the user, or changed the password, a moment ago.
-    await refresh();
+    await refresh(`session ${token.tenant} ${token.userId} ${token.sessionId} ${token.credential}`);
     context.tenant = directory.tenant(token.tenant) ?? context.tenant;
   }
   const user = userOf(context.tenant, token);
