@@ -5,6 +5,7 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import readline from 'node:readline';
+import { setTimeout as wait } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { openSqliteEventStore, type SqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { EventStoreUnavailableError, type RecordedEvent } from '#app/ports/eventStore.js';
@@ -155,8 +156,25 @@ describe('event store on an SQLite file', () => {
     expect(await patient.head()).toBe(1);
   });
 
+  test.each([
+    ['looks by itself', 20, false],
+    ['is asked how far the log is', 3_600_000, true],
+  ])('finds what nothing told it of when it %s', async (_, pollMs, isAsked) => {
+    const untold = await openSqliteEventStore({ file, pollMs });
+    try {
+      const seen = firstEvents(untold, { after: 0 }, 1);
+      await wait(50); // until it waits
+      insertAsIs(file);
+      if (isAsked) expect(await untold.head()).toBe(1);
+      expect((await seen).map(({ stream }) => stream)).toEqual(['a-1']);
+    } finally {
+      await untold.close();
+    }
+  });
+
   test('notices what another process appends, which then ends by itself', async () => {
-    const seen = firstEvents(store, { after: 0 }, 5);
+    // It is told, and need not look.
+    const seen = firstEvents(patient, { after: 0 }, 5);
     const child = spawn(process.execPath, [secondProcess, 'append', file, 'order-2nd', '5'], { stdio: 'inherit' });
     const exited = once(child, 'exit');
     expect((await seen).map(({ stream, revision }) => [stream, revision])).toEqual(
@@ -183,6 +201,25 @@ test('every acknowledged append survives kill -9, and no append survives in part
   }
   expect(acknowledged.length).toBeGreaterThan(0);
 });
+
+/** One event, by a program that tells nobody. */
+function insertAsIs(file: string): void {
+  const db = new Database(file);
+  const metadata = JSON.stringify([
+    'acme',
+    { kind: 'system', id: 'test' },
+    'test',
+    'test',
+    '2026-11-21T03:11:47.123456Z',
+  ]);
+  db.exec(`BEGIN;
+    INSERT INTO event_types VALUES (1, 'ThingHappened', 1);
+    INSERT INTO streams VALUES (1, 'a-1');
+    INSERT INTO categories VALUES (1, 'a-');
+    INSERT INTO events VALUES (1, 1, 1, 0, 0, 1, zeroblob(16), '${metadata}', '{}');
+    COMMIT`);
+  db.close();
+}
 
 /** Runs a process that appends, and kills it after a random number of acknowledgements. Returns those it printed. */
 async function appendUntilKilled(file: string): Promise<readonly string[]> {

@@ -8,14 +8,15 @@ import { type Checkpoint, JobStore } from './jobStore.js';
 
 /** Short, so that the messages of a killed process are soon handed out again; a living one renews it well before its end. */
 const DEFAULT_LEASE_MS = 5_000;
-const DEFAULT_POLL_MS = 200;
+/** Messages of a process that died come back with the end of its lease; who publishes here wakes its own consumers. */
+const DEFAULT_POLL_MS = 2_500;
 
 export type SqliteBrokerOptions = {
   /** Path of the database file; made where it is missing. */
   readonly file: string;
   /** How long a message stays with a consumer that does not renew its lease. Default 5,000. */
   readonly leaseMs?: number;
-  /** How often a consumer looks for what another process published. Default 200. */
+  /** How often a consumer looks for what another process published. Default 2,500. */
   readonly pollMs?: number;
   /** Default: a process warning. */
   readonly onHandlerError?: OnHandlerError;

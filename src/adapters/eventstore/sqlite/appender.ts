@@ -14,11 +14,10 @@ import type { Durability } from './schema.js';
 
 /** What the appender thread is started with. */
 export type AppenderSettings = {
+  /** Its real path. */
   readonly file: string;
   readonly durability: Durability;
   readonly busyTimeoutMs: number;
-  /** Name of the BroadcastChannel that notifies readers of a commit. */
-  readonly channel: string;
 };
 
 /** One call of `append`, on its way to the appender thread. */

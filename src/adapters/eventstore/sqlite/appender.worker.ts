@@ -2,10 +2,11 @@
  * The appender thread: owns the connection that writes. While one group is being committed the next
  * appends queue up, and the next transaction takes them all.
  */
-import { BroadcastChannel, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { Revision } from '../../../ports/eventStore.js';
 import { isAt } from '../appendChecks.js';
 import type { AppendAnswer, AppenderMessage, AppenderSettings, AppendRequest } from './appender.js';
+import { CommitAnnouncer } from './commitNews.js';
 import { type EncodedEvent, uuidBytes } from './encoding.js';
 import { openLog } from './schema.js';
 
@@ -16,7 +17,7 @@ if (parentPort === null) throw new Error('The appender runs as a worker thread o
 const port = parentPort;
 const settings: AppenderSettings = workerData;
 const db = openLog(settings.file, settings.durability, settings.busyTimeoutMs);
-const readers = new BroadcastChannel(settings.channel);
+const readers = new CommitAnnouncer(settings.file);
 /** Rows of small tables that never change once they are committed. */
 const categoryIds = new Map<string, number>();
 const typeIds = new Map<string, number>();
@@ -62,7 +63,7 @@ function nextInQueue(): AppenderMessage | undefined {
 function commit(group: readonly AppendRequest[]): readonly AppendAnswer[] {
   try {
     const answers = db.transaction(() => group.map(append)).immediate();
-    readers.postMessage(null);
+    readers.announce();
     return answers;
   } catch (error) {
     categoryIds.clear();

@@ -1,6 +1,5 @@
 import { realpathSync } from 'node:fs';
 import { setImmediate as eventLoopTurn } from 'node:timers/promises';
-import { BroadcastChannel } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import {
   type AppendResult,
@@ -19,6 +18,7 @@ import {
 import { WakeUp } from '../../../supervision/waiting.js';
 import { identityOf } from '../identity.js';
 import { Appender } from './appender.js';
+import { CommitListener } from './commitNews.js';
 import { LogReader } from './logReader.js';
 import { type Durability, openLog } from './schema.js';
 
@@ -27,7 +27,7 @@ export type SqliteEventStoreSettings = {
   readonly file: string;
   /** Default `full`. */
   readonly durability?: Durability;
-  /** How soon a waiting subscription notices what another process appended. Default 200 ms. */
+  /** How often to look for what other processes appended where the system tells nothing of it. Default 10,000 ms. */
   readonly pollMs?: number;
   /** How long a write waits for another process's write. Default 5,000 ms. */
   readonly busyTimeoutMs?: number;
@@ -47,19 +47,21 @@ export class SqliteEventStore implements EventStore {
   readonly #db: Database;
   readonly #reader: LogReader;
   readonly #appender: Appender;
-  readonly #channelName: string;
-  readonly #pollMs: number;
+  readonly #listen: () => CommitListener;
+  readonly #waiting = new Set<WakeUp>();
+  #listener: CommitListener | undefined;
+  /** The head of the log as it was last seen: who waits has read up to it, or is awake. */
+  #seen: Position = 0;
   readonly #closing = new AbortController();
   #closed: Promise<void> | undefined;
 
   constructor(settings: SqliteEventStoreSettings) {
-    const { durability = 'full', busyTimeoutMs = 5_000, pollMs = 200 } = settings;
+    const { durability = 'full', busyTimeoutMs = 5_000, pollMs = 10_000 } = settings;
     this.#db = available(() => openLog(settings.file, durability, busyTimeoutMs));
     const file = realpathSync(settings.file);
-    this.#channelName = `event-log ${file}`;
     this.#reader = new LogReader(this.#db);
-    this.#appender = new Appender({ file, durability, busyTimeoutMs, channel: this.#channelName });
-    this.#pollMs = pollMs;
+    this.#appender = new Appender({ file, durability, busyTimeoutMs });
+    this.#listen = () => new CommitListener(file, pollMs, () => this.#lookOrWake());
   }
 
   append(stream: string, events: readonly EventToAppend[], expectedRevision: ExpectedRevision): Promise<AppendResult> {
@@ -84,10 +86,9 @@ export class SqliteEventStore implements EventStore {
     const { streamPrefixes, maxCount = DEFAULT_SLICE_COUNT } = options;
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
     const wakeUp = new WakeUp();
-    // Listens from the start, so that no append of this process falls between reading and waiting.
-    const commits = new BroadcastChannel(this.#channelName);
-    commits.onmessage = () => wakeUp.wake();
-    commits.unref();
+    // Listens from the start, so that no append falls between reading and waiting.
+    this.#listener ??= this.#listen();
+    this.#waiting.add(wakeUp);
     try {
       let position = options.after;
       let first = true;
@@ -99,16 +100,37 @@ export class SqliteEventStore implements EventStore {
           yield slice;
           await eventLoopTurn();
         } else {
-          await wakeUp.wait(this.#pollMs, signal);
+          await wakeUp.wait(undefined, signal);
         }
       }
     } finally {
-      commits.close();
+      this.#waiting.delete(wakeUp);
     }
   }
 
+  /** Who waits for what is new is awake when this tells of it. */
   async head(): Promise<Position> {
-    return this.#read((reader) => reader.head());
+    return this.#look();
+  }
+
+  #look(): Position {
+    const head = this.#read((reader) => reader.head());
+    if (head > this.#seen) this.#wake();
+    this.#seen = head;
+    return head;
+  }
+
+  #lookOrWake(): void {
+    try {
+      this.#look();
+    } catch {
+      // Who waits reads the log and meets the same failure, where it can be told.
+      this.#wake();
+    }
+  }
+
+  #wake(): void {
+    for (const wakeUp of this.#waiting) wakeUp.wake();
   }
 
   identity(): Promise<string> {
@@ -135,6 +157,7 @@ export class SqliteEventStore implements EventStore {
 
   async #end(): Promise<void> {
     this.#closing.abort();
+    this.#listener?.close();
     await this.#appender.close();
     // The last connection to close empties and removes the write-ahead log.
     this.#db.close();
