@@ -2,14 +2,16 @@
  * A protocol double of EventStoreDB: speaks its gRPC protocol over a log in memory, as far as the adapter uses it.
  * It shows that the adapter uses the client and the protocol rightly; it is no proof about a real server.
  */
+import { GossipService } from '@eventstore/db-client/generated/gossip_grpc_pb.js';
+import type { ClusterInfo } from '@eventstore/db-client/generated/gossip_pb.js';
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streams, { type AppendReq, type ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import {
+  type sendUnaryData as Answer,
   Metadata,
   Server,
   ServerCredentials,
   type ServerReadableStream,
-  type sendUnaryData,
   status,
 } from '@grpc/grpc-js';
 import { type DoubleEvent, type DoubleExpectation, DoubleLog } from './doubleLog.js';
@@ -24,8 +26,17 @@ const service = {
   },
 };
 
+/** What a node of a cluster says beyond its log. */
+export type Membership = {
+  readonly gossip: () => ClusterInfo;
+  /** The answer to a call that wants the leader; undefined where this node is it. */
+  readonly refusal: () => ReturnType<typeof failure> | undefined;
+};
+
 export class EventStoreDouble {
-  readonly log = new DoubleLog();
+  readonly log: DoubleLog;
+  readonly #membership: Membership | undefined;
+  readonly #credentials: ServerCredentials;
   #server: Server | undefined;
   #port = 0;
   #answersToLose = 0;
@@ -35,10 +46,21 @@ export class EventStoreDouble {
   /** Subscriptions opened so far. */
   subscriptions = 0;
 
+  /** @param membership of a node of a cluster, whose nodes share one log */
+  constructor(log = new DoubleLog(), membership?: Membership, credentials = ServerCredentials.createInsecure()) {
+    this.log = log;
+    this.#membership = membership;
+    this.#credentials = credentials;
+  }
+
   static async start(): Promise<EventStoreDouble> {
     const double = new EventStoreDouble();
     await double.start();
     return double;
+  }
+
+  get port(): number {
+    return this.#port;
   }
 
   get url(): string {
@@ -49,15 +71,19 @@ export class EventStoreDouble {
   async start(): Promise<void> {
     const server = new Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
     server.addService(service, {
-      append: (call: ServerReadableStream<AppendReq, streams.AppendResp>, answer: sendUnaryData<streams.AppendResp>) =>
+      append: (call: ServerReadableStream<AppendReq, streams.AppendResp>, answer: Answer<streams.AppendResp>) =>
         this.#append(call, answer),
       read: (call: ReadCall) => this.#read(call),
     });
+    const membership = this.#membership;
+    if (membership !== undefined) {
+      server.addService(GossipService, {
+        read: (_: unknown, answer: Answer<ClusterInfo>) => answer(null, membership.gossip()),
+      });
+    }
     const address = `127.0.0.1:${this.#port}`;
     this.#port = await new Promise<number>((resolve, reject) => {
-      server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) =>
-        error === null ? resolve(port) : reject(error),
-      );
+      server.bindAsync(address, this.#credentials, (error, port) => (error === null ? resolve(port) : reject(error)));
     });
     this.#server = server;
   }
@@ -82,7 +108,12 @@ export class EventStoreDouble {
     this.#frozen = frozen;
   }
 
-  #append(call: ServerReadableStream<AppendReq, streams.AppendResp>, answer: sendUnaryData<streams.AppendResp>): void {
+  #append(call: ServerReadableStream<AppendReq, streams.AppendResp>, answer: Answer<streams.AppendResp>): void {
+    const refusal = this.#membership?.refusal();
+    if (refusal !== undefined) {
+      answer(refusal);
+      return;
+    }
     const events: DoubleEvent[] = [];
     let stream = '';
     let expected: DoubleExpectation = 'any';
@@ -107,7 +138,7 @@ export class EventStoreDouble {
     stream: string,
     expected: DoubleExpectation,
     events: readonly DoubleEvent[],
-    answer: sendUnaryData<streams.AppendResp>,
+    answer: Answer<streams.AppendResp>,
   ): void {
     if (this.log.tooLarge(events)) {
       answer(failure(status.INVALID_ARGUMENT, 'maximum-append-size-exceeded', { 'maximum-append-size': '1048576' }));
@@ -126,6 +157,11 @@ export class EventStoreDouble {
 
   #read(call: ReadCall): void {
     const options = call.request.getOptions();
+    const refusal = this.#membership?.refusal();
+    if (refusal !== undefined) {
+      call.emit('error', refusal);
+      return;
+    }
     if (this.#frozen || options === undefined) return;
     if (options.hasStream()) this.#readStream(call, options);
     else if (options.hasSubscription()) {
@@ -201,7 +237,7 @@ function conflict(actual: number | undefined): streams.AppendResp {
   return new streams.AppendResp().setWrongExpectedVersion(wrong);
 }
 
-function failure(
+export function failure(
   code: status,
   exception: string,
   more: Readonly<Record<string, string>> = {},

@@ -22,6 +22,8 @@ test.each([
   ['esdb://ops:secret@db.example?throwOnAppendFailure=false', 'unknown option throwOnAppendFailure'],
   ['esdb://ops:secret@db.example?tls=maybe', 'cannot read it'],
   ['esdb://ops:secret@db.example?tlsCAFile=/nowhere', 'certificate'],
+  ['esdb://ops:secret@db.example?userKeyFile=/nowhere', 'go together'],
+  ['esdb://ops:secret@db.example?keepAliveInterval=-5', 'cannot read it'],
   ['esdb://ops:%zz@db.example', 'not URL-encoded'],
 ])('%s is refused without a word of its secrets', (url, reason) => {
   const warn = jest.spyOn(console, 'warn');

@@ -3,7 +3,6 @@ import {
   ANY,
   type AppendResult as ClientAppendResult,
   type EventData,
-  type EventStoreDBClient,
   NO_STREAM,
   WrongExpectedVersionError,
 } from '@eventstore/db-client';
@@ -21,6 +20,7 @@ import { isAt } from '../appendChecks.js';
 import type { AppendOptions } from './connection.js';
 import { encodeAppend, STORED_TYPES_STREAM, toPosition } from './encoding.js';
 import { CALL_BACKOFF, isTransient, toPortError } from './errors.js';
+import type { Leader } from './leader.js';
 import type { LogReader } from './logReader.js';
 import type { Tail } from './splitAppends.js';
 
@@ -37,7 +37,7 @@ const NAMESPACE = '0f6f4c1e-7a0b-4d6e-9c55-3b1d2a8f9e47';
 type StoredType = { readonly type: string; readonly schemaVersion: number };
 
 export type AppenderParts = {
-  readonly client: EventStoreDBClient;
+  readonly leader: Leader;
   readonly options: AppendOptions;
   readonly reader: LogReader;
   /** How long one call is tried while the server is away, in milliseconds. */
@@ -107,7 +107,7 @@ export class Appender {
       metadata: undefined,
     }));
     const options = { ...this.#parts.options, expectedRevision: ANY, deadline } as const;
-    await this.#parts.client.appendToStream(STORED_TYPES_STREAM, listed, options);
+    await this.#parts.leader.run((client) => client.appendToStream(STORED_TYPES_STREAM, listed, options));
     for (const type of missing) this.#listed.add(keyOf(type));
   }
 
@@ -144,10 +144,12 @@ export class Appender {
     call: readonly EventData[],
     expectedRevision: bigint | typeof ANY | typeof NO_STREAM,
   ): Promise<ClientAppendResult | 'conflict'> {
-    const { client, options } = this.#parts;
+    const { leader, options } = this.#parts;
     return this.#retried(async (deadline) => {
       try {
-        return await client.appendToStream(stream, [...call], { ...options, expectedRevision, deadline });
+        return await leader.run((client) =>
+          client.appendToStream(stream, [...call], { ...options, expectedRevision, deadline }),
+        );
       } catch (error) {
         if (error instanceof WrongExpectedVersionError) return 'conflict';
         throw error;

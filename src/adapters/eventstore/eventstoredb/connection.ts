@@ -1,4 +1,15 @@
-import { type Credentials, EventStoreDBClient } from '@eventstore/db-client';
+import { readFileSync } from 'node:fs';
+import {
+  type ChannelCredentialOptions,
+  type Credentials,
+  type EndPoint,
+  EventStoreDBClient,
+} from '@eventstore/db-client';
+import {
+  type ConnectionOptions,
+  parseConnectionString,
+} from '@eventstore/db-client/dist/Client/parseConnectionString.js';
+import { NodeClient } from './nodeClient.js';
 
 /** Everything is asked of the leader: a follower may lack what another node has already shown. */
 export const OF_LEADER = { requiresLeader: true } as const;
@@ -7,7 +18,14 @@ export const OF_LEADER = { requiresLeader: true } as const;
 export type AppendOptions = typeof OF_LEADER & { readonly credentials?: Credentials };
 
 export type Connection = {
-  readonly client: EventStoreDBClient;
+  /** What the URL names: one server, or nodes of a cluster, any of which knows the others. */
+  readonly nodes:
+    | { readonly kind: 'one'; readonly client: EventStoreDBClient }
+    | {
+        readonly kind: 'cluster';
+        readonly named: readonly EndPoint[];
+        readonly open: (endPoint: EndPoint) => NodeClient;
+      };
   /**
    * To be given with each append. The client then makes one call of each append, with a deadline of its own. Without,
    * it sends all appends over one shared stream, where a lost connection can end the process by an unhandled rejection
@@ -42,30 +60,69 @@ const OPTIONS = [
 ];
 
 /**
- * Opens a client for `esdb://`, `esdb+discover://` or the same with `kurrentdb`. Connects at the first call.
+ * Reads `esdb://`, `esdb+discover://` or the same with `kurrentdb`. Its clients connect at their first call.
  * @throws ConnectionStringError
  */
 export function connect(url: string): Connection {
   const text = url.trim().replace(/^kurrentdb/, 'esdb');
-  const [address = '', query = ''] = text.split('?', 2);
-  const options = query.split('&').filter((option) => option !== '');
-  for (const option of options) checkOption(option);
-  const user = /^[^:]+:\/\/([^:@/]*):([^@]*)@/.exec(address);
-  const secure = !options.some((option) => /^tls=false$/i.test(option));
-  const credentials = { username: decoded(user?.[1] ?? ''), password: decoded(user?.[2] ?? '') };
+  const [, query = ''] = text.split('?', 2);
+  for (const option of query.split('&')) if (option !== '') checkOption(option);
+  const { hosts, dnsDiscover, defaultCredentials, ...options } = parsed(text);
+  const secure = options.tls !== false;
+  const channel = secure ? { insecure: false, ...certificatesOf(options) } : { insecure: true };
+  const openWith = <Client>(Of: ClientClass<Client>, endpoint: EndPoint): Client => {
+    try {
+      return new Of({ ...options, endpoint }, channel, defaultCredentials);
+    } catch {
+      throw unreadable();
+    }
+  };
+  const [host] = hosts;
+  if (host === undefined) throw unreadable();
   return {
-    client: open(text),
+    nodes:
+      dnsDiscover || hosts.length > 1
+        ? { kind: 'cluster', named: hosts, open: (endPoint) => openWith(NodeClient, endPoint) }
+        : { kind: 'one', client: openWith(EventStoreDBClient, host) },
     // Without TLS the client sends no credentials, whatever it is given.
-    appendCredentials: secure && user === null ? undefined : credentials,
+    appendCredentials: defaultCredentials ?? (secure ? undefined : { username: '', password: '' }),
   };
 }
 
-function open(connectionString: string): EventStoreDBClient {
+type ClientClass<Client> = new (...parts: ConstructorParameters<typeof NodeClient>) => Client;
+
+const unreadable = () => new ConnectionStringError('the client cannot read it');
+
+function parsed(text: string): ConnectionOptions {
   try {
-    return EventStoreDBClient.connectionString(connectionString);
+    return parseConnectionString(text);
   } catch (error) {
-    const reason = error instanceof Error && /certificate|userCertFile/.test(error.message) ? error.message : undefined;
-    throw new ConnectionStringError(reason?.replace(/\.$/, '') ?? 'the client cannot read it');
+    throw error instanceof URIError
+      ? new ConnectionStringError('its user or password is not URL-encoded')
+      : unreadable();
+  }
+}
+
+function certificatesOf({
+  tlsCAFile,
+  userCertFile,
+  userKeyFile,
+}: Omit<ConnectionOptions, 'hosts' | 'dnsDiscover'>): ChannelCredentialOptions {
+  if ((userCertFile === undefined) !== (userKeyFile === undefined)) {
+    throw new ConnectionStringError('userCertFile and userKeyFile go together');
+  }
+  return {
+    ...(tlsCAFile !== undefined && { rootCertificate: certificate('tlsCAFile', tlsCAFile) }),
+    ...(userCertFile !== undefined && { userCertFile: certificate('userCertFile', userCertFile) }),
+    ...(userKeyFile !== undefined && { userKeyFile: certificate('userKeyFile', userKeyFile) }),
+  };
+}
+
+function certificate(option: string, path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch {
+    throw new ConnectionStringError(`the certificate file that ${option} names cannot be read`);
   }
 }
 
@@ -75,13 +132,5 @@ function checkOption(option: string): void {
   if (!OPTIONS.includes(known)) throw new ConnectionStringError(`it has an unknown option ${name}`);
   if (known === 'tlsverifycert' && value === 'false') {
     throw new ConnectionStringError('tlsVerifyCert=false has no effect; name the authority with tlsCAFile');
-  }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw new ConnectionStringError('its user or password is not URL-encoded');
   }
 }

@@ -13,8 +13,25 @@ export class StreamTombstonedError extends Error {
 /** The server's answer will be the same until someone changes a setting or the server. */
 export class EventStoreRefusalError extends EventStoreUnavailableError {}
 
+/** The call was left: it was made of a node that led then, and another does now. What became of it is unknown. */
+export class LeaderChangedError extends Error {
+  override readonly name = 'LeaderChangedError';
+  constructor() {
+    super('another node of the cluster leads now');
+  }
+}
+
+/** No node of the cluster says that it leads. The call was not made. */
+export class NoLeaderError extends Error {
+  override readonly name = 'NoLeaderError';
+  /** @param failure why a node did not answer */
+  constructor(failure: unknown) {
+    super(failure === undefined ? 'no node leads' : `no node leads, and one did not answer: ${textOf(failure)}`);
+  }
+}
+
 /** Between attempts of one call while the server is away. */
-export const CALL_BACKOFF = { firstMs: 50, longestMs: 1_000 };
+export const CALL_BACKOFF = { firstMs: 50, longestMs: 400 };
 
 /** Errors after which the same call may succeed when it is made again. */
 const TRANSIENT: readonly string[] = [
@@ -39,13 +56,14 @@ export function isNoPosition(error: unknown): boolean {
   return error instanceof Error && /Unexpected ReadAllResult/.test(error.message);
 }
 
-/** Whether to try again. Discovery of a cluster and lost sockets report plain errors, so those count as transient. */
+/** Whether to try again. Lost sockets report plain errors with a code, so those count as transient. */
 export function isTransient(error: unknown): boolean {
-  if (error instanceof TimeLimitError) return true;
+  if (error instanceof TimeLimitError || error instanceof LeaderChangedError || error instanceof NoLeaderError)
+    return true;
   if (isNoPosition(error)) return false;
   if (isClientError(error)) return TRANSIENT.includes(error.type);
   if (error instanceof EventStoreUnavailableError) return !(error instanceof EventStoreRefusalError);
-  return error instanceof Error && (/^Failed to discover/.test(error.message) || 'code' in error);
+  return error instanceof Error && 'code' in error;
 }
 
 /** What a caller of the port gets to see. Mistakes in the code stay what they are. */

@@ -14,21 +14,24 @@ import { TimeLimitError } from '../../../supervision/waiting.js';
 import { OF_LEADER } from './connection.js';
 import { type ClientEvent, decode, isSystem, positionOf, toLogPosition } from './encoding.js';
 import { CALL_BACKOFF, isMissingStream, isNoPosition, isTransient, toPortError } from './errors.js';
+import type { Leader } from './leader.js';
 import { findTail, type StoredEvent, type Tail, visible } from './splitAppends.js';
 
 /** How far back `head` looks for an event that is not the server's own. */
 const LOOK_BACK = [1, 32, 256];
+
+type OpenRead<E> = (client: EventStoreDBClient) => StreamingRead<E>;
 
 /** Where the server starts a read or a subscription. */
 export type StartPosition = typeof START | ReturnType<typeof toLogPosition>;
 
 /** Reads of the server's log that end by themselves. Each is tried again for `timeoutMs` while the server is away. */
 export class LogReader {
-  readonly #client: EventStoreDBClient;
+  readonly #leader: Leader;
   readonly #timeoutMs: number;
 
-  constructor(client: EventStoreDBClient, timeoutMs: number) {
-    this.#client = client;
+  constructor(leader: Leader, timeoutMs: number) {
+    this.#leader = leader;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -48,22 +51,22 @@ export class LogReader {
   /** What is stored in a stream from a revision on, parts of unfinished appends as well. */
   async storedIn(stream: string, fromRevision: Revision, maxCount?: number): Promise<readonly StoredEvent[]> {
     const count = maxCount === undefined ? {} : { maxCount };
-    const events = await this.#streamEvents(stream, () =>
-      this.#client.readStream(stream, { ...OF_LEADER, fromRevision: BigInt(fromRevision), ...count }),
+    const events = await this.#streamEvents(stream, (client) =>
+      client.readStream(stream, { ...OF_LEADER, fromRevision: BigInt(fromRevision), ...count }),
     );
     return events.flatMap((event) => decode(event) ?? []);
   }
 
   /** The events of a stream of this adapter's own, not decoded. */
   async rawStream(stream: string): Promise<readonly ClientEvent[]> {
-    return this.#streamEvents(stream, () => this.#client.readStream(stream, OF_LEADER));
+    return this.#streamEvents(stream, (client) => client.readStream(stream, OF_LEADER));
   }
 
   async tail(stream: string): Promise<Tail> {
     return findTail(async (revision) => {
       const fromRevision = revision === 'end' ? END : BigInt(revision);
       const options = { ...OF_LEADER, direction: BACKWARDS, fromRevision, maxCount: 1 } as const;
-      const [event] = await this.#streamEvents(stream, () => this.#client.readStream(stream, options));
+      const [event] = await this.#streamEvents(stream, (client) => client.readStream(stream, options));
       return event === undefined ? undefined : (decode(event) ?? foreign(event));
     });
   }
@@ -115,13 +118,13 @@ export class LogReader {
 
   async #all(direction: Direction, fromPosition: typeof END | ReturnType<typeof toLogPosition>, maxCount: number) {
     const options = { ...OF_LEADER, direction, fromPosition, maxCount } as const;
-    const resolved = await this.#retried(() => this.#collect(this.#client.readAll(options)));
+    const resolved = await this.#retried((client) => client.readAll(options));
     return resolved.flatMap(({ event }): ClientEvent[] => (event === undefined ? [] : [event]));
   }
 
-  async #streamEvents(stream: string, open: () => StreamingRead<ResolvedEvent>): Promise<readonly ClientEvent[]> {
+  async #streamEvents(stream: string, open: OpenRead<ResolvedEvent>): Promise<readonly ClientEvent[]> {
     try {
-      const resolved = await this.#retried(() => this.#collect(open()), stream);
+      const resolved = await this.#retried(open, stream);
       return resolved.flatMap(({ event }) => (event === undefined ? [] : [event as ClientEvent]));
     } catch (error) {
       if (isMissingStream(error)) return [];
@@ -154,7 +157,8 @@ export class LogReader {
     });
   }
 
-  async #retried<T>(read: () => Promise<T>, stream?: string): Promise<T> {
+  async #retried<E>(open: OpenRead<E>, stream?: string): Promise<readonly E[]> {
+    const read = () => this.#leader.run((client) => this.#collect(open(client)));
     try {
       return await retry(read, { until: Date.now() + this.#timeoutMs, backoff: CALL_BACKOFF, isTransient });
     } catch (error) {

@@ -14,6 +14,7 @@ import {
 import { identityOf } from '../identity.js';
 import { Appender } from './appender.js';
 import { connect, OF_LEADER } from './connection.js';
+import { Leader } from './leader.js';
 import { LiveFeed } from './liveFeed.js';
 import { LogReader } from './logReader.js';
 import { type SubscriptionParts, subscribe } from './subscription.js';
@@ -40,6 +41,7 @@ export async function openEventStoreDb(settings: EventStoreDbSettings): Promise<
 }
 
 class EventStoreDb implements EventStore {
+  readonly #leader: Leader;
   readonly #parts: SubscriptionParts;
   readonly #appender: Appender;
   readonly #feed: LiveFeed;
@@ -48,11 +50,14 @@ class EventStoreDb implements EventStore {
   #closed: Promise<void> | undefined;
 
   constructor({ url, timeoutMs = 4_000, patienceMs = 30_000 }: EventStoreDbSettings) {
-    const { client, appendCredentials: credentials } = connect(url);
+    const connection = connect(url);
+    const { appendCredentials: credentials } = connection;
+    this.#leader = new Leader(connection);
+    const leader = this.#leader;
     const options = { ...OF_LEADER, ...(credentials && { credentials }) };
-    const reader = new LogReader(client, timeoutMs);
-    this.#parts = { client, reader, timeoutMs, patienceMs };
-    this.#appender = new Appender({ client, options, reader, timeoutMs });
+    const reader = new LogReader(leader, timeoutMs);
+    this.#parts = { leader, reader, timeoutMs, patienceMs };
+    this.#appender = new Appender({ leader, options, reader, timeoutMs });
     const read = (after: Position, signal: AbortSignal) =>
       subscribe(this.#parts, { after, maxCount: FEED_SLICE_COUNT, signal });
     this.#feed = new LiveFeed(read, this.#closing.signal);
@@ -108,7 +113,7 @@ class EventStoreDb implements EventStore {
   async #end(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#inFlight);
-    await this.#parts.client.dispose();
+    await this.#leader.close();
   }
 
   async #run<T>(work: () => Promise<T>): Promise<T> {

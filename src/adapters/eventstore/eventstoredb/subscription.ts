@@ -2,7 +2,6 @@ import { setImmediate as eventLoopTurn } from 'node:timers/promises';
 import {
   type AllStreamResolvedEvent,
   type AllStreamSubscription,
-  type EventStoreDBClient,
   type Position as LogPosition,
   streamNameFilter,
 } from '@eventstore/db-client';
@@ -17,11 +16,12 @@ import { sleep, WakeUp } from '../../../supervision/waiting.js';
 import { OF_LEADER } from './connection.js';
 import { type ClientEvent, toPosition } from './encoding.js';
 import { isTransient, toPortError } from './errors.js';
+import type { Leader, LeadingNode } from './leader.js';
 import type { LogReader, StartPosition } from './logReader.js';
 import { Progress, type SizedSlice, SliceBuilder } from './sliceBuilder.js';
 
 export type SubscriptionParts = {
-  readonly client: EventStoreDBClient;
+  readonly leader: Leader;
   readonly reader: LogReader;
   /** How long the server may be silent during the catch-up, in milliseconds. */
   readonly timeoutMs: number;
@@ -79,14 +79,14 @@ export async function* subscribe(parts: SubscriptionParts, options: SubscribeOpt
  * the server does not report them: the catch-up that follows proves that none of them is wanted (see Progress).
  */
 async function* connect(
-  { client, reader, timeoutMs }: SubscriptionParts,
+  { leader, reader, timeoutMs }: SubscriptionParts,
   { streamPrefixes, signal, maxCount = DEFAULT_SLICE_COUNT }: SubscribeOptions,
   state: SubscriptionState,
 ): AsyncGenerator<SizedSlice> {
   const progress = new Progress({ position: state.position, eventId: state.eventId }, await reader.head());
   const fromPosition = await reader.startAfter(state.position);
   if (signal.aborted) return;
-  const subscription = new ClientSubscription(client, fromPosition, streamPrefixes);
+  const subscription = new ClientSubscription(await leader.node(), fromPosition, streamPrefixes);
   const builder = new SliceBuilder(reader, progress, state.position, maxCount);
   let live = false;
   let lastSliceAt = Date.now();
@@ -164,21 +164,24 @@ class ClientSubscription {
   /** What the client reported by callbacks; `after`: how many events come before it. */
   readonly #notices: { readonly item: SubscriptionItem; readonly after: number }[] = [];
   readonly #wakeUp = new WakeUp();
+  readonly #release: () => void;
   #taken = 0;
   #failure: unknown;
 
   /** @param streamPrefixes see `SubscribeOptions` */
-  constructor(client: EventStoreDBClient, fromPosition: StartPosition, streamPrefixes: readonly string[] | undefined) {
+  constructor(node: LeadingNode, fromPosition: StartPosition, streamPrefixes: readonly string[] | undefined) {
     const filter = filterOf(streamPrefixes, async (_, { commit }) =>
       this.#notice({ kind: 'checkpoint', position: toPosition(commit) }),
     );
-    this.#subscription = client
+    this.#subscription = node.client
       .subscribeToAll({ ...OF_LEADER, fromPosition, filter }, { highWaterMark: BUFFERED_EVENTS })
       .on('caughtUp', () => this.#notice({ kind: 'caught up' }))
       .on('readable', () => this.#wakeUp.wake())
       .on('end', () => this.#fail(new EventStoreUnavailableError('The event store ended a subscription.')))
       // Stays: the client reports some errors more than once.
       .on('error', (error: unknown) => this.#fail(error));
+    // Of a leader that hangs it would hear nothing any more.
+    this.#release = node.onLeft((changed) => this.#fail(changed));
   }
 
   /** The next item; undefined when none has arrived. @throws what ended the subscription, after its last event */
@@ -206,6 +209,7 @@ class ClientSubscription {
   }
 
   close(): void {
+    this.#release();
     // A subscription that was never made rejects this; there is nothing to end then.
     void this.#subscription.unsubscribe().catch(() => undefined);
   }

@@ -1,0 +1,109 @@
+import { setImmediate as eventLoopTurn } from 'node:timers/promises';
+import type { EventStoreDBClient } from '@eventstore/db-client';
+import { sleep } from '../../../supervision/waiting.js';
+import type { Connection } from './connection.js';
+import { isTransient, LeaderChangedError, NoLeaderError } from './errors.js';
+import { Members } from './members.js';
+
+/** When a call is overdue, and the other nodes are asked who leads, in milliseconds. */
+const OVERDUE_MS = 1_500;
+/** How soon they are asked again, in milliseconds. */
+const ASK_AGAIN_MS = 100;
+
+/** The node that led when it was asked for. */
+export class LeadingNode {
+  readonly client: EventStoreDBClient;
+  #left: LeaderChangedError | undefined;
+  readonly #callbacks = new Set<(changed: LeaderChangedError) => void>();
+
+  constructor(client: EventStoreDBClient) {
+    this.client = client;
+  }
+
+  /** Calls back when another node leads. @returns what takes it back */
+  onLeft(callback: (changed: LeaderChangedError) => void): () => void {
+    if (this.#left !== undefined) callback(this.#left);
+    this.#callbacks.add(callback);
+    return () => this.#callbacks.delete(callback);
+  }
+
+  leave(): void {
+    this.#left = new LeaderChangedError();
+    for (const callback of this.#callbacks) callback(this.#left);
+  }
+}
+
+/**
+ * The client of the node that leads. When a call fails or is overdue, the nodes of the cluster are asked who leads now: a
+ * leader whose machine hangs keeps its connections and says nothing. With a single server there is nobody to ask.
+ */
+export class Leader {
+  readonly #members: Members | undefined;
+  #node: LeadingNode | undefined;
+  #asking: Promise<void> | undefined;
+  #askedAt = 0;
+
+  constructor({ nodes }: Pick<Connection, 'nodes'>) {
+    if (nodes.kind === 'cluster') this.#members = new Members(nodes);
+    else this.#node = new LeadingNode(nodes.client);
+  }
+
+  /**
+   * What the call gives.
+   * @throws what the call throws; LeaderChangedError when another node leads before it has ended; NoLeaderError
+   */
+  async run<T>(call: (client: EventStoreDBClient) => Promise<T>): Promise<T> {
+    const node = await this.node();
+    let release = (): void => undefined;
+    const left = new Promise<never>((_, reject) => {
+      release = node.onLeft(reject);
+    });
+    const askAgain = (): void => {
+      void this.#ask();
+      overdue = setTimeout(askAgain, ASK_AGAIN_MS);
+    };
+    let overdue = this.#members && setTimeout(askAgain, OVERDUE_MS);
+    try {
+      return await Promise.race([call(node.client), left]);
+    } catch (error) {
+      if (isTransient(error)) void this.#ask();
+      throw error;
+    } finally {
+      clearTimeout(overdue);
+      release();
+    }
+  }
+
+  /** @throws NoLeaderError */
+  async node(): Promise<LeadingNode> {
+    if (this.#node !== undefined) return this.#node;
+    await this.#ask();
+    if (this.#node === undefined) throw new NoLeaderError(this.#members?.failure);
+    // See Appender: a call begins in a turn of its own.
+    await eventLoopTurn();
+    return this.#node;
+  }
+
+  async close(): Promise<void> {
+    await (this.#members?.close() ?? this.#node?.client.dispose());
+  }
+
+  /** Asks who leads, and goes there. One question at a time, and none sooner than ASK_AGAIN_MS after the last. */
+  #ask(): Promise<void> {
+    this.#asking ??= this.#askMembers().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  async #askMembers(): Promise<void> {
+    if (this.#members === undefined) return;
+    await sleep(Math.max(0, this.#askedAt + ASK_AGAIN_MS - Date.now()));
+    this.#askedAt = Date.now();
+    const client = await this.#members.leader(this.#node?.client);
+    if (client === undefined || client === this.#node?.client) return;
+    const left = this.#node;
+    this.#node = new LeadingNode(client);
+    left?.leave();
+  }
+}

@@ -1,0 +1,74 @@
+import type { EndPoint, EventStoreDBClient } from '@eventstore/db-client';
+import type { Connection } from './connection.js';
+import type { Member, NodeClient } from './nodeClient.js';
+
+/** How long one node gets to answer, in milliseconds. */
+const GOSSIP_MS = 1_000;
+
+type Cluster = Extract<Connection['nodes'], { readonly kind: 'cluster' }>;
+
+/** The nodes of a cluster, each with its client. */
+export class Members {
+  /** Why a node that was asked last did not answer. */
+  failure: unknown;
+  readonly #cluster: Cluster;
+  readonly #clients = new Map<string, NodeClient>();
+  /** What the nodes said of each other when they were asked last. */
+  #known: readonly EndPoint[] = [];
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+    for (const endPoint of cluster.named) this.#client(endPoint);
+  }
+
+  /**
+   * The client of the node that says of itself that it leads. What a node says of others is not enough: for a while after
+   * a leader hangs or dies they still name it.
+   * @param now is taken again only when no other node leads
+   * @returns undefined when none says so within GOSSIP_MS
+   */
+  leader(now: EventStoreDBClient | undefined): Promise<NodeClient | undefined> {
+    const asked = new Set<string>();
+    const told = new Map<string, EndPoint>();
+    return new Promise((resolve) => {
+      let staying: NodeClient | undefined;
+      const ask = async (endPoint: EndPoint): Promise<void> => {
+        const name = nameOf(endPoint);
+        if (asked.has(name)) return;
+        asked.add(name);
+        const client = this.#client(endPoint);
+        const members = await this.#gossip(client);
+        for (const member of members) told.set(nameOf(member.endPoint), member.endPoint);
+        const leads = members.some((member) => member.leads && nameOf(member.endPoint) === name);
+        if (leads && client === now) staying = client;
+        else if (leads) resolve(client);
+        await Promise.all(members.map((member) => ask(member.endPoint)));
+      };
+      void Promise.all([...this.#cluster.named, ...this.#known].map(ask)).then(() => {
+        if (told.size > 0) this.#known = [...told.values()];
+        resolve(staying);
+      });
+    });
+  }
+
+  async #gossip(client: NodeClient): Promise<readonly Member[]> {
+    try {
+      return await client.members(GOSSIP_MS);
+    } catch (error) {
+      this.failure = error;
+      return [];
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#clients.values()].map((client) => client.dispose()));
+  }
+
+  #client(endPoint: EndPoint): NodeClient {
+    const client = this.#clients.get(nameOf(endPoint)) ?? this.#cluster.open(endPoint);
+    this.#clients.set(nameOf(endPoint), client);
+    return client;
+  }
+}
+
+const nameOf = ({ address, port }: EndPoint): string => `${address}:${port}`;

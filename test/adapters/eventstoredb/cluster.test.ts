@@ -1,0 +1,175 @@
+/** The EventStoreDB adapter on a cluster of three. Over protocol doubles, not real servers. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { generate } from 'selfsigned';
+import { openEventStoreDb } from '#app/adapters/eventstore/eventstoredb/store.js';
+import { EventStoreUnavailableError } from '#app/ports/eventStore.js';
+import { event, events, firstEvents, ids } from '../../contract/eventStoreFixtures.js';
+import { ClusterDouble, type ClusterNode } from '../../engines/clusterDouble.js';
+import { Traffic } from './traffic.js';
+
+/** How soon all must be well again once a leader is elected; usually it takes a second. */
+const SOON_MS = 5_000;
+
+const disposals: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const dispose of disposals.splice(0).reverse()) await dispose();
+});
+
+async function startCluster(certificate?: Parameters<typeof ClusterDouble.start>[0]) {
+  const cluster = await ClusterDouble.start(certificate);
+  disposals.push(() => cluster.dispose());
+  return cluster;
+}
+async function open(url: string) {
+  const store = await openEventStoreDb({ url });
+  disposals.push(() => store.close());
+  return store;
+}
+async function opened() {
+  const cluster = await startCluster();
+  return { cluster, store: await open(cluster.url) };
+}
+
+const hangs = async ({ proxy }: ClusterNode) => proxy.freeze(true);
+const dies = async ({ double }: ClusterNode) => double.kill();
+const failures = [
+  ['hangs', hangs],
+  ['dies', dies],
+] as const;
+
+/** For a while the others name the node as before, then they elect, and then another node leads. */
+async function electAnother(cluster: ClusterDouble, staleMs: number, electionMs: number): Promise<number> {
+  const { leader } = cluster;
+  const next = cluster.followers[1];
+  await wait(staleMs);
+  cluster.elect(undefined, [leader]);
+  await wait(electionMs);
+  cluster.elect(next, [leader]);
+  return Date.now();
+}
+
+describe('under writes', () => {
+  test.each(failures)('a leader %s: writes and feed are back soon after another is elected', async (_, fails) => {
+    const { cluster, store } = await opened();
+    const traffic = new Traffic(store);
+    await traffic.backAfter(Date.now());
+    const old = cluster.leader;
+    await fails(old);
+    const back = await traffic.backAfter(await electAnother(cluster, 2_000, 3_000));
+    expect(Math.max(back.writes, back.feed)).toBeLessThan(SOON_MS);
+    expect(traffic.refused).toBeGreaterThan(0);
+    // What was sent to the one that hung is refused by it now.
+    old.proxy.freeze(false);
+    await traffic.isWholeIn(cluster.log);
+  });
+
+  test.each(failures)('a follower %s: nothing is refused', async (_, fails) => {
+    const { cluster, store } = await opened();
+    const traffic = new Traffic(store);
+    await traffic.backAfter(Date.now());
+    for (const follower of cluster.followers.slice(0, 1)) await fails(follower);
+    await traffic.backAfter(Date.now() + 500);
+    expect(traffic.refused).toBe(0);
+    await traffic.isWholeIn(cluster.log);
+  });
+
+  test('a leader hands over: nothing is refused', async () => {
+    const { cluster, store } = await opened();
+    const traffic = new Traffic(store);
+    for (const next of cluster.nodes.toReversed()) {
+      await traffic.backAfter(Date.now());
+      cluster.elect(next);
+    }
+    await traffic.backAfter(Date.now());
+    expect(traffic.refused).toBe(0);
+    await traffic.isWholeIn(cluster.log);
+  });
+});
+
+test('an append that a leader stored before it hung is asked for again, and stored once', async () => {
+  const { cluster, store } = await opened();
+  await store.append('order-0', events(1), 'no-stream');
+  cluster.leader.proxy.freeze(true, ['answers']);
+  const given = events(2);
+  const appended = store.append('order-1', given, 'no-stream');
+  await electAnother(cluster, 500, 500);
+  expect((await appended).revision).toBe(1);
+  expect(ids(await store.readStream('order-1'))).toEqual(ids(given));
+  expect(cluster.leader.double.appends).toBe(1);
+});
+
+test('an idle feed notices that its leader hangs', async () => {
+  const { cluster, store } = await opened();
+  const [first, second] = [event(), event()];
+  await store.append('order-1', [first], 'no-stream');
+  const seen = firstEvents(store, { after: 0 }, 2);
+  await wait(500);
+  cluster.leader.proxy.freeze(true);
+  const elected = await electAnother(cluster, 1_000, 0);
+  const other = await open(cluster.url);
+  await other.append('order-1', [second], 0);
+  expect(ids(await seen)).toEqual([first.id, second.id]);
+  expect(Date.now() - elected).toBeLessThan(SOON_MS);
+});
+
+test('while no node leads calls are refused in time', async () => {
+  const { cluster, store } = await opened();
+  cluster.elect(undefined, [cluster.leader]);
+  const started = Date.now();
+  await expect(store.append('order-1', events(1), 'no-stream')).rejects.toThrow(EventStoreUnavailableError);
+  await expect(store.head()).rejects.toThrow(/no node leads/);
+  expect(Date.now() - started).toBeLessThan(15_000);
+});
+
+test.each([
+  ['some of its nodes', (cluster: ClusterDouble) => `esdb://${cluster.hosts.split(',').slice(1).join(',')}?tls=false`],
+  [
+    'a name that stands for it',
+    ({ nodes }: ClusterDouble) => `esdb+discover://localhost:${nodes[2]?.proxy.port}?tls=false`,
+  ],
+])('the leader is found by %s, also while another node hangs', async (_, urlOf) => {
+  const cluster = await startCluster();
+  cluster.nodes[1]?.proxy.freeze(true);
+  const store = await open(urlOf(cluster));
+  await store.append('order-1', events(1), 'no-stream');
+  const old = cluster.leader;
+  old.proxy.freeze(true);
+  cluster.nodes[1]?.proxy.freeze(false);
+  cluster.elect(cluster.nodes[1], [old]);
+  expect((await store.append('order-1', events(1), 0)).revision).toBe(1);
+});
+
+describe('with TLS', () => {
+  let directory: string;
+  /** Of all nodes; it is its own authority. */
+  const certificate = () =>
+    generate([{ name: 'commonName', value: 'node' }], {
+      keyType: 'ec',
+      algorithm: 'sha256',
+      extensions: [
+        { name: 'basicConstraints', cA: true },
+        { name: 'keyUsage', digitalSignature: true, keyCertSign: true },
+        { name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] },
+      ],
+    });
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'authority-'));
+  });
+  afterAll(() => rm(directory, { recursive: true, force: true }));
+
+  test('an authority of its own is trusted where tlsCAFile names it, and no other', async () => {
+    const [own, other] = [await certificate(), await certificate()];
+    const cluster = await startCluster(own);
+    const [ownFile, otherFile] = [join(directory, 'own.pem'), join(directory, 'other.pem')];
+    await writeFile(ownFile, own.cert);
+    await writeFile(otherFile, other.cert);
+    const url = (file: string) => `esdb://ops:changeit@${cluster.hosts}?tlsCAFile=${encodeURIComponent(file)}`;
+    const store = await open(url(ownFile));
+    await store.append('order-1', events(1), 'no-stream');
+    const stranger = await open(url(otherFile));
+    await expect(stranger.head()).rejects.toThrow(/no node leads, and one did not answer: .*certificate/);
+  });
+});

@@ -1,0 +1,111 @@
+/**
+ * A protocol double of a cluster of three EventStoreDB nodes. They share one log, as if each event were on all of them;
+ * who leads is for the test to say. Each stands behind a proxy, by which its machine hangs.
+ */
+import gossip from '@eventstore/db-client/generated/gossip_pb.js';
+import { ServerCredentials, status } from '@grpc/grpc-js';
+import { DoubleLog } from './doubleLog.js';
+import { EventStoreDouble, failure } from './eventStoreDouble.js';
+import { TcpProxy } from './tcpProxy.js';
+
+const { VNodeState } = gossip.MemberInfo;
+
+type Certificate = { readonly cert: string; readonly private: string };
+
+export type ClusterNode = { readonly double: EventStoreDouble; readonly proxy: TcpProxy };
+
+export class ClusterDouble {
+  readonly log = new DoubleLog();
+  readonly nodes: ClusterNode[] = [];
+  #leader: ClusterNode | undefined;
+  /** Nodes that the others know to be away. */
+  readonly #missing = new Set<ClusterNode>();
+
+  readonly #certificate: Certificate | undefined;
+
+  private constructor(certificate: Certificate | undefined) {
+    this.#certificate = certificate;
+  }
+
+  /** @param certificate of the nodes, in PEM; without one they speak no TLS */
+  static async start(certificate?: Certificate): Promise<ClusterDouble> {
+    const cluster = new ClusterDouble(certificate);
+    for (let count = 0; count < 3; count++) cluster.nodes.push(await cluster.#startNode());
+    cluster.elect(cluster.nodes[0]);
+    return cluster;
+  }
+
+  /** Addresses of the nodes, for a URL. */
+  get hosts(): string {
+    return this.nodes.map(({ proxy }) => `127.0.0.1:${proxy.port}`).join(',');
+  }
+
+  get url(): string {
+    return `esdb://${this.hosts}?tls=false`;
+  }
+
+  get leader(): ClusterNode {
+    if (this.#leader === undefined) throw new Error('No node leads.');
+    return this.#leader;
+  }
+
+  /** All nodes but the leader. */
+  get followers(): readonly ClusterNode[] {
+    return this.nodes.filter((node) => node !== this.#leader);
+  }
+
+  /**
+   * Until now the nodes told what was so before: that a leader which hangs is alive and leads.
+   * @param leader undefined during the election
+   * @param missing nodes that are away
+   */
+  elect(leader: ClusterNode | undefined, missing: readonly ClusterNode[] = []): void {
+    this.#leader = leader;
+    this.#missing.clear();
+    for (const node of missing) this.#missing.add(node);
+  }
+
+  async dispose(): Promise<void> {
+    for (const { double, proxy } of this.nodes) {
+      await double.dispose();
+      await proxy.dispose();
+    }
+  }
+
+  async #startNode(): Promise<ClusterNode> {
+    const membership = {
+      gossip: () => this.#gossip(),
+      refusal: () => (double === this.#leader?.double ? undefined : this.#notLeader()),
+    };
+    const double: EventStoreDouble = new EventStoreDouble(this.log, membership, this.#credentials());
+    await double.start();
+    return { double, proxy: await TcpProxy.start(double.port) };
+  }
+
+  #credentials(): ServerCredentials | undefined {
+    if (this.#certificate === undefined) return undefined;
+    const { cert, private: key } = this.#certificate;
+    return ServerCredentials.createSsl(null, [{ cert_chain: Buffer.from(cert), private_key: Buffer.from(key) }]);
+  }
+
+  #gossip() {
+    const members = this.nodes.map((node) => {
+      const endPoint = new gossip.EndPoint().setAddress('127.0.0.1').setPort(node.proxy.port);
+      const state = node === this.#leader ? VNodeState.LEADER : VNodeState.FOLLOWER;
+      return new gossip.MemberInfo()
+        .setHttpEndPoint(endPoint)
+        .setIsAlive(!this.#missing.has(node))
+        .setState(this.#leader === undefined ? VNodeState.UNKNOWN : state);
+    });
+    return new gossip.ClusterInfo().setMembersList(members);
+  }
+
+  /** As the server says it: with the leader's address, or that it knows none. */
+  #notLeader() {
+    if (this.#leader === undefined) return failure(status.UNKNOWN, '', {}, 'No leader info available in response');
+    return failure(status.NOT_FOUND, 'not-leader', {
+      'leader-endpoint-host': '127.0.0.1',
+      'leader-endpoint-port': String(this.#leader.proxy.port),
+    });
+  }
+}
