@@ -82,6 +82,10 @@ export const settings = {
   READER_THREADS: integer(2, 1, 32).describe(
     'Threads that answer lists and counts from the embedded read models, for one tenant; two more are started when others need them',
   ),
+  // Longer than /health/ready waits for an engine.
+  REQUEST_TIMEOUT_MS: integer(10_000, 4000, 600_000).describe(
+    'How long a request may take with all that it waits for, in milliseconds, besides the arrival of its body; more is 503, which says whether anything may have been written',
+  ),
   LIST_TIMEOUT_MS: integer(5000, 100, 600_000).describe('How long a list may take, in milliseconds; more is 503'),
   WRITE_WAIT_MS: integer(5000, 0, 60000).describe('How long an answer to a write waits for the read model to show it'),
   BODY_LIMIT_BYTES: integer(8 * 1024 * 1024, 1024, 64 * 1024 * 1024).describe('Largest request body; more is 413'),

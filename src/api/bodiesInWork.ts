@@ -3,14 +3,9 @@
  * enough of them in work, its next ones wait unread, and hold up no other tenant.
  */
 import type { Request, Response } from 'express';
-import {
-  MAX_BODY_BYTES_IN_WORK,
-  MAX_BODY_WAIT_MS,
-  MAX_TENANT_BODY_BYTES_IN_WORK,
-  MAX_WAITING_BODIES,
-} from '../domain/limits.js';
+import { MAX_BODY_BYTES_IN_WORK, MAX_TENANT_BODY_BYTES_IN_WORK, MAX_WAITING_BODIES } from '../domain/limits.js';
 import { Tally } from '../supervision/tally.js';
-import { HttpError } from './errors.js';
+import { HttpError, TOOK_TOO_LONG } from './errors.js';
 
 type Waiting = { readonly tenant: string; readonly bytes: number; readonly enter: () => void };
 
@@ -25,13 +20,13 @@ export class BodiesInWork {
    * Resolves when the body may be read.
    * @param limitBytes what a body counts that does not tell its size
    * @returns what to call when the request is done
-   * @throws HttpError 429 where too many wait, or after too long a wait
+   * @throws HttpError 429 where too many wait, 503 when the request's time is over first
    */
   async enter(tenant: string, req: Request, res: Response, limitBytes: number): Promise<() => void> {
     const bytes = Math.min(sizeOf(req) ?? limitBytes, limitBytes);
     if (bytes <= SMALL_BYTES) return () => {};
     if (this.#hasRoom(tenant, bytes)) this.#bytes.add(tenant, bytes);
-    else await this.#wait(tenant, bytes, res);
+    else await this.#wait(tenant, bytes, req, res);
     return () => this.#leave(tenant, bytes);
   }
 
@@ -42,19 +37,19 @@ export class BodiesInWork {
     return own + bytes <= MAX_TENANT_BODY_BYTES_IN_WORK && this.#bytes.total + bytes <= MAX_BODY_BYTES_IN_WORK;
   }
 
-  #wait(tenant: string, bytes: number, res: Response): Promise<void> {
+  #wait(tenant: string, bytes: number, { context: { deadline } }: Request, res: Response): Promise<void> {
     const waitingOfTenant = [...this.#waiting].filter((each) => each.tenant === tenant).length;
     if (waitingOfTenant >= MAX_WAITING_BODIES) throw tooMany();
     return new Promise((resolve, reject) => {
       const end = (settle: () => void) => (): void => {
         this.#waiting.delete(waiting);
-        clearTimeout(timer);
+        forget();
         res.off('close', left);
         settle();
       };
       const waiting: Waiting = { tenant, bytes, enter: end(resolve) };
       const left = end(() => reject(tooMany()));
-      const timer = setTimeout(left, MAX_BODY_WAIT_MS);
+      const forget = deadline.onCancel(end(() => reject(waitedTooLong())));
       res.once('close', left);
       this.#waiting.add(waiting);
     });
@@ -72,6 +67,11 @@ export class BodiesInWork {
 
 const tooMany = (): HttpError =>
   new HttpError(429, 'Too many requests.', 'Too many large bodies of this tenant are in work; send fewer at once.', {
+    'Retry-After': '1',
+  });
+
+const waitedTooLong = (): HttpError =>
+  new HttpError(503, TOOK_TOO_LONG, 'Too many large bodies of this tenant are in work; send fewer at once.', {
     'Retry-After': '1',
   });
 

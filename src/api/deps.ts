@@ -32,6 +32,8 @@ export type ApiConfig = {
   readonly signInsPerHour: number;
   /** What /metrics must be asked with; where unset, it answers programs of this machine only. */
   readonly metricsToken?: string;
+  /** How long a request may take, in milliseconds. */
+  readonly requestTimeoutMs: number;
   /** How long a write waits for the read models before it answers all the same, in milliseconds. */
   readonly projectionWaitMs: number;
   readonly lists: ListLimits;

@@ -11,6 +11,7 @@ import {
 import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
 import { EventStoreUnavailableError, EventTooLargeError } from '../ports/eventStore.js';
 import { AnswerTooLargeError, ReadModelsUnavailableError } from '../ports/readModels.js';
+import { DeadlineError } from '../supervision/deadline.js';
 import { TooManyWaitingError } from '../supervision/turns.js';
 import { sendJson } from './requestContext.js';
 
@@ -63,8 +64,22 @@ const invalid = (message: string, errors: ValidationError['errors']): Answer => 
   body: { message, errors },
 });
 
-const tryLater = (reason: string): Answer =>
-  answer(503, 'Temporarily unavailable; try again.', reason, { 'Retry-After': '1' });
+export const TOOK_TOO_LONG = 'The request took too long.';
+
+const tryLater = (reason: string, message = 'Temporarily unavailable; try again.'): Answer =>
+  answer(503, message, reason, { 'Retry-After': '1' });
+
+/** What a client has to know before it sends a request again that was answered with 503. */
+function withOutcome({ status, body, headers }: Answer, { method, context }: Request): Answer {
+  if (status !== 503 || !('error' in body) || isSafe(method)) return { status, body, ...(headers && { headers }) };
+  const { message, error } = body;
+  if (!context.deadline.mayHaveWritten) return answer(status, message, `${error} Nothing was written.`, headers);
+  const advice = 'It may have been written, or may be yet: read the record or the order before you send this again.';
+  // No Retry-After: to send it again at once is what not to do.
+  return answer(status, 'Temporarily unavailable; the outcome is not known.', `${error} ${advice}`);
+}
+
+const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 
 /** The answer to an error that is expected; undefined for all others. */
 function answerTo(error: unknown): Answer | undefined {
@@ -78,6 +93,7 @@ function answerTo(error: unknown): Answer | undefined {
     return invalid('The record is too large.', { body: [`The record is too large. ${error.message}`] });
   if (error instanceof AnswerTooLargeError || error instanceof OrderDocumentTooLargeError)
     return answer(413, 'The answer would be too large.', error.message);
+  if (error instanceof DeadlineError) return tryLater(error.message, TOOK_TOO_LONG);
   if (error instanceof TryAgainError || error instanceof TooManyWaitingError) return tryLater(error.message);
   if (error instanceof EventStoreUnavailableError) return tryLater('The event log cannot be reached.');
   if (error instanceof ReadModelsUnavailableError) return tryLater('The read models cannot be reached.');
@@ -98,10 +114,12 @@ function requestError(error: unknown): Answer | undefined {
 export function errorHandler(log: Logger): ErrorRequestHandler {
   return (error: unknown, req: Request, res: Response, _next) => {
     const { ids } = req.context;
-    const expected = answerTo(error);
+    const known = answerTo(error);
+    const expected = known && withOutcome(known, req);
     if (expected === undefined || expected.status >= 500) {
-      // What was decided here, or had no room, needs nobody's attention at once, and no stack: anybody can bring it about.
-      const isForeseen = error instanceof HttpError || error instanceof TooManyWaitingError;
+      // What was decided here, or had no room or no time, needs nobody's attention at once, and no stack: anybody can bring it about.
+      const isForeseen =
+        error instanceof HttpError || error instanceof TooManyWaitingError || error instanceof DeadlineError;
       const about = { ...ids, method: req.method, url: req.originalUrl };
       if (isForeseen) log.warn({ reason: expected?.body.message, ...about }, 'request failed');
       else log.error({ err: error, ...about }, 'request failed');

@@ -37,12 +37,14 @@ const withoutMark = (bytes: Buffer): Buffer =>
 
 /** A body parser of express, as a promise. It reads a body that is too large to its end, so that the client gets the answer. */
 export function runParser(parser: RequestHandler, req: Request, res: Response): Promise<void> {
-  return new Promise((resolve, reject) => {
+  const read = new Promise<void>((resolve, reject) => {
     parser(req, res, (error?: unknown) => {
       if (error === undefined) resolve();
       else reject(toHttpError(error));
     });
   });
+  // How long a body may take to arrive has a limit of its own (`listen.ts`).
+  return req.context.deadline.uncounted(read);
 }
 
 /** Whether the request carries a body (RFC 9112 §6). */

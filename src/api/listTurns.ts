@@ -13,7 +13,7 @@ export type ListLimits = {
   readonly atOnce: number;
   /** Those of one tenant among them: fewer. */
   readonly ofOneTenant: number;
-  /** From the request on, waiting included. */
+  /** Waiting included; at most what the request has left. */
   readonly timeoutMs: number;
 };
 
@@ -42,7 +42,8 @@ export class ListTurns {
   async run<Result>({ tenant, res, advice, find }: List<Result>): Promise<Result> {
     const cancellation = new Cancellation();
     const leave = (): void => cancellation.cancel(clientHasLeft());
-    const timer = setTimeout(() => cancellation.cancel(tookTooLong(this.#timeoutMs, advice)), this.#timeoutMs);
+    const timeoutMs = Math.min(this.#timeoutMs, res.req.context.deadline.leftMs);
+    const timer = setTimeout(() => cancellation.cancel(tookTooLong(timeoutMs, advice)), timeoutMs);
     res.once('close', leave);
     if (res.closed) leave();
     try {
@@ -61,7 +62,9 @@ const tooMany = (): HttpError =>
     'Retry-After': '1',
   });
 
-const tookTooLong = (timeoutMs: number, advice: string): HttpError =>
-  new HttpError(503, 'The list took too long.', `It was given up after ${timeoutMs / 1000} s. ${advice}`, {
+const tookTooLong = (timeoutMs: number, advice: string): HttpError => {
+  const seconds = Math.round(timeoutMs / 10) / 100;
+  return new HttpError(503, 'The list took too long.', `It was given up after ${seconds} s. ${advice}`, {
     'Retry-After': '1',
   });
+};

@@ -16,7 +16,8 @@ export type HttpServer = {
 // A proxy in front reuses idle connections for up to a minute; the server must not close them first.
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const HEADERS_TIMEOUT_MS = 20_000;
-const REQUEST_TIMEOUT_MS = 120_000;
+/** For a request to arrive; how long it may take then is a setting. */
+const ARRIVAL_TIMEOUT_MS = 120_000;
 const DEFAULT_GRACE_MS = 10_000;
 const IDLE_SWEEP_MS = 50;
 
@@ -28,7 +29,7 @@ export async function startHttpServer(
   const server = createServer(
     // Hosts are checked here: the server's own refusal has no body.
     {
-      requestTimeout: REQUEST_TIMEOUT_MS,
+      requestTimeout: ARRIVAL_TIMEOUT_MS,
       headersTimeout: HEADERS_TIMEOUT_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
       requireHostHeader: false,

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Caller } from '../commands/context.js';
+import { RequestDeadline } from '../commands/requestDeadline.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { User } from '../domain/identity/events.js';
 import type { Actor } from '../ports/eventStore.js';
@@ -20,8 +21,12 @@ declare global {
 /** Ids of a client that are noted in the log, so that its people and ours can find each other's lines. */
 const SANE_REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
+/** The answer is made so long before the time of the request is over: those who hear of it then can still say what became of their work. */
+export const ANSWER_MS = 250;
+
 export class RequestContext {
   readonly startedAt = performance.now();
+  readonly deadline: RequestDeadline;
   /** Path under which the router is mounted that serves the request, for metrics. */
   mount = '';
   /** Scopes of the token; empty for users and before authentication. */
@@ -39,7 +44,9 @@ export class RequestContext {
   readonly requestId = randomUUID();
   readonly #clientRequestId: string | undefined;
 
-  constructor(req: Pick<Request, 'headers'>) {
+  /** @param timeoutMs how long it may take until it is answered */
+  constructor(req: Pick<Request, 'headers'>, timeoutMs: number) {
+    this.deadline = new RequestDeadline(timeoutMs - ANSWER_MS, `It was given up after ${timeoutMs / 1000} s.`);
     const given = req.headers['x-request-id'];
     this.#clientRequestId = typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : undefined;
   }
@@ -88,13 +95,13 @@ export class RequestContext {
 
   /** Who asks, for commands: the request's id ties all its events together. */
   caller(): Caller {
-    const { requestId } = this;
-    return { tenant: this.tenant.name, actor: this.actor, correlationId: requestId, causationId: requestId };
+    const { requestId, deadline, actor } = this;
+    return { tenant: this.tenant.name, actor, correlationId: requestId, causationId: requestId, deadline };
   }
 }
 
 /** Gives the request its id, which the answer shows as X-Request-Id, and counts and logs its end. */
-export function openRequest(log: Logger, metrics: ServiceMetrics): RequestHandler {
+export function openRequest(log: Logger, metrics: ServiceMetrics, timeoutMs: number): RequestHandler {
   function closed(this: Response): void {
     const { req } = this;
     req.context.end();
@@ -102,6 +109,8 @@ export function openRequest(log: Logger, metrics: ServiceMetrics): RequestHandle
     const seconds = (performance.now() - req.context.startedAt) / 1000;
     // 499: the client went away before it had its answer (as nginx logs it).
     const status = this.writableFinished ? this.statusCode : 499;
+    // The work of a client that has left goes on, in its time.
+    if (this.writableFinished) req.context.deadline.end();
     metrics.observeRequest(req.method, req.context.mount, route, status, seconds);
     if (log.isLevelEnabled('debug')) {
       log.debug({ ...req.context.ids, method: req.method, url: req.originalUrl, status, seconds }, 'request');
@@ -109,7 +118,7 @@ export function openRequest(log: Logger, metrics: ServiceMetrics): RequestHandle
   }
 
   return (req: Request, res: Response, next: NextFunction): void => {
-    req.context = new RequestContext(req);
+    req.context = new RequestContext(req, timeoutMs);
     res.setHeader('X-Request-Id', req.context.requestId);
     res.setHeader('X-Content-Type-Options', 'nosniff');
     res.on('close', closed);

@@ -3,15 +3,18 @@ import type { RecordView } from '../domain/assetTypes/assetType.js';
 import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/fieldErrors.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { DecisionReads } from '../ports/decisionReads.js';
-import type { Actor, EventStore, Position } from '../ports/eventStore.js';
+import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js';
+import type { RequestDeadline } from './requestDeadline.js';
 
-/** Who asks, and on whose behalf; becomes the metadata of the events that follow. */
-export type Caller = {
-  readonly tenant: string;
-  readonly actor: Actor;
-  readonly correlationId: string;
-  readonly causationId: string;
+/** Who asks, and on whose behalf, as the metadata of the events that follow; and how long there is for it. */
+export type Caller = Pick<EventMetadata, 'tenant' | 'actor' | 'correlationId' | 'causationId'> & {
+  /** Unset for work in the background, which nobody waits for. */
+  readonly deadline?: RequestDeadline;
 };
+
+/** How long to wait for something that is waited for so long at most, in milliseconds. */
+export const patience = ({ deadline }: Caller, longestMs: number): number =>
+  Math.min(longestMs, deadline?.leftMs ?? longestMs);
 
 /** The tenants as this process knows them: evolved from the log, in memory. */
 export interface TenantDirectory {

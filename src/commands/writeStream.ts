@@ -7,6 +7,7 @@ import {
   type AppendResult,
   type EventStore,
   type EventToAppend,
+  type ExpectedRevision,
   type Revision,
   WrongExpectedRevisionError,
 } from '../ports/eventStore.js';
@@ -69,7 +70,7 @@ export async function loadStream<State>(
  * @param write.decide pure or reading only, may run several times; throws to refuse; returns no events where nothing is
  *   to change. `at` is the time that its events will have.
  * @returns position 0, and no events, when nothing was to change
- * @throws TryAgainError when others were first each time; whatever `load` and `decide` throw
+ * @throws TryAgainError when others were first each time; DeadlineError; whatever `load` and `decide` throw
  */
 export async function writeStream<State, Event extends DomainEvent>(
   log: LogAccess,
@@ -82,10 +83,10 @@ export async function writeStream<State, Event extends DomainEvent>(
   },
 ): Promise<Written<State, Event>> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const loaded = await write.load(attempt);
+    const loaded = await inTime(caller, write.load(attempt));
     const { state, revision } = loaded;
     const at = notBefore(log.now(), loaded.lastEventAt);
-    const events = await write.decide(state, at);
+    const events = await inTime(caller, write.decide(state, at));
     if (events.length === 0) return { state, at, events: [], revision, position: 0 };
     const appended = await appendIfUnchanged(log, caller, write.stream, loaded, events, at);
     if (appended !== undefined) return { state, ...appended };
@@ -93,9 +94,13 @@ export async function writeStream<State, Event extends DomainEvent>(
   throw new TryAgainError(`${write.name} is being written by many at once.`);
 }
 
+const inTime = <T>({ deadline }: Caller, work: T | Promise<T>): T | Promise<T> =>
+  deadline !== undefined && work instanceof Promise ? deadline.within(work) : work;
+
 /**
  * Appends what was decided on a stream that ends there; undefined when another writer was first.
  * @param at time of the events
+ * @throws DeadlineError; whatever the log throws
  */
 export async function appendIfUnchanged<Event extends DomainEvent>(
   log: LogAccess,
@@ -108,24 +113,35 @@ export async function appendIfUnchanged<Event extends DomainEvent>(
   const toStore = toAppend(log, caller, at, events);
   try {
     const expected = revision === NO_STREAM.revision ? 'no-stream' : revision;
-    return { ...(await log.eventStore.append(stream, toStore, expected)), at, events: toStore };
+    return { ...(await append(log, caller, stream, toStore, expected)), at, events: toStore };
   } catch (error) {
     if (error instanceof WrongExpectedRevisionError) return undefined;
     throw error;
   }
 }
 
+/** In the caller's time. Once that is over the log is not asked any more, so what was not written by then never is. */
+function append(
+  { eventStore }: LogAccess,
+  { deadline }: Caller,
+  ...args: [stream: string, events: readonly EventToAppend[], expected: ExpectedRevision]
+): Promise<AppendResult> {
+  if (deadline === undefined) return eventStore.append(...args);
+  return deadline.append(() => eventStore.append(...args, { until: Date.now() + deadline.leftMs }));
+}
+
 /** Domain events as the log stores them. */
 export function toAppend<Event extends DomainEvent>(
   { newId }: Pick<LogAccess, 'newId'>,
-  caller: Caller,
+  { tenant, actor, correlationId, causationId }: Caller,
   occurredAt: string,
   events: readonly Event[],
 ): readonly Identified<Event>[] {
+  const metadata = { tenant, actor, correlationId, causationId, occurredAt };
   return events.map((event) => {
     const schemaVersion = currentVersion(eventTypes, event.type);
     if (schemaVersion === undefined) throw new Error(`${event.type} is missing in domain/eventTypes.ts.`);
-    return { ...event, id: newId(), metadata: { ...caller, occurredAt, schemaVersion } };
+    return { ...event, id: newId(), metadata: { ...metadata, schemaVersion } };
   });
 }
 

@@ -34,8 +34,6 @@ export const RECORD_BODY_BYTES = 2_097_152;
 export const MAX_TENANT_BODY_BYTES_IN_WORK = 64 * 1024 * 1024;
 /** The same of all tenants; beyond it only those with nothing in work go on. */
 export const MAX_BODY_BYTES_IN_WORK = 128 * 1024 * 1024;
-/** Milliseconds that a body waits, unread, for others of its tenant. */
-export const MAX_BODY_WAIT_MS = 10_000;
 /** Bodies of one tenant that wait. */
 export const MAX_WAITING_BODIES = 100;
 

@@ -63,6 +63,11 @@ export type AppendResult = {
   readonly position: Position;
 };
 
+export type AppendOptions = {
+  /** After this time (milliseconds since 1970) the log is not asked any more, also not again. */
+  readonly until?: number;
+};
+
 /** A run of events in log order. Never ends inside an append: an append is seen whole or not at all. */
 export type EventSlice = LogPlace & {
   readonly events: readonly RecordedEvent[];
@@ -93,9 +98,14 @@ export interface EventStore {
    * Appends all events or none, durably: when the promise resolves they survive a crash.
    * @throws WrongExpectedRevisionError when the stream is not at `expectedRevision`
    * @throws EventTooLargeError when one event's data is over MAX_EVENT_BYTES
-   * @throws EventStoreUnavailableError when the log cannot be reached; nothing is known to be stored
+   * @throws EventStoreUnavailableError when the log cannot be reached; it says whether the events may be stored all the same
    */
-  append(stream: string, events: readonly EventToAppend[], expectedRevision: ExpectedRevision): Promise<AppendResult>;
+  append(
+    stream: string,
+    events: readonly EventToAppend[],
+    expectedRevision: ExpectedRevision,
+    options?: AppendOptions,
+  ): Promise<AppendResult>;
 
   /**
    * Events of one stream in order, from `fromRevision` (default 0) to `toRevision` (default: the last), both inclusive.
@@ -151,4 +161,14 @@ export class EventTooLargeError extends Error {
 
 export class EventStoreUnavailableError extends Error {
   override readonly name = 'EventStoreUnavailableError';
+  /** Of an append: the log was asked, and may have stored it, or may yet. */
+  readonly mayBeStored: boolean;
+
+  constructor(
+    message: string,
+    { mayBeStored = false, ...options }: ErrorOptions & { readonly mayBeStored?: boolean } = {},
+  ) {
+    super(message, options);
+    this.mayBeStored = mayBeStored;
+  }
 }

@@ -18,7 +18,7 @@ export async function withUpcasting(store: EventStore, types: EventTypes): Promi
   };
 
   return {
-    append: (stream, events, expectedRevision) => store.append(stream, events, expectedRevision),
+    append: (...append) => store.append(...append),
     readStream: async (stream, from, to) => (await store.readStream(stream, from, to)).map(toCurrent),
     async *subscribe(options) {
       for await (const slice of store.subscribe(options)) yield { ...slice, events: slice.events.map(toCurrent) };

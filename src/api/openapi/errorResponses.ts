@@ -89,11 +89,15 @@ const ERRORS = {
     message: 'Server error',
     error: '0b6c2d0e-3f1a-4a57-9d0c-5a3e1f0a7c11',
   }),
-  503: error('Unavailable', 'Cannot be answered now; trying again is safe.', {
-    message: 'Temporarily unavailable; try again.',
-    error: 'The event log cannot be reached.',
-    headers: RETRY_AFTER,
-  }),
+  503: error(
+    'Unavailable',
+    'Cannot be answered now. The error of a change says whether it may have been written; where it has a Retry-After, trying again is safe.',
+    {
+      message: 'Temporarily unavailable; try again.',
+      error: 'The event log cannot be reached.',
+      headers: RETRY_AFTER,
+    },
+  ),
 } as const satisfies { readonly [status: number]: NamedResponse };
 
 export type ErrorStatus = keyof typeof ERRORS;

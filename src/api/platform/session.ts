@@ -82,13 +82,13 @@ export const session: Resource = {
 
 /** The user with this e-mail address and password. @throws HttpError 401, and 429 after too many wrong ones */
 async function signedIn(api: Api, req: Request, email: string, password: string): Promise<User> {
-  const { tenant, ids } = req.context;
+  const { tenant, ids, deadline } = req.context;
   const network = networkOfRequest(req);
   const guess = { kind: 'password', tenant: tenant.name, account: email.toLowerCase(), network } as const;
   const user = await withinGuesses(api, guess, 'Too many sign-ins have failed; try again later.', async () => {
     // Another process, such as the command line, may have added the user or changed the password.
     await api.refresh();
-    return checkPassword(api.directory, tenant.name, email, password);
+    return checkPassword(api.directory, tenant.name, email, password, deadline);
   });
   if (user !== undefined) return user;
   api.log.warn({ tenant: tenant.name, address: req.ip, ...ids }, 'sign-in refused');

@@ -5,14 +5,13 @@
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import type { Position } from '../../ports/eventStore.js';
 import { requireScope } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
 import { HttpError, known } from '../errors.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { requireRole } from '../platform/signedIn.js';
 import { tooManyRequests } from '../rateLimit.js';
-import { bytesOf, type JsonText, sendJson } from '../requestContext.js';
+import { ANSWER_MS, bytesOf, type JsonText, sendJson } from '../requestContext.js';
 import {
   type Area,
   BODY_LIMITS,
@@ -31,8 +30,9 @@ import { parametersOf, unknownParameterCheck } from './query.js';
 export function areaRouter(api: Api, area: Area): Router {
   const router = Router({ caseSensitive: true });
   router.use(async (req, res, next) => {
-    req.context.mount = req.baseUrl;
-    for (const check of area.checks) await check(api, req, res);
+    const { context } = req;
+    context.mount = req.baseUrl;
+    await context.deadline.within(passChecks(api, area, req, res), ANSWER_MS);
     next();
   });
   const routes = routesOf(area);
@@ -51,6 +51,10 @@ export function areaRouter(api: Api, area: Area): Router {
   }
   if (area.onError !== undefined) router.use(area.onError);
   return router;
+}
+
+async function passChecks(api: Api, { checks }: Area, req: Request, res: Response): Promise<void> {
+  for (const check of checks) await check(api, req, res);
 }
 
 /** The names of express; `get` serves HEAD as well. */
@@ -112,15 +116,21 @@ function handlerOf(api: Api, operation: Operation): RequestHandler {
     }
   };
 
-  return async (req, res) => {
+  /** All that takes time. It goes on where the request is given up before, but then it asks the log for nothing more. */
+  const work = async (req: Request, res: Response): Promise<Reply & { readonly isVisible: boolean }> => {
     try {
-      const { body, headers = {}, written = 0, status: ownStatus = status } = await reply(req, res);
-      if (written > 0) await waitUntilVisible(api, res, written);
-      if (body !== undefined) countInFlight(api, req, res, body);
-      sendJson(res, ownStatus, body, headers);
+      const made = await reply(req, res);
+      return { ...made, isVisible: await isVisible(api, req, made) };
     } finally {
       req.context.leaveRoom();
     }
+  };
+
+  return async (req, res) => {
+    const made = await req.context.deadline.within(work(req, res), ANSWER_MS);
+    if (!made.isVisible) res.setHeader('Projection-Pending', 'true');
+    if (made.body !== undefined) countInFlight(api, req, res, made.body);
+    sendJson(res, made.status ?? status, made.body, made.headers);
   };
 }
 
@@ -159,10 +169,15 @@ function pathOf({ params }: Request): Call['path'] {
  * Waits until the read models show a write. The write stands in any case: where they do not show it in
  * time, or cannot be reached, the answer says so with the header `Projection-Pending: true`.
  */
-async function waitUntilVisible({ readModels, config, log }: Api, res: Response, position: Position): Promise<void> {
-  const isVisible = await readModels.waitFor('records', position, config.projectionWaitMs).catch((error: unknown) => {
-    log.warn({ err: error, position }, 'written, but the read models cannot tell whether they show it');
+async function isVisible(
+  { readModels, config, log }: Api,
+  { context }: Request,
+  { written = 0 }: Reply,
+): Promise<boolean> {
+  if (written === 0) return true;
+  const patienceMs = Math.min(config.projectionWaitMs, context.deadline.leftMs);
+  return readModels.waitFor('records', written, patienceMs).catch((error: unknown) => {
+    log.warn({ err: error, position: written }, 'written, but the read models cannot tell whether they show it');
     return false;
   });
-  if (!isVisible) res.setHeader('Projection-Pending', 'true');
 }

@@ -6,7 +6,14 @@ import { tenantStream, webhooksStream } from '../../domain/streams.js';
 import type { WebhookEvent } from '../../domain/webhook/events.js';
 import { copiedOnce } from '../../domain/writable.js';
 import type { EventToAppend, Position } from '../../ports/eventStore.js';
-import { type Caller, type Commands, ConflictError, NotFoundError, type TenantDirectory } from '../context.js';
+import {
+  type Caller,
+  type Commands,
+  ConflictError,
+  NotFoundError,
+  patience,
+  type TenantDirectory,
+} from '../context.js';
 import { type Loaded, type LogAccess, loadStream, writeStream } from '../writeStream.js';
 
 /** What the directory commands need: they decide on what the log says, and wait until the directory has heard of it. */
@@ -52,7 +59,7 @@ export async function writeDirectory(
     load: () => loadTenant(commands.eventStore, caller.tenant, stream),
     decide,
   });
-  if (position > 0) await waitUntilKnown(commands, position);
+  if (position > 0) await waitUntilKnown(commands, caller, position);
   return position;
 }
 
@@ -71,13 +78,15 @@ export function refuseMore(things: string, count: number, max: number): void {
 
 const KNOWN_WITHIN_MS = 5_000;
 
-/** Resolves when the directory knows the log up to here, or after five seconds. */
+/** Resolves when the directory knows the log up to here, or after five seconds, or when the caller's time is over. */
 export async function waitUntilKnown(
   { directory }: Pick<DirectoryCommands, 'directory'>,
+  caller: Caller,
   position: Position,
 ): Promise<void> {
   const stop = new AbortController();
-  const tooLong = wait(KNOWN_WITHIN_MS, undefined, { signal: stop.signal, ref: false }).catch(() => undefined);
+  const longestMs = patience(caller, KNOWN_WITHIN_MS);
+  const tooLong = wait(longestMs, undefined, { signal: stop.signal, ref: false }).catch(() => undefined);
   await Promise.race([directory.waitFor(position), tooLong]);
   stop.abort();
 }

@@ -5,6 +5,7 @@ import {
   MAX_PASSWORD_HASHES_WAITING_OF_TENANT,
   PASSWORD_HASHES_AT_ONCE,
 } from '../../domain/limits.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
 import { Turns } from '../../supervision/turns.js';
 
 const SECRET_BYTES = 32;
@@ -45,8 +46,8 @@ const hashing = new Turns({
   waitingOfGroup: MAX_PASSWORD_HASHES_WAITING_OF_TENANT,
 });
 
-const derive = (tenant: string, password: string, salt: Buffer): Promise<Buffer> =>
-  hashing.run(tenant, () => scryptKey(password, salt));
+const derive = (tenant: string, password: string, salt: Buffer, cancellation?: Cancellation): Promise<Buffer> =>
+  hashing.run(tenant, () => scryptKey(password, salt), cancellation);
 
 const scryptKey = (password: string, salt: Buffer): Promise<Buffer> =>
   new Promise((resolve, reject) => {
@@ -58,19 +59,31 @@ const scryptKey = (password: string, salt: Buffer): Promise<Buffer> =>
 const hashText = (salt: Buffer, key: Buffer): string =>
   `scrypt$${salt.toString('base64url')}$${key.toString('base64url')}`;
 
-/** `scrypt$<salt>$<key>`, base64url. @throws TooManyWaitingError when too many wait for theirs */
-export async function hashPassword(tenant: string, password: string): Promise<string> {
+/**
+ * `scrypt$<salt>$<key>`, base64url.
+ * @param cancellation ends the wait for others
+ * @throws TooManyWaitingError when too many wait for theirs, the reason of the cancellation
+ */
+export async function hashPassword(tenant: string, password: string, cancellation?: Cancellation): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
-  return hashText(salt, await derive(tenant, password, salt));
+  return hashText(salt, await derive(tenant, password, salt, cancellation));
 }
 
 /** A hash that no password has, to be compared where there is no user: that takes as long. */
 export const NOBODYS_HASH = hashText(randomBytes(SALT_BYTES), randomBytes(KEY_BYTES));
 
-/** @throws TooManyWaitingError when too many wait for theirs */
-export async function passwordMatches(tenant: string, password: string, hash: string): Promise<boolean> {
+/**
+ * @param cancellation ends the wait for others
+ * @throws TooManyWaitingError when too many wait for theirs, the reason of the cancellation
+ */
+export async function passwordMatches(
+  tenant: string,
+  password: string,
+  hash: string,
+  cancellation?: Cancellation,
+): Promise<boolean> {
   const [, salt = '', key = ''] = hash.split('$');
   const kept = Buffer.from(key, 'base64url');
-  const given = await derive(tenant, password, Buffer.from(salt, 'base64url'));
+  const given = await derive(tenant, password, Buffer.from(salt, 'base64url'), cancellation);
   return kept.length === given.length && timingSafeEqual(kept, given);
 }

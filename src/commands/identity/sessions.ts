@@ -25,5 +25,5 @@ export async function endSession(
     load: () => loadStream(commands.eventStore, stream, () => true),
     decide: (isEnded) => (isEnded === true ? [] : [{ type: 'SessionEnded', data } as const]),
   });
-  if (position > 0) await waitUntilKnown(commands, position);
+  if (position > 0) await waitUntilKnown(commands, caller, position);
 }

@@ -6,6 +6,7 @@ import { ROLES } from '../../domain/identity/scopes.js';
 import { MAX_EMAIL_LENGTH, MAX_LIST_ENTRIES, MAX_PASSWORD_LENGTH, MAX_USERS } from '../../domain/limits.js';
 import { usersStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ConflictError, NotFoundError, type TenantDirectory, ValidationError } from '../context.js';
 import { type DirectoryCommands, refuseMore, writeDirectory } from './directoryWriter.js';
@@ -49,7 +50,7 @@ export async function addUser(
   body: unknown,
 ): Promise<{ readonly position: Position; readonly id: number }> {
   const input = parseBody(newUserBody, body);
-  const passwordHash = await hashPassword(caller.tenant, input.password);
+  const passwordHash = await hashPassword(caller.tenant, input.password, caller.deadline);
   let id = 0;
   const position = await writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
@@ -73,7 +74,8 @@ export async function changeUser(
   body: unknown,
 ): Promise<Position> {
   const input = parseBody(changeUserBody, body);
-  const passwordHash = input.password === undefined ? undefined : await hashPassword(caller.tenant, input.password);
+  const passwordHash =
+    input.password === undefined ? undefined : await hashPassword(caller.tenant, input.password, caller.deadline);
   return writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
     const users = tenant?.users ?? new Map<number, User>();
     if (!users.has(id)) throw new NotFoundError(`There is no user ${id}.`);
@@ -105,15 +107,20 @@ function keepAnAdmin(users: ReadonlyMap<number, User>, without: number): void {
   if (others.length === 0) throw new ConflictError('This is the last admin; somebody has to manage the settings.');
 }
 
-/** The user, when e-mail address and password are right. Takes as long for an unknown address as for a wrong password. @throws TooManyWaitingError */
+/**
+ * The user, when e-mail address and password are right. Takes as long for an unknown address as for a wrong password.
+ * @param cancellation ends the wait for others
+ * @throws TooManyWaitingError, the reason of the cancellation
+ */
 export async function authenticateUser(
   directory: Pick<TenantDirectory, 'tenant'>,
   tenantName: string,
   email: string,
   givenPassword: string,
+  cancellation?: Cancellation,
 ): Promise<User | undefined> {
   const users = directory.tenant(tenantName)?.users.values() ?? [];
   const user = [...users].find((candidate) => candidate.email === email.toLowerCase());
-  const matches = await passwordMatches(tenantName, givenPassword, user?.passwordHash ?? NOBODYS_HASH);
+  const matches = await passwordMatches(tenantName, givenPassword, user?.passwordHash ?? NOBODYS_HASH, cancellation);
   return matches ? user : undefined;
 }

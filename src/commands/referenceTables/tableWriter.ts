@@ -8,7 +8,6 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import PQueue from 'p-queue';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { keyOf } from '../../domain/referenceTable/decide.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
@@ -16,7 +15,8 @@ import { tableStream } from '../../domain/streams.js';
 import type { TableSnapshot } from '../../ports/decisionReads.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { StoredRecord, TableRef } from '../../ports/readModels.js';
-import { type Caller, type Commands, TryAgainError } from '../context.js';
+import { Turns } from '../../supervision/turns.js';
+import { type Caller, type Commands, patience, TryAgainError } from '../context.js';
 import { type Loaded, type LogAccess, notBefore, type Written, writeStream } from '../writeStream.js';
 import { UnprojectedRecords } from './unprojected.js';
 
@@ -37,7 +37,7 @@ export type Wanted = { readonly keys: readonly string[]; readonly ids: readonly 
 /** What commands on records of reference tables need. */
 export type TableCommands = LogAccess & Pick<Commands, 'readModels'>;
 
-type Session = { readonly table: TableRef; readonly queue: PQueue; readonly unprojected: UnprojectedRecords };
+type Session = { readonly table: TableRef; readonly turns: Turns; readonly unprojected: UnprojectedRecords };
 
 /** One for a process; holds what it appended and the read model does not show yet. */
 export class TableWriter {
@@ -59,10 +59,10 @@ export class TableWriter {
     decide: (known: KnownTable) => readonly ReferenceTableEvent[],
   ): Promise<Written<KnownTable, ReferenceTableEvent>> {
     const session = this.#session(caller.tenant, assetType.name);
-    return session.queue.add(async () => {
+    return this.#turn(caller, session, async () => {
       const load = async (attempt: number): Promise<Loaded<KnownTable>> => {
-        if (attempt > 0) await this.#catchUp(session);
-        return this.#load(session, assetType, wanted);
+        if (attempt > 0) await this.#catchUp(caller, session);
+        return this.#load(caller, session, assetType, wanted);
       };
       const written = await this.#append(caller, session, load, decide);
       if (written.events.length > 0) session.unprojected.add(assetType, written, written.state.byId);
@@ -81,9 +81,9 @@ export class TableWriter {
     decide: (deleted: number) => readonly ReferenceTableEvent[],
   ): Promise<{ readonly position: Position; readonly deleted: number }> {
     const session = this.#session(caller.tenant, assetType.name);
-    return session.queue.add(async () => {
+    return this.#turn(caller, session, async () => {
       const load = async (): Promise<Loaded<number>> => {
-        await this.#catchUp(session);
+        await this.#catchUp(caller, session);
         const { count, ...end } = await this.#commands.readModels.countOutsideBatch(session.table, batchId);
         return { ...end, state: count };
       };
@@ -91,6 +91,10 @@ export class TableWriter {
       if (written.events.length > 0) session.unprojected.addCleanUp(written);
       return { position: written.position, deleted: written.state };
     });
+  }
+
+  #turn<Result>({ tenant, deadline }: Caller, { turns }: Session, work: () => Promise<Result>): Promise<Result> {
+    return turns.run(tenant, work, deadline);
   }
 
   #append<State>(
@@ -106,16 +110,17 @@ export class TableWriter {
     const name = `${tenant}.${table}`;
     let session = this.#sessions.get(name);
     if (session === undefined) {
-      const queue = new PQueue({ concurrency: 1 });
-      session = { table: { tenant, table }, queue, unprojected: new UnprojectedRecords() };
+      // Those who wait are requests of the tenant, which has so many at most.
+      const turns = new Turns({ atOnce: 1, waitingOfGroup: Number.POSITIVE_INFINITY });
+      session = { table: { tenant, table }, turns, unprojected: new UnprojectedRecords() };
       this.#sessions.set(name, session);
     }
     return session;
   }
 
-  async #load(session: Session, assetType: AssetType, wanted: Wanted): Promise<Loaded<KnownTable>> {
+  async #load(caller: Caller, session: Session, assetType: AssetType, wanted: Wanted): Promise<Loaded<KnownTable>> {
     const { unprojected } = session;
-    const snapshot = await this.#snapshot(session, wanted);
+    const snapshot = await this.#snapshot(caller, session, wanted);
     unprojected.prune(snapshot.revision);
     const byId = new Map(snapshot.records.map((record) => [record.id, record]));
     const newer = [
@@ -131,21 +136,21 @@ export class TableWriter {
     };
   }
 
-  async #snapshot({ table, unprojected }: Session, wanted: Wanted): Promise<TableSnapshot> {
+  async #snapshot(caller: Caller, { table, unprojected }: Session, wanted: Wanted): Promise<TableSnapshot> {
     const { readModels } = this.#commands;
     const snapshot = await readModels.snapshot(table, wanted);
     const cleanUp = unprojected.cleanUpAfter(snapshot.revision);
     if (cleanUp === undefined) return snapshot;
-    if (!(await readModels.waitFor('records', cleanUp, CATCH_UP_MS))) {
+    if (!(await readModels.waitFor('records', cleanUp, patience(caller, CATCH_UP_MS)))) {
       throw new TryAgainError(`${table.table} is still being cleaned up.`);
     }
     return readModels.snapshot(table, wanted);
   }
 
   /** Waits until the read model shows everything that is in the log now. */
-  async #catchUp({ table, unprojected }: Session): Promise<void> {
+  async #catchUp(caller: Caller, { table, unprojected }: Session): Promise<void> {
     const head = await this.#commands.eventStore.head();
-    if (!(await this.#commands.readModels.waitFor('records', head, CATCH_UP_MS))) {
+    if (!(await this.#commands.readModels.waitFor('records', head, patience(caller, CATCH_UP_MS)))) {
       throw new TryAgainError(`The read model of ${table.table} has not caught up yet.`);
     }
     unprojected.clear();

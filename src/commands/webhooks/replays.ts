@@ -9,7 +9,7 @@ import { type DeliverySubject, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/
 import type { DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../../ports/deliveryLog.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody } from '../body.js';
-import { type Caller, NotFoundError, TryAgainError, ValidationError } from '../context.js';
+import { type Caller, NotFoundError, patience, TryAgainError, ValidationError } from '../context.js';
 import { type DirectoryCommands, writeWebhook } from '../identity/directoryWriter.js';
 import { loadDelivery, type RequestedDelivery, requestDelivery } from './deliveryStream.js';
 import { eventKind, eventKinds } from './settings.js';
@@ -63,7 +63,7 @@ export async function resendFailed(
   const range = pastRange(commands.now(), ['since', input.since], ['until', input.until]);
   await checkWebhook(commands, caller, webhookId);
   const { eventStore, readModels } = commands;
-  if (!(await readModels.waitFor('deliveries', await eventStore.head(), SHOWN_WITHIN_MS))) {
+  if (!(await readModels.waitFor('deliveries', await eventStore.head(), patience(caller, SHOWN_WITHIN_MS)))) {
     throw new TryAgainError('The delivery log is behind; try again in a moment.');
   }
   const sequence = new Map<string, string>();

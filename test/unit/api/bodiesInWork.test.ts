@@ -1,12 +1,19 @@
 import { EventEmitter } from 'node:events';
 import type { Request, Response } from 'express';
 import { BodiesInWork } from '#app/api/bodiesInWork.js';
+import { Deadline } from '#app/supervision/deadline.js';
 
 const MB = 1024 * 1024;
 const LIMIT = 8 * MB;
 
 const response = (): Response => new EventEmitter() as unknown as Response;
-const request = (headers: { readonly [name: string]: string }): Request => ({ headers }) as unknown as Request;
+/** Of the requests of a test. */
+let deadline: Deadline;
+beforeEach(() => {
+  deadline = new Deadline(60_000, 'It took too long.');
+});
+const request = (headers: { readonly [name: string]: string }): Request =>
+  ({ headers, context: { deadline } }) as unknown as Request;
 const ofSize = (bytes: number): Request => request({ 'content-length': String(bytes) });
 
 /** Whether it was let in at once. */
@@ -19,7 +26,10 @@ async function fill(bodies: BodiesInWork, tenant: string): Promise<(() => void)[
   return Promise.all(Array.from({ length: 8 }, () => bodies.enter(tenant, ofSize(LIMIT), response(), LIMIT)));
 }
 
-afterEach(() => jest.useRealTimers());
+afterEach(() => {
+  jest.useRealTimers();
+  deadline.end();
+});
 
 it('a tenant has at most 64 MB of bodies in work; the next one waits until one of them is done', async () => {
   const bodies = new BodiesInWork();
@@ -53,8 +63,7 @@ it('a body that does not tell its size counts as the largest', async () => {
   expect(await enters(bodies, 'acme', compressed)).toBe(false);
 });
 
-it('one that waits too long, or that comes when 100 wait, is 429; one whose client has left waits no more', async () => {
-  jest.useFakeTimers();
+it('one that comes when 100 wait is 429, one that waits too long 503; one whose client has left waits no more', async () => {
   const bodies = new BodiesInWork();
   const leaves = await fill(bodies, 'acme');
   const clients = Array.from({ length: 100 }, response);
@@ -63,8 +72,8 @@ it('one that waits too long, or that comes when 100 wait, is 429; one whose clie
   clients[0]?.emit('close');
   await expect(waiting[0]).rejects.toMatchObject({ status: 429 });
   const late = Promise.allSettled(waiting.slice(1));
-  jest.advanceTimersByTime(10_000);
-  expect((await late).every(({ status }) => status === 'rejected')).toBe(true);
+  deadline.cancel(new Error('It took too long.'));
+  for (const each of await late) expect(each).toMatchObject({ status: 'rejected', reason: { status: 503 } });
   for (const leave of leaves) leave();
   expect(await enters(bodies, 'acme', ofSize(LIMIT))).toBe(true);
 });

@@ -6,6 +6,7 @@ import { MAX_WAITING_LISTS } from '#app/domain/limits.js';
 /** A response as far as turns look at it. */
 class FakeResponse extends EventEmitter {
   closed = false;
+  req = { context: { deadline: { leftMs: 60_000 } } };
   leave(): void {
     this.closed = true;
     this.emit('close');
@@ -87,6 +88,13 @@ test('over the time a list is 503 with advice, whether it waits or is in work', 
       },
     });
   }
+});
+
+test('what the request has left is the limit where that is less', async () => {
+  const { ask } = openTurns();
+  const late = new FakeResponse();
+  late.req.context.deadline.leftMs = 30;
+  await expect(ask('a1', late)).rejects.toMatchObject({ reason: 'It was given up after 0.03 s. Ask for less.' });
 });
 
 test('a list whose client leaves ends: in line it is never begun, in work its search is cancelled, and the turn is free', async () => {

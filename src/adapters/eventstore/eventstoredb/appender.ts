@@ -10,6 +10,7 @@ import PQueue from 'p-queue';
 import { v5 as nameBasedUuid } from 'uuid';
 import {
   type AppendResult,
+  type AppendOptions as AppendTime,
   type EventToAppend,
   type ExpectedRevision,
   WrongExpectedRevisionError,
@@ -19,7 +20,7 @@ import { TimeLimitError, withinTime } from '../../../supervision/waiting.js';
 import { isAt } from '../appendChecks.js';
 import type { AppendOptions } from './connection.js';
 import { encodeAppend, STORED_TYPES_STREAM, toPosition } from './encoding.js';
-import { CALL_BACKOFF, isTransient, toPortError } from './errors.js';
+import { CALL_BACKOFF, isTransient, isUnsent, toPortError } from './errors.js';
 import type { Leader } from './leader.js';
 import type { LogReader } from './logReader.js';
 import type { Tail } from './splitAppends.js';
@@ -60,16 +61,17 @@ export class Appender {
     stream: string,
     events: readonly EventToAppend[],
     expectedRevision: ExpectedRevision,
+    { until = Number.POSITIVE_INFINITY }: AppendTime = {},
   ): Promise<AppendResult> {
     const [first, ...rest] = encodeAppend(stream, events);
     if (first === undefined) return this.#appendNothing(stream, expectedRevision);
     if (this.#unlisted(events).length > 0) {
-      await this.#retried((deadline) => this.#list(events, deadline), stream);
+      await this.#retried((deadline) => this.#list(events, deadline), stream, until);
     }
-    let result = await this.#appendFirst(stream, first, expectedRevision);
+    let result = await this.#appendFirst(stream, first, expectedRevision, until);
     for (const call of rest) {
       // No other writer's event can stand between two calls: each insists on the last revision of the one before.
-      const next = await this.#send(stream, call, result.nextExpectedRevision);
+      const next = await this.#send(stream, call, result.nextExpectedRevision, until);
       if (next === 'conflict') throw conflict(stream, expectedRevision, await this.#parts.reader.tail(stream));
       result = next;
     }
@@ -121,10 +123,11 @@ export class Appender {
     stream: string,
     call: readonly EventData[],
     expected: ExpectedRevision,
+    until: number,
   ): Promise<ClientAppendResult> {
     let revision = toClientRevision(expected);
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const result = await this.#send(stream, call, revision);
+      const result = await this.#send(stream, call, revision, until);
       if (result !== 'conflict') return result;
       const tail = await this.#parts.reader.tail(stream);
       // With `any`, a conflict says that only some of the events are stored already.
@@ -143,9 +146,10 @@ export class Appender {
     stream: string,
     call: readonly EventData[],
     expectedRevision: bigint | typeof ANY | typeof NO_STREAM,
+    until: number,
   ): Promise<ClientAppendResult | 'conflict'> {
     const { leader, options } = this.#parts;
-    return this.#retried(async (deadline) => {
+    const append = async (deadline: number): Promise<ClientAppendResult | 'conflict'> => {
       try {
         return await leader.run((client) =>
           client.appendToStream(stream, [...call], { ...options, expectedRevision, deadline }),
@@ -154,20 +158,32 @@ export class Appender {
         if (error instanceof WrongExpectedVersionError) return 'conflict';
         throw error;
       }
-    }, stream);
+    };
+    return this.#retried(append, stream, until);
   }
 
-  /** Calls again while the server is away. @param call gets what is left of the time, in milliseconds */
-  #retried<T>(call: (deadline: number) => Promise<T>, stream: string): Promise<T> {
+  /**
+   * Calls again while the server is away.
+   * @param call gets what is left of the time, in milliseconds
+   * @param latest no call is made after this time (milliseconds since 1970)
+   */
+  #retried<T>(call: (deadline: number) => Promise<T>, stream: string, latest: number): Promise<T> {
     const askedAt = Date.now();
+    let mayBeStored = false;
     return this.#calls.add(async () => {
-      const until = Math.max(askedAt + this.#parts.timeoutMs, Date.now() + LAST_TRY_MS);
+      const until = Math.min(latest, Math.max(askedAt + this.#parts.timeoutMs, Date.now() + LAST_TRY_MS));
       const attempt = async (): Promise<T> => {
         // The client throws where nothing can catch it when its channel is closed under it. That happens in the turn of
         // the event loop in which another call fails, so this one begins in a turn of its own.
         await eventLoopTurn();
         const left = until - Date.now();
-        return withinTime(left, `the append took over ${left} ms`, call(left));
+        if (left <= 0) throw new TimeLimitError('no time was left to ask it');
+        try {
+          return await withinTime(left, `the append took over ${left} ms`, call(left));
+        } catch (error) {
+          mayBeStored ||= isTransient(error) && !isUnsent(error);
+          throw error;
+        }
       };
       try {
         return await retry(attempt, {
@@ -176,7 +192,7 @@ export class Appender {
           isTransient: (error) => isTransient(error) && !(error instanceof TimeLimitError),
         });
       } catch (error) {
-        throw toPortError(error, stream);
+        throw toPortError(error, { stream, mayBeStored });
       }
     });
   }

@@ -66,12 +66,22 @@ export function isTransient(error: unknown): boolean {
   return error instanceof Error && 'code' in error;
 }
 
-/** What a caller of the port gets to see. Mistakes in the code stay what they are. */
-export function toPortError(error: unknown, stream?: string): unknown {
+/** The call was not made, or had no connection to go out by. */
+export const isUnsent = (error: unknown): boolean =>
+  error instanceof NoLeaderError || /No connection established|Name resolution failed/.test(textOf(error));
+
+/**
+ * What a caller of the port gets to see. Mistakes in the code stay what they are.
+ * @param about.mayBeStored of an append
+ */
+export function toPortError(
+  error: unknown,
+  { stream, mayBeStored = false }: { readonly stream?: string | undefined; readonly mayBeStored?: boolean } = {},
+): unknown {
   if (error instanceof EventStoreUnavailableError) return error;
   if (error instanceof StreamDeletedError) return new StreamTombstonedError(stream ?? error.streamName);
   if (isTransient(error))
-    return new EventStoreUnavailableError(`The event store is away: ${textOf(error)}`, { cause: error });
+    return new EventStoreUnavailableError(`The event store is away: ${textOf(error)}`, { cause: error, mayBeStored });
   if (!isClientError(error)) return error;
   const hint =
     error.type === ErrorType.ACCESS_DENIED

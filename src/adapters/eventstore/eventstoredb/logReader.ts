@@ -162,7 +162,7 @@ export class LogReader {
     try {
       return await retry(read, { until: Date.now() + this.#timeoutMs, backoff: CALL_BACKOFF, isTransient });
     } catch (error) {
-      throw isMissingStream(error) ? error : toPortError(error, stream);
+      throw isMissingStream(error) ? error : toPortError(error, { stream });
     }
   }
 }

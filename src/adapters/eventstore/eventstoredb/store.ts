@@ -1,4 +1,5 @@
 import {
+  type AppendOptions,
   type AppendResult,
   type EventSlice,
   type EventStore,
@@ -63,8 +64,13 @@ class EventStoreDb implements EventStore {
     this.#feed = new LiveFeed(read, this.#closing.signal);
   }
 
-  append(stream: string, events: readonly EventToAppend[], expectedRevision: ExpectedRevision): Promise<AppendResult> {
-    return this.#run(() => this.#appender.append(stream, events, expectedRevision));
+  append(
+    stream: string,
+    events: readonly EventToAppend[],
+    expectedRevision: ExpectedRevision,
+    options?: AppendOptions,
+  ): Promise<AppendResult> {
+    return this.#run(() => this.#appender.append(stream, events, expectedRevision, options));
   }
 
   readStream(stream: string, fromRevision: Revision = 0, toRevision?: Revision): Promise<readonly RecordedEvent[]> {

@@ -36,7 +36,7 @@ export type AppenderMessage = AppendRequest | 'close';
 export type AppendAnswer = { readonly ticket: number } & (
   | { readonly kind: 'stored'; readonly revision: Revision; readonly position: Position }
   | { readonly kind: 'conflict'; readonly actual: Revision | 'no-stream' }
-  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: string; readonly mayBeStored: boolean }
 );
 
 type Pending = Pick<AppendRequest, 'stream' | 'expectedRevision'> & {
@@ -103,7 +103,7 @@ export class Appender {
     // No append outlives its thread: what was not answered may or may not be stored.
     worker.on('exit', () => {
       this.#worker = undefined;
-      const error = new EventStoreUnavailableError(`The appender thread ended: ${reason}.`);
+      const error = new EventStoreUnavailableError(`The appender thread ended: ${reason}.`, { mayBeStored: true });
       for (const { reject } of this.#pending.values()) reject(error);
       this.#pending.clear();
     });
@@ -132,6 +132,7 @@ function resolveOrReject({ stream, expectedRevision, resolve, reject }: Pending,
   } else if (answer.kind === 'conflict') {
     reject(new WrongExpectedRevisionError(stream, expectedRevision, answer.actual));
   } else {
-    reject(new EventStoreUnavailableError(`The append was not committed: ${answer.reason}`));
+    const { mayBeStored } = answer;
+    reject(new EventStoreUnavailableError(`The append was not committed: ${answer.reason}`, { mayBeStored }));
   }
 }

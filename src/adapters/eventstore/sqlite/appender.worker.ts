@@ -68,9 +68,14 @@ function commit(group: readonly AppendRequest[]): readonly AppendAnswer[] {
   } catch (error) {
     categoryIds.clear();
     typeIds.clear();
-    return group.map(({ ticket }) => ({ ticket, kind: 'failed', reason: String(error) }));
+    const failed = { kind: 'failed', reason: String(error), mayBeStored: isInputOutput(error) } as const;
+    return group.map(({ ticket }) => ({ ticket, ...failed }));
   }
 }
+
+/** What was written to a file that could not be synchronised may be found there after a crash. */
+const isInputOutput = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_IOERR');
 
 /**
  * A conflict fails its own append only, since each is checked before it writes anything. What a check depends on is read

@@ -1,0 +1,181 @@
+/** No request is answered later than REQUEST_TIMEOUT_MS, whatever it waits for, and each 503 says whether it may have written. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import type { Answer } from '../acceptance/http.js';
+import { type Service, startService } from '../acceptance/service.js';
+import { ASSETS, PLATFORM } from '../acceptance/tenant.js';
+import { EventStoreDouble } from '../engines/eventStoreDouble.js';
+
+const LIMIT_MS = 4_000;
+/** What the machine may take beside. */
+const MARGIN_MS = 1_500;
+const ORDERS = 'dyn_stock_order';
+
+type Timed = { readonly answer: Answer; readonly ms: number };
+async function timed(request: Promise<Answer>): Promise<Timed> {
+  const startedAt = performance.now();
+  const answer = await request;
+  return { answer, ms: performance.now() - startedAt };
+}
+
+const inTime = ({ ms }: Timed): void => expect(ms).toBeLessThan(LIMIT_MS + MARGIN_MS);
+
+function nothingWasWritten(timed: Timed): void {
+  inTime(timed);
+  const { status, headers, body } = timed.answer;
+  expect({ status, body }).toEqual({
+    status: 503,
+    body: { message: expect.any(String), error: expect.stringMatching(/ Nothing was written\.$/) },
+  });
+  expect(headers['retry-after']).toBe('1');
+}
+
+function outcomeIsUnknown(timed: Timed): void {
+  inTime(timed);
+  const { status, headers, body } = timed.answer;
+  expect({ status, body }).toEqual({
+    status: 503,
+    body: {
+      message: 'Temporarily unavailable; the outcome is not known.',
+      error: expect.stringMatching(/ It may have been written, or may be yet: read the record or the order/),
+    },
+  });
+  expect(headers).not.toHaveProperty('retry-after');
+}
+
+let service: Service;
+const acme = () => service.tenant('acme');
+const start = async (env: { readonly [name: string]: string } = {}): Promise<void> => {
+  const settings = { REQUEST_TIMEOUT_MS: String(LIMIT_MS), ...env };
+  service = await startService({ tenants: { acme: ORDERS }, env: settings });
+};
+
+describe('a log that hangs', () => {
+  let log: EventStoreDouble;
+  beforeAll(async () => {
+    log = await EventStoreDouble.start();
+    await start({ EVENTSTORE_URL: log.url });
+  });
+  afterAll(async () => {
+    await service.dispose();
+    await log.dispose();
+  });
+
+  it('a create may have been written, a change that could not read its order was not, and reads go on', async () => {
+    const { id } = await acme().create(ORDERS, { notes: 'before' });
+    log.freeze(true);
+    const stored = log.log.records.length;
+    const [created, changed] = await Promise.all([
+      timed(acme().postRecord(ORDERS, { notes: 'hung' })),
+      timed(acme().putRecord(ORDERS, id, { notes: 'hung' })),
+    ]);
+    outcomeIsUnknown(created);
+    nothingWasWritten(changed);
+    expect(await acme().get(ORDERS, id)).toMatchObject({ notes: 'before' });
+    expect(await service.send({ method: 'GET', path: '/health/ready' })).toMatchObject({
+      status: 503,
+      body: { checks: { event_store: { ok: false } } },
+    });
+
+    log.freeze(false);
+    const { appends } = log;
+    await wait(LIMIT_MS);
+    expect({ stored: log.log.records.length, appends: log.appends }).toEqual({ stored, appends });
+    await acme().update(ORDERS, id, { notes: 'after' });
+  });
+
+  it('writes that wait for their turn at a table were not written, and are not written later', async () => {
+    const names = Array.from({ length: 8 }, (_, index) => `of ${index}`);
+    await acme().create('dyn_item', { external_id: 'known', name: 'Tea' });
+    log.freeze(true);
+    const answers = await Promise.all(
+      names.map((name) => timed(acme().postRecord('dyn_item', { external_id: name, name }))),
+    );
+    const [waited, asked] = [true, false].map((tryLater) =>
+      answers.filter(({ answer }) => tryLater === 'retry-after' in answer.headers),
+    );
+    // Who comes to its turn late asks the log all the same, while it has time.
+    for (const answered of [waited, asked]) expect(answered).not.toHaveLength(0);
+    asked?.forEach(outcomeIsUnknown);
+    waited?.forEach(nothingWasWritten);
+    log.freeze(false);
+    await wait(LIMIT_MS);
+    for (const name of names) await acme().create('dyn_item', { external_id: name, name });
+  });
+});
+
+describe('the embedded engines', () => {
+  beforeAll(() => start());
+  afterAll(() => service.dispose());
+
+  /** Nobody else writes to the file meanwhile. */
+  async function holding(file: string, work: () => Promise<void>): Promise<void> {
+    const database = new Database(join(service.dataDir, file));
+    database.exec('BEGIN IMMEDIATE');
+    try {
+      await work();
+    } finally {
+      database.exec('ROLLBACK');
+      database.close();
+    }
+  }
+
+  it('a log that stands still: what was asked of it may be written, and is found by reading', async () => {
+    const id = '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10';
+    await holding('events.db', async () =>
+      outcomeIsUnknown(await timed(acme().postRecord(ORDERS, { id, notes: 'hung' }))),
+    );
+    while ((await acme().getRecord(ORDERS, id)).status !== 200) await wait(50);
+    expect(await acme().postRecord(ORDERS, { id, notes: 'again' })).toMatchObject({ status: 422 });
+  });
+
+  it('read models that stand still: what is written is answered, what has to wait for them is not written', async () => {
+    await acme().create('dyn_item', { external_id: 'known', name: 'Tea' });
+    let id = '';
+    await holding('readmodels.db', async () => {
+      const created = await timed(acme().postRecord(ORDERS, { notes: 'while it stands still' }));
+      inTime(created);
+      expect(created.answer).toMatchObject({ status: 201, headers: { 'projection-pending': 'true' } });
+      id = (created.answer.body as { data: { id: string } }).data.id;
+      nothingWasWritten(await timed(acme().postCleanUp('dyn_item', { batch_id: 'none' })));
+    });
+    while ((await acme().getRecord(ORDERS, id)).status !== 200) await wait(50);
+    await acme().create('dyn_item', { external_id: 'after', name: 'Tea' });
+  });
+
+  it('sign-ins that wait for others are given up in time', async () => {
+    const body = { email: 'nobody@example.com', password: 'a wrong password' };
+    const asked = Array.from({ length: 32 }, () =>
+      timed(acme().send('POST', `${PLATFORM}/session`, { token: null, body })),
+    );
+    const answers = await Promise.all(asked);
+    for (const each of answers) inTime(each);
+    const late = answers.filter(({ answer }) => answer.status === 503);
+    for (const each of late) expect(each.answer.headers['retry-after']).toBe('1');
+  });
+
+  it('a body that arrives slowly takes none of the time', async () => {
+    const body = JSON.stringify({ notes: 'slow' });
+    const socket = connect(service.port, '127.0.0.1');
+    const head = [
+      `POST ${ASSETS}/${ORDERS}/assets HTTP/1.1`,
+      `Host: ${acme().host}`,
+      `Authorization: Bearer ${await acme().token()}`,
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+      'Connection: close',
+    ];
+    socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 5)}`);
+    await wait(LIMIT_MS + 500);
+    socket.write(body.slice(5));
+    let answer = '';
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      answer += text;
+    });
+    await once(socket, 'close');
+    expect(answer).toMatch(/^HTTP\/1\.1 201 /);
+  });
+});
