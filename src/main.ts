@@ -21,7 +21,7 @@ import {
   registerLogMetrics,
   registerQueueMetrics,
 } from './service/engineHealth.js';
-import { openBroker, openEventStore, openReadModels } from './service/engines.js';
+import { openBroker, openEventStore, openReadModels, openStoredDirectory } from './service/engines.js';
 import { startProjector } from './service/projectorThread.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
@@ -92,7 +92,10 @@ async function open(
   const readModels = opened(await openReadModels(config), (models) => models.close());
   const projector = roles.has('projector') ? opened(startProjector(config, log), (thread) => thread.stop()) : undefined;
   const directory = opened(
-    await Directory.start(eventStore, logs(log, 'error', 'the directory of tenants is interrupted, and tries again')),
+    await Directory.start(eventStore, logs(log, 'error', 'the directory of tenants is interrupted, and tries again'), {
+      store: openStoredDirectory(config),
+      onError: logs(log, 'warn', 'the directory of tenants cannot be stored; the next start takes longer'),
+    }),
     (each) => each.stop(),
   );
   const secretBox = createSecretBox(...(await installationKeys(config)));

@@ -10,7 +10,7 @@ import type { EventStore } from '../ports/eventStore.js';
 import { Directory } from '../projections/directory.js';
 import type { RebuildDeps } from '../projections/rebuild.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
-import { openEventStore, openReadModelWriter } from '../service/engines.js';
+import { openEventStore, openReadModelWriter, openStoredDirectory } from '../service/engines.js';
 import { createSecretBox, installationKeys } from '../service/secretBox.js';
 import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
 
@@ -51,15 +51,16 @@ export function withTenants<T>(
   config: Config = readConfig(process.env),
 ): Promise<T> {
   return withEventStore(config, async (eventStore) => {
-    const tenants = await allTenants(eventStore);
+    const tenants = await allTenants(eventStore, config);
     return work(tenants, await toolsOn(eventStore, config));
   });
 }
 
-async function allTenants(eventStore: EventStore): Promise<readonly Tenant[]> {
-  const directory = await Directory.start(eventStore, () => {
-    // The command that needs the directory fails by itself when the log cannot be reached.
-  });
+/** Reads on from where the directory was stored, by the service or by an earlier call. */
+async function allTenants(eventStore: EventStore, config: Config): Promise<readonly Tenant[]> {
+  // The command that needs the directory fails by itself when the log cannot be reached, and needs no store.
+  const onError = (): void => undefined;
+  const directory = await Directory.start(eventStore, onError, { store: openStoredDirectory(config), onError });
   const tenants = [...directory.tenants()].sort((a, b) => (a.name < b.name ? -1 : 1));
   await directory.stop();
   return tenants;

@@ -1,60 +1,87 @@
 /**
  * The tenants, in memory, kept current from the log. Each process that needs them has its own: tokens are
- * checked and commands decided without any read model.
+ * checked and commands decided without any read model. A start reads on from where they were stored.
  */
 
 import { DIRECTORY_STREAM_PREFIXES, type Tenant } from '../domain/identity/directory.js';
+import { parseStream } from '../domain/streams.js';
 import { copiedOnce } from '../domain/writable.js';
-import type { EventStore, Position } from '../ports/eventStore.js';
+import type { DirectoryStore } from '../ports/directoryStore.js';
+import type { EventSlice, EventStore, Position } from '../ports/eventStore.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 import { evolveTenantIn } from './projection.js';
+import { type KnownTenants, StoredDirectory } from './storedDirectory.js';
 
 const BACKOFF = { firstMs: 500, longestMs: 5_000 };
 
 type Waiter = { readonly position: Position; readonly resolve: () => void; readonly reject: (error: Error) => void };
 
+export type DirectoryKeeping = {
+  readonly store: DirectoryStore;
+  /** Hears when the directory cannot be stored, of failures in a row of the first. */
+  readonly onError: (error: unknown) => void;
+};
+
 export class Directory {
-  readonly #tenants = new Map<string, Tenant>();
+  readonly #stored: StoredDirectory | undefined;
   readonly #waiters = new Set<Waiter>();
   readonly #stopping = new AbortController();
-  #position: Position = 0;
+  #known: KnownTenants = { tenants: new Map(), place: { position: 0 } };
   #running: Promise<void> = Promise.resolve();
   #failure: Error | undefined;
+
+  private constructor(stored: StoredDirectory | undefined) {
+    this.#stored = stored;
+  }
 
   /**
    * Reads what is stored, then keeps up in the background. Resolves when it is current.
    * @param onError hears of each interruption; the directory goes on by itself
+   * @param keeping where it is kept between starts; nowhere by default
+   * @throws what the event store throws
    */
-  static async start(eventStore: EventStore, onError: (error: unknown) => void): Promise<Directory> {
-    const directory = new Directory();
-    const head = await eventStore.head();
-    directory.#running = directory.#keepUp(eventStore, onError);
-    await directory.waitFor(head);
-    return directory;
+  static async start(
+    eventStore: EventStore,
+    onError: (error: unknown) => void,
+    keeping?: DirectoryKeeping,
+  ): Promise<Directory> {
+    const stored = keeping && new StoredDirectory(keeping.store, keeping.onError);
+    const directory = new Directory(stored);
+    try {
+      if (stored !== undefined) directory.#known = await stored.load(eventStore);
+      const head = await eventStore.head();
+      directory.#running = directory.#keepUp(eventStore, onError);
+      await directory.waitFor(head);
+      return directory;
+    } catch (error) {
+      await directory.stop();
+      throw error;
+    }
   }
 
   tenant(name: string): Tenant | undefined {
-    return this.#tenants.get(name);
+    return this.#known.tenants.get(name);
   }
 
   tenants(): Iterable<Tenant> {
-    return this.#tenants.values();
+    return this.#known.tenants.values();
   }
 
   get position(): Position {
-    return this.#position;
+    return this.#known.place.position;
   }
 
   /** Resolves when everything up to this position is known here. Rejects when the directory has stopped. */
   waitFor(position: Position): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
-    if (this.#position >= position) return Promise.resolve();
+    if (this.position >= position) return Promise.resolve();
     return new Promise((resolve, reject) => this.#waiters.add({ position, resolve, reject }));
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
+    await this.#stored?.close();
     this.#fail(new Error('The directory has been stopped.'));
   }
 
@@ -69,18 +96,33 @@ export class Directory {
   }
 
   async #read(eventStore: EventStore, signal: AbortSignal, succeeded: () => void): Promise<void> {
-    const options = { after: this.#position, streamPrefixes: DIRECTORY_STREAM_PREFIXES, signal };
+    // A log that was put back to an older copy meanwhile: what is known is of none.
+    if (this.#stored !== undefined && !(await eventStore.holds(this.#known.place))) {
+      this.#known = this.#stored.beginAnew();
+    }
+    const options = { after: this.position, streamPrefixes: DIRECTORY_STREAM_PREFIXES, signal };
     for await (const slice of eventStore.subscribe(options)) {
       succeeded();
-      const writable = copiedOnce();
-      for (const event of slice.events) evolveTenantIn(this.#tenants, event, writable);
-      this.#position = slice.position;
+      this.#evolve(slice);
       for (const waiter of this.#waiters) {
-        if (waiter.position > this.#position) continue;
+        if (waiter.position > this.position) continue;
         this.#waiters.delete(waiter);
         waiter.resolve();
       }
     }
+  }
+
+  #evolve({ events, position, eventId }: EventSlice): void {
+    const { tenants } = this.#known;
+    const writable = copiedOnce();
+    const changed = new Map<string, Tenant | undefined>();
+    for (const event of events) {
+      const { tenant } = parseStream(event.stream);
+      if (!changed.has(tenant)) changed.set(tenant, tenants.get(tenant));
+      evolveTenantIn(tenants, event, writable);
+    }
+    this.#known = { tenants, place: { position, eventId } };
+    this.#stored?.reached(this.#known, changed);
   }
 
   #fail(error: Error): void {

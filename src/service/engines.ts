@@ -4,16 +4,19 @@
  */
 import { join } from 'node:path';
 import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
+import { openDirectoryStore } from '../adapters/directory/store.js';
 import { openSqliteEventStore } from '../adapters/eventstore/sqlite/store.js';
 import { withUpcasting } from '../adapters/eventstore/upcasting.js';
 import { openSqliteReadModels } from '../adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '../adapters/readmodels/sqlite/writer.js';
 import type { Config } from '../config.js';
 import { eventTypes } from '../domain/eventTypes.js';
+import type { DirectoryStore } from '../ports/directoryStore.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import type { ReadModelWriter, RebuildableReadModels } from '../ports/readModelWriter.js';
 import type { ReadModels } from '../ports/readSide.js';
+import { directoryShape } from '../projections/storedDirectory.js';
 
 type EngineConfig = Pick<
   Config,
@@ -41,6 +44,10 @@ export async function openStoredLog({
   const { openEventStoreDb } = await import('../adapters/eventstore/eventstoredb/store.js');
   return openEventStoreDb({ url });
 }
+
+/** Where the directory is kept between starts. */
+export const openStoredDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): DirectoryStore =>
+  openDirectoryStore(join(DATA_DIR, 'directory.db'), directoryShape());
 
 export async function openReadModels(config: EngineConfig): Promise<ReadModels> {
   const { DATA_DIR, MONGODB_URL: url, READER_THREADS: readers } = config;

@@ -1,0 +1,80 @@
+/**
+ * A tenant in parts, as plain JSON: of one with thousands of users only what has changed is stored again. A part is one
+ * table, client, user, webhook, the ended sessions of one user, or `tenant`, the rest. Standard tables that are as they
+ * were at the beginning are in no part.
+ */
+import { standardTypes, type Tenant } from './directory.js';
+
+/** `value` is undefined where the part is there no more. */
+export type TenantPart = { readonly part: string; readonly value: unknown };
+
+const REST = 'tenant';
+
+/** What is kept by a key: the kind of its parts, the key from their name, and the value as JSON and back. */
+const KEYED = {
+  assetTypes: { kind: 'table', key: String, toJson: asIs, fromJson: asIs },
+  clients: { kind: 'client', key: String, toJson: asIs, fromJson: asIs },
+  users: { kind: 'user', key: Number, toJson: asIs, fromJson: asIs },
+  webhooks: { kind: 'webhook', key: String, toJson: asIs, fromJson: asIs },
+  endedSessions: {
+    kind: 'sessions',
+    key: Number,
+    toJson: (sessions: unknown) => [...(sessions as ReadonlyMap<string, string>)],
+    fromJson: (entries: unknown) => new Map(entries as readonly (readonly [string, string])[]),
+  },
+} as const;
+
+const PROPERTIES = Object.keys(KEYED) as (keyof typeof KEYED)[];
+
+function asIs(value: unknown): unknown {
+  return value;
+}
+
+/**
+ * What a tenant's parts have become, where they are not what they were.
+ * @param before undefined where nothing is stored of it
+ */
+export function* changedParts(before: Tenant | undefined, now: Tenant): Generator<TenantPart> {
+  const [rest, restBefore] = [JSON.stringify(restOf(now)), before && JSON.stringify(restOf(before))];
+  if (rest !== restBefore) yield { part: REST, value: restOf(now) };
+  const from = before ?? emptied(now);
+  for (const property of PROPERTIES) {
+    const { kind, toJson } = KEYED[property];
+    const [mapBefore, map]: readonly ReadonlyMap<unknown, unknown>[] = [from[property], now[property]];
+    if (map === undefined || mapBefore === undefined || map === mapBefore) continue;
+    for (const [key, value] of map) {
+      // States are never changed in place, so what is the same object is the same.
+      if (mapBefore.get(key) !== value) yield { part: `${kind} ${key}`, value: toJson(value) };
+    }
+    for (const key of mapBefore.keys()) if (!map.has(key)) yield { part: `${kind} ${key}`, value: undefined };
+  }
+}
+
+/** The tenant that has these parts, in the order in which they were first stored. @throws Error where it is none */
+export function tenantFrom(parts: readonly TenantPart[]): Tenant {
+  const rest = parts.find(({ part }) => part === REST)?.value as ReturnType<typeof restOf> | undefined;
+  if (rest === undefined) throw new Error('A stored tenant lacks its first part.');
+  const maps = new Map<string, { readonly property: keyof typeof KEYED; readonly map: Map<unknown, unknown> }>();
+  for (const property of PROPERTIES) {
+    const map = property === 'assetTypes' ? new Map<unknown, unknown>(standardTypes(rest.orderModel)) : new Map();
+    maps.set(KEYED[property].kind, { property, map });
+  }
+  for (const { part, value } of parts) {
+    const [kind = '', key = ''] = part.split(' ');
+    const kept = maps.get(kind);
+    if (kept !== undefined) kept.map.set(KEYED[kept.property].key(key), KEYED[kept.property].fromJson(value));
+  }
+  return { ...rest, ...Object.fromEntries([...maps.values()].map(({ property, map }) => [property, map])) } as Tenant;
+}
+
+function restOf({ name, displayName, orderModel, lastUserId, rateLimit }: Tenant) {
+  return { name, displayName, orderModel, lastUserId, ...(rateLimit === undefined ? {} : { rateLimit }) };
+}
+
+const emptied = ({ orderModel }: Tenant): Pick<Tenant, keyof typeof KEYED> => ({
+  assetTypes: standardTypes(orderModel),
+  clients: new Map(),
+  users: new Map(),
+  webhooks: new Map(),
+  endedSessions: new Map(),
+});

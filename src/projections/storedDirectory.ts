@@ -1,0 +1,182 @@
+/**
+ * Keeps the directory between starts, with the place in the log that it has reached. It is stored soon after it has
+ * changed, in the background: only the tenants that changed, and of those only the parts. What cannot be stored is stored
+ * later, or read from the log again.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import { standardTypes, type Tenant } from '../domain/identity/directory.js';
+import { ORDER_MODELS } from '../domain/identity/events.js';
+import { changedParts, type TenantPart, tenantFrom } from '../domain/identity/tenantParts.js';
+import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredPart } from '../ports/directoryStore.js';
+import type { EventStore, LogPlace } from '../ports/eventStore.js';
+import { Pauses } from '../supervision/waiting.js';
+
+/** Raised when events are evolved, or parts are made, otherwise than before: the directory is then built from the log. */
+const PARTS_VERSION = 1;
+
+/** What stored parts depend on beside the log: they lack the standard tables, which another release may have changed. */
+export function directoryShape(): string {
+  const standard = ORDER_MODELS.map((model) => [...standardTypes(model)]);
+  return `${PARTS_VERSION} ${createHash('sha256').update(JSON.stringify(standard)).digest('hex')}`;
+}
+
+/** How soon what has changed is stored, in milliseconds. */
+const CHANGES_AFTER_MS = 1_000;
+/** How soon a place is stored up to which nothing has changed, and how soon a failed attempt is made again. */
+const PLACE_AFTER_MS = 10_000;
+
+/** Tenants as of a place in the log. */
+export type KnownTenants = { readonly tenants: Map<string, Tenant>; readonly place: LogPlace };
+
+const nothing = (): KnownTenants => ({ tenants: new Map(), place: { position: 0 } });
+
+export class StoredDirectory {
+  readonly #store: DirectoryStore;
+  readonly #onError: (error: unknown) => void;
+  #logId = '';
+  #build = '';
+  #known = nothing();
+  /** By name, the tenants that have changed since they were stored: as they were stored. */
+  #changed = new Map<string, Tenant | undefined>();
+  /** Whether what is stored is of another log or building, and is to be replaced as a whole. */
+  #isNew = true;
+  #storedPosition = 0;
+  #isSuperseded = false;
+  #hasFailed = false;
+  #timer: NodeJS.Timeout | undefined;
+  #timerEndsAt = Number.POSITIVE_INFINITY;
+  #saving: Promise<void> = Promise.resolve();
+
+  /** @param onError hears of the first of failures in a row */
+  constructor(store: DirectoryStore, onError: (error: unknown) => void) {
+    this.#store = store;
+    this.#onError = onError;
+  }
+
+  /** What was stored, if the log still holds what it was made of; otherwise nothing. @throws what the event store throws */
+  async load(eventStore: Pick<EventStore, 'identity' | 'holds'>): Promise<KnownTenants> {
+    this.#logId = await eventStore.identity();
+    const stored = await this.#loaded();
+    if (stored === undefined || stored.place.logId !== this.#logId || !(await eventStore.holds(stored.place))) {
+      return this.beginAnew();
+    }
+    const { build, ...place } = stored.place;
+    this.#build = build;
+    this.#isNew = false;
+    this.#storedPosition = place.position;
+    this.#known = { tenants: stored.tenants, place };
+    return this.#known;
+  }
+
+  /** Nothing is known: what is stored will be replaced. */
+  beginAnew(): KnownTenants {
+    this.#build = randomUUID();
+    this.#isNew = true;
+    this.#storedPosition = 0;
+    this.#changed.clear();
+    this.#known = nothing();
+    return this.#known;
+  }
+
+  /**
+   * After each slice of the log.
+   * @param known the tenants of before, changed in place; and the place reached
+   * @param changed by name, the tenants that have changed, as they were before
+   */
+  reached(known: KnownTenants, changed: ReadonlyMap<string, Tenant | undefined>): void {
+    this.#known = known;
+    for (const [name, before] of changed) if (!this.#changed.has(name)) this.#changed.set(name, before);
+    this.#saveWithin(changed.size > 0 && !this.#hasFailed ? CHANGES_AFTER_MS : PLACE_AFTER_MS);
+  }
+
+  /** Stores what is not stored yet. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#saving;
+    await this.#save();
+    await this.#store.close().catch(this.#onError);
+  }
+
+  #saveWithin(milliseconds: number): void {
+    const endsAt = performance.now() + milliseconds;
+    if (this.#isSuperseded || endsAt >= this.#timerEndsAt) return;
+    clearTimeout(this.#timer);
+    this.#timerEndsAt = endsAt;
+    this.#timer = setTimeout(() => {
+      this.#saving = this.#saving.then(() => this.#save());
+    }, milliseconds).unref();
+  }
+
+  /** Never rejects. */
+  async #save(): Promise<void> {
+    this.#timerEndsAt = Number.POSITIVE_INFINITY;
+    const build = this.#build;
+    const { position } = this.#known.place;
+    if (this.#isSuperseded || position <= this.#storedPosition) return;
+    const changed = this.#changed;
+    this.#changed = new Map();
+    let outcome: DirectorySaved | 'failed' = 'failed';
+    try {
+      outcome = await this.#write(changed);
+      this.#hasFailed = false;
+    } catch (error) {
+      if (!this.#hasFailed) this.#onError(error);
+      this.#hasFailed = true;
+    }
+    if (build !== this.#build) return;
+    if (outcome === 'saved') {
+      this.#isNew = false;
+      this.#storedPosition = position;
+      return;
+    }
+    this.#isSuperseded = outcome === 'superseded';
+    // Of those that have changed again meanwhile, too, what was stored is the older one.
+    for (const [name, before] of changed) this.#changed.set(name, before);
+    this.#saveWithin(PLACE_AFTER_MS);
+  }
+
+  #write(changed: ReadonlyMap<string, Tenant | undefined>): Promise<DirectorySaved> {
+    const { tenants, place } = this.#known;
+    const at: DirectoryPlace = { ...place, logId: this.#logId, build: this.#build };
+    if (this.#isNew) return this.#store.replace(at, partsOf([...tenants.values()].map((now) => [undefined, now])));
+    const pairs = [...changed].flatMap(([name, before]): Change[] => {
+      const now = tenants.get(name);
+      return now === undefined ? [] : [[before, now]];
+    });
+    return this.#store.save(at, partsOf(pairs));
+  }
+
+  async #loaded(): Promise<{ readonly place: DirectoryPlace; readonly tenants: Map<string, Tenant> } | undefined> {
+    try {
+      const stored = await this.#store.load();
+      return stored && { place: stored.place, tenants: await tenantsFrom(stored.parts) };
+    } catch (error) {
+      this.#onError(error);
+      return undefined;
+    }
+  }
+}
+
+type Change = readonly [before: Tenant | undefined, now: Tenant];
+
+function* partsOf(changes: readonly Change[]): Generator<StoredPart> {
+  for (const [before, now] of changes) {
+    for (const part of changedParts(before, now)) yield { tenant: now.name, ...part };
+  }
+}
+
+async function tenantsFrom(stored: readonly StoredPart[]): Promise<Map<string, Tenant>> {
+  const parts = new Map<string, TenantPart[]>();
+  for (const { tenant, ...part } of stored) {
+    const ofTenant = parts.get(tenant) ?? [];
+    ofTenant.push(part);
+    parts.set(tenant, ofTenant);
+  }
+  const tenants = new Map<string, Tenant>();
+  const pauses = new Pauses();
+  for (const [name, ofTenant] of parts) {
+    tenants.set(name, tenantFrom(ofTenant));
+    if (pauses.isDue()) await pauses.take();
+  }
+  return tenants;
+}

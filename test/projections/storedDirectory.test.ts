@@ -1,0 +1,242 @@
+/** The directory between two starts: what is read anew, and that it is never another one than the log's. */
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { openDirectoryStore } from '#app/adapters/directory/store.js';
+import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
+import { newId, now } from '#app/commands/clock.js';
+import type { Caller } from '#app/commands/context.js';
+import { createClient } from '#app/commands/identity/clients.js';
+import { createTenant } from '#app/commands/identity/tenants.js';
+import type { DirectoryStore } from '#app/ports/directoryStore.js';
+import type { EventStore, Position } from '#app/ports/eventStore.js';
+import { Directory } from '#app/projections/directory.js';
+
+let folder: string;
+let log: EventStore;
+const opened: Directory[] = [];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'directory-'));
+  log = await openSqliteEventStore({ file: join(folder, 'events.db') });
+});
+afterEach(async () => {
+  for (const directory of opened.splice(0)) await directory.stop();
+  await log.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const file = () => join(folder, 'directory.db');
+const store = (shape = 'shape') => openDirectoryStore(file(), shape);
+
+async function start(kept: DirectoryStore, onStoreError: (error: unknown) => void = fail): Promise<Directory> {
+  const directory = await Directory.start(log, fail, { store: kept, onError: onStoreError });
+  opened.push(directory);
+  return directory;
+}
+
+async function stop(directory: Directory): Promise<void> {
+  opened.splice(opened.indexOf(directory), 1);
+  await directory.stop();
+}
+
+function fail(error: unknown): never {
+  throw error;
+}
+
+const callerOf = (tenant: string): Caller => ({
+  tenant,
+  actor: { kind: 'operator', id: 'test' },
+  correlationId: newId(),
+  causationId: newId(),
+});
+
+const STOCK = { orderModel: 'dyn_stock_order' };
+
+async function makeTenant(directory: Directory, name: string): Promise<void> {
+  const commands = { eventStore: log, directory, now, newId };
+  await createTenant(commands, callerOf(name), STOCK);
+}
+
+const makeClient = async (directory: Directory, tenant: string) =>
+  (await createClient({ eventStore: log, directory, now, newId }, callerOf(tenant), { name: 'ERP' })).clientId;
+
+const shown = (directory: Directory) => [...directory.tenants()];
+
+/** From where the log is read, each time that it is. */
+function recordReads(): Position[] {
+  const reads: Position[] = [];
+  const subscribe = log.subscribe.bind(log);
+  log.subscribe = (options) => {
+    reads.push(options.after);
+    return subscribe(options);
+  };
+  return reads;
+}
+
+it('a start goes on from where the one before stopped, with the same tenants', async () => {
+  const first = await start(store());
+  await makeTenant(first, 'acme');
+  await makeClient(first, 'acme');
+  const tenants = structuredClone(shown(first));
+  await stop(first);
+  const reads = recordReads();
+  const second = await start(store());
+  expect(reads).toEqual([await log.head()]);
+  expect(shown(second)).toEqual(tenants);
+  await makeTenant(second, 'rival');
+  expect(second.tenant('rival')).toBeDefined();
+});
+
+it('a process that is killed has stored what it knew a moment before', async () => {
+  const killed = await start(store());
+  await makeTenant(killed, 'acme');
+  const clientId = await makeClient(killed, 'acme');
+  const position = killed.position;
+  const reader = store();
+  while ((await reader.load())?.place.position !== position) await wait(50);
+  await reader.close();
+  const reads = recordReads();
+  const next = await start(store());
+  expect(reads).toEqual([position]);
+  expect(next.tenant('acme')?.clients.get(clientId)).toBeDefined();
+});
+
+it('what was stored of another log is not used', async () => {
+  const first = await start(store());
+  await makeTenant(first, 'acme');
+  await stop(first);
+  await log.close();
+  log = await openSqliteEventStore({ file: join(folder, 'other.db') });
+  const second = await start(store());
+  expect(shown(second)).toEqual([]);
+  await makeTenant(second, 'rival');
+  await stop(second);
+  expect(shown(await start(store())).map(({ name }) => name)).toEqual(['rival']);
+});
+
+it.each([
+  ['is at its end', async () => undefined],
+  [
+    'has gone on otherwise, as far as before',
+    () =>
+      createTenant(
+        { eventStore: log, directory: { waitFor: async () => undefined }, now, newId },
+        callerOf('new'),
+        STOCK,
+      ),
+  ],
+])('what was stored of a log that was put back to an older copy, which %s, is not used', async (_, goOn) => {
+  const first = await start(store());
+  await makeTenant(first, 'acme');
+  await stop(first);
+  await log.close();
+  await copyFile(join(folder, 'events.db'), join(folder, 'older.db'));
+  log = await openSqliteEventStore({ file: join(folder, 'events.db') });
+  const second = await start(store());
+  await makeTenant(second, 'gone');
+  await stop(second);
+  await log.close();
+  log = await openSqliteEventStore({ file: join(folder, 'older.db') });
+  await goOn();
+  const third = await start(store());
+  const names = shown(third).map(({ name }) => name);
+  expect(names[0]).toBe('acme');
+  expect(names).not.toContain('gone');
+  await stop(third);
+  const reads = recordReads();
+  expect(shown(await start(store())).map(({ name }) => name)).toEqual(names);
+  expect(reads).toEqual([await log.head()]);
+});
+
+it('what a release stored that has other standard tables is not used', async () => {
+  const first = await start(store('one'));
+  await makeTenant(first, 'acme');
+  await stop(first);
+  const reads = recordReads();
+  expect(shown(await start(store('two'))).map(({ name }) => name)).toEqual(['acme']);
+  expect(reads).toEqual([0]);
+});
+
+it('a damaged file is told, and stored anew', async () => {
+  await writeFile(file(), 'this is no database, however long it is read'.repeat(100));
+  const errors: unknown[] = [];
+  const first = await start(store(), (error) => errors.push(error));
+  expect(errors).toHaveLength(1);
+  await makeTenant(first, 'acme');
+  await stop(first);
+  const reads = recordReads();
+  await start(store());
+  expect(reads).toEqual([await log.head()]);
+});
+
+it('a directory that cannot be stored goes on, says so once, and is stored whole when it can be', async () => {
+  const kept = store();
+  const failing: DirectoryStore = {
+    load: () => kept.load(),
+    save: (place, changed) => (isFull ? Promise.reject(new Error('disk full')) : kept.save(place, changed)),
+    replace: (place, parts) => (isFull ? Promise.reject(new Error('disk full')) : kept.replace(place, parts)),
+    close: () => kept.close(),
+  };
+  let isFull = false;
+  const first = await start(failing);
+  await makeTenant(first, 'acme');
+  await stop(first);
+  const errors: unknown[] = [];
+  const second = await start(failing, (error) => errors.push(error));
+  isFull = true;
+  await makeClient(second, 'acme');
+  while (errors.length === 0) await wait(50);
+  const clientId = await makeClient(second, 'acme');
+  expect(second.tenant('acme')?.clients.size).toBe(2);
+  isFull = false;
+  const tenants = structuredClone(shown(second));
+  await stop(second);
+  expect(errors).toHaveLength(1);
+  const third = await start(store());
+  expect(shown(third)).toEqual(tenants);
+  expect(third.tenant('acme')?.clients.has(clientId)).toBe(true);
+});
+
+describe('two processes on one file', () => {
+  const at = (position: Position, build = 'b') => ({ logId: 'log', build, position });
+  const part = (value: number) => [{ tenant: 'acme', part: 'tenant', value }];
+
+  it('an older place does not take the one of a newer, nor its parts', async () => {
+    const [one, other] = [store(), store()];
+    await one.replace(at(1), part(1));
+    expect(await one.save(at(5), part(5))).toBe('saved');
+    expect(await other.save(at(4), part(4))).toBe('later');
+    expect(await other.load()).toEqual({ place: at(5), parts: part(5) });
+    await Promise.all([one.close(), other.close()]);
+  });
+
+  it('what another one has built anew is left alone', async () => {
+    const [one, other] = [store(), store()];
+    await one.replace(at(9, 'old'), part(9));
+    await other.replace(at(2, 'new'), part(2));
+    expect(await one.save(at(10, 'old'), part(10))).toBe('superseded');
+    expect(await one.load()).toEqual({ place: at(2, 'new'), parts: part(2) });
+    await Promise.all([one.close(), other.close()]);
+  });
+
+  it('who comes while another one stores is told to come later, and nothing of a storing that fails stays', async () => {
+    const [one, other] = [store(), store()];
+    await one.replace(at(1), part(1));
+    function* failing() {
+      yield* part(2);
+      throw new Error('cut off');
+    }
+    function* slow() {
+      yield* part(3);
+      results.push(other.save(at(4), part(4)));
+    }
+    const results: Promise<unknown>[] = [];
+    await expect(one.save(at(2), failing())).rejects.toThrow('cut off');
+    expect(await other.load()).toEqual({ place: at(1), parts: part(1) });
+    expect(await one.save(at(3), slow())).toBe('saved');
+    expect(await Promise.all(results)).toEqual(['later']);
+    expect(await other.load()).toEqual({ place: at(3), parts: part(3) });
+    await Promise.all([one.close(), other.close()]);
+  });
+});

@@ -1,0 +1,133 @@
+import { evolveTenant, type Tenant } from '#app/domain/identity/directory.js';
+import type { DirectoryEvent } from '#app/domain/identity/events.js';
+import { changedParts, type TenantPart, tenantFrom } from '#app/domain/identity/tenantParts.js';
+
+const AT = '2026-11-21T03:11:47.123456Z';
+const LATER = '2099-01-01T00:00:00.000000Z';
+const field = {
+  name: 'grade',
+  label: 'Grade',
+  type: 'String',
+  required: false,
+  filterable: true,
+  sortable: true,
+} as const;
+
+const created: DirectoryEvent = {
+  type: 'TenantCreated',
+  data: { name: 'acme', displayName: 'Acme', orderModel: 'dyn_stock_order' },
+};
+const user = (id: number): DirectoryEvent => ({
+  type: 'UserAdded',
+  data: {
+    id,
+    email: `${id}@acme.example`,
+    firstName: 'Eva',
+    lastName: 'S',
+    locale: 'nl',
+    roles: ['admin'],
+    passwordHash: 'h',
+  },
+});
+const client = (clientId: string): DirectoryEvent => ({
+  type: 'ApiClientCreated',
+  data: { clientId, name: 'ERP', scopes: ['read:order_data'], secretHash: 'h' },
+});
+const webhook = (id: string): DirectoryEvent => ({
+  type: 'WebhookCreated',
+  data: {
+    id,
+    name: id,
+    url: 'https://a.example/',
+    events: ['order.approved'],
+    customData: { a: [1] },
+    sealedSecret: 's',
+  },
+});
+const history: readonly DirectoryEvent[] = [
+  created,
+  { type: 'AssetFieldAdded', data: { table: 'dyn_item', field: { ...field, custom: true } } },
+  {
+    type: 'AssetTableAdded',
+    data: {
+      assetType: {
+        name: 'dyn_own',
+        label: 'Own',
+        description: '',
+        supportingData: true,
+        uniqueField: 'grade',
+        fields: [field],
+        relationships: [],
+        role: 'reference',
+        custom: true,
+      },
+    },
+  },
+  { type: 'RateLimitChanged', data: { perSecond: 5, burst: 6 } },
+  ...[1, 2, 3].map(user),
+  { type: 'UserChanged', data: { id: 2, firstName: 'Tom' } },
+  { type: 'UserRemoved', data: { id: 3 } },
+  { type: 'SessionEnded', data: { userId: 1, sessionId: 'one', expiresAt: LATER } },
+  { type: 'SessionEnded', data: { userId: 1, sessionId: 'two', expiresAt: LATER } },
+  ...['c', 'a', 'b'].map(client),
+  { type: 'ApiClientRemoved', data: { clientId: 'a' } },
+  ...['w2', 'w1'].map(webhook),
+  { type: 'WebhookSecretStaged', data: { id: 'w1', sealedSecret: 't' } },
+  { type: 'WebhookDisabled', data: { id: 'w2', cause: 'admin', reason: 'r' } },
+];
+const evolved = (before: Tenant | undefined, events: readonly DirectoryEvent[]): Tenant => {
+  const tenant = events.reduce<Tenant | undefined>((state, event) => evolveTenant(state, event, AT), before);
+  if (tenant === undefined) throw new Error('No tenant.');
+  return tenant;
+};
+
+/** As a store keeps them: as text, each in the place where it first came. */
+class Kept {
+  readonly #parts = new Map<string, string>();
+  add(parts: Iterable<TenantPart>): number {
+    const changed = [...parts];
+    for (const { part, value } of changed) {
+      if (value === undefined) this.#parts.delete(part);
+      else this.#parts.set(part, JSON.stringify(value));
+    }
+    return changed.length;
+  }
+  get tenant(): Tenant {
+    return tenantFrom([...this.#parts].map(([part, text]) => ({ part, value: JSON.parse(text) })));
+  }
+}
+
+/** Maps in their order, which tables and lists show. */
+const inOrder = (tenant: Tenant) =>
+  Object.fromEntries(Object.entries(tenant).map(([name, value]) => [name, value instanceof Map ? [...value] : value]));
+
+it('a tenant is the same after it was stored in parts', () => {
+  const kept = new Kept();
+  const tenant = evolved(undefined, history);
+  kept.add(changedParts(undefined, tenant));
+  expect(inOrder(kept.tenant)).toEqual(inOrder(tenant));
+});
+
+it('stored after each event, it is what it is when stored at once', () => {
+  const kept = new Kept();
+  let before: Tenant | undefined;
+  for (const event of history) {
+    const now = evolved(before, [event]);
+    expect(kept.add(changedParts(before, now))).toBeLessThanOrEqual(2);
+    expect(inOrder(kept.tenant)).toEqual(inOrder(now));
+    before = now;
+  }
+});
+
+it('a standard table that was never changed is in no part, and is the very one of this release when read', () => {
+  const tenant = evolved(undefined, [created]);
+  expect([...changedParts(undefined, tenant)].map(({ part }) => part)).toEqual(['tenant']);
+  const kept = new Kept();
+  kept.add(changedParts(undefined, tenant));
+  expect(kept.tenant.assetTypes.get('dyn_item')).toBe(tenant.assetTypes.get('dyn_item'));
+});
+
+it('nothing is stored of a tenant that has not changed', () => {
+  const tenant = evolved(undefined, history);
+  expect([...changedParts(tenant, tenant)]).toEqual([]);
+});
