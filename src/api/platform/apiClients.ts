@@ -6,7 +6,15 @@ import { SCOPES } from '../../domain/identity/scopes.js';
 import type { Api } from '../deps.js';
 import { known } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, noContent, pathText, type Reply, type Resource, type UserCall } from '../routes/operation.js';
+import {
+  dataReply,
+  listReply,
+  noContent,
+  pathText,
+  type Reply,
+  type Resource,
+  type UserCall,
+} from '../routes/operation.js';
 
 const clientView = json.view<ApiClient>({
   client_id: [json.uuid, ({ clientId }) => clientId],
@@ -37,7 +45,7 @@ export const apiClients: Resource = {
       summary: 'API clients',
       allow: 'adminsAndAuditors',
       answer: json.all('ApiClient'),
-      handle: (_api, { tenant }) => dataReply([...tenant.clients.values()].map(clientView.show)),
+      handle: (_api, { tenant }) => listReply(tenant.clients.values(), clientView.show),
     },
     'POST /api-clients': {
       id: 'platform_create_api_client',

@@ -10,7 +10,7 @@ import type { Position } from '../../ports/eventStore.js';
 import { describeAsset } from '../assets/info.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, pathText, type Reply, type Resource } from '../routes/operation.js';
+import { dataReply, listReply, pathText, type Reply, type Resource } from '../routes/operation.js';
 
 const rate = z
   .number('must be a number.')
@@ -46,7 +46,7 @@ export const settings: Resource = {
       summary: 'All tables',
       allow: 'users',
       answer: json.all('AssetType'),
-      handle: (_api, { tenant }) => dataReply([...tenant.assetTypes.values()].map(describeAsset)),
+      handle: (_api, { tenant }) => listReply(tenant.assetTypes.values(), describeAsset),
     },
     'POST /asset-types': {
       id: 'platform_add_table',

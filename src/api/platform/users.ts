@@ -6,7 +6,7 @@ import { ROLES } from '../../domain/identity/scopes.js';
 import type { Api } from '../deps.js';
 import { known, notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, noContent, type Resource, type UserCall } from '../routes/operation.js';
+import { dataReply, listReply, noContent, type Resource, type UserCall } from '../routes/operation.js';
 
 /** A user as the platform API shows one; never with the password's hash. */
 export const userView = json.view<User>({
@@ -40,7 +40,7 @@ export const users: Resource = {
       summary: 'Users',
       allow: 'admins',
       answer: json.all('User'),
-      handle: (_api, { tenant }) => dataReply([...tenant.users.values()].map(userView.show)),
+      handle: (_api, { tenant }) => listReply(tenant.users.values(), userView.show),
     },
     'POST /users': {
       id: 'platform_add_user',

@@ -28,7 +28,15 @@ import type { Api } from '../deps.js';
 import { known } from '../errors.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, noContent, pathText, type Reply, type Resource, type UserCall } from '../routes/operation.js';
+import {
+  dataReply,
+  listReply,
+  noContent,
+  pathText,
+  type Reply,
+  type Resource,
+  type UserCall,
+} from '../routes/operation.js';
 
 const TAG = 'platform: webhooks';
 
@@ -108,7 +116,7 @@ export const webhooks: Resource = {
       summary: 'Webhooks',
       allow: 'adminsAndAuditors',
       answer: json.all('Webhook'),
-      handle: (_api, { tenant }) => dataReply([...tenant.webhooks.values()].map(webhookView.show)),
+      handle: (_api, { tenant }) => listReply(tenant.webhooks.values(), webhookView.show),
     },
     'POST /webhooks': {
       id: 'platform_create_webhook',

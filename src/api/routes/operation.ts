@@ -10,6 +10,7 @@ import type { User } from '../../domain/identity/events.js';
 import { isScope, type Role, type Scope, scopeFor } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES, RECORD_BODY_BYTES, SETTINGS_BODY_BYTES } from '../../domain/limits.js';
 import type { Position } from '../../ports/eventStore.js';
+import { mapWithPauses } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
 import type { BodyReader } from '../jsonBody.js';
 import type { LongNumbers } from '../jsonLook.js';
@@ -159,6 +160,12 @@ export const dataReply = (data: unknown, more: Omit<Reply, 'body'> = {}): Reply 
   ...more,
   body: JSON.stringify({ data }),
 });
+
+/** `{"data": [ … ]}` of many: made entry by entry, while other requests have their turns. */
+export async function listReply<T>(values: Iterable<T>, show: (value: T) => unknown): Promise<Reply> {
+  const entries = await mapWithPauses(values, (value) => JSON.stringify(show(value)));
+  return { body: `{"data":[${entries.join(',')}]}` };
+}
 
 /** What an operation that is answered without a body says and does. */
 export const noContent = <Given>(act: (api: Api, call: Given) => unknown) => ({

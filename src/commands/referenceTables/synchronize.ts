@@ -44,10 +44,13 @@ export async function upsertBatch(
     ids: items.flatMap((item) => (item.id === undefined ? [] : [item.id])),
   };
   let counts: BatchCounts = { created: 0, updated: 0, unchanged: 0 };
-  const { position } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) => {
+  const { position } = await tableWriterOf(commands).write(caller, assetType, wanted, async (known) => {
+    const pauses = new Pauses();
     const decision = decide(assetType, items, newIds, known);
     if (!decision.ok) throw new ValidationError(decision.errors);
     counts = decision.counts;
+    // What a large batch changes is made text of next, which takes as long as the decision.
+    if (pauses.isDue()) await pauses.take();
     return options.dryRun === true ? [] : decision.events;
   });
   return { position, counts };

@@ -56,7 +56,7 @@ export class TableWriter {
     caller: Caller,
     assetType: AssetType,
     wanted: Wanted,
-    decide: (known: KnownTable) => readonly ReferenceTableEvent[],
+    decide: (known: KnownTable) => Promise<readonly ReferenceTableEvent[]> | readonly ReferenceTableEvent[],
   ): Promise<Written<KnownTable, ReferenceTableEvent>> {
     const session = this.#session(caller.tenant, assetType.name);
     return this.#turn(caller, session, async () => {
@@ -101,7 +101,7 @@ export class TableWriter {
     caller: Caller,
     { table: { tenant, table } }: Session,
     load: (attempt: number) => Promise<Loaded<State>>,
-    decide: (state: State) => readonly ReferenceTableEvent[],
+    decide: (state: State) => Promise<readonly ReferenceTableEvent[]> | readonly ReferenceTableEvent[],
   ): Promise<Written<State, ReferenceTableEvent>> {
     return writeStream(this.#commands, caller, { stream: tableStream(tenant, table), name: table, load, decide });
   }
