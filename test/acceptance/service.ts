@@ -123,6 +123,8 @@ export class Service {
   /** Ends it as a crash does: no code of it runs any more. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
+    // A connection to the dead process that is used again fails with an error that says nothing of the new one.
+    this.#agent.destroy();
   }
 
   /** Stops it (or kills it) and starts it on the same data. */

@@ -14,7 +14,7 @@ let double: EventStoreDouble;
 let store: EventStore;
 beforeEach(async () => {
   double = await EventStoreDouble.start();
-  store = await openEventStoreDb({ url: double.url, timeoutMs: 1_500 });
+  store = await openEventStoreDb({ url: double.url, timeoutMs: 3_000 });
 });
 afterEach(async () => {
   await store.close();
