@@ -1,13 +1,12 @@
 # The service's image: built in one stage, run as a non-root user in another.
-FROM node:22-bookworm-slim AS build
-# better-sqlite3 is compiled where no prebuilt file can be fetched.
-RUN apt-get update && apt-get install --yes --no-install-recommends python3 make g++ && rm -rf /var/lib/apt/lists/*
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json tsconfig.json tsconfig.build.json ./
 COPY src ./src
-RUN npm ci && npm prune --omit=dev --ignore-scripts
+# What is optional serves the build, and other versions of Node.
+RUN npm ci && npm prune --omit=dev --omit=optional --ignore-scripts
 
-FROM node:22-bookworm-slim
+FROM node:24-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
 WORKDIR /app
 COPY --from=build /app/package.json ./

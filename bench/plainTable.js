@@ -1,12 +1,13 @@
 /** The limit of a batch upsert: the same rows going straight into SQLite, with the same indexes, in the same batches. */
-import Database from 'better-sqlite3';
+
 import { v7 } from 'uuid';
+import { openSqlite } from '../dist/adapters/openSqlite.js';
 import { foldCase } from '../dist/domain/assetTypes/caseFolding.js';
 
 const TEXTS = ['external_id', 'name', 'postal_zone', 'city_name', 'country'];
 
 export function openPlainTable(file) {
-  const db = new Database(file);
+  const db = openSqlite(file);
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = NORMAL');
   db.pragma('cache_size = -65536');

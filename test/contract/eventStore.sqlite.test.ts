@@ -6,8 +6,8 @@ import os from 'node:os';
 import path from 'node:path';
 import readline from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
-import Database from 'better-sqlite3';
 import { openSqliteEventStore, type SqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
+import { openSqlite } from '#app/adapters/openSqlite.js';
 import { EventStoreUnavailableError, type RecordedEvent } from '#app/ports/eventStore.js';
 import { describeEventStore } from './eventStore.js';
 import { event, events, firstEvents, ids, storedSlices } from './eventStoreFixtures.js';
@@ -105,7 +105,7 @@ describe('event store on an SQLite file', () => {
   });
 
   test('says that it is unavailable while another connection holds the file, and goes on after', async () => {
-    const other = new Database(file);
+    const other = openSqlite(file);
     other.exec('BEGIN IMMEDIATE');
     await expect(store.append('order-1', events(1), 'any')).rejects.toThrow(EventStoreUnavailableError);
     other.exec('ROLLBACK');
@@ -126,7 +126,7 @@ describe('event store on an SQLite file', () => {
   test('refuses a file of a newer release and leaves it alone', async () => {
     await patient.close();
     await store.close();
-    const db = new Database(file);
+    const db = openSqlite(file);
     db.pragma('user_version = 99');
     db.close();
     await expect(openSqliteEventStore({ file })).rejects.toThrow('version 99, written by a newer release');
@@ -204,7 +204,7 @@ test('every acknowledged append survives kill -9, and no append survives in part
 
 /** One event, by a program that tells nobody. */
 function insertAsIs(file: string): void {
-  const db = new Database(file);
+  const db = openSqlite(file);
   const metadata = JSON.stringify([
     'acme',
     { kind: 'system', id: 'test' },

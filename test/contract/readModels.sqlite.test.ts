@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import Database from 'better-sqlite3';
+import { openSqlite } from '#app/adapters/openSqlite.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
@@ -29,7 +29,7 @@ test('a file of a release without delivery logs gets them, and keeps what it has
   const earlier = await openSqliteReadModelWriter({ file });
   await fill(earlier, [insert(1, {})]);
   await earlier.close();
-  const db = new Database(file);
+  const db = openSqlite(file);
   for (const table of ['deliveries', 'delivery_webhooks', 'delivery_logs']) db.exec(`DROP TABLE ${table}`);
   db.pragma('user_version = 1');
   db.close();

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import Database from 'better-sqlite3';
+import { openSqlite } from '#app/adapters/openSqlite.js';
 import type { Answer } from '../acceptance/http.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { ASSETS, PLATFORM } from '../acceptance/tenant.js';
@@ -113,7 +113,7 @@ describe('the embedded engines', () => {
 
   /** Nobody else writes to the file meanwhile. */
   async function holding(file: string, work: () => Promise<void>): Promise<void> {
-    const database = new Database(join(service.dataDir, file));
+    const database = openSqlite(join(service.dataDir, file));
     database.exec('BEGIN IMMEDIATE');
     try {
       await work();

@@ -10,6 +10,7 @@ const lock = z
       z.string(),
       z.looseObject({
         version: z.string(),
+        name: z.string().optional(),
         resolved: z.string().optional(),
         integrity: z.string().optional(),
         link: z.boolean().optional(),
@@ -31,13 +32,15 @@ const packageJson = z
   .parse(JSON.parse(readFileSync(resolve(__dirname, '../../package.json'), 'utf8')));
 
 const packages = Object.entries(lock.packages).filter(([path]) => path !== '');
-const nameOf = (path: string): string => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+/** An alias has its own name beside that of its folder. */
+const nameOf = ([path, { name }]: (typeof packages)[number]): string =>
+  name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 const pathsOf = (isWrong: (each: (typeof packages)[number][1]) => boolean): readonly string[] =>
   packages.filter(([, each]) => isWrong(each)).map(([path]) => path);
 
 /** Why each may run code when it is installed. */
 const INSTALL_SCRIPTS: { readonly [name: string]: string } = {
-  'better-sqlite3': 'compiles SQLite, or fetches it compiled',
+  'better-sqlite3': 'version 12, for Node 20: compiles SQLite, or fetches it compiled',
   '@swc/core': 'checks that the binary for this machine is there; development only',
   '@parcel/watcher': 'not allowed to run; its optional package brings the binary; development only',
   protobufjs: 'not allowed to run; prints a warning only',
@@ -69,7 +72,7 @@ it('every package comes from the registry: none from a repository, an address or
 });
 
 it('only packages named here have a script that runs at their installation, and package.json allows no others', () => {
-  const found = packages.filter(([, each]) => each.hasInstallScript === true).map(([path]) => nameOf(path));
+  const found = packages.filter(([, each]) => each.hasInstallScript === true).map(nameOf);
   expect(found.filter((name) => !(name in INSTALL_SCRIPTS))).toEqual([]);
   expect(Object.keys(packageJson.allowScripts).filter((name) => !found.includes(name))).toEqual([]);
 });

@@ -1,8 +1,9 @@
 /** The stored directory as a small SQLite file, which the processes of one data directory share. */
 import { rmSync } from 'node:fs';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredPart } from '../../ports/directoryStore.js';
 import { Pauses } from '../../supervision/waiting.js';
+import { openSqlite, SqliteError } from '../openSqlite.js';
 
 const DAMAGED = /^SQLITE_(NOTADB|CORRUPT)/;
 
@@ -64,7 +65,7 @@ class SqliteDirectoryStore implements DirectoryStore {
     try {
       return use();
     } catch (error) {
-      if (!(error instanceof Database.SqliteError) || !DAMAGED.test(error.code)) throw error;
+      if (!(error instanceof SqliteError) || !DAMAGED.test(error.code)) throw error;
       this.#opened?.db.close();
       this.#opened = undefined;
       for (const end of ['', '-wal', '-shm']) rmSync(`${this.#file}${end}`, { force: true });
@@ -135,7 +136,7 @@ class SqliteDirectoryStore implements DirectoryStore {
     try {
       db.exec('BEGIN IMMEDIATE');
     } catch (error) {
-      if (error instanceof Database.SqliteError && error.code === 'SQLITE_BUSY') return 'later';
+      if (error instanceof SqliteError && error.code === 'SQLITE_BUSY') return 'later';
       throw error;
     }
     try {
@@ -153,7 +154,7 @@ class SqliteDirectoryStore implements DirectoryStore {
 type Statements = { readonly db: Database.Database } & ReturnType<typeof prepare>;
 
 function open(file: string): Statements {
-  const db = new Database(file, { timeout: OPEN_TIMEOUT_MS });
+  const db = openSqlite(file, { timeout: OPEN_TIMEOUT_MS });
   try {
     db.pragma('journal_mode = WAL');
     // A power cut takes back the last changes of the file, the place with them: they are read from the log again.

@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import Database from 'better-sqlite3';
+import { openSqlite } from '#app/adapters/openSqlite.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
@@ -49,7 +49,7 @@ describe('a file of schema version 1', () => {
   const apply = (changes: Parameters<typeof writer.applyToTable>[1]) =>
     write(writer, () => writer.applyToTable(acmePlaces, changes, { revision: 9, at: at(9) }));
   const tables = (): readonly unknown[] => {
-    const db = new Database(file, { readonly: true });
+    const db = openSqlite(file, { readonly: true });
     const names = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").pluck().all();
     db.close();
     return names;
@@ -93,7 +93,7 @@ describe('a file of schema version 1', () => {
 
   test('is not opened when its version is newer than this release knows', async () => {
     const newer = join(directory, 'newer.db');
-    const db = new Database(newer);
+    const db = openSqlite(newer);
     db.pragma('user_version = 99');
     db.close();
     await expect(openSqliteReadModelWriter({ file: newer })).rejects.toThrow(ReadModelsUnavailableError);

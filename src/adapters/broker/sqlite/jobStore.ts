@@ -1,6 +1,7 @@
 /** The jobs of all queues in one SQLite file: every change is one short transaction. */
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import type { DeadLetter, Message, Outcome, QueueDepth, ReceivedMessage } from '../../../ports/messageBroker.js';
+import { openSqlite } from '../../openSqlite.js';
 
 /**
  * `due_at` (ms since the epoch) says when a job may be handed out. Taking a job moves it to the end of the
@@ -47,7 +48,7 @@ export class JobStore {
 
   /** Opens the file, making it where it is missing. `leaseMs`: how long a taken job stays with its consumer. */
   constructor(file: string, leaseMs: number) {
-    const db = new Database(file);
+    const db = openSqlite(file);
     db.pragma('journal_mode = WAL');
     // A power cut takes the last changes back together, the publishers' checkpoints with them: what they published since
     // is published again from the log, and what was done since is handed out again. So no write waits for the disk.

@@ -1,6 +1,6 @@
 /** A copy of the embedded log as of one moment, made while it is written to. */
 import { open, rename } from 'node:fs/promises';
-import Database from 'better-sqlite3';
+import { openSqlite } from '../../openSqlite.js';
 
 /**
  * The copy is there whole, and on the disk, or not at all.
@@ -9,7 +9,7 @@ import Database from 'better-sqlite3';
  */
 export async function backUpSqliteEventStore(file: string, target: string): Promise<void> {
   const draft = `${target}.part`;
-  const db = new Database(file, { readonly: true, fileMustExist: true });
+  const db = openSqlite(file, { readonly: true, fileMustExist: true });
   try {
     db.prepare('VACUUM INTO ?').run(draft);
   } finally {

@@ -1,4 +1,5 @@
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
+import { openSqlite } from '../../openSqlite.js';
 
 /** `full`: an acknowledged append survives power loss. `normal`: it survives the end of the process only. */
 export type Durability = 'full' | 'normal';
@@ -51,7 +52,7 @@ export class UnknownFileVersionError extends Error {
  * @throws UnknownFileVersionError when a newer release wrote the file
  */
 export function openLog(file: string, durability: Durability, busyTimeoutMs: number): Database.Database {
-  const db = new Database(file, { timeout: busyTimeoutMs });
+  const db = openSqlite(file, { timeout: busyTimeoutMs });
   try {
     db.pragma('journal_mode = WAL');
     // Pages. Larger write-ahead logs were no faster and made the append that hits a checkpoint wait longer.

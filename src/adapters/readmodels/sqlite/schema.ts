@@ -1,6 +1,7 @@
 /** What the file of read models holds, and how connections to it are opened. */
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import { openSqlite } from '../../openSqlite.js';
 import { columnsOf, type FieldLayout, type TableLayout } from './layout.js';
 
 /** The catalog's `copy` of what is served; a rebuild's copies carry its id, discarded tables `-id`. */
@@ -116,7 +117,7 @@ export type ConnectionOptions = {
  */
 export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOptions): Database.Database {
   try {
-    const db = new Database(file, { timeout: 10_000 });
+    const db = openSqlite(file, { timeout: 10_000 });
     db.pragma('journal_mode = WAL');
     db.pragma('synchronous = NORMAL');
     db.pragma(`cache_size = ${-1024 * cacheMegabytes}`);
