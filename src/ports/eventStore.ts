@@ -113,6 +113,9 @@ export interface EventStore {
    */
   readStream(stream: string, fromRevision?: Revision, toRevision?: Revision): Promise<readonly RecordedEvent[]>;
 
+  /** What the last append to a stream was answered with, by whatever process it was made; undefined of an unknown stream. */
+  lastAppend(stream: string): Promise<AppendResult | undefined>;
+
   /**
    * Catch-up subscription: first what is stored, then what comes, slice by slice.
    * The reader sets the pace: the next slice is read when it is asked for. An empty

@@ -52,6 +52,16 @@ function describeStreams(store: () => EventStore): void {
       expect(await store().readStream(stream)).toEqual([{ ...given, stream, revision, position }]);
     });
 
+    test('the last append to a stream is known to whoever asks, as it was answered', async () => {
+      const stream = `order-${randomUUID()}`;
+      expect(await store().lastAppend(stream)).toBeUndefined();
+      for (const count of [1, 3]) {
+        const answer = await store().append(stream, events(count), 'any');
+        await store().append(`order-${randomUUID()}`, events(1), 'any');
+        expect(await store().lastAppend(stream)).toEqual(answer);
+      }
+    });
+
     test('revisions count from 0 without a gap and positions grow', async () => {
       const stream = `order-${randomUUID()}`;
       await store().append(stream, events(3), 'no-stream');

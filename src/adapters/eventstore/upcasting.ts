@@ -23,6 +23,7 @@ export async function withUpcasting(store: EventStore, types: EventTypes): Promi
     async *subscribe(options) {
       for await (const slice of store.subscribe(options)) yield { ...slice, events: slice.events.map(toCurrent) };
     },
+    lastAppend: (stream) => store.lastAppend(stream),
     head: () => store.head(),
     identity: () => store.identity(),
     holds: (place) => store.holds(place),

@@ -147,10 +147,11 @@ export class TableWriter {
     return readModels.snapshot(table, wanted);
   }
 
-  /** Waits until the read model shows everything that is in the log now. */
+  /** Waits until the read model shows what has been written to the table until now, by whatever process. */
   async #catchUp(caller: Caller, { table, unprojected }: Session): Promise<void> {
-    const head = await this.#commands.eventStore.head();
-    if (!(await this.#commands.readModels.waitFor('records', head, patience(caller, CATCH_UP_MS)))) {
+    const { eventStore, readModels } = this.#commands;
+    const { position = 0 } = (await eventStore.lastAppend(tableStream(table.tenant, table.table))) ?? {};
+    if (!(await readModels.waitFor('records', position, patience(caller, CATCH_UP_MS)))) {
       throw new TryAgainError(`The read model of ${table.table} has not caught up yet.`);
     }
     unprojected.clear();

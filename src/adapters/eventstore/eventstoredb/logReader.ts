@@ -8,7 +8,7 @@ import {
   START,
   type StreamingRead,
 } from '@eventstore/db-client';
-import type { LogPlace, Position, RecordedEvent, Revision } from '../../../ports/eventStore.js';
+import type { AppendResult, LogPlace, Position, RecordedEvent, Revision } from '../../../ports/eventStore.js';
 import { retry } from '../../../supervision/keepRunning.js';
 import { TimeLimitError } from '../../../supervision/waiting.js';
 import { OF_LEADER } from './connection.js';
@@ -60,6 +60,13 @@ export class LogReader {
   /** The events of a stream of this adapter's own, not decoded. */
   async rawStream(stream: string): Promise<readonly ClientEvent[]> {
     return this.#streamEvents(stream, (client) => client.readStream(stream, OF_LEADER));
+  }
+
+  /** The end of the last append that is whole; undefined where there is none. */
+  async lastAppend(stream: string): Promise<AppendResult | undefined> {
+    const { visible: revision } = await this.tail(stream);
+    const [last] = revision < 0 ? [] : await this.storedIn(stream, revision, 1);
+    return last && { revision, position: last.event.position };
   }
 
   async tail(stream: string): Promise<Tail> {

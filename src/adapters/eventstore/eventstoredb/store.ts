@@ -77,6 +77,10 @@ class EventStoreDb implements EventStore {
     return this.#run(() => this.#parts.reader.stream(stream, fromRevision, toRevision));
   }
 
+  lastAppend(stream: string): Promise<AppendResult | undefined> {
+    return this.#run(() => this.#parts.reader.lastAppend(stream));
+  }
+
   async *subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice> {
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
     let position = options.after;

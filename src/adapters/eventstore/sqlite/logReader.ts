@@ -1,5 +1,12 @@
 import type { Database } from 'better-sqlite3';
-import type { EventSlice, LogPlace, Position, RecordedEvent, Revision } from '../../../ports/eventStore.js';
+import type {
+  AppendResult,
+  EventSlice,
+  LogPlace,
+  Position,
+  RecordedEvent,
+  Revision,
+} from '../../../ports/eventStore.js';
 import { decodeEvent, type EventRow, uuidText } from './encoding.js';
 
 /** A slice ends, at the next end of an append, when it has this many characters of data. */
@@ -62,6 +69,10 @@ export class LogReader {
       if (size >= PAGE_SIZE || events.length >= PAGE_COUNT) return { events, ended: false };
     }
     return { events, ended: true };
+  }
+
+  lastAppend(stream: string): AppendResult | undefined {
+    return this.#statements.lastOfStream.get(stream);
   }
 
   storedEventTypes(): readonly { readonly type: string; readonly schemaVersion: number }[] {
@@ -156,6 +167,10 @@ function prepare(db: Database) {
     ofStream: db.prepare<[string, number, number], EventRow>(
       `${EVENTS} WHERE e.stream_id = (SELECT stream_id FROM streams WHERE name = ?) AND e.revision BETWEEN ? AND ?
        ORDER BY e.revision`,
+    ),
+    lastOfStream: db.prepare<[string], AppendResult>(
+      `SELECT revision, position FROM events WHERE stream_id = (SELECT stream_id FROM streams WHERE name = ?)
+       ORDER BY revision DESC LIMIT 1`,
     ),
     categories: db.prepare<[], { category_id: number; name: string }>('SELECT category_id, name FROM categories'),
     inCategory: db.prepare<[number, number, number], Place>(

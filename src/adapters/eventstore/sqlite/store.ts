@@ -82,6 +82,10 @@ export class SqliteEventStore implements EventStore {
     }
   }
 
+  async lastAppend(stream: string): Promise<AppendResult | undefined> {
+    return this.#read((reader) => reader.lastAppend(stream));
+  }
+
   async *subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice, void, void> {
     const { streamPrefixes, maxCount = DEFAULT_SLICE_COUNT } = options;
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);

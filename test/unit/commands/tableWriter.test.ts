@@ -1,0 +1,32 @@
+/** What a decision about a table waits for. */
+import { type TableCommands, TableWriter } from '#app/commands/referenceTables/tableWriter.js';
+import { standardTypes } from '#app/domain/identity/directory.js';
+import { tableStream } from '#app/domain/streams.js';
+import { metadata } from '../../contract/eventStoreFixtures.js';
+
+const item = standardTypes('dyn_stock_order').get('dyn_item');
+if (item === undefined) throw new Error('There is no dyn_item.');
+
+it('a clean-up waits for the last write to its table, however much else is in the log', async () => {
+  const waitedFor: unknown[] = [];
+  const commands = {
+    eventStore: {
+      lastAppend: async (stream: string) =>
+        stream === tableStream('acme', 'dyn_item') ? { revision: 4, position: 10 } : { revision: 0, position: 99 },
+      head: async () => 99,
+    },
+    readModels: {
+      waitFor: async (...waited: readonly unknown[]) => {
+        waitedFor.push(waited.slice(0, 2));
+        return true;
+      },
+      countOutsideBatch: async () => ({ count: 0, revision: 4, lastEventAt: '' }),
+    },
+    now: () => metadata.occurredAt,
+    newId: () => 'id',
+  } as unknown as TableCommands;
+  const { tenant, actor, correlationId, causationId } = metadata;
+  const caller = { tenant, actor, correlationId, causationId };
+  expect(await new TableWriter(commands).cleanUp(caller, item, 'b', () => [])).toEqual({ position: 0, deleted: 0 });
+  expect(waitedFor).toEqual([['records', 10]]);
+});
