@@ -1,0 +1,127 @@
+/** EventStoreDB hangs, is slow, or is cut off under the whole service at work. Over a protocol double, not a real server. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Service, startService } from '../acceptance/service.js';
+import { ClusterDouble } from '../engines/clusterDouble.js';
+import { EventStoreDouble } from '../engines/eventStoreDouble.js';
+import { TcpProxy } from '../engines/tcpProxy.js';
+import { Load } from './load.js';
+
+/** What memory may grow by while an engine is in trouble, in megabytes. */
+const FLAT_MB = 120;
+/** An answer to a read of what is known, on a machine that is busy. */
+const READ_MS = 5_000;
+/** How soon writes are back when the engine is, or when its cluster has another leader; usually it takes a second. */
+const BACK_MS = 5_000;
+const WARM_UP_MS = 2_000;
+
+let service: Service;
+const acme = () => service.tenant('acme');
+async function startWith(url: string): Promise<void> {
+  service = await startService({ tenants: { acme: 'dyn_stock_order' }, env: { EVENTSTORE_URL: url } });
+}
+async function underLoad(): Promise<Load> {
+  const { id } = await acme().create('dyn_stock_order', { notes: `known ${Date.now()}` });
+  const load = new Load(service, acme(), id);
+  await load.writesAreBack();
+  await wait(WARM_UP_MS);
+  return load;
+}
+function readsWentOn({ reads }: Load): void {
+  expect(new Set(reads.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(Math.max(...reads.map(({ ms }) => ms))).toBeLessThan(READ_MS);
+}
+const refusedBy = ({ writes }: Load) => writes.filter(({ status }) => status !== 201).length;
+
+describe('one server', () => {
+  let double: EventStoreDouble;
+  let proxy: TcpProxy;
+  beforeAll(async () => {
+    double = await EventStoreDouble.start();
+    proxy = await TcpProxy.start(double.port);
+    await startWith(`esdb://127.0.0.1:${proxy.port}?tls=false`);
+  });
+  afterAll(async () => {
+    await service.dispose();
+    await proxy.dispose();
+    await double.dispose();
+  });
+
+  test.each([5_000, 60_000])('hangs for %d ms: memory stays flat, reads go on, and all is well again', async (ms) => {
+    const load = await underLoad();
+    const before = await load.memory();
+    proxy.freeze(true);
+    await wait(ms);
+    const grown = (await load.memory()) - before;
+    proxy.freeze(false);
+    expect(await load.writesAreBack()).toBeLessThan(BACK_MS);
+    await load.end();
+    expect(grown).toBeLessThan(FLAT_MB);
+    expect(load.failedChecks).toContain('event_store');
+    expect(refusedBy(load)).toBeGreaterThan(0);
+    readsWentOn(load);
+  });
+
+  test('answers 200 ms late: nothing is refused', async () => {
+    const load = await underLoad();
+    const before = await load.memory();
+    proxy.delayAnswers(200);
+    await wait(10_000);
+    const grown = (await load.memory()) - before;
+    proxy.delayAnswers(0);
+    expect(await load.writesAreBack()).toBeLessThan(BACK_MS);
+    await load.end();
+    expect(grown).toBeLessThan(FLAT_MB);
+    expect(refusedBy(load)).toBe(0);
+    expect([...load.failedChecks]).toEqual([]);
+    readsWentOn(load);
+  });
+
+  test('its answers come in halves, and connections end in the middle of one: nothing is lost', async () => {
+    const load = await underLoad();
+    const before = await load.memory();
+    proxy.halve(true);
+    for (const bytes of [10, 100, 1_000, 5_000, 20_000, 33]) {
+      proxy.cutAfter(bytes);
+      await wait(1_000);
+    }
+    const grown = (await load.memory()) - before;
+    proxy.halve(false);
+    expect(await load.writesAreBack()).toBeLessThan(BACK_MS);
+    await load.end();
+    expect(grown).toBeLessThan(FLAT_MB);
+    readsWentOn(load);
+  });
+
+  test('has stored nothing twice', () => {
+    const stored = double.log.records.map(({ id }) => id);
+    expect(new Set(stored).size).toBe(stored.length);
+  });
+});
+
+describe('a cluster', () => {
+  let cluster: ClusterDouble;
+  beforeAll(async () => {
+    cluster = await ClusterDouble.start();
+    await startWith(cluster.url);
+  });
+  afterAll(async () => {
+    await service.dispose();
+    await cluster.dispose();
+  });
+
+  test('its leader hangs: reads go on, and writes are back soon after the election of another one', async () => {
+    const load = await underLoad();
+    const old = cluster.leader;
+    old.proxy.freeze(true);
+    await wait(5_000);
+    cluster.elect(cluster.followers[1], [old]);
+    expect(await load.writesAreBack()).toBeLessThan(BACK_MS);
+    old.proxy.freeze(false);
+    await load.end();
+    expect(load.failedChecks).toContain('event_store');
+    readsWentOn(load);
+    const stored = cluster.log.records.map(({ id }) => id);
+    expect(new Set(stored).size).toBe(stored.length);
+    expect(await service.stop()).toBe(0);
+  });
+});
