@@ -12,7 +12,7 @@ const FLAT_MB = 120;
 const READ_MS = 5_000;
 /** How soon writes are back when the engine is, or when its cluster has another leader; usually it takes a second. */
 const BACK_MS = 5_000;
-const WARM_UP_MS = 2_000;
+const WARM_UP_MS = 1_000;
 
 let service: Service;
 const acme = () => service.tenant('acme');
@@ -65,7 +65,7 @@ describe('one server', () => {
     const load = await underLoad();
     const before = await load.memory();
     proxy.delayAnswers(200);
-    await wait(10_000);
+    await wait(8_000);
     const grown = (await load.memory()) - before;
     proxy.delayAnswers(0);
     expect(await load.writesAreBack()).toBeLessThan(BACK_MS);
