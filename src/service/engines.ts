@@ -20,7 +20,13 @@ import { directoryShape } from '../projections/storedDirectory.js';
 
 type EngineConfig = Pick<
   Config,
-  'DATA_DIR' | 'DURABILITY' | 'READER_THREADS' | 'EVENTSTORE_URL' | 'MONGODB_URL' | 'RABBITMQ_URL'
+  | 'DATA_DIR'
+  | 'DURABILITY'
+  | 'READER_THREADS'
+  | 'REQUEST_TIMEOUT_MS'
+  | 'EVENTSTORE_URL'
+  | 'MONGODB_URL'
+  | 'RABBITMQ_URL'
 >;
 
 /** @throws UnreadableEventError when the log holds events that this version cannot read */
@@ -50,10 +56,11 @@ export const openStoredDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Dir
   openDirectoryStore(join(DATA_DIR, 'directory.db'), directoryShape());
 
 export async function openReadModels(config: EngineConfig): Promise<ReadModels> {
-  const { DATA_DIR, MONGODB_URL: url, READER_THREADS: readers } = config;
+  const { DATA_DIR, MONGODB_URL: url, READER_THREADS: readers, REQUEST_TIMEOUT_MS: timeoutMs } = config;
   if (url === undefined) return openSqliteReadModels({ file: join(DATA_DIR, 'readmodels.db'), readers });
   const { openMongoReadModels } = await import('../adapters/readmodels/mongodb/store.js');
-  return openMongoReadModels({ url });
+  // Nobody waits longer for what is read.
+  return openMongoReadModels({ url, timeoutMs });
 }
 
 export async function openReadModelWriter(config: EngineConfig): Promise<ReadModelWriter & RebuildableReadModels> {

@@ -11,7 +11,8 @@ export type ProjectorMessage =
   | { readonly kind: 'standing-by' }
   | { readonly kind: 'failed'; readonly error: Error };
 
-const BACKOFF = { firstMs: 100, longestMs: 10_000 };
+/** The start of a thread takes a fifth of a second of a processor. */
+const BACKOFF = { firstMs: 100, longestMs: 3_000 };
 
 export type Projector = {
   /** What stopped the projector last; undefined while it runs or stands by. */

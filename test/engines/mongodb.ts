@@ -140,6 +140,11 @@ export class MongoDbServer {
     return this.#end('SIGKILL');
   }
 
+  /** Lets it stand still, as a machine does that hangs: connections stay open and nothing answers. */
+  freeze(frozen: boolean): void {
+    this.#server?.kill(frozen ? 'SIGSTOP' : 'SIGCONT');
+  }
+
   /** Ends it and removes its data. */
   async dispose(): Promise<void> {
     await this.stop();
@@ -151,6 +156,8 @@ export class MongoDbServer {
     this.#server = undefined;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const ended = once(child, 'exit');
+    // One that stands still would not hear of it.
+    child.kill('SIGCONT');
     child.kill(signal);
     await ended;
   }

@@ -5,6 +5,9 @@ import { type Service, startService } from '../acceptance/service.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { ENGINE_START_MS, MongoDbServer, mongoDbServerMissing } from '../engines/mongodb.js';
 
+/** REQUEST_TIMEOUT_MS by default, and what the machine may take beside. */
+const REQUEST_MS = 12_000;
+
 describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(), () => {
   let server: MongoDbServer;
   let service: Service;
@@ -38,13 +41,14 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
     expect(metrics.text).toMatch(/^engine_up\{engine="read_models"\} 0$/m);
     expect(metrics.text).not.toMatch(/^projection_lag_events\{/m);
   };
-  const isTemporary = ({ status, headers, body }: Answer) => {
+  const isTemporary = ({ status, headers, body }: Answer, more = '') => {
     expect({ status, retryAfter: headers['retry-after'], body }).toEqual({
       status: 503,
       retryAfter: '1',
-      body: { message: expect.any(String), error: 'The read models cannot be reached.' },
+      body: { message: expect.any(String), error: `The read models cannot be reached.${more}` },
     });
   };
+  const isRefused = (answer: Answer) => isTemporary(answer, ' Nothing was written.');
   const idOf = ({ body }: Answer): string => (body as { data: { id: string } }).data.id;
 
   /** What can be decided from the log is, and the rest is refused with nothing stored. */
@@ -52,8 +56,8 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
     isTemporary(await acme().getList('dyn_stock_order'));
     isTemporary(await acme().getRecord('dyn_stock_order', known));
     const head = await service.logHead();
-    isTemporary(await acme().postRecord('dyn_item', { external_id: 'away', name: 'Tea' }));
-    isTemporary(await acme().postBatch('dyn_party', { items: [{ external_id: 'away', name: 'Away' }] }));
+    isRefused(await acme().postRecord('dyn_item', { external_id: 'away', name: 'Tea' }));
+    isRefused(await acme().postBatch('dyn_party', { items: [{ external_id: 'away', name: 'Away' }] }));
     expect(await service.logHead()).toBe(head);
 
     const created = await acme().postRecord('dyn_stock_order', { notes: 'while away' });
@@ -77,6 +81,31 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
     expect(await acme().get('dyn_stock_order', late)).toMatchObject({ notes: 'while away' });
     expect(await acme().get('dyn_stock_order', id)).toMatchObject({ processing_status: 'completed' });
     await acme().create('dyn_item', { external_id: `after ${how}`, name: 'Tea' });
+  });
+
+  it('when it hangs for five seconds, all is answered in time, and it is well again by itself', async () => {
+    await becomesReady();
+    const { id } = await acme().create('dyn_stock_order', { notes: 'before' });
+    server.freeze(true);
+    const hangs = wait(5_000);
+    const startedAt = performance.now();
+    const [read, created, refused, ready] = await Promise.all([
+      acme().getRecord('dyn_stock_order', id),
+      acme().postRecord('dyn_stock_order', { notes: 'while it hangs' }),
+      acme().postRecord('dyn_item', { external_id: 'hung', name: 'Tea' }),
+      readiness(),
+    ]);
+    expect(performance.now() - startedAt).toBeLessThan(REQUEST_MS);
+    isTemporary(read);
+    isRefused(refused);
+    expect(created).toMatchObject({ status: 201, headers: { 'projection-pending': 'true' } });
+    expect(ready).toMatchObject({ status: 503, body: { checks: { read_models: { ok: false } } } });
+
+    await hangs;
+    server.freeze(false);
+    await becomesReady();
+    expect(await acme().get('dyn_stock_order', idOf(created))).toMatchObject({ notes: 'while it hangs' });
+    await acme().create('dyn_item', { external_id: 'hung', name: 'Tea' });
   });
 
   it('the service starts without it, says so, and catches up when it comes', async () => {

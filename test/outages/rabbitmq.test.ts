@@ -74,6 +74,43 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
     });
   });
 
+  it('when it hangs for five seconds, approvals succeed in time, and their webhooks go out', async () => {
+    await becomesReady();
+    await withWebhook(acme(), receiver, '/hangs', async () => {
+      await server.freeze();
+      const hangs = wait(5_000);
+      const startedAt = performance.now();
+      const { order } = await validatedOrder(acme());
+      await approve(acme(), order.id);
+      expect(performance.now() - startedAt).toBeLessThan(5_000);
+      expect(await readiness()).toMatchObject({ status: 503, body: { checks: { broker: { ok: false } } } });
+      await hangs;
+      await server.thaw();
+      const [call] = await receiver.received('/hangs', 1);
+      expect(String(call?.body)).toContain(order.id);
+      await becomesReady();
+    });
+  });
+
+  it('when its disk is full, approvals succeed, and their webhooks go out when there is room again', async () => {
+    await becomesReady();
+    await withWebhook(acme(), receiver, '/full', async () => {
+      await server.control('set_disk_free_limit', '1000GB');
+      const { order } = await validatedOrder(acme());
+      await approve(acme(), order.id);
+      await reaches(acme(), order.id, 'submitted');
+      // The server says so to a connection that publishes.
+      while ((await readiness()).status === 200) await wait(100);
+      expect(await readiness()).toMatchObject({
+        body: { checks: { broker: { ok: false, detail: expect.stringMatching(/takes no messages for now: .*disk/) } } },
+      });
+      await server.control('set_disk_free_limit', '50MB');
+      const [call] = await receiver.received('/full', 1);
+      expect(String(call?.body)).toContain(order.id);
+      await becomesReady();
+    });
+  });
+
   it('attempts that wait for their time are made after an outage', async () => {
     receiver.reply('/again', (nth) => (nth === 1 ? { status: 503, headers: { 'retry-after': '2' } } : { status: 200 }));
     await becomesReady();

@@ -175,8 +175,8 @@ async function isVisible(
   { written = 0 }: Reply,
 ): Promise<boolean> {
   if (written === 0) return true;
-  const patienceMs = Math.min(config.projectionWaitMs, context.deadline.leftMs);
-  return readModels.waitFor('records', written, patienceMs).catch((error: unknown) => {
+  const shown = context.deadline.within(readModels.waitFor('records', written, config.projectionWaitMs));
+  return shown.catch((error: unknown) => {
     log.warn({ err: error, position: written }, 'written, but the read models cannot tell whether they show it');
     return false;
   });

@@ -1,11 +1,14 @@
 /** Waits until a projection has reached a position: asks the server, more and more seldom, while anybody waits. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Position } from '../../../ports/eventStore.js';
+import { TimeLimitError, withinTime } from '../../../supervision/waiting.js';
 import { type Checkpoint, positionOf } from './catalog.js';
 
 /** Those who ask within so long share one read. */
 const SHARED_READ_MS = 3;
 const LONGEST_PAUSE_MS = 50;
+/** What a single look may take, where no time is given to wait, in milliseconds. */
+const LOOK_MS = 1_000;
 
 export class CheckpointPoll {
   readonly #read: () => Promise<readonly Checkpoint[]>;
@@ -21,6 +24,17 @@ export class CheckpointPoll {
    * @throws what reading the checkpoints throws
    */
   async waitFor(projection: string, position: Position, timeoutMs: number): Promise<boolean> {
+    try {
+      // A server that hangs is noticed by the driver after seconds only.
+      const limitMs = Math.max(timeoutMs, LOOK_MS);
+      return await withinTime(limitMs, 'MongoDB does not answer.', this.#poll(projection, position, timeoutMs));
+    } catch (error) {
+      if (error instanceof TimeLimitError) return false;
+      throw error;
+    }
+  }
+
+  async #poll(projection: string, position: Position, timeoutMs: number): Promise<boolean> {
     const deadline = performance.now() + timeoutMs;
     let checkpoints = await this.#read();
     let pauseMs = 0;

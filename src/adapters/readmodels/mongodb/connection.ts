@@ -6,7 +6,7 @@ import type { Cancellation } from '../../../supervision/cancellation.js';
 export type ConnectionOptions = {
   /** `mongodb://127.0.0.1:27017/assets`; without a path the database is `dynamic_assets` */
   readonly url: string;
-  /** An operation without an answer for so long is given up. */
+  /** An operation that has had no answer, or no connection, for so long is given up. */
   readonly socketTimeoutMs: number;
 };
 
@@ -58,6 +58,7 @@ export class MongoConnection {
       connectTimeoutMS: SELECTION_TIMEOUT_MS,
       heartbeatFrequencyMS: SELECTION_TIMEOUT_MS,
       socketTimeoutMS: this.#options.socketTimeoutMs,
+      waitQueueTimeoutMS: this.#options.socketTimeoutMs,
       writeConcern: { w: 'majority' },
     });
     try {

@@ -13,15 +13,22 @@ import { filterOf, type RecordFilter, sortOf } from './filters.js';
 import { recordJson, storedRecord, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
 import { type ReadTable, TableReader } from './tableReader.js';
 
-const SOCKET_TIMEOUT_MS = 30_000;
+const DEFAULT_TIMEOUT_MS = 30_000;
 /** At most so many values are named in one query. */
 const VALUES_AT_ONCE = 200;
 /** Behind so many records a page is found in the index alone before its records are read. */
 const FAR = 1_000;
 
 /** Opens the read side, whether the server can be reached or not: each use connects when it is needed. */
-export async function openMongoReadModels({ url }: { readonly url: string }): Promise<ReadModels> {
-  const connection = new MongoConnection({ url, socketTimeoutMs: SOCKET_TIMEOUT_MS });
+export async function openMongoReadModels({
+  url,
+  timeoutMs = DEFAULT_TIMEOUT_MS,
+}: {
+  readonly url: string;
+  /** A read without an answer for so long is given up. Default 30,000 ms. */
+  readonly timeoutMs?: number;
+}): Promise<ReadModels> {
+  const connection = new MongoConnection({ url, socketTimeoutMs: timeoutMs });
   const tables = new TableReader(connection);
   const checkpoints = async () => (await connection.run(readState))?.checkpoints ?? [];
   const poll = new CheckpointPoll(checkpoints);
