@@ -13,6 +13,7 @@ import type { Commands } from './commands/context.js';
 import { type Config, ROLES, type Role, version } from './config.js';
 import { Directory } from './projections/directory.js';
 import { ProjectionWatch } from './projections/projections.js';
+import { ReadGate } from './projections/readGate.js';
 import { prepareDataDirectory } from './service/dataDirectory.js';
 import {
   type EngineProbes,
@@ -89,8 +90,12 @@ async function open(
         (each) => each.close(),
       )
     : undefined;
-  const readModels = opened(await openReadModels(config), (models) => models.close());
-  const projector = roles.has('projector') ? opened(startProjector(config, log), (thread) => thread.stop()) : undefined;
+  const stored = opened(await openReadModels(config), (models) => models.close());
+  const gate = new ReadGate(eventStore, stored);
+  const readModels = gate.guard(stored);
+  const projector = roles.has('projector')
+    ? opened(startProjector({ ...config, acceptLog: false }, log), (thread) => thread.stop())
+    : undefined;
   const directory = opened(
     await Directory.start(eventStore, logs(log, 'error', 'the directory of tenants is interrupted, and tries again'), {
       store: openStoredDirectory(config),
@@ -140,7 +145,8 @@ async function open(
     config: apiConfig(config),
     log,
     metrics,
-    ready: () => readiness({ engines, watch, projectorFailure: () => projector?.failure() }),
+    ready: () =>
+      readiness({ engines, watch, withheld: () => gate.withheld(), projectorFailure: () => projector?.failure() }),
     checkWebhookTarget: createTargetCheck(policy),
   };
   // Answers should show what was acknowledged before the start. The start does not wait for a long backlog, nor for read

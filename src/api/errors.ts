@@ -10,7 +10,7 @@ import {
 } from '../commands/context.js';
 import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
 import { EventStoreUnavailableError, EventTooLargeError } from '../ports/eventStore.js';
-import { AnswerTooLargeError, ReadModelsUnavailableError } from '../ports/readModels.js';
+import { AnswerTooLargeError, ReadModelsUnavailableError, ReadModelsWithheldError } from '../ports/readModels.js';
 import { DeadlineError } from '../supervision/deadline.js';
 import { TooManyWaitingError } from '../supervision/turns.js';
 import { sendJson } from './requestContext.js';
@@ -95,6 +95,7 @@ function answerTo(error: unknown): Answer | undefined {
     return answer(413, 'The answer would be too large.', error.message);
   if (error instanceof DeadlineError) return tryLater(error.message, TOOK_TOO_LONG);
   if (error instanceof TryAgainError || error instanceof TooManyWaitingError) return tryLater(error.message);
+  if (error instanceof ReadModelsWithheldError) return tryLater(error.message);
   if (error instanceof EventStoreUnavailableError) return tryLater('The event log cannot be reached.');
   if (error instanceof ReadModelsUnavailableError) return tryLater('The read models cannot be reached.');
   return requestError(error);
@@ -110,6 +111,8 @@ function requestError(error: unknown): Answer | undefined {
   return answer(status, message, error.message);
 }
 
+const FORESEEN = [HttpError, TooManyWaitingError, DeadlineError, ReadModelsWithheldError];
+
 /** Express's error handler. An unexpected error is logged; its answer shows only the request's id. */
 export function errorHandler(log: Logger): ErrorRequestHandler {
   return (error: unknown, req: Request, res: Response, _next) => {
@@ -118,8 +121,7 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
     const expected = known && withOutcome(known, req);
     if (expected === undefined || expected.status >= 500) {
       // What was decided here, or had no room or no time, needs nobody's attention at once, and no stack: anybody can bring it about.
-      const isForeseen =
-        error instanceof HttpError || error instanceof TooManyWaitingError || error instanceof DeadlineError;
+      const isForeseen = FORESEEN.some((kind) => error instanceof kind);
       const about = { ...ids, method: req.method, url: req.originalUrl };
       if (isForeseen) log.warn({ reason: expected?.body.message, ...about }, 'request failed');
       else log.error({ err: error, ...about }, 'request failed');

@@ -15,6 +15,12 @@ export type LogPlace = {
   readonly eventId?: string | undefined;
 };
 
+/** A place as it is kept from one start to the next, beside what was made of the log up to there. */
+export type KeptPlace = LogPlace & {
+  /** Id of the log; unset where an earlier release kept it. */
+  readonly log?: string | undefined;
+};
+
 /** Place of an event in its stream. The first event has revision 0. */
 export type Revision = number;
 
@@ -159,6 +165,18 @@ export class EventTooLargeError extends Error {
     readonly bytes: number,
   ) {
     super(`${eventType} has ${bytes} bytes of data; at most ${MAX_EVENT_BYTES} fit into one event.`);
+  }
+}
+
+/** A log that is not the one that was worked with until now. The message says what to do. */
+export class OtherLogError extends Error {
+  override readonly name = 'OtherLogError';
+  /** @param found what was found, as the beginning of a sentence */
+  constructor(found: string) {
+    super(
+      `${found} Name the right log, or another DATA_DIR (and other engines with it); copy a log to where you want it ` +
+        'with "dynamic-assets migrate"; or take this one as it is: dynamic-assets start --accept-log.',
+    );
   }
 }
 

@@ -4,6 +4,7 @@
  * Adapters: `adapters/broker/sqlite` (embedded), `adapters/broker/rabbitmq`.
  * What every adapter must do is written down as tests: `test/contract/messageBroker.ts`.
  */
+import type { KeptPlace } from './eventStore.js';
 
 export type Message = {
   /**
@@ -13,6 +14,13 @@ export type Message = {
   readonly id: string;
   /** Plain JSON. */
   readonly body: unknown;
+};
+
+/** How far a publisher is in the log: everything up to its place was published. */
+export type Checkpoint = KeptPlace & {
+  readonly name: string;
+  /** It replaces one that is further on, since the log is not that one's any more. */
+  readonly anew?: boolean;
 };
 
 export type ReceivedMessage = Message & {
@@ -64,16 +72,13 @@ export interface MessageBroker {
 
   /**
    * Stores the messages, and after or with them the publisher's checkpoint: a relay that crashes in between may
-   * repeat what it published, and never loses any of it. The checkpoint never moves back behind what this process knows.
+   * repeat what it published, and never loses any of it. The checkpoint never moves back behind what this process knows,
+   * unless it is set anew.
    */
-  publishWithCheckpoint(
-    queue: string,
-    messages: readonly Message[],
-    checkpoint: { readonly name: string; readonly position: number },
-  ): Promise<void>;
+  publishWithCheckpoint(queue: string, messages: readonly Message[], checkpoint: Checkpoint): Promise<void>;
 
-  /** The position stored with `publishWithCheckpoint`; 0 when there is none. */
-  checkpoint(name: string): Promise<number>;
+  /** The place stored with `publishWithCheckpoint`; position 0 when there is none. */
+  checkpoint(name: string): Promise<KeptPlace>;
 
   /**
    * Hands messages to `handle` until the signal ends it. A message whose handler throws,

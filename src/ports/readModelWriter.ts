@@ -7,16 +7,17 @@
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { RecordChange } from '../domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from './deliveryLog.js';
-import type { Position, Revision } from './eventStore.js';
+import type { KeptPlace, Position, Revision } from './eventStore.js';
 import type { HistoryEntry, ProjectionProgress, TableRef } from './readModels.js';
 
 /**
  * The write side, one transaction at a time: what is written between `begin` and `commit` becomes
  * visible with the checkpoint, in one step.
  */
-export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint'> {
+export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' | 'place'> {
   begin(): Promise<void>;
-  commit(checkpoints: ReadonlyMap<string, Position>): Promise<void>;
+  /** @param place of the log, where the furthest projection has reached it with this commit; else the one before stays */
+  commit(checkpoints: ReadonlyMap<string, Position>, place?: KeptPlace): Promise<void>;
   rollback(): Promise<void>;
 
   /** Makes the table or brings it to a later version of its asset type (fields are only ever added). */

@@ -7,7 +7,7 @@
  */
 import type { Fields, FieldValue } from '../domain/assetTypes/fieldTypes.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import type { Position, Revision } from './eventStore.js';
+import type { KeptPlace, Position, Revision } from './eventStore.js';
 
 /** Names one table of one tenant. No query can be built without a tenant. */
 export type TableRef = { readonly tenant: string; readonly table: string };
@@ -101,9 +101,16 @@ export class ReadModelsUnavailableError extends Error {
   override readonly name = 'ReadModelsUnavailableError';
 }
 
+/** The read models may show less, or something else, than the log holds: they are being built anew. The message is for callers. */
+export class ReadModelsWithheldError extends Error {
+  override readonly name = 'ReadModelsWithheldError';
+}
+
 export interface ProjectionProgress {
   /** Position that a projection has reached. 0 when it never ran. */
   checkpoint(projection: string): Promise<Position>;
+  /** The furthest place of the log that was projected; undefined before the first, and where an earlier release did. */
+  place(): Promise<KeptPlace | undefined>;
   /**
    * Resolves true as soon as the projection has reached the position, false after `timeoutMs`.
    * Must cost little when it has been reached already.

@@ -3,7 +3,7 @@ import { evolveTenant, type Tenant } from '../domain/identity/directory.js';
 import type { DirectoryEvent } from '../domain/identity/events.js';
 import { parseStream, tenantStream } from '../domain/streams.js';
 import { copiedOnce, type Writable } from '../domain/writable.js';
-import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { EventStore, KeptPlace, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { ReadModelWriter, RebuildScope } from '../ports/readModelWriter.js';
 
 /** The part of the read models that projections write to; a rebuild gives them a hidden copy of it. */
@@ -32,10 +32,11 @@ export type Projection = {
 export async function inTransaction(
   writer: Pick<ReadModelWriter, 'begin' | 'commit' | 'rollback'>,
   write: () => Promise<ReadonlyMap<string, Position>>,
+  place?: KeptPlace,
 ): Promise<void> {
   await writer.begin();
   try {
-    await writer.commit(await write());
+    await writer.commit(await write(), place);
   } catch (error) {
     await writer.rollback();
     throw error;

@@ -3,9 +3,11 @@
  * projection that has not seen it, and commits what a slice changed together with the checkpoints.
  */
 import PQueue from 'p-queue';
-import type { EventSlice, EventStore, Position } from '../ports/eventStore.js';
+import type { EventSlice, EventStore, KeptPlace, Position } from '../ports/eventStore.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
+import { keptPlace } from './keptPlace.js';
 import { inTransaction, ProjectedTenants, type Projection } from './projection.js';
+import { startAnewWhereNeeded } from './startAnew.js';
 
 export type RunnerDeps = {
   readonly eventStore: EventStore;
@@ -13,29 +15,43 @@ export type RunnerDeps = {
   readonly projections: readonly Projection[];
   /** One write at a time: to be shared with whoever else writes through the same writer. */
   readonly writing?: PQueue;
+  /** Read models of another log are thrown away for those of this one. Default false: they are left alone. */
+  readonly acceptLog?: boolean;
+  /** Hears why all read models are built anew. */
+  readonly onAnew?: (reason: string) => void;
 };
 
 /** A checkpoint is written at least each time this many positions were passed over. */
 const QUIET_POSITIONS = 5_000;
 
-/** Runs until the signal aborts. @throws whatever an engine or a projection throws; starting again goes on where it was */
+/**
+ * Runs until the signal aborts.
+ * @throws OtherLogError; whatever an engine or a projection throws: starting again goes on where it was
+ */
 export async function runProjections(
   { writing = new PQueue({ concurrency: 1 }), ...deps }: RunnerDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const { writer, projections } = deps;
+  const { eventStore, writer, projections } = deps;
+  const log = await eventStore.identity();
+  await startAnewWhereNeeded(deps, writing, signal);
   for (const projection of projections) await writing.add(() => resetOldVersion(writer, projection));
   const checkpoints = await readCheckpoints(writer, projections);
   const furthest = Math.max(...checkpoints.values());
   // One that is new, or written anew, catches up first: the others need not read the log again for it.
   const behind = projections.filter(({ name }) => (checkpoints.get(name) ?? 0) < furthest);
   if (behind.length > 0) await follow({ ...deps, writing, projections: behind }, furthest, signal);
-  await follow({ ...deps, writing }, Number.POSITIVE_INFINITY, signal);
+  await follow({ ...deps, writing, log }, Number.POSITIVE_INFINITY, signal);
 }
+
+type FollowDeps = Required<Pick<RunnerDeps, 'eventStore' | 'writer' | 'projections' | 'writing'>> & {
+  /** Id of the log, where all projections are at one place of it. */
+  readonly log?: string;
+};
 
 /** Projects what is in the log, and what comes, until the position or the signal's abort. */
 async function follow(
-  { eventStore, writer, projections, writing }: Required<RunnerDeps>,
+  { eventStore, writer, projections, writing, log }: FollowDeps,
   until: Position,
   signal: AbortSignal,
 ): Promise<void> {
@@ -48,7 +64,8 @@ async function follow(
     if (slice.position === committed) continue;
     // Before the transaction, which others wait for: the log may be slow.
     await tenants.prepare(slice.events);
-    await writing.add(() => projectSlice(writer, projections, tenants, slice));
+    const place = log === undefined ? undefined : keptPlace(log, slice);
+    await writing.add(() => projectSlice(writer, projections, tenants, slice, place));
     committed = slice.position;
     if (committed >= until) return;
   }
@@ -59,8 +76,9 @@ async function projectSlice(
   projections: readonly Projection[],
   tenants: ProjectedTenants,
   slice: EventSlice,
+  place: KeptPlace | undefined,
 ): Promise<void> {
-  await inTransaction(writer, async () => {
+  const write = async (): Promise<ReadonlyMap<string, Position>> => {
     // Read again under the lock: another process may project the same log, and a rebuild may have swapped.
     const checkpoints = await readCheckpoints(writer, projections);
     for (const event of slice.events) {
@@ -75,7 +93,8 @@ async function projectSlice(
       }
     }
     return reached(checkpoints, projections, slice.position);
-  });
+  };
+  await inTransaction(writer, write, place);
 }
 
 function reached(

@@ -13,19 +13,23 @@ type Checks = ReadinessReport['checks'];
 /** Who asks waits for an answer: an engine that hangs counts as away. */
 const PROBE_LIMIT_MS = 3_000;
 
-/** @param parts.projectorFailure what stopped the projector last; undefined while it runs */
+/**
+ * @param parts.withheld why nothing is read; undefined while the read models are shown
+ * @param parts.projectorFailure what stopped the projector last; undefined while it runs
+ */
 export async function readiness(parts: {
   readonly engines: EngineProbes;
   readonly watch: ProjectionWatch;
+  readonly withheld: () => Promise<string | undefined>;
   readonly projectorFailure: () => Error | undefined;
 }): Promise<ReadinessReport> {
-  const { engines, watch, projectorFailure } = parts;
+  const { engines, watch, withheld, projectorFailure } = parts;
   const probes: EngineProbes = {
     ...engines,
     projections: async () => {
       const failure = projectorFailure();
       if (failure !== undefined) throw failure;
-      const trouble = await watch.trouble();
+      const trouble = (await withheld()) ?? (await watch.trouble());
       if (trouble !== undefined) throw new Error(trouble);
     },
   };

@@ -1,19 +1,18 @@
 /** The projector's thread: reads the log and writes the read models, off the thread that answers requests. */
 import { parentPort, workerData } from 'node:worker_threads';
 import PQueue from 'p-queue';
-import type { Config } from '../config.js';
 import { ProjectorLeaseHeldError } from '../ports/readModelWriter.js';
 import { projections } from '../projections/projections.js';
 import { keepRetention } from '../projections/retention.js';
 import { runProjections } from '../projections/runner.js';
 import { sleep } from '../supervision/waiting.js';
 import { openEventStore, openReadModelWriter } from './engines.js';
-import type { ProjectorMessage } from './projectorThread.js';
+import type { ProjectorConfig, ProjectorMessage } from './projectorThread.js';
 
 /** While another process projects, this one asks so often whether it still does. */
 const STAND_BY_MS = 500;
 
-const config = workerData as Config;
+const config = workerData as ProjectorConfig;
 const stopping = new AbortController();
 const send = (message: ProjectorMessage): void => parentPort?.postMessage(message);
 
@@ -42,7 +41,17 @@ async function project(): Promise<void> {
   const signal = AbortSignal.any([stopping.signal, ending.signal]);
   const writing = new PQueue({ concurrency: 1 });
   const running = [
-    runProjections({ eventStore, writer, projections, writing }, signal),
+    runProjections(
+      {
+        eventStore,
+        writer,
+        projections,
+        writing,
+        acceptLog: config.acceptLog,
+        onAnew: (reason) => send({ kind: 'anew', reason }),
+      },
+      signal,
+    ),
     keepRetention({ writer, writing, days: config.DELIVERY_LOG_DAYS }, signal),
   ];
   try {

@@ -9,10 +9,15 @@ export type ProjectorMessage =
   | { readonly kind: 'running' }
   /** Another process projects; this one takes over when that one stops or dies. Sent repeatedly. */
   | { readonly kind: 'standing-by' }
+  /** The read models do not fit the log, and are built anew. */
+  | { readonly kind: 'anew'; readonly reason: string }
   | { readonly kind: 'failed'; readonly error: Error };
 
 /** The start of a thread takes a fifth of a second of a processor. */
 const BACKOFF = { firstMs: 100, longestMs: 3_000 };
+
+/** What the thread is started with. */
+export type ProjectorConfig = Config & { readonly acceptLog: boolean };
 
 export type Projector = {
   /** What stopped the projector last; undefined while it runs or stands by. */
@@ -20,12 +25,16 @@ export type Projector = {
   readonly stop: () => Promise<void>;
 };
 
-export function startProjector(config: Config, log: Logger): Projector {
+export function startProjector(config: ProjectorConfig, log: Logger): Projector {
   const stopping = new AbortController();
   let standingBy = false;
   let failure: Error | undefined;
 
   const receive = (message: ProjectorMessage): void => {
+    if (message.kind === 'anew') {
+      log.warn(message.reason);
+      return;
+    }
     const stoodBy = standingBy;
     standingBy = message.kind === 'standing-by';
     failure = message.kind === 'failed' ? message.error : undefined;

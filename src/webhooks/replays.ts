@@ -54,6 +54,8 @@ export async function runReplays(deps: ReplayDeps, signal: AbortSignal): Promise
 async function work(deps: ReplayDeps, message: ReceivedMessage, signal: AbortSignal): Promise<Outcome> {
   const job = replayJob.safeParse(message.body);
   if (!job.success) return { kind: 'dead', reason: 'The message names no work.' };
+  // The log was put back to an older copy, in which nobody has asked for it.
+  if (!(await deps.commands.eventStore.holds({ position: job.data.position }))) return DONE;
   if (job.data.task === 'resume') return resume(deps, job.data);
   return backfillStep(deps, job.data, message.redeliveries, signal);
 }
@@ -97,9 +99,10 @@ export async function backfillStep(
   return DONE;
 }
 
-async function hasRoom({ readModels }: ReplayDeps['commands'], job: BackfillJob): Promise<boolean> {
+async function hasRoom({ eventStore, readModels }: ReplayDeps['commands'], job: BackfillJob): Promise<boolean> {
   const { tenant, webhookId, requested } = job;
-  if (!(await readModels.waitFor('deliveries', requested, CATCH_UP_MS))) return false;
+  const isInLog = await eventStore.holds({ position: requested });
+  if (isInLog && !(await readModels.waitFor('deliveries', requested, CATCH_UP_MS))) return false;
   const open = await readModels.deliveries(tenant, { webhookId, state: 'open', limit: MOST_OPEN });
   return open.length < MOST_OPEN;
 }

@@ -16,6 +16,8 @@ export type WebhookDeps = Pick<DeliveryParts, 'transport' | 'logger' | 'metrics'
   readonly commands: Commands & { readonly readModels: DeliveryLog };
   readonly broker: MessageBroker;
   readonly settings: WebhookSettings;
+  /** See `RelayDeps`. */
+  readonly acceptLog?: boolean;
 };
 
 export type WebhookSettings = DeliveryParts['settings'] & {
@@ -34,7 +36,7 @@ const RESTART_BACKOFF = { firstMs: 500, longestMs: 5_000 };
 
 /** Starts all three; each is started again when it fails. `stop` waits for the attempts in flight. */
 export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
-  const { commands, broker, settings, logger, metrics } = deps;
+  const { commands, broker, settings, logger, metrics, acceptLog = false } = deps;
   const { concurrency: slots, endpointConcurrency: slotsPerEndpoint, disableAfterHours } = settings;
   const inFlight = IN_FLIGHT_PER_SLOT * slots;
   // Not the wall clock, which may be set back.
@@ -59,8 +61,9 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
         logger[level]({ err: error, delayMs }, `${name} failed and is started again`);
       },
     });
+  const onAnew = (reason: string): void => logger.warn(reason);
   const running = [
-    keep('webhook relay', () => runRelay({ commands, broker }, signal)),
+    keep('webhook relay', () => runRelay({ commands, broker, acceptLog, onAnew }, signal)),
     keep('webhook replays', () => runReplays({ commands, broker }, signal)),
     keep('webhook deliveries', () =>
       broker.consume(DELIVERY_QUEUE, { concurrency: inFlight, signal }, (message) => deliver(delivery, message)),

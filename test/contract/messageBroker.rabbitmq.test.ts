@@ -177,7 +177,7 @@ describeEngine('rabbitmq', 'RabbitMQ goes away and comes back', rabbitMqServerMi
       await consumer.stop();
       expect([...finished].sort()).toEqual(ids.filter((id) => id !== 'dead').sort());
       await untilDepth(broker, queue, { ready: 0, delayed: 0, inFlight: 0, dead: 1 });
-      expect(await (await open()).checkpoint(queue)).toBe(42);
+      expect(await (await open()).checkpoint(queue)).toMatchObject({ position: 42 });
       await eventually(() => broker.ping());
       // Two connections were lost, and the consumer was interrupted: once each, however many attempts failed.
       expect(troubles.length).toBeLessThanOrEqual(4);

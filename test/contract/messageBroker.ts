@@ -271,14 +271,27 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
     test('a checkpoint is stored with its messages, by name, and never moves back', async () => {
       const broker = await another();
       const checkpoint = `relay-${randomUUID()}`;
-      expect(await broker.checkpoint(checkpoint)).toBe(0);
+      expect(await broker.checkpoint(checkpoint)).toMatchObject({ position: 0 });
       await broker.publishWithCheckpoint(queue, messages(2), { name: checkpoint, position: 17 });
       await broker.publishWithCheckpoint(queue, [], { name: checkpoint, position: 9_007_199_254_740_991 });
       await broker.publishWithCheckpoint(queue, [], { name: checkpoint, position: 5 });
       const other = await another();
-      expect(await other.checkpoint(checkpoint)).toBe(9_007_199_254_740_991);
-      expect(await other.checkpoint(`${checkpoint}-other`)).toBe(0);
+      expect(await other.checkpoint(checkpoint)).toMatchObject({ position: 9_007_199_254_740_991 });
+      expect(await other.checkpoint(`${checkpoint}-other`)).toMatchObject({ position: 0 });
       await untilDepth(other, queue, { ...nothing, ready: 2 });
+    });
+
+    test('a checkpoint keeps the place in its log, and moves back where it is set anew', async () => {
+      const broker = await another();
+      const name = `relay-${randomUUID()}`;
+      const place = { position: 17, log: randomUUID(), eventId: randomUUID() };
+      await broker.publishWithCheckpoint(queue, [], { name, ...place });
+      expect(await (await another()).checkpoint(name)).toEqual(place);
+      await broker.publishWithCheckpoint(queue, [], { name, position: 5, log: place.log, anew: true });
+      expect(await broker.checkpoint(name)).toEqual({ position: 5, log: place.log });
+      await broker.publishWithCheckpoint(queue, [], { name, position: 6, log: place.log });
+      const other = await another();
+      expect(await other.checkpoint(name)).toEqual({ position: 6, log: place.log });
     });
 
     test('of a publish with a message that is not JSON nothing is stored', async () => {
@@ -291,7 +304,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
         broker.publishWithCheckpoint(queue, [message('a'), message('b', circular)], checkpoint),
       ).rejects.toThrow();
       await untilDepth(broker, queue, nothing);
-      expect(await broker.checkpoint(checkpoint.name)).toBe(0);
+      expect(await broker.checkpoint(checkpoint.name)).toMatchObject({ position: 0 });
     });
   });
 }

@@ -229,6 +229,19 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
         expect(await writer.checkpoint('other')).toBe(3);
       });
 
+      test('the place of the log stands with them, and stays where a commit names none', async () => {
+        expect(await readModels.place()).toBeUndefined();
+        const place = { log: id(1), position: 7, eventId: id(2) };
+        await writer.begin();
+        await writer.commit(new Map([['records', 7]]), place);
+        expect(await readModels.place()).toEqual(place);
+        await write(writer, async () => {}, { records: 8 });
+        expect(await writer.place()).toEqual(place);
+        await writer.begin();
+        await writer.commit(new Map([['records', 9]]), { log: id(1), position: 9 });
+        expect(await readModels.place()).toEqual({ log: id(1), position: 9 });
+      });
+
       test('waiting ends when the position is reached, at once where it has been, false after the time-out', async () => {
         await write(writer, async () => {}, { records: 7 });
         expect(await readModels.waitFor('records', 7, 0)).toBe(true);

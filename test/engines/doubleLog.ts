@@ -24,13 +24,14 @@ export type DoubleOutcome =
   | { readonly kind: 'deleted' };
 
 const MAX_APPEND_SIZE = 1_048_576;
+const FIRST_POSITION = 100;
 
 export class DoubleLog {
   readonly records: DoubleRecord[] = [];
   readonly #streams = new Map<string, DoubleRecord[]>();
   readonly #tombstones = new Set<string>();
   readonly #listeners = new Set<() => void>();
-  #end = 100;
+  #end = FIRST_POSITION;
 
   constructor() {
     // A server begins with events of its own.
@@ -89,6 +90,23 @@ export class DoubleLog {
     const gone = new Set(this.#streams.get(stream)?.splice(count));
     const kept = this.records.filter((record) => !gone.has(record));
     this.records.splice(0, this.records.length, ...kept);
+  }
+
+  /** As a backup of the server has it. */
+  backup(): readonly DoubleRecord[] {
+    return [...this.records];
+  }
+
+  /** Puts a backup in the place of all that is there, while the server does not run. */
+  restore(backup: readonly DoubleRecord[]): void {
+    this.records.splice(0, this.records.length, ...backup);
+    this.#streams.clear();
+    for (const record of backup) {
+      const stored = this.#streams.get(record.stream) ?? [];
+      stored.push(record);
+      this.#streams.set(record.stream, stored);
+    }
+    this.#end = backup.at(-1)?.end ?? FIRST_POSITION;
   }
 
   tooLarge(events: readonly DoubleEvent[]): boolean {

@@ -218,7 +218,7 @@ describe('from approval to delivery (spec §6)', () => {
     const orderId = await service.createOrder();
     await service.approve(orderId);
     const { position } = (await orderEvents(orderId)).at(-1) ?? { position: 0 };
-    while ((await service.broker.checkpoint('approval-relay')) < position) await new Promise(setImmediate);
+    while ((await service.broker.checkpoint('approval-relay')).position < position) await new Promise(setImmediate);
 
     // Nor does it reach a webhook that is made afterwards.
     await service.stop();

@@ -199,6 +199,6 @@ export class Logged {
   /** Resolves when the relay has passed everything that is in the log. */
   async relayed(): Promise<void> {
     const head = await this.commands.eventStore.head();
-    while ((await this.broker.checkpoint('approval-relay')) < head) await new Promise(setImmediate);
+    while ((await this.broker.checkpoint('approval-relay')).position < head) await new Promise(setImmediate);
   }
 }

@@ -153,6 +153,7 @@ describe('deliveries after a crash (spec §6.4)', () => {
     const interrupted: EventStore = Object.assign(Object.create(eventStore), {
       readStream: eventStore.readStream.bind(eventStore),
       subscribe: eventStore.subscribe.bind(eventStore),
+      holds: eventStore.holds.bind(eventStore),
       append: async (...[stream, events, expected]: Parameters<EventStore['append']>) => {
         if (events[0]?.type === 'DeliverySucceeded' && refused++ < 2) throw new EventStoreUnavailableError('away');
         return eventStore.append(stream, events, expected);

@@ -199,6 +199,7 @@ describe('the relay', () => {
         subscribe: { value: subscribe },
         append: { value: eventStore.append.bind(eventStore) },
         readStream: { value: eventStore.readStream.bind(eventStore) },
+        holds: { value: eventStore.holds.bind(eventStore) },
       });
       return { eventStore: watching, prefixes, open };
     }
@@ -236,6 +237,7 @@ describe('the relay', () => {
       open();
       const id = await logged.webhook(['order.approved']);
       logged.relay({ eventStore });
+      while (prefixes.length === 0) await new Promise(setImmediate);
       const anywhere = async () => undefined;
       await changeWebhook(logged.commands, caller, id, { events: ['reference.cleaned_up'] }, anywhere);
       await logged.append(logged.table(), cleanedUp);

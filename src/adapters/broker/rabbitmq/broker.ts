@@ -6,8 +6,10 @@
  * or kept as dead, is published anew and then acknowledged, so a crash in between repeats it and never loses it.
  */
 import PQueue from 'p-queue';
+import type { KeptPlace } from '../../../ports/eventStore.js';
 import {
   BrokerUnavailableError,
+  type Checkpoint,
   type ConsumeOptions,
   type DeadLetter,
   type Message,
@@ -15,7 +17,7 @@ import {
   type QueueDepth,
 } from '../../../ports/messageBroker.js';
 import { type Handler, type OnHandlerError, RunningConsumers, warn } from '../consuming.js';
-import { type Checkpoint, Checkpoints, firstReadyAt, listDeadLetters, reviveDeadLetter } from './browse.js';
+import { Checkpoints, firstReadyAt, listDeadLetters, reviveDeadLetter } from './browse.js';
 import { Connection } from './connection.js';
 import { Consumer } from './consumer.js';
 import { newMessage, type Outgoing } from './messages.js';
@@ -75,11 +77,11 @@ class RabbitMqBroker implements MessageBroker {
 
   async publishWithCheckpoint(queue: string, messages: readonly Message[], checkpoint: Checkpoint): Promise<void> {
     await this.publish(queue, messages);
-    const prefixed = { name: this.#prefix + checkpoint.name, position: checkpoint.position };
+    const prefixed = { ...checkpoint, name: this.#prefix + checkpoint.name };
     await this.#publishing.use((session) => this.#checkpoints.store(takingMessages(session), prefixed));
   }
 
-  async checkpoint(name: string): Promise<number> {
+  async checkpoint(name: string): Promise<KeptPlace> {
     return this.#publishing.use((session) => this.#checkpoints.read(session, this.#prefix + name));
   }
 

@@ -1,8 +1,9 @@
 /** Looking at messages. RabbitMQ shows a message only to a consumer that takes it, so they are taken and given back. */
 import type { GetMessage } from 'amqplib';
-import type { DeadLetter } from '../../../ports/messageBroker.js';
+import type { KeptPlace } from '../../../ports/eventStore.js';
+import type { Checkpoint, DeadLetter } from '../../../ports/messageBroker.js';
 import { sleep } from '../../../supervision/waiting.js';
-import { checkpointMessage, deadLetter, idOf, type Outgoing, positionOf, readyAt, revivedCopy } from './messages.js';
+import { checkpointMessage, deadLetter, idOf, type Outgoing, placeOf, readyAt, revivedCopy } from './messages.js';
 import type { Session } from './session.js';
 import { checkpointQueue, deadQueue } from './topology.js';
 
@@ -67,48 +68,45 @@ export async function reviveDeadLetter(
 const READS = 5;
 const READ_AGAIN_MS = 40;
 
-export type Checkpoint = { readonly name: string; readonly position: number };
-
 /**
  * Checkpoints of publishers: each is the one message of a queue that keeps the last one only. It is stored after the
  * messages that it covers, so a crash in between repeats some and loses none.
  */
 export class Checkpoints {
-  /** The furthest that this process has read or stored: it never moves one back behind this. */
-  readonly #known = new Map<string, number>();
+  /** The furthest that this process has read or stored: it never moves one back behind this, unless it is set anew. */
+  readonly #known = new Map<string, KeptPlace>();
 
-  /** 0 when there is none. */
-  async read(session: Session, name: string): Promise<number> {
+  /** Position 0 when there is none. */
+  async read(session: Session, name: string): Promise<KeptPlace> {
     await session.declareCheckpoint(name);
-    let position = await stored(session, name);
-    for (let reads = 1; reads < READS && position === undefined; reads++) {
+    let place = await stored(session, name);
+    for (let reads = 1; reads < READS && place === undefined; reads++) {
       await sleep(READ_AGAIN_MS);
-      position = await stored(session, name);
+      place = await stored(session, name);
     }
-    return this.#advance(name, position ?? 0);
-  }
-
-  /** Call it when the messages are stored. */
-  async store(session: Session, { name, position }: Checkpoint): Promise<void> {
-    const known = this.#known.get(name) ?? (await this.read(session, name));
-    if (position <= known) return;
-    await session.declareCheckpoint(name);
-    await session.send([checkpointMessage(name, position)]);
-    this.#advance(name, position);
-  }
-
-  #advance(name: string, position: number): number {
-    const furthest = Math.max(position, this.#known.get(name) ?? 0);
+    const furthest = further(this.#known.get(name), place ?? { position: 0 });
     this.#known.set(name, furthest);
     return furthest;
   }
+
+  /** Call it when the messages are stored. */
+  async store(session: Session, { name, anew, ...place }: Checkpoint): Promise<void> {
+    const known = this.#known.get(name) ?? (await this.read(session, name));
+    if (anew !== true && place.position <= known.position) return;
+    await session.declareCheckpoint(name);
+    await session.send([checkpointMessage(name, place)]);
+    this.#known.set(name, anew === true ? place : further(this.#known.get(name), place));
+  }
 }
 
+const further = (one: KeptPlace | undefined, other: KeptPlace): KeptPlace =>
+  one !== undefined && one.position > other.position ? one : other;
+
 /** The furthest one of what is there: two, after a crash between storing the next and dropping the last. */
-async function stored(session: Session, name: string): Promise<number | undefined> {
-  let furthest: number | undefined;
+async function stored(session: Session, name: string): Promise<KeptPlace | undefined> {
+  let furthest: KeptPlace | undefined;
   await browse(session, checkpointQueue(name), 2, async (message) => {
-    furthest = Math.max(positionOf(message), furthest ?? 0);
+    furthest = further(furthest, placeOf(message));
     return 'next';
   });
   return furthest;

@@ -1,5 +1,6 @@
 /** Messages as RabbitMQ carries them: the body as JSON, the id as `message-id`, the rest in headers. */
 import type { Message as AmqpMessage, MessagePropertyHeaders, Options } from 'amqplib';
+import type { KeptPlace } from '../../../ports/eventStore.js';
 import type { DeadLetter, Message, ReceivedMessage } from '../../../ports/messageBroker.js';
 import { checkpointQueue, deadQueue, delayName, delayRoute, MAX_DELAY_MS } from './topology.js';
 
@@ -63,13 +64,17 @@ export const revivedCopy = (queue: string, raw: Raw): Outgoing =>
     'ready-at': Date.now(),
   });
 
-export const checkpointMessage = (name: string, position: number): Outgoing =>
-  outgoing('', checkpointQueue(name), name, Buffer.from(JSON.stringify(position)), {});
+export const checkpointMessage = (name: string, { position, log, eventId }: KeptPlace): Outgoing =>
+  outgoing('', checkpointQueue(name), name, Buffer.from(JSON.stringify({ position, log, eventId })), {});
 
-/** 0 when it is no checkpoint. */
-export function positionOf(raw: Raw): number {
-  const position = bodyOrText(raw);
-  return typeof position === 'number' ? position : 0;
+/** The beginning of the log when it is no checkpoint. */
+export function placeOf(raw: Raw): KeptPlace {
+  const body = bodyOrText(raw);
+  // As earlier releases stored it.
+  if (typeof body === 'number') return { position: body };
+  const { position, log, eventId } = Object(body);
+  const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+  return typeof position === 'number' ? { position, log: text(log), eventId: text(eventId) } : { position: 0 };
 }
 
 /** @throws SyntaxError when the body is not JSON: the message is not one of ours */

@@ -1,10 +1,11 @@
 /** The embedded message broker: durable jobs in one SQLite file, shared by threads and processes. */
 import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
-import type { ConsumeOptions, Message, MessageBroker } from '../../../ports/messageBroker.js';
+import type { KeptPlace } from '../../../ports/eventStore.js';
+import type { Checkpoint, ConsumeOptions, Message, MessageBroker } from '../../../ports/messageBroker.js';
 import { type Handler, type OnHandlerError, RunningConsumers, warn } from '../consuming.js';
 import { Consumer, type ConsumerOptions } from './consumer.js';
-import { type Checkpoint, JobStore } from './jobStore.js';
+import { JobStore } from './jobStore.js';
 
 /** Short, so that the messages of a killed process are soon handed out again; a living one renews it well before its end. */
 const DEFAULT_LEASE_MS = 5_000;
@@ -52,7 +53,7 @@ class SqliteBroker implements MessageBroker {
     if (messages.length > 0) this.#announce(queue);
   }
 
-  async checkpoint(name: string): Promise<number> {
+  async checkpoint(name: string): Promise<KeptPlace> {
     return this.#store.checkpoint(name);
   }
 

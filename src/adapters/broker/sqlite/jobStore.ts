@@ -1,6 +1,14 @@
 /** The jobs of all queues in one SQLite file: every change is one short transaction. */
 import type Database from 'better-sqlite3';
-import type { DeadLetter, Message, Outcome, QueueDepth, ReceivedMessage } from '../../../ports/messageBroker.js';
+import type { KeptPlace } from '../../../ports/eventStore.js';
+import type {
+  Checkpoint,
+  DeadLetter,
+  Message,
+  Outcome,
+  QueueDepth,
+  ReceivedMessage,
+} from '../../../ports/messageBroker.js';
 import { openSqlite } from '../../openSqlite.js';
 
 /**
@@ -31,8 +39,10 @@ export type TakenJob = { readonly seq: number; readonly deliveries: number; read
 
 export type JobOutcome = { readonly job: TakenJob; readonly outcome: Outcome };
 
-export type Checkpoint = { readonly name: string; readonly position: number };
+/** Since when a checkpoint says which log it is of, and which event it is at. */
+const PLACE_COLUMNS = 'ALTER TABLE checkpoints ADD COLUMN log TEXT; ALTER TABLE checkpoints ADD COLUMN event_id TEXT;';
 
+type PlaceRow = { readonly position: number; readonly log: string | null; readonly eventId: string | null };
 type JobRow = { seq: number; id: string; body: string; deliveries: number };
 type DepthRow = Pick<QueueDepth, 'ready' | 'delayed' | 'inFlight'> & { readonly oldest: number | null };
 
@@ -53,7 +63,7 @@ export class JobStore {
     // A power cut takes the last changes back together, the publishers' checkpoints with them: what they published since
     // is published again from the log, and what was done since is handed out again. So no write waits for the disk.
     db.pragma('synchronous = NORMAL');
-    db.exec(SCHEMA);
+    makeSchema(db);
     this.#db = db;
     this.#nextDue = db
       .prepare<[string], number | null>('SELECT min(due_at) FROM jobs WHERE queue = ? AND dead_at IS NULL')
@@ -63,9 +73,12 @@ export class JobStore {
     this.renew = prepareRenew(db, leaseMs);
   }
 
-  checkpoint(name: string): number {
-    const read = this.#db.prepare<[string], number>('SELECT position FROM checkpoints WHERE name = ?').pluck();
-    return read.get(name) ?? 0;
+  checkpoint(name: string): KeptPlace {
+    const read = this.#db.prepare<[string], PlaceRow>(
+      'SELECT position, log, event_id AS eventId FROM checkpoints WHERE name = ?',
+    );
+    const { position, log, eventId } = read.get(name) ?? { position: 0, log: null, eventId: null };
+    return { position, log: log ?? undefined, eventId: eventId ?? undefined };
   }
 
   /** When the next job of the queue can be handed out (ms since the epoch); undefined when it has none. */
@@ -107,18 +120,31 @@ export class JobStore {
   }
 }
 
+function makeSchema(db: Database.Database): void {
+  db.exec(SCHEMA);
+  const hasPlaces = db.prepare("SELECT 1 FROM pragma_table_info('checkpoints') WHERE name = 'log'").pluck();
+  const addPlaces = db.transaction(() => {
+    // Another process may have been first.
+    if (hasPlaces.get() === undefined) db.exec(PLACE_COLUMNS);
+  });
+  if (hasPlaces.get() === undefined) addPlaces.immediate();
+}
+
 function preparePublish(db: Database.Database): JobStore['publish'] {
   const insert = db.prepare(
     'INSERT INTO jobs (queue, id, body, due_at) VALUES (?, ?, ?, ?) ON CONFLICT (queue, id) DO NOTHING',
   );
   const move = db.prepare(
-    `INSERT INTO checkpoints (name, position) VALUES (?, ?)
-     ON CONFLICT (name) DO UPDATE SET position = max(position, excluded.position)`,
+    `INSERT INTO checkpoints (name, position, log, event_id) VALUES (?, ?, ?, ?)
+     ON CONFLICT (name) DO UPDATE SET position = excluded.position, log = excluded.log, event_id = excluded.event_id
+     WHERE ? OR excluded.position >= position`,
   );
   return db.transaction((queue: string, messages: readonly Message[], checkpoint?: Checkpoint) => {
     const now = Date.now();
     for (const { id, body } of messages) insert.run(queue, id, JSON.stringify(body), now);
-    if (checkpoint !== undefined) move.run(checkpoint.name, checkpoint.position);
+    if (checkpoint === undefined) return;
+    const { name, position, log = null, eventId = null, anew = false } = checkpoint;
+    move.run(name, position, log, eventId, Number(anew));
   }).immediate;
 }
 

@@ -8,7 +8,7 @@ import {
   type OptionalUnlessRequiredId,
 } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
-import type { Position, Revision } from '../../../ports/eventStore.js';
+import type { KeptPlace, Position, Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
 import type { RecordDocument } from './recordDocument.js';
@@ -65,12 +65,29 @@ export type State = {
   readonly checkpoints: readonly Checkpoint[];
   /** The checkpoints that the last commit leads to: beyond `checkpoints` while it is written, and after a crash. */
   readonly until: readonly Checkpoint[];
+  /** The furthest place of the log that was projected; earlier releases keep none. */
+  readonly place?: StoredPlace;
+};
+
+export type StoredPlace = {
+  readonly log: string | null;
+  readonly position: Position;
+  readonly eventId: string | null;
 };
 
 export type Checkpoint = { readonly name: string; readonly position: Position };
 
 export const positionOf = (checkpoints: readonly Checkpoint[] | undefined, name: string): Position =>
   checkpoints?.find((each) => each.name === name)?.position ?? 0;
+
+export const storedPlace = ({ log, position, eventId }: KeptPlace): StoredPlace => ({
+  log: log ?? null,
+  position,
+  eventId: eventId ?? null,
+});
+
+export const placeOf = (state: State | undefined): KeptPlace | undefined =>
+  state?.place && { ...state.place, log: state.place.log ?? undefined, eventId: state.place.eventId ?? undefined };
 
 export type HistoryDocument = {
   readonly _id: string;

@@ -5,7 +5,15 @@ import type { ReadModels } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { AnswerSize, pageText } from '../shared/answerSize.js';
 import { storedId } from '../shared/recordText.js';
-import { type CatalogEntry, historyOf, positionOf, readState, recordsEntryId, tenantEntryId } from './catalog.js';
+import {
+  type CatalogEntry,
+  historyOf,
+  placeOf,
+  positionOf,
+  readState,
+  recordsEntryId,
+  tenantEntryId,
+} from './catalog.js';
 import { CheckpointPoll } from './checkpointPoll.js';
 import { MongoConnection, whileWanted } from './connection.js';
 import { deliveryReads } from './deliveries.js';
@@ -115,6 +123,7 @@ export async function openMongoReadModels({
 
     ...deliveryReads(connection, tables),
     checkpoint: async (projection) => positionOf(await checkpoints(), projection),
+    place: async () => placeOf(await connection.run(readState)),
     waitFor: (projection, position, timeoutMs) => poll.waitFor(projection, position, timeoutMs),
 
     async close() {

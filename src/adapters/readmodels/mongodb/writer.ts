@@ -1,9 +1,19 @@
 /** The write side of the read models on MongoDB: records and checkpoints agree after any crash (docs/decisions/0010). */
 import type { Db } from 'mongodb';
-import type { Position } from '../../../ports/eventStore.js';
+import type { KeptPlace, Position } from '../../../ports/eventStore.js';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels } from '../../../ports/readModelWriter.js';
-import { type Checkpoint, catalogOf, KINDS, positionOf, readState, type State, stateOf } from './catalog.js';
+import {
+  type Checkpoint,
+  catalogOf,
+  KINDS,
+  placeOf,
+  positionOf,
+  readState,
+  type State,
+  stateOf,
+  storedPlace,
+} from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
 import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { CopyWriter } from './copyWriter.js';
@@ -59,9 +69,9 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     return state;
   }
 
-  async commit(checkpoints: ReadonlyMap<string, Position>): Promise<void> {
+  async commit(checkpoints: ReadonlyMap<string, Position>, place?: KeptPlace): Promise<void> {
     try {
-      await this.connection.run((db) => this.#commitUnderLease(db, checkpoints));
+      await this.connection.run((db) => this.#commitUnderLease(db, checkpoints, place));
     } catch (error) {
       this.#mustAcquire = true;
       throw error;
@@ -70,11 +80,11 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   }
 
   /** A rebuild may have taken the lease meanwhile. Once it gives it back, the changes still fit: it left the checkpoints alone. */
-  async #commitUnderLease(db: Db, checkpoints: ReadonlyMap<string, Position>): Promise<void> {
+  async #commitUnderLease(db: Db, checkpoints: ReadonlyMap<string, Position>, place?: KeptPlace): Promise<void> {
     if (this.#state === undefined) throw new Error('No transaction has been begun.');
     for (;;) {
       try {
-        await this.#write(db, this.#state, checkpoints);
+        await this.#write(db, this.#state, checkpoints, place);
         return;
       } catch (error) {
         // Whatever goes wrong after another has taken over, such as a collection that is gone, comes of that.
@@ -87,7 +97,12 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     }
   }
 
-  async #write(db: Db, state: State, reached: ReadonlyMap<string, Position>): Promise<void> {
+  async #write(
+    db: Db,
+    state: State,
+    reached: ReadonlyMap<string, Position>,
+    place: KeptPlace | undefined,
+  ): Promise<void> {
     const repeated = state.until.some(({ name }) => isUnfinished(state, name));
     const checkpoints = merged(state.checkpoints, reached);
     const until = checkpoints.map(({ name, position }) =>
@@ -98,7 +113,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     await this.prepareCollections(db);
     if (this.hasChanges) await this.#setState(db, { until });
     await this.writeChanges(db, repeated);
-    await this.#setState(db, { checkpoints, until });
+    await this.#setState(db, { checkpoints, until, ...(place === undefined ? {} : { place: storedPlace(place) }) });
   }
 
   async #setState(db: Db, $set: Partial<State>): Promise<void> {
@@ -134,6 +149,10 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     // Nobody else moves it while this process may write, and the commit finds out when it may not any more.
     const state = this.#state ?? (await this.connection.run(readState));
     return positionOf(state?.checkpoints, projection);
+  }
+
+  async place(): Promise<KeptPlace | undefined> {
+    return placeOf(this.#state ?? (await this.connection.run(readState)));
   }
 
   readonly beginRebuild: RebuildableReadModels['beginRebuild'] = (scope) => beginRebuild(this.#options, scope);

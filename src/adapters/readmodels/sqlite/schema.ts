@@ -1,5 +1,6 @@
 /** What the file of read models holds, and how connections to it are opened. */
 import type Database from 'better-sqlite3';
+import type { KeptPlace } from '../../../ports/eventStore.js';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { openSqlite } from '../../openSqlite.js';
 import { columnsOf, type FieldLayout, type TableLayout } from './layout.js';
@@ -11,13 +12,20 @@ export const LIVE = 0;
 export const NO_BATCH = 0;
 
 /** The file holds nothing that the log does not. */
-const SCHEMA_VERSION = 2;
+const SCHEMA_VERSION = 3;
 
 /** From this version on, a file is brought up to date when it is opened. */
 const OLDEST_VERSION = 1;
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS checkpoints (projection TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
+  -- At most one row: the furthest place of the log that was projected.
+  CREATE TABLE IF NOT EXISTS place (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    log TEXT,
+    position INTEGER NOT NULL,
+    event_id TEXT
+  );
 
   -- One row for each table of records. Its own tables are made with its first record: r<id> holds what is sorted and
   -- filtered by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as they move at each sync),
@@ -152,6 +160,12 @@ function dropNgramCounts(db: Database.Database): void {
     .pluck();
   for (const name of tables.all()) db.exec(`DROP TABLE ${name}`);
 }
+
+export const PLACE = 'SELECT log, position, event_id FROM place';
+export type PlaceRow = { readonly log: string | null; readonly position: number; readonly event_id: string | null };
+
+export const placeOf = (row: PlaceRow | undefined): KeptPlace | undefined =>
+  row && { log: row.log ?? undefined, position: row.position, eventId: row.event_id ?? undefined };
 
 export const recordsTable = (id: number): string => `r${id}`;
 export const docTable = (id: number): string => `d${id}`;

@@ -8,6 +8,7 @@ import { readDelivery, readHealth } from './deliveries.js';
 import { ReadConnection } from './readConnection.js';
 import { ReaderPool } from './readerPool.js';
 import { getRecord, parseStoredRecords, readSnapshot } from './recordReads.js';
+import { PLACE, type PlaceRow, placeOf } from './schema.js';
 
 /** Each reader thread's, and that of the calling thread. */
 const READER_CACHE_MEGABYTES = 16;
@@ -61,6 +62,7 @@ export async function openSqliteReadModels(options: {
     deliveryBacklog: () => pool.ask({ kind: 'deliveryBacklog', asked: [] }),
     webhookHealth: async (tenant, webhookId) => readHealth(connection, tenant, webhookId),
     checkpoint: async (projection) => checkpoint(projection),
+    place: async () => placeOf(connection.all<PlaceRow>(PLACE)[0]),
     waitFor: (projection, position, timeoutMs) => watch.waitFor(projection, position, timeoutMs),
 
     async close() {

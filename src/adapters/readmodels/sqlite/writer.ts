@@ -2,13 +2,14 @@
 
 import type { BroadcastChannel } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
+import type { KeptPlace } from '../../../ports/eventStore.js';
 import type { ReadModelWriter, RebuildableReadModels } from '../../../ports/readModelWriter.js';
 import { type Checkpoints, openCheckpointChannel } from './checkpointWatch.js';
 import { CopyWriter } from './copyWriter.js';
 import { dropDeliveries } from './deliveries.js';
 import { clearDiscarded, discardLive, isDiscardable } from './discarded.js';
 import { beginRebuild } from './rebuild.js';
-import { LIVE, openConnection } from './schema.js';
+import { LIVE, openConnection, PLACE, type PlaceRow, placeOf } from './schema.js';
 import { beginImmediate } from './transactions.js';
 import { WalCopier } from './walCopier.js';
 
@@ -33,6 +34,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   readonly #dataVersion: Database.Statement<[], number>;
   #lastVersion: number | undefined;
   readonly #setCheckpoint: Database.Statement<[string, number]>;
+  readonly #setPlace: Database.Statement<[string | null, number, string | null]>;
 
   constructor(file: string, db: Database.Database, channel: BroadcastChannel) {
     super(db, LIVE);
@@ -42,6 +44,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#dataVersion = db.prepare<[], number>('PRAGMA data_version').pluck();
     this.#lastVersion = this.#dataVersion.get();
     this.#setCheckpoint = db.prepare('INSERT OR REPLACE INTO checkpoints (projection, position) VALUES (?, ?)');
+    this.#setPlace = db.prepare('INSERT OR REPLACE INTO place (only, log, position, event_id) VALUES (1, ?, ?, ?)');
   }
 
   async begin(): Promise<void> {
@@ -51,11 +54,16 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#lastVersion = version;
   }
 
-  async commit(checkpoints: Checkpoints): Promise<void> {
+  async commit(checkpoints: Checkpoints, place?: KeptPlace): Promise<void> {
     for (const [projection, position] of checkpoints) this.#setCheckpoint.run(projection, position);
+    if (place !== undefined) this.#setPlace.run(place.log ?? null, place.position, place.eventId ?? null);
     this.db.exec('COMMIT');
     this.#channel.postMessage(checkpoints);
     this.#walCopier.committed();
+  }
+
+  async place(): Promise<KeptPlace | undefined> {
+    return placeOf(this.db.prepare<[], PlaceRow>(PLACE).get());
   }
 
   readonly dropDeliveries: ReadModelWriter['dropDeliveries'] = async (endedBefore, limit) =>

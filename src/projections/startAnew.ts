@@ -1,0 +1,46 @@
+/**
+ * Read models that were made of what is no longer in the log (it was put back to an older copy, or is another log that
+ * was accepted) are thrown away and built anew. Reads are refused from before the first of it is thrown away until all
+ * is there again (`ReadGate`), also by other processes, and also when this one is killed in between.
+ */
+import type PQueue from 'p-queue';
+import type { EventStore } from '../ports/eventStore.js';
+import type { ReadModelWriter } from '../ports/readModelWriter.js';
+import { sleep } from '../supervision/waiting.js';
+import { acceptFound, findLog, projectedPlace } from './keptPlace.js';
+import { inTransaction, type Projection } from './projection.js';
+import { GATE_LOOKS_MS, WHOLE_FROM } from './readGate.js';
+
+type Parts = {
+  readonly eventStore: Pick<EventStore, 'identity' | 'holds' | 'head'>;
+  readonly writer: ReadModelWriter;
+  readonly projections: readonly Projection[];
+  readonly acceptLog?: boolean;
+  readonly onAnew?: (reason: string) => void;
+};
+
+/** @throws OtherLogError */
+export async function startAnewWhereNeeded(
+  { eventStore, writer, projections, acceptLog = false, onAnew }: Parts,
+  writing: PQueue,
+  signal: AbortSignal,
+): Promise<void> {
+  const found = await findLog(eventStore, await projectedPlace(writer, projections));
+  acceptFound(found, 'The read models', acceptLog);
+  if (found === 'same') return;
+  onAnew?.(
+    found === 'other'
+      ? 'another event log was accepted: the read models are built anew from it'
+      : 'the event log was put back to an older copy: the read models are built anew from it',
+  );
+  const log = await eventStore.identity();
+  const head = await eventStore.head();
+  // What is served stays untouched until every process has seen that it may not be read.
+  const unread = new Map([[WHOLE_FROM, head], ...projections.map(({ name }) => [name, 0] as const)]);
+  await writing.add(() => inTransaction(writer, async () => unread));
+  await sleep(2 * GATE_LOOKS_MS, signal);
+  if (signal.aborted) return;
+  for (const { name } of projections) await writing.add(() => writer.reset(name));
+  // Last: whoever is killed before begins once more.
+  await writing.add(() => inTransaction(writer, async () => new Map(), { log, position: 0 }));
+}

@@ -1,0 +1,57 @@
+/** How far the relay is in the log: kept in the broker, with or after the messages that it covers. */
+import type { KeptPlace, LogPlace } from '../ports/eventStore.js';
+import type { Message, MessageBroker } from '../ports/messageBroker.js';
+import { keptPlace } from '../projections/keptPlace.js';
+import { DELIVERY_QUEUE } from './queue.js';
+
+/** From the time when the relay knew approvals only. */
+const NAME = 'approval-relay';
+
+/** How long the checkpoint may stay behind while nothing is published. */
+const QUIET_MS = 1_000;
+
+type Broker = Pick<MessageBroker, 'checkpoint' | 'publishWithCheckpoint'>;
+
+export class RelayCheckpoint {
+  readonly #broker: Broker;
+  readonly #log: string;
+  #timer: NodeJS.Timeout | undefined;
+  #passed: LogPlace = { position: 0 };
+
+  /** @param log id of the log that is relayed */
+  constructor(broker: Broker, log: string) {
+    this.#broker = broker;
+    this.#log = log;
+  }
+
+  stored(): Promise<KeptPlace> {
+    return this.#broker.checkpoint(NAME);
+  }
+
+  async publish(messages: readonly Message[], place: LogPlace): Promise<void> {
+    await this.#broker.publishWithCheckpoint(DELIVERY_QUEUE, messages, { name: NAME, ...keptPlace(this.#log, place) });
+  }
+
+  /** In place of a checkpoint that the log does not have. */
+  async startAnew(place: LogPlace): Promise<void> {
+    const checkpoint = { name: NAME, ...keptPlace(this.#log, place), anew: true };
+    await this.#broker.publishWithCheckpoint(DELIVERY_QUEUE, [], checkpoint);
+  }
+
+  /**
+   * Everything up to here needs nothing more. The checkpoint moves not with each event, for that costs a write, and soon
+   * after the last one, so that a start finds little to go through again.
+   */
+  passed(place: LogPlace): void {
+    this.#passed = place;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      // A broker that is away is reported by whoever needs it; going on from an older checkpoint is harmless.
+      this.publish([], this.#passed).catch(() => undefined);
+    }, QUIET_MS);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}

@@ -1,0 +1,94 @@
+/** What events ask of the relay: which streams it reads, who wants an event, and which messages follow from it. */
+import type { Caller, TenantDirectory } from '../commands/context.js';
+import type { Webhook } from '../domain/identity/directory.js';
+import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
+import type { DeliverySubject, WebhookEvent } from '../domain/webhook/events.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+import type { Message } from '../ports/messageBroker.js';
+import { firstDeliveryId, type Subscription } from './deliveryRequests.js';
+import { type BackfillJob, deliveryMessage, type ResumeJob } from './queue.js';
+
+/** Approvals carry whole orders, so a slice is kept small; with fewer events, the writes at its end would dominate. */
+export const SLICE_EVENTS = 250;
+
+/** Orders that change at the same time, times their webhooks. */
+export const REMEMBERED_ORDERS = 50_000;
+
+const RELAY = { kind: 'system', id: 'webhook-relay' } as const;
+const WEBHOOKS = 'webhooks-';
+
+/**
+ * A webhook is sent nothing from before it was created, even when the relay starts anew from the beginning of the log
+ * (another broker). The clocks of several processes differ, and a delivery too many is better than one that is lost.
+ */
+const CLOCK_TOLERANCE_MS = 10_000;
+
+export const isAboutWebhook = ({ stream }: RecordedEvent): boolean => stream.startsWith(WEBHOOKS);
+
+/** Where nobody has a webhook there are no deliveries, so reading them costs nothing. */
+export function wantedStreams(directory: TenantDirectory): readonly string[] {
+  const kinds = [...directory.tenants()].flatMap(({ webhooks }) =>
+    [...webhooks.values()].flatMap(({ events }) => events),
+  );
+  const prefixes = [WEBHOOKS, STREAM_PREFIXES.delivery];
+  if (kinds.some((kind) => kind.startsWith('order.'))) prefixes.push(STREAM_PREFIXES.order);
+  if (kinds.some((kind) => kind.startsWith('reference.'))) prefixes.push(STREAM_PREFIXES.table);
+  return prefixes;
+}
+
+/** On whose behalf the deliveries of an event are requested. */
+export const relayCaller = ({ id: causationId, metadata: { tenant, correlationId } }: RecordedEvent): Caller => ({
+  tenant,
+  actor: RELAY,
+  correlationId,
+  causationId,
+});
+
+/** The tenant's webhooks; each says what it wants. */
+export function subscriptions(directory: TenantDirectory, event: RecordedEvent): readonly Subscription[] {
+  const { webhooks } = directory.tenant(event.metadata.tenant) ?? {};
+  return [...(webhooks?.values() ?? [])].map((webhook) => ({
+    webhookId: webhook.id,
+    wants: (each, kind) => webhook.events.includes(kind) && isOfItsTime(webhook, each),
+    deliveryId: (each, kind) => firstDeliveryId(webhook.id, each, kind),
+  }));
+}
+
+const isOfItsTime = (webhook: Webhook, event: RecordedEvent): boolean =>
+  Date.parse(webhook.createdAt) <= Date.parse(event.metadata.occurredAt) + CLOCK_TOLERANCE_MS;
+
+/** The delivery that an event requests; undefined for all other events. */
+export function requestedDelivery({ stream, type, data }: RecordedEvent) {
+  if (type !== 'DeliveryRequested') return undefined;
+  const { purpose, webhookId, orderId } = data as DeliverySubject;
+  const { tenant, rest: deliveryId } = parseStream(stream);
+  return { job: { tenant, deliveryId, webhookId, orderId }, purpose };
+}
+
+/**
+ * A replay was requested by a process that may have no broker. What the relay has requested itself has no purpose, so
+ * nothing is published twice.
+ */
+export function replayMessages(event: RecordedEvent): readonly Message[] {
+  const requested = requestedDelivery(event);
+  return requested?.purpose === undefined ? [] : [deliveryMessage(requested.job)];
+}
+
+/** What the replays of this service are to do because of an event of a webhook. */
+export function taskMessages({ id: eventId, position, metadata, ...recorded }: RecordedEvent): readonly Message[] {
+  if (!recorded.stream.startsWith(WEBHOOKS)) return [];
+  const { tenant, correlationId } = metadata;
+  const event = { type: recorded.type, data: recorded.data } as WebhookEvent;
+  const asked = { tenant, webhookId: event.data.id, eventId, position };
+  if (event.type === 'WebhookEnabled') {
+    const body: ResumeJob = { task: 'resume', ...asked };
+    return [{ id: eventId, body }];
+  }
+  if (event.type === 'WebhookBackfillRequested') {
+    const { backfillId, kinds, from, to } = event.data;
+    const range = { backfillId, kinds: [...kinds], from, to };
+    const body: BackfillJob = { task: 'backfill', ...asked, correlationId, ...range, done: 0, requested: 0 };
+    return [{ id: backfillId, body }];
+  }
+  return [];
+}

@@ -1,0 +1,62 @@
+/** A log that is put back to an older copy: the embedded engines; a double of EventStoreDB with MongoDB and RabbitMQ. */
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describeEngine } from '../engines/describeEngine.js';
+import type { DoubleRecord } from '../engines/doubleLog.js';
+import { EventStoreDouble } from '../engines/eventStoreDouble.js';
+import { anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
+import { anyRabbitMq, rabbitMqMissing } from '../engines/rabbitmq.js';
+import { describePutBack, type PutBackEngines } from './putBack.js';
+
+const newDirectory = (): Promise<string> => mkdtemp(join(tmpdir(), 'put-back-'));
+
+async function embedded(): Promise<PutBackEngines> {
+  const dataDir = await newDirectory();
+  const [log, backup] = [join(dataDir, 'events.db'), join(dataDir, 'backup')];
+  return {
+    dataDir,
+    env: { EVENTSTORE_URL: '', MONGODB_URL: '', RABBITMQ_URL: '' },
+    backUp: () => copyFile(log, backup),
+    async putBack() {
+      for (const name of ['events.db-wal', 'events.db-shm']) await rm(join(dataDir, name), { force: true });
+      await copyFile(backup, log);
+    },
+    dispose: async () => undefined,
+  };
+}
+
+async function onServers(): Promise<PutBackEngines> {
+  const eventStore = await EventStoreDouble.start();
+  const [mongoDb, rabbitMq] = await Promise.all([anyMongoDb(), anyRabbitMq()]);
+  let backup: readonly DoubleRecord[] = [];
+  return {
+    dataDir: await newDirectory(),
+    env: {
+      EVENTSTORE_URL: eventStore.url,
+      MONGODB_URL: mongoDb.freshUrl(),
+      RABBITMQ_URL: `${rabbitMq.url}?queue_prefix=put-back-${process.pid}-`,
+    },
+    async backUp() {
+      backup = eventStore.log.backup();
+    },
+    async putBack() {
+      await eventStore.kill();
+      eventStore.log.restore(backup);
+      await eventStore.start();
+    },
+    async dispose() {
+      await eventStore.dispose();
+      await mongoDb.dispose();
+      await rabbitMq.dispose();
+    },
+  };
+}
+
+describePutBack('embedded', embedded, 60_000);
+
+describeEngine('mongodb', 'with MongoDB as the read models', mongoDbMissing(), () => {
+  describeEngine('rabbitmq', 'and RabbitMQ as the broker', rabbitMqMissing(), () => {
+    describePutBack('a double of EventStoreDB, MongoDB and RabbitMQ', onServers, ENGINE_START_MS);
+  });
+});

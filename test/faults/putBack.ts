@@ -1,0 +1,130 @@
+/** A log that is put back to an older copy beside everything that was made of it since, on any engines. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { z } from 'zod';
+import { addWebhook, approve, quickDelivery, reaches, validatedOrder } from '../acceptance/export.js';
+import { Receiver } from '../acceptance/receiver.js';
+import { Service } from '../acceptance/service.js';
+import { TenantClient } from '../acceptance/tenant.js';
+
+/** The engines of one service, whose log can be put back. */
+export type PutBackEngines = {
+  readonly dataDir: string;
+  readonly env: { readonly [name: string]: string };
+  /** While the service does not run. */
+  backUp(): Promise<void>;
+  /** Puts that backup in the log's place, while the service does not run. */
+  putBack(): Promise<void>;
+  dispose(): Promise<void>;
+};
+
+/** Longer than a delivery and its repetition would take. */
+const QUIET_MS = 1_000;
+const POLL_MS = 25;
+
+const refusal = z.strictObject({ message: z.string(), error: z.string() });
+
+/** The same tenant, as another process of the service has it. */
+const seenBy = (service: Service, { name, admin, client, orderModel }: TenantClient): TenantClient =>
+  new TenantClient(service, { tenant: name, admin, client }, orderModel);
+
+export async function isReady(service: Service): Promise<boolean> {
+  return (await service.send({ method: 'GET', path: '/health/ready' })).status === 200;
+}
+
+/** Asks for the number of items until the service is ready. @returns each answer: a total, or why there is none */
+export async function totalsUntilReady(service: Service, tenant: TenantClient): Promise<readonly (number | string)[]> {
+  const seen: (number | string)[] = [];
+  for (;;) {
+    const ready = await isReady(service);
+    const answer = await tenant.getList('dyn_item');
+    if (answer.status === 200) seen.push(Number(Object(Object(answer.body).meta).total));
+    else seen.push(refusal.parse(answer.body).error);
+    if (ready) return seen;
+    await wait(POLL_MS);
+  }
+}
+
+const items = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, index) => ({
+    external_id: `A${from + index}`,
+    name: `Tea ${from + index}`,
+  }));
+
+/** @param start the engines, nothing in them */
+export function describePutBack(title: string, start: () => Promise<PutBackEngines>, startMs: number): void {
+  describe(`an older copy of the log is put back: ${title}`, () => {
+    let engines: PutBackEngines;
+    let receiver: Receiver;
+    let service: Service;
+    let acme: TenantClient;
+
+    beforeAll(async () => {
+      engines = await start();
+      receiver = await Receiver.start();
+      const env = { ...quickDelivery(receiver), ...engines.env };
+      service = new Service(engines.dataDir, env);
+      acme = await service.createTenant('acme', 'dyn_stock_order');
+    }, startMs);
+    afterAll(async () => {
+      await service?.dispose();
+      await receiver?.stop();
+      await engines?.dispose();
+    });
+
+    test('lists show what it holds, what it lacks is free, and what it shows as sent is not sent again', async () => {
+      await service.start();
+      await addWebhook(acme, receiver.url('/hook'));
+      await acme.batch('dyn_item', items(1, 27));
+      const [sent, unsent, later] = [
+        await validatedOrder(acme),
+        await validatedOrder(acme),
+        await validatedOrder(acme),
+      ];
+      await approve(acme, sent.order.id);
+      await receiver.received('/hook', 1);
+      await wait(QUIET_MS);
+      await service.stop();
+
+      // Its approval is in the backup, and its delivery is not: nobody relays.
+      const withoutRelay = new Service(engines.dataDir, engines.env, ['--role', 'api,projector']);
+      await withoutRelay.start();
+      await approve(seenBy(withoutRelay, acme), unsent.order.id);
+      await withoutRelay.stop();
+      await engines.backUp();
+
+      await service.start();
+      await receiver.received('/hook', 2);
+      await acme.batch('dyn_item', items(31, 80));
+      await approve(acme, later.order.id);
+      await receiver.received('/hook', 3);
+      expect((await acme.list('dyn_item')).meta.total).toBe(80);
+      await wait(QUIET_MS);
+      await service.stop();
+      await engines.putBack();
+
+      await service.start();
+      const seen = await totalsUntilReady(service, acme);
+      for (const each of seen) if (typeof each === 'number') expect(each).toBe(30);
+      expect(seen[0]).toMatch(/built anew/);
+      expect(seen.at(-1)).toBe(30);
+      expect(service.log.match(/put back to an older copy/g)).toHaveLength(1);
+
+      expect(await acme.create('dyn_item', { external_id: 'A50', name: 'Another' })).toMatchObject({ name: 'Another' });
+      expect((await acme.postRecord('dyn_item', { external_id: 'A5', name: 'Another' })).status).toBe(422);
+      expect(await acme.batch('dyn_item', items(31, 32))).toMatchObject({ created: 2 });
+      expect((await acme.list('dyn_item')).meta.total).toBe(33);
+
+      await receiver.received('/hook', 4);
+      await approve(acme, later.order.id);
+      await receiver.received('/hook', 5);
+      await reaches(acme, later.order.id, 'submitted');
+      await wait(QUIET_MS);
+      const ids = receiver
+        .calls('/hook')
+        .map(({ body }) => Object(Object(JSON.parse(String(body))).validated_order).id);
+      // The last approval is another one than that which the log lacks.
+      const { order } = later;
+      expect(ids).toEqual([sent.order.id, unsent.order.id, order.id, unsent.order.id, order.id]);
+    });
+  });
+}
