@@ -17,6 +17,8 @@ export class Pauses {
   }
 
   async take(): Promise<void> {
+    // After the first, what has arrived meanwhile may not have been looked at yet: where this began in a callback of input.
+    await pause();
     await pause();
     this.#dueAt = performance.now() + WITHOUT_PAUSE_MS;
   }

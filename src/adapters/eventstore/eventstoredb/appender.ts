@@ -63,7 +63,7 @@ export class Appender {
     expectedRevision: ExpectedRevision,
     { until = Number.POSITIVE_INFINITY }: AppendTime = {},
   ): Promise<AppendResult> {
-    const [first, ...rest] = encodeAppend(stream, events);
+    const [first, ...rest] = await encodeAppend(stream, events);
     if (first === undefined) return this.#appendNothing(stream, expectedRevision);
     if (this.#unlisted(events).length > 0) {
       await this.#retried((deadline) => this.#list(events, deadline), stream, until);

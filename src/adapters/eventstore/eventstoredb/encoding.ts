@@ -22,8 +22,11 @@ export type ClientEvent = Omit<AllStreamRecordedEvent, 'position'> & { readonly 
  * An append as the calls that store it, each a list of events.
  * @throws what `dataAsJson` throws
  */
-export function encodeAppend(stream: string, events: readonly EventToAppend[]): readonly (readonly EventData[])[] {
-  const json = dataAsJson(stream, events);
+export async function encodeAppend(
+  stream: string,
+  events: readonly EventToAppend[],
+): Promise<readonly (readonly EventData[])[]> {
+  const json = await dataAsJson(stream, events);
   const sizes = events.map(
     ({ metadata }, index) =>
       Buffer.byteLength(json[index] ?? '') + Buffer.byteLength(JSON.stringify(metadata)) + PART_BYTES,

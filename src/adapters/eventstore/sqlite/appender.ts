@@ -50,6 +50,7 @@ export class Appender {
   commits = 0;
   appends = 0;
   readonly #settings: AppenderSettings;
+  readonly #encoding = new Set<Promise<unknown>>();
   readonly #pending = new Map<number, Pending>();
   #lastTicket = 0;
   #worker: Worker | undefined;
@@ -66,7 +67,7 @@ export class Appender {
     expectedRevision: ExpectedRevision,
   ): Promise<AppendResult> {
     if (this.#closed) throw new EventStoreUnavailableError('The event store is closed.');
-    const encoded = encodeAppend(stream, events);
+    const encoded = await this.#encoded(encodeAppend(stream, events));
     const size = encoded.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
     const ticket = ++this.#lastTicket;
     const request: AppendRequest = { ticket, stream, events: encoded, expectedRevision, size };
@@ -82,12 +83,22 @@ export class Appender {
   /** Lets the queued appends finish and ends the thread. */
   async close(): Promise<void> {
     this.#closed = true;
+    await Promise.allSettled(this.#encoding);
     const worker = this.#worker;
     if (worker === undefined) return;
     worker.ref();
     const ended = new Promise((resolve) => worker.once('exit', resolve));
     worker.postMessage('close' satisfies AppenderMessage);
     await ended;
+  }
+
+  async #encoded<T>(encoding: Promise<T>): Promise<T> {
+    this.#encoding.add(encoding);
+    try {
+      return await encoding;
+    } finally {
+      this.#encoding.delete(encoding);
+    }
   }
 
   #start(): Worker {

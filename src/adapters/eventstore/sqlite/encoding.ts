@@ -37,8 +37,8 @@ type PackedMetadata = readonly [
  * of bytes, which is cheaper than the structured clone of its objects.
  * @throws what `dataAsJson` throws
  */
-export function encodeAppend(stream: string, events: readonly EventToAppend[]): readonly EncodedEvent[] {
-  const json = dataAsJson(stream, events);
+export async function encodeAppend(stream: string, events: readonly EventToAppend[]): Promise<readonly EncodedEvent[]> {
+  const json = await dataAsJson(stream, events);
   return events.map(({ id, type, metadata }, index) => ({
     id: id.toLowerCase(),
     type,
