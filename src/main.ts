@@ -125,7 +125,7 @@ async function open(
   }
 
   const engines: EngineProbes = {
-    event_store: () => eventStore.head(),
+    event_store: () => eventStore.ping(),
     read_models: () => readModels.checkpoint('records'),
     ...(broker === undefined ? {} : { broker: () => broker.ping() }),
   };

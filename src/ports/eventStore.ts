@@ -141,6 +141,9 @@ export interface EventStore {
    */
   holds(place: LogPlace): Promise<boolean>;
 
+  /** @throws EventStoreUnavailableError when the log cannot be reached, or, where that is known, takes no appends */
+  ping(): Promise<void>;
+
   /** Each event type and schema version that is stored, for the check at start-up. */
   storedEventTypes(): Promise<readonly { readonly type: string; readonly schemaVersion: number }[]>;
 

@@ -5,6 +5,7 @@ import { ProjectorLeaseHeldError } from '../ports/readModelWriter.js';
 import { projections } from '../projections/projections.js';
 import { keepRetention } from '../projections/retention.js';
 import { runProjections } from '../projections/runner.js';
+import { sendable } from '../supervision/sendable.js';
 import { sleep } from '../supervision/waiting.js';
 import { openEventStore, openReadModelWriter } from './engines.js';
 import type { ProjectorConfig, ProjectorMessage } from './projectorThread.js';
@@ -67,7 +68,7 @@ const eventStore = await openEventStore(config);
 try {
   await run();
 } catch (error) {
-  send({ kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) });
+  send({ kind: 'failed', error: sendable(error) });
 } finally {
   await eventStore.close();
   await writer.close();

@@ -27,6 +27,7 @@ export async function withUpcasting(store: EventStore, types: EventTypes): Promi
     head: () => store.head(),
     identity: () => store.identity(),
     holds: (place) => store.holds(place),
+    ping: () => store.ping(),
     storedEventTypes: () => store.storedEventTypes(),
     close: () => store.close(),
   };

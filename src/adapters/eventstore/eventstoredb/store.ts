@@ -102,6 +102,10 @@ class EventStoreDb implements EventStore {
     return this.#run(async () => (await this.#parts.reader.head()).position);
   }
 
+  async ping(): Promise<void> {
+    await this.head();
+  }
+
   identity(): Promise<string> {
     return identityOf(this);
   }

@@ -46,6 +46,8 @@ type Pending = Pick<AppendRequest, 'stream' | 'expectedRevision'> & {
 
 /** The caller's side of the appender thread: sends it appends, and gives each its answer. */
 export class Appender {
+  /** Whether the last group could not be committed. */
+  isFailing = false;
   /** Transactions committed, and appends answered by them. */
   commits = 0;
   appends = 0;
@@ -123,7 +125,8 @@ export class Appender {
 
   /** @param answers those of a group, which failed as a whole or not at all */
   #receive(answers: readonly AppendAnswer[]): void {
-    if (answers[0]?.kind !== 'failed') {
+    this.isFailing = answers[0]?.kind === 'failed';
+    if (!this.isFailing) {
       this.commits += 1;
       this.appends += answers.length;
     }

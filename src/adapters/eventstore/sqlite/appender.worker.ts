@@ -8,7 +8,7 @@ import { isAt } from '../appendChecks.js';
 import type { AppendAnswer, AppenderMessage, AppenderSettings, AppendRequest } from './appender.js';
 import { CommitAnnouncer } from './commitNews.js';
 import { type EncodedEvent, uuidBytes } from './encoding.js';
-import { openLog } from './schema.js';
+import { openLog, writeVersion } from './schema.js';
 
 /** A group takes requests until it has this many characters, so that the first does not wait for ever. */
 const GROUP_SIZE = 4_000_000;
@@ -91,7 +91,11 @@ function append({ ticket, stream, events, expectedRevision }: AppendRequest): Ap
     if (last !== undefined) return stored.length === events.length ? { ticket, kind: 'stored', ...last } : conflict;
   }
   if (!isAt(expectedRevision, head)) return conflict;
-  if (events.length === 0) return { ticket, kind: 'stored', revision: head, position: lastPosition.get() ?? 0 };
+  if (events.length === 0) {
+    // Asked for to find out whether the file can be written.
+    writeVersion(db);
+    return { ticket, kind: 'stored', revision: head, position: lastPosition.get() ?? 0 };
+  }
   const id = streamId ?? Number(insertStream.run(stream).lastInsertRowid);
   const position = insert(id, categoryOf(stream), head + 1, events);
   return { ticket, kind: 'stored', revision: head + events.length, position };

@@ -74,8 +74,13 @@ function migrate(db: Database.Database): void {
     const version = versionOf(db);
     if (version > MIGRATIONS.length) throw new UnknownFileVersionError(db.name, version);
     for (const step of MIGRATIONS.slice(version)) db.exec(step);
-    db.pragma(`user_version = ${MIGRATIONS.length}`);
+    writeVersion(db);
   }).immediate();
+}
+
+/** To a file that is up to date it changes nothing, but shows whether the file can be written. */
+export function writeVersion(db: Database.Database): void {
+  db.pragma(`user_version = ${MIGRATIONS.length}`);
 }
 
 function versionOf(db: Database.Database): number {

@@ -117,6 +117,12 @@ export class SqliteEventStore implements EventStore {
     return this.#look();
   }
 
+  /** Where the last append failed, as on a full disk, whether another would. */
+  async ping(): Promise<void> {
+    this.#look();
+    if (this.#appender.isFailing) await this.append('', [], 'any');
+  }
+
   #look(): Position {
     const head = this.#read((reader) => reader.head());
     if (head > this.#seen) this.#wake();

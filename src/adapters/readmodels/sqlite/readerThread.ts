@@ -6,6 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { DeliveryQuery } from '../../../ports/deliveryLog.js';
 import { AnswerTooLargeError, type RecordPage, type RecordQuery, type TableRef } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
+import { sendable } from '../../../supervision/sendable.js';
 import { pageText } from '../shared/answerSize.js';
 import { listDeliveries, readBacklog } from './deliveries.js';
 import { readHistory } from './history.js';
@@ -86,7 +87,7 @@ function reply(question: Question): void {
     send({ kind: 'answer', answer: found }, handedOver);
   } catch (error) {
     if (error instanceof AnswerTooLargeError) send({ kind: 'too large', message: error.message });
-    else send({ kind: 'error', error: error instanceof Error ? error : new Error(String(error)) });
+    else send({ kind: 'error', error: sendable(error) });
   }
 }
 

@@ -1,0 +1,68 @@
+/** The disk of the embedded engines is full, and has room again. */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Answer } from '../acceptance/http.js';
+import { Service } from '../acceptance/service.js';
+import { describeEngine } from '../engines/describeEngine.js';
+import { SmallDisk, smallDiskMissing } from '../engines/smallDisk.js';
+import { Load } from './load.js';
+
+const MEGABYTE = 1_048_576;
+/** What memory may grow by meanwhile, in megabytes. */
+const FLAT_MB = 120;
+
+describeEngine('disk', 'the service with a full disk', smallDiskMissing(), () => {
+  let disk: SmallDisk;
+  let service: Service;
+  const acme = () => service.tenant('acme');
+
+  beforeAll(async () => {
+    disk = new SmallDisk(32);
+    service = new Service(disk.directory, {});
+    await service.createTenant('acme', 'dyn_stock_order');
+    await service.start();
+  });
+  afterAll(async () => {
+    await service?.stop();
+    disk?.dispose();
+  });
+
+  const batch = (name: string): Promise<Answer> => {
+    const items = Array.from({ length: 200 }, (_, n) => ({ external_id: `${name}-${n}`, name: 'x'.repeat(200) }));
+    return acme().postBatch('dyn_item', { items });
+  };
+  const readiness = async (): Promise<unknown> => (await service.send({ method: 'GET', path: '/health/ready' })).body;
+
+  it('writes are refused, reads go on, nothing is lost, and all is well again when there is room', async () => {
+    const { id } = await acme().create('dyn_stock_order', { notes: 'known' });
+    const load = new Load(service, acme(), id);
+    await load.writesAreBack();
+    const before = await load.memory();
+    disk.fill(2 * MEGABYTE);
+
+    const batches: { readonly name: string; readonly answer: Answer }[] = [];
+    while (batches.at(-1)?.answer.status !== 503) {
+      const name = `batch-${batches.length}`;
+      batches.push({ name, answer: await batch(name) });
+    }
+    const { name: refused = '', answer } = batches.pop() ?? {};
+    expect(answer?.body).toMatchObject({ error: 'The event log cannot be reached. Nothing was written.' });
+    await wait(5_000);
+    expect(await readiness()).toMatchObject({
+      checks: { event_store: { ok: false, detail: expect.stringContaining('disk is full') } },
+    });
+    expect((await load.memory()) - before).toBeLessThan(FLAT_MB);
+    const since = load.reads.length;
+    await wait(1_000);
+    expect(load.reads.length).toBeGreaterThan(since);
+    expect(new Set(load.reads.map(({ status }) => status))).toEqual(new Set([200]));
+
+    disk.empty();
+    await load.writesAreBack();
+    await load.end();
+    for (const { name } of batches) {
+      expect((await acme().list('dyn_item', { 'filter[external_id]': `${name}-199` })).meta.total).toBe(1);
+    }
+    expect((await acme().list('dyn_item', { 'filter[external_id]': `${refused}-` })).meta.total).toBe(0);
+    expect((await batch(refused)).status).toBe(200);
+  });
+});
