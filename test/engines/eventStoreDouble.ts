@@ -43,6 +43,8 @@ export class EventStoreDouble {
   #frozen = false;
   /** Calls of `append` that reached the log. */
   appends = 0;
+  /** Reads of the log's end, or of a place in it, so far. */
+  looks = 0;
   /** Subscriptions opened so far. */
   subscriptions = 0;
 
@@ -168,7 +170,10 @@ export class EventStoreDouble {
       this.subscriptions += 1;
       call.write(confirmation());
       void new AllSubscription(this.log, call, options).run();
-    } else this.#readAll(call, options);
+    } else {
+      this.looks += 1;
+      this.#readAll(call, options);
+    }
   }
 
   #readStream(call: ReadCall, options: ReadReq.Options): void {

@@ -23,8 +23,8 @@ async function startCluster(certificate?: Parameters<typeof ClusterDouble.start>
   disposals.push(() => cluster.dispose());
   return cluster;
 }
-async function open(url: string) {
-  const store = await openEventStoreDb({ url });
+async function open(url: string, timeoutMs = 4_000) {
+  const store = await openEventStoreDb({ url, timeoutMs });
   disposals.push(() => store.close());
   return store;
 }
@@ -87,6 +87,38 @@ describe('under writes', () => {
     expect(traffic.refused).toBe(0);
     await traffic.isWholeIn(cluster.log);
   });
+});
+
+test.each(failures)(
+  'hundreds of appends in flight when the leader %s are all stored by the next, once',
+  async (_, fails) => {
+    const cluster = await startCluster();
+    const store = await open(cluster.url, 30_000);
+    await store.append('order-0', events(1), 'no-stream');
+    const data = 'x'.repeat(2_000);
+    const appends = Array.from({ length: 300 }, (_, n) => store.append(`order-${n + 1}`, [event(data)], 'no-stream'));
+    await fails(cluster.leader);
+    await electAnother(cluster, 200, 200);
+    await Promise.all(appends);
+    const streams = cluster.log.records.map(({ stream }) => stream).filter((stream) => stream.startsWith('order-'));
+    expect(streams.length).toBe(301);
+    expect(new Set(streams).size).toBe(301);
+  },
+);
+
+test('it closes in time while its leader hangs', async () => {
+  const { cluster, store } = await opened();
+  await store.append('order-1', events(1), 'no-stream');
+  const following = firstEvents(store, { after: 0 }, 2);
+  await wait(200);
+  cluster.leader.proxy.freeze(true);
+  const appended = store.append('order-1', events(1), 0).catch((error: unknown) => error);
+  await wait(100);
+  const started = Date.now();
+  await store.close();
+  expect(Date.now() - started).toBeLessThan(10_000);
+  expect(await appended).toBeInstanceOf(EventStoreUnavailableError);
+  expect(await following).toHaveLength(1);
 });
 
 test('an append that a leader stored before it hung is asked for again, and stored once', async () => {

@@ -205,6 +205,21 @@ describe('positions', () => {
     expect(double.subscriptions).toBeLessThanOrEqual(3);
   });
 
+  test('idle subscriptions look at the log once a second, all together', async () => {
+    await store.append('order-1', events(1), 'no-stream');
+    const ending = new AbortController();
+    const following = ['order-', 'table-', undefined].map(async (prefix) => {
+      const streamPrefixes = prefix === undefined ? undefined : { streamPrefixes: [prefix] };
+      for await (const _ of store.subscribe({ after: 0, ...streamPrefixes, signal: ending.signal }));
+    });
+    await wait(1_000);
+    const before = double.looks;
+    await wait(3_000);
+    expect(double.looks - before).toBeLessThanOrEqual(4);
+    ending.abort();
+    await Promise.all(following);
+  });
+
   test('are known to every subscription with each append, whatever its filter, by one reading of the log', async () => {
     const ending = new AbortController();
     const positions = [0, 0, 0];

@@ -45,7 +45,7 @@ export class Members {
         await Promise.all(members.map((member) => ask(member.endPoint)));
       };
       void Promise.all([...this.#cluster.named, ...this.#known].map(ask)).then(() => {
-        if (told.size > 0) this.#known = [...told.values()];
+        if (told.size > 0) this.#keep([...told.values()], now);
         resolve(staying);
       });
     });
@@ -62,6 +62,17 @@ export class Members {
 
   async close(): Promise<void> {
     await Promise.all([...this.#clients.values()].map((client) => client.dispose()));
+  }
+
+  /** Nodes that have left the cluster are forgotten, all but the one that is called. */
+  #keep(told: readonly EndPoint[], now: EventStoreDBClient | undefined): void {
+    this.#known = told;
+    const names = new Set([...this.#cluster.named, ...told].map(nameOf));
+    for (const [name, client] of this.#clients) {
+      if (names.has(name) || client === now) continue;
+      this.#clients.delete(name);
+      void client.dispose();
+    }
   }
 
   #client(endPoint: EndPoint): NodeClient {

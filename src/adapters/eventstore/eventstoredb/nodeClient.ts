@@ -34,7 +34,7 @@ export class NodeClient extends EventStoreDBClient {
     const ask = (gossip: GossipClient) =>
       new Promise<readonly Member[]>((resolve, reject) => {
         gossip.read(new shared.Empty(), metadata, { deadline: Date.now() + timeoutMs }, (error, answer) => {
-          if (error === null) resolve(answer.getMembersList().map(memberOf));
+          if (error === null) resolve(answer.getMembersList().flatMap(memberOf));
           else reject(error);
         });
       });
@@ -42,10 +42,14 @@ export class NodeClient extends EventStoreDBClient {
   }
 }
 
-function memberOf(member: MemberInfo): Member {
+/** None for a node that takes no calls of clients. */
+function memberOf(member: MemberInfo): readonly Member[] {
   const endPoint = member.getHttpEndPoint();
-  return {
-    endPoint: { address: endPoint?.getAddress() ?? '', port: endPoint?.getPort() ?? 0 },
-    leads: member.getIsAlive() && member.getState() === VNodeState.LEADER,
-  };
+  if (endPoint === undefined) return [];
+  return [
+    {
+      endPoint: { address: endPoint.getAddress(), port: endPoint.getPort() },
+      leads: member.getIsAlive() && member.getState() === VNodeState.LEADER,
+    },
+  ];
 }
