@@ -2,6 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { WebhookReceiver } from '../dist/cli/demo/receiver.js';
+import { approvalTimes } from './engines/approvals.js';
+import { measureEventLogs } from './engines/eventLogs.js';
 import { dropDatabase, ownPlaces } from './engines/ownPlaces.js';
 import { rawHandOver } from './engines/rawBroker.js';
 import { rawRates } from './engines/rawReadModels.js';
@@ -16,6 +18,7 @@ const ORDERS = 60;
 const ASSETS = '/api/v1/dynamic-assets/dyn';
 
 export async function measureEngines(directory) {
+  await measureEventLogs(directory);
   const { EVENTSTORE_URL } = process.env;
   const places = ownPlaces(process.env);
   const { MONGODB_URL, RABBITMQ_URL } = places;
@@ -69,26 +72,8 @@ async function measureBatches({ client, cli }, mongoUrl) {
 }
 
 /** From the call that approves to the arrival at the receiver, at an idle system. */
-async function measureDelivery({ client, credentials }, receiver, rabbitUrl) {
-  const { email, password } = credentials.admin;
-  const session = JSON.parse(await client.ok('POST', '/api/v1/platform/session', { email, password }));
-  const api = client.headers.authorization;
-  const person = `Bearer ${session.data.token}`;
-  const as = (authorization) => Object.assign(client.headers, { authorization });
-  as(person);
-  await client.ok('POST', '/api/v1/platform/webhooks', { url: receiver.url });
-  const times = [];
-  for (let n = 0; n < ORDERS; n++) {
-    as(api);
-    const order = { customer_reference: `PO ${n}`, processing_status: 'validated' };
-    const { data } = JSON.parse(await client.ok('POST', `${ASSETS}/dyn_transport_order/assets`, order));
-    as(person);
-    const start = performance.now();
-    const arrival = receiver.next();
-    await client.ok('POST', `/api/v1/platform/orders/${data.id}/approve`, {});
-    times.push((await arrival).receivedAt - start);
-  }
-  as(api);
+async function measureDelivery(service, receiver, rabbitUrl) {
+  const times = await approvalTimes(service, receiver, ORDERS);
   const ours = quantile(times, 0.5);
   if (rabbitUrl === undefined) {
     note('approval to arrival', `p50 ${ours.toFixed(1)} ms`);

@@ -8,27 +8,44 @@ import { promisify } from 'node:util';
 
 const CLI = fileURLToPath(new URL('../dist/cli/index.js', import.meta.url));
 
-/** @param settings environment of the service beside the usual */
-export async function startService(directory, settings = {}) {
-  const env = {
-    ...process.env,
-    ...settings,
-    DATA_DIR: directory,
-    PORT: '0',
-    HOST: '127.0.0.1',
-    BASE_HOST: 'localhost',
-    LOG_LEVEL: 'warn',
-    // One client asks as fast as it can; the limit is looked at all the same.
-    RATE_LIMIT_PER_SECOND: '1000000',
-  };
-  const cli = async (...args) =>
-    JSON.parse((await promisify(execFile)(process.execPath, [CLI, ...args, '--json'], { env })).stdout);
-  const credentials = await cli('tenant', 'create', 'bench', '--order-model', 'dyn_transport_order');
+const environment = (directory, settings) => ({
+  ...process.env,
+  ...settings,
+  DATA_DIR: directory,
+  PORT: '0',
+  HOST: '127.0.0.1',
+  BASE_HOST: 'localhost',
+  LOG_LEVEL: 'warn',
+  // One client asks as fast as it can; the limit is looked at all the same.
+  RATE_LIMIT_PER_SECOND: '1000000',
+});
+
+/** A call of the command line, which answers JSON. */
+export async function callCli(directory, settings, ...args) {
+  const env = environment(directory, settings);
+  return JSON.parse((await promisify(execFile)(process.execPath, [CLI, ...args, '--json'], { env })).stdout);
+}
+
+/** @returns the process, which listens, and its port */
+export async function spawnService(directory, settings) {
+  const env = environment(directory, settings);
   const child = spawn(process.execPath, [CLI, 'start'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   child.stdout.setEncoding('utf8');
   let output = '';
   while (!/Listening on \S+:(\d+)/.test(output)) output += (await once(child.stdout, 'data'))[0];
-  const port = Number(/Listening on \S+?:(\d+)/.exec(output)[1]);
+  return { child, port: Number(/Listening on \S+?:(\d+)/.exec(output)[1]) };
+}
+
+export async function stopService(child) {
+  child.kill('SIGTERM');
+  await once(child, 'exit');
+}
+
+/** @param settings environment of the service beside the usual */
+export async function startService(directory, settings = {}) {
+  const cli = (...args) => callCli(directory, settings, ...args);
+  const credentials = await cli('tenant', 'create', 'bench', '--order-model', 'dyn_transport_order');
+  const { child, port } = await spawnService(directory, settings);
   const client = createClient(port, 'bench.localhost');
   const token = await client.send('POST', '/oauth/token', {
     grant_type: 'client_credentials',
@@ -53,8 +70,7 @@ export async function startService(directory, settings = {}) {
     },
     async stop() {
       client.close();
-      child.kill('SIGTERM');
-      await once(child, 'exit');
+      await stopService(child);
     },
   };
 }

@@ -1,5 +1,6 @@
 /** A filtered subscription to `$all`, as the server (version 23.10) runs it: pages, checkpoints, then live. */
 import { once } from 'node:events';
+import { setImmediate as eventLoopTurn } from 'node:timers/promises';
 import { StreamIdentifier, UUID } from '@eventstore/db-client/generated/shared_pb.js';
 import streams, { type ReadReq, type ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { ServerWritableStream } from '@grpc/grpc-js';
@@ -40,8 +41,11 @@ export class AllSubscription {
         grown = resolve;
       });
       const page = this.#log.from(this.#next);
-      if (page.length > 0) await this.#send(page, live);
-      else {
+      if (page.length > 0) {
+        await this.#send(page, live);
+        // Millions of events of others hold up no other call.
+        if (!live) await eventLoopTurn();
+      } else {
         if (!live) this.#call.write(caughtUp());
         live = true;
         await Promise.race([growth, this.#cancelled]);

@@ -209,9 +209,9 @@ export class EventStoreDouble {
       call.emit('error', failure(status.UNKNOWN, '', {}, 'Unexpected ReadAllResult: Error'));
       return;
     }
-    const until = given ?? Number.MAX_SAFE_INTEGER;
-    const records = forwards ? log.from(given ?? 0) : log.records.filter(({ end }) => end <= until).reverse();
-    for (const record of records.slice(0, Number(options.getCount()))) call.write(readEvent(record));
+    const count = Number(options.getCount());
+    const records = forwards ? log.from(given ?? 0).slice(0, count) : log.before(given ?? log.end, count);
+    for (const record of records) call.write(readEvent(record));
     call.end();
   }
 }

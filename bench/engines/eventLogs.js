@@ -1,0 +1,137 @@
+/**
+ * What the service makes of its log: the embedded one, and EventStoreDB as far as a protocol double shows it, which
+ * answers sooner than a server. What others have written to the log should cost nothing.
+ */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { WebhookReceiver } from '../../dist/cli/demo/receiver.js';
+import { atMost, milliseconds, note, p99, quantile } from '../figures.js';
+import { callCli, createClient, spawnService, startService, stopService } from '../service.js';
+import { approvalTimes, createOrder } from './approvals.js';
+
+const DOUBLE = fileURLToPath(new URL('./double.cjs', import.meta.url));
+const APPROVALS = 200;
+const NAMES = 200;
+const IDLE_MS = 10_000;
+const FOREIGN = [1_000, 5_000_000];
+const TIMES = 5;
+
+export async function measureEventLogs(directory) {
+  await measureLog(join(directory, 'embedded'), 'embedded log', undefined);
+  const double = await startDouble(0);
+  await measureLog(join(directory, 'double'), 'double of EventStoreDB', double);
+  double.stop();
+  const medians = [];
+  for (const foreign of FOREIGN) medians.push(await measureStart(join(directory, `others-${foreign}`), foreign));
+  const [few, many] = medians;
+  for (const what of Object.keys(few))
+    atMost(`${what}: many events of others beside few`, many[what] / few[what], 1.3, 'times');
+}
+
+/** @returns the double as a process of its own */
+async function startDouble(foreign) {
+  const child = fork(DOUBLE, [String(foreign)]);
+  const [{ url }] = await once(child, 'message');
+  return {
+    settings: { EVENTSTORE_URL: url, MONGODB_URL: '', RABBITMQ_URL: '' },
+    async calls() {
+      child.send('count');
+      const [{ calls }] = await once(child, 'message');
+      return calls;
+    },
+    stop: () => child.disconnect(),
+  };
+}
+
+async function measureLog(directory, name, double) {
+  const receiver = await WebhookReceiver.start();
+  const caFile = `${directory}.pem`;
+  await writeFile(caFile, receiver.certificate);
+  const service = await startService(directory, {
+    ...(double?.settings ?? { EVENTSTORE_URL: '', MONGODB_URL: '', RABBITMQ_URL: '' }),
+    WEBHOOK_CA_FILE: caFile,
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+  });
+  try {
+    const times = await approvalTimes(service, receiver, APPROVALS);
+    p99(`${name}: approval to arrival`, times, 60);
+    atMost(`${name}: approval to arrival, half of them`, quantile(times, 0.5), 20, 'ms');
+    await measureUnknownNames(name, service);
+    if (double !== undefined) await measureIdle(name, double);
+  } finally {
+    await service.stop();
+    await receiver.stop();
+  }
+}
+
+/** Requests for tenants that do not exist, each for another one, while orders are written; beside a call that looks nothing up. */
+async function measureUnknownNames(name, { client, port }) {
+  const writing = { goesOn: true };
+  const writer = (async () => {
+    for (let n = 0; writing.goesOn; n++) await createOrder(client, n);
+  })();
+  const unknown = [];
+  const floor = [];
+  for (let n = 0; n < NAMES; n++) {
+    floor.push(await answerTime(port, 'bench.localhost', '/health/live'));
+    unknown.push(await answerTime(port, `nobody-${n}.localhost`, '/api/v1/dynamic-assets'));
+    await wait(10);
+  }
+  writing.goesOn = false;
+  await writer;
+  note(`${name}: a call that looks nothing up, while orders are written`, milliseconds(floor));
+  p99(`${name}: an unknown tenant, while orders are written`, unknown, 20 + quantile(floor, 0.99));
+}
+
+async function answerTime(port, host, path) {
+  const client = createClient(port, host);
+  const start = performance.now();
+  await client.send('GET', path);
+  const time = performance.now() - start;
+  client.close();
+  return time;
+}
+
+async function measureIdle(name, double) {
+  await wait(IDLE_MS);
+  const before = await double.calls();
+  await wait(IDLE_MS);
+  // Each of its two threads looks once a second whether the log still answers.
+  atMost(`${name}: calls of an idle service`, ((await double.calls()) - before) / (IDLE_MS / 1000), 2, 'a second');
+}
+
+/** @returns medians in milliseconds, by what they are of */
+async function measureStart(directory, foreign) {
+  const double = await startDouble(foreign);
+  const { settings } = double;
+  const timed = async (work) => {
+    const start = performance.now();
+    const result = await work();
+    return { result, ms: performance.now() - start };
+  };
+  const start = async () => {
+    const { result, ms } = await timed(() => spawnService(directory, settings));
+    await stopService(result.child);
+    return ms;
+  };
+  const cli = async (...args) => (await timed(() => callCli(directory, settings, ...args))).ms;
+  await cli('tenant', 'create', 'bench', '--order-model', 'dyn_transport_order');
+  const first = await start();
+  const times = { start: [], 'client create': [], 'tenant list': [] };
+  for (let n = 0; n < TIMES; n++) {
+    times.start.push(await start());
+    times['client create'].push(await cli('client', 'create', '--tenant', 'bench', '--name', `ERP ${n}`));
+    times['tenant list'].push(await cli('tenant', 'list'));
+  }
+  double.stop();
+  const count = foreign.toLocaleString('en');
+  note(`${count} events of others: first start`, `${first.toFixed(0)} ms`);
+  const medians = Object.fromEntries(Object.entries(times).map(([what, each]) => [what, quantile(each, 0.5)]));
+  for (const [what, median] of Object.entries(medians))
+    note(`${count} events of others: ${what}`, `${median.toFixed(0)} ms`);
+  return medians;
+}
