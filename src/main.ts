@@ -11,8 +11,10 @@ import { createApi, createHealthApi } from './api/server.js';
 import { newId, now } from './commands/clock.js';
 import type { Commands } from './commands/context.js';
 import { type Config, ROLES, type Role, version } from './config.js';
+import type { KeptPlace } from './ports/eventStore.js';
 import { Directory } from './projections/directory.js';
-import { ProjectionWatch } from './projections/projections.js';
+import { projectedPlace } from './projections/keptPlace.js';
+import { ProjectionWatch, projections } from './projections/projections.js';
 import { ReadGate } from './projections/readGate.js';
 import { prepareDataDirectory } from './service/dataDirectory.js';
 import {
@@ -22,12 +24,14 @@ import {
   registerLogMetrics,
   registerQueueMetrics,
 } from './service/engineHealth.js';
-import { openBroker, openEventStore, openReadModels, openStoredDirectory } from './service/engines.js';
-import { startProjector } from './service/projectorThread.js';
+import { openBroker, openReadModels, openStoredDirectory } from './service/engines.js';
+import { openOwnLog, refuseMadeOfOther } from './service/ownLog.js';
+import { type ProjectorConfig, startProjector } from './service/projectorThread.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from './webhooks/queue.js';
+import { relayedPlace } from './webhooks/relayCheckpoint.js';
 import { startWebhooks, type WebhookSettings } from './webhooks/runWebhooks.js';
 import { addressPolicy, createTargetCheck } from './webhooks/targetAddress.js';
 
@@ -49,19 +53,21 @@ const MONGODB_LISTS = { atOnce: 32, ofOneTenant: 8 };
 
 /**
  * Starts the service in this process, or the part of it that the roles name. Health and metrics are served in any case.
- * @throws ConfigError, UnreadableEventError, or what an engine throws; what was opened by then is closed again
+ * @param acceptLog see `openOwnLog`
+ * @throws ConfigError, OtherLogError, UnreadableEventError, or what an engine throws; what was opened by then is closed again
  */
 export async function startService(
   config: Config,
   log: Logger,
   roles: ReadonlySet<Role> = new Set(ROLES),
+  acceptLog = false,
 ): Promise<RunningService> {
   const closing: (() => Promise<void>)[] = [];
   const stop = async (): Promise<void> => {
     for (const close of closing.splice(0).reverse()) await close();
   };
   try {
-    return { ...(await open(config, log, roles, closing)), stop };
+    return { ...(await open({ ...config, acceptLog }, log, roles, closing)), stop };
   } catch (error) {
     await stop();
     throw error;
@@ -70,7 +76,7 @@ export async function startService(
 
 /** @param closing what was opened, to be closed in the opposite order */
 async function open(
-  config: Config,
+  config: ProjectorConfig,
   log: Logger,
   roles: ReadonlySet<Role>,
   closing: (() => Promise<void>)[],
@@ -83,7 +89,7 @@ async function open(
   if (mended.length > 0) log.warn({ mended }, 'others could read or write these; now only their owner can');
   if (stillOpen.length > 0)
     log.warn({ open: stillOpen }, 'others may read or write these, and this user cannot change that');
-  const eventStore = opened(await openEventStore(config), (store) => store.close());
+  const eventStore = opened(await openOwnLog(config, config), (store) => store.close());
   const broker = roles.has('webhooks')
     ? opened(
         await openBroker(config, logs(log, 'warn', 'the message broker is interrupted, and is tried again')),
@@ -91,11 +97,18 @@ async function open(
       )
     : undefined;
   const stored = opened(await openReadModels(config), (models) => models.close());
+  const check = (whose: string, place: () => Promise<KeptPlace>, onAway: (error: unknown) => void) =>
+    refuseMadeOfOther(eventStore, whose, place, { acceptLog: config.acceptLog, onAway });
+  await check('The read models', () => projectedPlace(stored, projections), logs(log, 'warn', READ_MODELS_AWAY));
+  if (broker !== undefined)
+    await check(
+      'The webhook jobs',
+      () => relayedPlace(broker),
+      logs(log, 'warn', 'the message broker cannot be reached'),
+    );
   const gate = new ReadGate(eventStore, stored);
   const readModels = gate.guard(stored);
-  const projector = roles.has('projector')
-    ? opened(startProjector({ ...config, acceptLog: false }, log), (thread) => thread.stop())
-    : undefined;
+  const projector = roles.has('projector') ? opened(startProjector(config, log), (thread) => thread.stop()) : undefined;
   const directory = opened(
     await Directory.start(eventStore, logs(log, 'error', 'the directory of tenants is interrupted, and tries again'), {
       store: openStoredDirectory(config),
@@ -119,9 +132,9 @@ async function open(
     );
     const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, readModels });
     const settings = webhookSettings(config);
-    opened(startWebhooks({ commands, broker, transport, settings, logger: log, metrics: deliveryMetrics }), (each) =>
-      each.stop(),
-    );
+    const { acceptLog } = config;
+    const webhooks = { commands, broker, transport, settings, logger: log, metrics: deliveryMetrics, acceptLog };
+    opened(startWebhooks(webhooks), (each) => each.stop());
   }
 
   const engines: EngineProbes = {
@@ -151,10 +164,7 @@ async function open(
   };
   // Answers should show what was acknowledged before the start. The start does not wait for a long backlog, nor for read
   // models that are away: what the log alone can decide is served without them.
-  if (
-    roles.has('api') &&
-    !(await watch.catchUp(START_CATCH_UP_MS).catch(logs(log, 'warn', 'the read models cannot be reached')))
-  ) {
+  if (roles.has('api') && !(await watch.catchUp(START_CATCH_UP_MS).catch(logs(log, 'warn', READ_MODELS_AWAY)))) {
     log.warn('the read models are behind the log; /health/ready says when they have caught up');
   }
   const app = roles.has('api') ? createApi(deps) : createHealthApi(deps);
@@ -162,6 +172,8 @@ async function open(
   const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
   return { address: `http://${host}:${server.port}`, commands, directory };
 }
+
+const READ_MODELS_AWAY = 'the read models cannot be reached';
 
 const logs =
   (log: Logger, level: 'warn' | 'error', message: string) =>

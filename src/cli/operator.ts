@@ -10,7 +10,8 @@ import type { EventStore } from '../ports/eventStore.js';
 import { Directory } from '../projections/directory.js';
 import type { RebuildDeps } from '../projections/rebuild.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
-import { openEventStore, openReadModelWriter, openStoredDirectory } from '../service/engines.js';
+import { openReadModelWriter, openStoredDirectory } from '../service/engines.js';
+import { openOwnLog } from '../service/ownLog.js';
 import { createSecretBox, installationKeys } from '../service/secretBox.js';
 import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
 
@@ -91,7 +92,7 @@ export function withProjections<T>(work: (tools: RebuildDeps) => Promise<T>): Pr
 
 async function withEventStore<T>(config: Config, work: (eventStore: EventStore) => Promise<T>): Promise<T> {
   await prepareDataDirectory(config);
-  const eventStore = await openEventStore(config);
+  const eventStore = await openOwnLog(config, { acceptLog: false });
   try {
     return await work(eventStore);
   } finally {

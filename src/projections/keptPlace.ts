@@ -18,6 +18,9 @@ export function acceptFound(found: FoundLog, whose: string, acceptLog: boolean):
     throw new OtherLogError(`${whose} were made of another event log than this one.`);
 }
 
+/** A place that no log holds: what was made is of this log, and is to be made anew. */
+export const NOWHERE = { position: Number.MAX_SAFE_INTEGER } as const;
+
 /** How far the furthest projection is; of what an earlier release made only the position is known. */
 export async function projectedPlace(
   progress: Pick<ProjectionProgress, 'checkpoint' | 'place'>,

@@ -13,6 +13,7 @@ import type {
   RebuildableReadModels,
   RebuildScope,
 } from '../ports/readModelWriter.js';
+import { acceptFound, findLog, projectedPlace } from './keptPlace.js';
 import { inTransaction, ProjectedTenants, type Projection, type ProjectionTarget } from './projection.js';
 import { projections } from './projections.js';
 
@@ -26,6 +27,9 @@ export type RebuildReport = RebuildScope & {
   readonly seconds: number;
 };
 
+const PUT_BACK =
+  'The event log was put back to an older copy than the read models were made of. Start the service: it builds them anew.';
+
 /** Close enough to the live one to hold it still for the rest. */
 const CLOSE = 200;
 
@@ -37,6 +41,9 @@ export async function rebuildProjection(
 ): Promise<RebuildReport> {
   const projection = projections.find(({ name }) => name === scope.projection);
   if (projection === undefined) throw new Error(`There is no projection ${scope.projection}.`);
+  const found = await findLog(deps.eventStore, await projectedPlace(deps.writer, projections));
+  acceptFound(found, 'The read models', false);
+  if (found !== 'same') throw new Error(PUT_BACK);
   const started = performance.now();
   const copy = await deps.writer.beginRebuild(scope);
   const replay = new Replay(deps.eventStore, projection, scope, copy);

@@ -7,7 +7,7 @@ import type PQueue from 'p-queue';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
-import { acceptFound, findLog, projectedPlace } from './keptPlace.js';
+import { acceptFound, findLog, NOWHERE, projectedPlace } from './keptPlace.js';
 import { inTransaction, type Projection } from './projection.js';
 import { GATE_LOOKS_MS, WHOLE_FROM } from './readGate.js';
 
@@ -37,7 +37,8 @@ export async function startAnewWhereNeeded(
   const head = await eventStore.head();
   // What is served stays untouched until every process has seen that it may not be read.
   const unread = new Map([[WHOLE_FROM, head], ...projections.map(({ name }) => [name, 0] as const)]);
-  await writing.add(() => inTransaction(writer, async () => unread));
+  // From here on it is this log's business, also after a crash.
+  await writing.add(() => inTransaction(writer, async () => unread, { log, ...NOWHERE }));
   await sleep(2 * GATE_LOOKS_MS, signal);
   if (signal.aborted) return;
   for (const { name } of projections) await writing.add(() => writer.reset(name));

@@ -18,7 +18,7 @@ import type { ReadModelWriter, RebuildableReadModels } from '../ports/readModelW
 import type { ReadModels } from '../ports/readSide.js';
 import { directoryShape } from '../projections/storedDirectory.js';
 
-type EngineConfig = Pick<
+export type EngineConfig = Pick<
   Config,
   | 'DATA_DIR'
   | 'DURABILITY'

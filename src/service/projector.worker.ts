@@ -7,7 +7,8 @@ import { keepRetention } from '../projections/retention.js';
 import { runProjections } from '../projections/runner.js';
 import { sendable } from '../supervision/sendable.js';
 import { sleep } from '../supervision/waiting.js';
-import { openEventStore, openReadModelWriter } from './engines.js';
+import { openReadModelWriter } from './engines.js';
+import { openOwnLog } from './ownLog.js';
 import type { ProjectorConfig, ProjectorMessage } from './projectorThread.js';
 
 /** While another process projects, this one asks so often whether it still does. */
@@ -64,7 +65,8 @@ async function project(): Promise<void> {
 }
 
 const writer = await openReadModelWriter(config);
-const eventStore = await openEventStore(config);
+// What the process has accepted is the data directory's own by now.
+const eventStore = await openOwnLog(config, { acceptLog: false });
 try {
   await run();
 } catch (error) {

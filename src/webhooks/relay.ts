@@ -9,7 +9,7 @@ import { acceptFound, findLog } from '../projections/keptPlace.js';
 import { appendRequests, RequestSequence } from './deliveryRequests.js';
 import { BACKFILL_QUEUE, deliveryMessage } from './queue.js';
 import { relayAnew } from './relayAnew.js';
-import { RelayCheckpoint } from './relayCheckpoint.js';
+import { RelayCheckpoint, relayedPlace } from './relayCheckpoint.js';
 import {
   isAboutWebhook,
   REMEMBERED_ORDERS,
@@ -38,9 +38,9 @@ export async function runRelay(deps: RelayDeps, signal: AbortSignal): Promise<vo
   const { eventStore } = deps.commands;
   const checkpoint = new RelayCheckpoint(deps.broker, await eventStore.identity());
   try {
-    const kept = await checkpoint.stored();
+    const kept = await relayedPlace(deps.broker);
     const found = await findLog(eventStore, kept);
-    acceptFound(found, "The broker's webhook jobs", deps.acceptLog ?? false);
+    acceptFound(found, 'The webhook jobs', deps.acceptLog ?? false);
     let position: Position | undefined = kept.position;
     if (found !== 'same') {
       deps.onAnew?.('the relay was further in another copy of the event log: it goes through this one anew');

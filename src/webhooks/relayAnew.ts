@@ -9,6 +9,7 @@ import type { Commands } from '../commands/context.js';
 import { loadDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { LogPlace, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Message, MessageBroker } from '../ports/messageBroker.js';
+import { NOWHERE } from '../projections/keptPlace.js';
 import { appendRequests, type DeliveryRequest, RequestSequence } from './deliveryRequests.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE, type DeliveryJob, deliveryMessage } from './queue.js';
 import type { RelayCheckpoint } from './relayCheckpoint.js';
@@ -28,7 +29,7 @@ type Parts = {
 };
 
 /**
- * Goes through the log up to where it ends now. The checkpoint moves at the end only: after a crash all is done again,
+ * Goes through the log up to where it ends now. Until then the checkpoint is nowhere: after a crash all is done again,
  * which repeats nothing.
  * @returns where to go on; undefined when the signal ended it
  */
@@ -38,6 +39,7 @@ export async function relayAnew(
   signal: AbortSignal,
 ): Promise<Position | undefined> {
   const { eventStore, directory } = commands;
+  await checkpoint.startAnew(NOWHERE);
   const head = await eventStore.head();
   await directory.waitFor(head);
   const sequence = new RequestSequence(eventStore, REMEMBERED_ORDERS);

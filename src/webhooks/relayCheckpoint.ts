@@ -10,22 +10,19 @@ const NAME = 'approval-relay';
 /** How long the checkpoint may stay behind while nothing is published. */
 const QUIET_MS = 1_000;
 
-type Broker = Pick<MessageBroker, 'checkpoint' | 'publishWithCheckpoint'>;
+/** The place that the relay has reached; position 0 when it never ran. */
+export const relayedPlace = (broker: Pick<MessageBroker, 'checkpoint'>): Promise<KeptPlace> => broker.checkpoint(NAME);
 
 export class RelayCheckpoint {
-  readonly #broker: Broker;
+  readonly #broker: MessageBroker;
   readonly #log: string;
   #timer: NodeJS.Timeout | undefined;
   #passed: LogPlace = { position: 0 };
 
   /** @param log id of the log that is relayed */
-  constructor(broker: Broker, log: string) {
+  constructor(broker: MessageBroker, log: string) {
     this.#broker = broker;
     this.#log = log;
-  }
-
-  stored(): Promise<KeptPlace> {
-    return this.#broker.checkpoint(NAME);
   }
 
   async publish(messages: readonly Message[], place: LogPlace): Promise<void> {

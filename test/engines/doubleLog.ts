@@ -118,6 +118,7 @@ export class DoubleLog {
 
   /** Whether the server would refuse to read on from there: no record begins at this position, nor ends. */
   isInsideRecord(position: number): boolean {
+    if (position < FIRST_POSITION) return position > 0;
     const before = this.#at(this.#indexFrom(position) - 1);
     return before !== undefined && before.end > position;
   }

@@ -24,7 +24,7 @@ const POLL_MS = 25;
 const refusal = z.strictObject({ message: z.string(), error: z.string() });
 
 /** The same tenant, as another process of the service has it. */
-const seenBy = (service: Service, { name, admin, client, orderModel }: TenantClient): TenantClient =>
+export const seenBy = (service: Service, { name, admin, client, orderModel }: TenantClient): TenantClient =>
   new TenantClient(service, { tenant: name, admin, client }, orderModel);
 
 export async function isReady(service: Service): Promise<boolean> {

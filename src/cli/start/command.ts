@@ -17,6 +17,10 @@ export function startCommand(): Command {
       `comma-separated parts of the service for this process: ${ROLES.join(', ')} (default: all)`,
       rolesOption,
     )
+    .option(
+      '--accept-log',
+      'take an event log that is another one than before: read models are built anew from it, and webhooks sent what is open in it',
+    )
     .addHelpText('after', `\n${settingsHelp()}`);
   return withExample(definition, 'PORT=8080 DATA_DIR=/var/lib/dynamic-assets dynamic-assets start').action(start);
 }
@@ -30,13 +34,16 @@ function rolesOption(text: string): ReadonlySet<Role> {
   return new Set(roles);
 }
 
-async function start({ role: roles = new Set(ROLES) }: { readonly role?: ReadonlySet<Role> }): Promise<void> {
+type StartOptions = { readonly role?: ReadonlySet<Role>; readonly acceptLog?: boolean };
+
+async function start({ role: roles = new Set(ROLES), acceptLog }: StartOptions): Promise<void> {
   const config = readConfig(process.env);
   const log = pino({ level: config.LOG_LEVEL }, destination({ dest: 2, sync: true }));
   // Loaded only here: the other commands are short, and need little of it.
   const { startService } = await import('../../main.js');
   // A bare localhost means the sample tenant, where there is one; elsewhere such requests stay 404.
-  const service = await startService({ ...config, DEFAULT_TENANT: config.DEFAULT_TENANT ?? DEMO_TENANT }, log, roles);
+  const settings = { ...config, DEFAULT_TENANT: config.DEFAULT_TENANT ?? DEMO_TENANT };
+  const service = await startService(settings, log, roles, acceptLog);
   const signal = nextSignal();
   const address = shownAddress(service.address);
   const demo = roles.size === ROLES.length ? await openDemoTenantOnce(service, config) : undefined;

@@ -96,15 +96,15 @@ export class LogReader {
 
   /**
    * See `EventStore.holds`. The server removes old events of its own, so where a place has no event's id it is enough
-   * that the log goes on behind it.
+   * that the log goes on behind it, and that the server knows the place for one between two events.
    */
   async holds({ position, eventId }: LogPlace): Promise<boolean> {
     if (position === 0) return true;
     const [newest] = await this.#all(BACKWARDS, END, 1);
     if (newest === undefined || positionOf(newest) < position) return false;
-    if (eventId === undefined) return true;
     try {
       const [there] = await this.#all(FORWARDS, toLogPosition(position), 1);
+      if (eventId === undefined) return true;
       return there !== undefined && positionOf(there) === position && there.id === eventId;
     } catch (error) {
       if (isNoPosition(error)) return false;

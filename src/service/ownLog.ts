@@ -1,0 +1,95 @@
+/** Whether an event log is the one that this data directory, and the engines beside it, were used with before. */
+import { existsSync } from 'node:fs';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { storedIdentity } from '../adapters/eventstore/identity.js';
+import { type EventStore, type KeptPlace, OtherLogError } from '../ports/eventStore.js';
+import { acceptFound, findLog } from '../projections/keptPlace.js';
+import { type EngineConfig, openEventStore, openStoredLog } from './engines.js';
+
+/** Holds the id of the log. */
+const FILE = 'log-id';
+
+type LogOptions = {
+  /** Whatever log is found is taken. */
+  readonly acceptLog: boolean;
+};
+
+/**
+ * Opens the event log. A data directory that was never used takes the log that it is given.
+ * @throws OtherLogError; UnreadableEventError, and what the engine throws
+ */
+export async function openOwnLog(config: EngineConfig, { acceptLog }: LogOptions): Promise<EventStore> {
+  const eventStore = await openEventStore(config);
+  try {
+    const kept = await keptId(config);
+    if (!acceptLog) await refuseOther(eventStore, config, kept);
+    const id = await eventStore.identity();
+    if (id !== kept) await keep(config, id);
+    return eventStore;
+  } catch (error) {
+    await eventStore.close();
+    throw error;
+  }
+}
+
+/** Nothing is written to a log that is refused, so that an empty one stays empty. @throws OtherLogError */
+async function refuseOther(eventStore: EventStore, config: EngineConfig, kept: string | undefined): Promise<void> {
+  const embedded = kept === undefined ? await embeddedLog(config) : undefined;
+  const expected = kept ?? embedded?.id;
+  const found = await storedIdentity(eventStore);
+  if (expected === found) {
+    // Without ids, as those of earlier releases are, an empty log beside one with events is told by that alone.
+    if (found !== undefined || embedded?.hasEvents !== true || !(await isEmpty(eventStore))) return;
+  } else if (expected === undefined) return;
+  const where = config.EVENTSTORE_URL === undefined ? 'in DATA_DIR' : 'at EVENTSTORE_URL';
+  const what =
+    found !== undefined
+      ? `is another one (${found}) than`
+      : (await isEmpty(eventStore))
+        ? 'is empty, and not'
+        : 'has no id, as logs that no release since 0.3 has opened (a backup from before?), so it may not be';
+  throw new OtherLogError(
+    `The event log ${where} ${what} the one that the data directory ${config.DATA_DIR} belongs to (${expected ?? 'events.db in it'}).`,
+  );
+}
+
+const isEmpty = async (eventStore: EventStore): Promise<boolean> => (await eventStore.storedEventTypes()).length === 0;
+
+/** What is left in the data directory from before EVENTSTORE_URL was set; undefined where there is nothing. */
+async function embeddedLog(config: EngineConfig): Promise<{ id: string | undefined; hasEvents: boolean } | undefined> {
+  if (config.EVENTSTORE_URL === undefined || !existsSync(join(config.DATA_DIR, 'events.db'))) return undefined;
+  const log = await openStoredLog({ ...config, EVENTSTORE_URL: undefined });
+  try {
+    return { id: await storedIdentity(log), hasEvents: (await log.head()) > 0 };
+  } finally {
+    await log.close();
+  }
+}
+
+async function keptId({ DATA_DIR }: Pick<EngineConfig, 'DATA_DIR'>): Promise<string | undefined> {
+  const file = join(DATA_DIR, FILE);
+  return existsSync(file) ? (await readFile(file, 'utf8')).trim() : undefined;
+}
+
+async function keep({ DATA_DIR }: Pick<EngineConfig, 'DATA_DIR'>, id: string): Promise<void> {
+  const draft = join(DATA_DIR, `${FILE}.${process.pid}`);
+  await writeFile(draft, `${id}\n`, { mode: 0o600 });
+  await rename(draft, join(DATA_DIR, FILE));
+}
+
+/**
+ * What was made of a log, by an engine that may be away: then its users find out when it is back.
+ * @param whose as the beginning of a sentence: "The read models"
+ * @param onAway hears why nothing is known
+ * @throws OtherLogError when it was made of another log
+ */
+export async function refuseMadeOfOther(
+  eventStore: EventStore,
+  whose: string,
+  place: () => Promise<KeptPlace>,
+  { acceptLog, onAway }: LogOptions & { readonly onAway: (error: unknown) => void },
+): Promise<void> {
+  const kept = await place().catch(onAway);
+  if (kept !== undefined) acceptFound(await findLog(eventStore, kept), whose, acceptLog);
+}
