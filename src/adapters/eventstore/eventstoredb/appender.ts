@@ -66,7 +66,7 @@ export class Appender {
     const [first, ...rest] = await encodeAppend(stream, events);
     if (first === undefined) return this.#appendNothing(stream, expectedRevision);
     if (this.#unlisted(events).length > 0) {
-      await this.#retried((deadline) => this.#list(events, deadline), stream, until);
+      await this.#retried((deadline) => this.#list(events, deadline), { stream, until, ofTheEvents: false });
     }
     let result = await this.#appendFirst(stream, first, expectedRevision, until);
     for (const call of rest) {
@@ -159,19 +159,23 @@ export class Appender {
         throw error;
       }
     };
-    return this.#retried(append, stream, until);
+    return this.#retried(append, { stream, until, ofTheEvents: true });
   }
 
   /**
    * Calls again while the server is away.
    * @param call gets what is left of the time, in milliseconds
-   * @param latest no call is made after this time (milliseconds since 1970)
+   * @param about.until no call is made after this time (milliseconds since 1970)
+   * @param about.ofTheEvents whether the call appends what the caller wants to have stored
    */
-  #retried<T>(call: (deadline: number) => Promise<T>, stream: string, latest: number): Promise<T> {
+  #retried<T>(
+    call: (deadline: number) => Promise<T>,
+    about: { readonly stream: string; readonly until: number; readonly ofTheEvents: boolean },
+  ): Promise<T> {
     const askedAt = Date.now();
     let mayBeStored = false;
     return this.#calls.add(async () => {
-      const until = Math.min(latest, Math.max(askedAt + this.#parts.timeoutMs, Date.now() + LAST_TRY_MS));
+      const until = Math.min(about.until, Math.max(askedAt + this.#parts.timeoutMs, Date.now() + LAST_TRY_MS));
       const attempt = async (): Promise<T> => {
         // The client throws where nothing can catch it when its channel is closed under it. That happens in the turn of
         // the event loop in which another call fails, so this one begins in a turn of its own.
@@ -181,7 +185,7 @@ export class Appender {
         try {
           return await withinTime(left, `the append took over ${left} ms`, call(left));
         } catch (error) {
-          mayBeStored ||= isTransient(error) && !isUnsent(error);
+          mayBeStored ||= about.ofTheEvents && isTransient(error) && !isUnsent(error);
           throw error;
         }
       };
@@ -192,7 +196,7 @@ export class Appender {
           isTransient: (error) => isTransient(error) && !(error instanceof TimeLimitError),
         });
       } catch (error) {
-        throw toPortError(error, { stream, mayBeStored });
+        throw toPortError(error, { stream: about.stream, mayBeStored });
       }
     });
   }

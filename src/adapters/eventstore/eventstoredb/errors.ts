@@ -1,4 +1,4 @@
-import { ErrorType, isCommandError, StreamDeletedError } from '@eventstore/db-client';
+import { ErrorType, isCommandError, NotLeaderError, StreamDeletedError } from '@eventstore/db-client';
 import { EventStoreUnavailableError } from '../../../ports/eventStore.js';
 import { TimeLimitError } from '../../../supervision/waiting.js';
 
@@ -66,9 +66,12 @@ export function isTransient(error: unknown): boolean {
   return error instanceof Error && 'code' in error;
 }
 
-/** The call was not made, or had no connection to go out by. */
+/** The call was not made, had no connection to go out by, or came to a node that takes none. */
 export const isUnsent = (error: unknown): boolean =>
-  error instanceof NoLeaderError || /No connection established|Name resolution failed/.test(textOf(error));
+  error instanceof NoLeaderError || error instanceof NotLeaderError || REFUSED_UNREAD.test(textOf(error));
+
+const REFUSED_UNREAD =
+  /No connection established|Name resolution failed|No leader info available|Server Is (Not Ready|Too Busy)/;
 
 /**
  * What a caller of the port gets to see. Mistakes in the code stay what they are.
