@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { WebhookReceiver } from '../dist/cli/demo/receiver.js';
 import { approvalTimes } from './engines/approvals.js';
+import { measureClusterFaults } from './engines/clusterFaults.js';
 import { measureEventLogs } from './engines/eventLogs.js';
 import { dropDatabase, ownPlaces } from './engines/ownPlaces.js';
 import { rawHandOver } from './engines/rawBroker.js';
@@ -19,6 +20,7 @@ const ASSETS = '/api/v1/dynamic-assets/dyn';
 
 export async function measureEngines(directory) {
   await measureEventLogs(directory);
+  await measureClusterFaults(directory);
   const { EVENTSTORE_URL } = process.env;
   const places = ownPlaces(process.env);
   const { MONGODB_URL, RABBITMQ_URL } = places;

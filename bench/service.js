@@ -100,7 +100,10 @@ export function createClient(port, host) {
           (incoming) => {
             const chunks = [];
             incoming.on('data', (chunk) => chunks.push(chunk));
-            incoming.on('end', () => resolve({ status: incoming.statusCode, text: Buffer.concat(chunks).toString() }));
+            incoming.on('end', () => {
+              const { statusCode: status, headers } = incoming;
+              resolve({ status, headers, text: Buffer.concat(chunks).toString() });
+            });
             incoming.on('error', reject);
           },
         );
