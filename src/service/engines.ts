@@ -63,11 +63,15 @@ export async function openReadModels(config: EngineConfig): Promise<ReadModels> 
   return openMongoReadModels({ url, timeoutMs });
 }
 
-export async function openReadModelWriter(config: EngineConfig): Promise<ReadModelWriter & RebuildableReadModels> {
+/** @param owner writers of one owner come one after the other, in one process */
+export async function openReadModelWriter(
+  config: EngineConfig,
+  owner?: string,
+): Promise<ReadModelWriter & RebuildableReadModels> {
   const url = config.MONGODB_URL;
   if (url === undefined) return openSqliteReadModelWriter({ file: join(config.DATA_DIR, 'readmodels.db') });
   const { openMongoReadModelWriter } = await import('../adapters/readmodels/mongodb/writer.js');
-  return openMongoReadModelWriter({ url });
+  return openMongoReadModelWriter({ url, ...(owner === undefined ? {} : { owner }) });
 }
 
 /** @param onTrouble called when the broker is lost; the adapter reconnects by itself, and the broker need not be there at first */

@@ -9,12 +9,12 @@ import { sendable } from '../supervision/sendable.js';
 import { sleep } from '../supervision/waiting.js';
 import { openReadModelWriter } from './engines.js';
 import { openOwnLog } from './ownLog.js';
-import type { ProjectorConfig, ProjectorMessage } from './projectorThread.js';
+import type { ProjectorMessage, ProjectorThreadData } from './projectorThread.js';
 
 /** While another process projects, this one asks so often whether it still does. */
 const STAND_BY_MS = 500;
 
-const config = workerData as ProjectorConfig;
+const config = workerData as ProjectorThreadData;
 const stopping = new AbortController();
 const send = (message: ProjectorMessage): void => parentPort?.postMessage(message);
 
@@ -64,7 +64,7 @@ async function project(): Promise<void> {
   }
 }
 
-const writer = await openReadModelWriter(config);
+const writer = await openReadModelWriter(config, config.projectorId);
 // What the process has accepted is the data directory's own by now.
 const eventStore = await openOwnLog(config, { acceptLog: false });
 try {

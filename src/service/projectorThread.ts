@@ -1,4 +1,5 @@
 /** Starts the projector's thread and keeps it running: an engine that was away is tried again. */
+import { randomUUID } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { youngHeap } from '../adapters/youngHeap.js';
@@ -16,8 +17,11 @@ export type ProjectorMessage =
 /** The start of a thread takes a fifth of a second of a processor. */
 const BACKOFF = { firstMs: 100, longestMs: 3_000 };
 
-/** What the thread is started with. */
+/** What the projector is started with. */
 export type ProjectorConfig = Config & { readonly acceptLog: boolean };
+
+/** Threads of one projector come one after the other. */
+export type ProjectorThreadData = ProjectorConfig & { readonly projectorId: string };
 
 export type Projector = {
   /** What stopped the projector last; undefined while it runs or stands by. */
@@ -27,6 +31,7 @@ export type Projector = {
 
 export function startProjector(config: ProjectorConfig, log: Logger): Projector {
   const stopping = new AbortController();
+  const projectorId = randomUUID();
   let standingBy = false;
   let failure: Error | undefined;
 
@@ -48,7 +53,7 @@ export function startProjector(config: ProjectorConfig, log: Logger): Projector 
   const runThread = async (): Promise<void> => {
     const resourceLimits = youngHeap(16);
     const worker = new Worker(new URL('./projector.worker.js', import.meta.url), {
-      workerData: config,
+      workerData: { ...config, projectorId } satisfies ProjectorThreadData,
       resourceLimits,
     });
     worker.on('message', receive);

@@ -46,6 +46,21 @@ describeEngine('mongodb', 'the read-model contract on MongoDB', mongoDbMissing()
     await second.close();
   });
 
+  test('the next writer of one owner need not wait for the lease of the one before', async () => {
+    const url = mongoDb.freshUrl();
+    const [lost, next, other] = await Promise.all(
+      ['projector', 'projector', 'another'].map((owner) => openMongoReadModelWriter({ url, owner })),
+    );
+    if (lost === undefined || next === undefined || other === undefined) throw new Error('There are three.');
+    await fill(lost, [insert(1, {})]);
+    await write(next, () => next.applyToTable(acmePlaces, [insert(2, {})], { revision: 5, at: at(5) }));
+    await expect(other.begin()).rejects.toThrow(ProjectorLeaseHeldError);
+
+    const readModels = await openMongoReadModels({ url });
+    expect(await found(readModels, {})).toEqual({ records: ['C1', 'C2'], total: 2 });
+    await Promise.all([readModels, next, other, lost].map((each) => each.close()));
+  });
+
   test('both sides open while the server is away, and say so when they are used', async () => {
     const url = `mongodb://127.0.0.1:${await freePort()}/`;
     const readModels = await openMongoReadModels({ url });

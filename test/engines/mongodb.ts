@@ -78,13 +78,13 @@ async function dropDatabase(url: string): Promise<void> {
 /** A server of the test's own, which it may stop, kill and start again on the same data. */
 export class MongoDbServer {
   readonly url: string;
-  readonly #port: number;
+  readonly port: number;
   readonly #directory: string;
   #server: ChildProcess | undefined;
 
   private constructor(directory: string, port: number) {
     this.#directory = directory;
-    this.#port = port;
+    this.port = port;
     this.url = `mongodb://127.0.0.1:${port}/assets?directConnection=true`;
   }
 
@@ -109,12 +109,12 @@ export class MongoDbServer {
   }
 
   #mongod(): [string, string[]] {
-    return ['mongod', ['--dbpath', this.#directory, '--port', String(this.#port), '--bind_ip', '127.0.0.1']];
+    return ['mongod', ['--dbpath', this.#directory, '--port', String(this.port), '--bind_ip', '127.0.0.1']];
   }
 
   async #ferretDb(): Promise<[string, string[]]> {
     const { stdout } = await promisify(execFile)(process.execPath, [BUILD]);
-    return [stdout, [`127.0.0.1:${this.#port}`, this.#directory]];
+    return [stdout, [`127.0.0.1:${this.port}`, this.#directory]];
   }
 
   async #answers(): Promise<boolean> {

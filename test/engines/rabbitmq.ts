@@ -47,7 +47,7 @@ export function ownQueues(): { readonly RABBITMQ_URL?: string } {
 /** A server of the test's own, which it may stop, kill and start again on the same data. */
 export class RabbitMqServer {
   readonly url: string;
-  readonly #port: number;
+  readonly port: number;
   readonly #directory: string;
   readonly #environment: NodeJS.ProcessEnv;
   readonly #epmd: ChildProcess;
@@ -55,7 +55,7 @@ export class RabbitMqServer {
 
   private constructor(directory: string, port: number, environment: NodeJS.ProcessEnv, epmd: ChildProcess) {
     this.url = `amqp://guest:guest@127.0.0.1:${port}`;
-    this.#port = port;
+    this.port = port;
     this.#directory = directory;
     this.#environment = environment;
     this.#epmd = epmd;
@@ -89,7 +89,7 @@ export class RabbitMqServer {
       });
     }
     const deadline = Date.now() + START_TIMEOUT_MS;
-    while (!/completed with \d+ plugins/.test(output) || !(await listens(this.#port))) {
+    while (!/completed with \d+ plugins/.test(output) || !(await listens(this.port))) {
       const ended = child.exitCode !== null || child.signalCode !== null;
       if (ended || Date.now() > deadline) throw new Error(`RabbitMQ did not start. It wrote:\n${output}`);
       await wait(50);

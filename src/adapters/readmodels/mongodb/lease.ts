@@ -53,12 +53,16 @@ export class Lease {
   readonly #connection: MongoConnection;
   readonly #mode: Mode;
   readonly #lastsMs: number;
-  readonly #owner = new ObjectId().toHexString();
+  readonly #owner: string;
   #fencingToken: number | undefined;
   #renewal: NodeJS.Timeout | undefined;
 
-  /** @param lastsMs how long it holds without renewal; it is renewed in the background */
-  constructor(connection: MongoConnection, mode: Mode, lastsMs: number) {
+  /**
+   * @param lastsMs how long it holds without renewal; it is renewed in the background
+   * @param owner does not wait for a lease of its own, such as one that it could not give back
+   */
+  constructor(connection: MongoConnection, mode: Mode, lastsMs: number, owner = new ObjectId().toHexString()) {
+    this.#owner = owner;
     this.#connection = connection;
     this.#mode = mode;
     this.#lastsMs = lastsMs;

@@ -26,6 +26,8 @@ export type WriterOptions = {
   readonly url: string;
   /** How long after its death a projector is replaced, in milliseconds; 5 seconds where unset. */
   readonly leaseMs?: number;
+  /** Writers of one owner come one after the other, and need not wait for each other's lease; unset: its own. */
+  readonly owner?: string;
 };
 
 /** Opens the write side, whether the server can be reached or not: each use connects when it is needed. */
@@ -47,7 +49,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     const connection = new MongoConnection({ url: options.url, socketTimeoutMs: WRITER_SOCKET_TIMEOUT_MS });
     super(connection, new CatalogWriter(null));
     this.#options = options;
-    this.#lease = new Lease(connection, 'projector', options.leaseMs ?? LEASE_MS);
+    this.#lease = new Lease(connection, 'projector', options.leaseMs ?? LEASE_MS, options.owner);
   }
 
   /** @throws ProjectorLeaseHeldError while another process projects */
