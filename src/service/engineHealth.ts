@@ -46,12 +46,15 @@ async function checkAll(probes: EngineProbes): Promise<Checks> {
 
 async function check(probe: () => Promise<unknown>): Promise<Checks[string]> {
   try {
-    await withinTime(PROBE_LIMIT_MS, `no answer within ${PROBE_LIMIT_MS} ms`, probe());
+    await answerOf(probe());
     return { ok: true };
   } catch (error) {
     return { ok: false, detail: error instanceof Error ? error.message : String(error) };
   }
 }
+
+const answerOf = <T>(asked: Promise<T>): Promise<T> =>
+  withinTime(PROBE_LIMIT_MS, `no answer within ${PROBE_LIMIT_MS} ms`, asked);
 
 /** `engine_up`: 1 for each engine that answers, 0 for one that is away. */
 export function registerEngineMetrics(registry: Registry, engines: EngineProbes): void {
@@ -91,7 +94,7 @@ export function registerQueueMetrics(
   // One question for both gauges, which are collected at the same time.
   let asked: Promise<ReadonlyMap<string, QueueDepth>> | undefined;
   const depths = (): Promise<ReadonlyMap<string, QueueDepth>> => {
-    asked ??= Promise.all(queues.map(async (queue) => [queue, await broker.depth(queue)] as const))
+    asked ??= answerOf(Promise.all(queues.map(async (queue) => [queue, await broker.depth(queue)] as const)))
       .then((entries) => new Map(entries))
       // engine_up shows that it is away.
       .catch(() => new Map())

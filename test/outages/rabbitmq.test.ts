@@ -83,7 +83,10 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       const { order } = await validatedOrder(acme());
       await approve(acme(), order.id);
       expect(performance.now() - startedAt).toBeLessThan(5_000);
-      expect(await readiness()).toMatchObject({ status: 503, body: { checks: { broker: { ok: false } } } });
+      const [ready, figures] = await Promise.all([readiness(), metrics()]);
+      expect(ready).toMatchObject({ status: 503, body: { checks: { broker: { ok: false } } } });
+      expect(figures).toMatch(/^engine_up\{engine="broker"\} 0$/m);
+      expect(figures).not.toMatch(/^queue_messages\{/m);
       await hangs;
       await server.thaw();
       const [call] = await receiver.received('/hangs', 1);
