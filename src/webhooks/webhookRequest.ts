@@ -17,6 +17,7 @@ import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { AnswerTooLargeError } from '../ports/readModels.js';
 import type { WebhookRequest, WebhookTransport } from './httpsTransport.js';
+import { readSourceEvent } from './sourceEvents.js';
 
 /**
  * An attempt, ready to be made. One whose body would be too large fails with that reason, without a call.
@@ -132,7 +133,7 @@ async function sourceEvent<Event extends DomainEvent>(
   subject: DeliverySubject,
   type: Event['type'],
 ): Promise<RecordedEvent & Pick<Event, 'data'>> {
-  const [event] = await eventStore.readStream(stream, subject.sourceRevision, subject.sourceRevision);
+  const event = await readSourceEvent(eventStore, { stream, revision: subject.sourceRevision });
   if (event?.id !== subject.sourceEventId || event.type !== type) throw missing(stream, subject);
   return event;
 }

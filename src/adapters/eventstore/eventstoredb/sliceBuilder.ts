@@ -1,3 +1,4 @@
+import { charactersOf } from '../../../domain/jsonSize.js';
 import type { EventSlice, LogPlace, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import { type ClientEvent, decode, positionOf } from './encoding.js';
 import type { LogReader } from './logReader.js';
@@ -144,13 +145,4 @@ export class Progress {
       this.#reached = place;
     }
   }
-}
-
-/** About how many characters a JSON value takes as text: added up, since making the text would take as long as reading it did. */
-function charactersOf(value: unknown): number {
-  if (typeof value === 'string') return value.length + 2;
-  if (typeof value !== 'object' || value === null) return 6;
-  let characters = 2;
-  for (const [name, member] of Object.entries(value)) characters += name.length + 4 + charactersOf(member);
-  return characters;
 }

@@ -1,0 +1,31 @@
+/** The events that deliveries are about. One goes to many webhooks at about the same time, and is read once for all of them. */
+import { LRUCache } from 'lru-cache';
+import { charactersOf } from '../domain/jsonSize.js';
+import type { EventStore, RecordedEvent, Revision } from '../ports/eventStore.js';
+
+type EventReads = Pick<EventStore, 'readStream'>;
+type Place = { readonly stream: string; readonly revision: Revision };
+
+/** Characters of data that are kept, of one log. */
+const MAX_KEPT_CHARACTERS = 8_000_000;
+
+const keptEvents = new WeakMap<EventReads, LRUCache<string, RecordedEvent, Place>>();
+
+/** undefined where there is none. Who asks while another one does shares the read. @throws what the event store throws */
+export async function readSourceEvent(eventStore: EventReads, place: Place): Promise<RecordedEvent | undefined> {
+  const kept = keptEvents.get(eventStore) ?? keep(eventStore);
+  return kept.fetch(`${place.revision} ${place.stream}`, { context: place });
+}
+
+function keep(eventStore: EventReads): LRUCache<string, RecordedEvent, Place> {
+  const kept = new LRUCache<string, RecordedEvent, Place>({
+    maxSize: MAX_KEPT_CHARACTERS,
+    sizeCalculation: ({ data }) => charactersOf(data),
+    // Who waits for a read gets its event, even if there is no room to keep it.
+    ignoreFetchAbort: true,
+    fetchMethod: async (_key, _stale, { context: { stream, revision } }) =>
+      (await eventStore.readStream(stream, revision, revision))[0],
+  });
+  keptEvents.set(eventStore, kept);
+  return kept;
+}

@@ -1,0 +1,74 @@
+import type { RecordedEvent, Revision } from '#app/ports/eventStore.js';
+import { readSourceEvent } from '#app/webhooks/sourceEvents.js';
+import { metadata } from '../../contract/eventStoreFixtures.js';
+
+/** A log whose every event has this much text, and which counts its reads. */
+function openLog(text = 'text') {
+  const reads: string[] = [];
+  return {
+    reads,
+    isAway: false,
+    async readStream(stream: string, revision: Revision = 0): Promise<readonly RecordedEvent[]> {
+      reads.push(`${stream} ${revision}`);
+      if (this.isAway) throw new Error('away');
+      if (revision > 2) return [];
+      return [{ id: `${revision}`, type: 'OrderApproved', data: { text }, metadata, stream, revision, position: 9 }];
+    },
+  };
+}
+
+it('an event that many webhooks get is read once, whether they ask at the same time or after each other', async () => {
+  const log = openLog();
+  const place = { stream: 'order-acme.1', revision: 1 };
+  const read = () => readSourceEvent(log, place);
+  const found = [...(await Promise.all([read(), read(), read()])), await read()];
+  expect(found.map((event) => event?.id)).toEqual(['1', '1', '1', '1']);
+  expect(log.reads).toEqual(['order-acme.1 1']);
+});
+
+it('each stream and revision has its own, and each log', async () => {
+  const [log, other] = [openLog(), openLog()];
+  await readSourceEvent(log, { stream: 'order-acme.1', revision: 1 });
+  expect((await readSourceEvent(log, { stream: 'order-acme.1', revision: 2 }))?.revision).toBe(2);
+  expect((await readSourceEvent(log, { stream: 'order-acme.2', revision: 1 }))?.stream).toBe('order-acme.2');
+  await readSourceEvent(other, { stream: 'order-acme.1', revision: 1 });
+  expect(other.reads).toHaveLength(1);
+});
+
+it('what is not there is looked for again, and so is what could not be read', async () => {
+  const log = openLog();
+  const missing = { stream: 'order-acme.1', revision: 3 };
+  expect(await readSourceEvent(log, missing)).toBeUndefined();
+  expect(await readSourceEvent(log, missing)).toBeUndefined();
+  expect(log.reads).toHaveLength(2);
+  log.isAway = true;
+  await expect(readSourceEvent(log, { stream: 'order-acme.1', revision: 1 })).rejects.toThrow('away');
+  log.isAway = false;
+  expect((await readSourceEvent(log, { stream: 'order-acme.1', revision: 1 }))?.id).toBe('1');
+});
+
+it('who waits for a slow read gets its event, though others have filled the room meanwhile', async () => {
+  const log = openLog('x'.repeat(900_000));
+  const read = log.readStream.bind(log);
+  let arrive: () => void = () => undefined;
+  const arrived = new Promise<void>((resolve) => {
+    arrive = resolve;
+  });
+  log.readStream = async (stream, revision) => {
+    if (stream === 'order-acme.slow') await arrived;
+    return read(stream, revision);
+  };
+  const slow = readSourceEvent(log, { stream: 'order-acme.slow', revision: 1 });
+  for (let n = 0; n < 20; n++) await readSourceEvent(log, { stream: `order-acme.${n}`, revision: 1 });
+  arrive();
+  expect((await slow)?.id).toBe('1');
+});
+
+it('no more than eight million characters are kept', async () => {
+  const log = openLog('x'.repeat(900_000));
+  for (let n = 0; n < 20; n++) await readSourceEvent(log, { stream: `order-acme.${n}`, revision: 1 });
+  for (let n = 0; n < 20; n++) await readSourceEvent(log, { stream: `order-acme.${n}`, revision: 1 });
+  expect(log.reads).toHaveLength(40);
+  await readSourceEvent(log, { stream: 'order-acme.19', revision: 1 });
+  expect(log.reads).toHaveLength(40);
+});
