@@ -8,10 +8,11 @@ import type { ApiConfig, ApiDeps } from './api/deps.js';
 import { startHttpServer } from './api/listen.js';
 import { ServiceMetrics } from './api/metrics.js';
 import { createApi, createHealthApi } from './api/server.js';
+import { startingAnew } from './api/startingAnew.js';
 import { newId, now } from './commands/clock.js';
 import type { Commands } from './commands/context.js';
 import { type Config, ROLES, type Role, version } from './config.js';
-import type { KeptPlace } from './ports/eventStore.js';
+import { type KeptPlace, LogReplacedError } from './ports/eventStore.js';
 import { Directory } from './projections/directory.js';
 import { projectedPlace } from './projections/keptPlace.js';
 import { ProjectionWatch, projections } from './projections/projections.js';
@@ -27,6 +28,7 @@ import {
 import { openBroker, openReadModels, openStoredDirectory } from './service/engines.js';
 import { openOwnLog, refuseMadeOfOther } from './service/ownLog.js';
 import { type ProjectorConfig, startProjector } from './service/projectorThread.js';
+import { type OpenParts, type Parts, Restartable } from './service/restartable.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
@@ -62,25 +64,64 @@ export async function startService(
   roles: ReadonlySet<Role> = new Set(ROLES),
   acceptLog = false,
 ): Promise<RunningService> {
+  let isFirst = true;
+  const openAll: OpenParts<ServiceParts> = async (onReplaced) => {
+    const parts = await open({ ...config, acceptLog: acceptLog && isFirst }, log, roles, onReplaced);
+    isFirst = false;
+    return parts;
+  };
+  const running = await Restartable.start(openAll, startingAnew, log);
+  try {
+    const server = await startHttpServer(running.listener, { host: config.HOST, port: config.PORT });
+    const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
+    return {
+      address: `http://${host}:${server.port}`,
+      get commands() {
+        return running.parts.commands;
+      },
+      get directory() {
+        return running.parts.directory;
+      },
+      async stop() {
+        await server.stop();
+        await running.stop();
+      },
+    };
+  } catch (error) {
+    await running.stop();
+    throw error;
+  }
+}
+
+type ServiceParts = Parts & Pick<RunningService, 'commands' | 'directory'>;
+
+/** @throws what an engine throws; what was opened by then is closed again */
+async function open(
+  config: ProjectorConfig,
+  log: Logger,
+  roles: ReadonlySet<Role>,
+  onReplaced: () => void,
+): Promise<ServiceParts> {
   const closing: (() => Promise<void>)[] = [];
-  const stop = async (): Promise<void> => {
-    for (const close of closing.splice(0).reverse()) await close();
+  const close = async (): Promise<void> => {
+    for (const each of closing.splice(0).reverse()) await each();
   };
   try {
-    return { ...(await open({ ...config, acceptLog }, log, roles, closing)), stop };
+    return { ...(await openParts(config, log, roles, onReplaced, closing)), close };
   } catch (error) {
-    await stop();
+    await close();
     throw error;
   }
 }
 
 /** @param closing what was opened, to be closed in the opposite order */
-async function open(
+async function openParts(
   config: ProjectorConfig,
   log: Logger,
   roles: ReadonlySet<Role>,
+  onReplaced: () => void,
   closing: (() => Promise<void>)[],
-): Promise<Omit<RunningService, 'stop'>> {
+): Promise<Omit<ServiceParts, 'close'>> {
   const opened = <T>(part: T, close: (part: T) => Promise<void>): T => {
     closing.push(() => close(part));
     return part;
@@ -109,8 +150,14 @@ async function open(
   const gate = new ReadGate(eventStore, stored);
   const readModels = gate.guard(stored);
   const projector = roles.has('projector') ? opened(startProjector(config, log), (thread) => thread.stop()) : undefined;
+  const interrupted = logs(log, 'error', 'the directory of tenants is interrupted, and tries again');
+  const onInterruption = (error: unknown): void => {
+    // The directory is in each process, and hears of it as soon as any part.
+    if (error instanceof LogReplacedError) onReplaced();
+    else interrupted(error);
+  };
   const directory = opened(
-    await Directory.start(eventStore, logs(log, 'error', 'the directory of tenants is interrupted, and tries again'), {
+    await Directory.start(eventStore, onInterruption, {
       store: openStoredDirectory(config),
       onError: logs(log, 'warn', 'the directory of tenants cannot be stored; the next start takes longer'),
     }),
@@ -168,9 +215,7 @@ async function open(
     log.warn('the read models are behind the log; /health/ready says when they have caught up');
   }
   const app = roles.has('api') ? createApi(deps) : createHealthApi(deps);
-  const server = opened(await startHttpServer(app, { host: config.HOST, port: config.PORT }), (each) => each.stop());
-  const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
-  return { address: `http://${host}:${server.port}`, commands, directory };
+  return { app, commands, directory };
 }
 
 const READ_MODELS_AWAY = 'the read models cannot be reached';

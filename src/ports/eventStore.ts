@@ -196,3 +196,13 @@ export class EventStoreUnavailableError extends Error {
     this.mayBeStored = mayBeStored;
   }
 }
+
+/**
+ * The log lacks what was read of it before: it was put back to an older copy, or is another one. This store is of no use
+ * any more, nor is what was kept in memory of the log; a new one can be opened.
+ */
+export class LogReplacedError extends EventStoreUnavailableError {
+  constructor(options?: ErrorOptions) {
+    super('The event log is not the one from before: it was put back to an older copy, or is another one.', options);
+  }
+}

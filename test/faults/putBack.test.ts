@@ -53,10 +53,13 @@ async function onServers(): Promise<PutBackEngines> {
   };
 }
 
-describePutBack('embedded', embedded, 60_000);
+describePutBack('embedded', embedded, { startMs: 60_000, isServer: false });
 
 describeEngine('mongodb', 'with MongoDB as the read models', mongoDbMissing(), () => {
   describeEngine('rabbitmq', 'and RabbitMQ as the broker', rabbitMqMissing(), () => {
-    describePutBack('a double of EventStoreDB, MongoDB and RabbitMQ', onServers, ENGINE_START_MS);
+    describePutBack('a double of EventStoreDB, MongoDB and RabbitMQ', onServers, {
+      startMs: ENGINE_START_MS,
+      isServer: true,
+    });
   });
 });

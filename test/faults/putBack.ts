@@ -12,8 +12,9 @@ export type PutBackEngines = {
   readonly env: { readonly [name: string]: string };
   /** While the service does not run. */
   backUp(): Promise<void>;
-  /** Puts that backup in the log's place, while the service does not run. */
+  /** Puts that backup in the log's place, while the service does not run, or on a server that it finds again. */
   putBack(): Promise<void>;
+
   dispose(): Promise<void>;
 };
 
@@ -31,14 +32,20 @@ export async function isReady(service: Service): Promise<boolean> {
   return (await service.send({ method: 'GET', path: '/health/ready' })).status === 200;
 }
 
+/** The number of items, or why there is none. */
+async function total(tenant: TenantClient): Promise<number | string> {
+  const answer = await tenant.getList('dyn_item');
+  if (answer.status === 200) return Number(Object(Object(answer.body).meta).total);
+  expect(answer.status).toBe(503);
+  return refusal.parse(answer.body).error;
+}
+
 /** Asks for the number of items until the service is ready. @returns each answer: a total, or why there is none */
 export async function totalsUntilReady(service: Service, tenant: TenantClient): Promise<readonly (number | string)[]> {
   const seen: (number | string)[] = [];
   for (;;) {
     const ready = await isReady(service);
-    const answer = await tenant.getList('dyn_item');
-    if (answer.status === 200) seen.push(Number(Object(Object(answer.body).meta).total));
-    else seen.push(refusal.parse(answer.body).error);
+    seen.push(await total(tenant));
     if (ready) return seen;
     await wait(POLL_MS);
   }
@@ -50,8 +57,18 @@ const items = (from: number, to: number) =>
     name: `Tea ${from + index}`,
   }));
 
+type PutBackOptions = {
+  readonly startMs: number;
+  /** Whether the log is on a server, which may be put back while the service runs. */
+  readonly isServer: boolean;
+};
+
 /** @param start the engines, nothing in them */
-export function describePutBack(title: string, start: () => Promise<PutBackEngines>, startMs: number): void {
+export function describePutBack(
+  title: string,
+  start: () => Promise<PutBackEngines>,
+  { startMs, isServer }: PutBackOptions,
+): void {
   describe(`an older copy of the log is put back: ${title}`, () => {
     let engines: PutBackEngines;
     let receiver: Receiver;
@@ -125,6 +142,39 @@ export function describePutBack(title: string, start: () => Promise<PutBackEngin
       // The last approval is another one than that which the log lacks.
       const { order } = later;
       expect(ids).toEqual([sent.order.id, unsent.order.id, order.id, unsent.order.id, order.id]);
+    });
+
+    if (!isServer) return;
+
+    test('a service that runs notices when it finds the server again, and starts anew on what it holds', async () => {
+      const { id } = await acme.create('dyn_stock_order', { issue_date: '2026-11-21', delivery_date: '2026-12-01' });
+      await engines.backUp();
+      await acme.batch('dyn_item', items(101, 120));
+      await acme.update('dyn_stock_order', id, { customer_reference: 'later' });
+      const lacked = await acme.create('dyn_stock_order', { issue_date: '2026-11-21', delivery_date: '2026-12-01' });
+      const calls = receiver.calls('/hook').length;
+      await engines.putBack();
+
+      const seen: (number | string)[] = [];
+      while (seen.at(-1) !== 33) {
+        seen.push(await total(acme));
+        await wait(POLL_MS);
+      }
+      // Nothing else was ever seen, and what was put back is not seen before.
+      expect(new Set(seen.filter((each) => typeof each === 'number'))).toEqual(new Set([53, 33]));
+      expect(seen.lastIndexOf(53)).toBeLessThan(seen.findIndex((each) => /anew/.test(String(each))));
+      expect(service.log.match(/the service starts anew on it/g)).toHaveLength(1);
+
+      expect((await acme.getRecord('dyn_stock_order', lacked.id)).status).toBe(404);
+      expect((await acme.putRecord('dyn_stock_order', lacked.id, { customer_reference: 'x' })).status).toBe(404);
+      const changed = await acme.update('dyn_stock_order', id, { delivery_date: '2026-12-02' });
+      expect(changed).toMatchObject({ customer_reference: null, delivery_date: '2026-12-02' });
+      expect(await acme.batch('dyn_item', items(101, 103))).toMatchObject({ created: 3 });
+      const another = await validatedOrder(acme);
+      await approve(acme, another.order.id);
+      await receiver.received('/hook', calls + 1);
+      await wait(QUIET_MS);
+      expect(receiver.calls('/hook')).toHaveLength(calls + 1);
     });
   });
 }

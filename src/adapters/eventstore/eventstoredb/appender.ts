@@ -21,6 +21,7 @@ import { isAt } from '../appendChecks.js';
 import type { AppendOptions } from './connection.js';
 import { encodeAppend, STORED_TYPES_STREAM, toPosition } from './encoding.js';
 import { CALL_BACKOFF, isTransient, isUnsent, toPortError } from './errors.js';
+import type { KnownLog } from './knownLog.js';
 import type { Leader } from './leader.js';
 import type { LogReader } from './logReader.js';
 import type { Tail } from './splitAppends.js';
@@ -41,6 +42,7 @@ export type AppenderParts = {
   readonly leader: Leader;
   readonly options: AppendOptions;
   readonly reader: LogReader;
+  readonly log: KnownLog;
   /** How long one call is tried while the server is away, in milliseconds. */
   readonly timeoutMs: number;
 };
@@ -182,9 +184,11 @@ export class Appender {
         await eventLoopTurn();
         const left = until - Date.now();
         if (left <= 0) throw new TimeLimitError('no time was left to ask it');
+        await withinTime(left, `the look at the log took over ${left} ms`, this.#parts.log.check());
         try {
           return await withinTime(left, `the append took over ${left} ms`, call(left));
         } catch (error) {
+          if (isTransient(error)) this.#parts.log.connectionLost();
           mayBeStored ||= about.ofTheEvents && isTransient(error) && !isUnsent(error);
           throw error;
         }

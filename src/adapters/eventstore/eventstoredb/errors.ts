@@ -1,5 +1,5 @@
 import { ErrorType, isCommandError, NotLeaderError, StreamDeletedError } from '@eventstore/db-client';
-import { EventStoreUnavailableError } from '../../../ports/eventStore.js';
+import { EventStoreUnavailableError, LogReplacedError } from '../../../ports/eventStore.js';
 import { TimeLimitError } from '../../../supervision/waiting.js';
 
 /** Someone tombstoned the stream on the server: it can never be read or written again. */
@@ -60,7 +60,7 @@ export function isNoPosition(error: unknown): boolean {
 export function isTransient(error: unknown): boolean {
   if (error instanceof TimeLimitError || error instanceof LeaderChangedError || error instanceof NoLeaderError)
     return true;
-  if (isNoPosition(error)) return false;
+  if (isNoPosition(error) || error instanceof LogReplacedError) return false;
   if (isClientError(error)) return TRANSIENT.includes(error.type);
   if (error instanceof EventStoreUnavailableError) return !(error instanceof EventStoreRefusalError);
   return error instanceof Error && 'code' in error;
@@ -82,6 +82,8 @@ export function toPortError(
   { stream, mayBeStored = false }: { readonly stream?: string | undefined; readonly mayBeStored?: boolean } = {},
 ): unknown {
   if (error instanceof EventStoreUnavailableError) return error;
+  // Only what was read before is asked for by its position.
+  if (isNoPosition(error)) return new LogReplacedError({ cause: error });
   if (error instanceof StreamDeletedError) return new StreamTombstonedError(stream ?? error.streamName);
   if (isTransient(error))
     return new EventStoreUnavailableError(`The event store is away: ${textOf(error)}`, { cause: error, mayBeStored });

@@ -8,12 +8,19 @@ import {
   START,
   type StreamingRead,
 } from '@eventstore/db-client';
-import type { AppendResult, LogPlace, Position, RecordedEvent, Revision } from '../../../ports/eventStore.js';
+import {
+  type AppendResult,
+  type LogPlace,
+  LogReplacedError,
+  type Position,
+  type RecordedEvent,
+  type Revision,
+} from '../../../ports/eventStore.js';
 import { retry } from '../../../supervision/keepRunning.js';
 import { TimeLimitError } from '../../../supervision/waiting.js';
 import { OF_LEADER } from './connection.js';
 import { type ClientEvent, decode, isSystem, positionOf, toLogPosition } from './encoding.js';
-import { CALL_BACKOFF, isMissingStream, isNoPosition, isTransient, toPortError } from './errors.js';
+import { CALL_BACKOFF, isMissingStream, isTransient, toPortError } from './errors.js';
 import type { Leader } from './leader.js';
 import { findTail, type StoredEvent, type Tail, visible } from './splitAppends.js';
 
@@ -29,10 +36,13 @@ export type StartPosition = typeof START | ReturnType<typeof toLogPosition>;
 export class LogReader {
   readonly #leader: Leader;
   readonly #timeoutMs: number;
+  readonly #onTrouble: () => void;
 
-  constructor(leader: Leader, timeoutMs: number) {
+  /** @param onTrouble hears of each attempt that failed while the server may be away */
+  constructor(leader: Leader, timeoutMs: number, onTrouble: () => void) {
     this.#leader = leader;
     this.#timeoutMs = timeoutMs;
+    this.#onTrouble = onTrouble;
   }
 
   /** The events of a stream's whole appends, from a revision on, or between two. */
@@ -107,7 +117,7 @@ export class LogReader {
       if (eventId === undefined) return true;
       return there !== undefined && positionOf(there) === position && there.id === eventId;
     } catch (error) {
-      if (isNoPosition(error)) return false;
+      if (error instanceof LogReplacedError) return false;
       throw error;
     }
   }
@@ -166,8 +176,17 @@ export class LogReader {
 
   async #retried<E>(open: OpenRead<E>, stream?: string): Promise<readonly E[]> {
     const read = () => this.#leader.run((client) => this.#collect(open(client)));
+    const isTrouble = (error: unknown): boolean => {
+      if (!isTransient(error)) return false;
+      this.#onTrouble();
+      return true;
+    };
     try {
-      return await retry(read, { until: Date.now() + this.#timeoutMs, backoff: CALL_BACKOFF, isTransient });
+      return await retry(read, {
+        until: Date.now() + this.#timeoutMs,
+        backoff: CALL_BACKOFF,
+        isTransient: isTrouble,
+      });
     } catch (error) {
       throw isMissingStream(error) ? error : toPortError(error, { stream });
     }

@@ -15,6 +15,7 @@ import {
 import { identityOf } from '../identity.js';
 import { Appender } from './appender.js';
 import { connect, OF_LEADER } from './connection.js';
+import { KnownLog } from './knownLog.js';
 import { Leader } from './leader.js';
 import { LiveFeed } from './liveFeed.js';
 import { LogReader } from './logReader.js';
@@ -56,9 +57,10 @@ class EventStoreDb implements EventStore {
     this.#leader = new Leader(connection);
     const leader = this.#leader;
     const options = { ...OF_LEADER, ...(credentials && { credentials }) };
-    const reader = new LogReader(leader, timeoutMs);
-    this.#parts = { leader, reader, timeoutMs, patienceMs };
-    this.#appender = new Appender({ leader, options, reader, timeoutMs });
+    const reader = new LogReader(leader, timeoutMs, () => log.connectionLost());
+    const log = new KnownLog(reader);
+    this.#parts = { leader, reader, log, timeoutMs, patienceMs };
+    this.#appender = new Appender({ leader, options, reader, log, timeoutMs });
     const read = (after: Position, signal: AbortSignal) =>
       subscribe(this.#parts, { after, maxCount: FEED_SLICE_COUNT, signal });
     this.#feed = new LiveFeed(read, this.#closing.signal);

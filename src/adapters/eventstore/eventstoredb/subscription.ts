@@ -16,6 +16,7 @@ import { sleep, WakeUp } from '../../../supervision/waiting.js';
 import { OF_LEADER } from './connection.js';
 import { type ClientEvent, toPosition } from './encoding.js';
 import { isTransient, toPortError } from './errors.js';
+import type { KnownLog } from './knownLog.js';
 import type { Leader, LeadingNode } from './leader.js';
 import type { LogReader, StartPosition } from './logReader.js';
 import { Progress, type SizedSlice, SliceBuilder } from './sliceBuilder.js';
@@ -23,6 +24,7 @@ import { Progress, type SizedSlice, SliceBuilder } from './sliceBuilder.js';
 export type SubscriptionParts = {
   readonly leader: Leader;
   readonly reader: LogReader;
+  readonly log: KnownLog;
   /** How long the server may be silent during the catch-up, in milliseconds. */
   readonly timeoutMs: number;
   /** How long a subscription waits for a server that is away, in milliseconds. */
@@ -67,6 +69,7 @@ export async function* subscribe(parts: SubscriptionParts, options: SubscribeOpt
         if (signal.aborted) return;
       }
     } catch (error) {
+      parts.log.connectionLost();
       state.awaySince ??= Date.now();
       if (!isTransient(error) || Date.now() - state.awaySince > parts.patienceMs) throw toPortError(error);
       await sleep(state.retry.next(), signal);
@@ -79,12 +82,14 @@ export async function* subscribe(parts: SubscriptionParts, options: SubscribeOpt
  * the server does not report them: the catch-up that follows proves that none of them is wanted (see Progress).
  */
 async function* connect(
-  { leader, reader, timeoutMs }: SubscriptionParts,
+  { leader, reader, log, timeoutMs }: SubscriptionParts,
   { streamPrefixes, signal, maxCount = DEFAULT_SLICE_COUNT }: SubscribeOptions,
   state: SubscriptionState,
 ): AsyncGenerator<SizedSlice> {
   const progress = new Progress({ position: state.position, eventId: state.eventId }, await reader.head());
   const fromPosition = await reader.startAfter(state.position);
+  // After the reads, which may have been tried again over another connection.
+  await log.check();
   if (signal.aborted) return;
   const subscription = new ClientSubscription(await leader.node(), fromPosition, streamPrefixes);
   const builder = new SliceBuilder(reader, progress, state.position, maxCount);
@@ -94,6 +99,7 @@ async function* connect(
     const taken = builder.take(caughtUp);
     state.position = taken.position;
     state.eventId = taken.eventId;
+    log.saw(taken);
     state.reportedCaughtUp = caughtUp;
     lastSliceAt = Date.now();
     return taken;
