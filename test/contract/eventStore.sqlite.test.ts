@@ -61,6 +61,16 @@ describe('event store on an SQLite file', () => {
     await store.close();
   });
 
+  test('appends are stored in the order of their calls, also after one that takes long to make text of', async () => {
+    const large = Array.from({ length: 400 }, () => event('é'.repeat(20_000)));
+    const given = [large, [event()], large.map(({ data }) => event(data)), [event()], events(3)];
+    const refused = store.append('order-refused', [event(), { ...event(), data: undefined }], 'any');
+    const appends = given.map((append, n) => store.append(`order-${n}`, append, 'no-stream'));
+    await expect(refused).rejects.toThrow(TypeError);
+    const positions = (await Promise.all(appends)).map(({ position }) => position);
+    expect(positions).toEqual(positions.toSorted((a, b) => a - b));
+  });
+
   test('starts empty', async () => {
     expect(await store.head()).toBe(0);
     expect(await storedSlices(store, { after: 0 })).toEqual([{ events: [], position: 0, caughtUp: true }]);

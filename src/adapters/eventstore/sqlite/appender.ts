@@ -52,7 +52,8 @@ export class Appender {
   commits = 0;
   appends = 0;
   readonly #settings: AppenderSettings;
-  readonly #encoding = new Set<Promise<unknown>>();
+  /** Resolves when what was appended so far has been sent to the thread, or refused. */
+  #sent: Promise<unknown> = Promise.resolve();
   readonly #pending = new Map<number, Pending>();
   #lastTicket = 0;
   #worker: Worker | undefined;
@@ -69,23 +70,19 @@ export class Appender {
     expectedRevision: ExpectedRevision,
   ): Promise<AppendResult> {
     if (this.#closed) throw new EventStoreUnavailableError('The event store is closed.');
-    const encoded = await this.#encoded(encodeAppend(stream, events));
-    const size = encoded.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
-    const ticket = ++this.#lastTicket;
-    const request: AppendRequest = { ticket, stream, events: encoded, expectedRevision, size };
-    return new Promise((resolve, reject) => {
-      this.#pending.set(ticket, { stream, expectedRevision, resolve, reject });
-      // The first append starts the thread, so that a store that only reads has none.
-      this.#worker ??= this.#start();
-      this.#worker.ref();
-      this.#worker.postMessage(request);
-    });
+    // In the order of the calls, also where one takes longer to make text of than the next: a copy of a log relies on it.
+    const sending = Promise.all([encodeAppend(stream, events), this.#sent]).then(([encoded]) =>
+      this.#send(stream, encoded, expectedRevision),
+    );
+    this.#sent = Promise.allSettled([this.#sent, sending]);
+    const { answer } = await sending;
+    return answer;
   }
 
   /** Lets the queued appends finish and ends the thread. */
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.allSettled(this.#encoding);
+    await this.#sent;
     const worker = this.#worker;
     if (worker === undefined) return;
     worker.ref();
@@ -94,13 +91,19 @@ export class Appender {
     await ended;
   }
 
-  async #encoded<T>(encoding: Promise<T>): Promise<T> {
-    this.#encoding.add(encoding);
-    try {
-      return await encoding;
-    } finally {
-      this.#encoding.delete(encoding);
-    }
+  #send(stream: string, events: readonly EncodedEvent[], expectedRevision: ExpectedRevision) {
+    const size = events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
+    const ticket = ++this.#lastTicket;
+    const request: AppendRequest = { ticket, stream, events, expectedRevision, size };
+    const answer = new Promise<AppendResult>((resolve, reject) => {
+      this.#pending.set(ticket, { stream, expectedRevision, resolve, reject });
+      // The first append starts the thread, so that a store that only reads has none.
+      this.#worker ??= this.#start();
+      this.#worker.ref();
+      this.#worker.postMessage(request);
+    });
+    // Not the promise itself, which would be waited for here.
+    return { answer };
   }
 
   #start(): Worker {
