@@ -182,9 +182,9 @@ export class Appender {
         // The client throws where nothing can catch it when its channel is closed under it. That happens in the turn of
         // the event loop in which another call fails, so this one begins in a turn of its own.
         await eventLoopTurn();
+        await withinTime(until - Date.now(), 'the look at the log took too long', this.#parts.log.check());
         const left = until - Date.now();
         if (left <= 0) throw new TimeLimitError('no time was left to ask it');
-        await withinTime(left, `the look at the log took over ${left} ms`, this.#parts.log.check());
         try {
           return await withinTime(left, `the append took over ${left} ms`, call(left));
         } catch (error) {
