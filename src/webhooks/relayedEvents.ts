@@ -1,8 +1,8 @@
 /** What events ask of the relay: which streams it reads, who wants an event, and which messages follow from it. */
 import type { Caller, TenantDirectory } from '../commands/context.js';
-import type { Webhook } from '../domain/identity/directory.js';
+import { type Webhook, wantedSince } from '../domain/identity/directory.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
-import type { DeliverySubject, WebhookEvent } from '../domain/webhook/events.js';
+import type { DeliverySubject, WebhookEvent, WebhookEventKind } from '../domain/webhook/events.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { Message } from '../ports/messageBroker.js';
 import { firstDeliveryId, type Subscription } from './deliveryRequests.js';
@@ -18,8 +18,8 @@ const RELAY = { kind: 'system', id: 'webhook-relay' } as const;
 const WEBHOOKS = 'webhooks-';
 
 /**
- * A webhook is sent nothing from before it was created, even when the relay starts anew from the beginning of the log
- * (another broker). The clocks of several processes differ, and a delivery too many is better than one that is lost.
+ * A webhook is sent nothing from before it was created, or wanted that kind of event, even when the relay starts anew from
+ * the beginning of the log (another broker, an older copy of the log). The clocks of several processes differ, and a delivery too many is better than one that is lost.
  */
 const CLOCK_TOLERANCE_MS = 10_000;
 
@@ -49,13 +49,13 @@ export function subscriptions(directory: TenantDirectory, event: RecordedEvent):
   const { webhooks } = directory.tenant(event.metadata.tenant) ?? {};
   return [...(webhooks?.values() ?? [])].map((webhook) => ({
     webhookId: webhook.id,
-    wants: (each, kind) => webhook.events.includes(kind) && isOfItsTime(webhook, each),
+    wants: (each, kind) => webhook.events.includes(kind) && isOfItsTime(webhook, each, kind),
     deliveryId: (each, kind) => firstDeliveryId(webhook.id, each, kind),
   }));
 }
 
-const isOfItsTime = (webhook: Webhook, event: RecordedEvent): boolean =>
-  Date.parse(webhook.createdAt) <= Date.parse(event.metadata.occurredAt) + CLOCK_TOLERANCE_MS;
+const isOfItsTime = (webhook: Webhook, event: RecordedEvent, kind: WebhookEventKind): boolean =>
+  Date.parse(wantedSince(webhook, kind)) <= Date.parse(event.metadata.occurredAt) + CLOCK_TOLERANCE_MS;
 
 /** The delivery that an event requests; undefined for all other events. */
 export function requestedDelivery({ stream, type, data }: RecordedEvent) {

@@ -94,9 +94,11 @@ export class Logged {
   }
 
   /** Starts a relay, on this log unless told otherwise. */
-  relay(deps: { readonly eventStore?: EventStore; readonly broker?: MessageBroker } = {}): void {
-    const { eventStore = this.commands.eventStore, broker = this.broker } = deps;
-    this.run((signal) => runRelay({ commands: { ...this.commands, eventStore }, broker }, signal));
+  relay(
+    deps: { readonly eventStore?: EventStore; readonly broker?: MessageBroker; readonly acceptLog?: boolean } = {},
+  ): void {
+    const { eventStore = this.commands.eventStore, broker = this.broker, acceptLog = false } = deps;
+    this.run((signal) => runRelay({ commands: { ...this.commands, eventStore }, broker, acceptLog }, signal));
   }
 
   replays(deps: Partial<ReplayDeps> = {}): void {

@@ -1,5 +1,12 @@
 import { v5 } from 'uuid';
-import { changeWebhook, disableWebhook, enableWebhook, removeWebhook } from '#app/commands/webhooks/settings.js';
+import { newId } from '#app/commands/clock.js';
+import {
+  changeWebhook,
+  createWebhook,
+  disableWebhook,
+  enableWebhook,
+  removeWebhook,
+} from '#app/commands/webhooks/settings.js';
 import { deliveryStream, parseStream } from '#app/domain/streams.js';
 import { WEBHOOK_EVENT_KINDS } from '#app/domain/webhook/events.js';
 import type { EventStore } from '#app/ports/eventStore.js';
@@ -129,6 +136,63 @@ describe('the relay', () => {
     logged.relay();
     const after = await logged.requested(4);
     expect(after[3]).toMatchObject({ kind: 'order.status_changed', after: before[2]?.deliveryId });
+  });
+
+  describe('on a log that lacks what it had relayed', () => {
+    /** A checkpoint of a time that the log was put back from. */
+    const lost = { name: 'approval-relay', position: 1_000_000, eventId: newId() };
+
+    const published = async (count: number): Promise<readonly string[]> =>
+      (await logged.taken(count)).map(({ body }) => String(Object(body).deliveryId));
+
+    test('publishes what is open, requests what is missing, and leaves alone what has ended', async () => {
+      await logged.webhook(['order.approved']);
+      await logged.append(logged.newOrder(), created, approved);
+      await logged.append(logged.newOrder(), created, approved);
+      logged.relay();
+      const [ended, open] = await logged.requested(2);
+      await logged.relayed();
+      await logged.stop();
+      await logged.taken(2);
+      await logged.end(ended?.deliveryId ?? '', 'DeliverySucceeded');
+      await logged.append(logged.newOrder(), created, approved);
+      await logged.broker.publishWithCheckpoint(DELIVERY_QUEUE, [], lost);
+
+      logged.relay();
+      const requests = await logged.requested(3);
+      expect(await published(2)).toEqual([open?.deliveryId, requests[2]?.deliveryId]);
+      await logged.relayed();
+      expect((await logged.broker.checkpoint('approval-relay')).position).toBeLessThan(lost.position);
+      // And goes on as ever.
+      await logged.append(logged.newOrder(), created, approved);
+      const [, , , next] = await logged.requested(4);
+      expect(await published(1)).toEqual([next?.deliveryId]);
+      expect(await logged.broker.depth(DELIVERY_QUEUE)).toMatchObject({ ready: 0, inFlight: 0 });
+    });
+
+    test('sends a webhook nothing from before it wanted that kind', async () => {
+      const anywhere = async () => undefined;
+      const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString().replace('Z', '000Z');
+      const then = { ...logged.commands, now: () => ago(60) };
+      const wanted = { url: 'https://erp.example.com/', events: ['order.approved'] };
+      const { id } = await createWebhook(then, caller, wanted, anywhere);
+      await logged.appendAt(ago(30), logged.newOrder(), created);
+      await changeWebhook(logged.commands, caller, id, { events: ['order.approved', 'order.created'] }, anywhere);
+      await logged.append(logged.newOrder(), created);
+      await logged.broker.publishWithCheckpoint(DELIVERY_QUEUE, [], lost);
+      logged.relay();
+      await published(1);
+      expect(await logged.requested(1)).toHaveLength(1);
+    });
+
+    test('refuses that of another log, unless it is to take this one', async () => {
+      await logged.broker.publishWithCheckpoint(DELIVERY_QUEUE, [], { ...lost, log: newId() });
+      logged.relay();
+      await expect(logged.stop()).rejects.toThrow('--accept-log');
+      logged.relay({ acceptLog: true });
+      while ((await logged.broker.checkpoint('approval-relay')).position >= lost.position)
+        await new Promise(setImmediate);
+    });
   });
 
   test('two relays side by side request each delivery once', async () => {

@@ -2,7 +2,7 @@
 import type { AssetType } from '../assetTypes/assetType.js';
 import { stockModel } from '../assetTypes/stockModel.js';
 import { transportModel } from '../assetTypes/transportModel.js';
-import type { DisabledCause, WebhookEvent, WebhookSettings } from '../webhook/events.js';
+import type { DisabledCause, WebhookEvent, WebhookEventKind, WebhookSettings } from '../webhook/events.js';
 import { copied, type Writable } from '../writable.js';
 import type { ApiClient, DirectoryEvent, OrderModel, RateLimit, User } from './events.js';
 
@@ -14,6 +14,8 @@ export type Webhook = WebhookSettings & {
   /** While nothing is sent to it. */
   readonly disabled?: { readonly cause: DisabledCause; readonly reason: string; readonly since: string };
   readonly createdAt: string;
+  /** Kinds of events that it did not want from its creation on, and since when it does. */
+  readonly addedKinds?: readonly { readonly kind: WebhookEventKind; readonly at: string }[];
   /** When it was created, changed or enabled last. */
   readonly startedAt: string;
 };
@@ -134,7 +136,7 @@ function evolveWebhook(
 ): Webhook | undefined {
   switch (event.type) {
     case 'WebhookChanged':
-      return { ...webhook, ...event.data, startedAt: at };
+      return { ...webhook, ...event.data, ...addedKinds(webhook, event.data.events, at), startedAt: at };
     case 'WebhookSecretRegenerated':
       return { ...withoutStaged(webhook), sealedSecret: event.data.sealedSecret };
     case 'WebhookSecretStaged':
@@ -161,5 +163,17 @@ function evolveWebhook(
       return undefined;
   }
 }
+
+/** @param kinds what it wants from now on; undefined where that stays */
+function addedKinds(webhook: Webhook, kinds: Webhook['events'] | undefined, at: string): Pick<Webhook, 'addedKinds'> {
+  if (kinds === undefined) return {};
+  const kept = (webhook.addedKinds ?? []).filter(({ kind }) => kinds.includes(kind));
+  const added = kinds.filter((kind) => !webhook.events.includes(kind)).map((kind) => ({ kind, at }));
+  return kept.length + added.length === 0 ? {} : { addedKinds: [...kept, ...added] };
+}
+
+/** Since when a webhook wants a kind of event that it wants now (ISO 8601). */
+export const wantedSince = ({ addedKinds: added, createdAt }: Webhook, kind: WebhookEventKind): string =>
+  added?.find((each) => each.kind === kind)?.at ?? createdAt;
 
 const withoutStaged = ({ stagedSecret: _, ...webhook }: Webhook): Webhook => webhook;

@@ -54,6 +54,11 @@ describe('a webhook as the directory folds it', () => {
   test.each<[what: string, events: readonly DirectoryEvent[], webhook: Webhook]>([
     ['made', [created], made],
     ['changed: what is not named stays', [created, renamed], { ...made, name: 'WMS', customData: {} }],
+    [
+      'it wants more: since when is known',
+      [created, { type: 'WebhookChanged', data: { id: 'w1', events: ['order.approved', 'order.created'] } }],
+      { ...made, events: ['order.approved', 'order.created'], addedKinds: [{ kind: 'order.created', at: AT }] },
+    ],
     ['a staged secret stands beside', [created, staged], { ...made, stagedSecret: 'v1.second' }],
     ['promoted: it is the only one', [created, staged, promoted], { ...made, sealedSecret: 'v1.second' }],
     ['taken back: the first is the only one', [created, staged, unstaged], made],
