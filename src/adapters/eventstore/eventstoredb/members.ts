@@ -25,11 +25,12 @@ export class Members {
    * The client of the node that says of itself that it leads. What a node says of others is not enough: for a while after
    * a leader hangs or dies they still name it.
    * @param now is taken again only when no other node leads
-   * @returns undefined when none says so within GOSSIP_MS
+   * @returns undefined when none says so in time
    */
   leader(now: EventStoreDBClient | undefined): Promise<NodeClient | undefined> {
     const asked = new Set<string>();
     const told = new Map<string, EndPoint>();
+    this.failure = undefined;
     return new Promise((resolve) => {
       let staying: NodeClient | undefined;
       const ask = async (endPoint: EndPoint): Promise<void> => {
@@ -51,6 +52,10 @@ export class Members {
     });
   }
 
+  async close(): Promise<void> {
+    await Promise.all([...this.#clients.values()].map((client) => client.dispose()));
+  }
+
   async #gossip(client: NodeClient): Promise<readonly Member[]> {
     try {
       return await client.members(GOSSIP_MS);
@@ -58,10 +63,6 @@ export class Members {
       this.failure = error;
       return [];
     }
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([...this.#clients.values()].map((client) => client.dispose()));
   }
 
   /** Nodes that have left the cluster are forgotten, all but the one that is called. */
