@@ -20,6 +20,7 @@ import {
   taskMessages,
   wantedStreams,
 } from './relayedEvents.js';
+import { keepSourceEvent } from './sourceEvents.js';
 
 export type RelayDeps = {
   readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now'>;
@@ -92,6 +93,9 @@ async function relay(
 ): Promise<void> {
   const { events } = slice;
   const requests = await sequence.requests(events, (event) => subscriptions(commands.directory, event));
+  for (const source of new Set(requests.map((request) => request.source))) {
+    keepSourceEvent(commands.eventStore, source);
+  }
   // Crash safety rests on the order of the steps. First the deliveries are in the log, then the messages that name them
   // are published, so no message names what is not there, nor anything that waits for what is not there. The checkpoint
   // moves with the last messages, so after a crash before that the slice is gone through again, which repeats nothing:

@@ -14,8 +14,15 @@ const keptEvents = new WeakMap<EventReads, LRUCache<string, RecordedEvent, Place
 /** undefined where there is none. Who asks while another one does shares the read. @throws what the event store throws */
 export async function readSourceEvent(eventStore: EventReads, place: Place): Promise<RecordedEvent | undefined> {
   const kept = keptEvents.get(eventStore) ?? keep(eventStore);
-  return kept.fetch(`${place.revision} ${place.stream}`, { context: place });
+  return kept.fetch(keyOf(place), { context: place });
 }
+
+/** For who has an event at hand that deliveries will be about: they need not read it. */
+export function keepSourceEvent(eventStore: EventReads, event: RecordedEvent): void {
+  (keptEvents.get(eventStore) ?? keep(eventStore)).set(keyOf(event), event);
+}
+
+const keyOf = ({ stream, revision }: Place): string => `${revision} ${stream}`;
 
 function keep(eventStore: EventReads): LRUCache<string, RecordedEvent, Place> {
   const kept = new LRUCache<string, RecordedEvent, Place>({

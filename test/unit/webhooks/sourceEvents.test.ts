@@ -1,5 +1,5 @@
 import type { RecordedEvent, Revision } from '#app/ports/eventStore.js';
-import { readSourceEvent } from '#app/webhooks/sourceEvents.js';
+import { keepSourceEvent, readSourceEvent } from '#app/webhooks/sourceEvents.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 
 /** A log whose every event has this much text, and which counts its reads. */
@@ -24,6 +24,14 @@ it('an event that many webhooks get is read once, whether they ask at the same t
   const found = [...(await Promise.all([read(), read(), read()])), await read()];
   expect(found.map((event) => event?.id)).toEqual(['1', '1', '1', '1']);
   expect(log.reads).toEqual(['order-acme.1 1']);
+});
+
+it('an event that was at hand is not read at all', async () => {
+  const log = openLog();
+  const place = { stream: 'order-acme.1', revision: 1 };
+  keepSourceEvent(log, { id: 'given', type: 'OrderApproved', data: {}, metadata, ...place, position: 9 });
+  expect((await readSourceEvent(log, place))?.id).toBe('given');
+  expect(log.reads).toEqual([]);
 });
 
 it('each stream and revision has its own, and each log', async () => {
