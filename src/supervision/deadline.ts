@@ -6,10 +6,22 @@ export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
 }
 
-/** Cancelled when the time is over. Until then, or until it is ended, a timer runs. */
+/** So late a deadline may be. One clock for all: with a timer for each, a get took a twentieth more of the processor. */
+const TICK_MS = 50;
+const running = new Set<Deadline>();
+let clock: NodeJS.Timeout | undefined;
+
+function tick(): void {
+  const now = performance.now();
+  for (const deadline of running) deadline.look(now);
+  if (running.size > 0) return;
+  clearInterval(clock);
+  clock = undefined;
+}
+
+/** Cancelled when the time is over, unless it is ended before. */
 export class Deadline extends Cancellation {
   readonly #message: string;
-  #timer: NodeJS.Timeout | undefined;
   /** On the clock of `performance.now()`. */
   #until = 0;
   #hasEnded = false;
@@ -59,7 +71,7 @@ export class Deadline extends Cancellation {
   /** Waits for something that takes none of the time. One at a time. */
   async uncounted<T>(work: Promise<T>): Promise<T> {
     const { leftMs } = this;
-    clearTimeout(this.#timer);
+    running.delete(this);
     try {
       return await work;
     } finally {
@@ -70,11 +82,19 @@ export class Deadline extends Cancellation {
   /** The work is done, or nobody asks for it any more. */
   end(): void {
     this.#hasEnded = true;
-    clearTimeout(this.#timer);
+    running.delete(this);
+  }
+
+  /** For the clock. */
+  look(now: number): void {
+    if (now < this.#until) return;
+    running.delete(this);
+    this.cancel(new DeadlineError(this.#message));
   }
 
   #start(milliseconds: number): void {
     this.#until = performance.now() + milliseconds;
-    this.#timer = setTimeout(() => this.cancel(new DeadlineError(this.#message)), milliseconds);
+    running.add(this);
+    clock ??= setInterval(tick, TICK_MS).unref();
   }
 }
