@@ -9,7 +9,6 @@ const Driver: typeof Sqlite =
   Number.parseInt(process.versions.node, 10) < FIRST_NODE_OF_13 ? driverOfNode20() : load('better-sqlite3');
 
 /** What it throws; `code` as in SQLite: `SQLITE_BUSY`. */
-export const { SqliteError } = Driver;
 
 /** Opens a connection; makes the file where there is none. */
 export const openSqlite = (file: string, options?: Sqlite.Options): Sqlite.Database => new Driver(file, options);
