@@ -3,7 +3,9 @@ import { chmod, mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.js';
 
-/** Databases with what SQLite keeps beside them; other files in the directory are not ours. */
+/** Holds the id of the log that the directory belongs to. */
+export const LOG_ID_FILE = 'log-id';
+/** Databases with what SQLite keeps beside them. */
 const DATABASE_FILE = /\.db(?:-wal|-shm|-journal)?$/;
 const KEYS = 'keys';
 const OTHERS = 0o077;
@@ -38,13 +40,14 @@ export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'
 }
 
 async function ownPaths(directory: string): Promise<readonly string[]> {
-  const databases = (await readdir(directory)).filter((name) => DATABASE_FILE.test(name));
+  // Other files in the directory are not ours.
+  const files = (await readdir(directory)).filter((name) => DATABASE_FILE.test(name) || name === LOG_ID_FILE);
   const keys = await readdir(join(directory, KEYS)).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   });
   const ofKeys = keys === undefined ? [] : [KEYS, ...keys.map((name) => join(KEYS, name))];
-  return [directory, ...[...databases, ...ofKeys].map((name) => join(directory, name))];
+  return [directory, ...[...files, ...ofKeys].map((name) => join(directory, name))];
 }
 
 /** Whether it was open to others, and is no more. @throws Error when it cannot be changed */

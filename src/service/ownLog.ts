@@ -5,10 +5,8 @@ import { join } from 'node:path';
 import { storedIdentity } from '../adapters/eventstore/identity.js';
 import { type EventStore, type KeptPlace, OtherLogError } from '../ports/eventStore.js';
 import { acceptFound, findLog } from '../projections/keptPlace.js';
+import { LOG_ID_FILE } from './dataDirectory.js';
 import { type EngineConfig, openEventStore, openStoredLog } from './engines.js';
-
-/** Holds the id of the log. */
-const FILE = 'log-id';
 
 type LogOptions = {
   /** Whatever log is found is taken. */
@@ -68,14 +66,14 @@ async function embeddedLog(config: EngineConfig): Promise<{ id: string | undefin
 }
 
 async function keptId({ DATA_DIR }: Pick<EngineConfig, 'DATA_DIR'>): Promise<string | undefined> {
-  const file = join(DATA_DIR, FILE);
+  const file = join(DATA_DIR, LOG_ID_FILE);
   return existsSync(file) ? (await readFile(file, 'utf8')).trim() : undefined;
 }
 
 async function keep({ DATA_DIR }: Pick<EngineConfig, 'DATA_DIR'>, id: string): Promise<void> {
-  const draft = join(DATA_DIR, `${FILE}.${process.pid}`);
+  const draft = join(DATA_DIR, `${LOG_ID_FILE}.${process.pid}`);
   await writeFile(draft, `${id}\n`, { mode: 0o600 });
-  await rename(draft, join(DATA_DIR, FILE));
+  await rename(draft, join(DATA_DIR, LOG_ID_FILE));
 }
 
 /**
