@@ -4,7 +4,7 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import Database from 'better-sqlite3';
+import { openSqlite } from '#app/adapters/openSqlite.js';
 import { addWebhook, approve, quickDelivery, validatedOrder } from '../acceptance/export.js';
 import { Receiver } from '../acceptance/receiver.js';
 import { Service } from '../acceptance/service.js';
@@ -57,7 +57,7 @@ async function replaceLog(service: Service, by: Service): Promise<void> {
 /** Takes away what earlier releases did not write. */
 async function asOfEarlierRelease({ dataDir }: Service): Promise<void> {
   const change = (file: string, ...statements: string[]): void => {
-    const db = new Database(join(dataDir, file));
+    const db = openSqlite(join(dataDir, file));
     for (const statement of statements) db.exec(statement);
     db.close();
   };

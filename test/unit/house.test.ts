@@ -61,6 +61,11 @@ test('fields of records are read with ownValue: a name from outside may be one t
   expect(files).toEqual([]);
 });
 
+test('the driver of SQLite is loaded by openSqlite alone, which knows the one for this Node: the other ends the process', () => {
+  const files = ['src', 'test', 'bench'].flatMap(pathsIn).filter((path) => !path.endsWith('/openSqlite.ts'));
+  expect(files.filter((path) => /^import (?!type )[^']*'better-sqlite3'/m.test(text(path)))).toEqual([]);
+});
+
 test('code, test titles and pages say a rule instead of the number of an issue', () => {
   const named = ['src', 'test', 'bench', 'docs'].flatMap(pathsIn).filter((path) => /\bissue #?\d/i.test(text(path)));
   expect(named).toEqual([]);
