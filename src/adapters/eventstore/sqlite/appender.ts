@@ -53,7 +53,7 @@ export class Appender {
   appends = 0;
   readonly #settings: AppenderSettings;
   /** Resolves when what was appended so far has been sent to the thread, or refused. */
-  #sent: Promise<unknown> = Promise.resolve();
+  #sent: Promise<void> = Promise.resolve();
   readonly #pending = new Map<number, Pending>();
   #lastTicket = 0;
   #worker: Worker | undefined;
@@ -74,7 +74,8 @@ export class Appender {
     const sending = Promise.all([encodeAppend(stream, events), this.#sent]).then(([encoded]) =>
       this.#send(stream, encoded, expectedRevision),
     );
-    this.#sent = Promise.allSettled([this.#sent, sending]);
+    // Without their outcomes: each would hold on to those of all appends before it.
+    this.#sent = Promise.allSettled([this.#sent, sending]).then(() => undefined);
     const { answer } = await sending;
     return answer;
   }
