@@ -19,7 +19,8 @@ const WEBHOOKS = 'webhooks-';
 
 /**
  * A webhook is sent nothing from before it was created, or wanted that kind of event, even when the relay starts anew from
- * the beginning of the log (another broker, an older copy of the log). The clocks of several processes differ, and a delivery too many is better than one that is lost.
+ * the beginning of the log (another broker, an older copy of the log). The clocks of several processes differ, and a
+ * delivery too many is better than one that is lost.
  */
 const CLOCK_TOLERANCE_MS = 10_000;
 

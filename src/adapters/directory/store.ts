@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredPart } from '../../ports/directoryStore.js';
 import { Pauses } from '../../supervision/waiting.js';
-import { openSqlite } from '../openSqlite.js';
+import { codeOf, openSqlite } from '../openSqlite.js';
 
 const DAMAGED = /^SQLITE_(NOTADB|CORRUPT)/;
 
@@ -174,10 +174,6 @@ function open(file: string): Statements {
     throw error;
   }
 }
-
-/** Not told by its class: two copies of the driver's code may be loaded, as tests do, and each has its own. */
-const codeOf = (error: unknown): string =>
-  typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 
 const versionOf = (db: Database.Database): unknown => db.pragma('user_version', { simple: true });
 

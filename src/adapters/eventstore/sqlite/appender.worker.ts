@@ -4,6 +4,7 @@
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { Revision } from '../../../ports/eventStore.js';
+import { codeOf } from '../../openSqlite.js';
 import { isAt } from '../appendChecks.js';
 import type { AppendAnswer, AppenderMessage, AppenderSettings, AppendRequest } from './appender.js';
 import { CommitAnnouncer } from './commitNews.js';
@@ -74,8 +75,7 @@ function commit(group: readonly AppendRequest[]): readonly AppendAnswer[] {
 }
 
 /** What was written to a file that could not be synchronised may be found there after a crash. */
-const isInputOutput = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_IOERR');
+const isInputOutput = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_IOERR');
 
 /**
  * A conflict fails its own append only, since each is checked before it writes anything. What a check depends on is read

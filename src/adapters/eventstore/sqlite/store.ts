@@ -16,6 +16,7 @@ import {
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
 import { WakeUp } from '../../../supervision/waiting.js';
+import { codeOf } from '../../openSqlite.js';
 import { identityOf } from '../identity.js';
 import { Appender } from './appender.js';
 import { CommitListener } from './commitNews.js';
@@ -184,8 +185,8 @@ function available<T>(use: () => T): T {
   try {
     return use();
   } catch (error) {
-    const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
-    if (!code.startsWith('SQLITE_')) throw error;
+    const code = codeOf(error);
+    if (code === '') throw error;
     throw new EventStoreUnavailableError(`The event log cannot be read (${code}): ${error}`, { cause: error });
   }
 }

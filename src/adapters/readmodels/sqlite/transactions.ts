@@ -2,14 +2,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import { codeOf } from '../../openSqlite.js';
 
 /** A rebuild holds the file while it catches up before its swap, and a large clean-up while it deletes. */
 const GIVE_UP_AFTER_MS = 120_000;
 const RETRY_MS = 2;
 
-// Told by its code: where the driver is loaded twice, as in tests, it has two classes of error.
-const isBusy = (error: unknown): boolean =>
-  typeof error === 'object' && error !== null && 'code' in error && String(error.code).startsWith('SQLITE_BUSY');
+const isBusy = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_BUSY');
 
 /**
  * Begins a write transaction. Tries every few milliseconds: SQLite's own busy handler waits up to 100 ms between two tries,
