@@ -4,7 +4,24 @@ import { ValidationError } from '../commands/context.js';
 
 /** Something the caller can put right; the message says how. */
 export class CliError extends Error {
-  override readonly name = 'CliError';
+  override readonly name: string = 'CliError';
+}
+
+/** How many names a message lists; of more it says how many there are. */
+const MAX_NAMES = 10;
+
+/** Something was named that does not exist: wrong usage. The message names what there is. */
+export class UnknownNameError extends CliError {
+  /**
+   * @param what what was looked for, with the name given: "tenant acme"
+   * @param known the names there are
+   * @param none what to do where there are none
+   */
+  constructor(what: string, known: readonly string[], none: string) {
+    const more = known.length > MAX_NAMES ? ` and ${known.length - MAX_NAMES} more` : '';
+    const there = known.length === 0 ? none : `There is: ${known.slice(0, MAX_NAMES).join(', ')}${more}.`;
+    super(`There is no ${what}. ${there}`);
+  }
 }
 
 export const EXIT_FAILURE = 1;
@@ -28,5 +45,5 @@ export function report(error: unknown): number {
   if (message !== '') process.stderr.write(`${message}\n`);
   if (error instanceof Error && process.env.LOG_LEVEL === 'debug') process.stderr.write(`${error.stack ?? ''}\n`);
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
-  return EXIT_FAILURE;
+  return error instanceof UnknownNameError ? EXIT_USAGE : EXIT_FAILURE;
 }

@@ -1,7 +1,8 @@
 /** What commands work with that an operator runs, beside a running service or without one. Loads no more of the service than it needs. */
 import { userInfo } from 'node:os';
 import { newId, now } from '../commands/clock.js';
-import type { Caller } from '../commands/context.js';
+import { type Caller, NotFoundError } from '../commands/context.js';
+import { tenantNow } from '../commands/identity/directoryWriter.js';
 import type { WebhookCommands } from '../commands/webhooks/secrets.js';
 import type { CheckTarget } from '../commands/webhooks/settings.js';
 import { type Config, readConfig } from '../config.js';
@@ -14,6 +15,7 @@ import { openReadModelWriter, openStoredDirectory } from '../service/engines.js'
 import { openOwnLog } from '../service/ownLog.js';
 import { createSecretBox, installationKeys } from '../service/secretBox.js';
 import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
+import { UnknownNameError } from './errors.js';
 
 /** The person at the command line, as the log remembers what they do. */
 export function operator(tenant: string): Caller {
@@ -44,6 +46,26 @@ export function withCommands<T>(
   config: Config = readConfig(process.env),
 ): Promise<T> {
   return withEventStore(config, async (eventStore) => work(await toolsOn(eventStore, config)));
+}
+
+/** As `withCommands`, for a tenant that must exist. @throws UnknownNameError, ConfigError, and what the work throws */
+export function withTenant<T>(tenant: string, work: (tools: OperatorTools) => Promise<T>): Promise<T> {
+  const config = readConfig(process.env);
+  return withEventStore(config, async (eventStore) => {
+    await mustExist(eventStore, config, tenant);
+    return work(await toolsOn(eventStore, config));
+  });
+}
+
+/** @throws UnknownNameError */
+async function mustExist(eventStore: EventStore, config: Config, tenant: string): Promise<void> {
+  try {
+    await tenantNow({ eventStore }, tenant);
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+    const names = (await allTenants(eventStore, config)).map(({ name }) => name);
+    throw new UnknownNameError(`tenant ${tenant}`, names, 'Make one with "dynamic-assets tenant create".');
+  }
 }
 
 /** For what is about all tenants, who are given by their names' order. @throws ConfigError, and what the work throws */

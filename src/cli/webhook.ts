@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { parseBody } from '../commands/body.js';
-import { webhooksOf } from '../commands/identity/directoryWriter.js';
+import { tenantNow } from '../commands/identity/directoryWriter.js';
 import {
   promoteWebhookSecret,
   type ResealReport,
@@ -9,9 +9,10 @@ import {
 } from '../commands/webhooks/secrets.js';
 import { createWebhook, disableWebhook, disableWebhookBody, enableWebhook } from '../commands/webhooks/settings.js';
 import type { Webhook } from '../domain/identity/directory.js';
+import { webhooksStream } from '../domain/streams.js';
 import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
 import { CliError } from './errors.js';
-import { operator, withCommands, withTenants } from './operator.js';
+import { operator, withTenant, withTenants } from './operator.js';
 import { columns, commaSeparated, type JsonOption, printResult, withJson } from './output.js';
 
 type ListOptions = JsonOption & { readonly tenant: string };
@@ -71,7 +72,7 @@ function jsonValue(text: string): unknown {
 
 async function create({ tenant, url, name, events, customData, ...output }: CreateOptions): Promise<void> {
   const body = { url, name, events, custom_data: customData };
-  const { id, secret } = await withCommands(({ commands, checkTarget }) =>
+  const { id, secret } = await withTenant(tenant, ({ commands, checkTarget }) =>
     createWebhook(commands, operator(tenant), body, checkTarget),
   );
   const rows = [
@@ -97,7 +98,10 @@ function commandForOne(name: string, description: string): Command {
 }
 
 async function list(options: ListOptions): Promise<void> {
-  const webhooks = await withCommands(({ commands }) => webhooksOf(commands, options.tenant));
+  const known = await withTenant(options.tenant, ({ commands }) =>
+    tenantNow(commands, options.tenant, webhooksStream(options.tenant)),
+  );
+  const webhooks = [...known.webhooks.values()];
   const rows = webhooks.map((webhook) => [webhook.id, stateOf(webhook), webhook.name, webhook.url]);
   printResult(
     options,
@@ -124,7 +128,7 @@ const asJson = ({ id, name, url, events, disabled, stagedSecret }: Webhook) => (
 });
 
 async function rotate({ tenant, id, ...output }: OneOptions): Promise<void> {
-  const { secret } = await withCommands(({ commands }) => stageWebhookSecret(commands, operator(tenant), id));
+  const { secret } = await withTenant(tenant, ({ commands }) => stageWebhookSecret(commands, operator(tenant), id));
   printResult(output, { id, secret }, [
     ...columns([['new signing secret', secret]]),
     'It signs in webhook-signature beside the one in use. Give it to the receiver, then run "webhook promote".',
@@ -132,18 +136,20 @@ async function rotate({ tenant, id, ...output }: OneOptions): Promise<void> {
 }
 
 async function promote({ tenant, id, ...output }: OneOptions): Promise<void> {
-  await withCommands(({ commands }) => promoteWebhookSecret(commands, operator(tenant), id));
+  await withTenant(tenant, ({ commands }) => promoteWebhookSecret(commands, operator(tenant), id));
   printResult(output, { id, rotating: false }, ['The new secret is the only one now.']);
 }
 
 async function enable({ tenant, id, ...output }: OneOptions): Promise<void> {
-  await withCommands(({ commands }) => enableWebhook(commands, operator(tenant), id));
+  await withTenant(tenant, ({ commands }) => enableWebhook(commands, operator(tenant), id));
   printResult(output, { id, enabled: true }, ['The webhook is enabled.']);
 }
 
 async function disableOne({ tenant, id, json, ...given }: DisableOptions): Promise<void> {
   const { reason } = parseBody(disableWebhookBody, given);
-  await withCommands(({ commands }) => disableWebhook(commands, operator(tenant), id, { cause: 'admin', reason }));
+  await withTenant(tenant, ({ commands }) =>
+    disableWebhook(commands, operator(tenant), id, { cause: 'admin', reason }),
+  );
   printResult({ ...(json && { json }) }, { id, enabled: false }, ['The webhook is disabled; what is for it waits.']);
 }
 

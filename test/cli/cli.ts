@@ -25,13 +25,15 @@ export class Workplace {
     return new Workplace(await mkdtemp(join(tmpdir(), 'cli-test-')));
   }
 
-  run(args: readonly string[], environment: Environment = {}): Promise<Finished> {
+  /** @param input what is piped into it */
+  run(args: readonly string[], environment: Environment = {}, input = ''): Promise<Finished> {
     return new Promise((done) => {
       const options = { cwd: this.directory, env: { ...baseEnvironment(), ...environment } };
-      execFile(process.execPath, [ENTRY, ...args], options, (error, stdout, stderr) => {
+      const child = execFile(process.execPath, [ENTRY, ...args], options, (error, stdout, stderr) => {
         const code = error === null ? 0 : Number(error.code);
         done({ code, stdout, stderr });
       });
+      child.stdin?.end(input);
     });
   }
 

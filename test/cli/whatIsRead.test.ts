@@ -37,5 +37,5 @@ it('a command about one tenant goes through no log: it reads the streams of that
 
 it('the webhooks of a tenant that does not exist are refused', async () => {
   const { code, stderr } = await workplace.run(['webhook', 'list', '--tenant', 'nobody'], environment);
-  expect({ code, stderr }).toEqual({ code: 1, stderr: 'There is no tenant nobody.\n' });
+  expect({ code, stderr }).toEqual({ code: 2, stderr: 'There is no tenant nobody. There is: acme, rival.\n' });
 });

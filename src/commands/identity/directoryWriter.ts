@@ -63,11 +63,19 @@ export async function writeDirectory(
   return position;
 }
 
-/** As the log has them now, in the order in which they were made. @throws NotFoundError (tenant) */
-export async function webhooksOf({ eventStore }: Pick<Commands, 'eventStore'>, tenant: string): Promise<Webhook[]> {
-  const { state } = await loadTenant(eventStore, tenant, webhooksStream(tenant));
+/**
+ * A tenant as the log has it now, for who keeps no directory.
+ * @param stream the one of its directory streams that is read beside its own
+ * @throws NotFoundError
+ */
+export async function tenantNow(
+  { eventStore }: Pick<Commands, 'eventStore'>,
+  tenant: string,
+  stream: string = tenantStream(tenant),
+): Promise<Tenant> {
+  const { state } = await loadTenant(eventStore, tenant, stream);
   if (state === undefined) throw new NotFoundError(`There is no tenant ${tenant}.`);
-  return [...state.webhooks.values()];
+  return state;
 }
 
 /** For a tenant that has as many of something as fit. @throws ConflictError */

@@ -1,0 +1,60 @@
+/** Secrets that are typed or piped in. Never an argument: the system shows those to everybody who asks for its processes. */
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { MAX_PASSWORD_LENGTH } from '../domain/limits.js';
+import { CliError } from './errors.js';
+
+/** No character takes more bytes in UTF-8. */
+const MAX_BYTES = 4 * (MAX_PASSWORD_LENGTH + 1);
+
+/**
+ * A password: typed twice and not shown where standard input is a terminal, else all that is piped in, without the line's
+ * end. @throws CliError when there is none, or the two are not the same
+ */
+export async function readPassword(): Promise<string> {
+  const password = process.stdin.isTTY ? await typedTwice() : await piped();
+  if (password === '') throw new CliError('No password was given: type it, or pipe it in.');
+  return password;
+}
+
+async function typedTwice(): Promise<string> {
+  const first = await typed('New password: ');
+  if (first !== (await typed('The same again: '))) throw new CliError('The two passwords are not the same.');
+  return first;
+}
+
+/** A line of the terminal, which does not show it. */
+function typed(prompt: string): Promise<string> {
+  process.stderr.write(prompt);
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
+  return new Promise((resolve, reject) => {
+    const end = (): void => {
+      process.stderr.write('\n');
+      lines.close();
+    };
+    lines.once('line', (line) => {
+      resolve(line);
+      end();
+    });
+    lines.once('SIGINT', () => {
+      reject(new CliError('Nothing was changed.'));
+      end();
+    });
+    // The end of the input (Ctrl-D); after a line nobody hears it any more.
+    lines.once('close', () => resolve(''));
+  });
+}
+
+async function piped(): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of process.stdin) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > MAX_BYTES) throw new CliError(`A password has at most ${MAX_PASSWORD_LENGTH} characters.`);
+  }
+  return Buffer.concat(chunks)
+    .toString('utf8')
+    .replace(/\r?\n$/, '');
+}
