@@ -8,7 +8,8 @@ import { codeOf } from '../../openSqlite.js';
 import { isAt } from '../appendChecks.js';
 import type { AppendAnswer, AppenderMessage, AppenderSettings, AppendRequest } from './appender.js';
 import { CommitAnnouncer } from './commitNews.js';
-import { type EncodedEvent, uuidBytes } from './encoding.js';
+import { type EncodedEvent, type EventRow, uuidBytes } from './encoding.js';
+import { MAX_NEWS_SIZE } from './recentCommits.js';
 import { openLog, writeVersion } from './schema.js';
 
 /** A group takes requests until it has this many characters, so that the first does not wait for ever. */
@@ -19,6 +20,8 @@ const port = parentPort;
 const settings: AppenderSettings = workerData;
 const db = openLog(settings.file, settings.durability, settings.busyTimeoutMs);
 const readers = new CommitAnnouncer(settings.file);
+/** The events of the group in work. */
+let inserted: EventRow[] = [];
 /** Rows of small tables that never change once they are committed. */
 const categoryIds = new Map<string, number>();
 const typeIds = new Map<string, number>();
@@ -63,8 +66,13 @@ function nextInQueue(): AppenderMessage | undefined {
 /** Appends a group in one transaction: one fsync for all. Where that fails, nothing of the group is stored. */
 function commit(group: readonly AppendRequest[]): readonly AppendAnswer[] {
   try {
+    inserted = [];
     const answers = db.transaction(() => group.map(append)).immediate();
-    readers.announce();
+    const [first, last] = [inserted[0], inserted.at(-1)];
+    if (first !== undefined && last !== undefined) {
+      const isSmall = group.reduce((sum, { size }) => sum + size, 0) <= MAX_NEWS_SIZE;
+      readers.announce({ after: first.position - 1, head: last.position, rows: isSmall ? inserted : [] });
+    }
     return answers;
   } catch (error) {
     categoryIds.clear();
@@ -97,11 +105,12 @@ function append({ ticket, stream, events, expectedRevision }: AppendRequest): Ap
     return { ticket, kind: 'stored', revision: head, position: lastPosition.get() ?? 0 };
   }
   const id = streamId ?? Number(insertStream.run(stream).lastInsertRowid);
-  const position = insert(id, categoryOf(stream), head + 1, events);
+  const position = insert(id, stream, head + 1, events);
   return { ticket, kind: 'stored', revision: head + events.length, position };
 }
 
-function insert(streamId: number, category: string, firstRevision: Revision, events: readonly EncodedEvent[]): number {
+function insert(streamId: number, stream: string, firstRevision: Revision, events: readonly EncodedEvent[]): number {
+  const category = categoryOf(stream);
   const categoryId = idOf(categoryIds, category, () => {
     insertCategory.run(category);
     return findCategory.get(category);
@@ -115,6 +124,18 @@ function insert(streamId: number, category: string, firstRevision: Revision, eve
     const [revision, following] = [firstRevision + index, events.length - 1 - index];
     const row = [streamId, categoryId, revision, following, typeId, uuidBytes(id), metadata, data] as const;
     position = Number(insertEvent.run(...row).lastInsertRowid);
+    const hex = id.replaceAll('-', '');
+    inserted.push({
+      position,
+      revision,
+      following,
+      id: hex,
+      stream,
+      type,
+      schema_version: schemaVersion,
+      metadata,
+      data,
+    });
   }
   return position;
 }

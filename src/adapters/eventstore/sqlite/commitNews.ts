@@ -3,8 +3,9 @@
  * change, of which the system tells (they are on the same machine, as SQLite's write-ahead log demands). So nobody has to
  * look at the file again and again to be in time.
  */
-import { type FSWatcher, utimesSync, watch } from 'node:fs';
+import { type FSWatcher, utimes, utimesSync, watch } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
+import type { CommitNews } from './recentCommits.js';
 
 const channelOf = (file: string): BroadcastChannel => {
   const channel = new BroadcastChannel(`event-log ${file}`);
@@ -12,10 +13,16 @@ const channelOf = (file: string): BroadcastChannel => {
   return channel;
 };
 
+/** The file's time is changed at most once in so many milliseconds: it takes longer than a commit. */
+const FILE_NEWS_MS = 50;
+
 /** To be used by whoever commits. */
 export class CommitAnnouncer {
   readonly #file: string;
   readonly #channel: BroadcastChannel;
+  #isResting = false;
+  /** Something was committed since the file's time was changed. */
+  #isDue = false;
 
   /** @param file its real path */
   constructor(file: string) {
@@ -23,18 +30,35 @@ export class CommitAnnouncer {
     this.#channel = channelOf(file);
   }
 
-  announce(): void {
-    this.#channel.postMessage(null);
-    try {
-      const now = new Date();
-      utimesSync(this.#file, now, now);
-    } catch {
-      // The commit stands; other processes find it when they look.
-    }
+  announce(news: CommitNews): void {
+    this.#channel.postMessage(news);
+    this.#isDue = true;
+    if (!this.#isResting) this.#changeTime();
   }
 
   close(): void {
     this.#channel.close();
+    if (!this.#isDue) return;
+    try {
+      const now = new Date();
+      utimesSync(this.#file, now, now);
+    } catch {
+      // See below.
+    }
+  }
+
+  #changeTime(): void {
+    this.#isDue = false;
+    this.#isResting = true;
+    const now = new Date();
+    // Where that fails, the commit stands all the same: other processes find it when they look.
+    utimes(this.#file, now, now, () => {
+      const rest = setTimeout(() => {
+        this.#isResting = false;
+        if (this.#isDue) this.#changeTime();
+      }, FILE_NEWS_MS);
+      rest.unref();
+    });
   }
 }
 
@@ -46,11 +70,12 @@ export class CommitListener {
   /**
    * @param file its real path
    * @param pollMs how often to look without being told, for systems that do not tell
-   * @param look called when something may have been committed
+   * @param hear of a commit of this process
+   * @param look called when another process may have committed something
    */
-  constructor(file: string, pollMs: number, look: () => void) {
+  constructor(file: string, pollMs: number, hear: (news: CommitNews) => void, look: () => void) {
     this.#channel = channelOf(file);
-    this.#channel.onmessage = look;
+    this.#channel.onmessage = (message: unknown) => hear((message as { readonly data: CommitNews }).data);
     this.#watcher = watched(file, look);
     this.#looking = setInterval(look, pollMs).unref();
   }

@@ -21,6 +21,7 @@ import { identityOf } from '../identity.js';
 import { Appender } from './appender.js';
 import { CommitListener } from './commitNews.js';
 import { LogReader } from './logReader.js';
+import { type CommitNews, RecentCommits } from './recentCommits.js';
 import { type Durability, openLog } from './schema.js';
 
 export type SqliteEventStoreSettings = {
@@ -50,6 +51,7 @@ export class SqliteEventStore implements EventStore {
   readonly #appender: Appender;
   readonly #listen: () => CommitListener;
   readonly #waiting = new Set<WakeUp>();
+  readonly #recent = new RecentCommits();
   #listener: CommitListener | undefined;
   /** The head of the log as it was last seen: who waits has read up to it, or is awake. */
   #seen: Position = 0;
@@ -62,7 +64,13 @@ export class SqliteEventStore implements EventStore {
     const file = realpathSync(settings.file);
     this.#reader = new LogReader(this.#db);
     this.#appender = new Appender({ file, durability, busyTimeoutMs });
-    this.#listen = () => new CommitListener(file, pollMs, () => this.#lookOrWake());
+    this.#listen = () =>
+      new CommitListener(
+        file,
+        pollMs,
+        (news) => this.#hear(news),
+        () => this.#lookOrWake(),
+      );
   }
 
   append(stream: string, events: readonly EventToAppend[], expectedRevision: ExpectedRevision): Promise<AppendResult> {
@@ -98,15 +106,18 @@ export class SqliteEventStore implements EventStore {
       let position = options.after;
       let first = true;
       while (!signal.aborted) {
-        const slice = this.#read((reader) => reader.slice(position, streamPrefixes, maxCount));
+        const slice =
+          this.#recent.slice(position, streamPrefixes, maxCount) ??
+          this.#read((reader) => reader.slice(position, streamPrefixes, maxCount));
         if (first || slice.position > position) {
           position = slice.position;
           first = false;
           yield slice;
           await eventLoopTurn();
-        } else {
-          await wakeUp.wait(undefined, signal);
+          // Else it is known already that there is more.
+          if (!slice.caughtUp || position < this.#seen) continue;
         }
+        await wakeUp.wait(undefined, signal);
       }
     } finally {
       this.#waiting.delete(wakeUp);
@@ -129,6 +140,12 @@ export class SqliteEventStore implements EventStore {
     if (head > this.#seen) this.#wake();
     this.#seen = head;
     return head;
+  }
+
+  #hear(news: CommitNews): void {
+    this.#recent.add(news);
+    this.#seen = Math.max(this.#seen, news.head);
+    this.#wake();
   }
 
   #lookOrWake(): void {

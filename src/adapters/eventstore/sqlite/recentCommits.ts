@@ -1,0 +1,65 @@
+/**
+ * What this process has committed last, as the appender told it: who follows the log need not read from the file what was
+ * in this process a moment ago.
+ */
+import type { EventSlice, Position } from '../../../ports/eventStore.js';
+import { decodeEvent, type EventRow, uuidText } from './encoding.js';
+
+/** A commit, as it is told to the threads of this process. */
+export type CommitNews = {
+  /** The head of the log before it. */
+  readonly after: Position;
+  readonly head: Position;
+  /** Its events; none where they are so large that reading the file is cheaper than handing them over. */
+  readonly rows: readonly EventRow[];
+};
+
+/** Characters of the events of a commit that are handed over, and of all that are kept. */
+export const MAX_NEWS_SIZE = 65_536;
+
+const sizeOf = (rows: readonly EventRow[]): number =>
+  rows.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
+
+export class RecentCommits {
+  /** One behind the other, without a gap. */
+  #commits: CommitNews[] = [];
+  #size = 0;
+
+  add(news: CommitNews): void {
+    const size = sizeOf(news.rows);
+    // Another process has written between, or what was written is in the file alone.
+    if (news.rows.length === 0 || this.#commits.at(-1)?.head !== news.after) this.#forget();
+    if (news.rows.length === 0) return;
+    this.#commits.push(news);
+    this.#size += size;
+    while (this.#size > MAX_NEWS_SIZE && this.#commits.length > 1) {
+      this.#size -= sizeOf(this.#commits.shift()?.rows ?? []);
+    }
+  }
+
+  /** The next slice after a position; undefined where it is to be read from the file. See `LogReader.slice`. */
+  slice(after: Position, prefixes: readonly string[] | undefined, maxCount: number): EventSlice | undefined {
+    const first = this.#commits.findIndex((commit) => commit.after === after);
+    if (first < 0) return undefined;
+    const events: EventRow[] = [];
+    let position = after;
+    for (const { rows, head } of this.#commits.slice(first)) {
+      if (events.length >= maxCount) break;
+      events.push(...rows.filter(({ stream }) => prefixes?.some((prefix) => stream.startsWith(prefix)) ?? true));
+      position = head;
+    }
+    const last = this.#commits.at(-1);
+    const eventId = this.#commits.find(({ head }) => head === position)?.rows.at(-1)?.id;
+    return {
+      events: events.map(decodeEvent),
+      position,
+      caughtUp: position === last?.head,
+      ...(eventId === undefined ? {} : { eventId: uuidText(eventId) }),
+    };
+  }
+
+  #forget(): void {
+    this.#commits = [];
+    this.#size = 0;
+  }
+}
