@@ -9,6 +9,9 @@ import { youngHeap } from '../../youngHeap.js';
 export type WalCopierData = { readonly file: string };
 export type WalCopierRequest = 'copy' | 'close';
 
+/** Between two copies: to wake the thread for each commit would take longer than some commits. */
+const REST_MS = 50;
+
 export class WalCopier {
   readonly #worker: Worker;
   #state: 'idle' | 'busy' | 'ended' = 'idle';
@@ -20,8 +23,10 @@ export class WalCopier {
       resourceLimits: youngHeap(1),
     });
     this.#worker.on('message', () => {
-      if (this.#state === 'busy') this.#state = 'idle';
-      if (this.#hasNews) this.committed();
+      setTimeout(() => {
+        if (this.#state === 'busy') this.#state = 'idle';
+        if (this.#hasNews) this.committed();
+      }, REST_MS).unref();
     });
     // Without the thread, the limit that the writer itself sets still keeps the WAL bounded.
     this.#worker.on('error', () => {
