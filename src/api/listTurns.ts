@@ -2,11 +2,12 @@
  * Lists take turns. One may cost much, and no tenant shall wait for another's: tenants that wait are served one after the
  * other, none has all turns at once, and a list is given up when it takes too long or its client has left.
  */
-import type { Response } from 'express';
 import { MAX_WAITING_LISTS } from '../domain/limits.js';
-import { Cancellation } from '../supervision/cancellation.js';
+import type { Cancellation } from '../supervision/cancellation.js';
+import { Deadline } from '../supervision/deadline.js';
 import { TooManyWaitingError, Turns } from '../supervision/turns.js';
 import { HttpError } from './errors.js';
+import type { RequestContext } from './requestContext.js';
 
 export type ListLimits = {
   /** Lists in work at once. */
@@ -19,8 +20,8 @@ export type ListLimits = {
 
 export type List<Result> = {
   readonly tenant: string;
-  /** Its client leaves by closing it. */
-  readonly res: Response;
+  /** Of its request: it is given up when the request's time is over, or its client has left. */
+  readonly context: Pick<RequestContext, 'deadline' | 'atEnd'>;
   /** What the client is told to ask for instead when it takes too long. */
   readonly advice: string;
   /** Rejects soon after it is cancelled. */
@@ -39,20 +40,20 @@ export class ListTurns {
   }
 
   /** @throws HttpError 429 when too many lists of the tenant wait already, 503 when the time is over; else what `find` throws */
-  async run<Result>({ tenant, res, advice, find }: List<Result>): Promise<Result> {
-    const cancellation = new Cancellation();
-    const leave = (): void => cancellation.cancel(clientHasLeft());
-    const timeoutMs = Math.min(this.#timeoutMs, res.req.context.deadline.leftMs);
-    const timer = setTimeout(() => cancellation.cancel(tookTooLong(timeoutMs, advice)), timeoutMs);
-    res.once('close', leave);
-    if (res.closed) leave();
+  async run<Result>({ tenant, context, advice, find }: List<Result>): Promise<Result> {
+    const timeoutMs = Math.min(this.#timeoutMs, context.deadline.leftMs);
+    const deadline = new Deadline(timeoutMs, () => tookTooLong(timeoutMs, advice));
+    let isFound = false;
+    context.atEnd(() => {
+      if (!isFound) deadline.cancel(clientHasLeft());
+    });
     try {
-      return await this.#turns.run(tenant, () => find(cancellation), cancellation);
+      return await this.#turns.run(tenant, () => find(deadline), deadline);
     } catch (error) {
-      throw cancellation.reason ?? (error instanceof TooManyWaitingError ? tooMany() : error);
+      throw deadline.reason ?? (error instanceof TooManyWaitingError ? tooMany() : error);
     } finally {
-      clearTimeout(timer);
-      res.off('close', leave);
+      isFound = true;
+      deadline.end();
     }
   }
 }

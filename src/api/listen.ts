@@ -63,7 +63,10 @@ const OTHERWISE_UNREADABLE = ['400 Bad Request', 'The request is no HTTP that ca
 /** HTTP/1.1 needs exactly one Host (RFC 9112 §3.2): of two, a proxy in front may have gone by the other. */
 function isForOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) if (/^host$/i.test(rawHeaders[at] ?? '')) hosts += 1;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
   return hosts === 1 || (hosts === 0 && httpVersion === '1.0');
 }
 

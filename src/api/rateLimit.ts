@@ -45,12 +45,15 @@ export const limitNetwork: Check = (api, req) => {
 /** A check that counts what it refuses as 401 against the network: checking tokens costs more than most answers. */
 export const countingRefusals =
   (check: Check): Check =>
-  async (api, req, res) => {
-    try {
-      await check(api, req, res);
-    } catch (error) {
+  (api, req, res) => {
+    const count = (error: unknown): never => {
       if (error instanceof HttpError && error.status === 401) takeOfNetwork(api, req);
       throw error;
+    };
+    try {
+      return check(api, req, res)?.catch(count);
+    } catch (error) {
+      count(error);
     }
   };
 

@@ -7,6 +7,7 @@ import { RequestDeadline } from '../commands/requestDeadline.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { User } from '../domain/identity/events.js';
 import type { Actor } from '../ports/eventStore.js';
+import { DeadlineError } from '../supervision/deadline.js';
 import type { ServiceMetrics } from './metrics.js';
 
 declare global {
@@ -46,7 +47,8 @@ export class RequestContext {
 
   /** @param timeoutMs how long it may take until it is answered */
   constructor(req: Pick<Request, 'headers'>, timeoutMs: number) {
-    this.deadline = new RequestDeadline(timeoutMs - ANSWER_MS, `It was given up after ${timeoutMs / 1000} s.`);
+    const tookTooLong = () => new DeadlineError(`It was given up after ${timeoutMs / 1000} s.`);
+    this.deadline = new RequestDeadline(timeoutMs - ANSWER_MS, tookTooLong);
     const given = req.headers['x-request-id'];
     this.#clientRequestId = typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : undefined;
   }

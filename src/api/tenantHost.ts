@@ -65,15 +65,19 @@ export const requestUrl = (req: Request, config: Pick<ApiConfig, 'trustProxy'>):
   `${requestOrigin(req, config)}${req.baseUrl}${req.path}`;
 
 /** Sets the request's tenant. @throws HttpError 404 for an unknown one, 400 for a host or a scheme that links cannot be made with */
-export const resolveTenant: Check = async ({ directory, config, refresh }, req) => {
-  if (!SCHEMES.includes(req.protocol)) throw badRequest('X-Forwarded-Proto must be http or https.');
+export const resolveTenant: Check = ({ directory, config, refresh }, req) => {
+  if (config.trustProxy > 0 && !SCHEMES.includes(req.protocol))
+    throw badRequest('X-Forwarded-Proto must be http or https.');
   const name = tenantNameOf(requestHost(req, config), config);
   if (name === undefined) throw unknownTenant();
+  const enter = (): void => {
+    const tenant = directory.tenant(name);
+    if (tenant === undefined) throw unknownTenant();
+    req.context.tenant = tenant;
+  };
   // Another process may have made the tenant a moment ago, if it can have that name.
-  if (directory.tenant(name) === undefined && TENANT_NAME.test(name)) await refresh(`tenant ${name}`);
-  const tenant = directory.tenant(name);
-  if (tenant === undefined) throw unknownTenant();
-  req.context.tenant = tenant;
+  if (directory.tenant(name) === undefined && TENANT_NAME.test(name)) return refresh(`tenant ${name}`).then(enter);
+  enter();
 };
 
 const unknownTenant = () => notFound('This host belongs to no tenant.');

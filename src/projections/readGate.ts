@@ -23,6 +23,8 @@ export class ReadGate {
   /** The log was found to be that of the read models, once: from then on, whoever finds out otherwise marks them. */
   #isOfLog = false;
   #look: Look | undefined;
+  /** Reads that begin before pass without a wait: on the clock of `performance.now()`. */
+  #isOpenUntil = 0;
 
   constructor(
     eventStore: Pick<EventStore, 'identity' | 'holds'>,
@@ -37,10 +39,15 @@ export class ReadGate {
     const now = performance.now();
     if (this.#look === undefined || now - this.#look.at > GATE_LOOKS_MS) {
       this.#look = { at: now, reason: this.#reason() };
-      // An engine that is away is asked again by the next.
-      this.#look.reason.catch(() => {
-        this.#look = undefined;
-      });
+      this.#look.reason.then(
+        (reason) => {
+          this.#isOpenUntil = reason === undefined ? now + GATE_LOOKS_MS : 0;
+        },
+        // An engine that is away is asked again by the next.
+        () => {
+          this.#look = undefined;
+        },
+      );
     }
     return this.#look.reason;
   }
@@ -50,10 +57,10 @@ export class ReadGate {
     const guarded =
       <Asked extends unknown[], Answer>(read: (...asked: Asked) => Promise<Answer>) =>
       async (...asked: Asked): Promise<Answer> => {
-        await this.#pass();
+        if (performance.now() > this.#isOpenUntil) await this.#pass();
         const answer = await read(...asked);
         // It may have been thrown away under a long reading.
-        await this.#pass();
+        if (performance.now() > this.#isOpenUntil) await this.#pass();
         return answer;
       };
     return {

@@ -21,15 +21,15 @@ function tick(): void {
 
 /** Cancelled when the time is over, unless it is ended before. */
 export class Deadline extends Cancellation {
-  readonly #message: string;
+  readonly #overReason: () => Error;
   /** On the clock of `performance.now()`. */
   #until = 0;
   #hasEnded = false;
 
-  /** @param message of the DeadlineError */
-  constructor(milliseconds: number, message: string) {
+  /** @param reason of the cancellation when the time is over, such as a DeadlineError */
+  constructor(milliseconds: number, reason: () => Error) {
     super();
-    this.#message = message;
+    this.#overReason = reason;
     this.#start(milliseconds);
   }
 
@@ -38,33 +38,13 @@ export class Deadline extends Cancellation {
     return this.reason === undefined ? Math.max(0, this.#until - performance.now()) : 0;
   }
 
-  /**
-   * The work's outcome if it comes in time; a later one is ignored.
-   * @param graceMs how long after the end of the time, so that work that listens to it can say itself what has become of it
-   * @throws DeadlineError
-   */
-  within<T>(work: Promise<T>, graceMs = 0): Promise<T> {
+  /** The work's outcome if it comes in time; a later one is ignored. @throws the reason of the cancellation */
+  within<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      let grace: NodeJS.Timeout | undefined;
-      const giveUp = (): void => {
-        grace = setTimeout(() => reject(this.reason), graceMs);
-      };
+      const giveUp = (): void => reject(this.reason);
       const forget = this.onCancel(giveUp);
       if (this.reason !== undefined) giveUp();
-      const end = (): void => {
-        forget();
-        clearTimeout(grace);
-      };
-      work.then(
-        (result) => {
-          end();
-          resolve(result);
-        },
-        (error: unknown) => {
-          end();
-          reject(error);
-        },
-      );
+      work.then(resolve, reject).finally(forget);
     });
   }
 
@@ -89,7 +69,7 @@ export class Deadline extends Cancellation {
   look(now: number): void {
     if (now < this.#until) return;
     running.delete(this);
-    this.cancel(new DeadlineError(this.#message));
+    this.cancel(this.#overReason());
   }
 
   #start(milliseconds: number): void {

@@ -1,5 +1,5 @@
 /** The history of an order, for integrators and for the people of the platform. */
-import type { Response } from 'express';
+import type { Request } from 'express';
 import type { HistoryEntry } from '../../ports/readModels.js';
 import { mapWithPauses } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
@@ -44,22 +44,22 @@ export const HISTORY_PAGE: json.ResponseObject = json.answer(
 
 /** A page of the history as JSON text; undefined when the tenant has no such order. */
 export async function historyPage(
-  { readModels, lists }: Pick<Api, 'readModels' | 'lists'>,
-  res: Response,
+  { readModels, lists, config }: Api,
+  req: Request,
   order: { readonly tenant: string; readonly id: string },
-  list: { readonly query: URLSearchParams; readonly url: string },
+  query: URLSearchParams,
 ): Promise<JsonText | undefined> {
-  const { page, perPage } = parsePaging(list.query);
+  const { page, perPage } = parsePaging(query);
   const slice = { offset: (page - 1) * perPage, limit: perPage };
   const { entries, total } = await lists.run({
     tenant: order.tenant,
-    res,
+    context: req.context,
     advice: 'Ask for fewer entries with perPage.',
     find: (cancellation) => readModels.history(order.tenant, order.id, slice, cancellation),
   });
   if (total === 0) return undefined;
   const records = await mapWithPauses(entries, (entry) => JSON.stringify(historyEntry.show(entry)));
-  return collectionEnvelope(records.join(), { page, perPage, kept: [], url: list.url, total });
+  return collectionEnvelope(records.join(), { page, perPage, kept: [], url: requestUrl(req, config), total });
 }
 
 export const orderHistory: Resource = {
@@ -75,10 +75,10 @@ export const orderHistory: Resource = {
       query: PAGING_PARAMETERS,
       answer: HISTORY_PAGE,
       answers: LIST_ANSWERS,
-      async handle(api, { req, res, caller, assetType, path, query }) {
+      async handle(api, { req, caller, assetType, path, query }) {
         if (assetType.role !== 'order') throw notFound(`Only orders have a history; ${assetType.name} has none.`);
         const order = { tenant: caller.tenant, id: path.id.toLowerCase() };
-        const body = await historyPage(api, res, order, { query, url: requestUrl(req, api.config) });
+        const body = await historyPage(api, req, order, query);
         if (body === undefined) throw unknownRecord(assetType, order.id);
         return { body };
       },

@@ -38,11 +38,11 @@ export const records: Resource = {
       query: LIST_PARAMETERS,
       answer: pageResponse('A page of records.'),
       answers: LIST_ANSWERS,
-      async handle({ readModels, config, lists }, { req, res, caller: { tenant }, assetType, query: parameters }) {
+      async handle({ readModels, config, lists }, { req, caller: { tenant }, assetType, query: parameters }) {
         const { query, ...list } = parseListQuery(assetType, parameters);
         const { records, total } = await lists.run({
           tenant,
-          res,
+          context: req.context,
           advice: narrowing(query),
           find: (cancellation) => readModels.list({ tenant, table: assetType.name }, query, cancellation),
         });

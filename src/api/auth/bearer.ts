@@ -4,7 +4,9 @@ import { credentialOf } from '../../commands/identity/secrets.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { ApiClient } from '../../domain/identity/events.js';
 import type { Scope } from '../../domain/identity/scopes.js';
+import type { Api } from '../deps.js';
 import { forbidden, HttpError } from '../errors.js';
+import type { RequestContext } from '../requestContext.js';
 import type { Check } from '../routes/operation.js';
 import { type ClientToken, InvalidTokenError } from './tokens.js';
 
@@ -37,10 +39,21 @@ export function requireScope(req: Request, scope: Scope): void {
  * The request must carry a good token of an API client of its tenant. The client is looked up each time, so a removal and
  * a new secret count at once. @throws HttpError 401
  */
-export const authenticateClient: Check = async ({ tokens, directory, refresh }, { headers, context }) => {
+export const authenticateClient: Check = (api, { headers, context }) => {
   const text = bearerToken(headers.authorization);
   if (text === undefined) throw missingToken();
-  const token = await verified(() => tokens.clientOf(text), context.tenant);
+  const token = api.tokens.clientOf(text);
+  // Nearly always it was verified before: then there is nothing to wait for.
+  if (!(token instanceof Promise) && isCurrent(context.tenant, token)) enter(context, token);
+  else return enterLate(api, context, token);
+};
+
+async function enterLate(
+  { directory, refresh }: Api,
+  context: RequestContext,
+  verifying: Promise<ClientToken> | ClientToken,
+): Promise<void> {
+  const token = await verified(verifying, context.tenant);
   if (!isCurrent(context.tenant, token)) {
     // Another process may have made the client, or its secret, a moment ago.
     await refresh(`client ${token.tenant} ${token.clientId} ${token.credential}`);
@@ -49,14 +62,18 @@ export const authenticateClient: Check = async ({ tokens, directory, refresh }, 
       throw invalidToken('The client was removed or has a new secret; request a new token.');
     }
   }
-  context.actor = { kind: 'client', id: token.clientId };
-  context.scopes = token.scopes;
-};
+  enter(context, token);
+}
 
-/** Whether the token's client is still there, with the secret that the token was given for. */
-function isCurrent({ clients }: Tenant, { clientId, credential }: ClientToken): boolean {
+function enter(context: RequestContext, { clientId, scopes }: ClientToken): void {
+  context.actor = { kind: 'client', id: clientId };
+  context.scopes = scopes;
+}
+
+/** Whether the token's client is still one of the tenant's, with the secret that the token was given for. */
+function isCurrent({ name, clients }: Tenant, { tenant, clientId, credential }: ClientToken): boolean {
   const client = clients.get(clientId);
-  if (client === undefined) return false;
+  if (tenant !== name || client === undefined) return false;
   return credential === undefined || credential === credentialOfClient(client);
 }
 
@@ -73,11 +90,11 @@ function credentialOfClient(client: ApiClient): string {
 
 /** A token that is good for the tenant. @throws HttpError 401 */
 export async function verified<T extends { readonly tenant: string }>(
-  verify: () => T | Promise<T>,
+  verifying: Promise<T> | T,
   tenant: Tenant,
 ): Promise<T> {
   try {
-    const token = await verify();
+    const token = await verifying;
     if (token.tenant !== tenant.name) throw new InvalidTokenError('The token belongs to another tenant.');
     return token;
   } catch (error) {

@@ -92,12 +92,12 @@ export class TokenService {
     return this.#issue(`user:${userId}`, 'platform', claims, this.#config.sessionTtlSeconds);
   }
 
-  /** A client's token for the asset API, checked. Whether the client still exists is for the caller to see. @throws InvalidTokenError */
+  /** A client's token for the asset API, checked. Whether the client still exists is for the caller to see. Rejects with InvalidTokenError. */
   clientOf(token: string): Promise<ClientToken> | ClientToken {
     return fresh(this.#clients, token) ?? this.#verify(token, 'dynamic-assets', clientClaims, this.#clients);
   }
 
-  /** A user's token for the platform API, checked. Whether the user still exists is for the caller to see. @throws InvalidTokenError */
+  /** A user's token for the platform API, checked. Whether the user still exists is for the caller to see. Rejects with InvalidTokenError. */
   userOf(token: string): Promise<UserToken> | UserToken {
     return fresh(this.#users, token) ?? this.#verify(token, 'platform', userClaims, this.#users);
   }
@@ -155,12 +155,10 @@ export class TokenService {
   }
 }
 
-/** A token that was verified before. @throws InvalidTokenError when it has expired since */
+/** A token that was verified before, unless it has expired since. */
 function fresh<T extends Verified>(cache: LRUCache<string, T>, token: string): T | undefined {
   const known = cache.get(token);
-  if (known === undefined || known.expiresAt > nowSeconds()) return known;
-  cache.delete(token);
-  throw new InvalidTokenError('The token has expired.');
+  return known !== undefined && known.expiresAt > nowSeconds() ? known : undefined;
 }
 
 /** jsonwebtoken throws a plain SyntaxError for a header that is no JSON. */

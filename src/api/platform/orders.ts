@@ -105,7 +105,7 @@ export const orders: Resource = {
       query: [QUEUE, ...LIST_PARAMETERS],
       answer: pageResponse('A page of orders.'),
       answers: LIST_ANSWERS,
-      async handle({ readModels, config, lists }, { req, res, tenant, query: parameters }) {
+      async handle({ readModels, config, lists }, { req, tenant, query: parameters }) {
         const queue = queueIn(parameters);
         const { query, kept, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
         const inQueue = { kind: 'equals', field: 'processing_status', anyOf: queue.statuses } as const;
@@ -113,7 +113,7 @@ export const orders: Resource = {
         const whole = { ...query, filters: [inQueue, ...query.filters] };
         const { records, total } = await lists.run({
           tenant: tenant.name,
-          res,
+          context: req.context,
           advice: narrowing(query),
           find: (cancellation) => readModels.list(table, whole, cancellation),
         });
@@ -155,9 +155,9 @@ export const orders: Resource = {
       query: PAGING_PARAMETERS,
       answer: HISTORY_PAGE,
       answers: LIST_ANSWERS,
-      async handle(api, { req, res, tenant, path, query }) {
+      async handle(api, { req, tenant, path, query }) {
         const order = { tenant: tenant.name, id: recordId(tenant.orderModel, path.id) };
-        const body = await historyPage(api, res, order, { query, url: requestUrl(req, api.config) });
+        const body = await historyPage(api, req, order, query);
         if (body === undefined) throw unknownOrder(order.id);
         return { body };
       },

@@ -36,7 +36,7 @@ export async function openSession(
   { context }: Request,
   text: string,
 ): Promise<UserToken> {
-  const token = await verified(() => tokens.userOf(text), context.tenant);
+  const token = await verified(tokens.userOf(text), context.tenant);
   if (userOf(context.tenant, token) === undefined) {
     // Another process may have added the user, or changed the password, a moment ago.
     await refresh(`session ${token.tenant} ${token.userId} ${token.sessionId} ${token.credential}`);

@@ -118,13 +118,13 @@ export const webhookDeliveries: Resource = {
         }),
       ),
       answers: LIST_ANSWERS,
-      async handle({ readModels, config, lists }, { req, res, tenant, path: { id }, query: parameters }) {
+      async handle({ readModels, config, lists }, { req, tenant, path: { id }, query: parameters }) {
         const { order_id: orderId, cursor: after, limit, ...query } = parseQuery(deliveryQuery, parameters);
         await checkKnown(readModels, tenant, id);
         const asked = { ...query, webhookId: id, orderId, after, limit: limit + 1 };
         const found = await lists.run({
           tenant: tenant.name,
-          res,
+          context: req.context,
           advice: 'Narrow the time with since and until.',
           find: (cancellation) => readModels.deliveries(tenant.name, asked, cancellation),
         });

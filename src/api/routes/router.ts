@@ -5,6 +5,7 @@
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { Position } from '../../ports/eventStore.js';
 import { requireScope } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
 import { HttpError, known } from '../errors.js';
@@ -17,6 +18,7 @@ import {
   BODY_LIMITS,
   type BodyDescription,
   type Call,
+  type Check,
   isTableOperation,
   METHODS,
   type Method,
@@ -29,11 +31,16 @@ import { parametersOf, unknownParameterCheck } from './query.js';
 
 export function areaRouter(api: Api, area: Area): Router {
   const router = Router({ caseSensitive: true });
-  router.use(async (req, res, next) => {
-    const { context } = req;
-    context.mount = req.baseUrl;
-    await context.deadline.within(passChecks(api, area, req, res), ANSWER_MS);
-    next();
+  router.use((req, res, next) => {
+    req.context.mount = req.baseUrl;
+    answerInTime(req, res, next);
+    const passed = passChecks(area.checks, api, req, res);
+    if (passed === undefined) next();
+    else
+      return passed.then(
+        unlessAnswered(res, () => next()),
+        unlessAnswered(res, next),
+      );
   });
   const routes = routesOf(area);
   for (const path of new Set(routes.map((route) => route.path))) {
@@ -53,8 +60,24 @@ export function areaRouter(api: Api, area: Area): Router {
   return router;
 }
 
-async function passChecks(api: Api, { checks }: Area, req: Request, res: Response): Promise<void> {
-  for (const check of checks) await check(api, req, res);
+/** When the time of the request is over, that is the answer, whatever is still done for it. */
+function answerInTime({ context: { deadline } }: Request, res: Response, fail: (error: unknown) => void): void {
+  deadline.onCancel(() => setTimeout(() => unlessAnswered(res, fail)(deadline.reason), ANSWER_MS));
+}
+
+/** Work that comes to its end after the answer says no more. */
+const unlessAnswered =
+  <T>(res: Response, act: (outcome: T) => void) =>
+  (outcome: T): void => {
+    if (!res.writableEnded) act(outcome);
+  };
+
+/** Waits only for checks that have to: most have nothing to wait for, and every request passes them. */
+function passChecks(checks: readonly Check[], api: Api, req: Request, res: Response): void | Promise<void> {
+  for (const [at, check] of checks.entries()) {
+    const passed = check(api, req, res);
+    if (passed !== undefined) return passed.then(() => passChecks(checks.slice(at + 1), api, req, res));
+  }
 }
 
 /** The names of express; `get` serves HEAD as well. */
@@ -82,12 +105,13 @@ function methodNotAllowed(offered: readonly Method[]): RequestHandler {
 function handlerOf(api: Api, operation: Operation): RequestHandler {
   const { query: parameters = [], body: described, status = 200 } = operation;
   const checkQuery = parameters === 'any' ? () => {} : unknownParameterCheck(parameters);
-  const readBody = described === undefined ? noBody : bodyReader(api, described);
+  const readBody = described === undefined ? undefined : bodyReader(api, described);
 
-  const toCall = async (req: Request, res: Response): Promise<Call> => {
+  const toCall = async <Known>(req: Request, res: Response, known: Known): Promise<Call & Known> => {
     const query = parametersOf(req.originalUrl);
     checkQuery(query);
-    return { req, res, path: pathOf(req), query, body: await readBody(req, res) };
+    const body = readBody === undefined ? undefined : await readBody(req, res);
+    return { req, res, path: pathOf(req), query, body, ...known };
   };
 
   /** Whether the request may be made is known before its query and its body are looked at. */
@@ -95,42 +119,41 @@ function handlerOf(api: Api, operation: Operation): RequestHandler {
     const { context } = req;
     switch (operation.allow) {
       case 'anyone':
-        return operation.handle(api, await toCall(req, res));
+        return operation.handle(api, await toCall(req, res, {}));
       case 'clients': {
         const { tenant, scopes } = context;
-        return operation.handle(api, { ...(await toCall(req, res)), caller: context.caller(), tenant, scopes });
+        return operation.handle(api, await toCall(req, res, { caller: context.caller(), tenant, scopes }));
       }
       case 'users':
       case 'validators':
       case 'admins':
       case 'adminsAndAuditors': {
         const user = await requireRole(api, req, res, operation.allow);
-        const call = await toCall(req, res);
-        return operation.handle(api, { ...call, caller: context.caller(), tenant: context.tenant, user });
+        const { tenant } = context;
+        return operation.handle(api, await toCall(req, res, { caller: context.caller(), tenant, user }));
       }
       default: {
         const assetType = knownAsset(req);
         requireScope(req, scopeOf(operation, assetType));
-        return operation.handle(api, { ...(await toCall(req, res)), caller: context.caller(), assetType });
+        return operation.handle(api, await toCall(req, res, { caller: context.caller(), assetType }));
       }
     }
   };
 
-  /** All that takes time. It goes on where the request is given up before, but then it asks the log for nothing more. */
-  const work = async (req: Request, res: Response): Promise<Reply & { readonly isVisible: boolean }> => {
+  /** Goes on where the request is given up before, but then it asks the log for nothing more. */
+  return async (req, res) => {
     try {
       const made = await reply(req, res);
-      return { ...made, isVisible: await isVisible(api, req, made) };
+      const isShown = made.written === undefined || (await isVisible(api, req, made.written));
+      if (res.writableEnded) return;
+      if (!isShown) res.setHeader('Projection-Pending', 'true');
+      if (made.body !== undefined) countInFlight(api, req, res, made.body);
+      sendJson(res, made.status ?? status, made.body, made.headers);
+    } catch (error) {
+      if (!res.writableEnded) throw error;
     } finally {
       req.context.leaveRoom();
     }
-  };
-
-  return async (req, res) => {
-    const made = await req.context.deadline.within(work(req, res), ANSWER_MS);
-    if (!made.isVisible) res.setHeader('Projection-Pending', 'true');
-    if (made.body !== undefined) countInFlight(api, req, res, made.body);
-    sendJson(res, made.status ?? status, made.body, made.headers);
   };
 }
 
@@ -143,8 +166,6 @@ function countInFlight({ answers }: Api, { context, method }: Request, res: Resp
   }
   answers.add(tenantName, bytesOf(body), res);
 }
-
-const noBody: BodyReader = () => Promise.resolve(undefined);
 
 function bodyReader(api: Api, { optional, limit = 'settings', longNumbers, read }: BodyDescription): BodyReader {
   const limitBytes = Math.min(BODY_LIMITS[limit], api.config.bodyLimitBytes);
@@ -169,12 +190,7 @@ function pathOf({ params }: Request): Call['path'] {
  * Waits until the read models show a write. The write stands in any case: where they do not show it in
  * time, or cannot be reached, the answer says so with the header `Projection-Pending: true`.
  */
-async function isVisible(
-  { readModels, config, log }: Api,
-  { context }: Request,
-  { written = 0 }: Reply,
-): Promise<boolean> {
-  if (written === 0) return true;
+async function isVisible({ readModels, config, log }: Api, { context }: Request, written: Position): Promise<boolean> {
   const shown = context.deadline.within(readModels.waitFor('records', written, config.projectionWaitMs));
   return shown.catch((error: unknown) => {
     log.warn({ err: error, position: written }, 'written, but the read models cannot tell whether they show it');

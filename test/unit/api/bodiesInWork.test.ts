@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Request, Response } from 'express';
 import { BodiesInWork } from '#app/api/bodiesInWork.js';
-import { Deadline } from '#app/supervision/deadline.js';
+import { Deadline, DeadlineError } from '#app/supervision/deadline.js';
 
 const MB = 1024 * 1024;
 const LIMIT = 8 * MB;
@@ -10,7 +10,7 @@ const response = (): Response => new EventEmitter() as unknown as Response;
 /** Of the requests of a test. */
 let deadline: Deadline;
 beforeEach(() => {
-  deadline = new Deadline(60_000, 'It took too long.');
+  deadline = new Deadline(60_000, () => new DeadlineError('It took too long.'));
 });
 const request = (headers: { readonly [name: string]: string }): Request =>
   ({ headers, context: { deadline } }) as unknown as Request;

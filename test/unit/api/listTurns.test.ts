@@ -1,21 +1,18 @@
-import { EventEmitter } from 'node:events';
-import type { Response } from 'express';
 import { type ListLimits, ListTurns } from '#app/api/listTurns.js';
+import { ANSWER_MS, RequestContext } from '#app/api/requestContext.js';
 import { MAX_WAITING_LISTS } from '#app/domain/limits.js';
 
-/** A response as far as turns look at it. */
-class FakeResponse extends EventEmitter {
-  closed = false;
-  req = { context: { deadline: { leftMs: 60_000 } } };
-  leave(): void {
-    this.closed = true;
-    this.emit('close');
-  }
+/** Of a request that may take so long. */
+const contextOf = (timeoutMs = 60_000) => new RequestContext({ headers: {} }, timeoutMs);
+
+function leave(context: RequestContext): void {
+  context.end();
+  context.deadline.end();
 }
 
-const responses: FakeResponse[] = [];
+const contexts: RequestContext[] = [];
 afterEach(() => {
-  for (const response of responses.splice(0)) response.leave();
+  for (const context of contexts.splice(0)) leave(context);
 });
 
 /** Lists that are begun, in order, and end when they are told to. */
@@ -23,11 +20,11 @@ function openTurns(limits: Partial<ListLimits> = {}) {
   const turns = new ListTurns({ atOnce: 3, ofOneTenant: 2, timeoutMs: 60_000, ...limits });
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
-  const ask = (name: string, res = new FakeResponse()): Promise<string> => {
-    responses.push(res);
+  const ask = (name: string, context = contextOf()): Promise<string> => {
+    contexts.push(context);
     const list = turns.run({
       tenant: name.slice(0, 1),
-      res: res as unknown as Response,
+      context,
       advice: 'Ask for less.',
       find: (cancellation) =>
         new Promise<string>((resolve, reject) => {
@@ -92,21 +89,22 @@ test('over the time a list is 503 with advice, whether it waits or is in work', 
 
 test('what the request has left is the limit where that is less', async () => {
   const { ask } = openTurns();
-  const late = new FakeResponse();
-  late.req.context.deadline.leftMs = 30;
-  await expect(ask('a1', late)).rejects.toMatchObject({ reason: 'It was given up after 0.03 s. Ask for less.' });
+  const late = contextOf(ANSWER_MS + 30);
+  await expect(ask('a1', late)).rejects.toMatchObject({
+    reason: expect.stringMatching(/^It was given up after 0.0[23] s. Ask for less.$/),
+  });
 });
 
 test('a list whose client leaves ends: in line it is never begun, in work its search is cancelled, and the turn is free', async () => {
   const { begun, ask, end } = openTurns({ atOnce: 1, ofOneTenant: 1 });
-  const [first, second] = [new FakeResponse(), new FakeResponse()];
+  const [first, second] = [contextOf(), contextOf()];
   const lists = [ask('a1', first), ask('a2', second)].map((list) =>
     expect(list).rejects.toMatchObject({ status: 499 }),
   );
   const last = ask('b1');
   await settled();
-  second.leave();
-  first.leave();
+  leave(second);
+  leave(first);
   await Promise.all(lists);
   await settled();
   await end('b1');
@@ -116,8 +114,8 @@ test('a list whose client leaves ends: in line it is never begun, in work its se
 
 test('a client that has left already is asked nothing for', async () => {
   const { begun, ask } = openTurns();
-  const gone = new FakeResponse();
-  gone.leave();
+  const gone = contextOf();
+  leave(gone);
   await expect(ask('a1', gone)).rejects.toMatchObject({ status: 499 });
   expect(begun).toEqual([]);
 });

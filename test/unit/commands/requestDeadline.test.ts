@@ -7,7 +7,7 @@ const STORED = { revision: 0, position: 1 };
 
 let deadline: RequestDeadline;
 beforeEach(() => {
-  deadline = new RequestDeadline(60_000, 'It took too long.');
+  deadline = new RequestDeadline(60_000, () => new DeadlineError('It took too long.'));
 });
 afterEach(() => deadline.end());
 

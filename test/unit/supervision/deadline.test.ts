@@ -3,7 +3,7 @@ import { Deadline, DeadlineError } from '#app/supervision/deadline.js';
 
 const deadlines: Deadline[] = [];
 const deadline = (milliseconds: number): Deadline => {
-  const made = new Deadline(milliseconds, 'It took too long.');
+  const made = new Deadline(milliseconds, () => new DeadlineError('It took too long.'));
   deadlines.push(made);
   return made;
 };
@@ -26,12 +26,6 @@ test('when the time is over, work is given up, and none is begun', async () => {
   expect(over.leftMs).toBe(0);
   expect(() => over.throwIfCancelled()).toThrow('It took too long.');
   await expect(over.within(never)).rejects.toThrow(DeadlineError);
-});
-
-test('work that listens to the end of the time can say itself what became of it', async () => {
-  const over = deadline(10);
-  const listening = new Promise((resolve) => over.onCancel(() => setTimeout(() => resolve('half done'), 5)));
-  await expect(over.within(listening, 60_000)).resolves.toBe('half done');
 });
 
 test('a failure after the end of the time is nobody’s', async () => {

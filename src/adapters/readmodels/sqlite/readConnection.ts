@@ -23,6 +23,8 @@ export type ReadTable = {
   readonly shape: TableShape;
 };
 
+export type KnownTable = Pick<ReadTable, 'id' | 'shape'>;
+
 /** What stays the same until the asset type changes. */
 export type TableShape = {
   readonly version: number;
@@ -69,6 +71,7 @@ export class ReadConnection {
   readonly #commit: Database.Statement;
   readonly #statements = new LRUCache<string, Database.Statement<Cell[], unknown>>({ max: STATEMENTS });
   readonly #shapes = new LRUCache<number, TableShape>({ max: SHAPES });
+  readonly #lastSeen = new LRUCache<string, KnownTable>({ max: SHAPES });
 
   /** @throws ReadModelsUnavailableError when the file cannot be opened */
   constructor({ isWanted = () => true, ...options }: Omit<ConnectionOptions, 'readOnly'> & IsWanted) {
@@ -106,9 +109,16 @@ export class ReadConnection {
       if (row === undefined) return { revision: -1, lastEventAt: '', result: none };
       const [id, version, made, rowCount, revision, lastEventAt, changes] = row;
       if (made === 0) return { revision, lastEventAt, result: none };
-      const table = { id, rowCount, revision, lastEventAt, changes, shape: this.#shape(id, version) };
+      const shape = this.#shape(id, version);
+      this.#lastSeen.set(`${ref.tenant} ${ref.table}`, { id, shape });
+      const table = { id, rowCount, revision, lastEventAt, changes, shape };
       return { revision, lastEventAt, result: work(table) };
     });
+  }
+
+  /** A table as a reading found it. It may have changed since, or be gone. */
+  lastSeen({ tenant, table }: TableRef): KnownTable | undefined {
+    return this.#lastSeen.get(`${tenant} ${table}`);
   }
 
   #shape(id: number, version: number): TableShape {

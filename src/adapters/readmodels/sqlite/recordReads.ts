@@ -5,16 +5,16 @@ import type { RecordJson, StoredRecord, TableRef } from '../../../ports/readMode
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { AnswerSize } from '../shared/answerSize.js';
 import { conditionOf } from './query/conditions.js';
-import type { Cell, ReadConnection, ReadTable } from './readConnection.js';
+import type { Cell, KnownTable, ReadConnection, ReadTable } from './readConnection.js';
 import { idBytes, idText, timeText } from './rowFormat.js';
-import { batchTable, docTable, NO_BATCH, recordsTable } from './schema.js';
+import { batchTable, docTable, LIVE, NO_BATCH, recordsTable } from './schema.js';
 
 type RecordTuple = [id: Buffer, createdAt: number, updatedAt: number, width: number, doc: string];
 const RECORD_COLUMNS = 'r.id, r.created_at, r.updated_at, d.width, d.doc';
-const records = (table: ReadTable): string =>
+const records = (table: Pick<ReadTable, 'id'>): string =>
   `${recordsTable(table.id)} AS r JOIN ${docTable(table.id)} AS d ON d.row = r.row`;
 
-function recordText(table: ReadTable, [id, createdAt, updatedAt, width, doc]: RecordTuple): RecordJson {
+function recordText(table: KnownTable, [id, createdAt, updatedAt, width, doc]: RecordTuple): RecordJson {
   return table.shape.text.json(idText(id), timeText(createdAt), timeText(updatedAt), width, doc);
 }
 
@@ -31,12 +31,31 @@ export function recordTexts(connection: ReadConnection, table: ReadTable, rows: 
 export function getRecord(connection: ReadConnection, ref: TableRef, id: string): RecordJson | undefined {
   const bytes = idBytes(id);
   if (bytes === undefined) return undefined;
+  return getOfLastSeen(connection, ref, bytes) ?? getOfTable(connection, ref, bytes);
+}
+
+function getOfTable(connection: ReadConnection, ref: TableRef, id: Buffer): RecordJson | undefined {
   const found = connection.read<RecordJson | undefined>(ref, undefined, (table) => {
     const sql = `SELECT ${RECORD_COLUMNS} FROM ${records(table)} WHERE r.id = ?`;
-    const tuple = connection.tuples<RecordTuple>(sql).get(bytes);
+    const tuple = connection.tuples<RecordTuple>(sql).get(id);
     return tuple === undefined ? undefined : recordText(table, tuple);
   });
   return found.result;
+}
+
+/** In one statement instead of four, which asks as well whether the table is what it last was. Undefined says nothing. */
+function getOfLastSeen(connection: ReadConnection, ref: TableRef, id: Buffer): RecordJson | undefined {
+  const table = connection.lastSeen(ref);
+  if (table === undefined) return undefined;
+  try {
+    const sql = `SELECT ${RECORD_COLUMNS} FROM catalog AS c CROSS JOIN ${records(table)}
+      WHERE c.id = ${table.id} AND c.copy = ${LIVE} AND c.version = ? AND r.id = ?`;
+    const tuple = connection.tuples<RecordTuple>(sql).get(table.shape.version, id);
+    return tuple === undefined ? undefined : recordText(table, tuple);
+  } catch {
+    // A rebuild may have taken its tables away; whatever else is wrong shows itself on the other way.
+    return undefined;
+  }
 }
 
 /** Stored records on their way between threads, one a line: one text is far cheaper to hand over than many objects. */
