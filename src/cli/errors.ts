@@ -2,19 +2,28 @@
 import { CommanderError } from 'commander';
 import { ValidationError } from '../commands/context.js';
 
+export const EXIT_FAILURE = 1;
+export const EXIT_USAGE = 2;
+
 /** Something the caller can put right; the message says how. */
 export class CliError extends Error {
   override readonly name: string = 'CliError';
+  readonly exitCode: number = EXIT_FAILURE;
+}
+
+/** Options that do not go together, or name what is not there. */
+export class UsageError extends CliError {
+  override readonly exitCode = EXIT_USAGE;
 }
 
 /** How many names a message lists; of more it says how many there are. */
 const MAX_NAMES = 10;
 
-/** Something was named that does not exist: wrong usage. The message names what there is. */
-export class UnknownNameError extends CliError {
+/** Something was named that does not exist. The message names what there is. */
+export class UnknownNameError extends UsageError {
   /**
    * @param what what was looked for, with the name given: "tenant acme"
-   * @param known the names there are
+   * @param known the names there are, those first that are likely to be meant (`nearestFirst`)
    * @param none what to do where there are none
    */
   constructor(what: string, known: readonly string[], none: string) {
@@ -23,9 +32,6 @@ export class UnknownNameError extends CliError {
     super(`There is no ${what}. ${there}`);
   }
 }
-
-export const EXIT_FAILURE = 1;
-export const EXIT_USAGE = 2;
 
 const hasCode = (error: Error, code: string): boolean => 'code' in error && error.code === code;
 
@@ -39,11 +45,11 @@ function messageOf(error: unknown): string {
   return error.message;
 }
 
-/** Says what went wrong. @returns the exit code: 0 for help, 2 for wrong usage, 1 for everything else */
+/** Says what went wrong. @returns the exit code: 0 for help, 2 for wrong usage, 128 and its number after a signal, 1 for everything else */
 export function report(error: unknown): number {
   const message = messageOf(error);
   if (message !== '') process.stderr.write(`${message}\n`);
   if (error instanceof Error && process.env.LOG_LEVEL === 'debug') process.stderr.write(`${error.stack ?? ''}\n`);
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
-  return error instanceof UnknownNameError ? EXIT_USAGE : EXIT_FAILURE;
+  return error instanceof CliError ? error.exitCode : EXIT_FAILURE;
 }

@@ -6,6 +6,7 @@ import { tenantNow } from '../commands/identity/directoryWriter.js';
 import type { WebhookCommands } from '../commands/webhooks/secrets.js';
 import type { CheckTarget } from '../commands/webhooks/settings.js';
 import { type Config, readConfig } from '../config.js';
+import { nearestFirst } from '../domain/editDistance.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { Directory } from '../projections/directory.js';
@@ -58,13 +59,14 @@ export function withTenant<T>(tenant: string, work: (tools: OperatorTools) => Pr
 }
 
 /** @throws UnknownNameError */
-async function mustExist(eventStore: EventStore, config: Config, tenant: string): Promise<void> {
+async function mustExist(eventStore: EventStore, config: Config, tenant: string): Promise<Tenant> {
   try {
-    await tenantNow({ eventStore }, tenant);
+    return await tenantNow({ eventStore }, tenant);
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
     const names = (await allTenants(eventStore, config)).map(({ name }) => name);
-    throw new UnknownNameError(`tenant ${tenant}`, names, 'Make one with "dynamic-assets tenant create".');
+    const likely = nearestFirst(tenant, names);
+    throw new UnknownNameError(`tenant ${tenant}`, likely, 'Make one with "dynamic-assets tenant create".');
   }
 }
 
@@ -99,13 +101,18 @@ async function toolsOn(eventStore: EventStore, config: Config): Promise<Operator
   };
 }
 
+export type ProjectionTools = RebuildDeps & {
+  /** A tenant that must exist. @throws UnknownNameError */
+  readonly tenant: (name: string) => Promise<Tenant>;
+};
+
 /** For the read models: opens them and the event log for the time of `work`. @throws ConfigError, and what the work throws */
-export function withProjections<T>(work: (tools: RebuildDeps) => Promise<T>): Promise<T> {
+export function withProjections<T>(work: (tools: ProjectionTools) => Promise<T>): Promise<T> {
   const config = readConfig(process.env);
   return withEventStore(config, async (eventStore) => {
     const writer = await openReadModelWriter(config);
     try {
-      return await work({ eventStore, writer });
+      return await work({ eventStore, writer, tenant: (name) => mustExist(eventStore, config, name) });
     } finally {
       await writer.close();
     }

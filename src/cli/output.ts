@@ -39,7 +39,7 @@ export async function withProgressBar<T>(
   work: (onProgress: (done: number, total: number, values?: object) => void) => Promise<T>,
 ): Promise<T> {
   const bar = new SingleBar({ format, clearOnComplete: true });
-  bar.start(0, 0, { step: '' });
+  bar.start(0, 0, { step: '', events: 0, records: 0 });
   try {
     return await work((done, total, values) => {
       bar.setTotal(total);

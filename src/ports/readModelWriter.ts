@@ -22,11 +22,14 @@ export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' |
 
   /** Makes the table or brings it to a later version of its asset type (fields are only ever added). */
   defineTable(table: TableRef, assetType: AssetType): Promise<void>;
-  /** Applies changes in order; `revision` and `at` are those of the event they come from. */
+  /**
+   * Applies changes in order; `revision`, `at` and `position` are those of the event they come from.
+   * @throws MisfitError, here or at the commit
+   */
   applyToTable(
     table: TableRef,
     changes: readonly RecordChange[],
-    event: { readonly revision: Revision; readonly at: string },
+    event: { readonly revision: Revision; readonly at: string; readonly position?: Position },
   ): Promise<void>;
   /** Adds history entries; one that is there already (same order and revision) is left alone. */
   addHistory(tenant: string, orderId: string, entries: readonly HistoryEntry[]): Promise<void>;
@@ -40,6 +43,18 @@ export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' |
   reset(projection: string): Promise<void>;
 
   close(): Promise<void>;
+}
+
+/** A change does not fit the records: what is stored is not what the log says. */
+export class MisfitError extends Error {
+  override readonly name = 'MisfitError';
+  /** Of the event that the change comes from; undefined where `applyToTable` was not told. */
+  readonly position: Position | undefined;
+
+  constructor({ tenant, table }: TableRef, position: Position | undefined, options: ErrorOptions) {
+    super(`Read model ${tenant}/${table} does not fit the log; rebuild its records.`, options);
+    this.position = position;
+  }
 }
 
 /** Another process projects into these read models. It is taken over when that one stops or dies: try again. */

@@ -16,10 +16,10 @@ export const recordsProjection: Projection = {
   async apply(event, tenant, target) {
     const { category, rest } = parseStream(event.stream);
     const typed = { type: event.type, data: event.data };
-    const { revision, metadata } = event;
+    const { revision, position, metadata } = event;
     const at = metadata.occurredAt;
     const change = (table: string, changes: readonly RecordChange[]): Promise<void> =>
-      target.applyToTable({ tenant: tenant.name, table }, changes, { revision, at });
+      target.applyToTable({ tenant: tenant.name, table }, changes, { revision, at, position });
     if (category === 'tenant') await defineTables(typed as TenantEvent, tenant, target);
     else if (category === 'table') await change(rest, tableChanges(typed as ReferenceTableEvent, at));
     else if (category === 'order') {

@@ -86,7 +86,6 @@ describe('while no service runs', () => {
         createWebhook('first', 'https://127.0.0.1/'),
         /^The url field must lead to a public address on an allowed port\..*\n$/,
       ],
-      [['projections', 'rebuild', '--table', 'dyn_item'], /^--table needs --tenant.*\n$/],
     ];
     for (const [command, message] of refused) {
       const { code, stdout, stderr } = await workplace.run(command);

@@ -1,5 +1,6 @@
 import type { TableRef } from '#app/ports/readModels.js';
 import {
+  MisfitError,
   type ReadModelRebuild,
   type ReadModelWriter,
   type RebuildableReadModels,
@@ -179,6 +180,24 @@ export function describeRebuilds(name: string, open: OpenReadModels): void {
         writer.applyToTable(acmePlaces, [insert(9, { name: 'on' })], { revision: 1, at: at(9) }),
       );
       expect(await names()).toEqual(['live,on', 'live', 'live']);
+    });
+
+    test.each([
+      ['of a record that is not there', { kind: 'patch', id: id(99), at: at(9), set: { name: 'x' } }],
+      ['that makes a record anew', insert(2, { name: 'again' })],
+      ['that sees a record that is not there', { kind: 'seen', ids: [id(99)], batchId: 'x' }],
+    ] as const)('a change %s does not fit, and the position of its event is told', async (_, change) => {
+      const rebuild = await opened().writer.beginRebuild({ projection: 'records' });
+      await fillCopy(rebuild, { projection: 'records' });
+      const refused = write(rebuild.writer, async () => {
+        await rebuild.writer.applyToTable(acmeItems, [insert(50, {})], { revision: 1, at: at(9), position: 11 });
+        await rebuild.writer.applyToTable(acmeItems, [change], { revision: 2, at: at(9), position: 12 });
+      });
+      await expect(refused).rejects.toBeInstanceOf(MisfitError);
+      await expect(refused).rejects.toMatchObject({ position: 12 });
+      await rebuild.writer.rollback();
+      await rebuild.abandon();
+      expect(await names()).toEqual(['live', 'live', 'live']);
     });
 
     test('there is one at a time, also over several processes', async () => {

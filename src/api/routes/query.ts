@@ -1,5 +1,6 @@
 /** The query of a request: its parameters, and the check that all of them are known. */
 import { z } from 'zod';
+import { editDistance } from '../../domain/editDistance.js';
 import { MAX_QUERY_PARAMETERS } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
 import { badRequest } from '../errors.js';
@@ -62,19 +63,4 @@ function unknownParameter(name: string, known: readonly string[]): string {
 function beforeBracket(name: string): string {
   const bracket = name.indexOf('[');
   return bracket < 0 ? name : name.slice(0, bracket);
-}
-
-/** Characters to insert, delete or replace to make one of the other, without regard to case (Levenshtein). */
-function editDistance(one: string, other: string): number {
-  const [a, b] = [one.toLowerCase(), other.toLowerCase()];
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 0; i < a.length; i += 1) {
-    const next = [i + 1];
-    for (let j = 0; j < b.length; j += 1) {
-      const replaced = (row[j] ?? 0) + (a[i] === b[j] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
 }

@@ -6,12 +6,12 @@ import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
-import type { ReadModelWriter } from '../../../ports/readModelWriter.js';
+import { MisfitError, type ReadModelWriter } from '../../../ports/readModelWriter.js';
 import { type HistoryDocument, historyOf, recordsOf } from './catalog.js';
 import type { CatalogWriter } from './catalogWriter.js';
 import type { MongoConnection } from './connection.js';
 import { type DeliveryChanges, writeDeliveries, writtenDelivery } from './deliveries.js';
-import { MisfitError } from './recordDocument.js';
+import { RecordMisfitError } from './recordDocument.js';
 import { addStep, getOrMake, RecordWriter, type TableStep } from './recordWriter.js';
 
 type TableChanges = {
@@ -78,7 +78,7 @@ export class CopyWriter {
     const table = this.#table(ref);
     if (table.assetType === undefined) await this.connection.run((db) => this.catalog.table(db, ref));
     table.last = event;
-    for (const change of changes) addStep(table.steps, change, event.revision);
+    for (const change of changes) addStep(table.steps, change, event);
   };
 
   #table(ref: TableRef): TableChanges {
@@ -123,7 +123,7 @@ export class CopyWriter {
 
   /**
    * @param repeated the changes may have been written before, as a whole or in part
-   * @throws Error when the changes do not fit the records; LeaseLostError
+   * @throws MisfitError; LeaseLostError
    */
   protected async writeChanges(db: Db, repeated: boolean): Promise<void> {
     const { tables, histories, deliveries } = this.#changes;
@@ -144,10 +144,8 @@ export class CopyWriter {
       // Nothing to sweep where nothing was ever written.
       if (entry.made) for (const step of steps) await writer.write(step);
     } catch (error) {
-      if (!(error instanceof MisfitError)) throw error;
-      throw new Error(`Read model ${ref.tenant}/${ref.table} does not fit the log; rebuild its records.`, {
-        cause: error,
-      });
+      if (!(error instanceof RecordMisfitError)) throw error;
+      throw new MisfitError(ref, error.position, { cause: error });
     }
     // After a crash in the middle nobody knows how many records had been added before it.
     const count = repeated ? await collection.countDocuments({}) : entry.count + writer.added;

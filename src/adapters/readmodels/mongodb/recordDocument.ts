@@ -2,7 +2,7 @@
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
-import type { Revision } from '../../../ports/eventStore.js';
+import type { Position, Revision } from '../../../ports/eventStore.js';
 import type { RecordJson, StoredRecord } from '../../../ports/readModels.js';
 import { RecordText, storedId } from '../shared/recordText.js';
 import { type IndexedValues, indexedValues, layoutOf, type TableLayout } from './layout.js';
@@ -49,15 +49,24 @@ export const recordJson = (text: RecordText, { _id, c, u, w, d }: WholeRecord): 
   text.json(_id, c, u, w, d);
 
 /** A change names a record that is not there, or makes one that is: the records are not what the log says. */
-export class MisfitError extends Error {
-  override readonly name = 'MisfitError';
+export class RecordMisfitError extends Error {
+  override readonly name = 'RecordMisfitError';
+  constructor(
+    message: string,
+    /** Of the event that the change comes from. */
+    readonly position: Position | undefined,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
 }
 
-/** A change of one record, and the revision of the event it comes from. */
-export type RecordStep = { readonly revision: Revision } & (
-  | Extract<RecordChange, { kind: 'insert' | 'patch' }>
-  | { readonly kind: 'seen'; readonly batchId: string | null }
-);
+/** Where a change comes from. */
+export type StepEvent = { readonly revision: Revision; readonly position?: Position };
+
+/** A change of one record, and the event it comes from. */
+export type RecordStep = StepEvent &
+  (Extract<RecordChange, { kind: 'insert' | 'patch' }> | { readonly kind: 'seen'; readonly batchId: string | null });
 
 type State = Pick<RecordDocument, 'r' | 'c' | 'u' | 'b'> & { readonly fields: Fields };
 
@@ -67,7 +76,7 @@ type State = Pick<RecordDocument, 'r' | 'c' | 'u' | 'b'> & { readonly fields: Fi
  * @param repeated the changes may have been written before, as a whole or in part: then what the record has seen
  *   (its revision tells) is left out, and a record that is missing has been swept away later on in the log
  * @returns undefined when nothing is left to do
- * @throws MisfitError when a change does not fit the record
+ * @throws RecordMisfitError when a change does not fit the record
  */
 export function evolveRecord(
   { layout, text }: TableShape,
@@ -77,7 +86,7 @@ export function evolveRecord(
   repeated: boolean,
 ): RecordDocument | undefined {
   const _id = storedId(id);
-  if (_id === undefined) throw new MisfitError(`${id} is no UUID.`);
+  if (_id === undefined) throw new RecordMisfitError(`${id} is no UUID.`, steps[0]?.position);
   const unseen = repeated ? steps.filter(({ revision }) => revision > (stored?.r ?? -1)) : steps;
   if (unseen.length === 0) return undefined;
   let record: State | undefined;
@@ -94,12 +103,12 @@ export function evolveRecord(
 function evolve(record: State | undefined, step: RecordStep, id: string, repeated: boolean): State | undefined {
   const r = step.revision;
   if (step.kind === 'insert') {
-    if (record !== undefined) throw new MisfitError(`There is a record ${id} already.`);
+    if (record !== undefined) throw new RecordMisfitError(`There is a record ${id} already.`, step.position);
     return { r, c: step.at, u: step.at, b: step.batchId, fields: step.fields };
   }
   if (record === undefined) {
     if (repeated) return undefined;
-    throw new MisfitError(`There is no record ${id} to change.`);
+    throw new RecordMisfitError(`There is no record ${id} to change.`, step.position);
   }
   if (step.kind === 'seen') return { ...record, r, b: step.batchId };
   const b = step.batchId === undefined ? record.b : step.batchId;

@@ -1,13 +1,14 @@
 /** Writes changes of one collection of records. Every write leaves the same behind when it is repeated. */
-import type { Collection } from 'mongodb';
+import { type Collection, MongoBulkWriteError } from 'mongodb';
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import { isDuplicateKey } from './catalog.js';
 import {
   evolveRecord,
-  MisfitError,
   type RecordDocument,
+  RecordMisfitError,
   type RecordStep,
+  type StepEvent,
   type TableShape,
   WHOLE_RECORD,
   type WholeRecord,
@@ -19,7 +20,7 @@ export type TableStep =
   | { readonly kind: 'sweep'; readonly batchId: string; readonly revision: Revision };
 
 /** Puts a change behind those that came before it. */
-export function addStep(steps: TableStep[], change: RecordChange, revision: Revision): void {
+export function addStep(steps: TableStep[], change: RecordChange, { revision, position }: StepEvent): void {
   if (change.kind === 'sweep') {
     steps.push({ kind: 'sweep', batchId: change.batchId, revision });
     return;
@@ -27,11 +28,12 @@ export function addStep(steps: TableStep[], change: RecordChange, revision: Revi
   const last = steps.at(-1);
   const byId = last?.kind === 'records' ? last.byId : new Map<string, RecordStep[]>();
   if (last?.kind !== 'records') steps.push({ kind: 'records', byId });
+  const event = { revision, ...(position === undefined ? {} : { position }) };
   const stepsOf = (id: string): RecordStep[] => getOrMake(byId, id, () => []);
   if (change.kind === 'seen') {
-    for (const id of change.ids) stepsOf(id).push({ kind: 'seen', batchId: change.batchId, revision });
+    for (const id of change.ids) stepsOf(id).push({ kind: 'seen', batchId: change.batchId, ...event });
   } else {
-    stepsOf(change.id).push({ ...change, revision });
+    stepsOf(change.id).push({ ...change, ...event });
   }
 }
 
@@ -52,7 +54,7 @@ export class RecordWriter {
     this.#repeated = repeated;
   }
 
-  /** @throws MisfitError when a change does not fit the records */
+  /** @throws RecordMisfitError when a change does not fit the records */
   async write(step: TableStep): Promise<void> {
     if (step.kind === 'sweep') return this.#sweep(step.batchId, step.revision);
     const seen = new Map<string, SeenGroup>();
@@ -82,21 +84,30 @@ export class RecordWriter {
     const written = changed.flatMap(
       ([id, steps]) => evolveRecord(this.#shape, id, stored.get(id.toLowerCase()), steps, this.#repeated) ?? [],
     );
-    await this.#insert(written.filter(({ _id }) => !stored.has(_id)));
+    await this.#insert(
+      written.filter(({ _id }) => !stored.has(_id)),
+      changed,
+    );
     const replacements = written
       .filter(({ _id }) => stored.has(_id))
       .map((replacement) => ({ replaceOne: { filter: { _id: replacement._id }, replacement } }));
     if (replacements.length > 0) await this.#collection.bulkWrite(replacements, { ordered: false });
   }
 
-  async #insert(documents: readonly RecordDocument[]): Promise<void> {
+  async #insert(
+    documents: readonly RecordDocument[],
+    changed: readonly [string, readonly RecordStep[]][],
+  ): Promise<void> {
     if (documents.length === 0) return;
     try {
       await this.#collection.insertMany([...documents], { ordered: false });
       this.added += documents.length;
     } catch (error) {
       if (!isDuplicateKey(error)) throw error;
-      throw new MisfitError('Some records to be made are there already.', { cause: error });
+      const [first] = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
+      const refused = documents[first?.index ?? 0]?._id ?? '';
+      const [, steps] = changed.find(([id]) => id.toLowerCase() === refused) ?? [];
+      throw new RecordMisfitError(`There is a record ${refused} already.`, steps?.[0]?.position, { cause: error });
     }
   }
 
@@ -109,22 +120,26 @@ export class RecordWriter {
     return new Map((await found.toArray()).map((record) => [record._id, record]));
   }
 
-  async #markSeen({ batchId, revision }: SeenGroup, ids: readonly string[]): Promise<void> {
+  async #markSeen({ batchId, revision, position }: SeenGroup, ids: readonly string[]): Promise<void> {
     const { matchedCount } = await this.#collection.updateMany(
       { _id: { $in: ids.map((id) => id.toLowerCase()) }, ...(this.#repeated ? { r: { $lt: revision } } : {}) },
       { $set: { b: batchId, r: revision } },
     );
     if (matchedCount !== ids.length && !this.#repeated) {
-      throw new MisfitError(`${ids.length - matchedCount} of ${ids.length} records to be seen again are not there.`);
+      throw new RecordMisfitError(
+        `${ids.length - matchedCount} of ${ids.length} records to be seen again are not there.`,
+        position,
+      );
     }
   }
 }
 
-type SeenGroup = { readonly batchId: string | null; readonly revision: number; readonly ids: string[] };
+type SeenGroup = StepEvent & { readonly batchId: string | null; readonly ids: string[] };
 
 function addTo(groups: Map<string, SeenGroup>, id: string, step: Extract<RecordStep, { kind: 'seen' }>): void {
   const key = JSON.stringify([step.batchId, step.revision]);
-  getOrMake(groups, key, () => ({ batchId: step.batchId, revision: step.revision, ids: [] })).ids.push(id);
+  const { kind: _, ...event } = step;
+  getOrMake(groups, key, () => ({ ...event, ids: [] })).ids.push(id);
 }
 
 /** What the map has under this key, made where it is missing. */

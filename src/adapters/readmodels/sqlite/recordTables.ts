@@ -3,8 +3,9 @@ import type Database from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
-import type { Revision } from '../../../ports/eventStore.js';
+import type { Position, Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
+import { MisfitError } from '../../../ports/readModelWriter.js';
 import { layoutOf, type TableLayout } from './layout.js';
 import { RecordWriter } from './recordWriter.js';
 import { addedFieldStatements, NO_BATCH, tableStatements } from './schema.js';
@@ -65,20 +66,18 @@ export class RecordTables {
     this.#open.delete(keyOf(ref));
   }
 
-  /** @throws Error when the table was never defined, or a change does not fit its records */
+  /** @throws MisfitError; Error when the table was never defined */
   apply(
     ref: TableRef,
     changes: readonly RecordChange[],
-    event: { readonly revision: Revision; readonly at: string },
+    event: { readonly revision: Revision; readonly at: string; readonly position?: Position },
   ): void {
     const table = this.#find(ref);
     if (table === undefined) throw new Error(`Table ${ref.table} of ${ref.tenant} is not defined.`);
     try {
       for (const change of changes) this.#apply(table, change);
     } catch (error) {
-      throw new Error(`Read model ${ref.tenant}/${ref.table} does not fit the log; rebuild its records.`, {
-        cause: error,
-      });
+      throw new MisfitError(ref, event.position, { cause: error });
     }
     this.#db
       .prepare<[number, number, number, string, number, number]>(

@@ -1,0 +1,181 @@
+/** Applies the log anew to a hidden copy of a read model, as far as it is told and no further. */
+import { TENANT_STREAM_PREFIX } from '../domain/identity/directory.js';
+import { parseStream, STREAM_PREFIXES, tenantStream } from '../domain/streams.js';
+import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import { ReadModelsUnavailableError } from '../ports/readModels.js';
+import { MisfitError, type ReadModelRebuild, type RebuildScope } from '../ports/readModelWriter.js';
+import { inTransaction, ProjectedTenants, type Projection, type ProjectionTarget } from './projection.js';
+
+/** What was applied: events, and the changes of single records, entries or deliveries that they carried. */
+export type Applied = { readonly events: number; readonly records: number };
+
+/** An event that could not be applied to a copy. The live read model stays as it was. */
+export class UnappliedEventError extends Error {
+  override readonly name = 'UnappliedEventError';
+  constructor(projection: string, { position, type, stream }: RecordedEvent, cause: unknown) {
+    const { tenant } = parseStream(stream);
+    super(
+      `The event at position ${position}, ${type} of tenant ${tenant}, could not be applied to ${projection}: ${reasonsOf(cause)} The live read model stays as it was.`,
+      { cause },
+    );
+  }
+}
+
+/** What was thrown, and why: each a sentence. */
+function reasonsOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  const sentence = /[.!?]$/.test(text) ? text : `${text}.`;
+  return error instanceof Error && error.cause !== undefined ? `${sentence} ${reasonsOf(error.cause)}` : sentence;
+}
+
+/** Feeds the copy from the log, as far as it is told and no further: never beyond the live one. */
+export class Replay {
+  readonly #eventStore: EventStore;
+  readonly #projection: Projection;
+  readonly #scope: RebuildScope;
+  readonly #copy: ReadModelRebuild;
+  readonly #signal: AbortSignal;
+  readonly #tenants: ProjectedTenants;
+  readonly #target: ProjectionTarget;
+  /** What `finish` applied, which is committed by the caller: fewer than CLOSE. */
+  readonly #last: RecordedEvent[] = [];
+  #position: Position = 0;
+  #events = 0;
+  #records = 0;
+
+  constructor(
+    eventStore: EventStore,
+    projection: Projection,
+    scope: RebuildScope,
+    copy: ReadModelRebuild,
+    signal: AbortSignal,
+  ) {
+    this.#eventStore = eventStore;
+    this.#tenants = new ProjectedTenants(eventStore);
+    this.#projection = projection;
+    this.#scope = scope;
+    this.#copy = copy;
+    this.#signal = signal;
+    const counted = counting(copy.writer, (records) => {
+      this.#records += records;
+    });
+    this.#target = onlyTable(counted, scope.table);
+  }
+
+  get applied(): Applied {
+    return { events: this.#events, records: this.#records };
+  }
+
+  /** In transactions of its own, a slice each. */
+  async advance(to: Position, onProgress: (position: Position) => void): Promise<void> {
+    const { writer } = this.#copy;
+    await this.#read(to, async (events) => {
+      const apply = async () => {
+        for (const event of events) await this.#apply(event);
+        return new Map([[this.#projection.name, this.#position]]);
+      };
+      await inTransaction(writer, apply).catch((error: unknown) => {
+        throw this.named(error, events);
+      });
+      onProgress(this.#position);
+    });
+  }
+
+  /** In the transaction that holds the live one. */
+  async finish(to: Position): Promise<void> {
+    await this.#read(to, async (events) => {
+      for (const event of events) await this.#apply(event);
+      this.#last.push(...events);
+    });
+  }
+
+  /** Some engines find out at the commit that a change does not fit. */
+  named(error: unknown, events: readonly RecordedEvent[] = this.#last): unknown {
+    const event = error instanceof MisfitError && events.find(({ position }) => position === error.position);
+    return event ? new UnappliedEventError(this.#projection.name, event, error) : error;
+  }
+
+  async #read(to: Position, take: (events: readonly RecordedEvent[]) => Promise<void>): Promise<void> {
+    if (this.#position >= to) return;
+    this.#signal.throwIfAborted();
+    const reading = new AbortController();
+    const subscription = this.#eventStore.subscribe({
+      after: this.#position,
+      streamPrefixes: streamsOf(this.#projection, this.#scope),
+      signal: AbortSignal.any([reading.signal, this.#signal]),
+    });
+    for await (const slice of subscription) {
+      this.#signal.throwIfAborted();
+      this.#position = Math.min(slice.position, to);
+      const events = slice.events.filter((event) => event.position <= to);
+      await this.#tenants.prepare(events);
+      await take(events);
+      if (slice.position >= to) break;
+    }
+    reading.abort();
+    this.#signal.throwIfAborted();
+    this.#position = to;
+  }
+
+  async #apply(event: RecordedEvent): Promise<void> {
+    const tenant = this.#tenants.evolve(event);
+    if (tenant === undefined || !isInScope(event, this.#scope)) return;
+    this.#events += 1;
+    await this.#projection.apply(event, tenant, this.#target).catch((error: unknown) => {
+      throw isOfEngine(error) ? error : new UnappliedEventError(this.#projection.name, event, error);
+    });
+  }
+}
+
+/** It says nothing about the event. */
+const isOfEngine = (error: unknown): boolean => error instanceof ReadModelsUnavailableError;
+
+/** Tells `onRecords` how many records, entries or deliveries each call changes. */
+function counting(target: ProjectionTarget, onRecords: (records: number) => void): ProjectionTarget {
+  return {
+    delivery: (tenant, id) => target.delivery(tenant, id),
+    defineTable: (table, assetType) => target.defineTable(table, assetType),
+    applyToTable: (table, changes, event) => {
+      onRecords(changes.reduce((sum, change) => sum + (change.kind === 'seen' ? change.ids.length : 1), 0));
+      return target.applyToTable(table, changes, event);
+    },
+    addHistory: (tenant, orderId, entries) => {
+      onRecords(entries.length);
+      return target.addHistory(tenant, orderId, entries);
+    },
+    putDelivery: (tenant, entry) => {
+      onRecords(1);
+      return target.putDelivery(tenant, entry);
+    },
+  };
+}
+
+function streamsOf(projection: Projection, { tenant }: RebuildScope): readonly string[] {
+  if (tenant === undefined) return projection.streamPrefixes;
+  return projection.streamPrefixes.map((prefix) =>
+    prefix === TENANT_STREAM_PREFIX ? tenantStream(tenant) : `${prefix}${tenant}.`,
+  );
+}
+
+/** Prefixes let through more than the scope: `tenant-acme` also begins `tenant-acme2`. */
+function isInScope(event: RecordedEvent, scope: RebuildScope): boolean {
+  const { category, tenant, rest } = parseStream(event.stream);
+  if (scope.tenant !== undefined && tenant !== scope.tenant) return false;
+  return scope.table === undefined || `${category}-` !== STREAM_PREFIXES.table || rest === scope.table;
+}
+
+/** An event of a tenant or an order changes several tables; a rebuild of one must not write to the others. */
+function onlyTable(target: ProjectionTarget, wanted: string | undefined): ProjectionTarget {
+  if (wanted === undefined) return target;
+  return {
+    defineTable: async (table, assetType) => {
+      if (table.table === wanted) await target.defineTable(table, assetType);
+    },
+    applyToTable: async (table, changes, event) => {
+      if (table.table === wanted) await target.applyToTable(table, changes, event);
+    },
+    addHistory: (tenant, orderId, entries) => target.addHistory(tenant, orderId, entries),
+    delivery: (tenant, id) => target.delivery(tenant, id),
+    putDelivery: (tenant, entry) => target.putDelivery(tenant, entry),
+  };
+}

@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { openSqlite } from '#app/adapters/openSqlite.js';
+import { beginImmediate } from '#app/adapters/readmodels/sqlite/transactions.js';
+import { newId } from '#app/commands/clock.js';
+import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
+import { tableStream } from '#app/domain/streams.js';
+import { type Inside, openInside, openTenant } from '../projections/harness.js';
+import { ENTRY, Workplace } from './cli.js';
+
+let inside: Inside;
+let workplace: Workplace;
+
+beforeEach(async () => {
+  workplace = await Workplace.make();
+  inside = await openInside();
+  await openTenant(inside, 'acme');
+  await sync(0, 20);
+});
+afterEach(async () => {
+  await inside.close();
+  await workplace.remove();
+});
+
+async function sync(from: number, count: number): Promise<void> {
+  const items = Array.from({ length: count }, (_, n) => ({ external_id: `p${from + n}`, name: `Party ${from + n}` }));
+  await upsertBatch(inside.commands, inside.caller('acme'), inside.assetType('acme', 'dyn_party'), { items });
+  await inside.caughtUp();
+}
+
+const settings = () => ({ DATA_DIR: inside.directoryPath });
+const run = (...args: string[]) => workplace.run(['projections', ...args], settings());
+const readModels = () => openSqlite(join(inside.directoryPath, 'readmodels.db'));
+
+describe('what is not there is named, with what there is, and ends with 2', () => {
+  it.each([
+    [['rebuild', '--projection', 'record'], /Allowed choices are records, order_history, deliveries/],
+    [['rebuild', '--tenant', 'acne'], /^There is no tenant acne\. There is: acme, bravo\.\n$/],
+    [['rebuild', '--tenant', 'brave'], /^There is no tenant brave\. There is: bravo, acme\.\n$/],
+    [['rebuild', '--tenant', 'acme', '--table', 'dyn_prty'], / in tenant acme\. There is: dyn_party, dyn_item, /],
+    [['rebuild', '--table', 'dyn_party'], /^--table needs --tenant/],
+    [['rebuild', '--tenant', 'acme', '--table', 'dyn_party', '--projection', 'deliveries'], /^--table goes with/],
+  ])('%j', async (args, message) => {
+    await openTenant(inside, 'bravo');
+    const { code, stdout, stderr } = await run(...args);
+    expect(stderr).toMatch(message);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  });
+});
+
+it('a rebuild says how many events and records it has applied', async () => {
+  const { stdout } = await run('rebuild', '--tenant', 'acme', '--table', 'dyn_party');
+  expect(stdout).toMatch(/^records of acme\/dyn_party: 2 events with 20 records in [\d.]+ s, in place now\.\n$/);
+});
+
+it('a rebuild that cannot apply an event fails, says which one, and leaves the live read model as it is', async () => {
+  // As if it had been applied by an earlier release.
+  const position = (await inside.eventStore.head()) + 1;
+  const db = readModels();
+  db.prepare('UPDATE checkpoints SET position = ? WHERE projection NOT LIKE ?').run(position, '%.version');
+  db.close();
+  await inside.eventStore.append(
+    tableStream('acme', 'dyn_party'),
+    [
+      {
+        id: newId(),
+        type: 'RecordChanged',
+        data: { id: newId(), set: { name: 'Nobody' } },
+        metadata: {
+          occurredAt: '2026-11-22T10:00:00.000000Z',
+          actor: { kind: 'system', id: 'test' },
+          tenant: 'acme',
+          correlationId: newId(),
+          causationId: newId(),
+          schemaVersion: 1,
+        },
+      },
+    ],
+    0,
+  );
+  const { code, stdout, stderr } = await run('rebuild', '--tenant', 'acme', '--table', 'dyn_party');
+  expect(stderr).toContain(`The event at position ${position}, RecordChanged of tenant acme, could not be applied`);
+  expect(stderr).toContain('There is no record');
+  expect(stderr).toContain('The live read model stays as it was.');
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  const query = { filters: [], sort: [], offset: 0, limit: 1 };
+  expect(await inside.readModels.list({ tenant: 'acme', table: 'dyn_party' }, query)).toMatchObject({ total: 20 });
+});
+
+describe.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('%s', (signal, exitCode) => {
+  it('stops a rebuild, which says so, and the next one begins at once', async () => {
+    for (let from = 20; from < 5_000; from += 500) await sync(from, 500);
+    const db = readModels();
+    const child = spawn(process.execPath, [ENTRY, 'projections', 'rebuild'], {
+      env: { PATH: process.env.PATH ?? '', ...settings() },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const stderr = textOf(child);
+    const ended = once(child, 'exit');
+    const begun = db.prepare<[], number>('SELECT count(*) FROM rebuilds').pluck();
+    while (begun.get() === 0) await wait(1);
+    // From here on the rebuild waits for its next slice.
+    await beginImmediate(db);
+    child.kill(signal);
+    while (!stderr().includes('Stopping')) await wait(10);
+    db.exec('COMMIT');
+    expect(await ended).toEqual([exitCode, null]);
+    expect(stderr()).toContain(`Stopped by ${signal}. As before: records, order_history, deliveries.`);
+    expect(begun.get()).toBe(0);
+    expect(db.prepare('SELECT count(*) FROM catalog WHERE copy <> 0').pluck().get()).toBe(0);
+    db.close();
+    expect(await run('rebuild')).toMatchObject({ code: 0 });
+  });
+});
+
+/** What the process has written on standard error so far. */
+function textOf(child: ChildProcess): () => string {
+  let text = '';
+  child.stderr?.setEncoding('utf8').on('data', (part: string) => {
+    text += part;
+  });
+  return () => text;
+}
