@@ -20,7 +20,11 @@ export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' |
   commit(checkpoints: ReadonlyMap<string, Position>, place?: KeptPlace): Promise<void>;
   rollback(): Promise<void>;
 
-  /** Makes the table or brings it to a later version of its asset type (fields are only ever added). */
+  /**
+   * Makes the table, or brings it to another version of its asset type. Fields are told apart by name. Those that are
+   * there stay, with what they hold; an added one is null in the records that are there. Where the table is as it is to
+   * be, this costs nothing.
+   */
   defineTable(table: TableRef, assetType: AssetType): Promise<void>;
   /**
    * Applies changes in order; `revision`, `at` and `position` are those of the event they come from.
@@ -102,4 +106,11 @@ export interface ReadModelRebuild {
 
 export interface RebuildableReadModels {
   beginRebuild(scope: RebuildScope): Promise<ReadModelRebuild>;
+  /** The tenant that follows `after`, in an order of the engine's, among those who have tables; without `after` the first. */
+  nextTenant(after?: string): Promise<string | undefined>;
+  /**
+   * Names of the tenant's tables whose records were stored for an earlier version of the asset type, so that some fields
+   * have not the index that they should have: lists by these are slow, or withheld, until a rebuild of the table.
+   */
+  outdatedTables(tenant: string): Promise<readonly string[]>;
 }

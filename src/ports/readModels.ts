@@ -81,7 +81,10 @@ export type HistoryEntry = {
 export interface RecordQueries {
   /** One record, or undefined. A malformed id is simply not found. */
   get(table: TableRef, id: string): Promise<RecordJson | undefined>;
-  /** @throws AnswerTooLargeError when the page has more than MAX_PAGE_BYTES, as soon as so much of it is read */
+  /**
+   * @throws AnswerTooLargeError when the page has more than MAX_PAGE_BYTES, as soon as so much of it is read;
+   *   ReadModelsWithheldError while the table cannot be sorted or filtered by a field
+   */
   list(table: TableRef, query: RecordQuery, cancellation?: Cancellation): Promise<RecordPage>;
   /** @throws AnswerTooLargeError as `list` does */
   history(
@@ -101,7 +104,10 @@ export class ReadModelsUnavailableError extends Error {
   override readonly name = 'ReadModelsUnavailableError';
 }
 
-/** The read models may show less, or something else, than the log holds: they are being built anew. The message is for callers. */
+/**
+ * The read models, or a table of them, may show less, or something else, than the log holds, or what was asked cannot be
+ * found in it yet: they are being built anew. The message is for callers.
+ */
 export class ReadModelsWithheldError extends Error {
   override readonly name = 'ReadModelsWithheldError';
 }

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { MongoClient } from 'mongodb';
 import { openMongoReadModels } from '#app/adapters/readmodels/mongodb/store.js';
 import { openMongoReadModelWriter } from '#app/adapters/readmodels/mongodb/writer.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
@@ -8,6 +9,7 @@ import { freePort } from '../engines/freePort.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
 import { describeReadModels } from './readModels.js';
 import { acmePlaces, at, fill, found, id, insert, write } from './readModelsFixture.js';
+import { grown } from './readModelsLayouts.js';
 
 describeEngine('mongodb', 'the read-model contract on MongoDB', mongoDbMissing(), () => {
   let mongoDb: AnyMongoDb;
@@ -59,6 +61,32 @@ describeEngine('mongodb', 'the read-model contract on MongoDB', mongoDbMissing()
     const readModels = await openMongoReadModels({ url });
     expect(await found(readModels, {})).toEqual({ records: ['C1', 'C2'], total: 2 });
     await Promise.all([readModels, next, other, lost].map((each) => each.close()));
+  });
+
+  test('a database of a release that kept no layouts is read, and takes fields in the middle', async () => {
+    const url = mongoDb.freshUrl();
+    const earlier = await openMongoReadModelWriter({ url });
+    await fill(earlier, [insert(1, { name: 'Ghent', notes: 'kept' })]);
+    await earlier.close();
+    const client = await MongoClient.connect(url);
+    await client
+      .db()
+      .collection('catalog')
+      .updateMany({}, { $unset: { layout: '' } });
+    await client.close();
+
+    const writer = await openMongoReadModelWriter({ url });
+    const readModels = await openMongoReadModels({ url });
+    const shown = async () => JSON.parse((await readModels.get(acmePlaces, id(1))) ?? '');
+    expect(await shown()).toMatchObject({ name: 'Ghent', notes: 'kept' });
+    expect(await writer.outdatedTables('acme')).toEqual([]);
+    await write(writer, () => writer.defineTable(acmePlaces, grown));
+    await write(writer, () => writer.applyToTable(acmePlaces, [insert(2, { kind: 'x' })], { revision: 5, at: at(5) }));
+    expect(await shown()).toMatchObject({ name: 'Ghent', notes: 'kept', kind: null });
+    const sort = [{ field: 'kind', direction: 'desc' }] as const;
+    expect((await found(readModels, { sort })).records).toEqual(['C2', 'C1']);
+    await readModels.close();
+    await writer.close();
   });
 
   test('both sides open while the server is away, and say so when they are used', async () => {

@@ -20,6 +20,7 @@ import {
   query,
   write,
 } from './readModelsFixture.js';
+import { describeLayouts } from './readModelsLayouts.js';
 import { describeLists } from './readModelsLists.js';
 import { describeRebuilds, describeReset } from './readModelsRebuild.js';
 import { describeSizes } from './readModelsSizes.js';
@@ -284,6 +285,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
     });
   });
   describeLists(name, open);
+  describeLayouts(name, open);
   describeSizes(name, open);
   describeReset(name, open);
   describeRebuilds(name, open);

@@ -22,6 +22,7 @@ import {
   placesWithRegion,
   write,
 } from '../../contract/readModelsFixture.js';
+import { grown } from '../../contract/readModelsLayouts.js';
 
 const FIXTURE = new URL('../../fixtures/readModelsVersion1.db.gz', import.meta.url);
 
@@ -76,6 +77,19 @@ describe('a file of schema version 1', () => {
     await write(writer, () => writer.defineTable(acmePlaces, placesWithRegion));
     await apply([insert(8, { name: 'Rotem', region: 'Limburg' })]);
     expect(await found(readModels, { filters: [contains('region', 'burg')] })).toEqual({ records: ['C8'], total: 1 });
+  });
+
+  test('takes fields of a newer release in the middle, and is laid out as that has the others', async () => {
+    expect(await writer.outdatedTables('acme')).toEqual([]);
+    await write(writer, () => writer.defineTable(acmePlaces, grown));
+    await apply([insert(8, { name: 'Rotem', kind: 'Border', region: 'Limburg' })]);
+    expect(await named('rot')).toEqual(['C1', 'C5', 'C8']);
+    expect(await found(readModels, { filters: [contains('kind', 'orde')] })).toEqual({ records: ['C8'], total: 1 });
+    expect(JSON.parse((await readModels.get(acmePlaces, id(1))) ?? '')).toMatchObject({
+      name: 'Rotterdam',
+      kind: null,
+    });
+    expect(await writer.outdatedTables('acme')).toEqual([]);
   });
 
   test.each(['kept', 'none'])('is cleaned up (batch %s)', async (batchId) => {

@@ -7,10 +7,10 @@ import {
   ObjectId,
   type OptionalUnlessRequiredId,
 } from 'mongodb';
-import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { KeptPlace, Position, Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
+import type { StoredLayout, StoredShape } from './layout.js';
 import type { RecordDocument } from './recordDocument.js';
 
 export type Kind = 'records' | 'history' | 'deliveries';
@@ -54,8 +54,15 @@ export type CatalogEntry = {
   readonly grams: true;
 };
 
-/** As it is stored; the asset type is long and seldom changes, so it is read apart. */
-export type StoredEntry = CatalogEntry & { readonly assetType: string };
+/** As it is stored; asset type and layout are long and seldom change, so they are read apart. */
+export type StoredEntry = CatalogEntry & {
+  readonly assetType: string;
+  /**
+   * How the records are laid out. Where an earlier release has written the entry, it is missing, or is not for this asset
+   * type: then they are laid out in the order of the asset type.
+   */
+  readonly layout?: StoredLayout;
+};
 
 /** How far the projections are. */
 export type State = {
@@ -115,12 +122,10 @@ export const recordsEntryId = ({ tenant, table }: TableRef): string => `records.
 export const tenantEntryId = (kind: Exclude<Kind, 'records'>, tenant: string): string => `${kind}.${tenant}`;
 
 export const findEntry = (db: Db, _id: string): Promise<CatalogEntry | null> =>
-  catalogOf(db).findOne<CatalogEntry>({ _id }, { projection: { assetType: 0 } });
+  catalogOf(db).findOne<CatalogEntry>({ _id }, { projection: { assetType: 0, layout: 0 } });
 
-export async function findAssetType(db: Db, _id: string): Promise<AssetType | undefined> {
-  const stored = await catalogOf(db).findOne({ _id }, { projection: { assetType: 1 } });
-  return stored === null ? undefined : JSON.parse(stored.assetType);
-}
+export const findShape = (db: Db, _id: string): Promise<StoredShape | null> =>
+  catalogOf(db).findOne<StoredShape>({ _id }, { projection: { assetType: 1, layout: 1 } });
 
 export const readState = async (db: Db): Promise<State | undefined> =>
   (await stateOf(db).findOne({ _id: 'state' })) ?? undefined;

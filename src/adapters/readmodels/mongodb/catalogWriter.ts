@@ -4,7 +4,6 @@ import type { Db, IndexDescription } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { TableRef } from '../../../ports/readModels.js';
-import { checkFieldsAdded } from '../shared/fieldRules.js';
 import {
   type CatalogEntry,
   catalogOf,
@@ -15,11 +14,16 @@ import {
   type StoredEntry,
   tenantEntryId,
 } from './catalog.js';
-import { indexesOf, layoutOf } from './layout.js';
+import { indexesOf, layoutOf, storedLayout } from './layout.js';
 import { LeaseLostError } from './lease.js';
 import { shapeOf, type TableShape } from './recordDocument.js';
 
-export type OpenTable = { entry: StoredEntry; shape: TableShape };
+export type OpenTable = {
+  entry: StoredEntry;
+  shape: TableShape;
+  /** The very object that the table was last found to be defined by. */
+  definedBy?: AssetType;
+};
 
 export class CatalogWriter {
   /** Null for what is served. */
@@ -53,32 +57,33 @@ export class CatalogWriter {
     return this.#insert(db, { _id, kind, tenant, table: '', assetType: NO_ASSET_TYPE });
   }
 
-  /**
-   * Makes the table or brings it to a later version of its asset type.
-   * @throws Error when a field is gone or has moved
-   */
+  /** Makes the table or brings it to another version of its asset type. */
   async define(db: Db, ref: TableRef, assetType: AssetType): Promise<void> {
     const _id = this.#id(recordsEntryId(ref));
-    const text = JSON.stringify(assetType);
     const known = await this.#find(db, _id);
+    if (known?.definedBy === assetType) return;
+    const text = JSON.stringify(assetType);
     if (known === undefined) {
       await this.#insert(db, { _id, kind: 'records', ...ref, assetType: text });
       return;
     }
-    if (known.entry.assetType === text) return;
-    if (known.entry.made) {
-      checkFieldsAdded(JSON.parse(known.entry.assetType).fields, assetType);
+    const { entry, shape } = known;
+    if (entry.assetType !== text) {
+      // A table without records is laid out anew.
+      const layout = layoutOf(assetType, entry.made ? shape.layout.fields : undefined);
+      const changed = { assetType: text, layout: storedLayout(text, layout), shape: entry.shape + 1 };
       // Before the catalog knows of them: a crash in between leaves indexes that the next attempt finds.
-      await createIndexes(db, known.entry, assetType);
+      if (entry.made) await createIndexes(db, entry, shapeOf({ ...entry, ...changed }));
+      await this.change(db, known, changed);
     }
-    await this.change(db, known, { assetType: text, shape: known.entry.shape + 1 });
+    known.definedBy = assetType;
   }
 
   /** Makes the collection with the first record: many tables stay empty, and each index is a file of the server. */
   async make(db: Db, table: OpenTable): Promise<void> {
     if (table.entry.made) return;
     const { entry } = table;
-    await createIndexes(db, entry, JSON.parse(entry.assetType));
+    await createIndexes(db, entry, table.shape);
     await this.change(db, table, { made: true });
   }
 
@@ -90,7 +95,7 @@ export class CatalogWriter {
     );
     if (matchedCount !== 1) throw new LeaseLostError();
     table.entry = { ...table.entry, ...$set };
-    if ($set.assetType !== undefined) table.shape = shapeOf(JSON.parse(table.entry.assetType));
+    if ($set.assetType !== undefined) table.shape = shapeOf(table.entry);
   }
 
   knownDelivery(tenant: string, id: string): DeliveryLogEntry | undefined {
@@ -124,6 +129,7 @@ export class CatalogWriter {
       ...named,
       rebuild: this.#rebuild,
       collection: newCollectionName(named.kind),
+      layout: storedLayout(named.assetType, layoutOf(JSON.parse(named.assetType))),
       made: false,
       fence: this.fencingToken ?? 0,
       version: 0,
@@ -141,7 +147,7 @@ export class CatalogWriter {
   }
 
   #opened(entry: StoredEntry): OpenTable {
-    const table = { entry, shape: shapeOf(JSON.parse(entry.assetType)) };
+    const table = { entry, shape: shapeOf(entry) };
     this.#open.set(entry._id, table);
     return table;
   }
@@ -160,7 +166,7 @@ const TENANT_INDEXES: { readonly [kind in Exclude<Kind, 'records'>]: readonly In
 };
 
 /** Makes the collection and those of its indexes that are missing. */
-async function createIndexes(db: Db, { kind, collection }: CatalogEntry, assetType: AssetType): Promise<void> {
-  const wanted = kind === 'records' ? indexesOf(layoutOf(assetType)) : TENANT_INDEXES[kind];
+async function createIndexes(db: Db, { kind, collection }: CatalogEntry, { layout }: TableShape): Promise<void> {
+  const wanted = kind === 'records' ? indexesOf(layout) : TENANT_INDEXES[kind];
   await db.collection(collection).createIndexes([...wanted]);
 }

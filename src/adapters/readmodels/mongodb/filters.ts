@@ -2,7 +2,7 @@
 import type { Filter as MongoFilter } from 'mongodb';
 import type { Filter, RecordQuery } from '../../../ports/readModels.js';
 import { sortValue, uniqueText } from '../shared/fieldRules.js';
-import { selectionOf, sortTermsOf } from '../shared/query.js';
+import { notYet, selectionOf, sortTermsOf } from '../shared/query.js';
 import { type FieldLayout, ngramsToFind, type TableLayout } from './layout.js';
 import type { RecordDocument } from './recordDocument.js';
 
@@ -15,7 +15,7 @@ const MOST_LOOK_UPS = 20;
 
 /**
  * All filters of a query; undefined when nothing can match.
- * @throws RangeError when the asset type has no such field, or none that can be searched
+ * @throws ReadModelsWithheldError when the table has no such field yet, or none that can be searched
  */
 export function filterOf(filters: readonly Filter[], layout: TableLayout): RecordFilter | undefined {
   const conditions: RecordFilter[] = [];
@@ -48,7 +48,7 @@ function contains(field: FieldLayout, needles: readonly string[]): RecordFilter 
     return values.length === 0 ? undefined : { [field.sort]: { $in: values.map(Number) } };
   }
   const key = field.match;
-  if (key === undefined) throw new RangeError(`The field ${field.name} cannot be searched.`);
+  if (key === undefined) throw notYet(field.name);
   if (needles.length > MOST_LOOK_UPS) return anyExpression(key, needles.map(escaped));
   return either(
     needles.map((needle) => {
@@ -104,13 +104,13 @@ const SYSTEM_KEYS: ReadonlyMap<string, string> = new Map([
 
 /**
  * The order of a list. Null comes first when ascending, as MongoDB has it.
- * @throws RangeError when the asset type has no such field, or none that can be sorted by
+ * @throws ReadModelsWithheldError when the table has no such field yet, or none that can be sorted by
  */
 export function sortOf(sort: RecordQuery['sort'], layout: TableLayout): Record<string, 1 | -1> {
   return Object.fromEntries(
     sortTermsOf(sort).map(({ field, direction }) => {
       const key = SYSTEM_KEYS.get(field) ?? layout.byName.get(field)?.sort;
-      if (key === undefined) throw new RangeError(`There is no field ${field} to sort by.`);
+      if (key === undefined) throw notYet(field);
       return [key, direction === 'asc' ? 1 : -1];
     }),
   );

@@ -1,8 +1,17 @@
 /** Under which keys a record's fields are stored, and which indexes its collection gets. */
+import { createHash } from 'node:crypto';
 import type { IndexDescription } from 'mongodb';
-import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
+import { type AssetField, type AssetType, findField } from '../../../domain/assetTypes/assetType.js';
 import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
-import { type FieldRules, fieldRules, matchText, sortValue, uniqueText } from '../shared/fieldRules.js';
+import {
+  type FieldRules,
+  fieldRules,
+  fieldsAfter,
+  isTextType,
+  matchText,
+  sortValue,
+  uniqueText,
+} from '../shared/fieldRules.js';
 
 /** Of runs of characters of a text, by which an index finds the records that may contain another text. */
 type NgramLengths = readonly number[];
@@ -20,6 +29,7 @@ export type FieldLayout = Pick<FieldRules, 'name' | 'type' | 'exactWhenFolded'> 
 };
 
 export type TableLayout = {
+  /** In the order in which the table got them, which is that of the documents' text; keys go by it. */
   readonly fields: readonly FieldLayout[];
   readonly byName: ReadonlyMap<string, FieldLayout>;
   /** Name of the unique index field; its exact text is under `k`. */
@@ -30,8 +40,9 @@ export type TableLayout = {
 const ALL_LENGTHS: NgramLengths = [1, 2, 3];
 const TRIGRAMS: NgramLengths = [3];
 
-export function layoutOf(assetType: AssetType): TableLayout {
-  const fields = assetType.fields.map(fieldLayout);
+/** The layout of an asset type; fields that `previous` has keep their keys and indexes. */
+export function layoutOf(assetType: AssetType, previous: readonly FieldLayout[] = []): TableLayout {
+  const fields = fieldsAfter(previous, assetType, fieldLayout);
   return {
     fields,
     byName: new Map(fields.map((field) => [field.name, field])),
@@ -54,6 +65,38 @@ function fieldLayout(field: AssetField, index: number): FieldLayout {
     exactWhenFolded,
   };
 }
+
+export type StoredLayout = {
+  /** SHA-256 of the asset type's text, hex. */
+  readonly assetTypeHash: string;
+  /** FieldLayout[] as JSON text. */
+  readonly fields: string;
+};
+
+/** What a table's records look like, as the catalog has it: the asset type as JSON text. */
+export type StoredShape = { readonly assetType: string; readonly layout?: StoredLayout };
+
+const hashOf = (assetType: string): string => createHash('sha256').update(assetType).digest('hex');
+
+export const storedLayout = (assetType: string, { fields }: TableLayout): StoredLayout => ({
+  assetTypeHash: hashOf(assetType),
+  fields: JSON.stringify(fields),
+});
+
+/** Of what an earlier release has written: in the order of the asset type. */
+export function storedFields({ assetType, layout }: StoredShape): readonly FieldLayout[] {
+  return layout?.assetTypeHash === hashOf(assetType) ? JSON.parse(layout.fields) : [];
+}
+
+/** Would a table that is made now have other keys or indexes for a field of the asset type? */
+export const isOutdated = (assetType: AssetType, { fields }: TableLayout): boolean =>
+  fields.some((kept, number) => {
+    const field = findField(assetType, kept.name);
+    return field !== undefined && storageOf(kept) !== storageOf(fieldLayout(field, number));
+  });
+
+const storageOf = ({ type, sort, match, isIndexed, ngrams }: FieldLayout): string =>
+  [isTextType(type), sort !== undefined, match !== undefined, isIndexed, ngrams?.lengths].join();
 
 /** What lists sort by and filters look into, by key. */
 export type IndexedValues = { readonly [key: string]: string | number | null | readonly string[] };

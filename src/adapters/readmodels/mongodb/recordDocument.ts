@@ -5,7 +5,14 @@ import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
 import type { RecordJson, StoredRecord } from '../../../ports/readModels.js';
 import { RecordText, storedId } from '../shared/recordText.js';
-import { type IndexedValues, indexedValues, layoutOf, type TableLayout } from './layout.js';
+import {
+  type IndexedValues,
+  indexedValues,
+  layoutOf,
+  type StoredShape,
+  storedFields,
+  type TableLayout,
+} from './layout.js';
 
 /** Beside these a document has `f<n>` and `m<n>` of its fields, and `g`, its n-grams (see layout.ts). */
 export type RecordDocument = {
@@ -18,7 +25,7 @@ export type RecordDocument = {
   u: string;
   /** Batch id. */
   b: string | null;
-  /** How many fields of the asset type `d` covers: fewer than there are when some were added later. */
+  /** How many fields of the layout `d` covers: fewer than there are when some were added later. */
   w: number;
   /** The record's own fields as JSON text without braces: `"name":"Rotterdam","notes":null`. */
   d: string;
@@ -30,12 +37,17 @@ export const WHOLE_RECORD = { r: 1, c: 1, u: 1, b: 1, w: 1, d: 1 } as const;
 export type WholeRecord = Pick<RecordDocument, '_id' | keyof typeof WHOLE_RECORD>;
 
 /** How records of one table look. */
-export type TableShape = { readonly layout: TableLayout; readonly text: RecordText };
+export type TableShape = {
+  readonly assetType: AssetType;
+  readonly layout: TableLayout;
+  readonly text: RecordText;
+};
 
-export const shapeOf = (assetType: AssetType): TableShape => ({
-  layout: layoutOf(assetType),
-  text: new RecordText(assetType),
-});
+export function shapeOf(stored: StoredShape): TableShape {
+  const assetType: AssetType = JSON.parse(stored.assetType);
+  const layout = layoutOf(assetType, storedFields(stored));
+  return { assetType, layout, text: new RecordText(layout) };
+}
 
 export const storedRecord = (text: RecordText, { _id, c, u, b, w, d }: WholeRecord): StoredRecord => ({
   id: _id,

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type Collection, type Db, MongoServerError } from 'mongodb';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
-import { type CatalogEntry, findAssetType, findEntry, recordsOf } from './catalog.js';
+import { type CatalogEntry, findEntry, findShape, recordsOf } from './catalog.js';
 import type { MongoConnection } from './connection.js';
 import { type RecordDocument, shapeOf, type TableShape } from './recordDocument.js';
 
@@ -89,9 +89,9 @@ export class TableReader {
     const key = `${collection}.${shape}`;
     const known = this.#shapes.get(key);
     if (known !== undefined) return known;
-    const assetType = await findAssetType(db, _id);
-    if (assetType === undefined) return undefined;
-    const made = shapeOf(assetType);
+    const stored = await findShape(db, _id);
+    if (stored === null) return undefined;
+    const made = shapeOf(stored);
     this.#shapes.set(key, made);
     return made;
   }

@@ -19,6 +19,7 @@ import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { CopyWriter } from './copyWriter.js';
 import { endedDeliveries } from './deliveries.js';
 import { dropUnreferenced, LEASE_MS, Lease, LeaseLostError } from './lease.js';
+import { nextTenant, outdatedTables } from './outdated.js';
 import { beginRebuild } from './rebuild.js';
 
 export type WriterOptions = {
@@ -158,6 +159,12 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   }
 
   readonly beginRebuild: RebuildableReadModels['beginRebuild'] = (scope) => beginRebuild(this.#options, scope);
+
+  readonly nextTenant: RebuildableReadModels['nextTenant'] = (after) =>
+    this.connection.run((db) => nextTenant(db, after));
+
+  readonly outdatedTables: RebuildableReadModels['outdatedTables'] = (tenant) =>
+    this.connection.run((db) => outdatedTables(db, tenant));
 
   /** Gives the lease back, so that another projector may go on at once. */
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
 /** Which fields can be sorted by and searched, and as what values: the same on every engine, which adds its own names. */
-import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
+import { type AssetField, type AssetType, findField } from '../../../domain/assetTypes/assetType.js';
 import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
 import type { FieldType, FieldValue } from '../../../domain/assetTypes/fieldTypes.js';
 
@@ -48,13 +48,33 @@ export function fieldRules(field: AssetField): FieldRules {
   };
 }
 
-/** @throws Error when a field that was there before is gone or has moved */
-export function checkFieldsAdded(before: readonly { readonly name: string }[], { name, fields }: AssetType): void {
-  for (const [index, field] of before.entries()) {
-    if (fields[index]?.name !== field.name) {
-      throw new Error(`Fields of ${name} may only be added: ${field.name} is gone or has moved.`);
-    }
-  }
+type KeptField = Pick<FieldRules, 'name' | 'type' | 'exactWhenFolded'>;
+
+/**
+ * The fields of a table that has records, once its asset type is this one. They are told apart by name: those that are
+ * there stay, in their order, with what their values were stored for, also where the asset type has them no more; added
+ * ones follow, wherever the asset type has them.
+ * @param add a field that has not been there, and its number among all
+ */
+export function fieldsAfter<Field extends KeptField>(
+  before: readonly Field[],
+  assetType: AssetType,
+  add: (field: AssetField, number: number) => Field,
+): readonly Field[] {
+  const names = new Set(before.map(({ name }) => name));
+  const added = assetType.fields.filter(({ name }) => !names.has(name));
+  return [
+    ...before.map((field) => keptField(field, findField(assetType, field.name))),
+    ...added.map((field, index) => add(field, before.length + index)),
+  ];
+}
+
+/** Only what holds of the values of before and of now. */
+function keptField<Field extends KeptField>(kept: Field, field: AssetField | undefined): Field {
+  if (field === undefined) return kept;
+  const { type, isText, exactWhenFolded } = fieldRules(field);
+  if (isText !== isTextType(kept.type)) return kept;
+  return { ...kept, type, exactWhenFolded: kept.exactWhenFolded && exactWhenFolded };
 }
 
 /** A value as lists are sorted by it. */

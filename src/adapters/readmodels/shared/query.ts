@@ -1,7 +1,7 @@
 /** What the filters and the sort of a query mean, before an engine writes them in its own language. */
 import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
 import { isStorableText } from '../../../domain/assetTypes/fieldTypes.js';
-import type { Filter, SortTerm } from '../../../ports/readModels.js';
+import { type Filter, ReadModelsWithheldError, type SortTerm } from '../../../ports/readModels.js';
 import { isTextType, type StoredType } from './fieldRules.js';
 import { storedId } from './recordText.js';
 
@@ -18,7 +18,13 @@ export type Selection<Field> =
 
 const NOTHING = { kind: 'nothing' } as const;
 
-/** @throws RangeError when the asset type has no such field, or when part of an id is searched for */
+/** A table gets a field of a newer release, or its index, a while after the API knows of it. */
+export const notYet = (field: string): ReadModelsWithheldError =>
+  new ReadModelsWithheldError(
+    `The table is being brought to this release: nothing is found by its field ${field} yet.`,
+  );
+
+/** @throws ReadModelsWithheldError when the table has no such field yet; RangeError when part of an id is searched for */
 export function selectionOf<Field extends QueriedField>(
   filter: Filter,
   fields: ReadonlyMap<string, Field>,
@@ -29,7 +35,7 @@ export function selectionOf<Field extends QueriedField>(
     return anyOf.length === 0 ? NOTHING : { kind: 'ids', anyOf };
   }
   const field = fields.get(filter.field);
-  if (field === undefined) throw new RangeError(`There is no field ${filter.field} to filter by.`);
+  if (field === undefined) throw notYet(filter.field);
   if (filter.kind === 'contains') {
     // No stored text contains what cannot be stored.
     const [first, ...others] = new Set(filter.anyOf.filter(isStorableText).map(foldCase));

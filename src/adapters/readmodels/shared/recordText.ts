@@ -1,5 +1,4 @@
 /** A record as JSON text: its own fields as they are stored, and the whole as it is sent. */
-import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import { type Fields, isInheritedName, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import type { RecordJson } from '../../../ports/readModels.js';
 
@@ -9,11 +8,11 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 export const storedId = (id: string): string | undefined => (UUID.test(id) ? id.toLowerCase() : undefined);
 
 /**
- * Writes and reads the text of a record's own fields for one version of an asset type: `"name":"Rotterdam","notes":null`,
- * each field in its order. A text that was written before a field was added is shorter; its width tells how many it has.
+ * Writes and reads the text of a record's own fields: `"name":"Rotterdam","notes":null`, each in the order in which the
+ * table got it. A text that was written before a field was added is shorter; its width tells how many it has.
  */
 export class RecordText {
-  /** Of the texts that are written: how many fields the asset type has. */
+  /** Of the texts that are written: how many fields the table has. */
   readonly width: number;
   readonly #keys: readonly { readonly name: string; readonly text: string }[];
   /** At index `width` is what has to follow a text of that width. */
@@ -21,7 +20,7 @@ export class RecordText {
   /** `"constructor":`, which an earlier release wrote `undefined` behind where the record has none. */
   readonly #inherited: readonly string[];
 
-  constructor({ fields }: AssetType) {
+  constructor({ fields }: { readonly fields: readonly { readonly name: string }[] }) {
     this.width = fields.length;
     this.#keys = fields.map(({ name }, index) => ({
       name,

@@ -1,6 +1,6 @@
 /** Which columns, indexes and trigram index a table of an asset type gets. */
-import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
-import { checkFieldsAdded, type FieldRules, fieldRules, isTextType } from '../shared/fieldRules.js';
+import { type AssetField, type AssetType, findField } from '../../../domain/assetTypes/assetType.js';
+import { type FieldRules, fieldRules, fieldsAfter, isTextType } from '../shared/fieldRules.js';
 
 export type FieldLayout = Pick<FieldRules, 'name' | 'type' | 'exactWhenFolded'> & {
   /** Column with the value in its sort order: folded text, or a number (booleans 0 and 1). */
@@ -15,6 +15,7 @@ export type FieldLayout = Pick<FieldRules, 'name' | 'type' | 'exactWhenFolded'> 
 };
 
 export type TableLayout = {
+  /** In the order in which the table got them, which is that of the documents; columns go by it. */
   readonly fields: readonly FieldLayout[];
   /** Name of the unique index field; its exact text is in column `u`. */
   readonly unique?: string;
@@ -38,23 +39,28 @@ function fieldLayout(field: AssetField, index: number, trigramIndex: number): Fi
   };
 }
 
-/**
- * The layout of an asset type; fields that `previous` knows keep theirs.
- * @throws Error when a field that `previous` knows is gone or has moved
- */
+/** The layout of an asset type; fields that `previous` knows keep their columns and indexes. */
 export function layoutOf(assetType: AssetType, previous?: TableLayout): TableLayout {
   const known = previous?.fields ?? [];
-  checkFieldsAdded(known, assetType);
   const trigramIndexes = previous?.trigramIndexes ?? 0;
-  const added = assetType.fields
-    .slice(known.length)
-    .map((field, index) => fieldLayout(field, known.length + index, trigramIndexes));
+  const fields = fieldsAfter(known, assetType, (field, number) => fieldLayout(field, number, trigramIndexes));
+  const added = fields.slice(known.length);
   return {
-    fields: [...known, ...added],
+    fields,
     ...(assetType.uniqueField === undefined ? {} : { unique: assetType.uniqueField }),
     trigramIndexes: added.some((field) => field.trigrams !== undefined) ? trigramIndexes + 1 : trigramIndexes,
   };
 }
+
+/** Would a table that is made now have other columns or indexes for a field of the asset type? */
+export const isOutdated = (assetType: AssetType, { fields }: TableLayout): boolean =>
+  fields.some((kept, number) => {
+    const field = findField(assetType, kept.name);
+    return field !== undefined && storageOf(kept) !== storageOf(fieldLayout(field, number, 0));
+  });
+
+const storageOf = ({ type, sort, match, sortIndexed, matchIndexed, trigrams }: FieldLayout): string =>
+  [isTextType(type), sort !== undefined, match !== undefined, sortIndexed, matchIndexed, trigrams !== undefined].join();
 
 export type Column = { readonly name: string; readonly affinity: 'TEXT' | 'NUMERIC'; readonly indexed: boolean };
 

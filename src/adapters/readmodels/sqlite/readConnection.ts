@@ -136,7 +136,7 @@ export class ReadConnection {
       layout,
       fields: new Map(layout.fields.map((field) => [field.name, field])),
       maxLengths: new Map(assetType.fields.flatMap(({ name, maxLength }) => (maxLength ? [[name, maxLength]] : []))),
-      text: new RecordText(assetType),
+      text: new RecordText(layout),
     };
     this.#shapes.set(id, shape);
     return shape;

@@ -1,7 +1,7 @@
 /** A few reader threads, so that no query holds the caller's event loop. */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { AnswerTooLargeError, ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import { AnswerTooLargeError, ReadModelsUnavailableError, ReadModelsWithheldError } from '../../../ports/readModels.js';
 import type { Cancellation } from '../../../supervision/cancellation.js';
 import { youngHeap } from '../../youngHeap.js';
 import type { Answer, Question, ReaderThreadData, Reply, Request } from './readerThread.js';
@@ -127,7 +127,7 @@ export class ReaderPool {
     const reason = job?.cancellation?.reason;
     if (reason !== undefined) job?.reject(reason);
     else if (reply.kind === 'answer') job?.resolve(reply.answer);
-    else job?.reject(reply.kind === 'error' ? reply.error : new AnswerTooLargeError(reply.message));
+    else job?.reject(errorOf(reply));
     this.#next();
   }
 
@@ -149,5 +149,16 @@ export class ReaderPool {
         return once(worker, 'exit');
       }),
     );
+  }
+}
+
+function errorOf(reply: Exclude<Reply, { kind: 'answer' }>): Error {
+  switch (reply.kind) {
+    case 'too large':
+      return new AnswerTooLargeError(reply.message);
+    case 'withheld':
+      return new ReadModelsWithheldError(reply.message);
+    case 'error':
+      return reply.error;
   }
 }

@@ -4,7 +4,13 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { DeliveryQuery } from '../../../ports/deliveryLog.js';
-import { AnswerTooLargeError, type RecordPage, type RecordQuery, type TableRef } from '../../../ports/readModels.js';
+import {
+  AnswerTooLargeError,
+  ReadModelsWithheldError,
+  type RecordPage,
+  type RecordQuery,
+  type TableRef,
+} from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { sendable } from '../../../supervision/sendable.js';
 import { pageText } from '../shared/answerSize.js';
@@ -47,8 +53,8 @@ export type ReaderThreadData = Omit<ConnectionOptions, 'readOnly'> & {
 export type Request = { readonly kind: 'ask'; readonly question: Question } | { readonly kind: 'close' };
 export type Reply =
   | { readonly kind: 'answer'; readonly answer: Answers[Question['kind']] }
-  /** Of its own, as an error that is sent to another thread keeps its message and loses its class. */
-  | { readonly kind: 'too large'; readonly message: string }
+  /** Of their own, as an error that is sent to another thread keeps its message and loses its class. */
+  | { readonly kind: 'too large' | 'withheld'; readonly message: string }
   | { readonly kind: 'error'; readonly error: Error };
 
 const { unwanted, ...options }: ReaderThreadData = workerData;
@@ -87,6 +93,7 @@ function reply(question: Question): void {
     send({ kind: 'answer', answer: found }, handedOver);
   } catch (error) {
     if (error instanceof AnswerTooLargeError) send({ kind: 'too large', message: error.message });
+    else if (error instanceof ReadModelsWithheldError) send({ kind: 'withheld', message: error.message });
     else send({ kind: 'error', error: sendable(error) });
   }
 }

@@ -12,9 +12,10 @@ import { addedFieldStatements, NO_BATCH, tableStatements } from './schema.js';
 
 type OpenTable = {
   readonly id: number;
-  readonly assetType: AssetType;
   readonly assetTypeText: string;
   readonly layout: TableLayout;
+  /** The very object that the table was last found to be defined by. */
+  definedBy?: AssetType;
   hasTables: boolean;
   rowCount: number;
   nextRow: number;
@@ -47,6 +48,7 @@ export class RecordTables {
 
   define(ref: TableRef, assetType: AssetType): void {
     const known = this.#find(ref);
+    if (known?.definedBy === assetType) return;
     const text = JSON.stringify(assetType);
     if (known === undefined) {
       this.#db
@@ -54,7 +56,10 @@ export class RecordTables {
         .run(ref.tenant, ref.table, this.#copy, text, JSON.stringify(layoutOf(assetType)));
       return;
     }
-    if (known.assetTypeText === text) return;
+    if (known.assetTypeText === text) {
+      known.definedBy = assetType;
+      return;
+    }
     // A table without records is laid out anew.
     const layout = layoutOf(assetType, known.hasTables ? known.layout : undefined);
     this.#db
@@ -133,7 +138,6 @@ export class RecordTables {
     const { layout, made, ...state } = row;
     const table: OpenTable = {
       ...state,
-      assetType: JSON.parse(row.assetTypeText),
       layout: JSON.parse(layout),
       hasTables: made === 1,
     };

@@ -1,6 +1,5 @@
 /** Writes the rows of one table of records. */
 import type Database from 'better-sqlite3';
-import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import { matchText, sortValue, uniqueText } from '../shared/fieldRules.js';
@@ -44,15 +43,15 @@ export class RecordWriter {
 
   constructor(
     db: Database.Database,
-    table: { readonly id: number; readonly layout: TableLayout; readonly assetType: AssetType },
+    table: { readonly id: number; readonly layout: TableLayout },
     batchNumber: (batchId: string | null) => number,
   ) {
-    const { id, layout, assetType } = table;
+    const { id, layout } = table;
     this.#db = db;
     this.#id = id;
     this.#layout = layout;
     this.#batchNumber = batchNumber;
-    this.#text = new RecordText(assetType);
+    this.#text = new RecordText(layout);
     this.#columns = [
       ...(layout.unique === undefined ? [] : ['u']),
       ...layout.fields.flatMap(columnsOf).map((c) => c.name),

@@ -195,7 +195,7 @@ export function tableStatements(id: number, layout: TableLayout): readonly strin
        created_at INTEGER NOT NULL,
        ${columns.join(', ')}
      )`,
-    // `doc`: the record's own fields as JSON text without braces; `width`: how many fields of the asset type it covers.
+    // `doc`: the record's own fields as JSON text without braces; `width`: how many fields of the layout it covers.
     `CREATE TABLE ${docTable(id)} (row INTEGER PRIMARY KEY, width INTEGER NOT NULL, doc TEXT NOT NULL)`,
     `CREATE TABLE ${batchTable(id)} (row INTEGER PRIMARY KEY, batch INTEGER NOT NULL)`,
     `CREATE UNIQUE INDEX ${indexOf(id, 'id')} ON ${table} (id)`,

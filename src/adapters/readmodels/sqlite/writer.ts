@@ -8,6 +8,7 @@ import { type Checkpoints, openCheckpointChannel } from './checkpointWatch.js';
 import { CopyWriter } from './copyWriter.js';
 import { dropDeliveries } from './deliveries.js';
 import { clearDiscarded, discardLive, isDiscardable } from './discarded.js';
+import { nextTenant, outdatedTables } from './outdated.js';
 import { beginRebuild } from './rebuild.js';
 import { LIVE, openConnection, PLACE, type PlaceRow, placeOf } from './schema.js';
 import { beginImmediate } from './transactions.js';
@@ -83,6 +84,10 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   }
 
   readonly beginRebuild: RebuildableReadModels['beginRebuild'] = (scope) => beginRebuild(this.#file, scope);
+
+  readonly nextTenant: RebuildableReadModels['nextTenant'] = async (after) => nextTenant(this.db, after);
+
+  readonly outdatedTables: RebuildableReadModels['outdatedTables'] = async (tenant) => outdatedTables(this.db, tenant);
 
   async close(): Promise<void> {
     this.#channel.close();

@@ -47,7 +47,7 @@ const LOOKED_UP = 24;
 /** Trigram indexes made in schema version 1 have it behind each text, so a filter that contains it does not use them. */
 const END_OF_TEXT = '\u0003';
 
-/** @throws RangeError when the asset type has no such field */
+/** @throws ReadModelsWithheldError when the table has no such field yet */
 export function conditionOf(filter: Filter, table: ReadTable): Condition {
   const selection = selectionOf(filter, table.shape.fields);
   switch (selection.kind) {

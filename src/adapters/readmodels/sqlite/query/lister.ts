@@ -24,7 +24,7 @@ export class Lister {
     this.#costs = costs;
   }
 
-  /** @throws RangeError when the query names a field that the asset type does not have; AnswerTooLargeError */
+  /** @throws ReadModelsWithheldError when the query names a field that the table does not have yet; AnswerTooLargeError */
   list(ref: TableRef, query: RecordQuery): Page {
     return this.#connection.read<Page>(ref, { records: [], total: 0 }, (table) => this.#page(table, query)).result;
   }

@@ -1,6 +1,6 @@
 /** The order of a list as terms over columns, ties included. */
 import type { SortTerm } from '../../../../ports/readModels.js';
-import { sortTermsOf } from '../../shared/query.js';
+import { notYet, sortTermsOf } from '../../shared/query.js';
 import type { Cell, ReadTable } from '../readConnection.js';
 import { extractedSort, jsonPath } from './conditions.js';
 
@@ -15,14 +15,14 @@ export type Term = {
 
 const SYSTEM_COLUMNS = ['id', 'created_at', 'updated_at'];
 
-/** @throws RangeError when the asset type has no such field */
+/** @throws ReadModelsWithheldError when the table has no such field yet */
 export const termsOf = (sort: readonly SortTerm[], table: ReadTable): readonly Term[] =>
   sortTermsOf(sort).map(({ field, direction }) => ({ ...columnOf(field, table), descending: direction === 'desc' }));
 
 function columnOf(name: string, table: ReadTable): Omit<Term, 'descending'> {
   if (SYSTEM_COLUMNS.includes(name)) return { sql: name, cells: [], indexed: true };
   const field = table.shape.fields.get(name);
-  if (field === undefined) throw new RangeError(`There is no field ${name} to sort by.`);
+  if (field === undefined) throw notYet(name);
   if (field.sort === undefined) return { sql: extractedSort(field, table), cells: [jsonPath(field)], indexed: false };
   return { sql: field.sort, cells: [], indexed: field.sortIndexed };
 }
