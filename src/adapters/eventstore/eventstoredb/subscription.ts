@@ -34,7 +34,7 @@ export type SubscriptionParts = {
 /** At most this often a slice that is not full is yielded during the catch-up, in milliseconds. */
 const SLOW_SLICE_MS = 250;
 /** How soon an idle subscription looks whether the log has grown by events that it does not hear of, or the server is gone. */
-const IDLE_BACKOFF = { firstMs: 1_000, longestMs: 4_000 };
+const IDLE_BACKOFF = { firstMs: 2_000, longestMs: 4_000 };
 /** Between attempts to subscribe while the server is away. */
 const RETRY_BACKOFF = { firstMs: 100, longestMs: 5_000 };
 
