@@ -31,6 +31,7 @@ import type { EndpointHealth } from './endpointHealth.js';
 import type { WebhookTransport } from './httpsTransport.js';
 import type { OrderTurns } from './orderTurns.js';
 import { type DeliveryJob, deliveryJob } from './queue.js';
+import { takeRequested } from './requestedDeliveries.js';
 import { prepareAttempt } from './webhookRequest.js';
 
 /** What the story works with. */
@@ -51,8 +52,6 @@ export type DeliveryParts = {
 const OUTAGE_MS = 6_000;
 const OUTAGE_BACKOFF = { firstMs: 1_000, longestMs: 1_000 };
 
-/** How long a message is put off when another process writes to its delivery. */
-const CONTENDED_MS = 1_000;
 /** When the service itself has a fault. */
 const FAULT_MS = { first: 1_000, longest: 60_000 };
 /** When the webhook is disabled. Enabling it publishes new messages. */
@@ -79,7 +78,7 @@ export async function deliver(parts: DeliveryParts, { body, redeliveries }: Rece
 /** Can its webhook take a message now? Known in memory: the circuit, the share in flight, the delivery in flight. */
 async function admit(parts: DeliveryParts, job: DeliveryJob, redeliveries: number): Promise<Outcome> {
   const { commands, circuits, dispatcher, turns } = parts;
-  const load = () => loadDelivery(commands.eventStore, job);
+  const load = async () => takeRequested(commands.eventStore, job) ?? (await loadDelivery(commands.eventStore, job));
   const missing = deadLetter(`There is no delivery ${job.deliveryId}.`);
   const webhookId = job.webhookId ?? (await load())?.delivery.subject.webhookId;
   if (webhookId === undefined) return missing;
@@ -144,8 +143,8 @@ async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
       return retryIn(jittered(doubled(DISABLED_MS.first, DISABLED_MS.longest, redeliveries), Math.random()));
     case 'circuit-open':
       return retryIn(circuits.waitMs(endpoint));
-    case 'contended':
-      return retryIn(CONTENDED_MS);
+    case 'outdated':
+      return proceed(parts, sent.current, redeliveries);
   }
 }
 
@@ -157,8 +156,10 @@ type Attempted = {
   readonly result: AttemptResult;
 };
 
-/** `contended`: another process makes the attempt. */
-type Sent = Attempted | Unsendable | { readonly kind: 'circuit-open' | 'contended' };
+/** The delivery has gone on since it was loaded: another process made the attempt, or makes it. */
+type Outdated = { readonly kind: 'outdated'; readonly current: LoadedDelivery };
+
+type Sent = Attempted | Unsendable | Outdated | { readonly kind: 'circuit-open' };
 
 type Unsendable = { readonly kind: 'webhook-removed' | 'webhook-disabled' };
 
@@ -176,7 +177,7 @@ async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: stri
     const number = loaded.delivery.started + 1;
     // Appended before the attempt, so that a crash can hide none; who cannot append it makes none.
     const start = await writeDelivery(commands, loaded, (current) => startAttempt(current, number, url));
-    if (!start.appended) return { kind: 'contended' };
+    if (!start.appended) return { kind: 'outdated', current: start.written };
     result = await post(transport);
     metrics?.attempted({ tenant: loaded.tenant, webhookId: target.webhook.id }, result);
     return { kind: 'attempted', started: start.written, url, result };

@@ -6,6 +6,7 @@ import { requestDelivery } from '../commands/webhooks/deliveryStream.js';
 import { parseStream } from '../domain/streams.js';
 import { type DeliverySubject, kindsOf, type WebhookEventKind } from '../domain/webhook/events.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import { keepRequested } from './requestedDeliveries.js';
 
 /** What one webhook is to be sent, now or by a backfill. The same event must have the same answers each time. */
 export type Subscription = {
@@ -28,13 +29,16 @@ export const firstDeliveryId = (webhookId: string, event: RecordedEvent, kind: W
   // Approvals were once the only kind.
   v5(kind === 'order.approved' ? event.id : `${kind} ${event.id}`, webhookId);
 
+/** Where a delivery's id would stand. */
+const NONE = '';
+
 /**
  * Turns events into requests, each naming the one before it about the same order to the same webhook. For one pass
  * through the log: events come in log order and none comes twice.
  */
 export class RequestSequence {
   readonly #eventStore: Pick<EventStore, 'readStream'>;
-  /** Id of the last delivery, by webhook and order. */
+  /** Id of the last delivery, by webhook and order; NONE while it is known that there is none. */
   readonly #last: LRUCache<string, string>;
 
   /** @param remembered how many orders, for each webhook, need not be read again */
@@ -72,10 +76,11 @@ export class RequestSequence {
     earlier: () => Promise<Events>,
   ): Promise<readonly DeliveryRequest[]> {
     const kinds = wantedKinds(event, subscription);
-    if (kinds.length === 0) return [];
     const { webhookId, deliveryId, replay } = subscription;
     const { category, tenant, rest } = parseStream(event.stream);
     const isOrder = category === 'order';
+    if (isOrder && event.revision === 0) this.#last.set(sequenceKey(event, subscription), NONE);
+    if (kinds.length === 0) return [];
     const about = isOrder ? { orderId: rest } : { orderId: '', table: rest };
     const source = { sourceEventId: event.id, sourceRevision: event.revision };
     let after = isOrder ? await this.#before(event, subscription, earlier) : undefined;
@@ -100,7 +105,7 @@ export class RequestSequence {
     earlier: () => Promise<Events>,
   ): Promise<string | undefined> {
     const known = this.#last.get(sequenceKey(event, subscription));
-    if (known !== undefined || event.revision === 0) return known;
+    if (known !== undefined) return known === NONE ? undefined : known;
     const previous = (await earlier()).findLast((each) => wantedKinds(each, subscription).length > 0);
     const kind = previous === undefined ? undefined : wantedKinds(previous, subscription).at(-1);
     return previous === undefined || kind === undefined ? undefined : subscription.deliveryId(previous, kind);
@@ -133,10 +138,12 @@ export async function appendRequests(
   callerOf: (source: RecordedEvent) => Caller,
 ): Promise<Position> {
   const appended = await Promise.all(
-    requests.map(({ deliveryId, subject, source }) => {
+    requests.map(async ({ deliveryId, subject, source }) => {
       // The same id each time, so that the log finds an event that it has.
       const log = { ...commands, newId: () => v5('requested', deliveryId) };
-      return requestDelivery(log, callerOf(source), deliveryId, subject);
+      const requested = await requestDelivery(log, callerOf(source), deliveryId, subject);
+      if (requested !== undefined) keepRequested(commands.eventStore, requested);
+      return requested;
     }),
   );
   return Math.max(0, ...appended.map((each) => each?.position ?? 0));

@@ -2,13 +2,13 @@
 import { deliveryStream } from '../../domain/streams.js';
 import { type Delivery, evolve } from '../../domain/webhook/delivery.js';
 import type { DeliveryEvent, DeliverySubject } from '../../domain/webhook/events.js';
-import type { EventStore, EventToAppend, Position } from '../../ports/eventStore.js';
+import type { AppendResult, EventStore, EventToAppend, Position } from '../../ports/eventStore.js';
 import type { Caller } from '../context.js';
 import { appendIfUnchanged, type LogAccess, NO_STREAM, type StreamEnd, writeStream } from '../writeStream.js';
 
 export type DeliveryKey = { readonly tenant: string; readonly deliveryId: string };
 
-export type RequestedDelivery = { readonly position: Position; readonly deliveryId: string };
+export type RequestedDelivery = Pick<LoadedDelivery, 'position' | 'deliveryId'>;
 
 export type LoadedDelivery = DeliveryKey &
   StreamEnd & {
@@ -26,18 +26,24 @@ const SUBSCRIBER = { kind: 'system', id: 'webhook-subscriber' } as const;
 /**
  * Appends that a delivery is to be made.
  * @param log its ids are those of the event: whoever gives the same again finds it appended
- * @returns undefined when another event has requested a delivery of this id
+ * @returns the delivery as it is then; where the event was there before, it may have come further since. Undefined when
+ *   another event has requested a delivery of this id
  */
 export async function requestDelivery(
   log: LogAccess,
   caller: Caller,
   deliveryId: string,
   subject: DeliverySubject,
-): Promise<RequestedDelivery | undefined> {
-  const stream = deliveryStream(caller.tenant, deliveryId);
+): Promise<LoadedDelivery | undefined> {
+  const { tenant } = caller;
   const event = { type: 'DeliveryRequested', data: subject } as const;
-  const appended = await appendIfUnchanged(log, caller, stream, NO_STREAM, [event]);
-  return appended && { position: appended.position, deliveryId };
+  const appended = await appendIfUnchanged(log, caller, deliveryStream(tenant, deliveryId), NO_STREAM, [event]);
+  if (appended === undefined) return undefined;
+  const { events, revision, position } = appended;
+  return deliveryOf(
+    { tenant, deliveryId },
+    events.map((each) => ({ ...each, revision, position })),
+  );
 }
 
 const evolveDelivery = (delivery: Delivery | undefined, { type, data, metadata }: EventToAppend): Delivery =>
@@ -46,9 +52,16 @@ const evolveDelivery = (delivery: Delivery | undefined, { type, data, metadata }
 /** A delivery as its stream has it; undefined when it was never requested. */
 export async function loadDelivery(
   eventStore: Pick<EventStore, 'readStream'>,
-  { tenant, deliveryId }: DeliveryKey,
+  key: DeliveryKey,
 ): Promise<LoadedDelivery | undefined> {
-  const events = await eventStore.readStream(deliveryStream(tenant, deliveryId));
+  return deliveryOf(key, await eventStore.readStream(deliveryStream(key.tenant, key.deliveryId)));
+}
+
+/** @param events of its stream, from the first on */
+function deliveryOf(
+  { tenant, deliveryId }: DeliveryKey,
+  events: readonly (EventToAppend & AppendResult)[],
+): LoadedDelivery | undefined {
   const delivery = events.reduce<Delivery | undefined>(evolveDelivery, undefined);
   const [requested] = events;
   const last = events.at(-1);

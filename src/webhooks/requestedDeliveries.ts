@@ -1,0 +1,31 @@
+/**
+ * Deliveries that this process has just requested: whoever makes them need not read their streams. What is kept may be
+ * behind by the time: the append that starts an attempt finds out, and then the stream is read.
+ */
+import { LRUCache } from 'lru-cache';
+import type { DeliveryKey, LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
+import type { EventStore } from '../ports/eventStore.js';
+
+/** About a kilobyte each, of one log. */
+const MAX_KEPT = 5_000;
+
+const keptDeliveries = new WeakMap<Pick<EventStore, 'readStream'>, LRUCache<string, LoadedDelivery>>();
+
+export function keepRequested(eventStore: Pick<EventStore, 'readStream'>, requested: LoadedDelivery): void {
+  const kept = keptDeliveries.get(eventStore) ?? new LRUCache<string, LoadedDelivery>({ max: MAX_KEPT });
+  keptDeliveries.set(eventStore, kept);
+  kept.set(keyOf(requested), requested);
+}
+
+/** Once for each: who comes again, after an attempt, wants to know what became of it. */
+export function takeRequested(
+  eventStore: Pick<EventStore, 'readStream'>,
+  key: DeliveryKey,
+): LoadedDelivery | undefined {
+  const kept = keptDeliveries.get(eventStore);
+  const requested = kept?.get(keyOf(key));
+  kept?.delete(keyOf(key));
+  return requested;
+}
+
+const keyOf = ({ tenant, deliveryId }: DeliveryKey): string => `${tenant} ${deliveryId}`;
