@@ -15,7 +15,8 @@ import type { StoredRecord } from '../ports/readModels.js';
 import { checkedInput } from './body.js';
 import { type Caller, type Commands, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
 import { orderView, writeNewOrder, writeOrder } from './orders/orderWriter.js';
-import { type KnownTable, tableWriterOf } from './referenceTables/tableWriter.js';
+import type { KnownTable } from './referenceTables/tableState.js';
+import { tableWriterOf } from './referenceTables/tableWriter.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
 
 type Create<Input> = (commands: Commands, caller: Caller, assetType: AssetType, input: Input) => Promise<WrittenRecord>;

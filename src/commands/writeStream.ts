@@ -91,10 +91,14 @@ export async function writeStream<State, Event extends DomainEvent>(
     const appended = await appendIfUnchanged(log, caller, write.stream, loaded, events, at);
     if (appended !== undefined) return { state, ...appended };
   }
-  throw new TryAgainError(`${write.name} is being written by many at once.`);
+  throw manyWriters(write.name);
 }
 
-const inTime = <T>({ deadline }: Caller, work: T | Promise<T>): T | Promise<T> =>
+export const manyWriters = (name: string): TryAgainError =>
+  new TryAgainError(`${name} is being written by many at once.`);
+
+/** In the caller's time. @throws DeadlineError */
+export const inTime = <T>({ deadline }: Caller, work: T | Promise<T>): T | Promise<T> =>
   deadline !== undefined && work instanceof Promise ? deadline.within(work) : work;
 
 /**

@@ -20,7 +20,8 @@ import { Pauses } from '../../supervision/waiting.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
-import { type TableCommands, tableWriterOf } from './tableWriter.js';
+import type { TableCommands } from './tableState.js';
+import { tableWriterOf } from './tableWriter.js';
 
 export type BatchResult = { readonly position: Position; readonly counts: BatchCounts };
 

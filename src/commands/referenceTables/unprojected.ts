@@ -33,7 +33,7 @@ export class UnprojectedRecords {
   /** @param recordBefore a record as it was before the events: those that they change are known */
   add(
     assetType: AssetType,
-    { events, revision, at }: Appended<ReferenceTableEvent>,
+    { events, revision, at }: Pick<Appended<ReferenceTableEvent>, 'events' | 'revision' | 'at'>,
     recordBefore: (id: string) => StoredRecord | undefined,
   ): void {
     const put = (record: StoredRecord): void => {

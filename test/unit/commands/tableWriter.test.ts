@@ -1,5 +1,6 @@
 /** What a decision about a table waits for. */
-import { type TableCommands, TableWriter } from '#app/commands/referenceTables/tableWriter.js';
+import type { TableCommands } from '#app/commands/referenceTables/tableState.js';
+import { TableWriter } from '#app/commands/referenceTables/tableWriter.js';
 import { standardTypes } from '#app/domain/identity/directory.js';
 import { tableStream } from '#app/domain/streams.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';

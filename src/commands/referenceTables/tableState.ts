@@ -1,0 +1,104 @@
+/**
+ * A reference table as decisions see it. Its stream may hold millions of records, so no decision loads it: the read model's
+ * snapshot (the records in question, and the revision they were read at) is the state, together with what this process has
+ * appended since.
+ */
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { keyOf } from '../../domain/referenceTable/decide.js';
+import { tableStream } from '../../domain/streams.js';
+import type { TableSnapshot } from '../../ports/decisionReads.js';
+import type { StoredRecord, TableRef } from '../../ports/readModels.js';
+import { type Caller, type Commands, patience, TryAgainError } from '../context.js';
+import { type Loaded, type LogAccess, notBefore } from '../writeStream.js';
+import { UnprojectedRecords } from './unprojected.js';
+
+/** How long a decision waits for the read model to show what others have written. */
+const CATCH_UP_MS = 30_000;
+
+/** The records that a decision is about, as they were when it was made. */
+export type KnownTable = {
+  byId(id: string): StoredRecord | undefined;
+  byKey(key: string): StoredRecord | undefined;
+};
+
+/** Unique keys and ids of the records a decision is about. */
+export type Wanted = { readonly keys: readonly string[]; readonly ids: readonly string[] };
+
+/** What commands on records of reference tables need. */
+export type TableCommands = LogAccess & Pick<Commands, 'readModels'>;
+
+export class TableState {
+  readonly table: TableRef;
+  /** What this process has appended and the read model does not show yet. */
+  readonly unprojected = new UnprojectedRecords();
+  readonly #commands: TableCommands;
+
+  constructor(commands: TableCommands, table: TableRef) {
+    this.#commands = commands;
+    this.table = table;
+  }
+
+  get name(): string {
+    return this.table.table;
+  }
+
+  async load(caller: Caller, assetType: AssetType, { keys, ids }: Wanted): Promise<Loaded<KnownTable>> {
+    const { unprojected } = this;
+    const snapshot = await this.#snapshot(caller, { keys, ids });
+    unprojected.prune(snapshot.revision);
+    const newer = [
+      ...[...snapshot.records.map(({ id }) => id), ...ids].map((id) => unprojected.byId(id)),
+      ...keys.map((key) => unprojected.byKey(key)),
+    ];
+    return {
+      revision: Math.max(snapshot.revision, unprojected.end.revision),
+      lastEventAt: notBefore(snapshot.lastEventAt, unprojected.end.lastEventAt),
+      state: knownRecords(assetType, [...snapshot.records, ...newer]),
+    };
+  }
+
+  async #snapshot(caller: Caller, wanted: Wanted): Promise<TableSnapshot> {
+    const { readModels } = this.#commands;
+    const snapshot = await readModels.snapshot(this.table, wanted);
+    const cleanUp = this.unprojected.cleanUpAfter(snapshot.revision);
+    if (cleanUp === undefined) return snapshot;
+    if (!(await readModels.waitFor('records', cleanUp, patience(caller, CATCH_UP_MS)))) {
+      throw new TryAgainError(`${this.name} is still being cleaned up.`);
+    }
+    return readModels.snapshot(this.table, wanted);
+  }
+
+  /** Waits until the read model shows what has been written to the table until now, by whatever process. */
+  async catchUp(caller: Caller): Promise<void> {
+    const { eventStore, readModels } = this.#commands;
+    const stream = tableStream(this.table.tenant, this.name);
+    const { position = 0 } = (await eventStore.lastAppend(stream)) ?? {};
+    if (!(await readModels.waitFor('records', position, patience(caller, CATCH_UP_MS)))) {
+      throw new TryAgainError(`The read model of ${this.name} has not caught up yet.`);
+    }
+    this.unprojected.clear();
+  }
+}
+
+/** Of the same record, the last counts. */
+function knownRecords(assetType: AssetType, records: readonly (StoredRecord | undefined)[]): KnownTable {
+  const byId = new Map<string, StoredRecord>();
+  for (const record of records) if (record !== undefined) byId.set(record.id, record);
+  const byKey = new Map([...byId.values()].map((record) => [keyOf(assetType, record.fields), record]));
+  return { byId: (id) => byId.get(id), byKey: (key) => byKey.get(key) };
+}
+
+/** What is wanted of it, with what was decided since and is not stored yet. */
+export function knownAfter(
+  known: KnownTable,
+  { assetType, wanted }: { readonly assetType: AssetType; readonly wanted: Wanted },
+  decided: UnprojectedRecords,
+): KnownTable {
+  const before = [...wanted.ids.map(known.byId), ...wanted.keys.map(known.byKey)];
+  return knownRecords(assetType, [
+    ...before,
+    ...before.map((record) => record && decided.byId(record.id)),
+    ...wanted.ids.map((id) => decided.byId(id)),
+    ...wanted.keys.map((key) => decided.byKey(key)),
+  ]);
+}

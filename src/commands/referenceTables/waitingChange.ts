@@ -1,0 +1,70 @@
+/** A change of a reference table, from its request until it is written or refused. */
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
+import type { Caller } from '../context.js';
+import type { Written } from '../writeStream.js';
+import type { KnownTable, Wanted } from './tableState.js';
+
+/** Pure; may run several times; throws to refuse. */
+export type Decide = (known: KnownTable) => Promise<readonly ReferenceTableEvent[]> | readonly ReferenceTableEvent[];
+
+export type WrittenChange = Written<KnownTable, ReferenceTableEvent>;
+
+/** One that is about more records is decided by itself: a batch. */
+const FEW_RECORDS = 4;
+/** Changes that are decided together, at most. */
+const MAX_TOGETHER = 64;
+
+export class WaitingChange {
+  /** What became of it. */
+  readonly outcome: Promise<WrittenChange>;
+  #resolve: (written: WrittenChange) => void = () => {};
+  #reject: (reason: unknown) => void = () => {};
+  #isOver = false;
+
+  constructor(
+    readonly caller: Caller,
+    readonly assetType: AssetType,
+    readonly wanted: Wanted,
+    readonly decide: Decide,
+  ) {
+    this.outcome = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    const { deadline } = caller;
+    const forget = deadline?.onCancel(() => this.refuse(deadline.reason));
+    const end = (): void => {
+      forget?.();
+    };
+    this.outcome.then(end, end);
+  }
+
+  /** Nobody waits for it any more. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get isSmall(): boolean {
+    return this.wanted.keys.length + this.wanted.ids.length <= FEW_RECORDS;
+  }
+
+  succeed(written: WrittenChange): void {
+    this.#isOver = true;
+    this.#resolve(written);
+  }
+
+  refuse(reason: unknown): void {
+    this.#isOver = true;
+    this.#reject(reason);
+  }
+}
+
+/** Takes from those that wait what is decided next: the first, and with it, where it is small, others that are. */
+export function takeTogether(waiting: WaitingChange[]): readonly WaitingChange[] {
+  const [first] = waiting;
+  if (first?.isSmall !== true) return waiting.splice(0, 1);
+  const taken = waiting.filter(({ isSmall }) => isSmall).slice(0, MAX_TOGETHER);
+  for (const change of taken) waiting.splice(waiting.indexOf(change), 1);
+  return taken;
+}

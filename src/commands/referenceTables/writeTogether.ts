@@ -1,0 +1,138 @@
+/**
+ * Changes that wait for the same table are decided one after the other and appended in one call. One that is refused does
+ * not refuse the others.
+ */
+import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
+import { tableStream } from '../../domain/streams.js';
+import { type AppendResult, EventTooLargeError, WrongExpectedRevisionError } from '../../ports/eventStore.js';
+import type { Caller } from '../context.js';
+import {
+  type Identified,
+  inTime,
+  MAX_ATTEMPTS,
+  manyWriters,
+  NO_STREAM,
+  notBefore,
+  type StreamEnd,
+  toAppend,
+} from '../writeStream.js';
+import { type KnownTable, knownAfter, type TableCommands, type TableState } from './tableState.js';
+import { UnprojectedRecords } from './unprojected.js';
+import type { WaitingChange } from './waitingChange.js';
+
+/** What was decided on a change, and what is to be appended for it. */
+type Decided = { readonly change: WaitingChange } & (
+  | {
+      readonly kind: 'accepted';
+      readonly known: KnownTable;
+      readonly events: readonly Identified<ReferenceTableEvent>[];
+    }
+  | { readonly kind: 'refused'; readonly reason: unknown }
+);
+
+const leftMs = ({ deadline }: Caller): number => deadline?.leftMs ?? Number.POSITIVE_INFINITY;
+
+/** Never throws: each change has its outcome, or is refused with what went wrong. */
+export async function writeTogether(
+  commands: TableCommands,
+  table: TableState,
+  changes: readonly WaitingChange[],
+): Promise<void> {
+  try {
+    await tryToWrite(commands, table, changes);
+  } catch (error) {
+    if (error instanceof EventTooLargeError && changes.length > 1) {
+      // Nothing was stored. By themselves, all but one are not too large.
+      for (const change of changes) await writeTogether(commands, table, [change]);
+    } else {
+      for (const change of changes) change.refuse(error);
+    }
+  }
+}
+
+/** @throws TryAgainError when others were first each time; DeadlineError; whatever reading and the log throw */
+async function tryToWrite(
+  commands: TableCommands,
+  table: TableState,
+  changes: readonly WaitingChange[],
+): Promise<void> {
+  for (let conflicts = 0; conflicts < MAX_ATTEMPTS; ) {
+    const open = changes.filter(({ isOver }) => !isOver);
+    const [first] = open;
+    if (first === undefined) return;
+    const { caller } = open.reduce((one, other) => (leftMs(other.caller) > leftMs(one.caller) ? other : one), first);
+    if (conflicts > 0) await inTime(caller, table.catchUp(caller));
+    const keys = open.flatMap((change) => change.wanted.keys);
+    const ids = open.flatMap((change) => change.wanted.ids);
+    const loaded = await inTime(caller, table.load(caller, first.assetType, { keys, ids }));
+    const at = notBefore(commands.now(), loaded.lastEventAt);
+    const decided = await decide(commands, open, loaded.state, at);
+    // What others were decided on was given up meanwhile.
+    if (open.length > 1 && open.some(({ isOver }) => isOver)) continue;
+    const appended = await inTime(caller, append(commands, table, loaded, decided, leftMs(caller)));
+    if (appended !== undefined) {
+      conclude(table, decided, appended, at);
+      return;
+    }
+    conflicts += 1;
+  }
+  throw manyWriters(table.name);
+}
+
+/** Each on what those before it have decided. */
+async function decide(
+  commands: TableCommands,
+  changes: readonly WaitingChange[],
+  loaded: KnownTable,
+  at: string,
+): Promise<readonly Decided[]> {
+  const before = new UnprojectedRecords();
+  const decided: Decided[] = [];
+  for (const change of changes) {
+    const known = changes.length === 1 ? loaded : knownAfter(loaded, change, before);
+    try {
+      const events = toAppend(commands, change.caller, at, await change.decide(known));
+      if (changes.length > 1) before.add(change.assetType, { events, revision: 0, at }, known.byId);
+      decided.push({ kind: 'accepted', change, known, events });
+    } catch (reason) {
+      decided.push({ kind: 'refused', change, reason });
+    }
+  }
+  return decided;
+}
+
+/** @returns undefined when another process was first */
+async function append(
+  { eventStore }: TableCommands,
+  { table: { tenant, table } }: TableState,
+  { revision }: StreamEnd,
+  decided: readonly Decided[],
+  timeMs: number,
+): Promise<AppendResult | undefined> {
+  const accepted = decided.flatMap((each) => (each.kind === 'accepted' && each.events.length > 0 ? [each] : []));
+  if (accepted.length === 0) return { revision, position: 0 };
+  const events = accepted.flatMap((each) => each.events);
+  const expected = revision === NO_STREAM.revision ? 'no-stream' : revision;
+  const stored = eventStore.append(tableStream(tenant, table), events, expected, { until: Date.now() + timeMs });
+  // Each request is to know whether anything of it may be stored.
+  for (const { change } of accepted) change.caller.deadline?.append(() => stored).catch(() => undefined);
+  try {
+    return await stored;
+  } catch (error) {
+    if (error instanceof WrongExpectedRevisionError) return undefined;
+    throw error;
+  }
+}
+
+/** Only now: a refusal, too, may rest on what those before it have written. */
+function conclude(table: TableState, decided: readonly Decided[], appended: AppendResult, at: string): void {
+  for (const each of decided) {
+    if (each.kind === 'refused') {
+      each.change.refuse(each.reason);
+      continue;
+    }
+    const { change, known, events } = each;
+    if (events.length > 0) table.unprojected.add(change.assetType, { ...appended, at, events }, known.byId);
+    change.succeed({ ...appended, position: events.length > 0 ? appended.position : 0, at, events, state: known });
+  }
+}

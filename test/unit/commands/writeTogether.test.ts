@@ -1,0 +1,166 @@
+/** Changes that wait for one table at the same time: what each of them is answered, and what is appended. */
+import type { TableCommands } from '#app/commands/referenceTables/tableState.js';
+import { TableWriter } from '#app/commands/referenceTables/tableWriter.js';
+import { RequestDeadline } from '#app/commands/requestDeadline.js';
+import type { AssetType } from '#app/domain/assetTypes/assetType.js';
+import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
+import { standardTypes } from '#app/domain/identity/directory.js';
+import { createRecord, updateRecord } from '#app/domain/referenceTable/decide.js';
+import {
+  EventStoreUnavailableError,
+  type EventToAppend,
+  EventTooLargeError,
+  WrongExpectedRevisionError,
+} from '#app/ports/eventStore.js';
+import { DeadlineError } from '#app/supervision/deadline.js';
+import { metadata } from '../../contract/eventStoreFixtures.js';
+
+function itemType(): AssetType {
+  const found = standardTypes('dyn_stock_order').get('dyn_item');
+  if (found?.uniqueField !== 'external_id') throw new Error('dyn_item has no external_id.');
+  return found;
+}
+const item = itemType();
+const { tenant, actor, correlationId, causationId } = metadata;
+const caller = { tenant, actor, correlationId, causationId };
+const idOf = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+
+/** A log of one table that nothing projects, with a gate before each append. */
+function openTable() {
+  const appended: (readonly EventToAppend[])[] = [];
+  const failures: Error[] = [];
+  let revision = -1;
+  let ids = 0;
+  let mayAppend = Promise.resolve();
+  const commands = {
+    eventStore: {
+      append: async (_stream: string, events: readonly EventToAppend[], expected: number | 'no-stream') => {
+        await mayAppend;
+        const failure = failures.shift();
+        if (failure !== undefined) throw failure;
+        if ((expected === 'no-stream' ? -1 : expected) !== revision) throw new WrongExpectedRevisionError('t', 0, 1);
+        appended.push(events);
+        revision += events.length;
+        return { revision, position: revision + 1 };
+      },
+      lastAppend: async () => ({ revision, position: revision + 1 }),
+    },
+    readModels: {
+      snapshot: async () => ({ revision: -1, lastEventAt: '', records: [] }),
+      waitFor: async () => true,
+    },
+    now: () => metadata.occurredAt,
+    newId: () => idOf(9_000 + ++ids),
+  } as unknown as TableCommands;
+  const writer = new TableWriter(commands);
+  const create = (id: number, key: string, deadline?: RequestDeadline) => {
+    const input: RecordInput = { fields: { external_id: key, name: key } } as RecordInput;
+    const wanted = { keys: [key], ids: [idOf(id)] };
+    const written = writer.write({ ...caller, ...(deadline && { deadline }) }, item, wanted, (known) => {
+      const decision = createRecord(item, input, idOf(id), known);
+      if (!decision.ok) throw new Error(Object.values(decision.errors).flat().join());
+      return decision.events;
+    });
+    // Looked at later.
+    written.catch(() => undefined);
+    return written;
+  };
+  const rename = (id: number, name: string) =>
+    writer.write(caller, item, { keys: [], ids: [idOf(id)] }, (known) => {
+      const current = known.byId(idOf(id));
+      if (current === undefined) throw new Error('There is no such record.');
+      const decision = updateRecord(item, current, { fields: { name } } as RecordInput, known);
+      if (!decision.ok) throw new Error('refused');
+      return decision.events;
+    });
+  /** Appends wait until what it returns is called. */
+  const hold = (): (() => void) => {
+    let release = (): void => undefined;
+    mayAppend = new Promise((resolve) => {
+      release = resolve;
+    });
+    return release;
+  };
+  return { create, rename, appended, failures, hold };
+}
+
+test('those that come while one is appended are appended together, each with its own answer', async () => {
+  const { create, appended, hold } = openTable();
+  const release = hold();
+  const first = create(1, 'A');
+  await new Promise((resolve) => setImmediate(resolve));
+  const rest = [create(2, 'B'), create(3, 'C'), create(4, 'B'), create(3, 'D')];
+  release();
+  const outcomes = await Promise.allSettled([first, ...rest]);
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected']);
+  expect(appended.map((events) => events.length)).toEqual([1, 2]);
+  await expect(rest[2]).rejects.toThrow('B');
+  await expect(rest[3]).rejects.toThrow(idOf(3));
+});
+
+test('a change sees what was decided before it, and answers with the record as it was then', async () => {
+  const { create, rename, appended, hold } = openTable();
+  const release = hold();
+  const waiting = [create(1, 'A')];
+  await new Promise((resolve) => setImmediate(resolve));
+  waiting.push(create(2, 'B'), rename(2, 'second'), rename(2, 'third'), rename(2, 'third'));
+  release();
+  const written = await Promise.all(waiting);
+  expect(written.slice(2).map(({ state }) => state.byId(idOf(2))?.fields.name)).toEqual(['B', 'second', 'third']);
+  expect(written.map(({ events }) => events.length)).toEqual([1, 1, 1, 1, 0]);
+  expect(written.at(-1)?.position).toBe(0);
+  expect(appended.map((events) => events.map(({ type }) => type))).toEqual([
+    ['RecordCreated'],
+    ['RecordCreated', 'RecordChanged', 'RecordChanged'],
+  ]);
+});
+
+test('what another process wrote first makes all of them be decided anew', async () => {
+  const { create, appended, failures } = openTable();
+  failures.push(new WrongExpectedRevisionError('t', 0, 1));
+  await Promise.all([create(1, 'A'), create(2, 'B'), create(3, 'C')]);
+  expect(appended.flat()).toHaveLength(3);
+});
+
+test('a failed append is the answer of all, also of those that it would have refused', async () => {
+  const { create, failures, hold } = openTable();
+  const release = hold();
+  const first = create(1, 'A');
+  await new Promise((resolve) => setImmediate(resolve));
+  failures.push(new EventStoreUnavailableError('The log is away.'), new EventStoreUnavailableError('The log is away.'));
+  const rest = [create(2, 'B'), create(3, 'B')];
+  release();
+  for (const each of [first, ...rest]) await expect(each).rejects.toThrow('The log is away.');
+});
+
+test('one that is too large for the log is refused alone', async () => {
+  const { create, appended, failures, hold } = openTable();
+  const release = hold();
+  const first = create(1, 'A');
+  await new Promise((resolve) => setImmediate(resolve));
+  const rest = [create(2, 'B'), create(3, 'C')];
+  await new Promise((resolve) => setImmediate(resolve));
+  failures.push(...([undefined, new EventTooLargeError('t', 1), new EventTooLargeError('t', 1)] as Error[]));
+  release();
+  await first;
+  await expect(rest[0]).rejects.toThrow(EventTooLargeError);
+  await rest[1];
+  expect(appended.flat()).toHaveLength(2);
+});
+
+test('one whose time is over is given up, and the others are decided without it', async () => {
+  const { create, appended, hold } = openTable();
+  const release = hold();
+  const first = create(1, 'A');
+  await new Promise((resolve) => setImmediate(resolve));
+  const deadline = new RequestDeadline(60_000, () => new DeadlineError('It took too long.'));
+  const late = create(2, 'B', deadline);
+  const same = create(3, 'B');
+  deadline.cancel(new DeadlineError('It took too long.'));
+  deadline.end();
+  release();
+  await expect(late).rejects.toThrow(DeadlineError);
+  expect(deadline.mayHaveWritten).toBe(false);
+  await Promise.all([first, same]);
+  expect(appended.flat()).toHaveLength(2);
+});
