@@ -10,7 +10,7 @@ import { nearestFirst } from '../domain/editDistance.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { Directory } from '../projections/directory.js';
-import type { RebuildDeps } from '../projections/rebuild.js';
+import type { VerifyDeps } from '../projections/verify.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { openReadModelWriter, openStoredDirectory } from '../service/engines.js';
 import { openOwnLog } from '../service/ownLog.js';
@@ -101,7 +101,7 @@ async function toolsOn(eventStore: EventStore, config: Config): Promise<Operator
   };
 }
 
-export type ProjectionTools = RebuildDeps & {
+export type ProjectionTools = VerifyDeps & {
   /** A tenant that must exist. @throws UnknownNameError */
   readonly tenant: (name: string) => Promise<Tenant>;
 };
@@ -112,7 +112,12 @@ export function withProjections<T>(work: (tools: ProjectionTools) => Promise<T>)
   return withEventStore(config, async (eventStore) => {
     const writer = await openReadModelWriter(config);
     try {
-      return await work({ eventStore, writer, tenant: (name) => mustExist(eventStore, config, name) });
+      return await work({
+        eventStore,
+        writer,
+        deliveryLogDays: config.DELIVERY_LOG_DAYS,
+        tenant: (name) => mustExist(eventStore, config, name),
+      });
     } finally {
       await writer.close();
     }

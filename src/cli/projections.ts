@@ -1,25 +1,17 @@
-import { Command, Option } from 'commander';
-import { nearestFirst } from '../domain/editDistance.js';
-import { projectionStatus, projections } from '../projections/projections.js';
+import { Command } from 'commander';
+import { projectionStatus } from '../projections/projections.js';
 import { type RebuildReport, rebuildProjection } from '../projections/rebuild.js';
-import { UnknownNameError, UsageError } from './errors.js';
 import { interruptible } from './interruption.js';
-import { type ProjectionTools, withProjections } from './operator.js';
+import { withProjections } from './operator.js';
 import { columns, type JsonOption, printResult, withJson, withProgressBar } from './output.js';
-
-const NAMES = projections.map(({ name }) => name);
-type Name = (typeof NAMES)[number];
-
-type ScopeOptions = JsonOption & {
-  readonly projection?: Name;
-  readonly tenant?: string;
-  readonly table?: string;
-};
+import { type Name, namesIn, type ScopeOptions, scopeIn, scopeText, withScope } from './projectionScope.js';
+import { verifyCommand } from './projectionsVerify.js';
 
 export function projectionsCommand(): Command {
   return new Command('projections')
-    .description('Show and rebuild the read models.')
+    .description('Show, prove and rebuild the read models.')
     .addCommand(listCommand())
+    .addCommand(verifyCommand())
     .addCommand(rebuildCommand());
 }
 
@@ -41,34 +33,6 @@ function rebuildCommand(): Command {
   return withJson(withScope(definition), 'dynamic-assets projections rebuild --tenant acme --table dyn_item').action(
     rebuild,
   );
-}
-
-const withScope = (command: Command): Command =>
-  command
-    .addOption(new Option('--projection <name>', 'only this one (default: all)').choices(NAMES))
-    .option('--tenant <name>', 'only what belongs to this tenant')
-    .option('--table <name>', 'only this table of records; needs --tenant');
-
-/** A single table is one of the records projection. @throws UsageError */
-function namesIn({ projection, tenant, table }: ScopeOptions): readonly Name[] {
-  if (table === undefined) return projection === undefined ? NAMES : [projection];
-  if (tenant === undefined) throw new UsageError('--table needs --tenant: name the tenant that the table belongs to.');
-  if (projection !== undefined && projection !== 'records') {
-    throw new UsageError('--table goes with --projection records only.');
-  }
-  return ['records'];
-}
-
-/** The tenant and the table that the options name, which must exist. @throws UnknownNameError */
-async function scopeIn(tools: ProjectionTools, { tenant: name, table }: ScopeOptions) {
-  if (name === undefined) return {};
-  const tenant = await tools.tenant(name);
-  if (table === undefined) return { tenant: name };
-  if (!tenant.assetTypes.has(table)) {
-    const tables = nearestFirst(table, [...tenant.assetTypes.keys()]);
-    throw new UnknownNameError(`table ${table} in tenant ${name}`, tables, 'The tenant has none.');
-  }
-  return { tenant: name, table };
 }
 
 async function rebuild(options: ScopeOptions): Promise<void> {
@@ -102,9 +66,7 @@ function leftBy(done: readonly RebuildReport[], names: readonly Name[]): string 
   return `${inPlace}As before: ${left}. The next rebuild can begin at once.`;
 }
 
-const sentence = ({ projection, tenant, table, events, records, behind, seconds }: RebuildReport): string => {
-  const scope = [tenant, table].filter((part) => part !== undefined).join('/');
-  const what = scope === '' ? projection : `${projection} of ${scope}`;
+const sentence = ({ events, records, behind, seconds, ...scope }: RebuildReport): string => {
   const asFar = behind === 0 ? '' : `, as far as the projector is: ${behind} positions behind the log`;
-  return `${what}: ${events} events with ${records} records in ${seconds.toFixed(1)} s, in place now${asFar}.`;
+  return `${scopeText(scope)}: ${events} events with ${records} records in ${seconds.toFixed(1)} s, in place now${asFar}.`;
 };

@@ -8,6 +8,7 @@ import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { RecordChange } from '../domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from './deliveryLog.js';
 import type { KeptPlace, Position, Revision } from './eventStore.js';
+import type { ReadModelProof } from './readModelProof.js';
 import type { HistoryEntry, ProjectionProgress, TableRef } from './readModels.js';
 
 /**
@@ -98,6 +99,10 @@ export interface ReadModelRebuild {
    * checkpoint; the caller applies what is missing up to it and then calls `swap`.
    */
   holdLive(): Promise<Position>;
+  /** Commits what was applied since `holdLive`, up to this position, and lets the live projection go on. */
+  release(position: Position): Promise<void>;
+  /** Compares what is served with the copy, and the copy with itself; what is applied and not committed counts as well. */
+  readonly proof: ReadModelProof;
   /** Puts the copy in the live one's place, in one step, and lets the live projection go on. */
   swap(): Promise<void>;
   /** Throws the copy away and lets the live projection go on. */

@@ -5,7 +5,12 @@
  */
 
 import type { EventStore, Position } from '../ports/eventStore.js';
-import type { ReadModelWriter, RebuildableReadModels, RebuildScope } from '../ports/readModelWriter.js';
+import type {
+  ReadModelRebuild,
+  ReadModelWriter,
+  RebuildableReadModels,
+  RebuildScope,
+} from '../ports/readModelWriter.js';
 import { acceptFound, findLog, projectedPlace } from './keptPlace.js';
 import { projections } from './projections.js';
 import { type Applied, Replay } from './replay.js';
@@ -39,21 +44,10 @@ export async function rebuildProjection(
   onProgress: (progress: RebuildProgress) => void = () => {},
   signal: AbortSignal = new AbortController().signal,
 ): Promise<RebuildReport> {
-  const projection = projections.find(({ name }) => name === scope.projection);
-  if (projection === undefined) throw new Error(`There is no projection ${scope.projection}.`);
-  const found = await findLog(deps.eventStore, await projectedPlace(deps.writer, projections));
-  acceptFound(found, 'The read models', false);
-  if (found !== 'same') throw new Error(PUT_BACK);
   const started = performance.now();
-  signal.throwIfAborted();
-  const copy = await deps.writer.beginRebuild(scope);
-  const replay = new Replay(deps.eventStore, projection, scope, copy, signal);
+  const { copy, replay } = await beginCopy(deps, scope, signal);
   try {
-    for (;;) {
-      const live = await deps.writer.checkpoint(projection.name);
-      await replay.advance(live, (position) => onProgress({ ...replay.applied, position, head: live }));
-      if ((await deps.writer.checkpoint(projection.name)) - live < CLOSE) break;
-    }
+    await catchUp(deps, scope, replay, onProgress);
     const position = await copy.holdLive();
     await replay.finish(position);
     signal.throwIfAborted();
@@ -66,5 +60,33 @@ export async function rebuildProjection(
   } catch (error) {
     await copy.abandon();
     throw error;
+  }
+}
+
+export type FilledCopy = { readonly copy: ReadModelRebuild; readonly replay: Replay };
+
+/** Begins to fill a hidden copy. @throws Error where the log is not that of the read models; RebuildInProgressError */
+export async function beginCopy(deps: RebuildDeps, scope: RebuildScope, signal: AbortSignal): Promise<FilledCopy> {
+  const projection = projections.find(({ name }) => name === scope.projection);
+  if (projection === undefined) throw new Error(`There is no projection ${scope.projection}.`);
+  const found = await findLog(deps.eventStore, await projectedPlace(deps.writer, projections));
+  acceptFound(found, 'The read models', false);
+  if (found !== 'same') throw new Error(PUT_BACK);
+  signal.throwIfAborted();
+  const copy = await deps.writer.beginRebuild(scope);
+  return { copy, replay: new Replay(deps.eventStore, projection, scope, copy, signal) };
+}
+
+/** Fills the copy until it is close to the live one. */
+export async function catchUp(
+  { writer }: RebuildDeps,
+  { projection }: RebuildScope,
+  replay: Replay,
+  onProgress: (progress: RebuildProgress) => void,
+): Promise<void> {
+  for (;;) {
+    const live = await writer.checkpoint(projection);
+    await replay.advance(live, (position) => onProgress({ ...replay.applied, position, head: live }));
+    if ((await writer.checkpoint(projection)) - live < CLOSE) return;
   }
 }

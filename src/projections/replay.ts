@@ -38,7 +38,7 @@ export class Replay {
   readonly #tenants: ProjectedTenants;
   readonly #target: ProjectionTarget;
   /** What `finish` applied, which is committed by the caller: fewer than CLOSE. */
-  readonly #last: RecordedEvent[] = [];
+  #last: RecordedEvent[] = [];
   #position: Position = 0;
   #events = 0;
   #records = 0;
@@ -81,8 +81,14 @@ export class Replay {
     });
   }
 
+  /** Gives a sign of life: a copy that nobody writes to is taken for that of a dead rebuild. */
+  async keep(): Promise<void> {
+    await inTransaction(this.#copy.writer, async () => new Map([[this.#projection.name, this.#position]]));
+  }
+
   /** In the transaction that holds the live one. */
   async finish(to: Position): Promise<void> {
+    this.#last = [];
     await this.#read(to, async (events) => {
       for (const event of events) await this.#apply(event);
       this.#last.push(...events);

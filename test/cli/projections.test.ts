@@ -41,6 +41,8 @@ describe('what is not there is named, with what there is, and ends with 2', () =
     [['rebuild', '--tenant', 'brave'], /^There is no tenant brave\. There is: bravo, acme\.\n$/],
     [['rebuild', '--tenant', 'acme', '--table', 'dyn_prty'], / in tenant acme\. There is: dyn_party, dyn_item, /],
     [['rebuild', '--table', 'dyn_party'], /^--table needs --tenant/],
+    [['verify', '--tenant', 'acne'], /^There is no tenant acne\. There is: acme, bravo\.\n$/],
+    [['verify', '--tenant', 'acme', '--table', 'dyn_prty'], /There is: dyn_party, dyn_item, /],
     [['rebuild', '--tenant', 'acme', '--table', 'dyn_party', '--projection', 'deliveries'], /^--table goes with/],
   ])('%j', async (args, message) => {
     await openTenant(inside, 'bravo');
@@ -87,6 +89,63 @@ it('a rebuild that cannot apply an event fails, says which one, and leaves the l
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   const query = { filters: [], sort: [], offset: 0, limit: 1 };
   expect(await inside.readModels.list({ tenant: 'acme', table: 'dyn_party' }, query)).toMatchObject({ total: 20 });
+});
+
+describe('verify', () => {
+  it('says that what is served is equal to the log, while the service goes on', async () => {
+    const { code, stdout } = await run('verify');
+    expect(stdout).toMatch(/^records: equal to the log, at position \d+; 20 records in \d+ tables, [\d.]+ s\.\n/);
+    expect(stdout).toMatch(/\norder_history: equal to the log.*\ndeliveries: equal to the log/);
+    expect(code).toBe(0);
+  });
+
+  it('names each entry that is gone from an index, with its record, and ends with 1', async () => {
+    const db = readModels();
+    const find = "SELECT id FROM catalog WHERE tenant = 'acme' AND name = 'dyn_party' AND copy = 0";
+    const table = db.prepare<[], number>(find).pluck().get();
+    db.exec(`DELETE FROM r${table}_t0 WHERE rowid BETWEEN 3 AND 12`);
+    db.close();
+    const { code, stdout } = await run('verify', '--tenant', 'acme', '--table', 'dyn_party');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^records of acme\/dyn_party: 10 differences from the log, at position \d+;/);
+    const line = new RegExp(`^  records/acme/dyn_party, r${table}_t0, [0-9a-f-]{36}: missing\\. .+$`, 'gm');
+    expect(stdout.match(line)).toHaveLength(10);
+
+    const result = JSON.parse((await run('verify', '--tenant', 'acme', '--json')).stdout);
+    expect(result).toMatchObject({ equal: false, more: 0 });
+    const counts = { projection: 'records', tenant: 'acme', records: 20, differences: 10 };
+    expect(result.projections[0]).toEqual({
+      ...counts,
+      position: expect.any(Number),
+      parts: expect.any(Number),
+      seconds: expect.any(Number),
+    });
+    expect(result.differences).toHaveLength(10);
+    expect(result.differences[0]).toEqual({
+      projection: 'records',
+      tenant: 'acme',
+      table: 'dyn_party',
+      place: `r${table}_t0`,
+      record: expect.any(String),
+      kind: 'missing',
+      detail: expect.any(String),
+    });
+
+    // A rebuild puts it right.
+    expect(await run('rebuild', '--tenant', 'acme', '--table', 'dyn_party')).toMatchObject({ code: 0 });
+    expect(await run('verify', '--tenant', 'acme')).toMatchObject({ code: 0 });
+  });
+
+  it('lists a hundred differences, and says how many more there are', async () => {
+    await sync(20, 200);
+    const db = readModels();
+    db.exec("DELETE FROM catalog WHERE tenant = 'acme' AND name = 'dyn_party'");
+    db.close();
+    const { code, stdout } = await run('verify', '--tenant', 'acme', '--table', 'dyn_party');
+    expect(code).toBe(1);
+    expect(stdout.match(/: missing\./g)).toHaveLength(100);
+    expect(stdout).toMatch(/\n {2}and 121 more\n$/);
+  });
 });
 
 describe.each([

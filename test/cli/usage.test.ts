@@ -23,6 +23,7 @@ describe('help', () => {
     [['user', 'set-password']],
     [['webhook', 'create']],
     [['projections', 'list']],
+    [['projections', 'verify']],
     [['projections', 'rebuild']],
     [['backup']],
     [['migrate']],

@@ -22,6 +22,7 @@ import {
 } from './readModelsFixture.js';
 import { describeLayouts } from './readModelsLayouts.js';
 import { describeLists } from './readModelsLists.js';
+import { describeProof } from './readModelsProof.js';
 import { describeRebuilds, describeReset } from './readModelsRebuild.js';
 import { describeSizes } from './readModelsSizes.js';
 
@@ -289,6 +290,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
   describeSizes(name, open);
   describeReset(name, open);
   describeRebuilds(name, open);
+  describeProof(name, open);
   describeDeliveries(name, open);
   describeDeliveryRebuilds(name, open);
 }

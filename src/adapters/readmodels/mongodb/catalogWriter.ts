@@ -165,8 +165,11 @@ const TENANT_INDEXES: { readonly [kind in Exclude<Kind, 'records'>]: readonly In
   ],
 };
 
+/** The indexes that a collection has. */
+export const indexesFor = ({ kind }: CatalogEntry, { layout }: TableShape): readonly IndexDescription[] =>
+  kind === 'records' ? indexesOf(layout) : TENANT_INDEXES[kind];
+
 /** Makes the collection and those of its indexes that are missing. */
-async function createIndexes(db: Db, { kind, collection }: CatalogEntry, { layout }: TableShape): Promise<void> {
-  const wanted = kind === 'records' ? indexesOf(layout) : TENANT_INDEXES[kind];
-  await db.collection(collection).createIndexes([...wanted]);
+async function createIndexes(db: Db, entry: CatalogEntry, shape: TableShape): Promise<void> {
+  await db.collection(entry.collection).createIndexes([...indexesFor(entry, shape)]);
 }

@@ -94,8 +94,10 @@ export class CopyWriter {
     this.connection.run((db) => writtenDelivery(db, this.catalog, tenant, id));
 
   readonly putDelivery: ReadModelWriter['putDelivery'] = async (tenant, entry) => {
-    const { put } = this.#deliveriesOf(tenant);
-    if ((put.get(entry.id)?.revision ?? -1) < entry.revision) put.set(entry.id, entry);
+    const { put, states } = this.#deliveriesOf(tenant);
+    if ((put.get(entry.id)?.revision ?? -1) >= entry.revision) return;
+    put.set(entry.id, entry);
+    states.push(entry);
   };
 
   protected dropFromLog(tenant: string, ids: readonly string[]): void {
@@ -104,7 +106,7 @@ export class CopyWriter {
   }
 
   #deliveriesOf(tenant: string): DeliveryChanges {
-    return getOrMake(this.#changes.deliveries, tenant, () => ({ put: new Map(), dropped: new Set() }));
+    return getOrMake(this.#changes.deliveries, tenant, () => ({ put: new Map(), states: [], dropped: new Set() }));
   }
 
   /** Defines tables, and makes the collections that get their first record. */

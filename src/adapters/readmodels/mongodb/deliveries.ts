@@ -41,7 +41,7 @@ const webhooksOf = (db: Db, { collection }: CatalogEntry): Collection<WebhookDoc
 const deliveryKey = (id: string): string => `d.${id}`;
 const webhookKey = (id: string): string => `w.${id}`;
 
-const documentOf = (entry: DeliveryLogEntry): DeliveryDocument => ({
+export const documentOf = (entry: DeliveryLogEntry): DeliveryDocument => ({
   _id: deliveryKey(entry.id),
   w: entry.webhookId,
   p: entry.position,
@@ -61,8 +61,10 @@ const healthOf = (document: WebhookDocument | null | undefined) =>
 
 /** What one transaction changes of a tenant's delivery log. */
 export type DeliveryChanges = {
-  /** By id. */
+  /** By id, as they are at the end. */
   readonly put: Map<string, DeliveryLogEntry>;
+  /** All states that they went through, in order: how a webhook is doing depends on it. */
+  readonly states: DeliveryLogEntry[];
   readonly dropped: Set<string>;
 };
 
@@ -71,11 +73,11 @@ export async function writeDeliveries(
   db: Db,
   catalog: CatalogWriter,
   tenant: string,
-  { put, dropped }: DeliveryChanges,
+  { put, states, dropped }: DeliveryChanges,
 ): Promise<void> {
   const log = await catalog.ofTenant(db, 'deliveries', tenant);
   await catalog.change(db, log, { applying: true });
-  if (put.size > 0) await putEntries(db, log.entry, [...put.values()]);
+  if (put.size > 0) await putEntries(db, log.entry, [...put.values()], states);
   if (dropped.size > 0) await deliveriesOf(db, log.entry).deleteMany({ _id: { $in: [...dropped].map(deliveryKey) } });
   await catalog.change(db, log, { applying: false });
   for (const entry of put.values()) catalog.keepDelivery(tenant, entry);
@@ -85,7 +87,12 @@ export async function writeDeliveries(
  * The health of webhooks first, in order: an entry that a crash has left behind is not put again, so what it says
  * of the webhook must be there before it.
  */
-async function putEntries(db: Db, log: CatalogEntry, entries: readonly DeliveryLogEntry[]): Promise<void> {
+async function putEntries(
+  db: Db,
+  log: CatalogEntry,
+  entries: readonly DeliveryLogEntry[],
+  states: readonly DeliveryLogEntry[],
+): Promise<void> {
   const webhookIds = [...new Set(entries.map(({ webhookId }) => webhookId))];
   const webhooks = await webhooksOf(db, log)
     .find({ _id: { $in: webhookIds.map(webhookKey) } })
@@ -93,7 +100,7 @@ async function putEntries(db: Db, log: CatalogEntry, entries: readonly DeliveryL
   const healths = webhookIds.map((webhookId): WebhookDocument => {
     const _id = webhookKey(webhookId);
     const before = healthOf(webhooks.find((each) => each._id === _id));
-    const own = entries.filter((entry) => entry.webhookId === webhookId);
+    const own = states.filter((entry) => entry.webhookId === webhookId);
     const { lastSuccessAt, failingSince } = own.reduce(healthAfter, before);
     return { _id, ok: lastSuccessAt, bad: failingSince };
   });

@@ -1,12 +1,14 @@
 /** A second copy of read models, filled beside what is served, that takes its place in one step. */
 import { type Db, ObjectId } from 'mongodb';
 import type { Position } from '../../../ports/eventStore.js';
+import type { ReadModelProof } from '../../../ports/readModelProof.js';
 import { type ReadModelRebuild, RebuildInProgressError, type RebuildScope } from '../../../ports/readModelWriter.js';
 import { catalogOf, insertOnce, KINDS, positionOf, readState, serverTime } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
 import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { CopyWriter } from './copyWriter.js';
 import { dropUnreferenced, LEASE_MS, Lease, LeaseLostError } from './lease.js';
+import { MongoProof } from './proof/proof.js';
 
 /** A rebuild that has given no sign of life for so long is taken for dead. */
 const ABANDONED_AFTER_MS = 60_000;
@@ -56,6 +58,8 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
   readonly #id: string;
   readonly #lease: Lease;
   readonly #heartbeat: NodeJS.Timeout;
+  readonly proof: ReadModelProof;
+  #isHeld = false;
   #position: Position = 0;
 
   constructor(connection: MongoConnection, scope: RebuildScope, id: string, lease: Lease) {
@@ -63,6 +67,15 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
     this.#scope = scope;
     this.#id = id;
     this.#lease = lease;
+    const run = <Result>(work: (db: Db) => Promise<Result>) =>
+      connection.run(async (db) => {
+        if (this.#isHeld) {
+          await this.#write(db);
+          this.beginTransaction();
+        }
+        return work(db);
+      });
+    this.proof = new MongoProof({ run, isHeld: () => this.#isHeld }, scope, id);
     const touch = (): void => {
       // One that fails is followed by the next; a rebuild that was cleared away notices at its next commit.
       connection.run((db) => this.#touch(db)).catch(() => undefined);
@@ -103,8 +116,18 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
     return this.connection.run(async (db) => {
       await this.#lease.acquire(db);
       this.beginTransaction();
+      this.#isHeld = true;
       return positionOf((await readState(db))?.checkpoints, this.#scope.projection);
     });
+  }
+
+  async release(position: Position): Promise<void> {
+    await this.connection.run(async (db) => {
+      await this.#write(db);
+      await this.#lease.release(db);
+    });
+    this.#isHeld = false;
+    this.#position = position;
   }
 
   /** Table by table: both copies of each show the same position. */

@@ -48,7 +48,7 @@ export class DeliveryTable {
   }
 }
 
-const rowOf = (entry: DeliveryLogEntry, log: number, webhook: number) => ({
+export const rowOf = (entry: DeliveryLogEntry, log: number, webhook: number) => ({
   log,
   id: entry.id,
   webhook,
@@ -62,13 +62,15 @@ const rowOf = (entry: DeliveryLogEntry, log: number, webhook: number) => ({
   entry: JSON.stringify(entry),
 });
 
+export type DeliveryRow = ReturnType<typeof rowOf>;
+
 function prepare(db: Database.Database) {
   return {
     findLog: db.prepare<[string, number], number>('SELECT id FROM delivery_logs WHERE tenant = ? AND copy = ?').pluck(),
     addLog: db.prepare<[string, number]>('INSERT INTO delivery_logs (tenant, copy) VALUES (?, ?)'),
     entry: db.prepare<[number, string], string>('SELECT entry FROM deliveries WHERE log = ? AND id = ?').pluck(),
     revision: db.prepare<[number, string], number>('SELECT revision FROM deliveries WHERE log = ? AND id = ?').pluck(),
-    write: db.prepare<[ReturnType<typeof rowOf>]>(
+    write: db.prepare<[DeliveryRow]>(
       `INSERT INTO deliveries
          (log, id, webhook, position, revision, state, kind, order_id, requested_at, ended_at, entry)
        VALUES

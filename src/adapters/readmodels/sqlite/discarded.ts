@@ -11,7 +11,7 @@ const PAUSE_MS = 5;
 const ENTRIES_A_STEP = 10_000;
 
 /** Where each projection's copies are listed. */
-const LISTS = { records: 'catalog', order_history: 'histories', deliveries: 'delivery_logs' } as const;
+export const LISTS = { records: 'catalog', order_history: 'histories', deliveries: 'delivery_logs' } as const;
 
 export const isDiscardable = (projection: string): projection is RebuildScope['projection'] =>
   Object.hasOwn(LISTS, projection);

@@ -3,10 +3,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import type { Position } from '../../../ports/eventStore.js';
+import type { ReadModelProof } from '../../../ports/readModelProof.js';
 import { type ReadModelRebuild, RebuildInProgressError, type RebuildScope } from '../../../ports/readModelWriter.js';
 import type { Checkpoints } from './checkpointWatch.js';
 import { CopyWriter } from './copyWriter.js';
 import { clearDiscarded, discardLive, endRebuild } from './discarded.js';
+import { SqliteProof } from './proof/proof.js';
 import { openConnection } from './schema.js';
 import { beginImmediate, inTransaction } from './transactions.js';
 
@@ -49,6 +51,8 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
   readonly #scope: RebuildScope;
   readonly #copy: number;
   readonly #touch: Database.Statement<[number, number, number]>;
+  readonly proof: ReadModelProof;
+  readonly #liveCheckpoint: Database.Statement<[string], number>;
   #position: Position = 0;
 
   constructor(db: Database.Database, scope: RebuildScope, copy: number) {
@@ -56,6 +60,11 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
     this.#scope = scope;
     this.#copy = copy;
     this.#touch = db.prepare('UPDATE rebuilds SET position = ?, touched_at = ? WHERE id = ?');
+    this.#liveCheckpoint = db
+      .prepare<[string], number>('SELECT position FROM checkpoints WHERE projection = ?')
+      .pluck();
+    const isAtOnePosition = () => (this.#liveCheckpoint.get(scope.projection) ?? 0) === this.#position;
+    this.proof = new SqliteProof(db, scope, copy, isAtOnePosition);
   }
 
   async begin(): Promise<void> {
@@ -78,6 +87,10 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
   async holdLive(): Promise<Position> {
     await beginImmediate(this.db);
     return this.checkpoint(this.#scope.projection);
+  }
+
+  async release(position: Position): Promise<void> {
+    await this.commit(new Map([[this.#scope.projection, position]]));
   }
 
   async swap(): Promise<void> {

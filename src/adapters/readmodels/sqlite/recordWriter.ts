@@ -1,10 +1,10 @@
 /** Writes the rows of one table of records. */
 import type Database from 'better-sqlite3';
-import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
+import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
-import { matchText, sortValue, uniqueText } from '../shared/fieldRules.js';
 import { RecordText } from '../shared/recordText.js';
-import { columnsOf, type FieldLayout, type TableLayout } from './layout.js';
+import { type CellValue, cellColumns, cellsOf } from './cells.js';
+import type { TableLayout } from './layout.js';
 import type { Cell } from './readConnection.js';
 import { idBytes, microseconds } from './rowFormat.js';
 import {
@@ -52,10 +52,7 @@ export class RecordWriter {
     this.#layout = layout;
     this.#batchNumber = batchNumber;
     this.#text = new RecordText(layout);
-    this.#columns = [
-      ...(layout.unique === undefined ? [] : ['u']),
-      ...layout.fields.flatMap(columnsOf).map((c) => c.name),
-    ];
+    this.#columns = cellColumns(layout);
     this.#statements = prepare(db, id, this.#columns);
     this.#trigrams = Array.from({ length: layout.trigramIndexes }, (_, index) => this.#trigramIndex(index));
   }
@@ -75,7 +72,7 @@ export class RecordWriter {
   /** @throws Error when the id or the unique field's value is there already */
   insert(row: number, change: RecordChange & { kind: 'insert' }): void {
     const at = microseconds(change.at);
-    const cells = this.#cells(change.fields);
+    const cells = cellsOf(this.#layout, change.fields);
     this.#statements.insert.run(row, this.#idOf(change.id), at, at, ...cells);
     this.#statements.insertDoc.run(row, this.#text.width, this.#text.write(change.fields));
     this.#statements.insertBatch.run(row, this.#batchNumber(change.batchId));
@@ -88,15 +85,7 @@ export class RecordWriter {
     return bytes;
   }
 
-  #cells(fields: Fields): (string | number | null)[] {
-    const cells: (string | number | null)[] = [];
-    const { unique } = this.#layout;
-    if (unique !== undefined) cells.push(uniqueText(ownValue(fields, unique) ?? null));
-    for (const field of this.#layout.fields) pushCells(cells, field, fields);
-    return cells;
-  }
-
-  #index(trigrams: TrigramIndex, row: number, cells: readonly (string | number | null)[]): void {
+  #index(trigrams: TrigramIndex, row: number, cells: readonly CellValue[]): void {
     const texts = trigrams.positions.map((position) => cells[position] ?? null);
     if (texts.some((text) => text !== null)) trigrams.insert.run(row, ...texts);
   }
@@ -106,8 +95,8 @@ export class RecordWriter {
     if (stored === undefined) throw new Error(`There is no record ${change.id} to patch.`);
     const before: Fields = this.#text.fields(stored.width, stored.doc);
     const after: Fields = { ...before, ...change.set };
-    const cells = this.#cells(after);
-    const cellsBefore = this.#cells(before);
+    const cells = cellsOf(this.#layout, after);
+    const cellsBefore = cellsOf(this.#layout, before);
     const changed = cells.flatMap((cell, index) => (cell === cellsBefore[index] ? [] : [index]));
 
     this.#update(changed).run(...changed.map((index) => cells[index] ?? null), microseconds(change.at), stored.row);
@@ -192,10 +181,4 @@ function prepare(db: Database.Database, id: number, ownColumns: readonly string[
     setBatch: db.prepare<Cell[]>(`UPDATE ${batches} SET batch = ? WHERE row = ?`),
     seen: db.prepare<Cell[]>(`UPDATE ${batches} SET batch = ? WHERE row = (SELECT row FROM ${records} WHERE id = ?)`),
   };
-}
-
-function pushCells(cells: (string | number | null)[], field: FieldLayout, fields: Fields): void {
-  const value = ownValue(fields, field.name) ?? null;
-  if (field.sort !== undefined) cells.push(sortValue(value));
-  if (field.match !== undefined && field.match !== field.sort) cells.push(matchText(value));
 }

@@ -1,0 +1,165 @@
+/** The proof of what is served, or of a rebuild's copy, on MongoDB. */
+import { type Db, MongoServerError } from 'mongodb';
+import type { ProofPart, ProofQuestion, ProofSlice, ReadModelProof } from '../../../../ports/readModelProof.js';
+import type { RebuildScope } from '../../../../ports/readModelWriter.js';
+import {
+  type Comparison,
+  compareSides,
+  type Finding,
+  inPart,
+  type Keyed,
+  NO_ROWS,
+  type Side,
+  sideOf,
+} from '../../shared/proof.js';
+import { catalogOf, KINDS, recordsOf, type StoredEntry } from '../catalog.js';
+import { indexesFor } from '../catalogWriter.js';
+import { shapeOf } from '../recordDocument.js';
+import {
+  deliveryComparison,
+  type EntryDocument,
+  entryRows,
+  historyComparison,
+  sizeOf as sizeOfEntry,
+} from './entries.js';
+import { recordComparison, recordRows, sizeOf as sizeOfRecord } from './records.js';
+
+/** What a part is in the catalog. */
+type Entries = { readonly live?: StoredEntry | undefined; readonly copy?: StoredEntry | undefined };
+
+type Access = {
+  /** Runs what looks, on what was applied so far. */
+  readonly run: <Result>(work: (db: Db) => Promise<Result>) => Promise<Result>;
+  /** Is what is served held still, at the copy's position? */
+  readonly isHeld: () => boolean;
+};
+
+const COLLECTION_MISSING = 26;
+
+export class MongoProof implements ReadModelProof {
+  readonly #access: Access;
+  readonly #scope: RebuildScope;
+  readonly #rebuild: string;
+
+  constructor(access: Access, scope: RebuildScope, rebuild: string) {
+    this.#access = access;
+    this.#scope = scope;
+    this.#rebuild = rebuild;
+  }
+
+  get #kind() {
+    return KINDS[this.#scope.projection];
+  }
+
+  readonly parts: ReadModelProof['parts'] = () =>
+    this.#access.run(async (db) => {
+      const { tenant, table } = this.#scope;
+      const entries = await catalogOf(db)
+        .find(
+          {
+            kind: this.#kind,
+            rebuild: { $in: [null, this.#rebuild] },
+            ...(tenant === undefined ? {} : { tenant }),
+            ...(table === undefined ? {} : { table }),
+          },
+          { projection: { tenant: 1, table: 1 } },
+        )
+        .toArray();
+      const parts = new Map(entries.map((each) => [`${each.tenant}.${each.table}`, each]));
+      return [...parts]
+        .sort(([one], [other]) => (one < other ? -1 : 1))
+        .map(([, each]) => ({ tenant: each.tenant, table: each.table === '' ? null : each.table }));
+    });
+
+  async #entries(db: Db, { tenant, table }: ProofPart): Promise<Entries> {
+    const found = await catalogOf(db)
+      .find({ kind: this.#kind, tenant, table: table ?? '', rebuild: { $in: [null, this.#rebuild] } })
+      .toArray();
+    return {
+      live: found.find(({ rebuild }) => rebuild === null),
+      copy: found.find(({ rebuild }) => rebuild !== null),
+    };
+  }
+
+  readonly slice: ReadModelProof['slice'] = (part, question) =>
+    this.#access.run(async (db) => {
+      const entries = await this.#entries(db, part);
+      const looked = (question.subject === 'live' ? entries.live : entries.copy) ?? entries.copy;
+      if (looked === undefined) return { records: 0, differences: [], exact: this.#access.isHeld() };
+      const place = looked.collection;
+      if (this.#kind === 'records') {
+        const rowsOf = (entry: StoredEntry) => recordRows(recordsOf(db, entry), shapeOf(entry), question.after);
+        return this.#sides(part, question, entries, recordComparison(place, shapeOf(looked)), rowsOf, sizeOfRecord);
+      }
+      const comparison =
+        this.#kind === 'history' ? historyComparison(place) : deliveryComparison(place, question.droppedBefore);
+      const rowsOf = ({ collection }: StoredEntry) =>
+        entryRows(db.collection<EntryDocument>(collection), question.after);
+      return this.#sides(part, question, entries, comparison, rowsOf, sizeOfEntry);
+    });
+
+  async #sides<Row extends Keyed>(
+    part: ProofPart,
+    { subject }: ProofQuestion,
+    { live, copy }: Entries,
+    comparison: Comparison<Row>,
+    rowsOf: (entry: StoredEntry) => AsyncIterable<Row>,
+    size: (row: Row) => number,
+  ): Promise<ProofSlice> {
+    const side = async (entry: StoredEntry | undefined): Promise<Side<Row>> =>
+      entry?.made ? sideOf(rowsOf(entry), size) : NO_ROWS;
+    const exact = this.#access.isHeld();
+    const served = subject === 'live' ? await side(live) : undefined;
+    return { ...compareSides(part, served, await side(copy), comparison), exact };
+  }
+
+  readonly whole: ReadModelProof['whole'] = (part, { subject }) =>
+    this.#access.run(async (db) => {
+      const entries = await this.#entries(db, part);
+      const served = subject === 'live' ? entries.live : entries.copy;
+      const findings = [
+        ...(subject === 'live' ? this.#catalogFindings(entries) : []),
+        ...(served?.made ? await missingIndexes(db, served) : []),
+        ...(entries.copy?.made && this.#kind === 'records' ? await miscounted(db, entries.copy) : []),
+      ];
+      return { records: 0, differences: inPart(part, findings), exact: this.#access.isHeld() };
+    });
+
+  #catalogFindings({ live, copy }: Entries): readonly Finding[] {
+    const about = (kind: Finding['kind'], detail: string) => ({ place: 'catalog', record: null, kind, detail });
+    if (this.#kind !== 'records') return [];
+    if (live === undefined) return [about('missing', 'The table is not there.')];
+    if (copy === undefined) return [about('unexpected', 'The log does not make the table.')];
+    return (['count', 'revision', 'lastEventAt'] as const).flatMap((name) =>
+      live[name] === copy[name] ? [] : [about('different', `${name} is ${live[name]}; by the log ${copy[name]}.`)],
+    );
+  }
+
+  /** Each tenant has collections of its own. */
+  readonly shared: ReadModelProof['shared'] = async () => [];
+}
+
+async function missingIndexes(db: Db, entry: StoredEntry): Promise<readonly Finding[]> {
+  const place = entry.collection;
+  const missing = (detail: string): Finding => ({ place, record: null, kind: 'missing', detail });
+  try {
+    const there = new Set(
+      (await db.collection(place).listIndexes().toArray()).map(({ name, key }) => `${name} ${JSON.stringify(key)}`),
+    );
+    return indexesFor(entry, shapeOf(entry)).flatMap(({ name, key }) =>
+      there.has(`${name} ${JSON.stringify(key)}`) ? [] : [missing(`The index ${name} is missing.`)],
+    );
+  } catch (error) {
+    if (error instanceof MongoServerError && error.code === COLLECTION_MISSING) {
+      return [missing('The collection is missing.')];
+    }
+    throw error;
+  }
+}
+
+/** The copy is written by nobody else. */
+async function miscounted(db: Db, copy: StoredEntry): Promise<readonly Finding[]> {
+  const counted = await recordsOf(db, copy).countDocuments({});
+  const detail = `The rebuild's own count is ${copy.count}, and its collection ${copy.collection} has ${counted}.`;
+  return counted === copy.count ? [] : [{ place: 'catalog', record: null, kind: 'different', detail }];
+}

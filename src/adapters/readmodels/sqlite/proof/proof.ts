@@ -1,0 +1,198 @@
+/** The proof of what is served, or of a rebuild's copy, in the embedded read models. */
+import type Database from 'better-sqlite3';
+import type {
+  Difference,
+  ProofPart,
+  ProofQuestion,
+  ProofSlice,
+  ReadModelProof,
+} from '../../../../ports/readModelProof.js';
+import type { RebuildScope } from '../../../../ports/readModelWriter.js';
+import { type Comparison, compareSides, inPart, type Keyed, NO_ROWS, type Side, sideOf } from '../../shared/proof.js';
+import { LISTS } from '../discarded.js';
+import { LIVE } from '../schema.js';
+import {
+  deliveryComparison,
+  deliveryRows,
+  historyComparison,
+  historyRows,
+  webhookComparison,
+  webhookRows,
+} from './entries.js';
+import { type ProvenTable, recordComparison, sizeOf, storedRows } from './records.js';
+import { missingTables, unsound, wholeTable } from './tables.js';
+
+type CatalogRow = {
+  readonly id: number;
+  readonly layout: string;
+  readonly made: number;
+  readonly row_count: number;
+  readonly revision: number;
+  readonly last_event_at: string;
+};
+
+type Slice = Omit<ProofSlice, 'exact'>;
+
+export class SqliteProof implements ReadModelProof {
+  readonly #db: Database.Database;
+  readonly #scope: RebuildScope;
+  readonly #copy: number;
+  readonly #isAtOnePosition: () => boolean;
+
+  /** @param isAtOnePosition asked within a snapshot: are what is served and the copy at one position? */
+  constructor(db: Database.Database, scope: RebuildScope, copy: number, isAtOnePosition: () => boolean) {
+    this.#db = db;
+    this.#scope = scope;
+    this.#copy = copy;
+    this.#isAtOnePosition = isAtOnePosition;
+  }
+
+  readonly parts: ReadModelProof['parts'] = async () => {
+    const { projection, tenant, table } = this.#scope;
+    const isRecords = projection === 'records';
+    return this.#db
+      .prepare<[{ copy: number; tenant: string | null; table: string | null }], ProofPart>(
+        `SELECT DISTINCT tenant, ${isRecords ? 'name' : 'NULL'} AS "table" FROM ${LISTS[projection]}
+         WHERE copy IN (${LIVE}, @copy) AND tenant = ifnull(@tenant, tenant)
+           ${isRecords ? 'AND name = ifnull(@table, name)' : 'AND @table IS NULL'} ORDER BY 1, 2`,
+      )
+      .all({ copy: this.#copy, tenant: tenant ?? null, table: table ?? null });
+  };
+
+  readonly slice: ReadModelProof['slice'] = (part, question) =>
+    this.#inSnapshot(async () => {
+      if (this.#scope.projection === 'records') return this.#records(part, question);
+      const ids = this.#listed(part);
+      if (this.#scope.projection === 'order_history') {
+        return this.#sides(
+          part,
+          question,
+          historyComparison,
+          (copy) => {
+            const id = ids.get(copy);
+            return id === undefined ? undefined : historyRows(this.#db, id, question.after);
+          },
+          ({ entry }) => entry.length,
+        );
+      }
+      return this.#sides(
+        part,
+        question,
+        deliveryComparison(question.droppedBefore),
+        (copy) => {
+          const id = ids.get(copy);
+          return id === undefined ? undefined : deliveryRows(this.#db, id, question.after);
+        },
+        ({ entry }) => entry.length,
+      );
+    });
+
+  /** Ids of a tenant's histories, or of its delivery log, by the copy that they are of. */
+  #listed({ tenant }: ProofPart): ReadonlyMap<number, number> {
+    const rows = this.#db
+      .prepare<[string, number], [copy: number, id: number]>(
+        `SELECT copy, id FROM ${LISTS[this.#scope.projection]} WHERE tenant = ? AND copy IN (${LIVE}, ?)`,
+      )
+      .raw()
+      .all(tenant, this.#copy);
+    return new Map(rows);
+  }
+
+  async #sides<Row extends Keyed>(
+    part: ProofPart,
+    { subject }: Pick<ProofQuestion, 'subject'>,
+    comparison: Comparison<Row>,
+    rowsOf: (copy: number) => Iterable<Row> | undefined,
+    size: (row: Row) => number,
+  ): Promise<Slice> {
+    const side = async (copy: number): Promise<Side<Row>> => {
+      const rows = rowsOf(copy);
+      return rows === undefined ? NO_ROWS : sideOf(rows, size);
+    };
+    return compareSides(part, subject === 'live' ? await side(LIVE) : undefined, await side(this.#copy), comparison);
+  }
+
+  async #records(part: ProofPart, question: ProofQuestion): Promise<Slice> {
+    const tables = new Map([LIVE, this.#copy].map((copy) => [copy, this.#table(part, copy)] as const));
+    const looked = question.subject === 'live' ? LIVE : this.#copy;
+    const table = tables.get(looked) ?? tables.get(this.#copy);
+    if (table === undefined) return { records: 0, differences: [] };
+    // `whole` says which.
+    if ([...tables.values()].some((each) => each && missingTables(this.#db, each).length > 0)) {
+      return { records: 0, differences: [] };
+    }
+    const rowsOf = (copy: number) => {
+      const of = tables.get(copy);
+      return of && storedRows(this.#db, of, question.after);
+    };
+    return this.#sides(part, question, recordComparison(table), rowsOf, sizeOf);
+  }
+
+  /** Undefined where it has no tables of its own. */
+  #table(part: ProofPart, copy: number): ProvenTable | undefined {
+    const row = this.#catalogRow(part, copy);
+    return row?.made === 1 ? { id: row.id, layout: JSON.parse(row.layout) } : undefined;
+  }
+
+  #catalogRow({ tenant, table }: ProofPart, copy: number): CatalogRow | undefined {
+    return this.#db
+      .prepare<[string, string | null, number], CatalogRow>(
+        'SELECT id, layout, made, row_count, revision, last_event_at FROM catalog WHERE tenant = ? AND name = ? AND copy = ?',
+      )
+      .get(tenant, table, copy);
+  }
+
+  readonly whole: ReadModelProof['whole'] = (part, question) =>
+    this.#inSnapshot(async () => {
+      if (this.#scope.projection === 'records') return this.#wholeTable(part, question);
+      if (this.#scope.projection === 'order_history') return { records: 0, differences: [] };
+      const ids = this.#listed(part);
+      const rowsOf = (copy: number) => webhookRows(this.#db, ids.get(copy) ?? 0);
+      const webhooks = await this.#sides(part, question, webhookComparison, rowsOf, () => 1);
+      return { ...webhooks, records: 0, next: undefined };
+    });
+
+  #wholeTable(part: ProofPart, { subject }: Pick<ProofQuestion, 'subject'>): Slice {
+    const copy = this.#catalogRow(part, this.#copy);
+    const live = subject === 'live' ? this.#catalogRow(part, LIVE) : copy;
+    const about = (kind: Difference['kind'], detail: string) => [{ place: 'catalog', record: null, kind, detail }];
+    const differences =
+      live === undefined
+        ? about('missing', 'The table is not there.')
+        : copy === undefined
+          ? about('unexpected', 'The log does not make the table.')
+          : (['row_count', 'revision', 'last_event_at'] as const).flatMap((name) =>
+              live[name] === copy[name]
+                ? []
+                : about('different', `${name} is ${live[name]}; by the log ${copy[name]}.`),
+            );
+    const table = live?.made === 1 ? { id: live.id, layout: JSON.parse(live.layout) } : undefined;
+    const lost = table === undefined ? [] : missingTables(this.#db, table);
+    if (lost.length > 0 || table === undefined) {
+      return { records: 0, differences: inPart(part, [...differences, ...lost]) };
+    }
+    const own = wholeTable(this.#db, table, live?.row_count ?? 0);
+    return { records: 0, differences: inPart(part, [...differences, ...own]) };
+  }
+
+  readonly shared: ReadModelProof['shared'] = async () => {
+    const { projection } = this.#scope;
+    const tables = { records: [], order_history: ['history_entries'], deliveries: ['deliveries'] }[projection];
+    return inPart(
+      { tenant: '', table: null },
+      tables.flatMap((table) => unsound(this.#db, table)),
+    );
+  };
+
+  /** In the transaction that is open, or in one that only reads. */
+  async #inSnapshot(work: () => Promise<Slice>): Promise<ProofSlice> {
+    const isHeld = this.#db.inTransaction;
+    if (!isHeld) this.#db.exec('BEGIN');
+    try {
+      const exact = isHeld || this.#isAtOnePosition();
+      return { ...(await work()), exact };
+    } finally {
+      if (!isHeld && this.#db.inTransaction) this.#db.exec('COMMIT');
+    }
+  }
+}

@@ -1,0 +1,139 @@
+/** The proof of a table of records: each record with all that is stored of it beside its document. */
+import type Database from 'better-sqlite3';
+import type { Fields } from '../../../../domain/assetTypes/fieldTypes.js';
+import { type Comparison, changedFields, type Finding, isStored, parsed } from '../../shared/proof.js';
+import { RecordText } from '../../shared/recordText.js';
+import { type CellValue, cellColumns, cellsOf } from '../cells.js';
+import type { TableLayout } from '../layout.js';
+import type { Cell } from '../readConnection.js';
+import { idBytes, idText } from '../rowFormat.js';
+import { batchTable, docTable, NO_BATCH, recordsTable, trigramColumns, trigramTable } from '../schema.js';
+import { tokensOf } from './trigrams.js';
+
+/** A table that has tables of its own, of one copy. */
+export type ProvenTable = { readonly id: number; readonly layout: TableLayout };
+
+type Fixed = [
+  row: number,
+  id: Buffer,
+  createdAt: number,
+  updatedAt: number,
+  width: number | null,
+  doc: string | null,
+  batchNumber: number | null,
+  batchId: string | null,
+];
+const FIXED = 'r.row, r.id, r.created_at, r.updated_at, d.width, d.doc, b.batch, n.batch';
+const FIXED_COLUMNS = 8;
+
+export type StoredRow = {
+  /** The id. */
+  readonly key: string;
+  readonly row: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly batchId: string | null;
+  readonly batchNumber: number | null;
+  readonly doc: string | null;
+  /** No fields where the document is missing or is no JSON. */
+  readonly fields: Fields;
+  readonly isReadable: boolean;
+  readonly cells: readonly CellValue[];
+  /** How many pieces of text each trigram index holds, as it stores that; null where it has no entry. */
+  readonly trigrams: readonly (Buffer | null)[];
+};
+
+const trigramsOf = ({ layout }: ProvenTable): readonly number[] =>
+  Array.from({ length: layout.trigramIndexes }, (_, index) => index);
+
+/** In the order of their ids, behind the one given. */
+export function* storedRows(
+  db: Database.Database,
+  table: ProvenTable,
+  after: string | undefined,
+): Generator<StoredRow> {
+  const { id, layout } = table;
+  const columns = cellColumns(layout);
+  const text = new RecordText(layout);
+  const trigrams = trigramsOf(table);
+  const selected = [FIXED, ...columns.map((column) => `r.${column}`), ...trigrams.map((index) => `s${index}.sz`)];
+  const joins = trigrams.map(
+    (index) => `LEFT JOIN ${trigramTable(id, index)}_docsize AS s${index} ON s${index}.id = r.row`,
+  );
+  const statement = db
+    .prepare<Cell[], [...Fixed, ...(CellValue | Buffer)[]]>(
+      `SELECT ${selected} FROM ${recordsTable(id)} AS r
+       LEFT JOIN ${docTable(id)} AS d ON d.row = r.row LEFT JOIN ${batchTable(id)} AS b ON b.row = r.row
+       LEFT JOIN batches AS n ON n.id = b.batch ${joins.join(' ')}
+       WHERE r.id > ? ORDER BY r.id`,
+    )
+    .raw();
+  for (const tuple of statement.iterate(after === undefined ? Buffer.alloc(0) : (idBytes(after) ?? null))) {
+    const [row, bytes, createdAt, updatedAt, width, doc, batchNumber, batchId] = tuple;
+    const fields = doc === null ? undefined : fieldsOf(text, width ?? 0, doc);
+    yield {
+      key: idText(bytes),
+      row,
+      createdAt,
+      updatedAt,
+      batchId,
+      batchNumber,
+      doc,
+      fields: fields ?? {},
+      isReadable: fields !== undefined,
+      cells: tuple.slice(FIXED_COLUMNS, FIXED_COLUMNS + columns.length) as CellValue[],
+      trigrams: tuple.slice(FIXED_COLUMNS + columns.length) as (Buffer | null)[],
+    };
+  }
+}
+
+const fieldsOf = (text: RecordText, width: number, doc: string): Fields | undefined =>
+  parsed(`{${text.complete(width, doc)}}`) as Fields | undefined;
+
+export const sizeOf = ({ doc }: StoredRow): number => (doc?.length ?? 0) + 200;
+
+/** @param table the one whose rows are looked at by themselves: what is served, or the copy where it stands alone */
+export function recordComparison(table: ProvenTable): Comparison<StoredRow> {
+  const columns = cellColumns(table.layout);
+  const indexes = trigramsOf(table).map((index) => ({
+    place: trigramTable(table.id, index),
+    positions: trigramColumns(table.layout.fields, index).map((column) => columns.indexOf(column)),
+  }));
+  return {
+    place: recordsTable(table.id),
+    nameOf: ({ key }) => key,
+    changed(live, copy) {
+      if (!live.isReadable) return [];
+      // Of a batch that is missing more is said below.
+      return changedFields(live.batchNumber === null ? { ...live, batchId: copy.batchId } : live, copy);
+    },
+    itself(row) {
+      const record = row.key;
+      const findings: Finding[] = [];
+      const find = (place: string, kind: Finding['kind'], detail: string): void => {
+        findings.push({ place, record, kind, detail });
+      };
+      if (row.batchNumber === null) find(batchTable(table.id), 'missing', 'The record has no batch.');
+      else if (row.batchNumber !== NO_BATCH && row.batchId === null) {
+        find(batchTable(table.id), 'different', 'It names a batch that is not there.');
+      }
+      if (row.doc === null) find(docTable(table.id), 'missing', 'The record has no document.');
+      else if (!row.isReadable) find(docTable(table.id), 'different', 'The document is no JSON.');
+      if (!row.isReadable) return findings;
+      const cells = cellsOf(table.layout, row.fields);
+      const wrong = columns.filter((_, index) => !isStored(cells[index], row.cells[index]));
+      if (wrong.length > 0) {
+        find(recordsTable(table.id), 'different', `Columns that do not fit the document: ${wrong.join(', ')}.`);
+      }
+      for (const [number, { place, positions }] of indexes.entries()) {
+        const texts = positions.map((position) => cells[position] ?? null);
+        const entry = row.trigrams[number] ?? null;
+        if (texts.every((text) => text === null)) {
+          if (entry !== null) find(place, 'unexpected', 'The record has no text to find it by, and has an entry.');
+        } else if (entry === null) find(place, 'missing', 'The full-text index has no entry of the record.');
+        else if (!tokensOf(entry, texts)) find(place, 'different', 'The entry is of other text than the record has.');
+      }
+      return findings;
+    },
+  };
+}

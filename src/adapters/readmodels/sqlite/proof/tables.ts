@@ -1,0 +1,77 @@
+/** The proof of what is not of one record: are all tables and indexes there and sound, and do the counts agree? */
+import type Database from 'better-sqlite3';
+import type { Finding } from '../../shared/proof.js';
+import { columnsOf } from '../layout.js';
+import { batchTable, docTable, indexOf, recordsTable, trigramTable } from '../schema.js';
+import type { ProvenTable } from './records.js';
+
+/** Of one kind in one table. */
+const MOST_NAMED = 100;
+
+const trigramTables = ({ id, layout }: ProvenTable): readonly string[] =>
+  Array.from({ length: layout.trigramIndexes }, (_, index) => trigramTable(id, index));
+
+const about = (place: string, kind: Finding['kind'], detail: string): Finding => ({
+  place,
+  record: null,
+  kind,
+  detail,
+});
+
+/** Tables without which no record can be looked at. */
+export function missingTables(db: Database.Database, table: ProvenTable): readonly Finding[] {
+  const trigrams = trigramTables(table).flatMap((name) => [name, `${name}_docsize`]);
+  const wanted = [recordsTable(table.id), docTable(table.id), batchTable(table.id), ...trigrams];
+  return missing(db, 'table', wanted).map((name) => about(name, 'missing', 'The table is missing.'));
+}
+
+function missing(db: Database.Database, type: 'table' | 'index', names: readonly string[]): readonly string[] {
+  const find = db.prepare<[string, string], number>('SELECT 1 FROM sqlite_master WHERE type = ? AND name = ?').pluck();
+  return names.filter((name) => find.get(type, name) === undefined);
+}
+
+/** @param rowCount as the catalog has it */
+export function wholeTable(db: Database.Database, table: ProvenTable, rowCount: number): readonly Finding[] {
+  const { id } = table;
+  const records = recordsTable(id);
+  const counted = db.prepare<[], number>(`SELECT count(*) FROM ${records}`).pluck().get() ?? 0;
+  return [
+    ...(counted === rowCount
+      ? []
+      : [about('catalog', 'different', `It counts ${rowCount} records, and ${records} has ${counted}.`)]),
+    ...missing(db, 'index', indexNames(table)).map((name) => about(name, 'missing', 'The index is missing.')),
+    ...[docTable(id), batchTable(id)].flatMap((name) => strayRows(db, name, name, 'row', records)),
+    ...trigramTables(table).flatMap((name) => strayRows(db, name, `${name}_docsize`, 'id', records)),
+    ...[records, docTable(id), batchTable(id), ...trigramTables(table)].flatMap((name) => unsound(db, name)),
+  ];
+}
+
+function indexNames({ id, layout }: ProvenTable): readonly string[] {
+  const indexed = layout.fields.flatMap(columnsOf).filter((column) => column.indexed);
+  const columns = ['id', 'created_at', 'updated_at', ...(layout.unique === undefined ? [] : ['u'])];
+  return [...columns, ...indexed.map(({ name }) => name)].map((column) => indexOf(id, column));
+}
+
+/** Rows beside the records that are of none. */
+function strayRows(
+  db: Database.Database,
+  place: string,
+  table: string,
+  column: 'row' | 'id',
+  records: string,
+): readonly Finding[] {
+  const rows = db
+    .prepare<[], number>(
+      `SELECT s.${column} FROM ${table} AS s LEFT JOIN ${records} AS r ON r.row = s.${column}
+       WHERE r.row IS NULL LIMIT ${MOST_NAMED}`,
+    )
+    .pluck()
+    .all();
+  return rows.map((row) => about(place, 'unexpected', `Its row ${row} is of no record.`));
+}
+
+/** What SQLite itself finds in a table and its indexes: entries that are missing, out of order or of other values. */
+export function unsound(db: Database.Database, table: string): readonly Finding[] {
+  const found = db.prepare<[], string>(`PRAGMA integrity_check('${table}')`).pluck().all();
+  return found.filter((text) => text !== 'ok').map((text) => about(table, 'different', text));
+}

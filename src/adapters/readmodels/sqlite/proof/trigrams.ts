@@ -1,0 +1,33 @@
+/** How many trigrams a full-text index (FTS5) holds of a record: it stores the number for each column. */
+
+/** Trigram indexes made in schema version 1 have one more character behind each text. */
+const MOST_CHARACTERS_ADDED = 1;
+
+/** FTS5 reads a text up to a NUL. */
+const NUL = '\0';
+
+/** Does an entry, as it is stored, have as many trigrams as the texts of its columns have? */
+export function tokensOf(entry: Buffer, texts: readonly (string | number | null)[]): boolean {
+  const stored = varints(entry);
+  if (stored.length !== texts.length) return false;
+  return texts.every((text, column) => {
+    const characters = text === null ? 0 : [...(String(text).split(NUL, 1)[0] ?? '')].length;
+    const expected = Math.max(0, characters - 2);
+    const added = text === null ? 0 : Math.max(0, characters + MOST_CHARACTERS_ADDED - 2);
+    return stored[column] === expected || stored[column] === added;
+  });
+}
+
+/** SQLite's variable-length integers: seven bits a byte, the highest first, the top bit set on all but the last. */
+function varints(bytes: Buffer): readonly number[] {
+  const numbers: number[] = [];
+  let number = 0;
+  for (const byte of bytes) {
+    number = number * 128 + (byte & 127);
+    if (byte < 128) {
+      numbers.push(number);
+      number = 0;
+    }
+  }
+  return numbers;
+}

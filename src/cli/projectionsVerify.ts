@@ -1,0 +1,86 @@
+/** `projections verify`: is what is served what the log says? */
+import { Command } from 'commander';
+import type { Difference } from '../ports/readModelProof.js';
+import type { RebuildScope } from '../ports/readModelWriter.js';
+import { MAX_DIFFERENCES, type VerifyReport, verifyProjection } from '../projections/verify.js';
+import { EXIT_FAILURE } from './errors.js';
+import { interruptible } from './interruption.js';
+import { type ProjectionTools, withProjections } from './operator.js';
+import { printResult, withJson, withProgressBar } from './output.js';
+import { namesIn, type ScopeOptions, scopeIn, scopeText, withScope } from './projectionScope.js';
+
+export function verifyCommand(): Command {
+  const definition = new Command('verify').description(
+    'Apply the event log anew beside the live read models, and compare them record by record, with indexes and counts. Changes nothing. Ends with 1 where they differ.',
+  );
+  return withJson(withScope(definition), 'dynamic-assets projections verify --tenant acme --table dyn_item').action(
+    verify,
+  );
+}
+
+async function verify(options: ScopeOptions): Promise<void> {
+  const names = namesIn(options);
+  const work = (signal: AbortSignal) =>
+    withProjections(async (tools) => {
+      const scope = await scopeIn(tools, options);
+      const reports: VerifyReport[] = [];
+      for (const projection of names) reports.push(await verifyOne(tools, { projection, ...scope }, signal));
+      return reports;
+    });
+  const reports = await interruptible(work, () => 'Nothing was changed. The next one can begin at once.');
+  const result = resultOf(reports);
+  printResult(options, result, linesOf(reports, result));
+  if (!result.equal) process.exitCode = EXIT_FAILURE;
+}
+
+const verifyOne = (tools: ProjectionTools, scope: RebuildScope, signal: AbortSignal): Promise<VerifyReport> =>
+  withProgressBar(`${scope.projection}, {step} {bar} {percentage}% {value}/{total}, {records} records`, (onProgress) =>
+    verifyProjection(
+      tools,
+      scope,
+      (progress) => {
+        const { step, records } = progress;
+        if (progress.step === 'applying') onProgress(progress.position, progress.head, { step, records });
+        else onProgress(progress.parts, progress.of, { step, records });
+      },
+      signal,
+    ),
+  );
+
+type NamedDifference = Difference & Pick<RebuildScope, 'projection'>;
+
+/** What `--json` prints. */
+function resultOf(reports: readonly VerifyReport[]) {
+  const named = reports.flatMap(({ projection, differences }) =>
+    differences.map((difference): NamedDifference => ({ projection, ...difference })),
+  );
+  const all = reports.reduce((sum, report) => sum + found(report), 0);
+  const differences = named.slice(0, MAX_DIFFERENCES);
+  return {
+    equal: all === 0,
+    projections: reports.map(({ differences: listed, more, ...report }) => ({
+      ...report,
+      differences: listed.length + more,
+    })),
+    differences,
+    more: all - differences.length,
+  };
+}
+
+const found = ({ differences, more }: VerifyReport): number => differences.length + more;
+
+function linesOf(reports: readonly VerifyReport[], { differences, more }: ReturnType<typeof resultOf>): string[] {
+  const lines = reports.map((report) => {
+    const { position, parts, records, seconds } = report;
+    const number = found(report);
+    const outcome =
+      number === 0 ? 'equal to the log' : `${number} ${number === 1 ? 'difference' : 'differences'} from the log`;
+    return `${scopeText(report)}: ${outcome}, at position ${position}; ${records} records in ${parts} tables, ${seconds.toFixed(1)} s.`;
+  });
+  return [...lines, ...differences.map(lineOf), ...(more === 0 ? [] : [`  and ${more} more`])];
+}
+
+function lineOf({ projection, tenant, table, place, record, kind, detail }: NamedDifference): string {
+  const part = [projection, tenant, table].filter((each) => each !== null && each !== '').join('/');
+  return `  ${[part, place, ...(record === null ? [] : [record])].join(', ')}: ${kind}. ${detail}`;
+}

@@ -1,0 +1,138 @@
+/**
+ * Proves that a read model is what the log says: a hidden copy is made of the log, as by a rebuild, and what is served is
+ * compared with it, a slice at a time, while the service goes on. What differs is looked at once more with both at one
+ * position, for which the live projection is held still no longer than for one slice.
+ */
+import type { Position } from '../ports/eventStore.js';
+import type { Difference, ProofPart, ProofSlice } from '../ports/readModelProof.js';
+import type { RebuildScope } from '../ports/readModelWriter.js';
+import { sleep } from '../supervision/waiting.js';
+import { beginCopy, catchUp, type FilledCopy, type RebuildDeps, type RebuildProgress } from './rebuild.js';
+
+export type VerifyDeps = RebuildDeps & {
+  /** How long a delivery is shown after its end; older ones may be missing. */
+  readonly deliveryLogDays: number;
+};
+
+export type VerifyProgress =
+  | ({ readonly step: 'applying' } & RebuildProgress)
+  | { readonly step: 'comparing'; readonly parts: number; readonly of: number; readonly records: number };
+
+export type VerifyReport = RebuildScope & {
+  /** Of the log, up to which both were compared at least. */
+  readonly position: Position;
+  /** Tables, histories or delivery logs, and the records in them. */
+  readonly parts: number;
+  readonly records: number;
+  readonly differences: readonly Difference[];
+  /** How many differences there are beside these. */
+  readonly more: number;
+  readonly seconds: number;
+};
+
+/** Of one projection. */
+export const MAX_DIFFERENCES = 100;
+
+/** Well within the time after which a rebuild is taken for dead. */
+const SIGN_OF_LIFE_MS = 5_000;
+const DAY_MS = 24 * 3600 * 1000;
+
+/** @throws UnappliedEventError; the signal's reason; what an engine throws. The live read model is never changed. */
+export async function verifyProjection(
+  deps: VerifyDeps,
+  scope: RebuildScope,
+  onProgress: (progress: VerifyProgress) => void = () => {},
+  signal: AbortSignal = new AbortController().signal,
+): Promise<VerifyReport> {
+  const started = performance.now();
+  const filled = await beginCopy(deps, scope, signal);
+  try {
+    const onApplied = (progress: RebuildProgress) => onProgress({ step: 'applying', ...progress });
+    await catchUp(deps, scope, filled.replay, onApplied);
+    const found = await new Verification(deps, scope, filled, signal).compareAll(onProgress);
+    const seconds = (performance.now() - started) / 1000;
+    return { ...scope, position: filled.copy.position(), ...found, seconds };
+  } finally {
+    await filled.copy.abandon();
+  }
+}
+
+class Verification {
+  readonly #deps: VerifyDeps;
+  readonly #scope: RebuildScope;
+  readonly #filled: FilledCopy;
+  readonly #signal: AbortSignal;
+  readonly #differences: Difference[] = [];
+  #found = 0;
+  #records = 0;
+  #aliveAt = performance.now();
+
+  constructor(deps: VerifyDeps, scope: RebuildScope, filled: FilledCopy, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#scope = scope;
+    this.#filled = filled;
+    this.#signal = signal;
+  }
+
+  async compareAll(onProgress: (progress: VerifyProgress) => void) {
+    const { proof } = this.#filled.copy;
+    const parts = await proof.parts();
+    for (const [index, part] of parts.entries()) {
+      await this.#comparePart(part, () =>
+        onProgress({ step: 'comparing', parts: index, of: parts.length, records: this.#records }),
+      );
+    }
+    if (this.#scope.tenant === undefined) this.#note(await proof.shared());
+    const more = this.#found - this.#differences.length;
+    return { parts: parts.length, records: this.#records, differences: this.#differences, more };
+  }
+
+  async #comparePart(part: ProofPart, onSlice: () => void): Promise<void> {
+    const { proof } = this.#filled.copy;
+    const subject = 'live';
+    let after: string | undefined;
+    do {
+      const droppedBefore = new Date(Date.now() - this.#deps.deliveryLogDays * DAY_MS).toISOString();
+      const slice = await this.#settled(() => proof.slice(part, { subject, after, droppedBefore }));
+      this.#records += slice.records;
+      this.#note(slice.differences);
+      after = slice.next;
+      onSlice();
+    } while (after !== undefined);
+    this.#note((await this.#settled(() => proof.whole(part, { subject }))).differences);
+  }
+
+  #note(differences: readonly Difference[]): void {
+    this.#found += differences.length;
+    this.#differences.push(...differences.slice(0, MAX_DIFFERENCES - this.#differences.length));
+  }
+
+  /** A difference may only mean that one side was ahead: then both are brought to one position, and looked at again. */
+  async #settled(look: () => Promise<ProofSlice>): Promise<ProofSlice> {
+    this.#signal.throwIfAborted();
+    if (performance.now() - this.#aliveAt > SIGN_OF_LIFE_MS) await this.#keep();
+    const first = await look();
+    if (first.differences.length === 0 || first.exact) return first;
+    await catchUp(this.#deps, this.#scope, this.#filled.replay, () => {});
+    const second = await look();
+    if (second.differences.length === 0 || second.exact) return second;
+    return this.#held(look);
+  }
+
+  async #keep(): Promise<void> {
+    await this.#filled.replay.keep();
+    this.#aliveAt = performance.now();
+  }
+
+  async #held(look: () => Promise<ProofSlice>): Promise<ProofSlice> {
+    const { copy, replay } = this.#filled;
+    const heldAt = performance.now();
+    const position = await copy.holdLive();
+    await replay.finish(position);
+    const slice = await look();
+    await copy.release(position);
+    // The live projection has at least half of the time.
+    await sleep(performance.now() - heldAt, this.#signal);
+    return slice;
+  }
+}

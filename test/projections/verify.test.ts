@@ -1,0 +1,83 @@
+import { join } from 'node:path';
+import { openSqlite } from '#app/adapters/openSqlite.js';
+import { createRecord, updateRecord } from '#app/commands/records.js';
+import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
+import { verifyProjection } from '#app/projections/verify.js';
+import { type Inside, openInside, openTenant } from './harness.js';
+
+let inside: Inside;
+
+beforeEach(async () => {
+  inside = await openInside();
+  await openTenant(inside, 'acme');
+});
+afterEach(() => inside.close());
+
+const sync = (from: number, count: number, name: string) =>
+  upsertBatch(inside.commands, inside.caller('acme'), inside.assetType('acme', 'dyn_party'), {
+    items: Array.from({ length: count }, (_, n) => ({ external_id: `p${from + n}`, name: `${name} ${from + n}` })),
+  });
+
+const verify = (projection: 'records' | 'order_history' | 'deliveries') =>
+  verifyProjection({ ...inside, deliveryLogDays: 30 }, { projection });
+
+it('nothing differs while records are made and changed all the time', async () => {
+  for (let from = 0; from < 3_000; from += 1_000) await sync(from, 1_000, 'Party');
+  let verifying = true;
+  const write = async (): Promise<void> => {
+    for (let round = 0; verifying; round++) {
+      await sync((round * 300) % 3_000, 400, `Round ${round}`);
+      const order = inside.assetType('acme', 'dyn_stock_order');
+      const { id } = await createRecord(inside.commands, inside.caller('acme'), order, { notes: 'first' });
+      await updateRecord(inside.commands, inside.caller('acme'), order, id, { notes: 'second' });
+    }
+  };
+  const writing = write();
+  for (const projection of ['records', 'order_history', 'deliveries'] as const) {
+    expect(await verify(projection)).toMatchObject({ differences: [], more: 0 });
+  }
+  verifying = false;
+  await writing;
+  await inside.caughtUp();
+  expect((await verify('records')).records).toBeGreaterThan(3_000);
+});
+
+it('what was damaged is found while records are changed all the time', async () => {
+  await sync(0, 1_000, 'Party');
+  await sync(1_000, 1_000, 'Party');
+  await inside.caughtUp();
+  const db = openSqlite(join(inside.directoryPath, 'readmodels.db'));
+  const find = "SELECT id FROM catalog WHERE tenant = 'acme' AND name = 'dyn_party'";
+  const table = db.prepare<[], number>(find).pluck().get();
+  db.exec(`DELETE FROM r${table} WHERE row = 1500`);
+  db.close();
+  let verifying = true;
+  const write = async (): Promise<void> => {
+    for (let round = 0; verifying; round++) await sync((round * 100) % 1_000, 100, `Round ${round}`);
+  };
+  const writing = write();
+  const { differences } = await verify('records');
+  verifying = false;
+  await writing;
+  expect(differences.filter(({ record }) => record !== null)).toMatchObject([{ kind: 'missing', place: `r${table}` }]);
+});
+
+it('nothing is left behind, and nothing served is changed', async () => {
+  await sync(0, 50, 'Party');
+  await inside.caughtUp();
+  await verify('records');
+  const db = openSqlite(join(inside.directoryPath, 'readmodels.db'));
+  expect(db.prepare('SELECT count(*) FROM rebuilds').pluck().get()).toBe(0);
+  expect(db.prepare('SELECT count(*) FROM catalog WHERE copy <> 0').pluck().get()).toBe(0);
+  db.close();
+});
+
+it('it ends when it is stopped, and the next one can begin at once', async () => {
+  await sync(0, 50, 'Party');
+  const stopping = new AbortController();
+  const onProgress = () => stopping.abort();
+  const scope = { projection: 'records' } as const;
+  const stopped = verifyProjection({ ...inside, deliveryLogDays: 30 }, scope, onProgress, stopping.signal);
+  await expect(stopped).rejects.toMatchObject({ name: 'AbortError' });
+  expect((await verify('records')).differences).toEqual([]);
+});
