@@ -1,15 +1,17 @@
+import { createInterface } from 'node:readline/promises';
 import { Command, Option } from 'commander';
 import { parseBody } from '../commands/body.js';
 import type { Caller } from '../commands/context.js';
 import { createClient } from '../commands/identity/clients.js';
 import type { DirectoryCommands } from '../commands/identity/directoryWriter.js';
 import { newPassword } from '../commands/identity/secrets.js';
-import { createTenant } from '../commands/identity/tenants.js';
+import { createTenant, deleteTenant } from '../commands/identity/tenants.js';
 import { addUser, newUserBody } from '../commands/identity/users.js';
 import { ORDER_MODELS } from '../domain/identity/events.js';
 import type { Scope } from '../domain/identity/scopes.js';
 import { TENANT_NAME } from '../domain/streams.js';
-import { operator, withCommands, withTenants } from './operator.js';
+import { UsageError } from './errors.js';
+import { operator, withCommands, withTenant, withTenants } from './operator.js';
 import { columns, type JsonOption, printResult, withJson } from './output.js';
 
 type CreateOptions = JsonOption & {
@@ -20,9 +22,10 @@ type CreateOptions = JsonOption & {
 
 export function tenantCommand(): Command {
   return new Command('tenant')
-    .description('Make and list tenants.')
+    .description('Make, list and delete tenants.')
     .addCommand(createCommand())
-    .addCommand(listCommand());
+    .addCommand(listCommand())
+    .addCommand(deleteCommand());
 }
 
 function createCommand(): Command {
@@ -65,6 +68,40 @@ async function list(options: JsonOption): Promise<void> {
       ? ['There is no tenant yet. Make one with "dynamic-assets tenant create".']
       : columns([['TENANT', 'ORDER MODEL', 'DISPLAY NAME'], ...rows]),
   );
+}
+
+function deleteCommand(): Command {
+  const definition = new Command('delete')
+    .description(
+      'Delete a tenant, for good: its tokens and sessions end at once, its webhooks are sent nothing more, and its read models are dropped. Its events stay in the log, and its name is not given again.',
+    )
+    .argument('<name>', 'the tenant')
+    .option('--confirm <name>', 'the name again, for scripts (default: it is asked for)');
+  return withJson(definition, 'dynamic-assets tenant delete acme --confirm acme').action(remove);
+}
+
+async function remove(name: string, { confirm, ...output }: JsonOption & { readonly confirm?: string }): Promise<void> {
+  await withTenant(name, async ({ commands }) => {
+    if ((confirm ?? (await askForName(name))) !== name)
+      throw new UsageError(`Nothing was deleted: that is not the name ${name}.`);
+    await deleteTenant(commands, operator(name));
+  });
+  printResult(output, { tenant: name, deleted: true }, [
+    `Tenant ${name} is deleted. A running service ends its tokens, sessions and webhooks now, and drops its read models;`,
+    'one that is not running does so when it starts.',
+    `Its events stay in the log. "dynamic-assets migrate --without ${name}" copies the log without them; backups that were`,
+    'made before have them as well (docs/operations.md, "Delete a tenant").',
+  ]);
+}
+
+async function askForName(name: string): Promise<string> {
+  if (!process.stdin.isTTY) throw new UsageError(`Say which one once more: --confirm ${name}`);
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(`Everything of ${name} will be gone. Its name again: `);
+  } finally {
+    lines.close();
+  }
 }
 
 export type OpenedTenant = {

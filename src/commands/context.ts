@@ -20,6 +20,8 @@ export const patience = ({ deadline }: Caller, longestMs: number): number =>
 export interface TenantDirectory {
   tenant(name: string): Tenant | undefined;
   tenants(): Iterable<Tenant>;
+  /** Whether there was a tenant of this name, which was deleted: it is none of the others. */
+  wasDeleted(name: string): boolean;
   /** Resolves when everything up to this position is known here. */
   waitFor(position: Position): Promise<void>;
 }

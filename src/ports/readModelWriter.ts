@@ -44,6 +44,13 @@ export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' |
   putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void>;
   /** Drops at most `limit` entries that ended before this time, ISO 8601, of all tenants. @returns how many */
   dropDeliveries(endedBefore: string, limit: number): Promise<number>;
+  /** Takes all that a projection wrote of a tenant out of service, in this transaction; `clearDropped` removes it. */
+  dropTenant(projection: RebuildScope['projection'], tenant: string): Promise<void>;
+  /**
+   * Removes a bounded piece of what is out of service: of dropped tenants, and what rebuilds have left behind. In
+   * transactions of its own: none is open. @returns whether there was any
+   */
+  clearDropped(): Promise<boolean>;
   /** Drops everything a projection wrote, and its checkpoint. */
   reset(projection: string): Promise<void>;
 
@@ -90,7 +97,15 @@ export interface ReadModelRebuild {
   /** Of the copy. Whoever fills it writes nothing outside of the scope. */
   readonly writer: Pick<
     ReadModelWriter,
-    'begin' | 'commit' | 'rollback' | 'defineTable' | 'applyToTable' | 'addHistory' | 'delivery' | 'putDelivery'
+    | 'begin'
+    | 'commit'
+    | 'rollback'
+    | 'defineTable'
+    | 'applyToTable'
+    | 'addHistory'
+    | 'delivery'
+    | 'putDelivery'
+    | 'dropTenant'
   >;
   /** Position up to which the copy is filled (as committed through `writer`). */
   position(): Position;

@@ -12,6 +12,7 @@ export const deliveriesProjection: Projection = {
   streamPrefixes: [TENANT_STREAM_PREFIX, STREAM_PREFIXES.delivery],
   async apply(event, tenant, target) {
     const { category, rest: id } = parseStream(event.stream);
+    if (event.type === 'TenantDeleted') await target.dropTenant('deliveries', tenant.name);
     if (category !== 'delivery') return;
     const entry = event.revision === 0 ? undefined : await target.delivery(tenant.name, id);
     const next = entryAfter(entry, id, event);

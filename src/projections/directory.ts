@@ -60,11 +60,21 @@ export class Directory {
   }
 
   tenant(name: string): Tenant | undefined {
-    return this.#known.tenants.get(name);
+    const tenant = this.#known.tenants.get(name);
+    return tenant?.deleted ? undefined : tenant;
   }
 
-  tenants(): Iterable<Tenant> {
-    return this.#known.tenants.values();
+  *tenants(): Iterable<Tenant> {
+    for (const tenant of this.#known.tenants.values()) if (!tenant.deleted) yield tenant;
+  }
+
+  wasDeleted(name: string): boolean {
+    return this.#known.tenants.get(name)?.deleted ?? false;
+  }
+
+  /** Whether there never was a tenant. */
+  get isEmpty(): boolean {
+    return this.#known.tenants.size === 0;
   }
 
   get position(): Position {

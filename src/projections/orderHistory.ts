@@ -13,6 +13,7 @@ export const orderHistoryProjection: Projection = {
   streamPrefixes: [TENANT_STREAM_PREFIX, STREAM_PREFIXES.order],
   async apply(event, tenant, target) {
     const { category, rest: orderId } = parseStream(event.stream);
+    if (event.type === 'TenantDeleted') await target.dropTenant('order_history', tenant.name);
     if (category !== 'order') return;
     await target.addHistory(tenant.name, orderId, [historyEntry(event, tenant.orderModel, orderId)]);
   },

@@ -9,7 +9,7 @@ import type { ReadModelWriter, RebuildScope } from '../ports/readModelWriter.js'
 /** The part of the read models that projections write to; a rebuild gives them a hidden copy of it. */
 export type ProjectionTarget = Pick<
   ReadModelWriter,
-  'defineTable' | 'applyToTable' | 'addHistory' | 'delivery' | 'putDelivery'
+  'defineTable' | 'applyToTable' | 'addHistory' | 'delivery' | 'putDelivery' | 'dropTenant'
 >;
 
 export type Projection = {
@@ -55,7 +55,8 @@ export class ProjectedTenants {
 
   /**
    * To be called with events before they are evolved. A tenant whose events come for the first time is read from its own
-   * stream, as it was before them: so the log is not gone through for those of whom nothing comes.
+   * stream, as it was before them: so the log is not gone through for those of whom nothing comes. Of one that was
+   * deleted later nothing is projected in the first place.
    */
   async prepare(events: readonly RecordedEvent[]): Promise<void> {
     for (const { stream, position } of events) {
@@ -64,14 +65,21 @@ export class ProjectedTenants {
       const history = await this.#eventStore.readStream(tenantStream(tenant));
       const writable = copiedOnce();
       this.#tenants.set(tenant, undefined);
-      for (const event of history) if (event.position < position) evolveTenantIn(this.#tenants, event, writable);
+      const isDeleted = history.some(({ type }) => type === 'TenantDeleted');
+      for (const event of history) {
+        if (isDeleted || event.position < position) evolveTenantIn(this.#tenants, event, writable);
+      }
     }
   }
 
-  /** The event's tenant after the event; undefined when nothing is known of it. */
+  /**
+   * The event's tenant after the event; undefined when nothing is known of it, and when it was deleted, which is an event
+   * to be projected itself.
+   */
   evolve(event: RecordedEvent): Tenant | undefined {
-    const { category, tenant } = parseStream(event.stream);
-    return category === 'tenant' ? evolveTenantIn(this.#tenants, event) : this.#tenants.get(tenant);
+    const { category, tenant: name } = parseStream(event.stream);
+    const tenant = category === 'tenant' ? evolveTenantIn(this.#tenants, event) : this.#tenants.get(name);
+    return tenant?.deleted && event.type !== 'TenantDeleted' ? undefined : tenant;
   }
 }
 

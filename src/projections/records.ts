@@ -31,13 +31,14 @@ export const recordsProjection: Projection = {
 };
 
 async function defineTables(event: TenantEvent, tenant: Tenant, target: ProjectionTarget): Promise<void> {
+  if (event.type === 'TenantDeleted') return target.dropTenant('records', tenant.name);
   for (const table of tablesChangedBy(event, tenant)) {
     const assetType = tenant.assetTypes.get(table);
     if (assetType !== undefined) await target.defineTable({ tenant: tenant.name, table }, assetType);
   }
 }
 
-function tablesChangedBy(event: TenantEvent, tenant: Tenant): readonly string[] {
+function tablesChangedBy(event: Exclude<TenantEvent, { type: 'TenantDeleted' }>, tenant: Tenant): readonly string[] {
   switch (event.type) {
     case 'TenantCreated':
       return [...tenant.assetTypes.keys()];

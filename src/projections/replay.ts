@@ -141,6 +141,7 @@ function counting(target: ProjectionTarget, onRecords: (records: number) => void
   return {
     delivery: (tenant, id) => target.delivery(tenant, id),
     defineTable: (table, assetType) => target.defineTable(table, assetType),
+    dropTenant: (projection, tenant) => target.dropTenant(projection, tenant),
     applyToTable: (table, changes, event) => {
       onRecords(changes.reduce((sum, change) => sum + (change.kind === 'seen' ? change.ids.length : 1), 0));
       return target.applyToTable(table, changes, event);
@@ -183,5 +184,6 @@ function onlyTable(target: ProjectionTarget, wanted: string | undefined): Projec
     addHistory: (tenant, orderId, entries) => target.addHistory(tenant, orderId, entries),
     delivery: (tenant, id) => target.delivery(tenant, id),
     putDelivery: (tenant, entry) => target.putDelivery(tenant, entry),
+    dropTenant: (projection, tenant) => target.dropTenant(projection, tenant),
   };
 }

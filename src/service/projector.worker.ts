@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import PQueue from 'p-queue';
 import { ProjectorLeaseHeldError } from '../ports/readModelWriter.js';
 import { projections } from '../projections/projections.js';
+import { keepRemoving } from '../projections/removal.js';
 import { keepRetention } from '../projections/retention.js';
 import { runProjections } from '../projections/runner.js';
 import { sendable } from '../supervision/sendable.js';
@@ -54,6 +55,7 @@ async function project(): Promise<void> {
       },
       signal,
     ),
+    keepRemoving({ writer, writing }, signal),
     keepRetention({ writer, writing, days: config.DELIVERY_LOG_DAYS }, signal),
   ];
   try {

@@ -91,6 +91,24 @@ test('an interrupted run goes on, also after a part of an append', async () => {
   expect(double.log.records).toHaveLength(whole);
 });
 
+test('without a deleted tenant: of its streams only its own is copied; one that was not deleted is not left out', async () => {
+  for (const name of ['acme', 'acme2'])
+    await workplace.json(['tenant', 'create', name, '--order-model', 'dyn_stock_order']);
+  const command = ['migrate', '--from', 'data', '--to', double.url, '--without', 'acme'];
+  expect(await workplace.run(command)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('There is no deleted tenant acme'),
+  });
+  await workplace.json(['tenant', 'delete', 'acme', '--confirm', 'acme']);
+  const original = (await withLog(await inDirectory('data'), contents)).flat();
+  const kept = original.filter(({ stream }) => stream === 'tenant-acme' || !/-acme(\.|$)/.test(stream));
+  expect(kept.length).toBeLessThan(original.length);
+  expect(await workplace.json(command)).toMatchObject({ events: kept.length });
+  expect((await withLog(await openEventStoreDb({ url: double.url }), contents)).flat().map(({ id }) => id)).toEqual(
+    kept.map(({ id }) => id),
+  );
+});
+
 test('a log that holds nothing but its own creation is copied as well', async () => {
   await workplace.run(['tenant', 'list']);
   expect(await workplace.json(['migrate', '--from', 'data', '--to', 'copy'])).toMatchObject({ events: 1, copied: 1 });

@@ -14,6 +14,7 @@ describe('help', () => {
     [['start']],
     [['tenant', 'create']],
     [['tenant', 'list']],
+    [['tenant', 'delete']],
     [['client', 'create']],
     [['client', 'list']],
     [['client', 'remove']],

@@ -5,6 +5,7 @@ import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readMode
 import type { ReadModels } from '#app/ports/readSide.js';
 import { describeDeliveries } from './readModelsDeliveries.js';
 import { describeDeliveryRebuilds } from './readModelsDeliveryRebuild.js';
+import { describeDropTenant } from './readModelsDropTenant.js';
 import {
   acmePlaces,
   at,
@@ -291,6 +292,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
   describeReset(name, open);
   describeRebuilds(name, open);
   describeProof(name, open);
+  describeDropTenant(name, open);
   describeDeliveries(name, open);
   describeDeliveryRebuilds(name, open);
 }

@@ -136,6 +136,32 @@ export function twoOfEachRole(
     await second.start();
   });
 
+  it('a tenant that is deleted ends at every process; the other goes on, also where a projector dies over it', async () => {
+    const [one, two] = clients;
+    const [first] = of('api');
+    const gone = await first.createTenant('gone', 'dyn_stock_order');
+    const { body } = await gone.requestToken({ grant_type: 'client_credentials', ...gone.client });
+    const { access_token: token } = z.looseObject({ access_token: z.string() }).parse(body);
+    await gone.create('dyn_item', { external_id: 'G1', name: 'Gone' });
+    await addWebhook(gone, receiver.url('/gone'));
+    expect(await first.cli('tenant', 'delete', 'gone', '--confirm', 'gone')).toMatchObject({ code: 0 });
+    const [projector] = of('projector');
+    await projector.kill();
+    for (const api of of('api')) {
+      const ask = () =>
+        api.send({
+          method: 'GET',
+          path: '/api/v1/dynamic-assets/dyn/dyn_item/assets',
+          headers: { host: `gone.localhost:${api.port}`, authorization: `Bearer ${token}` },
+        });
+      while ((await ask()).status !== 404) await wait(20);
+    }
+    await wholeWay(one, two);
+    await projector.start();
+    await wholeWay(two, one);
+    expect(receiver.calls('/gone')).toEqual([]);
+  });
+
   it('all are ready, and none logged an error', async () => {
     for (const { service } of processes) {
       expect((await service.send({ method: 'GET', path: '/health/ready' })).status).toBe(200);

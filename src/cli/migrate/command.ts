@@ -1,14 +1,15 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
+import { parseStream, tenantStream } from '../../domain/streams.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { prepareDataDirectory } from '../../service/dataDirectory.js';
 import { openStoredLog } from '../../service/engines.js';
-import { CliError } from '../errors.js';
-import { type JsonOption, printResult, withJson, withProgressBar } from '../output.js';
-import { type CopyReport, type CopyTarget, copyLog } from './copyLog.js';
+import { CliError, UsageError } from '../errors.js';
+import { commaSeparated, type JsonOption, printResult, withJson, withProgressBar } from '../output.js';
+import { type CopyReport, type CopyTarget, copyLog, type Selection } from './copyLog.js';
 
-type MigrateOptions = JsonOption & { readonly from: string; readonly to: string };
+type MigrateOptions = JsonOption & { readonly from: string; readonly to: string; readonly without?: readonly string[] };
 
 /** The embedded log commits appends in the order they were sent, many in one transaction. */
 const EMBEDDED_APPENDS_AT_ONCE = 128;
@@ -22,32 +23,47 @@ export function migrateCommand(): Command {
     .requiredOption(
       '--to <place>',
       'a data directory, or the URL of an EventStoreDB; empty, or from an interrupted run',
-    );
+    )
+    .option('--without <list>', 'comma-separated deleted tenants: of theirs only the name is copied', commaSeparated);
   const example = 'dynamic-assets migrate --from data --to "esdb://127.0.0.1:2113?tls=false"';
   return withJson(definition, example).action(migrate);
 }
 
-async function migrate({ from, to, ...output }: MigrateOptions): Promise<void> {
+async function migrate({ from, to, without = [], ...output }: MigrateOptions): Promise<void> {
   if (placeOf(from) === placeOf(to)) throw new CliError('--from and --to name the same place.');
   if (!isUrl(from) && !existsSync(join(from, 'events.db'))) throw new CliError(`There is no events.db in ${from}.`);
   const source = await open(from);
   try {
-    const report = await copyInto(source, to);
+    const report = await copyInto(source, to, await allBut(source, without));
     printResult(output, { from: shown(from), to: shown(to), ...report }, sentences(report, from, to));
   } finally {
     await source.close();
   }
 }
 
-async function copyInto(source: EventStore, to: string): Promise<CopyReport> {
+async function copyInto(source: EventStore, to: string, isSelected: Selection): Promise<CopyReport> {
   const target: CopyTarget = { log: await open(to), appendsAtOnce: isUrl(to) ? 1 : EMBEDDED_APPENDS_AT_ONCE };
   try {
     return await withProgressBar('{step} {bar} {percentage}%', (onProgress) =>
-      copyLog(source, target, (step, position, head) => onProgress(Math.min(position, head), head, { step })),
+      copyLog(source, target, (step, at, head) => onProgress(Math.min(at, head), head, { step }), isSelected),
     );
   } finally {
     await target.log.close();
   }
+}
+
+/** The stream of a deleted tenant itself is copied: it keeps the name from being given again. @throws UsageError */
+async function allBut(source: EventStore, without: readonly string[]): Promise<Selection> {
+  for (const name of without) {
+    const last = (await source.readStream(tenantStream(name))).at(-1);
+    if (last?.type !== 'TenantDeleted')
+      throw new UsageError(`There is no deleted tenant ${name}: only what was deleted can be left out.`);
+  }
+  const isLeftOut = new Set(without);
+  return (stream) => {
+    const { category, tenant } = parseStream(stream);
+    return category === 'tenant' || category === 'log' || !isLeftOut.has(tenant);
+  };
 }
 
 const isUrl = (place: string): boolean => /^(esdb|kurrentdb)(\+discover)?:\/\//.test(place);

@@ -33,15 +33,22 @@ type Append = {
   readonly position: Position;
 };
 
-/** Every append up to a position. */
-async function* appendsOf(log: EventStore, until: Position): AsyncGenerator<Append, undefined> {
+/** Whether a stream is copied. */
+export type Selection = (stream: string) => boolean;
+
+/** Every append up to a position, of the streams that are selected. */
+async function* appendsOf(
+  log: EventStore,
+  until: Position,
+  isSelected: Selection = () => true,
+): AsyncGenerator<Append, undefined> {
   if (until === 0) return;
   const ending = new AbortController();
   try {
     // A slice never cuts an append, and ends with the first that gives it one event.
     for await (const { events, position } of log.subscribe({ after: 0, maxCount: 1, signal: ending.signal })) {
       const [first] = events;
-      if (first !== undefined) yield { stream: first.stream, events, position };
+      if (first !== undefined && isSelected(first.stream)) yield { stream: first.stream, events, position };
       if (position >= until) return;
     }
   } finally {
@@ -52,11 +59,17 @@ async function* appendsOf(log: EventStore, until: Position): AsyncGenerator<Appe
 /**
  * Copies what the target lacks and proves at the end that both hold the same. Run again after an interruption, it goes
  * on: the target must hold a beginning of the source, or nothing.
+ * @param isSelected the source is as if it had these streams only
  * @throws CliError when the target holds something else, when the source grows meanwhile, or the proof fails
  */
-export async function copyLog(source: EventStore, target: CopyTarget, onProgress: OnProgress): Promise<CopyReport> {
+export async function copyLog(
+  source: EventStore,
+  target: CopyTarget,
+  onProgress: OnProgress,
+  isSelected?: Selection,
+): Promise<CopyReport> {
   const head = await source.head();
-  const appends = appendsOf(source, head);
+  const appends = appendsOf(source, head, isSelected);
   const writer = new Writer(target);
   let copied = 0;
   try {
@@ -73,7 +86,7 @@ export async function copyLog(source: EventStore, target: CopyTarget, onProgress
   } finally {
     await appends.return(undefined);
   }
-  return { ...(await prove(source, target.log, onProgress)), copied };
+  return { ...(await prove(source, target.log, onProgress, isSelected)), copied };
 }
 
 /** Goes over what the target holds, beside the beginning of the source. */
@@ -130,9 +143,14 @@ class Writer {
 
 const toAppend = ({ id, type, data, metadata }: RecordedEvent): EventToAppend => ({ id, type, data, metadata });
 
-async function prove(source: EventStore, target: EventStore, onProgress: OnProgress): Promise<LogProof> {
+async function prove(
+  source: EventStore,
+  target: EventStore,
+  onProgress: OnProgress,
+  isSelected?: Selection,
+): Promise<LogProof> {
   const copy = await proofOf(target, 'prove copy', onProgress);
-  const original = await proofOf(source, 'prove source', onProgress);
+  const original = await proofOf(source, 'prove source', onProgress, isSelected);
   if (original.events > copy.events) {
     throw new CliError(
       'The source has grown meanwhile. Stop the service that writes to it and run this again: it goes on.',
@@ -153,12 +171,12 @@ async function prove(source: EventStore, target: EventStore, onProgress: OnProgr
  * enter: every engine counts its own. Nor do revisions, which have gaps where EventStoreDB holds an append that was
  * never finished; the place in the stream has none.
  */
-async function proofOf(log: EventStore, step: Step, onProgress: OnProgress): Promise<LogProof> {
+async function proofOf(log: EventStore, step: Step, onProgress: OnProgress, isSelected?: Selection): Promise<LogProof> {
   const head = await log.head();
   const hash = createHash('sha256');
   const places = new Map<string, number>();
   let [appends, events] = [0, 0];
-  for await (const append of appendsOf(log, head)) {
+  for await (const append of appendsOf(log, head, isSelected)) {
     let place = places.get(append.stream) ?? 0;
     append.events.forEach(({ id, type, data, metadata }, index) => {
       const line = [append.stream, place, index, append.events.length, id, type, canonical(data), canonical(metadata)];

@@ -55,8 +55,7 @@ async function start({ role: roles = new Set(ROLES), acceptLog }: StartOptions):
 
 /** Only on an empty embedded event log: nobody wants sample data in a shared engine. */
 async function openDemoTenantOnce(service: RunningService, config: Config): Promise<OpenedTenant | undefined> {
-  const isEmpty = [...service.directory.tenants()].length === 0;
-  if (!isEmpty || config.EVENTSTORE_URL !== undefined) return undefined;
+  if (!service.directory.isEmpty || config.EVENTSTORE_URL !== undefined) return undefined;
   try {
     return await openDemoTenant(service.commands);
   } catch (error) {

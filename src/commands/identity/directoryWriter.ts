@@ -46,6 +46,7 @@ function loadFrom(
  * The directory knows the change when it returns, unless the log was cut off just then: the write stands all the same.
  * @param decide pure; throws to refuse; undefined where the tenant does not exist
  * @returns position of the last event; 0 when nothing was to change
+ * @throws NotFoundError for a tenant that was deleted, and whatever `decide` throws
  */
 export async function writeDirectory(
   commands: DirectoryCommands,
@@ -57,7 +58,10 @@ export async function writeDirectory(
     stream,
     name: `Tenant ${caller.tenant}`,
     load: () => loadTenant(commands.eventStore, caller.tenant, stream),
-    decide,
+    decide: (tenant) => {
+      if (tenant?.deleted) throw new NotFoundError(`Tenant ${caller.tenant} was deleted; its name is not given again.`);
+      return decide(tenant);
+    },
   });
   if (position > 0) await waitUntilKnown(commands, caller, position);
   return position;
@@ -74,7 +78,7 @@ export async function tenantNow(
   stream: string = tenantStream(tenant),
 ): Promise<Tenant> {
   const { state } = await loadTenant(eventStore, tenant, stream);
-  if (state === undefined) throw new NotFoundError(`There is no tenant ${tenant}.`);
+  if (state === undefined || state.deleted) throw new NotFoundError(`There is no tenant ${tenant}.`);
   return state;
 }
 

@@ -30,6 +30,18 @@ export async function createTenant(
   });
 }
 
+/**
+ * From then on its name is that of no tenant: hosts, tokens and sessions end, its webhooks are sent nothing, and its read
+ * models are dropped. What it was stays in the log. @throws NotFoundError
+ */
+export async function deleteTenant(commands: DirectoryCommands, caller: Caller): Promise<Position> {
+  const name = caller.tenant;
+  return writeDirectory(commands, caller, tenantStream(name), (tenant) => {
+    if (tenant === undefined) throw new NotFoundError(`There is no tenant ${name}.`);
+    return [{ type: 'TenantDeleted', data: { name } }];
+  });
+}
+
 export async function changeRateLimit(
   commands: DirectoryCommands,
   caller: Caller,

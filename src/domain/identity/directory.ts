@@ -33,6 +33,8 @@ export type Tenant = {
   /** By user and session: those that were signed out, and when they would have ended by themselves (ISO 8601). */
   readonly endedSessions: ReadonlyMap<number, ReadonlyMap<string, string>>;
   readonly rateLimit?: RateLimit;
+  /** What is left of one that was deleted: its name, which is not given again. */
+  readonly deleted?: true;
 };
 
 /** Streams that the directory is evolved from. */
@@ -64,22 +66,13 @@ export function evolveTenant(
     const value = map.get(key);
     return value === undefined ? map : withEntry(map, key, change(value));
   }
-  if (event.type === 'TenantCreated') {
-    const { name, displayName, orderModel } = event.data;
-    return {
-      name,
-      displayName,
-      orderModel,
-      assetTypes: standardTypes(orderModel),
-      clients: new Map(),
-      users: new Map(),
-      lastUserId: 0,
-      webhooks: new Map(),
-      endedSessions: new Map(),
-    };
-  }
+  // A write that was under way when the tenant was deleted stands behind it in the log.
+  if (tenant?.deleted) return tenant;
+  if (event.type === 'TenantCreated') return newTenant(event.data);
   if (tenant === undefined) return undefined;
   switch (event.type) {
+    case 'TenantDeleted':
+      return { ...newTenant(tenant), deleted: true };
     case 'AssetTableAdded':
       return { ...tenant, assetTypes: withEntry(tenant.assetTypes, event.data.assetType.name, event.data.assetType) };
     case 'AssetFieldAdded': {
@@ -127,6 +120,18 @@ export function evolveTenant(
     }
   }
 }
+
+const newTenant = ({ name, displayName, orderModel }: Pick<Tenant, 'name' | 'displayName' | 'orderModel'>): Tenant => ({
+  name,
+  displayName,
+  orderModel,
+  assetTypes: standardTypes(orderModel),
+  clients: new Map(),
+  users: new Map(),
+  lastUserId: 0,
+  webhooks: new Map(),
+  endedSessions: new Map(),
+});
 
 /** undefined when it was removed. */
 function evolveWebhook(

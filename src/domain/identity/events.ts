@@ -18,7 +18,9 @@ export type TenantEvent =
   | EventOf<'TenantCreated', { readonly name: string; readonly displayName: string; readonly orderModel: OrderModel }>
   | EventOf<'AssetFieldAdded', { readonly table: string; readonly field: AssetField }>
   | EventOf<'AssetTableAdded', { readonly assetType: AssetType }>
-  | EventOf<'RateLimitChanged', RateLimit>;
+  | EventOf<'RateLimitChanged', RateLimit>
+  /** Nothing of the tenant counts any more, before it or behind it, and its name is not given again. */
+  | EventOf<'TenantDeleted', { readonly name: string }>;
 
 export type User = {
   readonly id: number;

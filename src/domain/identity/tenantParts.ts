@@ -67,8 +67,15 @@ export function tenantFrom(parts: readonly TenantPart[]): Tenant {
   return { ...rest, ...Object.fromEntries([...maps.values()].map(({ property, map }) => [property, map])) } as Tenant;
 }
 
-function restOf({ name, displayName, orderModel, lastUserId, rateLimit }: Tenant) {
-  return { name, displayName, orderModel, lastUserId, ...(rateLimit === undefined ? {} : { rateLimit }) };
+function restOf({ name, displayName, orderModel, lastUserId, rateLimit, deleted }: Tenant) {
+  return {
+    name,
+    displayName,
+    orderModel,
+    lastUserId,
+    ...(rateLimit === undefined ? {} : { rateLimit }),
+    ...(deleted === undefined ? {} : { deleted }),
+  };
 }
 
 const emptied = ({ orderModel }: Tenant): Pick<Tenant, keyof typeof KEYED> => ({

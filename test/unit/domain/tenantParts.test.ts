@@ -131,3 +131,15 @@ it('nothing is stored of a tenant that has not changed', () => {
   const tenant = evolved(undefined, history);
   expect([...changedParts(tenant, tenant)]).toEqual([]);
 });
+
+it('of a tenant that was deleted one part is left, and later events change nothing', () => {
+  const kept = new Kept();
+  const before = evolved(undefined, history);
+  kept.add(changedParts(undefined, before));
+  const deleted = evolved(before, [{ type: 'TenantDeleted', data: { name: 'acme' } }]);
+  kept.add(changedParts(before, deleted));
+  expect(kept.tenant).toMatchObject({ name: 'acme', deleted: true });
+  expect(inOrder(kept.tenant)).toEqual(inOrder(deleted));
+  expect([...changedParts(undefined, deleted)].map(({ part }) => part)).toEqual(['tenant']);
+  expect(evolved(deleted, history)).toBe(deleted);
+});

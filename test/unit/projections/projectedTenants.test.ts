@@ -81,3 +81,25 @@ it('of a tenant that does not exist nothing is known, until it is created', asyn
   expect(tenants.evolve(before)).toBeUndefined();
   expect(tenants.evolve(log.append(tenantStream('later'), created('later')))).toMatchObject({ name: 'later' });
 });
+
+it('of a tenant that was deleted later nothing is projected but its end; nor is what stands behind that', async () => {
+  const events = [log.append(tenantStream('acme'), created('acme')), batch('acme')];
+  const end = log.append(tenantStream('acme'), { type: 'TenantDeleted', data: { name: 'acme' } });
+  const late = batch('acme');
+  const tenants = new ProjectedTenants(log);
+  await tenants.prepare([...events, end, late]);
+  for (const event of [...events, late]) expect(tenants.evolve(event)).toBeUndefined();
+  expect(tenants.evolve(end)).toMatchObject({ name: 'acme', deleted: true });
+});
+
+it('a tenant that is deleted while its events are projected is projected until then', async () => {
+  const before = [log.append(tenantStream('acme'), created('acme')), batch('acme')];
+  const tenants = new ProjectedTenants(log);
+  await tenants.prepare(before);
+  for (const event of before) expect(tenants.evolve(event)).toMatchObject({ name: 'acme' });
+  const end = log.append(tenantStream('acme'), { type: 'TenantDeleted', data: { name: 'acme' } });
+  const late = batch('acme');
+  await tenants.prepare([end, late]);
+  expect(tenants.evolve(end)).toMatchObject({ deleted: true });
+  expect(tenants.evolve(late)).toBeUndefined();
+});

@@ -98,6 +98,13 @@ export class CatalogWriter {
     if ($set.assetType !== undefined) table.shape = shapeOf(table.entry);
   }
 
+  /** The collections that the entries name are nobody's then. */
+  async dropTenant(db: Db, kind: Kind, tenant: string): Promise<void> {
+    const fence = this.fencingToken === undefined ? {} : { fence: { $lte: this.fencingToken } };
+    await catalogOf(db).deleteMany({ rebuild: this.#rebuild, kind, tenant, ...fence });
+    this.forget();
+  }
+
   knownDelivery(tenant: string, id: string): DeliveryLogEntry | undefined {
     return this.#deliveries.get(`${tenant}.${id}`);
   }

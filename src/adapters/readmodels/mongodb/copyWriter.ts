@@ -6,8 +6,8 @@ import type { AnyBulkWriteOperation, Db } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
-import { MisfitError, type ReadModelWriter } from '../../../ports/readModelWriter.js';
-import { type HistoryDocument, historyOf, recordsOf } from './catalog.js';
+import { MisfitError, type ReadModelWriter, type RebuildScope } from '../../../ports/readModelWriter.js';
+import { type HistoryDocument, historyOf, KINDS, type Kind, recordsOf } from './catalog.js';
 import type { CatalogWriter } from './catalogWriter.js';
 import type { MongoConnection } from './connection.js';
 import { type DeliveryChanges, writeDeliveries, writtenDelivery } from './deliveries.js';
@@ -32,6 +32,7 @@ class PendingChanges {
   readonly histories = new Map<string, OrderEntries[]>();
   /** By tenant. */
   readonly deliveries = new Map<string, DeliveryChanges>();
+  readonly dropped: { readonly kind: Kind; readonly tenant: string }[] = [];
 }
 
 const keyOf = ({ tenant, table }: TableRef): string => `${tenant}.${table}`;
@@ -60,8 +61,8 @@ export class CopyWriter {
   }
 
   protected get hasChanges(): boolean {
-    const { tables, histories, deliveries } = this.#changes;
-    return tables.size + histories.size + deliveries.size > 0;
+    const { tables, histories, deliveries, dropped } = this.#changes;
+    return tables.size + histories.size + deliveries.size + dropped.length > 0;
   }
 
   async rollback(): Promise<void> {
@@ -100,6 +101,18 @@ export class CopyWriter {
     states.push(entry);
   };
 
+  dropTenant: ReadModelWriter['dropTenant'] = (projection, tenant) => this.dropFromCopy(projection, tenant);
+
+  protected async dropFromCopy(projection: RebuildScope['projection'], tenant: string): Promise<void> {
+    const { tables, histories, deliveries, dropped } = this.#changes;
+    const kind = KINDS[projection];
+    // What this transaction would have written of it is not written first.
+    if (kind === 'records') for (const [key, { ref }] of tables) if (ref.tenant === tenant) tables.delete(key);
+    if (kind === 'history') histories.delete(tenant);
+    if (kind === 'deliveries') deliveries.delete(tenant);
+    dropped.push({ kind, tenant });
+  }
+
   protected dropFromLog(tenant: string, ids: readonly string[]): void {
     const { dropped } = this.#deliveriesOf(tenant);
     for (const id of ids) dropped.add(id);
@@ -128,10 +141,11 @@ export class CopyWriter {
    * @throws MisfitError; LeaseLostError
    */
   protected async writeChanges(db: Db, repeated: boolean): Promise<void> {
-    const { tables, histories, deliveries } = this.#changes;
+    const { tables, histories, deliveries, dropped } = this.#changes;
     for (const table of tables.values()) await this.#writeTable(db, table, repeated);
     for (const [tenant, orders] of histories) await this.#writeHistory(db, tenant, orders);
     for (const [tenant, changes] of deliveries) await writeDeliveries(db, this.catalog, tenant, changes);
+    for (const { kind, tenant } of dropped) await this.catalog.dropTenant(db, kind, tenant);
   }
 
   async #writeTable(db: Db, { ref, steps, last }: TableChanges, repeated: boolean): Promise<void> {

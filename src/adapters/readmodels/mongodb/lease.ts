@@ -177,12 +177,18 @@ async function move(db: Db, entry: CatalogEntry, token: number): Promise<void> {
 const collectionNames = async (db: Db): Promise<readonly string[]> =>
   (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name);
 
-/** Collections are listed first: one that was made meanwhile has been in the catalog before. */
-export async function dropUnreferenced(db: Db): Promise<void> {
+/**
+ * Collections are listed first: one that was made meanwhile has been in the catalog before.
+ * @param most how many are dropped at most
+ * @returns whether there may be more
+ */
+export async function dropUnreferenced(db: Db, most = Number.POSITIVE_INFINITY): Promise<boolean> {
   const names = (await collectionNames(db)).filter((name) => COLLECTION_NAME.test(name));
   const entries = await catalogOf(db)
     .find({}, { projection: { collection: 1, moving: 1 } })
     .toArray();
   const used = new Set(entries.flatMap(({ collection, moving }) => [collection, moving]));
-  for (const name of names) if (!used.has(name)) await db.dropCollection(name);
+  const unused = names.filter((name) => !used.has(name));
+  for (const name of unused.slice(0, most)) await db.dropCollection(name);
+  return unused.length > most;
 }

@@ -22,6 +22,8 @@ import { dropUnreferenced, LEASE_MS, Lease, LeaseLostError } from './lease.js';
 import { nextTenant, outdatedTables } from './outdated.js';
 import { beginRebuild } from './rebuild.js';
 
+const COLLECTIONS_A_STEP = 10;
+
 export type WriterOptions = {
   /** `mongodb://127.0.0.1:27017/assets`; without a path the database is `dynamic_assets` */
   readonly url: string;
@@ -45,6 +47,8 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   #mustAcquire = true;
   /** Where the projections stood when the open transaction began. */
   #state: State | undefined;
+  /** Whoever takes the lease clears away what was dropped before. */
+  #mayHoldDropped = false;
 
   constructor(options: WriterOptions) {
     const connection = new MongoConnection({ url: options.url, socketTimeoutMs: WRITER_SOCKET_TIMEOUT_MS });
@@ -134,6 +138,17 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     const ended = await this.connection.run((db) => endedDeliveries(db, endedBefore, limit));
     for (const [tenant, ids] of ended) this.dropFromLog(tenant, ids);
     return [...ended.values()].flat().length;
+  }
+
+  override readonly dropTenant: ReadModelWriter['dropTenant'] = async (projection, tenant) => {
+    await this.dropFromCopy(projection, tenant);
+    this.#mayHoldDropped = true;
+  };
+
+  async clearDropped(): Promise<boolean> {
+    if (!this.#mayHoldDropped) return false;
+    this.#mayHoldDropped = await this.connection.run((db) => dropUnreferenced(db, COLLECTIONS_A_STEP));
+    return true;
   }
 
   async reset(projection: string): Promise<void> {

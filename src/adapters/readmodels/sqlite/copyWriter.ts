@@ -1,19 +1,22 @@
 /** Writes records, histories and deliveries of one copy: of what is served, or of what a rebuild fills. */
 import type Database from 'better-sqlite3';
-import type { ReadModelWriter } from '../../../ports/readModelWriter.js';
+import type { ReadModelWriter, RebuildScope } from '../../../ports/readModelWriter.js';
 import { DeliveryTable } from './deliveries.js';
+import { discardTenant } from './discarded.js';
 import { HistoryTable } from './history.js';
 import { RecordTables } from './recordTables.js';
 
 export class CopyWriter {
   protected readonly db: Database.Database;
   protected readonly tables: RecordTables;
+  readonly #copy: number;
   readonly #history: HistoryTable;
   readonly #deliveries: DeliveryTable;
   readonly #checkpoint: Database.Statement<[string], number>;
 
   constructor(db: Database.Database, copy: number) {
     this.db = db;
+    this.#copy = copy;
     this.tables = new RecordTables(db, copy);
     this.#history = new HistoryTable(db, copy);
     this.#deliveries = new DeliveryTable(db, copy);
@@ -40,4 +43,11 @@ export class CopyWriter {
   readonly checkpoint: ReadModelWriter['checkpoint'] = async (projection) => this.#checkpoint.get(projection) ?? 0;
 
   readonly putDelivery: ReadModelWriter['putDelivery'] = async (tenant, entry) => this.#deliveries.put(tenant, entry);
+
+  dropTenant: ReadModelWriter['dropTenant'] = async (projection, tenant) => this.dropFromCopy(projection, tenant);
+
+  protected dropFromCopy(projection: RebuildScope['projection'], tenant: string): void {
+    discardTenant(this.db, this.#copy, { projection, tenant });
+    this.tables.forget();
+  }
 }

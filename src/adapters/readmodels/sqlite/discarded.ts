@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
-import { dropStatements, LIVE } from './schema.js';
+import { dropStatement, LIVE, type OwnObject, ownObjects } from './schema.js';
 import { inTransaction } from './transactions.js';
 
 /** Lets a waiting writer in between two steps. */
@@ -32,21 +32,48 @@ export function endRebuild(db: Database.Database, copy: number, outcome: 'served
   db.prepare('DELETE FROM rebuilds WHERE id = ?').run(copy);
 }
 
+/** Marks what a copy holds of a tenant as discarded. Part of the caller's transaction. */
+export function discardTenant(
+  db: Database.Database,
+  copy: number,
+  { projection, tenant }: { readonly projection: RebuildScope['projection']; readonly tenant: string },
+): void {
+  db.prepare(`UPDATE ${LISTS[projection]} SET copy = -id WHERE copy = ? AND tenant = ?`).run(copy, tenant);
+}
+
 /** Clears away what is discarded, in many short transactions, each of which leaves the file as it should be. */
 export async function clearDiscarded(db: Database.Database): Promise<void> {
-  const tables = db.prepare<[], { id: number; layout: string }>('SELECT id, layout FROM catalog WHERE copy < 0').all();
-  for (const { id, layout } of tables) {
-    for (const statement of dropStatements(id, JSON.parse(layout))) await step(db, () => db.exec(statement));
-    await step(db, () => db.prepare('DELETE FROM catalog WHERE id = ?').run(id));
+  while (await clearSome(db)) await delay(PAUSE_MS);
+}
+
+/** One such transaction. @returns whether anything was discarded */
+export async function clearSome(db: Database.Database): Promise<boolean> {
+  const table = db
+    .prepare<[], { id: number; layout: string }>('SELECT id, layout FROM catalog WHERE copy < 0 LIMIT 1')
+    .get();
+  if (table !== undefined) {
+    const { id, layout } = table;
+    const next = ownObjects(id, JSON.parse(layout)).find((object) => isThere(db, object));
+    if (next !== undefined) await inTransaction(db, () => db.exec(dropStatement(next)));
+    else await inTransaction(db, () => db.prepare('DELETE FROM catalog WHERE id = ?').run(id));
+    return true;
   }
   for (const { list, dependents } of ENTRIES) {
-    const removals = dependents.map((sql) => db.prepare<[number, number]>(sql));
-    for (const id of db.prepare<[], number>(`SELECT id FROM ${list} WHERE copy < 0`).pluck().all()) {
-      for (const remove of removals) while ((await step(db, () => remove.run(id, ENTRIES_A_STEP))).changes > 0);
-      await step(db, () => db.prepare(`DELETE FROM ${list} WHERE id = ?`).run(id));
+    const id = db.prepare<[], number>(`SELECT id FROM ${list} WHERE copy < 0 LIMIT 1`).pluck().get();
+    if (id === undefined) continue;
+    for (const sql of dependents) {
+      const removal = db.prepare<[number, number]>(sql);
+      if ((await inTransaction(db, () => removal.run(id, ENTRIES_A_STEP))).changes > 0) return true;
     }
+    await inTransaction(db, () => db.prepare(`DELETE FROM ${list} WHERE id = ?`).run(id));
+    return true;
   }
+  return false;
 }
+
+/** By the schema in memory: the list of all tables of all tenants is long. */
+const isThere = (db: Database.Database, { kind, name }: OwnObject): boolean =>
+  Array.from(db.prepare(`PRAGMA ${kind.toLowerCase()}_info(${name})`).all()).length > 0;
 
 /** The entries of each row of a list, and how some of them are removed. */
 const ENTRIES = [
@@ -65,9 +92,3 @@ const ENTRIES = [
     ],
   },
 ] as const;
-
-async function step<Result>(db: Database.Database, work: () => Result): Promise<Result> {
-  const result = await inTransaction(db, work);
-  await delay(PAUSE_MS);
-  return result;
-}

@@ -235,15 +235,24 @@ function fieldStatements(id: number, fields: readonly FieldLayout[], trigramInde
   return [...indexes, ...trigrams];
 }
 
-/** The statements that remove a table's own tables, each of bounded work. */
-export function dropStatements(id: number, layout: TableLayout): readonly string[] {
+/** A table's own tables and indexes, in the order in which they are dropped. */
+export type OwnObject = { readonly kind: 'TABLE' | 'INDEX'; readonly name: string };
+
+export function ownObjects(id: number, layout: TableLayout): readonly OwnObject[] {
   const columns = ['created_at', 'updated_at', 'id', ...(layout.unique === undefined ? [] : ['u'])];
   const indexed = layout.fields.flatMap(columnsOf).filter((column) => column.indexed);
+  const table = (name: string): OwnObject => ({ kind: 'TABLE', name });
   return [
-    ...Array.from({ length: layout.trigramIndexes }, (_, index) => `DROP TABLE IF EXISTS ${trigramTable(id, index)}`),
-    ...[...columns, ...indexed.map(({ name }) => name)].map((name) => `DROP INDEX IF EXISTS ${indexOf(id, name)}`),
-    `DROP TABLE IF EXISTS ${batchTable(id)}`,
-    `DROP TABLE IF EXISTS ${docTable(id)}`,
-    `DROP TABLE IF EXISTS ${recordsTable(id)}`,
+    ...Array.from({ length: layout.trigramIndexes }, (_, index) => table(trigramTable(id, index))),
+    ...[...columns, ...indexed.map(({ name }) => name)].map(
+      (name): OwnObject => ({ kind: 'INDEX', name: indexOf(id, name) }),
+    ),
+    ...[batchTable(id), docTable(id), recordsTable(id)].map(table),
   ];
 }
+
+/** The statements that remove a table's own tables, each of bounded work. */
+export const dropStatements = (id: number, layout: TableLayout): readonly string[] =>
+  ownObjects(id, layout).map(dropStatement);
+
+export const dropStatement = ({ kind, name }: OwnObject): string => `DROP ${kind} IF EXISTS ${name}`;

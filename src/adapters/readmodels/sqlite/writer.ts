@@ -7,7 +7,7 @@ import type { ReadModelWriter, RebuildableReadModels } from '../../../ports/read
 import { type Checkpoints, openCheckpointChannel } from './checkpointWatch.js';
 import { CopyWriter } from './copyWriter.js';
 import { dropDeliveries } from './deliveries.js';
-import { clearDiscarded, discardLive, isDiscardable } from './discarded.js';
+import { clearDiscarded, clearSome, discardLive, isDiscardable } from './discarded.js';
 import { nextTenant, outdatedTables } from './outdated.js';
 import { beginRebuild } from './rebuild.js';
 import { LIVE, openConnection, PLACE, type PlaceRow, placeOf } from './schema.js';
@@ -34,6 +34,8 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   /** Moves with what other connections commit. */
   readonly #dataVersion: Database.Statement<[], number>;
   #lastVersion: number | undefined;
+  /** At first what was dropped before this opening may still be there. */
+  #mayHoldDropped = true;
   readonly #setCheckpoint: Database.Statement<[string, number]>;
   readonly #setPlace: Database.Statement<[string | null, number, string | null]>;
 
@@ -69,6 +71,16 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
 
   readonly dropDeliveries: ReadModelWriter['dropDeliveries'] = async (endedBefore, limit) =>
     dropDeliveries(this.db, endedBefore, limit);
+
+  override readonly dropTenant: ReadModelWriter['dropTenant'] = async (projection, tenant) => {
+    this.dropFromCopy(projection, tenant);
+    this.#mayHoldDropped = true;
+  };
+
+  async clearDropped(): Promise<boolean> {
+    if (this.#mayHoldDropped) this.#mayHoldDropped = await clearSome(this.db);
+    return this.#mayHoldDropped;
+  }
 
   async reset(projection: string): Promise<void> {
     await this.begin();
