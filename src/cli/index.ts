@@ -4,7 +4,8 @@ import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { version } from '../config.js';
 import { makeFilesPrivate } from '../service/dataDirectory.js';
-import { backupCommand } from './backup.js';
+import { backupCommand } from './backup/backup.js';
+import { restoreCommand } from './backup/restore.js';
 import { clientCommand } from './client.js';
 import { configCommand } from './config.js';
 import { demoCommand } from './demo/command.js';
@@ -53,6 +54,7 @@ function program(): Command {
     .addCommand(webhookCommand())
     .addCommand(projectionsCommand())
     .addCommand(backupCommand())
+    .addCommand(restoreCommand())
     .addCommand(migrateCommand())
     .addCommand(configCommand())
     .addCommand(demoCommand());

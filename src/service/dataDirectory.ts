@@ -11,6 +11,9 @@ const KEYS = 'keys';
 const OTHERS = 0o077;
 const STICKY = 0o1000;
 
+/** Whether an entry of the directory is one of ours. Others are left alone. */
+export const isOwnEntry = (name: string): boolean => DATABASE_FILE.test(name) || name === LOG_ID_FILE || name === KEYS;
+
 /** Files are made for the owner alone from here on, whatever the shell or the container says. */
 export const makeFilesPrivate = (): void => {
   process.umask(OTHERS);
@@ -41,7 +44,7 @@ export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'
 
 async function ownPaths(directory: string): Promise<readonly string[]> {
   // Other files in the directory are not ours.
-  const files = (await readdir(directory)).filter((name) => DATABASE_FILE.test(name) || name === LOG_ID_FILE);
+  const files = (await readdir(directory)).filter((name) => isOwnEntry(name) && name !== KEYS);
   const keys = await readdir(join(directory, KEYS)).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;

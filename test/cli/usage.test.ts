@@ -27,6 +27,7 @@ describe('help', () => {
     [['projections', 'verify']],
     [['projections', 'rebuild']],
     [['backup']],
+    [['restore']],
     [['migrate']],
     [['config']],
     [['demo']],

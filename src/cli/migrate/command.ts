@@ -6,8 +6,9 @@ import type { EventStore } from '../../ports/eventStore.js';
 import { prepareDataDirectory } from '../../service/dataDirectory.js';
 import { openStoredLog } from '../../service/engines.js';
 import { CliError, UsageError } from '../errors.js';
+import type { Selection } from '../logProof.js';
 import { commaSeparated, type JsonOption, printResult, withJson, withProgressBar } from '../output.js';
-import { type CopyReport, type CopyTarget, copyLog, type Selection } from './copyLog.js';
+import { type CopyReport, type CopyTarget, copyLog } from './copyLog.js';
 
 type MigrateOptions = JsonOption & { readonly from: string; readonly to: string; readonly without?: readonly string[] };
 

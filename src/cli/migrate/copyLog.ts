@@ -1,16 +1,7 @@
 /** Copies one event log into another: append by append, in the order of the log, with all its ids. */
-import { createHash } from 'node:crypto';
 import type { AppendResult, EventStore, EventToAppend, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { CliError } from '../errors.js';
-
-/** What a log holds, in figures that are the same for two logs only when they hold the same. */
-type LogProof = {
-  readonly streams: number;
-  readonly appends: number;
-  readonly events: number;
-  /** SHA-256 over all events in the order of the log, in hex. */
-  readonly sha256: string;
-};
+import { type Append, appendsOf, type LogProof, proofOf, type Selection } from '../logProof.js';
 
 type Step = 'compare' | 'copy' | 'prove source' | 'prove copy';
 type OnProgress = (step: Step, position: Position, head: Position) => void;
@@ -25,36 +16,6 @@ export type CopyTarget = {
   /** How many appends may be in flight: 1 where the log does not keep them in the order in which they were sent. */
   readonly appendsAtOnce: number;
 };
-
-/** The events of one append: all of one stream, at least one. */
-type Append = {
-  readonly stream: string;
-  readonly events: readonly RecordedEvent[];
-  readonly position: Position;
-};
-
-/** Whether a stream is copied. */
-export type Selection = (stream: string) => boolean;
-
-/** Every append up to a position, of the streams that are selected. */
-async function* appendsOf(
-  log: EventStore,
-  until: Position,
-  isSelected: Selection = () => true,
-): AsyncGenerator<Append, undefined> {
-  if (until === 0) return;
-  const ending = new AbortController();
-  try {
-    // A slice never cuts an append, and ends with the first that gives it one event.
-    for await (const { events, position } of log.subscribe({ after: 0, maxCount: 1, signal: ending.signal })) {
-      const [first] = events;
-      if (first !== undefined && isSelected(first.stream)) yield { stream: first.stream, events, position };
-      if (position >= until) return;
-    }
-  } finally {
-    ending.abort();
-  }
-}
 
 /**
  * Copies what the target lacks and proves at the end that both hold the same. Run again after an interruption, it goes
@@ -149,8 +110,8 @@ async function prove(
   onProgress: OnProgress,
   isSelected?: Selection,
 ): Promise<LogProof> {
-  const copy = await proofOf(target, 'prove copy', onProgress);
-  const original = await proofOf(source, 'prove source', onProgress, isSelected);
+  const copy = await proofOf(target, (at, head) => onProgress('prove copy', at, head));
+  const original = await proofOf(source, (at, head) => onProgress('prove source', at, head), isSelected);
   if (original.events > copy.events) {
     throw new CliError(
       'The source has grown meanwhile. Stop the service that writes to it and run this again: it goes on.',
@@ -163,39 +124,4 @@ async function prove(
     );
   }
   return copy;
-}
-
-/**
- * Reads the whole log. Each event enters the hash as a line of JSON: stream, place in the stream from 0, place in its
- * append and size of that, id, type, data, metadata; members of objects in the order of their names. Positions do not
- * enter: every engine counts its own. Nor do revisions, which have gaps where EventStoreDB holds an append that was
- * never finished; the place in the stream has none.
- */
-async function proofOf(log: EventStore, step: Step, onProgress: OnProgress, isSelected?: Selection): Promise<LogProof> {
-  const head = await log.head();
-  const hash = createHash('sha256');
-  const places = new Map<string, number>();
-  let [appends, events] = [0, 0];
-  for await (const append of appendsOf(log, head, isSelected)) {
-    let place = places.get(append.stream) ?? 0;
-    append.events.forEach(({ id, type, data, metadata }, index) => {
-      const line = [append.stream, place, index, append.events.length, id, type, canonical(data), canonical(metadata)];
-      hash.update(JSON.stringify(line)).update('\n');
-      place += 1;
-    });
-    places.set(append.stream, place);
-    appends += 1;
-    events += append.events.length;
-    onProgress(step, append.position, head);
-  }
-  return { streams: places.size, appends, events, sha256: hash.digest('hex') };
-}
-
-/** The same JSON value with the members of its objects in the order of their names. */
-function canonical(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(canonical);
-  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  // As pairs, since an object would put members whose names are numbers first.
-  return { members: members.map(([name, member]) => [name, canonical(member)]) };
 }

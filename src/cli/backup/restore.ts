@@ -1,0 +1,156 @@
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { Command } from 'commander';
+import { storedIdentity } from '../../adapters/eventstore/identity.js';
+import { holdAlone } from '../../adapters/sqliteInUse.js';
+import { type Config, readConfig } from '../../config.js';
+import { isOwnEntry, LOG_ID_FILE, prepareDataDirectory } from '../../service/dataDirectory.js';
+import { openStoredLog } from '../../service/engines.js';
+import { CliError, UsageError } from '../errors.js';
+import type { LogProof } from '../logProof.js';
+import { type JsonOption, printResult, withJson } from '../output.js';
+import { logLines, proofOfFile } from './backup.js';
+import {
+  copyKeysAndId,
+  copyPrivately,
+  DRAFT,
+  describedBackup,
+  KEYS,
+  LOG_FILE,
+  sync,
+  writePrivately,
+} from './contents.js';
+
+type RestoreOptions = JsonOption & { readonly replace?: true };
+
+export function restoreCommand(): Command {
+  const definition = new Command('restore')
+    .description(
+      'Put a backup into the data directory, and prove that its event log is the one that was backed up. Stop the service first. Read models and webhook jobs are made anew from the log at the next start.',
+    )
+    .argument('<directory>', 'what "backup" has made')
+    .option('--replace', 'take the place of what is in the data directory, which is kept in a directory beside it');
+  return withJson(definition, 'DATA_DIR=data dynamic-assets restore backup/2026-11-22').action(restore);
+}
+
+async function restore(given: string, { replace, ...output }: RestoreOptions): Promise<void> {
+  const config = readConfig(process.env);
+  const directory = resolve(given);
+  const { DATA_DIR } = config;
+  refuseMisfit(config, directory);
+  await prepareDataDirectory(config);
+  const held = (await readdir(DATA_DIR)).filter(isOwnEntry);
+  if (held.length > 0 && !replace) {
+    throw new UsageError(
+      `${DATA_DIR} is not empty: it holds ${held.join(', ')}. Name another DATA_DIR, or add --replace, which keeps them beside it.`,
+    );
+  }
+  const release = holdDatabases(DATA_DIR, held);
+  const draft = join(DATA_DIR, DRAFT);
+  let proof: LogProof | undefined;
+  try {
+    await rm(draft, { recursive: true, force: true });
+    await mkdir(draft, { mode: 0o700 });
+    proof = await copyInto(draft, directory);
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    throw error;
+  } finally {
+    release();
+  }
+  const aside = await putInPlace(DATA_DIR, draft, held);
+  printResult(output, { data_dir: DATA_DIR, log: proof ?? null, replaced: aside ?? null }, [
+    `${directory} is in place in ${DATA_DIR}.`,
+    ...(proof === undefined ? [] : logLines(proof)),
+    ...(aside === undefined ? [] : [`What was there before is in ${aside}; remove it when it is not needed any more.`]),
+  ]);
+}
+
+/** @throws CliError where the directory holds no backup, or one of another kind of installation */
+function refuseMisfit({ DATA_DIR, EVENTSTORE_URL }: Config, directory: string): void {
+  const hasLog = existsSync(join(directory, LOG_FILE));
+  if (resolve(DATA_DIR) === directory) throw new UsageError('The backup and DATA_DIR are the same directory.');
+  if (!hasLog && !existsSync(join(directory, KEYS))) throw new CliError(`${directory} holds no backup.`);
+  if (hasLog && EVENTSTORE_URL !== undefined) {
+    throw new CliError(
+      'The backup holds an embedded event log, and EVENTSTORE_URL is set. Restore it into a DATA_DIR without that setting, then "dynamic-assets migrate" it.',
+    );
+  }
+  if (!hasLog && EVENTSTORE_URL === undefined) {
+    throw new CliError(
+      'The backup holds keys only: its event log is on a server of its own. Set EVENTSTORE_URL, and restore the log as that server does.',
+    );
+  }
+}
+
+/** @returns lets others use them again. @throws CliError while somebody uses one of them */
+function holdDatabases(dataDir: string, held: readonly string[]): () => void {
+  const releases: (() => void)[] = [];
+  const releaseAll = (): void => {
+    for (const release of releases) release();
+  };
+  for (const name of held.filter((each) => each.endsWith('.db'))) {
+    const release = holdAlone(join(dataDir, name));
+    if (release === undefined) {
+      releaseAll();
+      throw new CliError(`${join(dataDir, name)} is in use. Stop the service first.`);
+    }
+    releases.push(release);
+  }
+  return releaseAll;
+}
+
+/** @returns the proof of the log that was copied; undefined where there is none. @throws CliError when it is not what was backed up */
+async function copyInto(draft: string, directory: string): Promise<LogProof | undefined> {
+  await copyKeysAndId(directory, draft);
+  if (!existsSync(join(directory, LOG_FILE))) return undefined;
+  // A copy that was made by hand may have a write-ahead log beside it.
+  for (const name of [LOG_FILE, `${LOG_FILE}-wal`])
+    if (existsSync(join(directory, name))) await copyPrivately(join(directory, name), join(draft, name));
+  const expected = (await describedBackup(directory))?.log;
+  const proof = await proofOfFile(draft);
+  if (expected !== undefined && expected.sha256 !== proof.sha256) {
+    throw new CliError(
+      `The event log in ${directory} is not what was backed up: ${proof.events} events with SHA-256 ${proof.sha256} instead of ${expected.events} with ${expected.sha256}. Nothing was changed; take another backup.`,
+    );
+  }
+  await nameLog(draft);
+  await sync(join(draft, LOG_FILE));
+  return proof;
+}
+
+/** Backups of earlier releases hold the id of the log in the log alone. */
+async function nameLog(draft: string): Promise<void> {
+  if (existsSync(join(draft, LOG_ID_FILE))) return;
+  const log = await openStoredLog({ DATA_DIR: draft, DURABILITY: 'full', EVENTSTORE_URL: undefined });
+  const id = await storedIdentity(log);
+  await log.close();
+  if (id !== undefined) await writePrivately(join(draft, LOG_ID_FILE), `${id}\n`);
+}
+
+/**
+ * The id of the log is there at any time: a start between two of these steps finds no log that fits it, and says so, instead
+ * of beginning an empty one.
+ * @returns where what was held is now; undefined where nothing was
+ */
+async function putInPlace(dataDir: string, draft: string, held: readonly string[]): Promise<string | undefined> {
+  const aside =
+    held.length === 0 ? undefined : join(dataDir, `replaced-${new Date().toISOString().replaceAll(':', '')}`);
+  if (aside !== undefined) {
+    await mkdir(aside, { mode: 0o700 });
+    if (held.includes(LOG_ID_FILE)) await copyFile(join(dataDir, LOG_ID_FILE), join(aside, LOG_ID_FILE));
+  }
+  if (existsSync(join(draft, LOG_ID_FILE))) await rename(join(draft, LOG_ID_FILE), join(dataDir, LOG_ID_FILE));
+  else await rm(join(dataDir, LOG_ID_FILE), { force: true });
+  for (const name of held) {
+    // SQLite removes what it keeps beside a database with its last connection.
+    const isThere = name !== LOG_ID_FILE && existsSync(join(dataDir, name));
+    if (aside !== undefined && isThere) await rename(join(dataDir, name), join(aside, name));
+  }
+  for (const name of [KEYS, LOG_FILE])
+    if (existsSync(join(draft, name))) await rename(join(draft, name), join(dataDir, name));
+  await rm(draft, { recursive: true });
+  await sync(dataDir);
+  return aside;
+}
