@@ -78,6 +78,7 @@ export async function deliver(parts: DeliveryParts, { body, redeliveries }: Rece
 /** Can its webhook take a message now? Known in memory: the circuit, the share in flight, the delivery in flight. */
 async function admit(parts: DeliveryParts, job: DeliveryJob, redeliveries: number): Promise<Outcome> {
   const { commands, circuits, dispatcher, turns } = parts;
+  if (commands.directory.wasDeleted(job.tenant)) return DONE;
   const load = async () => takeRequested(commands.eventStore, job) ?? (await loadDelivery(commands.eventStore, job));
   const missing = deadLetter(`There is no delivery ${job.deliveryId}.`);
   const webhookId = job.webhookId ?? (await load())?.delivery.subject.webhookId;
