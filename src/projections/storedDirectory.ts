@@ -3,22 +3,18 @@
  * changed, in the background: only the tenants that changed, and of those only the parts. What cannot be stored is stored
  * later, or read from the log again.
  */
-import { createHash, randomUUID } from 'node:crypto';
-import { standardTypes, type Tenant } from '../domain/identity/directory.js';
-import { ORDER_MODELS } from '../domain/identity/events.js';
+import { randomUUID } from 'node:crypto';
+import type { Tenant } from '../domain/identity/directory.js';
 import { changedParts, type TenantPart, tenantFrom } from '../domain/identity/tenantParts.js';
 import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredPart } from '../ports/directoryStore.js';
 import type { EventStore, LogPlace } from '../ports/eventStore.js';
 import { Pauses } from '../supervision/waiting.js';
 
-/** Raised when events are evolved, or parts are made, otherwise than before: the directory is then built from the log. */
-const PARTS_VERSION = 1;
-
-/** What stored parts depend on beside the log: they lack the standard tables, which another release may have changed. */
-export function directoryShape(): string {
-  const standard = ORDER_MODELS.map((model) => [...standardTypes(model)]);
-  return `${PARTS_VERSION} ${createHash('sha256').update(JSON.stringify(standard)).digest('hex')}`;
-}
+/**
+ * Raised when events are evolved, or parts are made, otherwise than before: the directory is then built from the log. That
+ * a release has other standard tables is no reason: parts lack them.
+ */
+export const PARTS_VERSION = 2;
 
 /** How soon what has changed is stored, in milliseconds. */
 const CHANGES_AFTER_MS = 1_000;

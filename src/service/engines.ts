@@ -16,7 +16,7 @@ import type { EventStore } from '../ports/eventStore.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import type { ReadModelWriter, RebuildableReadModels } from '../ports/readModelWriter.js';
 import type { ReadModels } from '../ports/readSide.js';
-import { directoryShape } from '../projections/storedDirectory.js';
+import { PARTS_VERSION } from '../projections/storedDirectory.js';
 
 export type EngineConfig = Pick<
   Config,
@@ -53,7 +53,7 @@ export async function openStoredLog({
 
 /** Where the directory is kept between starts. */
 export const openStoredDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): DirectoryStore =>
-  openDirectoryStore(join(DATA_DIR, 'directory.db'), directoryShape());
+  openDirectoryStore(join(DATA_DIR, 'directory.db'), String(PARTS_VERSION));
 
 export async function openReadModels(config: EngineConfig): Promise<ReadModels> {
   const { DATA_DIR, MONGODB_URL: url, READER_THREADS: readers, REQUEST_TIMEOUT_MS: timeoutMs } = config;

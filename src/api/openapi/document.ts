@@ -5,9 +5,9 @@ import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { recordSchemas } from '../../domain/assetTypes/recordSchema.js';
-import { standardTypes } from '../../domain/identity/directory.js';
 import type { OrderModel } from '../../domain/identity/events.js';
 import type { Scope } from '../../domain/identity/scopes.js';
+import { standardTables } from '../../domain/identity/tenantTables.js';
 import { MAX_OPENAPI_BYTES, OPENAPI_CACHE_BYTES } from '../../domain/limits.js';
 import { authenticateClient } from '../auth/bearer.js';
 import type { Api, Described } from '../deps.js';
@@ -118,7 +118,7 @@ type FixedParts = TablePart & { readonly components: string };
 
 function fixedParts(areas: readonly Area[], orderModel: OrderModel): FixedParts {
   const resources = areas.flatMap((area) => area.resources);
-  const orderType = standardTypes(orderModel).get(orderModel);
+  const orderType = standardTables(orderModel).get(orderModel);
   const schemas: Schemas = Object.assign({}, errorSchemas, ...resources.map((resource) => resource.schemas ?? {}));
   const components = { responses: errorResponses, parameters: parameterComponents(resources), securitySchemes };
   return {
@@ -188,7 +188,7 @@ export const openApi: Resource = {
         await resolveTenant(api, req, res);
         const seesAll = await maySeeAll(api, req, res);
         const { displayName, orderModel, assetTypes } = req.context.tenant;
-        const shown = seesAll ? assetTypes : standardTypes(orderModel);
+        const shown = seesAll ? assetTypes : standardTables(orderModel);
         const names = namedTables(query);
         const tables = names.length === 0 ? [...shown.values()] : names.map((name) => known(shown, name, 'asset'));
         const title = seesAll ? `Dynamic Assets API of ${displayName}` : 'Dynamic Assets API';

@@ -1,10 +1,8 @@
 /** What the service knows of its tenants, evolved from the directory streams: asset types, clients, users, webhooks. */
-import type { AssetType } from '../assetTypes/assetType.js';
-import { stockModel } from '../assetTypes/stockModel.js';
-import { transportModel } from '../assetTypes/transportModel.js';
 import type { DisabledCause, WebhookEvent, WebhookEventKind, WebhookSettings } from '../webhook/events.js';
 import { copied, type Writable } from '../writable.js';
 import type { ApiClient, DirectoryEvent, OrderModel, RateLimit, User } from './events.js';
+import { standardTables, type Tables, withOwnField } from './tenantTables.js';
 
 export type Webhook = WebhookSettings & {
   readonly id: string;
@@ -24,7 +22,7 @@ export type Tenant = {
   readonly name: string;
   readonly displayName: string;
   readonly orderModel: OrderModel;
-  readonly assetTypes: ReadonlyMap<string, AssetType>;
+  readonly assetTypes: Tables;
   readonly clients: ReadonlyMap<string, ApiClient>;
   readonly users: ReadonlyMap<number, User>;
   /** Ids are never used twice, so that an old approval keeps its approver. */
@@ -42,10 +40,6 @@ export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'session-', 'clie
 
 /** Streams that define a tenant's tables. */
 export const TENANT_STREAM_PREFIX = 'tenant-';
-
-/** The tables that a tenant of this model has from the beginning, as they were then. */
-export const standardTypes = (model: OrderModel): ReadonlyMap<string, AssetType> =>
-  new Map((model === 'dyn_stock_order' ? stockModel : transportModel).map((type) => [type.name, type]));
 
 /** Tenant after one more event; undefined before TenantCreated. `at` is the event's time. */
 export function evolveTenant(
@@ -77,8 +71,7 @@ export function evolveTenant(
       return { ...tenant, assetTypes: withEntry(tenant.assetTypes, event.data.assetType.name, event.data.assetType) };
     case 'AssetFieldAdded': {
       const { table, field } = event.data;
-      const grown = (type: AssetType): AssetType => ({ ...type, fields: [...type.fields, field] });
-      return { ...tenant, assetTypes: withChanged(tenant.assetTypes, table, grown) };
+      return { ...tenant, assetTypes: withChanged(tenant.assetTypes, table, (type) => withOwnField(type, field)) };
     }
     case 'RateLimitChanged':
       return { ...tenant, rateLimit: event.data };
@@ -125,7 +118,7 @@ const newTenant = ({ name, displayName, orderModel }: Pick<Tenant, 'name' | 'dis
   name,
   displayName,
   orderModel,
-  assetTypes: standardTypes(orderModel),
+  assetTypes: standardTables(orderModel),
   clients: new Map(),
   users: new Map(),
   lastUserId: 0,

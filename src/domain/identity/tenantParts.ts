@@ -1,9 +1,11 @@
 /**
  * A tenant in parts, as plain JSON: of one with thousands of users only what has changed is stored again. A part is one
- * table, client, user, webhook, the ended sessions of one user, or `tenant`, the rest. Standard tables that are as they
- * were at the beginning are in no part.
+ * table, client, user, webhook, the ended sessions of one user, or `tenant`, the rest. Standard tables without fields of
+ * the tenant's own are in no part, and of the others only these fields count: a later release has the rest otherwise.
  */
-import { standardTypes, type Tenant } from './directory.js';
+import type { AssetType } from '../assetTypes/assetType.js';
+import type { Tenant } from './directory.js';
+import { onThisRelease, standardTables } from './tenantTables.js';
 
 /** `value` is undefined where the part is there no more. */
 export type TenantPart = { readonly part: string; readonly value: unknown };
@@ -55,14 +57,18 @@ export function tenantFrom(parts: readonly TenantPart[]): Tenant {
   const rest = parts.find(({ part }) => part === REST)?.value as ReturnType<typeof restOf> | undefined;
   if (rest === undefined) throw new Error('A stored tenant lacks its first part.');
   const maps = new Map<string, { readonly property: keyof typeof KEYED; readonly map: Map<unknown, unknown> }>();
+  const standard = standardTables(rest.orderModel);
   for (const property of PROPERTIES) {
-    const map = property === 'assetTypes' ? new Map<unknown, unknown>(standardTypes(rest.orderModel)) : new Map();
+    const map = property === 'assetTypes' ? new Map<unknown, unknown>(standard) : new Map();
     maps.set(KEYED[property].kind, { property, map });
   }
   for (const { part, value } of parts) {
     const [kind = '', key = ''] = part.split(' ');
-    const kept = maps.get(kind);
-    if (kept !== undefined) kept.map.set(KEYED[kept.property].key(key), KEYED[kept.property].fromJson(value));
+    const { property, map } = maps.get(kind) ?? {};
+    if (property === undefined || map === undefined) continue;
+    const read =
+      property === 'assetTypes' ? onThisRelease(standard, value as AssetType) : KEYED[property].fromJson(value);
+    if (read !== undefined) map.set(KEYED[property].key(key), read);
   }
   return { ...rest, ...Object.fromEntries([...maps.values()].map(({ property, map }) => [property, map])) } as Tenant;
 }
@@ -79,7 +85,7 @@ function restOf({ name, displayName, orderModel, lastUserId, rateLimit, deleted 
 }
 
 const emptied = ({ orderModel }: Tenant): Pick<Tenant, keyof typeof KEYED> => ({
-  assetTypes: standardTypes(orderModel),
+  assetTypes: standardTables(orderModel),
   clients: new Map(),
   users: new Map(),
   webhooks: new Map(),

@@ -1,11 +1,11 @@
 /** What a decision about a table waits for. */
 import type { TableCommands } from '#app/commands/referenceTables/tableState.js';
 import { TableWriter } from '#app/commands/referenceTables/tableWriter.js';
-import { standardTypes } from '#app/domain/identity/directory.js';
+import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { tableStream } from '#app/domain/streams.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 
-const item = standardTypes('dyn_stock_order').get('dyn_item');
+const item = standardTables('dyn_stock_order').get('dyn_item');
 if (item === undefined) throw new Error('There is no dyn_item.');
 
 it('a clean-up waits for the last write to its table, however much else is in the log', async () => {

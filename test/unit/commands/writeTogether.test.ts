@@ -4,7 +4,7 @@ import { TableWriter } from '#app/commands/referenceTables/tableWriter.js';
 import { RequestDeadline } from '#app/commands/requestDeadline.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
-import { standardTypes } from '#app/domain/identity/directory.js';
+import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { createRecord, updateRecord } from '#app/domain/referenceTable/decide.js';
 import {
   EventStoreUnavailableError,
@@ -16,7 +16,7 @@ import { DeadlineError } from '#app/supervision/deadline.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 
 function itemType(): AssetType {
-  const found = standardTypes('dyn_stock_order').get('dyn_item');
+  const found = standardTables('dyn_stock_order').get('dyn_item');
   if (found?.uniqueField !== 'external_id') throw new Error('dyn_item has no external_id.');
   return found;
 }
