@@ -18,8 +18,11 @@ export const recordsProjection: Projection = {
     const typed = { type: event.type, data: event.data };
     const { revision, position, metadata } = event;
     const at = metadata.occurredAt;
-    const change = (table: string, changes: readonly RecordChange[]): Promise<void> =>
-      target.applyToTable({ tenant: tenant.name, table }, changes, { revision, at, position });
+    const change = async (table: string, changes: readonly RecordChange[]): Promise<void> => {
+      // Another release may have made the table; where it is as it is to be, this costs nothing.
+      await define(table, tenant, target);
+      await target.applyToTable({ tenant: tenant.name, table }, changes, { revision, at, position });
+    };
     if (category === 'tenant') await defineTables(typed as TenantEvent, tenant, target);
     else if (category === 'table') await change(rest, tableChanges(typed as ReferenceTableEvent, at));
     else if (category === 'order') {
@@ -32,10 +35,12 @@ export const recordsProjection: Projection = {
 
 async function defineTables(event: TenantEvent, tenant: Tenant, target: ProjectionTarget): Promise<void> {
   if (event.type === 'TenantDeleted') return target.dropTenant('records', tenant.name);
-  for (const table of tablesChangedBy(event, tenant)) {
-    const assetType = tenant.assetTypes.get(table);
-    if (assetType !== undefined) await target.defineTable({ tenant: tenant.name, table }, assetType);
-  }
+  for (const table of tablesChangedBy(event, tenant)) await define(table, tenant, target);
+}
+
+async function define(table: string, tenant: Tenant, target: Pick<ProjectionTarget, 'defineTable'>): Promise<void> {
+  const assetType = tenant.assetTypes.get(table);
+  if (assetType !== undefined) await target.defineTable({ tenant: tenant.name, table }, assetType);
 }
 
 function tablesChangedBy(event: Exclude<TenantEvent, { type: 'TenantDeleted' }>, tenant: Tenant): readonly string[] {

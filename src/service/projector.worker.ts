@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import PQueue from 'p-queue';
 import { ProjectorLeaseHeldError } from '../ports/readModelWriter.js';
 import { projections } from '../projections/projections.js';
+import { followRelease } from '../projections/release.js';
 import { keepRemoving } from '../projections/removal.js';
 import { keepRetention } from '../projections/retention.js';
 import { runProjections } from '../projections/runner.js';
@@ -57,6 +58,16 @@ async function project(): Promise<void> {
     ),
     keepRemoving({ writer, writing }, signal),
     keepRetention({ writer, writing, days: config.DELIVERY_LOG_DAYS }, signal),
+    followRelease(
+      {
+        eventStore,
+        writer,
+        writing,
+        onRebuilt: (report) => send({ kind: 'rebuilt', report }),
+        onFailure: (error) => send({ kind: 'not-rebuilt', error: sendable(error) }),
+      },
+      signal,
+    ),
   ];
   try {
     await Promise.all(running);

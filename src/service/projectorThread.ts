@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { youngHeap } from '../adapters/youngHeap.js';
 import type { Config } from '../config.js';
+import type { RebuildReport } from '../projections/rebuild.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 
 export type ProjectorMessage =
@@ -12,6 +13,9 @@ export type ProjectorMessage =
   | { readonly kind: 'standing-by' }
   /** The read models do not fit the log, and are built anew. */
   | { readonly kind: 'anew'; readonly reason: string }
+  /** Of a table that another release had made, or why one could not be rebuilt yet. */
+  | { readonly kind: 'rebuilt'; readonly report: RebuildReport }
+  | { readonly kind: 'not-rebuilt'; readonly error: Error }
   | { readonly kind: 'failed'; readonly error: Error };
 
 /** The start of a thread takes a fifth of a second of a processor. */
@@ -36,9 +40,16 @@ export function startProjector(config: ProjectorConfig, log: Logger): Projector 
   let failure: Error | undefined;
 
   const receive = (message: ProjectorMessage): void => {
-    if (message.kind === 'anew') {
-      log.warn(message.reason);
-      return;
+    switch (message.kind) {
+      case 'anew':
+        log.warn(message.reason);
+        return;
+      case 'rebuilt':
+        log.info(message.report, 'a table was rebuilt for this release');
+        return;
+      case 'not-rebuilt':
+        log.warn({ err: message.error }, 'the tables are not all brought to this release; it is tried again');
+        return;
     }
     const stoodBy = standingBy;
     standingBy = message.kind === 'standing-by';

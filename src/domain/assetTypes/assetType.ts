@@ -43,7 +43,7 @@ export type AssetType = {
   readonly supportingData: boolean;
   /** The unique index field; Reference Data only. */
   readonly uniqueField?: string;
-  /** In the order they are shown; later versions only add at the end. */
+  /** In the order they are shown; later versions may add some anywhere, and take none back. */
   readonly fields: readonly AssetField[];
   readonly relationships: readonly Relationship[];
   /** Master Data: `order` is the root of the consistency boundary, `part` belongs to one. */

@@ -1,0 +1,121 @@
+/**
+ * Brings the tables of all tenants to the asset types of this release, in the background, once after it has changed them.
+ * First each table gets what is new, tenant after tenant, each in a short transaction. Then each table in which stored
+ * records lack an index that the release wants is rebuilt beside the one that serves. A table that is written to before its
+ * turn is brought to the release by the projection itself.
+ */
+import { createHash } from 'node:crypto';
+import type PQueue from 'p-queue';
+import type { Tenant } from '../domain/identity/directory.js';
+import { ORDER_MODELS } from '../domain/identity/events.js';
+import { standardTables } from '../domain/identity/tenantTables.js';
+import { tenantStream } from '../domain/streams.js';
+import { copiedOnce } from '../domain/writable.js';
+import type { EventStore } from '../ports/eventStore.js';
+import { Backoff } from '../supervision/keepRunning.js';
+import { sleep } from '../supervision/waiting.js';
+import { findLog, projectedPlace } from './keptPlace.js';
+import { evolveTenantIn, inTransaction } from './projection.js';
+import { projections } from './projections.js';
+import { type RebuildDeps, type RebuildReport, rebuildProjection } from './rebuild.js';
+
+type ReleaseDeps = RebuildDeps & {
+  readonly eventStore: EventStore;
+  /** One write at a time: shared with the projections that use the same writer. */
+  readonly writing: PQueue;
+  /** Hears of each table that was rebuilt. */
+  readonly onRebuilt: (report: RebuildReport) => void;
+  /** Hears what went wrong; it is tried again. */
+  readonly onFailure: (error: unknown) => void;
+};
+
+/** Raised when the rules change by which a table is laid out for its asset type. */
+const LAYOUT_VERSION = 1;
+
+/** Beside the checkpoints: a number that tells which release the tables were brought to last. */
+const MARK = 'records.release';
+
+/** Another rebuild may be at work, or an engine away. */
+const BACKOFF = { firstMs: 1_000, longestMs: 300_000 };
+
+/** Resolves when all is done, or the signal aborts. */
+export async function followRelease(deps: ReleaseDeps, signal: AbortSignal): Promise<void> {
+  const backoff = new Backoff(BACKOFF);
+  while (!signal.aborted) {
+    try {
+      await bringToRelease(deps, signal);
+      return;
+    } catch (error) {
+      if (signal.aborted) return;
+      deps.onFailure(error);
+      await sleep(backoff.next(), signal);
+    }
+  }
+}
+
+async function bringToRelease(deps: ReleaseDeps, signal: AbortSignal): Promise<void> {
+  const { eventStore, writer, writing } = deps;
+  const mark = releaseMark();
+  if ((await writer.checkpoint(MARK)) === mark) return;
+  if ((await findLog(eventStore, await projectedPlace(writer, projections))) !== 'same') {
+    throw new Error('The read models are not of this event log, or are about to be built anew.');
+  }
+  for await (const { tenant, isThere } of tenantsOf(deps, signal)) await defineTables(deps, tenant, isThere);
+  let failure: unknown;
+  for await (const { tenant } of tenantsOf(deps, signal)) {
+    for (const table of await writer.outdatedTables(tenant)) {
+      try {
+        const scope = { projection: 'records', tenant, table } as const;
+        deps.onRebuilt(await rebuildProjection(deps, scope, undefined, signal));
+      } catch (error) {
+        signal.throwIfAborted();
+        failure ??= error;
+      }
+    }
+  }
+  if (failure !== undefined) throw failure;
+  if (!signal.aborted) await writing.add(() => inTransaction(writer, async () => new Map([[MARK, mark]])));
+}
+
+/** The same for the same standard tables; 48 bits, as a checkpoint is a number. */
+function releaseMark(): number {
+  const standard = ORDER_MODELS.map((model) => [...standardTables(model)]);
+  const text = JSON.stringify([LAYOUT_VERSION, standard]);
+  return Number.parseInt(createHash('sha256').update(text).digest('hex').slice(0, 12), 16);
+}
+
+/** `isThere` asks whether the tenant still has tables: it may be deleted meanwhile. */
+type Found = { readonly tenant: string; readonly isThere: () => Promise<boolean> };
+
+async function* tenantsOf({ writer }: Pick<ReleaseDeps, 'writer'>, signal: AbortSignal): AsyncGenerator<Found> {
+  let before: string | undefined;
+  for (;;) {
+    const after = before;
+    const tenant = await writer.nextTenant(after);
+    if (tenant === undefined || signal.aborted) return;
+    yield { tenant, isThere: async () => (await writer.nextTenant(after)) === tenant };
+    before = tenant;
+  }
+}
+
+/**
+ * By all that the log holds of the tenant, of which the projection may not have seen the last yet: a table then has a field
+ * before its time, in which nothing is.
+ */
+async function defineTables(
+  { eventStore, writer, writing }: ReleaseDeps,
+  name: string,
+  isThere: Found['isThere'],
+): Promise<void> {
+  const tenants = new Map<string, Tenant | undefined>();
+  const writable = copiedOnce();
+  for (const event of await eventStore.readStream(tenantStream(name))) evolveTenantIn(tenants, event, writable);
+  const tenant = tenants.get(name);
+  if (tenant === undefined || tenant.deleted) return;
+  const define = async () => {
+    const assetTypes = (await isThere()) ? tenant.assetTypes : [];
+    for (const [table, assetType] of assetTypes) await writer.defineTable({ tenant: name, table }, assetType);
+    return new Map();
+  };
+  await writing.add(() => inTransaction(writer, define));
+}
