@@ -78,4 +78,5 @@ test('the tenant may add a field, and what the release made searchable is found 
   while (!service.log.includes('rebuilt for this release')) await new Promise((wait) => setTimeout(wait, 50));
   expect(await keys({ sort: '-product_id,external_id' })).toEqual(['A1', 'A2', 'A4', 'A5', 'A3', 'A6', 'A7']);
   expect(await keys({ 'filter[grade]': 'g', sort: 'bay,grade' })).toEqual(['A7', 'A4', 'A5', 'A6']);
+  expect(await service.cli('projections', 'verify', '--projection', 'records')).toMatchObject({ code: 0 });
 });

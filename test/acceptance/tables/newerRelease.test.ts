@@ -84,6 +84,8 @@ test('each table that lacked an index is rebuilt, once: the next start has nothi
   const rebuilt = () => run.service.log.split('\n').filter((line) => line.includes('rebuilt for this release'));
   while (rebuilt().length < 2) await new Promise((resolve) => setTimeout(resolve, 50));
   expect(rebuilt().map((line) => JSON.parse(line).tenant)).toEqual(['acme', 'idle']);
+  // What was added in place and what was rebuilt are what the log makes of them.
+  expect(await run.service.cli('projections', 'verify', '--projection', 'records')).toMatchObject({ code: 0 });
   await run.service.restart();
   expect(await keys(run.tenant('acme'), { sort: 'product_id,external_id' })).toEqual(['A2', 'A4', 'A3', 'A1']);
   await run.service.stop();
