@@ -9,6 +9,7 @@ import { restoreCommand } from './backup/restore.js';
 import { clientCommand } from './client.js';
 import { configCommand } from './config.js';
 import { demoCommand } from './demo/command.js';
+import { doctorCommand } from './doctor/command.js';
 import { CliError, report } from './errors.js';
 import { migrateCommand } from './migrate/command.js';
 import { unfitNode } from './nodeVersion.js';
@@ -56,6 +57,7 @@ function program(): Command {
     .addCommand(backupCommand())
     .addCommand(restoreCommand())
     .addCommand(migrateCommand())
+    .addCommand(doctorCommand())
     .addCommand(configCommand())
     .addCommand(demoCommand());
   return withExample(root, 'dynamic-assets start');

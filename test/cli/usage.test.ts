@@ -29,6 +29,7 @@ describe('help', () => {
     [['backup']],
     [['restore']],
     [['migrate']],
+    [['doctor']],
     [['config']],
     [['demo']],
   ])('of %j has an example and ends with 0', async (command) => {

@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { type Config, readConfig } from '../../config.js';
+import { EXIT_FAILURE } from '../errors.js';
+import { withProjections, withTenants } from '../operator.js';
+import { type JsonOption, printResult, withJson } from '../output.js';
+import { broker, logFile, readModels, webhookSecrets } from './engines.js';
+import { disk, files, keys } from './files.js';
+import { type Checked, checked } from './finding.js';
+import { settings } from './settings.js';
+
+export function doctorCommand(): Command {
+  const definition = new Command('doctor').description(
+    'Look at settings, files, keys, disk, event log, read models and broker, and say what to do where something is not well. Beside a running service or without one. Ends with 1 where there is something to do.',
+  );
+  return withJson(definition, 'dynamic-assets doctor').action(examine);
+}
+
+async function examine(output: JsonOption): Promise<void> {
+  const config = readConfig(process.env);
+  const checks = [...(await ofMachine(config)), ...(await ofEngines(config))];
+  const ok = checks.every(({ findings }) => findings.length === 0);
+  printResult(output, { ok, checks }, checks.flatMap(linesOf));
+  if (!ok) process.exitCode = EXIT_FAILURE;
+}
+
+async function ofMachine(config: Config): Promise<Checked[]> {
+  const look = 'Run this as the user of the service, with its settings.';
+  return [
+    await checked('settings', look, () => settings(config)),
+    await checked('files', look, () => files(config)),
+    await checked('keys', 'Put it back from a backup.', () => keys(config)),
+    await checked('disk', look, () => disk(config)),
+  ];
+}
+
+/** Where there is no log, or a damaged one, nothing is asked of it: that would begin another. */
+async function ofEngines(config: Config): Promise<Checked[]> {
+  const log = await checked('event log', 'Run this as the user of the service.', () => logFile(config));
+  const away = 'See docs/operations.md, and whether the engine runs and its URL is right.';
+  const jobs = await checked('broker', away, () => broker(config));
+  const canBeRead = config.EVENTSTORE_URL !== undefined || existsSync(join(config.DATA_DIR, 'events.db'));
+  if (!canBeRead || log.findings.length > 0) return [log, jobs];
+  return [
+    log,
+    await checked('event types and secrets', away, () => withTenants(webhookSecrets, config)),
+    await checked('read models', away, () => ofReadModels(config)),
+    jobs,
+  ];
+}
+
+/** Whoever opens the embedded ones makes them. */
+const ofReadModels = (config: Config) =>
+  config.MONGODB_URL !== undefined || existsSync(join(config.DATA_DIR, 'readmodels.db'))
+    ? withProjections(readModels)
+    : Promise.resolve({ detail: 'not made yet: the first start does', findings: [] });
+
+function linesOf({ check, detail, findings }: Checked): string[] {
+  if (findings.length === 0) return [`ok       ${check}: ${detail}`];
+  return findings.flatMap(({ problem, remedy }) => [`PROBLEM  ${check}: ${problem}`, `         ${remedy}`]);
+}

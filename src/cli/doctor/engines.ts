@@ -1,0 +1,103 @@
+/** The engines: that the log is whole and can be read, that the read models show it, and what waits in the broker. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { checkSqliteEventStore } from '../../adapters/eventstore/sqlite/integrity.js';
+import { UnopenableSecretError } from '../../commands/context.js';
+import type { Config } from '../../config.js';
+import type { Tenant } from '../../domain/identity/directory.js';
+import { projectionStatus } from '../../projections/projections.js';
+import { openBroker } from '../../service/engines.js';
+import { withinTime } from '../../supervision/waiting.js';
+import { DELIVERY_QUEUE } from '../../webhooks/queue.js';
+import type { OperatorTools, ProjectionTools } from '../operator.js';
+import type { Checked, Finding } from './finding.js';
+
+type Looked = Omit<Checked, 'check'>;
+
+const ANSWER_WITHIN_MS = 10_000;
+/** A projector at work commits several times a second. */
+const MOVES_WITHIN_MS = 3_000;
+/** As the alert rules have it. */
+const LONGEST_READY_MS = 60_000;
+
+/** Of the embedded one; a server looks after its own files. */
+export async function logFile({ DATA_DIR, EVENTSTORE_URL }: Config): Promise<Looked> {
+  if (EVENTSTORE_URL !== undefined) return { detail: 'its server keeps the event log, and checks it', findings: [] };
+  const file = join(DATA_DIR, 'events.db');
+  const remedy = 'Stop the service, keep a copy of the data directory, and restore a backup (docs/operations.md).';
+  if (!existsSync(file)) return { detail: '', findings: [{ problem: `There is no ${file}.`, remedy: NO_LOG }] };
+  const { events, faults } = checkSqliteEventStore(file);
+  return { detail: `${events} events, none missing`, findings: faults.map((problem) => ({ problem, remedy })) };
+}
+
+const NO_LOG = 'Set DATA_DIR to the directory that the service uses, or start the service once.';
+
+export async function webhookSecrets(tenants: readonly Tenant[], { commands }: OperatorTools): Promise<Looked> {
+  const findings: Finding[] = [];
+  let secrets = 0;
+  for (const { name, webhooks } of tenants) {
+    for (const { id, sealedSecret, stagedSecret } of webhooks.values()) {
+      for (const sealed of [sealedSecret, ...(stagedSecret === undefined ? [] : [stagedSecret])]) {
+        secrets += 1;
+        if (opens(commands.secretBox, sealed)) continue;
+        const problem = `No key opens a signing secret of webhook ${id} of tenant ${name}.`;
+        findings.push({ problem, remedy: 'Add the key that sealed it to SECRETS_KEY, or regenerate the secret.' });
+      }
+    }
+  }
+  return { detail: `${tenants.length} tenants, ${secrets} signing secrets that open`, findings };
+}
+
+function opens(secretBox: OperatorTools['commands']['secretBox'], sealed: string): boolean {
+  try {
+    secretBox.open(sealed);
+    return true;
+  } catch (error) {
+    if (error instanceof UnopenableSecretError) return false;
+    throw error;
+  }
+}
+
+/** Behind is only who does not move. */
+export async function readModels(tools: ProjectionTools): Promise<Looked> {
+  const first = await withinTime(ANSWER_WITHIN_MS, 'The read models do not answer.', projectionStatus(tools));
+  const late = first.filter(({ behind }) => behind > 0);
+  if (late.length > 0) await wait(MOVES_WITHIN_MS);
+  const now = late.length > 0 ? await projectionStatus(tools) : first;
+  const standing = now.filter(
+    ({ name, position, behind }) => behind > 0 && late.some((each) => each.name === name && each.position === position),
+  );
+  return {
+    detail: late.length === 0 ? 'they show all that is in the log' : 'they are on their way to the end of the log',
+    findings: standing.map(({ name, position, behind }) => ({
+      problem: `The projection ${name} stands still at position ${position}, ${behind} positions behind the log.`,
+      remedy: 'Start the service, or its role projector; where it runs, its log and /health/ready say what stops it.',
+    })),
+  };
+}
+
+export async function broker(config: Config): Promise<Looked> {
+  if (config.RABBITMQ_URL === undefined && !existsSync(join(config.DATA_DIR, 'broker.db')))
+    return { detail: 'not used yet', findings: [] };
+  const opened = await openBroker(config, () => undefined);
+  try {
+    const asked = opened.ping().then(() => opened.depth(DELIVERY_QUEUE));
+    const depth = await withinTime(ANSWER_WITHIN_MS, 'The broker does not answer.', asked);
+    const findings: Finding[] = [];
+    if (depth.dead > 0) {
+      const problem = `${depth.dead} webhook jobs are dead letters.`;
+      findings.push({ problem, remedy: 'The log of the service says of each why it makes no sense.' });
+    }
+    if (depth.oldestReadyMs > LONGEST_READY_MS) {
+      const problem = `A webhook job has waited for ${Math.round(depth.oldestReadyMs / 1000)} s to be taken.`;
+      findings.push({
+        problem,
+        remedy: 'Start the service, or its role webhooks; where it runs, raise WEBHOOK_CONCURRENCY.',
+      });
+    }
+    return { detail: `${depth.ready} jobs are due, ${depth.delayed} wait for their time`, findings };
+  } finally {
+    await opened.close();
+  }
+}

@@ -1,0 +1,67 @@
+/** The data directory: who may look inside, its keys, and its room. */
+import { createPrivateKey } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readdir, readFile, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from '../../config.js';
+import { prepareDataDirectory } from '../../service/dataDirectory.js';
+import { installationKeys } from '../../service/secretBox.js';
+import type { Checked, Finding } from './finding.js';
+
+type Looked = Omit<Checked, 'check'>;
+
+/** Below this a busy service fills the disk within the hour. */
+const LEAST_FREE_BYTES = 1024 ** 3;
+
+export async function files(config: Config): Promise<Looked> {
+  const { mended, open } = await prepareDataDirectory(config);
+  return {
+    detail: `${config.DATA_DIR} is for its owner alone`,
+    findings: [
+      ...mended.map((path) => ({
+        problem: `${path} could be read or written by others.`,
+        remedy: 'It is closed to them from now on; look who has had access.',
+      })),
+      ...open.map((path) => ({
+        problem: `Others can read or write ${path}.`,
+        remedy: 'Let it belong to the user of the service, with mode 0700 for directories and 0600 for files.',
+      })),
+    ],
+  };
+}
+
+export async function keys(config: Config): Promise<Looked> {
+  const directory = join(config.DATA_DIR, 'keys');
+  const names = existsSync(directory) ? await readdir(directory) : [];
+  const signing = names.filter((name) => /^signing-\d{4}\.pem$/.test(name));
+  const findings: Finding[] = [];
+  for (const name of signing) {
+    try {
+      createPrivateKey(await readFile(join(directory, name)));
+    } catch {
+      const remedy = 'Put it back from a backup, or remove it: tokens that it signed end then.';
+      findings.push({ problem: `${join(directory, name)} holds no private key.`, remedy });
+    }
+  }
+  // Reads the key, and makes none: that is for the first who seals something.
+  if (names.includes('secrets.key')) await installationKeys(config);
+  const sealing = config.SECRETS_KEY === undefined ? 'keys/secrets.key' : 'SECRETS_KEY';
+  return { detail: `${signing.length} sign tokens; webhook secrets are sealed under ${sealing}`, findings };
+}
+
+export async function disk({ DATA_DIR }: Config): Promise<Looked> {
+  const { bavail, bsize } = await statfs(DATA_DIR);
+  const free = bavail * bsize;
+  const readModels = join(DATA_DIR, 'readmodels.db');
+  const rebuild = existsSync(readModels) ? (await stat(readModels)).size : 0;
+  const remedy = 'Make room, or move DATA_DIR to a larger disk while the service does not run.';
+  const findings: Finding[] = [];
+  if (free < LEAST_FREE_BYTES) findings.push({ problem: `${shown(free)} are free below ${DATA_DIR}.`, remedy });
+  else if (free < rebuild) {
+    const problem = `${shown(free)} are free below ${DATA_DIR}; a rebuild of all read models may need ${shown(rebuild)}.`;
+    findings.push({ problem, remedy });
+  }
+  return { detail: `${shown(free)} are free`, findings };
+}
+
+const shown = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GB`;

@@ -1,0 +1,139 @@
+/** What the doctor finds, and that it finds nothing where all is well. */
+import { chmod, open, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { openSqlite } from '#app/adapters/openSqlite.js';
+import { EventStoreDouble } from '../engines/eventStoreDouble.js';
+import { type Environment, Workplace } from './cli.js';
+
+const finding = z.strictObject({ problem: z.string(), remedy: z.string().min(10) });
+const report = z.strictObject({
+  ok: z.boolean(),
+  checks: z.array(z.strictObject({ check: z.string(), detail: z.string(), findings: z.array(finding) })),
+});
+const ALL = ['settings', 'files', 'keys', 'disk', 'event log', 'event types and secrets', 'read models', 'broker'];
+const NETWORKS = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
+
+let workplace: Workplace;
+beforeEach(async () => {
+  workplace = await Workplace.make();
+  await workplace.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order']);
+  await workplace.json(['webhook', 'create', '--tenant', 'acme', '--url', 'https://127.0.0.1/hook'], NETWORKS);
+  const service = await workplace.start();
+  await service.stop();
+});
+afterEach(() => workplace.remove());
+
+const data = (...path: string[]): string => join(workplace.directory, 'data', ...path);
+
+/** Its problems, by their check. */
+async function problems(environment: Environment = {}) {
+  const { code, stdout, stderr } = await workplace.run(['doctor', '--json'], environment);
+  expect(stderr).toBe('');
+  const { ok, checks } = report.parse(JSON.parse(stdout));
+  const found = checks.flatMap(({ check, findings }) => findings.map(({ problem }) => `${check}: ${problem}`));
+  expect({ code, ok }).toEqual({ code: found.length === 0 ? 0 : 1, ok: found.length === 0 });
+  return { found, names: checks.map(({ check }) => check) };
+}
+
+async function change(sql: string): Promise<void> {
+  const db = openSqlite(data('events.db'));
+  db.exec(sql);
+  db.close();
+}
+
+test('where all is well it says so of each check, beside a running service as well', async () => {
+  expect(await problems()).toEqual({ found: [], names: ALL });
+  await workplace.start();
+  expect(await problems()).toEqual({ found: [], names: ALL });
+  const { code, stdout } = await workplace.run(['doctor']);
+  expect(code).toBe(0);
+  expect(stdout.split('\n').filter((line) => line.startsWith('ok '))).toHaveLength(ALL.length);
+});
+
+test('settings, files and keys', async () => {
+  await chmod(data('events.db'), 0o644);
+  await writeFile(data('keys', 'signing-0001.pem'), 'no key');
+  const environment = { WRITE_WAIT_MS: '20000', WEBHOOK_CA_FILE: data('keys', 'signing-0001.pem') };
+  expect((await problems(environment)).found).toEqual([
+    'settings: WRITE_WAIT_MS (20000) is above REQUEST_TIMEOUT_MS (10000), so it is never reached.',
+    `settings: WEBHOOK_CA_FILE, ${data('keys', 'signing-0001.pem')}, cannot be read as a certificate in PEM.`,
+    `files: ${data('events.db')} could be read or written by others.`,
+    `keys: ${data('keys', 'signing-0001.pem')} holds no private key.`,
+  ]);
+});
+
+test('a signing secret that no key opens', async () => {
+  await rm(data('keys', 'secrets.key'));
+  expect((await problems()).found).toEqual([
+    expect.stringMatching(
+      /^event types and secrets: No key opens a signing secret of webhook [\w-]+ of tenant acme\.$/,
+    ),
+  ]);
+});
+
+test('an event that is missing in the middle', async () => {
+  await workplace.json(['client', 'create', '--tenant', 'acme', '--name', 'Second']);
+  await change(`DELETE FROM events WHERE revision = 0 AND stream_id = (
+    SELECT stream_id FROM streams WHERE name = 'clients-acme')`);
+  expect((await problems()).found).toEqual([
+    expect.stringMatching(/^event log: The event before position \d+ is missing\.$/),
+    'event log: Events of the stream clients-acme are missing.',
+  ]);
+});
+
+test('an append that is cut', async () => {
+  await change('UPDATE events SET following = 1 WHERE position = (SELECT max(position) FROM events)');
+  expect((await problems()).found).toEqual([
+    expect.stringMatching(/^event log: The last append ends before its last event/),
+  ]);
+});
+
+test('an index whose page was overwritten', async () => {
+  const db = openSqlite(data('events.db'));
+  db.pragma('wal_checkpoint(TRUNCATE)');
+  const root = Number(db.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'events_by_category'").pluck().get());
+  const size = Number(db.pragma('page_size', { simple: true }));
+  db.close();
+  const file = await open(data('events.db'), 'r+');
+  await file.write(Buffer.alloc(size, 0x5a), 0, size, (root - 1) * size);
+  await file.close();
+  expect((await problems()).found.join('\n')).toMatch(/event log: SQLite says: /);
+});
+
+test('what is no database', async () => {
+  for (const end of ['-wal', '-shm']) await rm(data(`events.db${end}`), { force: true });
+  await writeFile(data('events.db'), Buffer.alloc(10_000, 'x'));
+  expect((await problems()).found).toEqual(['event log: SQLite says: file is not a database.']);
+});
+
+test('events that this release cannot read', async () => {
+  await change("UPDATE event_types SET schema_version = 99 WHERE type = 'UserAdded'");
+  expect((await problems()).found).toContainEqual(
+    expect.stringMatching(/^event types and secrets: The event log holds what .* UserAdded version 99/),
+  );
+});
+
+test('a projection that stands still, since no service runs', async () => {
+  await workplace.json(['tenant', 'create', 'later', '--order-model', 'dyn_stock_order']);
+  expect((await problems()).found).toEqual(
+    ['records', 'order_history', 'deliveries'].map((name) =>
+      expect.stringMatching(
+        `^read models: The projection ${name} stands still at position \\d+, \\d+ positions behind`,
+      ),
+    ),
+  );
+});
+
+test('an event store that is away; a log that is another one; no log at all', async () => {
+  const double = await EventStoreDouble.start();
+  const environment = { EVENTSTORE_URL: double.url };
+  expect((await problems(environment)).found).toContainEqual(
+    expect.stringMatching(/^event types and secrets: The event log at EVENTSTORE_URL is empty, and not the one/),
+  );
+  await double.dispose();
+  expect((await problems(environment)).found.length).toBeGreaterThan(0);
+  expect((await problems({ DATA_DIR: 'nowhere' })).found).toEqual([
+    `event log: There is no ${join(workplace.directory, 'nowhere', 'events.db')}.`,
+  ]);
+});
