@@ -17,7 +17,10 @@ export type Difference = ProofPart & {
   readonly detail: string;
 };
 
-/** `live`: what is served, beside the copy. `copy`: the copy by itself, its indexes and counts with its records. */
+/**
+ * `live`: what is served, beside the copy. `copy`: the copy by itself, its indexes and counts with its records, in steps so
+ * short that a thread which has other work as well can take them.
+ */
 export type ProofSubject = 'live' | 'copy';
 
 export type ProofQuestion = {
@@ -34,11 +37,13 @@ export type ProofSlice = {
   readonly differences: readonly Difference[];
   /** Both sides were seen at one position. Where they were not, a difference may come of that. */
   readonly exact: boolean;
+  /** Of a whole part: how many records the catalog says there are, where it counts them. */
+  readonly counted?: number | undefined;
   /** Where the next slice begins; undefined after the last. */
   readonly next?: string | undefined;
 };
 
-/** Each call takes bounded memory, and holds up no writer. */
+/** Each call takes bounded memory. None holds up a writer in another thread or process. */
 export interface ReadModelProof {
   /** Of the scope, in what is served or in the copy. */
   parts(): Promise<readonly ProofPart[]>;

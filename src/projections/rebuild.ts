@@ -13,6 +13,7 @@ import type {
 } from '../ports/readModelWriter.js';
 import { acceptFound, findLog, projectedPlace } from './keptPlace.js';
 import { projections } from './projections.js';
+import { proveCopy } from './proveCopy.js';
 import { type Applied, Replay } from './replay.js';
 
 export type RebuildDeps = { readonly eventStore: EventStore; readonly writer: ReadModelWriter & RebuildableReadModels };
@@ -35,8 +36,8 @@ const CLOSE = 200;
 
 /**
  * @param signal stops it: the copy is thrown away, and another rebuild can begin at once
- * @throws UnappliedEventError; the signal's reason; what an engine throws. The copy is thrown away and the live one stays
- *   when anything fails.
+ * @throws UnappliedEventError; UnprovenCopyError; the signal's reason; what an engine throws. The copy is thrown away and
+ *   the live one stays when anything fails.
  */
 export async function rebuildProjection(
   deps: RebuildDeps,
@@ -47,6 +48,8 @@ export async function rebuildProjection(
   const started = performance.now();
   const { copy, replay } = await beginCopy(deps, scope, signal);
   try {
+    await catchUp(deps, scope, replay, onProgress);
+    await proveCopy(copy, () => replay.keep(), signal);
     await catchUp(deps, scope, replay, onProgress);
     const position = await copy.holdLive();
     await replay.finish(position);

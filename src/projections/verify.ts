@@ -7,6 +7,7 @@ import type { Position } from '../ports/eventStore.js';
 import type { Difference, ProofPart, ProofSlice } from '../ports/readModelProof.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
+import { SIGN_OF_LIFE_MS } from './proveCopy.js';
 import { beginCopy, catchUp, type FilledCopy, type RebuildDeps, type RebuildProgress } from './rebuild.js';
 
 export type VerifyDeps = RebuildDeps & {
@@ -33,8 +34,6 @@ export type VerifyReport = RebuildScope & {
 /** Of one projection. */
 export const MAX_DIFFERENCES = 100;
 
-/** Well within the time after which a rebuild is taken for dead. */
-const SIGN_OF_LIFE_MS = 5_000;
 const DAY_MS = 24 * 3600 * 1000;
 
 /** @throws UnappliedEventError; the signal's reason; what an engine throws. The live read model is never changed. */

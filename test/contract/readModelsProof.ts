@@ -21,6 +21,7 @@ import {
   succeeded,
   write,
 } from './readModelsFixture.js';
+import { grown } from './readModelsLayouts.js';
 
 type Target = Pick<ReadModelWriter, 'begin' | 'commit' | 'defineTable' | 'applyToTable' | 'addHistory' | 'putDelivery'>;
 
@@ -170,6 +171,28 @@ export function describeProof(name: string, open: OpenReadModels): void {
       expect(detail(id(7))).toMatch(/updated_at, name, size/);
       expect(detail(id(8))).toMatch(/_batch_id/);
       expect(detail(null)).toMatch(/count is 33; by the log 32/);
+    });
+
+    test('a table that was brought to a release with other fields is what the log makes in that release', async () => {
+      const table = { tenant: 'acme', table: 'grown' };
+      const named = [insert(1, { name: 'One', size: 4 }), insert(2, { name: 'Two' })];
+      const later = [insert(3, { name: 'Three', kind: 'Border' })];
+      copy = await filledCopy(writer, 'records');
+      for (const [target, first] of [
+        [writer, places],
+        [copy.writer, grown],
+      ] as const) {
+        await write(target, async () => {
+          await target.defineTable(table, first);
+          await target.applyToTable(table, named, { revision: 0, at: at(0) });
+        });
+        await write(target, async () => {
+          await target.defineTable(table, grown);
+          await target.applyToTable(table, later, { revision: 1, at: at(1) });
+        });
+      }
+      expect((await proven(copy)).differences).toEqual([]);
+      expect((await proven(copy, 'copy')).differences).toEqual([]);
     });
 
     test('many records are compared in slices, each once', async () => {

@@ -1,6 +1,10 @@
+import { join } from 'node:path';
+import { openSqlite } from '#app/adapters/openSqlite.js';
 import { addAssetField } from '#app/commands/identity/assetTypes.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
+import type { ReadModelRebuild } from '#app/ports/readModelWriter.js';
+import { UnprovenCopyError } from '#app/projections/proveCopy.js';
 import { rebuildProjection } from '#app/projections/rebuild.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 
@@ -131,4 +135,65 @@ it('nothing but read models is written by a rebuild: the log stays as it is', as
   const head = await inside.eventStore.head();
   await rebuildProjection(inside, { projection: 'records' });
   expect(await inside.eventStore.head()).toBe(head);
+});
+
+describe('a copy that does not stand the proof is not put in place, and what is wrong is named', () => {
+  /** Does something to the copy of a table by hand, before it is proven. */
+  function damaging(sql: (table: number) => string): Inside['writer'] {
+    const damage = (): void => {
+      const db = openSqlite(join(inside.directoryPath, 'readmodels.db'));
+      const find = "SELECT id FROM catalog WHERE tenant = 'acme' AND name = 'dyn_party' AND copy > 0";
+      db.exec(sql(db.prepare<[], number>(find).pluck().get() ?? 0));
+      db.close();
+    };
+    const withDamage = (copy: ReadModelRebuild): ReadModelRebuild => ({
+      writer: copy.writer,
+      proof: {
+        ...copy.proof,
+        parts: async () => {
+          damage();
+          return copy.proof.parts();
+        },
+      },
+      position: () => copy.position(),
+      holdLive: () => copy.holdLive(),
+      release: (position) => copy.release(position),
+      swap: () => copy.swap(),
+      abandon: () => copy.abandon(),
+    });
+    const { writer } = inside;
+    return new Proxy(writer, {
+      get(target, name) {
+        if (name === 'beginRebuild') return async (scope: never) => withDamage(await writer.beginRebuild(scope));
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  }
+
+  it.each([
+    [
+      'an entry of an index',
+      (id: number) => `DELETE FROM r${id}_t0 WHERE rowid = 7`,
+      /dyn_party r\d+_t0 [0-9a-f-]{36}: /,
+    ],
+    ['a document', (id: number) => `DELETE FROM d${id} WHERE row = 7`, /dyn_party d\d+ /],
+    ['a row', (id: number) => `DELETE FROM r${id} WHERE row = 7`, /dyn_party d\d+: .*dyn_party b\d+: /],
+    ['an index', (id: number) => `DROP INDEX r${id}_updated_at`, /r\d+_updated_at: The index is missing/],
+    [
+      'a count',
+      (id: number) => `UPDATE catalog SET row_count = 4 WHERE id = ${id}`,
+      /counts 4 records, and there are 30\./,
+    ],
+  ])('%s', async (_, sql, message) => {
+    await sync('acme', parties(0, 30, 'one'));
+    const before = await everything('acme', 'dyn_party');
+    const scope = { projection: 'records', tenant: 'acme', table: 'dyn_party' } as const;
+    const rebuilt = rebuildProjection({ ...inside, writer: damaging(sql) }, scope);
+    await expect(rebuilt).rejects.toThrow(UnprovenCopyError);
+    await expect(rebuilt).rejects.toThrow(message);
+    expect(await everything('acme', 'dyn_party')).toEqual(before);
+    await rebuildProjection(inside, scope);
+    expect(await everything('acme', 'dyn_party')).toEqual(before);
+  });
 });

@@ -19,10 +19,12 @@ import {
   found,
   id,
   insert,
+  places,
   placesWithRegion,
   write,
 } from '../../contract/readModelsFixture.js';
 import { grown } from '../../contract/readModelsLayouts.js';
+import { proven } from '../../contract/readModelsProof.js';
 
 const FIXTURE = new URL('../../fixtures/readModelsVersion1.db.gz', import.meta.url);
 
@@ -90,6 +92,19 @@ describe('a file of schema version 1', () => {
       kind: null,
     });
     expect(await writer.outdatedTables('acme')).toEqual([]);
+  });
+
+  test('stands the proof: its full-text index is of the text that the records have', async () => {
+    const copy = await writer.beginRebuild({ projection: 'records' });
+    const changes = Array.from({ length: 6 }, (_, n) => insert(n + 1, {}));
+    await write(copy.writer, async () => {
+      await copy.writer.defineTable(acmePlaces, places);
+      await copy.writer.applyToTable(acmePlaces, changes, { revision: 4, at: at(4) });
+    });
+    const { differences, records } = await proven(copy);
+    await copy.abandon();
+    expect(records).toBe(6);
+    expect(differences.filter(({ detail }) => !/Not what the log makes|by the log/.test(detail))).toEqual([]);
   });
 
   test.each(['kept', 'none'])('is cleaned up (batch %s)', async (batchId) => {

@@ -95,6 +95,23 @@ export function compareSides<Row extends Keyed>(
   return { records: pairs.length, differences: inPart(part, findings), next };
 }
 
+/** All rows by themselves. At most so many findings are kept. */
+const MAX_FINDINGS = 100;
+
+export async function lookThrough<Row extends Keyed>(
+  part: ProofPart,
+  rows: AsyncIterable<Row> | Iterable<Row>,
+  { itself }: Pick<Comparison<Row>, 'itself'>,
+): Promise<Omit<ProofSlice, 'exact'>> {
+  const findings: Finding[] = [];
+  let records = 0;
+  for await (const row of rows) {
+    records += 1;
+    if (findings.length < MAX_FINDINGS) findings.push(...itself(row));
+  }
+  return { records, differences: inPart(part, findings) };
+}
+
 export type ProvenRecord = {
   readonly createdAt: unknown;
   readonly updatedAt: unknown;

@@ -20,7 +20,7 @@ import {
   webhookRows,
 } from './entries.js';
 import { type ProvenTable, recordComparison, sizeOf, storedRows } from './records.js';
-import { missingTables, unsound, wholeTable } from './tables.js';
+import { missingTables, unsound, wholeCopy, wholeTable } from './tables.js';
 
 type CatalogRow = {
   readonly id: number;
@@ -168,11 +168,12 @@ export class SqliteProof implements ReadModelProof {
             );
     const table = live?.made === 1 ? { id: live.id, layout: JSON.parse(live.layout) } : undefined;
     const lost = table === undefined ? [] : missingTables(this.#db, table);
+    const counted = live?.row_count;
     if (lost.length > 0 || table === undefined) {
-      return { records: 0, differences: inPart(part, [...differences, ...lost]) };
+      return { records: 0, differences: inPart(part, [...differences, ...lost]), counted };
     }
-    const own = wholeTable(this.#db, table, live?.row_count ?? 0);
-    return { records: 0, differences: inPart(part, [...differences, ...own]) };
+    const own = subject === 'live' ? wholeTable(this.#db, table, counted ?? 0) : wholeCopy(this.#db, table);
+    return { records: 0, differences: inPart(part, [...differences, ...own]), counted };
   }
 
   readonly shared: ReadModelProof['shared'] = async () => {
