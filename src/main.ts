@@ -23,6 +23,7 @@ import {
   readiness,
   registerEngineMetrics,
   registerLogMetrics,
+  registerParkedMetrics,
   registerQueueMetrics,
 } from './service/engineHealth.js';
 import { openBroker, openReadModels, openStoredDirectory } from './service/engines.js';
@@ -191,6 +192,7 @@ async function openParts(
   };
   registerEngineMetrics(metrics.registry, engines);
   registerLogMetrics(metrics.registry, () => eventStore.head());
+  registerParkedMetrics(metrics.registry, () => readModels.parked());
   if (broker !== undefined) registerQueueMetrics(metrics.registry, broker, [DELIVERY_QUEUE, BACKFILL_QUEUE]);
   const keys = await SigningKeys.open(join(config.DATA_DIR, 'keys'));
   const deps: ApiDeps = {

@@ -4,26 +4,34 @@ import { type RebuildReport, rebuildProjection } from '../projections/rebuild.js
 import { interruptible } from './interruption.js';
 import { withProjections } from './operator.js';
 import { columns, type JsonOption, printResult, withJson, withProgressBar } from './output.js';
+import { parkedLines, retryCommand } from './parked.js';
 import { type Name, namesIn, type ScopeOptions, scopeIn, scopeText, withScope } from './projectionScope.js';
 import { verifyCommand } from './projectionsVerify.js';
 
 export function projectionsCommand(): Command {
   return new Command('projections')
-    .description('Show, prove and rebuild the read models.')
+    .description('Show, prove and rebuild the read models, and go on with those that are parked.')
     .addCommand(listCommand())
     .addCommand(verifyCommand())
-    .addCommand(rebuildCommand());
+    .addCommand(rebuildCommand())
+    .addCommand(retryCommand());
 }
 
 function listCommand(): Command {
-  const definition = new Command('list').description('Show how far each projection has come.');
+  const definition = new Command('list').description(
+    'Show how far each projection has come, and which tenants are parked in it.',
+  );
   return withJson(definition, 'dynamic-assets projections list').action(list);
 }
 
 async function list(options: JsonOption): Promise<void> {
   const status = await withProjections(projectionStatus);
-  const rows = status.map(({ name, position, head, behind }) => [name, ...[position, head, behind].map(String)]);
-  printResult(options, status, columns([['PROJECTION', 'POSITION', 'HEAD', 'BEHIND'], ...rows]));
+  const rows = status.map(({ name, position, head, behind, parked }) => [
+    name,
+    ...[position, head, behind, parked.length].map(String),
+  ]);
+  const table = columns([['PROJECTION', 'POSITION', 'HEAD', 'BEHIND', 'PARKED'], ...rows]);
+  printResult(options, status, [...table, ...parkedLines(status.flatMap(({ parked }) => parked))]);
 }
 
 function rebuildCommand(): Command {

@@ -9,15 +9,18 @@ import type { RecordChange } from '../domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from './deliveryLog.js';
 import type { KeptPlace, Position, Revision } from './eventStore.js';
 import type { ReadModelProof } from './readModelProof.js';
-import type { HistoryEntry, ProjectionProgress, TableRef } from './readModels.js';
+import type { HistoryEntry, Parked, ProjectionProgress, TableRef } from './readModels.js';
 
 /**
  * The write side, one transaction at a time: what is written between `begin` and `commit` becomes
  * visible with the checkpoint, in one step.
  */
-export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' | 'place'> {
+export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' | 'place' | 'parked'> {
   begin(): Promise<void>;
-  /** @param place of the log, where the furthest projection has reached it with this commit; else the one before stays */
+  /**
+   * @param place of the log, where the furthest projection has reached it with this commit; else the one before stays
+   * @throws MisfitError, where what was applied turns out only now not to fit
+   */
   commit(checkpoints: ReadonlyMap<string, Position>, place?: KeptPlace): Promise<void>;
   rollback(): Promise<void>;
 
@@ -51,21 +54,40 @@ export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' |
    * transactions of its own: none is open. @returns whether there was any
    */
   clearDropped(): Promise<boolean>;
-  /** Drops everything a projection wrote, and its checkpoint. */
+  /** Drops everything a projection wrote, its checkpoint, and where tenants are parked in it. */
   reset(projection: string): Promise<void>;
+
+  /** Parks a tenant's part of a projection, or moves it where it is parked. Part of the open transaction. */
+  park(parked: Parked): Promise<void>;
+  /** The tenant's part goes on with the others'. Part of the open transaction. */
+  unpark(parked: Pick<Parked, 'tenant' | 'projection'>): Promise<void>;
+  /** For other processes than the one that projects, which it need not wait for. @returns false where nothing of it is parked */
+  askRetry(parked: Pick<Parked, 'tenant' | 'projection'>): Promise<boolean>;
 
   close(): Promise<void>;
 }
 
-/** A change does not fit the records: what is stored is not what the log says. */
+/** What does not fit: a tenant's part of a projection, or a table of it. */
+export type Misfit = {
+  readonly tenant: string;
+  readonly projection: RebuildScope['projection'];
+  readonly table?: string | undefined;
+  /** Of the event that the change comes from; undefined where that is not known. */
+  readonly position?: Position | undefined;
+};
+
+/**
+ * A change does not fit what is stored: that is not what the log says. Nothing is wrong with the engine, and the same
+ * change fails again. Whatever else the methods of a writer throw is of the engine's making.
+ */
 export class MisfitError extends Error {
   override readonly name = 'MisfitError';
-  /** Of the event that the change comes from; undefined where `applyToTable` was not told. */
-  readonly position: Position | undefined;
+  readonly misfit: Misfit;
 
-  constructor({ tenant, table }: TableRef, position: Position | undefined, options: ErrorOptions) {
-    super(`Read model ${tenant}/${table} does not fit the log; rebuild its records.`, options);
-    this.position = position;
+  constructor(misfit: Misfit, options: ErrorOptions) {
+    const { tenant, projection, table = projection } = misfit;
+    super(`Read model ${tenant}/${table} does not fit the log; rebuild its ${projection}.`, options);
+    this.misfit = misfit;
   }
 }
 

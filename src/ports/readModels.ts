@@ -112,14 +112,38 @@ export class ReadModelsWithheldError extends Error {
   override readonly name = 'ReadModelsWithheldError';
 }
 
+/** One tenant's part of a projection that stands by itself: an event could not be applied, and later ones are passed over. */
+export type Parked = {
+  readonly tenant: string;
+  readonly projection: string;
+  /** Up to here the tenant's events are applied, and none after it. */
+  readonly checkpoint: Position;
+  /** The event that could not be applied. */
+  readonly position: Position;
+  readonly eventId: string;
+  readonly eventType: string;
+  /** What went wrong, in sentences. */
+  readonly error: string;
+  /** ISO 8601 UTC. */
+  readonly since: string;
+  /** An operator has asked to go on from there. */
+  readonly retryAsked: boolean;
+};
+
+/** Parts of projections that may be parked at once: where more fail, it is no tenant's own trouble, and projecting stops. */
+export const MAX_PARKED = 1_000;
+
 export interface ProjectionProgress {
   /** Position that a projection has reached. 0 when it never ran. */
   checkpoint(projection: string): Promise<Position>;
   /** The furthest place of the log that was projected; undefined before the first, and where an earlier release did. */
   place(): Promise<KeptPlace | undefined>;
+  /** Every tenant's part of a projection that is parked; at most MAX_PARKED. */
+  parked(): Promise<readonly Parked[]>;
   /**
-   * Resolves true as soon as the projection has reached the position, false after `timeoutMs`.
-   * Must cost little when it has been reached already.
+   * Resolves true as soon as the projection has reached the position, false after `timeoutMs`, and false at once while it
+   * is parked for the tenant. Must cost little when it has been reached already.
+   * @param tenant whose events are waited for; unset: nobody's in particular
    */
-  waitFor(projection: string, position: Position, timeoutMs: number): Promise<boolean>;
+  waitFor(projection: string, position: Position, timeoutMs: number, tenant?: string): Promise<boolean>;
 }

@@ -1,5 +1,5 @@
 /** What a projection is: it evolves a read model by the events of the log, one at a time. */
-import { evolveTenant, type Tenant } from '../domain/identity/directory.js';
+import { evolveTenant, TENANT_STREAM_PREFIX, type Tenant } from '../domain/identity/directory.js';
 import type { DirectoryEvent } from '../domain/identity/events.js';
 import { parseStream, tenantStream } from '../domain/streams.js';
 import { copiedOnce, type Writable } from '../domain/writable.js';
@@ -25,6 +25,14 @@ export type Projection = {
   apply(event: RecordedEvent, tenant: Tenant, target: ProjectionTarget): Promise<void>;
 };
 
+/** Streams of the projection; those of one tenant where it is named, and maybe of others whose names begin with its name. */
+export function streamsOf(projection: Projection, tenant?: string): readonly string[] {
+  if (tenant === undefined) return projection.streamPrefixes;
+  return projection.streamPrefixes.map((prefix) =>
+    prefix === TENANT_STREAM_PREFIX ? tenantStream(tenant) : `${prefix}${tenant}.`,
+  );
+}
+
 /**
  * Writes in one transaction: what `write` did is committed with the checkpoints it returns, or nothing is.
  * @throws whatever `write` or the engine throws
@@ -48,6 +56,8 @@ export class ProjectedTenants {
   readonly #eventStore: Pick<EventStore, 'readStream'>;
   /** By name; undefined of one that did not exist when it was looked for. */
   readonly #tenants = new Map<string, Tenant | undefined>();
+  /** Why the tenant cannot be known, of those whose own events cannot be applied. */
+  readonly #failures = new Map<string, unknown>();
 
   constructor(eventStore: Pick<EventStore, 'readStream'>) {
     this.#eventStore = eventStore;
@@ -65,21 +75,35 @@ export class ProjectedTenants {
       const history = await this.#eventStore.readStream(tenantStream(tenant));
       const writable = copiedOnce();
       this.#tenants.set(tenant, undefined);
+      this.#failures.delete(tenant);
       const isDeleted = history.some(({ type }) => type === 'TenantDeleted');
       for (const event of history) {
-        if (isDeleted || event.position < position) evolveTenantIn(this.#tenants, event, writable);
+        if (isDeleted || event.position < position) this.#evolve(tenant, event, writable);
       }
     }
   }
 
   /**
    * The event's tenant after the event; undefined when nothing is known of it, and when it was deleted, which is an event
-   * to be projected itself.
+   * to be projected itself. @throws what one of the tenant's own events made fail
    */
   evolve(event: RecordedEvent): Tenant | undefined {
     const { category, tenant: name } = parseStream(event.stream);
-    const tenant = category === 'tenant' ? evolveTenantIn(this.#tenants, event) : this.#tenants.get(name);
+    if (category === 'tenant') this.#evolve(name, event);
+    if (this.#failures.has(name)) throw this.#failures.get(name);
+    const tenant = this.#tenants.get(name);
     return tenant?.deleted && event.type !== 'TenantDeleted' ? undefined : tenant;
+  }
+
+  #evolve(tenant: string, event: RecordedEvent, writable?: Writable): void {
+    if (this.#failures.has(tenant)) return;
+    try {
+      evolveTenantIn(this.#tenants, event, writable);
+    } catch (error) {
+      this.#failures.set(tenant, error);
+      // It is looked for again with its next events.
+      this.#tenants.delete(tenant);
+    }
   }
 }
 

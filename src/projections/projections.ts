@@ -9,22 +9,27 @@ import { recordsProjection } from './records.js';
 /** Every projection the service keeps. */
 export const projections: readonly Projection[] = [recordsProjection, orderHistoryProjection, deliveriesProjection];
 
-/** How far each projection is; `behind` counts the positions between it and the head of the log. */
+/** How far each projection is, and who is parked in it; `behind` counts the positions between it and the head of the log. */
 export async function projectionStatus(deps: {
   readonly eventStore: Pick<EventStore, 'head'>;
-  readonly writer: Pick<ReadModelWriter, 'checkpoint'>;
+  readonly writer: Pick<ReadModelWriter, 'checkpoint' | 'parked'>;
 }) {
   const head = await deps.eventStore.head();
+  const parked = await deps.writer.parked();
   return Promise.all(
     projections.map(async ({ name }) => {
       const position = await deps.writer.checkpoint(name);
-      return { name, position, head, behind: Math.max(0, head - position) };
+      const own = parked.filter(({ projection }) => projection === name);
+      return { name, position, head, behind: Math.max(0, head - position), parked: own };
     }),
   );
 }
 
 /** A projection that is behind and has not moved for this long is not just busy. */
 const STANDSTILL_MS = 30_000;
+
+/** Tenants that /health/ready names. */
+const MAX_NAMED = 10;
 
 type Seen = { readonly position: Position; readonly since: number };
 
@@ -55,6 +60,20 @@ export class ProjectionWatch {
   async lag(): Promise<ReadonlyMap<string, number>> {
     const status = await projectionStatus({ eventStore: this.#eventStore, writer: this.#readModels });
     return new Map(status.map(({ name, behind }) => [name, behind]));
+  }
+
+  /** Who is parked in which projections, at most `MAX_NAMED` of them; undefined where nobody is. @throws what an engine throws */
+  async parkedText(): Promise<string | undefined> {
+    const parked = await this.#readModels.parked();
+    if (parked.length === 0) return undefined;
+    const tenants = [...new Set(parked.map(({ tenant }) => tenant))];
+    const named = tenants.slice(0, MAX_NAMED).map((tenant) => {
+      const own = parked.filter((each) => each.tenant === tenant);
+      return `${tenant} (${own.map(({ projection, position }) => `${projection} at position ${position}`).join(', ')})`;
+    });
+    const more = tenants.length > MAX_NAMED ? `, and ${tenants.length - MAX_NAMED} more` : '';
+    const count = tenants.length === 1 ? '1 tenant is parked' : `${tenants.length} tenants are parked`;
+    return `${count}: ${named.join(', ')}${more}. "dynamic-assets projections list" says why.`;
   }
 
   /** Until it is seen that the projections have caught up again, nothing is well: they were interrupted. */

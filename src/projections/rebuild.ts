@@ -45,6 +45,7 @@ export async function rebuildProjection(
   onProgress: (progress: RebuildProgress) => void = () => {},
   signal: AbortSignal = new AbortController().signal,
 ): Promise<RebuildReport> {
+  await refusePartOfParked(deps.writer, scope);
   const started = performance.now();
   const { copy, replay } = await beginCopy(deps, scope, signal);
   try {
@@ -91,5 +92,17 @@ export async function catchUp(
     const live = await writer.checkpoint(projection);
     await replay.advance(live, (position) => onProgress({ ...replay.applied, position, head: live }));
     if ((await writer.checkpoint(projection)) - live < CLOSE) return;
+  }
+}
+
+/** One table would be further than the others of a tenant that goes on from where it is parked. @throws Error */
+async function refusePartOfParked(
+  writer: Pick<ReadModelWriter, 'parked'>,
+  { projection, tenant, table }: RebuildScope,
+): Promise<void> {
+  if (table === undefined) return;
+  const parked = await writer.parked();
+  if (parked.some((each) => each.tenant === tenant && each.projection === projection)) {
+    throw new Error(`The ${projection} of ${tenant} are parked: rebuild all of them, without --table.`);
   }
 }

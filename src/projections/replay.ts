@@ -1,10 +1,9 @@
 /** Applies the log anew to a hidden copy of a read model, as far as it is told and no further. */
-import { TENANT_STREAM_PREFIX } from '../domain/identity/directory.js';
-import { parseStream, STREAM_PREFIXES, tenantStream } from '../domain/streams.js';
+import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { ReadModelsUnavailableError } from '../ports/readModels.js';
 import { MisfitError, type ReadModelRebuild, type RebuildScope } from '../ports/readModelWriter.js';
-import { inTransaction, ProjectedTenants, type Projection, type ProjectionTarget } from './projection.js';
+import { inTransaction, ProjectedTenants, type Projection, type ProjectionTarget, streamsOf } from './projection.js';
 
 /** What was applied: events, and the changes of single records, entries or deliveries that they carried. */
 export type Applied = { readonly events: number; readonly records: number };
@@ -97,7 +96,7 @@ export class Replay {
 
   /** Some engines find out at the commit that a change does not fit. */
   named(error: unknown, events: readonly RecordedEvent[] = this.#last): unknown {
-    const event = error instanceof MisfitError && events.find(({ position }) => position === error.position);
+    const event = error instanceof MisfitError && events.find(({ position }) => position === error.misfit.position);
     return event ? new UnappliedEventError(this.#projection.name, event, error) : error;
   }
 
@@ -107,7 +106,7 @@ export class Replay {
     const reading = new AbortController();
     const subscription = this.#eventStore.subscribe({
       after: this.#position,
-      streamPrefixes: streamsOf(this.#projection, this.#scope),
+      streamPrefixes: streamsOf(this.#projection, this.#scope.tenant),
       signal: AbortSignal.any([reading.signal, this.#signal]),
     });
     for await (const slice of subscription) {
@@ -155,13 +154,6 @@ function counting(target: ProjectionTarget, onRecords: (records: number) => void
       return target.putDelivery(tenant, entry);
     },
   };
-}
-
-function streamsOf(projection: Projection, { tenant }: RebuildScope): readonly string[] {
-  if (tenant === undefined) return projection.streamPrefixes;
-  return projection.streamPrefixes.map((prefix) =>
-    prefix === TENANT_STREAM_PREFIX ? tenantStream(tenant) : `${prefix}${tenant}.`,
-  );
 }
 
 /** Prefixes let through more than the scope: `tenant-acme` also begins `tenant-acme2`. */

@@ -1,12 +1,27 @@
 /**
  * Keeps the read models current: reads the log from the lowest checkpoint on, applies each event to each
- * projection that has not seen it, and commits what a slice changed together with the checkpoints.
+ * projection that has not seen it, and commits what a slice changed together with the checkpoints. An event that cannot be
+ * applied parks its tenant's part of the projection, whose later events are passed over; all others go on.
  */
 import PQueue from 'p-queue';
-import type { EventSlice, EventStore, KeptPlace, Position } from '../ports/eventStore.js';
+import type { EventStore, KeptPlace, Position } from '../ports/eventStore.js';
+import type { Parked } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
+import {
+  Applying,
+  checkRoom,
+  type Failures,
+  inTransactionWithout,
+  isOf,
+  lastBefore,
+  parkedAt,
+  partOf,
+  type Step,
+  stepsOf,
+} from './applying.js';
 import { keptPlace } from './keptPlace.js';
-import { inTransaction, ProjectedTenants, type Projection } from './projection.js';
+import { ProjectedTenants, type Projection } from './projection.js';
+import { retryParked } from './retryParked.js';
 import { startAnewWhereNeeded } from './startAnew.js';
 
 export type RunnerDeps = {
@@ -19,6 +34,9 @@ export type RunnerDeps = {
   readonly acceptLog?: boolean;
   /** Hears why all read models are built anew. */
   readonly onAnew?: (reason: string) => void;
+  /** Hears what is parked, and what goes on again. */
+  readonly onParked?: (parked: Parked) => void;
+  readonly onUnparked?: (parked: Parked) => void;
 };
 
 /** A checkpoint is written at least each time this many positions were passed over. */
@@ -41,17 +59,29 @@ export async function runProjections(
   // One that is new, or written anew, catches up first: the others need not read the log again for it.
   const behind = projections.filter(({ name }) => (checkpoints.get(name) ?? 0) < furthest);
   if (behind.length > 0) await follow({ ...deps, writing, projections: behind }, furthest, signal);
-  await follow({ ...deps, writing, log }, Number.POSITIVE_INFINITY, signal);
+  const ending = new AbortController();
+  const running = AbortSignal.any([signal, ending.signal]);
+  const parts = [
+    follow({ ...deps, writing, log }, Number.POSITIVE_INFINITY, running),
+    retryParked({ ...deps, writing }, running),
+  ];
+  try {
+    await Promise.all(parts);
+  } finally {
+    ending.abort();
+    await Promise.allSettled(parts);
+  }
 }
 
-type FollowDeps = Required<Pick<RunnerDeps, 'eventStore' | 'writer' | 'projections' | 'writing'>> & {
-  /** Id of the log, where all projections are at one place of it. */
-  readonly log?: string;
-};
+type FollowDeps = Required<Pick<RunnerDeps, 'eventStore' | 'writer' | 'projections' | 'writing'>> &
+  Pick<RunnerDeps, 'onParked'> & {
+    /** Id of the log, where all projections are at one place of it. */
+    readonly log?: string;
+  };
 
 /** Projects what is in the log, and what comes, until the position or the signal's abort. */
 async function follow(
-  { eventStore, writer, projections, writing, log }: FollowDeps,
+  { eventStore, writer, projections, writing, log, onParked }: FollowDeps,
   until: Position,
   signal: AbortSignal,
 ): Promise<void> {
@@ -63,38 +93,54 @@ async function follow(
     if (slice.events.length === 0 && !slice.caughtUp && slice.position - committed < QUIET_POSITIONS) continue;
     if (slice.position === committed) continue;
     // Before the transaction, which others wait for: the log may be slow.
-    await tenants.prepare(slice.events);
+    const steps = await stepsOf(tenants, slice.events);
     const place = log === undefined ? undefined : keptPlace(log, slice);
-    await writing.add(() => projectSlice(writer, projections, tenants, slice, place));
+    const parked = await writing.add(() => projectSlice(writer, projections, steps, slice.position, place));
+    for (const each of parked) onParked?.(each);
     committed = slice.position;
     if (committed >= until) return;
   }
 }
 
+/** @returns what it has parked */
 async function projectSlice(
   writer: ReadModelWriter,
   projections: readonly Projection[],
-  tenants: ProjectedTenants,
-  slice: EventSlice,
+  steps: readonly Step[],
+  position: Position,
   place: KeptPlace | undefined,
-): Promise<void> {
-  const write = async (): Promise<ReadonlyMap<string, Position>> => {
+): Promise<readonly Parked[]> {
+  let parked: readonly Parked[] = [];
+  const write = async (failures: Failures): Promise<ReadonlyMap<string, Position>> => {
     // Read again under the lock: another process may project the same log, and a rebuild may have swapped.
     const checkpoints = await readCheckpoints(writer, projections);
-    for (const event of slice.events) {
-      const tenant = tenants.evolve(event);
-      if (tenant === undefined) continue;
+    const before = await writer.parked();
+    checkRoom(before, failures);
+    const passedOver = new Set(before.map(({ projection, tenant }) => partOf(projection, tenant)));
+    const dropped = new Set<string>();
+    const applying = new Applying(writer);
+    for (const step of steps) {
       for (const projection of projections) {
-        const seen = (checkpoints.get(projection.name) ?? 0) >= event.position;
-        if (seen || !projection.streamPrefixes.some((prefix) => event.stream.startsWith(prefix))) continue;
-        await projection.apply(event, tenant, writer).catch((error: unknown) => {
-          throw new ProjectionError(projection.name, event.position, event.type, { cause: error });
-        });
+        const seen = (checkpoints.get(projection.name) ?? 0) >= step.event.position;
+        if (seen || !isOf(projection, step)) continue;
+        const part = partOf(projection.name, step.tenant);
+        const failure = failures.get(part);
+        const isPassedOver = passedOver.has(part) || (failure && step.event.position >= failure.event.position);
+        if (isPassedOver && step.event.type !== 'TenantDeleted') continue;
+        await applying.apply(projection, step);
+        // Nothing is left that could go on.
+        if (isPassedOver) dropped.add(part);
       }
     }
-    return reached(checkpoints, projections, slice.position);
+    parked = [...failures.values()]
+      .map((failure) => parkedAt(failure, lastBefore(failure, steps, checkpoints)))
+      .filter(({ projection, tenant }) => !dropped.has(partOf(projection, tenant)));
+    for (const each of parked) await writer.park(each);
+    for (const each of before) if (dropped.has(partOf(each.projection, each.tenant))) await writer.unpark(each);
+    return reached(checkpoints, projections, position);
   };
-  await inTransaction(writer, write, place);
+  await inTransactionWithout(writer, { projections, steps }, write, place);
+  return parked;
 }
 
 function reached(
@@ -124,17 +170,4 @@ const versionMark = (projection: Projection): string => `${projection.name}.vers
 async function resetOldVersion(writer: ReadModelWriter, projection: Projection): Promise<void> {
   const written = await writer.checkpoint(versionMark(projection));
   if (written !== 0 && written !== projection.version) await writer.reset(projection.name);
-}
-
-/** An event that a projection cannot apply: it stops there, and says where. */
-export class ProjectionError extends Error {
-  override readonly name = 'ProjectionError';
-  constructor(
-    readonly projection: string,
-    readonly position: Position,
-    eventType: string,
-    options: ErrorOptions,
-  ) {
-    super(`The projection ${projection} cannot apply ${eventType} at position ${position}.`, options);
-  }
 }

@@ -2,10 +2,14 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { ReadinessReport } from '../api/deps.js';
 import type { MessageBroker, QueueDepth } from '../ports/messageBroker.js';
-import type { ProjectionWatch } from '../projections/projections.js';
+import type { Parked } from '../ports/readModels.js';
+import { type ProjectionWatch, projections } from '../projections/projections.js';
 import { withinTime } from '../supervision/waiting.js';
 
-/** A cheap call to each engine this process needs, by its name; it rejects when the engine is away. */
+/**
+ * A cheap call to each engine this process needs, by its name; it rejects when the engine is away. A text that it resolves
+ * with is to be shown.
+ */
 export type EngineProbes = { readonly [engine: string]: () => Promise<unknown> };
 
 type Checks = ReadinessReport['checks'];
@@ -31,6 +35,8 @@ export async function readiness(parts: {
       if (failure !== undefined) throw failure;
       const trouble = (await withheld()) ?? (await watch.trouble());
       if (trouble !== undefined) throw new Error(trouble);
+      // Others are served all the same, so it is no reason to take the service out of work.
+      return watch.parkedText();
     },
   };
   const checks = await checkAll(probes);
@@ -46,8 +52,8 @@ async function checkAll(probes: EngineProbes): Promise<Checks> {
 
 async function check(probe: () => Promise<unknown>): Promise<Checks[string]> {
   try {
-    await answerOf(probe());
-    return { ok: true };
+    const detail = await answerOf(probe());
+    return typeof detail === 'string' ? { ok: true, detail } : { ok: true };
   } catch (error) {
     return { ok: false, detail: error instanceof Error ? error.message : String(error) };
   }
@@ -79,6 +85,24 @@ export function registerLogMetrics(registry: Registry, head: () => Promise<numbe
       const position = await head().catch(() => undefined);
       if (position === undefined) this.remove();
       else this.set(position);
+    },
+  });
+}
+
+/** `projections_parked`: how many tenants are parked in each projection. While the read models are away there are no figures. */
+export function registerParkedMetrics(registry: Registry, parked: () => Promise<readonly Parked[]>): void {
+  new Gauge({
+    registers: [registry],
+    name: 'projections_parked',
+    help: 'Tenants whose part of a projection is parked at an event that could not be applied.',
+    labelNames: ['projection'],
+    async collect() {
+      const found = await answerOf(parked()).catch(() => undefined);
+      this.reset();
+      if (found === undefined) return;
+      for (const { name } of projections) {
+        this.set({ projection: name }, found.filter(({ projection }) => projection === name).length);
+      }
     },
   });
 }

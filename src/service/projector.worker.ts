@@ -53,6 +53,8 @@ async function project(): Promise<void> {
         writing,
         acceptLog: config.acceptLog,
         onAnew: (reason) => send({ kind: 'anew', reason }),
+        onParked: (parked) => send({ kind: 'parked', parked }),
+        onUnparked: (parked) => send({ kind: 'unparked', parked }),
       },
       signal,
     ),

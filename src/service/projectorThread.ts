@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { youngHeap } from '../adapters/youngHeap.js';
 import type { Config } from '../config.js';
+import type { Parked } from '../ports/readModels.js';
 import type { RebuildReport } from '../projections/rebuild.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 
@@ -13,6 +14,8 @@ export type ProjectorMessage =
   | { readonly kind: 'standing-by' }
   /** The read models do not fit the log, and are built anew. */
   | { readonly kind: 'anew'; readonly reason: string }
+  /** A tenant's part of a projection stands still at an event, or goes on again. */
+  | { readonly kind: 'parked' | 'unparked'; readonly parked: Parked }
   /** Of a table that another release had made, or why one could not be rebuilt yet. */
   | { readonly kind: 'rebuilt'; readonly report: RebuildReport }
   | { readonly kind: 'not-rebuilt'; readonly error: Error }
@@ -50,6 +53,10 @@ export function startProjector(config: ProjectorConfig, log: Logger): Projector 
       case 'not-rebuilt':
         log.warn({ err: message.error }, 'the tables are not all brought to this release; it is tried again');
         return;
+      case 'parked':
+      case 'unparked':
+        tellParked(log, message);
+        return;
     }
     const stoodBy = standingBy;
     standingBy = message.kind === 'standing-by';
@@ -86,4 +93,13 @@ export function startProjector(config: ProjectorConfig, log: Logger): Projector 
       await ended;
     },
   };
+}
+
+function tellParked(log: Logger, { kind, parked }: ProjectorMessage & { readonly kind: 'parked' | 'unparked' }): void {
+  const { error, retryAsked: _, ...about } = parked;
+  if (kind === 'unparked') log.info(about, 'the read model of this tenant goes on with the others');
+  else {
+    const help = `after a fix: dynamic-assets projections retry --tenant ${parked.tenant}`;
+    log.error({ ...about, error, help }, 'an event cannot be applied: the read model of this tenant is parked');
+  }
 }

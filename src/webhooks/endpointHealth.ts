@@ -6,7 +6,7 @@ import { disableWebhook } from '../commands/webhooks/settings.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
 import type { DisabledCause } from '../domain/webhook/events.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
-import { ReadModelsUnavailableError } from '../ports/readModels.js';
+import { ReadModelsUnavailableError, ReadModelsWithheldError } from '../ports/readModels.js';
 
 const GONE = 410;
 const HOUR_MS = 3_600_000;
@@ -77,12 +77,12 @@ export class EndpointHealth {
     const { readModels } = this.#commands;
     try {
       // A delivery log that is behind may not show the last success.
-      if (!(await readModels.waitFor('deliveries', position, CATCH_UP_MS))) return undefined;
+      if (!(await readModels.waitFor('deliveries', position, CATCH_UP_MS, tenant))) return undefined;
       const { failingSince } = await readModels.webhookHealth(tenant, delivery.subject.webhookId);
       return failingSince ?? undefined;
     } catch (error) {
       // Deliveries do not need the read models; this can wait until they are back.
-      if (error instanceof ReadModelsUnavailableError) return undefined;
+      if (error instanceof ReadModelsUnavailableError || error instanceof ReadModelsWithheldError) return undefined;
       throw error;
     }
   }

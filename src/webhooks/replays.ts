@@ -67,7 +67,7 @@ async function work(deps: ReplayDeps, message: ReceivedMessage, signal: AbortSig
 async function resume({ commands, broker }: ReplayDeps, job: ResumeJob): Promise<Outcome> {
   const { tenant, webhookId, eventId, position } = job;
   const { readModels } = commands;
-  if (!(await readModels.waitFor('deliveries', position, CATCH_UP_MS))) return again(1_000);
+  if (!(await readModels.waitFor('deliveries', position, CATCH_UP_MS, tenant))) return again(1_000);
   let query: DeliveryQuery = { webhookId, state: 'open', order: 'oldest', limit: PAGE };
   for (;;) {
     const page = await readModels.deliveries(tenant, query);
@@ -102,7 +102,7 @@ export async function backfillStep(
 async function hasRoom({ eventStore, readModels }: ReplayDeps['commands'], job: BackfillJob): Promise<boolean> {
   const { tenant, webhookId, requested } = job;
   const isInLog = await eventStore.holds({ position: requested });
-  if (isInLog && !(await readModels.waitFor('deliveries', requested, CATCH_UP_MS))) return false;
+  if (isInLog && !(await readModels.waitFor('deliveries', requested, CATCH_UP_MS, tenant))) return false;
   const open = await readModels.deliveries(tenant, { webhookId, state: 'open', limit: MOST_OPEN });
   return open.length < MOST_OPEN;
 }

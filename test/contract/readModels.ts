@@ -23,6 +23,7 @@ import {
 } from './readModelsFixture.js';
 import { describeLayouts } from './readModelsLayouts.js';
 import { describeLists } from './readModelsLists.js';
+import { describeParked } from './readModelsParked.js';
 import { describeProof } from './readModelsProof.js';
 import { describeRebuilds, describeReset } from './readModelsRebuild.js';
 import { describeSizes } from './readModelsSizes.js';
@@ -289,6 +290,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
   describeLists(name, open);
   describeLayouts(name, open);
   describeSizes(name, open);
+  describeParked(name, open);
   describeReset(name, open);
   describeRebuilds(name, open);
   describeProof(name, open);

@@ -194,7 +194,7 @@ export function describeRebuilds(name: string, open: OpenReadModels): void {
         await rebuild.writer.applyToTable(acmeItems, [change], { revision: 2, at: at(9), position: 12 });
       });
       await expect(refused).rejects.toBeInstanceOf(MisfitError);
-      await expect(refused).rejects.toMatchObject({ position: 12 });
+      await expect(refused).rejects.toMatchObject({ misfit: { position: 12 } });
       await rebuild.writer.rollback();
       await rebuild.abandon();
       expect(await names()).toEqual(['live', 'live', 'live']);

@@ -12,7 +12,8 @@ import type { EventStore } from '#app/ports/eventStore.js';
 import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { Directory } from '#app/projections/directory.js';
-import { projections } from '#app/projections/projections.js';
+import type { Projection } from '#app/projections/projection.js';
+import { projections as ownProjections } from '#app/projections/projections.js';
 import { runProjections } from '#app/projections/runner.js';
 import { openEventStore, openReadModels, openReadModelWriter } from '#app/service/engines.js';
 
@@ -30,10 +31,20 @@ export type Inside = {
   close(): Promise<void>;
 };
 
+export type InsideOptions = {
+  /** In place of the service's own. */
+  readonly projections?: readonly Projection[];
+  /** Settings beside the directory. */
+  readonly env?: { readonly [name: string]: string };
+};
+
 /** @param beside opens a second one on the same directory, as another process would */
-export async function openInside(beside?: Inside): Promise<Inside> {
+export async function openInside(
+  beside?: Inside,
+  { projections = ownProjections, env = {} }: InsideOptions = {},
+): Promise<Inside> {
   const directoryPath = beside?.directoryPath ?? (await mkdtemp(join(tmpdir(), 'dynamic-assets-')));
-  const config = readConfig({ DATA_DIR: directoryPath });
+  const config = readConfig({ DATA_DIR: directoryPath, ...env });
   const eventStore = await openEventStore(config);
   const liveWriter = await openReadModelWriter(config);
   const stopping = new AbortController();

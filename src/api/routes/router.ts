@@ -191,7 +191,9 @@ function pathOf({ params }: Request): Call['path'] {
  * time, or cannot be reached, the answer says so with the header `Projection-Pending: true`.
  */
 async function isVisible({ readModels, config, log }: Api, { context }: Request, written: Position): Promise<boolean> {
-  const shown = context.deadline.within(readModels.waitFor('records', written, config.projectionWaitMs));
+  const shown = context.deadline.within(
+    readModels.waitFor('records', written, config.projectionWaitMs, context.tenantName),
+  );
   return shown.catch((error: unknown) => {
     log.warn({ err: error, position: written }, 'written, but the read models cannot tell whether they show it');
     return false;

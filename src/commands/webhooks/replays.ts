@@ -63,7 +63,8 @@ export async function resendFailed(
   const range = pastRange(commands.now(), ['since', input.since], ['until', input.until]);
   await checkWebhook(commands, caller, webhookId);
   const { eventStore, readModels } = commands;
-  if (!(await readModels.waitFor('deliveries', await eventStore.head(), patience(caller, SHOWN_WITHIN_MS)))) {
+  const patienceMs = patience(caller, SHOWN_WITHIN_MS);
+  if (!(await readModels.waitFor('deliveries', await eventStore.head(), patienceMs, caller.tenant))) {
     throw new TryAgainError('The delivery log is behind; try again in a moment.');
   }
   const sequence = new Map<string, string>();

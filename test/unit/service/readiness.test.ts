@@ -1,3 +1,4 @@
+import type { Parked } from '#app/ports/readModels.js';
 import { ProjectionWatch } from '#app/projections/projections.js';
 import { readiness } from '#app/service/engineHealth.js';
 
@@ -6,6 +7,7 @@ describe('readiness', () => {
   let reached = HEAD;
   let failure: Error | undefined;
   let withheld: string | undefined;
+  let parked: readonly Parked[] = [];
   let watch: ProjectionWatch;
   const report = () =>
     readiness({ engines: {}, watch, withheld: async () => withheld, projectorFailure: () => failure });
@@ -15,9 +17,11 @@ describe('readiness', () => {
     reached = HEAD;
     failure = undefined;
     withheld = undefined;
+    parked = [];
     const progress = {
       checkpoint: async () => reached,
       place: async () => undefined,
+      parked: async () => parked,
       waitFor: async (_projection: string, position: number) => reached >= position,
     };
     watch = new ProjectionWatch({ head: async () => HEAD }, progress);
@@ -32,6 +36,28 @@ describe('readiness', () => {
   test('says why nothing is read', async () => {
     withheld = 'The read models are built anew.';
     expect(await report()).toEqual({ ready: false, checks: { projections: { ok: false, detail: withheld } } });
+  });
+
+  test('is given while tenants are parked, at most ten of whom are named', async () => {
+    parked = Array.from({ length: 12 }, (_, n) => ({
+      tenant: `acme${n}`,
+      projection: 'records',
+      checkpoint: 3,
+      position: 4,
+      eventId: 'an id',
+      eventType: 'RecordCreated',
+      error: 'It does not fit.',
+      since: '2026-11-22T10:00:00.000Z',
+      retryAsked: false,
+    }));
+    const { ready, checks } = await report();
+    expect(ready).toBe(true);
+    expect(checks.projections).toMatchObject({
+      ok: true,
+      detail: expect.stringMatching(
+        /^12 tenants are parked: acme0 \(records at position 4\), .*acme9 .*, and 2 more\./,
+      ),
+    });
   });
 
   test('comes back after the projector failed only when the projections have caught up', async () => {

@@ -8,7 +8,7 @@ import {
   type OptionalUnlessRequiredId,
 } from 'mongodb';
 import type { KeptPlace, Position, Revision } from '../../../ports/eventStore.js';
-import type { TableRef } from '../../../ports/readModels.js';
+import type { Parked, TableRef } from '../../../ports/readModels.js';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
 import type { StoredLayout, StoredShape } from './layout.js';
 import type { RecordDocument } from './recordDocument.js';
@@ -74,6 +74,14 @@ export type State = {
   readonly until: readonly Checkpoint[];
   /** The furthest place of the log that was projected; earlier releases keep none. */
   readonly place?: StoredPlace;
+  /** Those parts of projections that do not go on with the others; earlier releases know of none. */
+  readonly parked?: readonly StoredParked[];
+};
+
+/** Where a tenant's part of a projection is parked. */
+export type StoredParked = Omit<Parked, 'retryAsked'> & {
+  /** The checkpoint that the last commit leads to: beyond `checkpoint` where some of its changes may be there already. */
+  readonly until: Position;
 };
 
 export type StoredPlace = {

@@ -25,6 +25,14 @@ export type OpenTable = {
   definedBy?: AssetType;
 };
 
+/** Nobody has ever defined the table. */
+export class UndefinedTableError extends Error {
+  override readonly name = 'UndefinedTableError';
+  constructor({ tenant, table }: TableRef) {
+    super(`Table ${table} of ${tenant} is not defined.`);
+  }
+}
+
 export class CatalogWriter {
   /** Null for what is served. */
   readonly #rebuild: string | null;
@@ -42,10 +50,10 @@ export class CatalogWriter {
     return this.#rebuild === null ? id : `${this.#rebuild}.${id}`;
   }
 
-  /** @throws Error when the table was never defined */
+  /** @throws UndefinedTableError */
   async table(db: Db, ref: TableRef): Promise<OpenTable> {
     const table = await this.#find(db, this.#id(recordsEntryId(ref)));
-    if (table === undefined) throw new Error(`Table ${ref.table} of ${ref.tenant} is not defined.`);
+    if (table === undefined) throw new UndefinedTableError(ref);
     return table;
   }
 

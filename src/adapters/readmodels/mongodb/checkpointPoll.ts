@@ -2,7 +2,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Position } from '../../../ports/eventStore.js';
 import { TimeLimitError, withinTime } from '../../../supervision/waiting.js';
-import { type Checkpoint, positionOf } from './catalog.js';
+import { positionOf, type State } from './catalog.js';
+
+type Progress = Pick<State, 'checkpoints' | 'parked'>;
 
 /** Those who ask within so long share one read. */
 const SHARED_READ_MS = 3;
@@ -11,49 +13,52 @@ const LONGEST_PAUSE_MS = 50;
 const LOOK_MS = 1_000;
 
 export class CheckpointPoll {
-  readonly #read: () => Promise<readonly Checkpoint[]>;
-  #next: Promise<readonly Checkpoint[]> | undefined;
+  readonly #read: () => Promise<Progress | undefined>;
+  #next: Promise<Progress | undefined> | undefined;
   #isClosed = false;
 
-  constructor(read: () => Promise<readonly Checkpoint[]>) {
+  constructor(read: () => Promise<Progress | undefined>) {
     this.#read = read;
   }
 
   /**
-   * @returns false when it was not reached in time, or before `close`
+   * @returns false when it was not reached in time, or before `close`, or is passed over for the tenant
    * @throws what reading the checkpoints throws
    */
-  async waitFor(projection: string, position: Position, timeoutMs: number): Promise<boolean> {
+  async waitFor(projection: string, position: Position, timeoutMs: number, tenant?: string): Promise<boolean> {
     try {
       // A server that hangs is noticed by the driver after seconds only.
       const limitMs = Math.max(timeoutMs, LOOK_MS);
-      return await withinTime(limitMs, 'MongoDB does not answer.', this.#poll(projection, position, timeoutMs));
+      return await withinTime(limitMs, 'MongoDB does not answer.', this.#poll(projection, position, timeoutMs, tenant));
     } catch (error) {
       if (error instanceof TimeLimitError) return false;
       throw error;
     }
   }
 
-  async #poll(projection: string, position: Position, timeoutMs: number): Promise<boolean> {
+  async #poll(projection: string, position: Position, timeoutMs: number, tenant: string | undefined): Promise<boolean> {
     const deadline = performance.now() + timeoutMs;
-    let checkpoints = await this.#read();
+    const isParked = ({ parked = [] }: Progress) =>
+      parked.some((each) => each.projection === projection && each.tenant === tenant);
+    let progress = await this.#read();
     let pauseMs = 0;
-    while (positionOf(checkpoints, projection) < position) {
+    for (;;) {
+      if (progress !== undefined && isParked(progress)) return false;
+      if (positionOf(progress?.checkpoints, projection) >= position) return true;
       const leftMs = deadline - performance.now();
       if (leftMs <= 0) return false;
       await delay(Math.min(pauseMs, leftMs));
       if (this.#isClosed) return false;
-      checkpoints = await this.#readSoon();
+      progress = await this.#readSoon();
       pauseMs = Math.min(1 + pauseMs * 1.3, LONGEST_PAUSE_MS);
     }
-    return true;
   }
 
   /** Begins after all who share it have asked. */
-  #readSoon(): Promise<readonly Checkpoint[]> {
+  #readSoon(): Promise<Progress | undefined> {
     this.#next ??= delay(SHARED_READ_MS).then(() => {
       this.#next = undefined;
-      return this.#isClosed ? [] : this.#read();
+      return this.#isClosed ? undefined : this.#read();
     });
     return this.#next;
   }

@@ -8,10 +8,10 @@ import type { Revision } from '../../../ports/eventStore.js';
 import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
 import { MisfitError, type ReadModelWriter, type RebuildScope } from '../../../ports/readModelWriter.js';
 import { type HistoryDocument, historyOf, KINDS, type Kind, recordsOf } from './catalog.js';
-import type { CatalogWriter } from './catalogWriter.js';
+import { type CatalogWriter, UndefinedTableError } from './catalogWriter.js';
 import type { MongoConnection } from './connection.js';
 import { type DeliveryChanges, writeDeliveries, writtenDelivery } from './deliveries.js';
-import { RecordMisfitError } from './recordDocument.js';
+import { RecordMisfitError, type Repeated } from './recordDocument.js';
 import { addStep, getOrMake, RecordWriter, type TableStep } from './recordWriter.js';
 
 type TableChanges = {
@@ -74,10 +74,16 @@ export class CopyWriter {
     this.#table(ref).assetType = assetType;
   };
 
-  /** @throws Error when the table was never defined */
   readonly applyToTable: ReadModelWriter['applyToTable'] = async (ref, changes, event) => {
     const table = this.#table(ref);
-    if (table.assetType === undefined) await this.connection.run((db) => this.catalog.table(db, ref));
+    if (table.assetType === undefined) {
+      await this.connection
+        .run((db) => this.catalog.table(db, ref))
+        .catch((error: unknown) => {
+          if (!(error instanceof UndefinedTableError)) throw error;
+          throw new MisfitError({ ...ref, projection: 'records', position: event.position }, { cause: error });
+        });
+    }
     table.last = event;
     for (const change of changes) addStep(table.steps, change, event);
   };
@@ -137,10 +143,9 @@ export class CopyWriter {
   }
 
   /**
-   * @param repeated the changes may have been written before, as a whole or in part
    * @throws MisfitError; LeaseLostError
    */
-  protected async writeChanges(db: Db, repeated: boolean): Promise<void> {
+  protected async writeChanges(db: Db, repeated: Repeated): Promise<void> {
     const { tables, histories, deliveries, dropped } = this.#changes;
     for (const table of tables.values()) await this.#writeTable(db, table, repeated);
     for (const [tenant, orders] of histories) await this.#writeHistory(db, tenant, orders);
@@ -148,7 +153,7 @@ export class CopyWriter {
     for (const { kind, tenant } of dropped) await this.catalog.dropTenant(db, kind, tenant);
   }
 
-  async #writeTable(db: Db, { ref, steps, last }: TableChanges, repeated: boolean): Promise<void> {
+  async #writeTable(db: Db, { ref, steps, last }: TableChanges, repeated: Repeated): Promise<void> {
     if (last === undefined) return;
     const { catalog } = this;
     const table = await catalog.table(db, ref);
@@ -158,13 +163,13 @@ export class CopyWriter {
     await catalog.change(db, table, { applying: true });
     try {
       // Nothing to sweep where nothing was ever written.
-      if (entry.made) for (const step of steps) await writer.write(step);
+      if (entry.made) await writer.write(steps);
     } catch (error) {
       if (!(error instanceof RecordMisfitError)) throw error;
-      throw new MisfitError(ref, error.position, { cause: error });
+      throw new MisfitError({ ...ref, projection: 'records', position: error.position }, { cause: error });
     }
     // After a crash in the middle nobody knows how many records had been added before it.
-    const count = repeated ? await collection.countDocuments({}) : entry.count + writer.added;
+    const count = repeated !== 'not' ? await collection.countDocuments({}) : entry.count + writer.added;
     await catalog.change(db, table, { revision: last.revision, lastEventAt: last.at, count, applying: false });
   }
 

@@ -3,11 +3,21 @@ import { type Db, ObjectId } from 'mongodb';
 import type { Position } from '../../../ports/eventStore.js';
 import type { ReadModelProof } from '../../../ports/readModelProof.js';
 import { type ReadModelRebuild, RebuildInProgressError, type RebuildScope } from '../../../ports/readModelWriter.js';
-import { catalogOf, insertOnce, KINDS, positionOf, readState, serverTime } from './catalog.js';
+import {
+  catalogOf,
+  insertOnce,
+  KINDS,
+  positionOf,
+  readState,
+  type StoredParked,
+  serverTime,
+  stateOf,
+} from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
 import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { CopyWriter } from './copyWriter.js';
 import { dropUnreferenced, LEASE_MS, Lease, LeaseLostError } from './lease.js';
+import { parkedAroundSwap } from './parked.js';
 import { MongoProof } from './proof/proof.js';
 
 /** A rebuild that has given no sign of life for so long is taken for dead. */
@@ -103,7 +113,7 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
   async #write(db: Db): Promise<void> {
     await this.#touch(db);
     await this.prepareCollections(db);
-    await this.writeChanges(db, false);
+    await this.writeChanges(db, 'not');
     this.endTransaction();
   }
 
@@ -134,10 +144,23 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
   async swap(): Promise<void> {
     await this.connection.run(async (db) => {
       await this.#write(db);
+      const state = await readState(db);
+      if (state === undefined) throw new LeaseLostError();
+      const parked = parkedAroundSwap(state, this.#scope);
+      if (state.parked !== undefined) await this.#setParked(db, parked.before);
       await this.#putInPlace(db);
+      if (state.parked !== undefined) await this.#setParked(db, parked.after);
       await this.#end(db);
     });
     await this.#close();
+  }
+
+  /** A part of one table's goes on being parked. */
+  async #setParked(db: Db, parked: readonly StoredParked[]): Promise<void> {
+    if (this.#scope.table !== undefined) return;
+    const fence = this.#lease.fencingToken ?? -1;
+    const { matchedCount } = await stateOf(db).updateOne({ _id: 'state', fence }, { $set: { parked } });
+    if (matchedCount !== 1) throw new LeaseLostError();
   }
 
   async #putInPlace(db: Db): Promise<void> {

@@ -73,6 +73,9 @@ export class RecordMisfitError extends Error {
   }
 }
 
+/** Whether changes may have been written before, as a whole or in part: those of this commit, or of one that went further. */
+export type Repeated = 'not' | 'of this' | 'of more';
+
 /** Where a change comes from. */
 export type StepEvent = { readonly revision: Revision; readonly position?: Position };
 
@@ -86,7 +89,8 @@ type State = Pick<RecordDocument, 'r' | 'c' | 'u' | 'b'> & { readonly fields: Fi
  * The record after these changes.
  * @param stored the record as it is; undefined when there is none
  * @param repeated the changes may have been written before, as a whole or in part: then what the record has seen
- *   (its revision tells) is left out, and a record that is missing has been swept away later on in the log
+ *   (its revision tells) is left out
+ * @param sweptLater such changes may have been followed by a sweep: a record that is missing has gone by it
  * @returns undefined when nothing is left to do
  * @throws RecordMisfitError when a change does not fit the record
  */
@@ -96,6 +100,7 @@ export function evolveRecord(
   stored: WholeRecord | undefined,
   steps: readonly RecordStep[],
   repeated: boolean,
+  sweptLater: boolean,
 ): RecordDocument | undefined {
   const _id = storedId(id);
   if (_id === undefined) throw new RecordMisfitError(`${id} is no UUID.`, steps[0]?.position);
@@ -106,20 +111,20 @@ export function evolveRecord(
     const { r, c, u, b, w, d } = stored;
     record = { r, c, u, b, fields: text.fields(w, d) };
   }
-  for (const step of unseen) record = evolve(record, step, id, repeated);
+  for (const step of unseen) record = evolve(record, step, id, repeated && sweptLater);
   if (record === undefined) return undefined;
   const { fields, ...rest } = record;
   return { ...indexedValues(layout, fields), ...rest, _id, w: text.width, d: text.write(fields) };
 }
 
-function evolve(record: State | undefined, step: RecordStep, id: string, repeated: boolean): State | undefined {
+function evolve(record: State | undefined, step: RecordStep, id: string, mayBeGone: boolean): State | undefined {
   const r = step.revision;
   if (step.kind === 'insert') {
     if (record !== undefined) throw new RecordMisfitError(`There is a record ${id} already.`, step.position);
     return { r, c: step.at, u: step.at, b: step.batchId, fields: step.fields };
   }
   if (record === undefined) {
-    if (repeated) return undefined;
+    if (mayBeGone) return undefined;
     throw new RecordMisfitError(`There is no record ${id} to change.`, step.position);
   }
   if (step.kind === 'seen') return { ...record, r, b: step.batchId };

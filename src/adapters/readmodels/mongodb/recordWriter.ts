@@ -8,6 +8,7 @@ import {
   type RecordDocument,
   RecordMisfitError,
   type RecordStep,
+  type Repeated,
   type StepEvent,
   type TableShape,
   WHOLE_RECORD,
@@ -43,19 +44,30 @@ const IDS_AT_ONCE = 1_000;
 export class RecordWriter {
   readonly #collection: Collection<RecordDocument>;
   readonly #shape: TableShape;
-  readonly #repeated: boolean;
+  readonly #repeated: Repeated;
   /** By how many records there are more now. */
   added = 0;
 
-  /** @param repeated the changes may have been written before, as a whole or in part */
-  constructor(collection: Collection<RecordDocument>, shape: TableShape, repeated: boolean) {
+  constructor(collection: Collection<RecordDocument>, shape: TableShape, repeated: Repeated) {
     this.#collection = collection;
     this.#shape = shape;
     this.#repeated = repeated;
   }
 
-  /** @throws RecordMisfitError when a change does not fit the records */
-  async write(step: TableStep): Promise<void> {
+  /** Steps in order. @throws RecordMisfitError when a change does not fit the records */
+  async write(steps: readonly TableStep[]): Promise<void> {
+    const lastSweep = steps.findLastIndex(({ kind }) => kind === 'sweep');
+    for (const [index, step] of steps.entries()) {
+      await this.#write(step, this.#repeated === 'of more' || index < lastSweep);
+    }
+  }
+
+  get #isRepeated(): boolean {
+    return this.#repeated !== 'not';
+  }
+
+  /** @param sweptLater the changes of a commit that failed may have gone on with a sweep of what is changed here */
+  async #write(step: TableStep, sweptLater: boolean): Promise<void> {
     if (step.kind === 'sweep') return this.#sweep(step.batchId, step.revision);
     const seen = new Map<string, SeenGroup>();
     const changed: [string, RecordStep[]][] = [];
@@ -64,25 +76,26 @@ export class RecordWriter {
       if (last?.kind === 'seen' && steps.every(({ kind }) => kind === 'seen')) addTo(seen, id, last);
       else changed.push([id, steps]);
     }
-    for (const some of inChunks(changed)) await this.#change(some);
-    for (const group of seen.values()) for (const ids of inChunks(group.ids)) await this.#markSeen(group, ids);
+    for (const some of inChunks(changed)) await this.#change(some, sweptLater);
+    for (const group of seen.values())
+      for (const ids of inChunks(group.ids)) await this.#markSeen(group, ids, sweptLater);
   }
 
   async #sweep(batchId: string, revision: number): Promise<void> {
     // What later events touched has outlived this sweep already, when it is repeated.
     const { deletedCount } = await this.#collection.deleteMany({
       b: { $ne: batchId },
-      ...(this.#repeated ? { r: { $lt: revision } } : {}),
+      ...(this.#isRepeated ? { r: { $lt: revision } } : {}),
     });
     this.added -= deletedCount;
   }
 
-  async #change(changed: readonly [string, RecordStep[]][]): Promise<void> {
+  async #change(changed: readonly [string, RecordStep[]][], sweptLater: boolean): Promise<void> {
     const stored = await this.#stored(
-      changed.flatMap(([id, steps]) => (this.#repeated || steps[0]?.kind !== 'insert' ? [id.toLowerCase()] : [])),
+      changed.flatMap(([id, steps]) => (this.#isRepeated || steps[0]?.kind !== 'insert' ? [id.toLowerCase()] : [])),
     );
     const written = changed.flatMap(
-      ([id, steps]) => evolveRecord(this.#shape, id, stored.get(id.toLowerCase()), steps, this.#repeated) ?? [],
+      ([id, steps]) => this.#evolved(id, stored.get(id.toLowerCase()), steps, sweptLater) ?? [],
     );
     await this.#insert(
       written.filter(({ _id }) => !stored.has(_id)),
@@ -92,6 +105,15 @@ export class RecordWriter {
       .filter(({ _id }) => stored.has(_id))
       .map((replacement) => ({ replaceOne: { filter: { _id: replacement._id }, replacement } }));
     if (replacements.length > 0) await this.#collection.bulkWrite(replacements, { ordered: false });
+  }
+
+  #evolved(id: string, stored: WholeRecord | undefined, steps: readonly RecordStep[], sweptLater: boolean) {
+    try {
+      return evolveRecord(this.#shape, id, stored, steps, this.#isRepeated, sweptLater);
+    } catch (error) {
+      if (error instanceof RecordMisfitError) throw error;
+      throw new RecordMisfitError(`The record ${id} cannot be changed so.`, steps[0]?.position, { cause: error });
+    }
   }
 
   async #insert(
@@ -120,17 +142,21 @@ export class RecordWriter {
     return new Map((await found.toArray()).map((record) => [record._id, record]));
   }
 
-  async #markSeen({ batchId, revision, position }: SeenGroup, ids: readonly string[]): Promise<void> {
+  async #markSeen(
+    { batchId, revision, position }: SeenGroup,
+    ids: readonly string[],
+    sweptLater: boolean,
+  ): Promise<void> {
+    const named = { _id: { $in: ids.map((id) => id.toLowerCase()) } };
     const { matchedCount } = await this.#collection.updateMany(
-      { _id: { $in: ids.map((id) => id.toLowerCase()) }, ...(this.#repeated ? { r: { $lt: revision } } : {}) },
+      { ...named, ...(this.#isRepeated ? { r: { $lt: revision } } : {}) },
       { $set: { b: batchId, r: revision } },
     );
-    if (matchedCount !== ids.length && !this.#repeated) {
-      throw new RecordMisfitError(
-        `${ids.length - matchedCount} of ${ids.length} records to be seen again are not there.`,
-        position,
-      );
-    }
+    if (matchedCount === ids.length || (this.#isRepeated && sweptLater)) return;
+    const there = this.#isRepeated ? await this.#collection.countDocuments(named) : matchedCount;
+    if (there === ids.length) return;
+    const missing = ids.length - there;
+    throw new RecordMisfitError(`${missing} of ${ids.length} records to be seen again are not there.`, position);
   }
 }
 

@@ -18,6 +18,7 @@ import { CheckpointPoll } from './checkpointPoll.js';
 import { MongoConnection, whileWanted } from './connection.js';
 import { deliveryReads } from './deliveries.js';
 import { filterOf, type RecordFilter, sortOf } from './filters.js';
+import { parkedOf } from './parked.js';
 import { recordJson, storedRecord, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
 import { type ReadTable, TableReader } from './tableReader.js';
 
@@ -38,8 +39,8 @@ export async function openMongoReadModels({
 }): Promise<ReadModels> {
   const connection = new MongoConnection({ url, socketTimeoutMs: timeoutMs });
   const tables = new TableReader(connection);
-  const checkpoints = async () => (await connection.run(readState))?.checkpoints ?? [];
-  const poll = new CheckpointPoll(checkpoints);
+  const state = () => connection.run(readState);
+  const poll = new CheckpointPoll(state);
   const read = <Result>(table: TableRef, work: (opened: ReadTable) => Promise<Result>) =>
     tables.read(recordsEntryId(table), work);
 
@@ -122,9 +123,10 @@ export async function openMongoReadModels({
     },
 
     ...deliveryReads(connection, tables),
-    checkpoint: async (projection) => positionOf(await checkpoints(), projection),
-    place: async () => placeOf(await connection.run(readState)),
-    waitFor: (projection, position, timeoutMs) => poll.waitFor(projection, position, timeoutMs),
+    checkpoint: async (projection) => positionOf((await state())?.checkpoints, projection),
+    place: async () => placeOf(await state()),
+    parked: () => connection.run(async (db) => parkedOf(db, await readState(db))),
+    waitFor: (...asked) => poll.waitFor(...asked),
 
     async close() {
       poll.close();

@@ -1,7 +1,7 @@
 /** The write side of the read models on MongoDB: records and checkpoints agree after any crash (docs/decisions/0010). */
 import type { Db } from 'mongodb';
 import type { KeptPlace, Position } from '../../../ports/eventStore.js';
-import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import { type Parked, ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels } from '../../../ports/readModelWriter.js';
 import {
   type Checkpoint,
@@ -20,6 +20,7 @@ import { CopyWriter } from './copyWriter.js';
 import { endedDeliveries } from './deliveries.js';
 import { dropUnreferenced, LEASE_MS, Lease, LeaseLostError } from './lease.js';
 import { nextTenant, outdatedTables } from './outdated.js';
+import { askRetry, ParkedChanges, parkedOf } from './parked.js';
 import { beginRebuild } from './rebuild.js';
 
 const COLLECTIONS_A_STEP = 10;
@@ -49,6 +50,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   #state: State | undefined;
   /** Whoever takes the lease clears away what was dropped before. */
   #mayHoldDropped = false;
+  #parked = new ParkedChanges();
 
   constructor(options: WriterOptions) {
     const connection = new MongoConnection({ url: options.url, socketTimeoutMs: WRITER_SOCKET_TIMEOUT_MS });
@@ -86,7 +88,10 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     this.endTransaction();
   }
 
-  /** A rebuild may have taken the lease meanwhile. Once it gives it back, the changes still fit: it left the checkpoints alone. */
+  /**
+   * A rebuild may have taken the lease meanwhile. Once it gives it back, the changes still fit, as it left the checkpoints
+   * alone; not so where it has filled anew what was parked.
+   */
   async #commitUnderLease(db: Db, checkpoints: ReadonlyMap<string, Position>, place?: KeptPlace): Promise<void> {
     if (this.#state === undefined) throw new Error('No transaction has been begun.');
     for (;;) {
@@ -98,7 +103,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
         if ((await readState(db))?.fence === this.#lease.fencingToken) throw error;
         this.#mustAcquire = true;
         const state = await this.#underLease(db);
-        if (JSON.stringify(state.checkpoints) !== JSON.stringify(this.#state.checkpoints)) throw error;
+        if (standing(state) !== standing(this.#state)) throw error;
         this.#state = state;
       }
     }
@@ -110,18 +115,35 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     reached: ReadonlyMap<string, Position>,
     place: KeptPlace | undefined,
   ): Promise<void> {
-    const repeated = state.until.some(({ name }) => isUnfinished(state, name));
+    const parked = this.#parked;
     const checkpoints = merged(state.checkpoints, reached);
+    const isRepeated = parked.isUnfinished(state) || state.until.some(({ name }) => isUnfinished(state, name));
     const until = checkpoints.map(({ name, position }) =>
       isUnfinished(state, name)
         ? { name, position: Math.max(position, positionOf(state.until, name)) }
         : { name, position },
     );
+    const reaches = (name: string) => positionOf(checkpoints, name);
+    const isBeyond = parked.isBeyond(state, reaches) || until.some(({ name, position }) => position > reaches(name));
     await this.prepareCollections(db);
-    if (this.hasChanges) await this.#setState(db, { until });
-    await this.writeChanges(db, repeated);
-    await this.#setState(db, { checkpoints, until, ...(place === undefined ? {} : { place: storedPlace(place) }) });
+    if (this.hasChanges) await this.#setState(db, { until, ...parked.announced(state, reaches) });
+    await this.writeChanges(db, isRepeated ? (isBeyond ? 'of more' : 'of this') : 'not');
+    const placed = place === undefined ? {} : { place: storedPlace(place) };
+    const stand = parked.written(state, (name) => positionOf(until, name));
+    await this.#setState(db, { checkpoints, until, ...placed, ...stand });
+    await parked.settleRetries(db);
   }
+
+  async parked(): Promise<readonly Parked[]> {
+    return this.connection.run(async (db) => parkedOf(db, this.#state ?? (await readState(db))));
+  }
+
+  readonly park: ReadModelWriter['park'] = async (parked) => this.#parked.put(parked);
+
+  readonly unpark: ReadModelWriter['unpark'] = async (named) => this.#parked.remove(named);
+
+  readonly askRetry: ReadModelWriter['askRetry'] = (named) =>
+    this.connection.run(async (db) => askRetry(db, await readState(db), named));
 
   async #setState(db: Db, $set: Partial<State>): Promise<void> {
     const fence = this.#lease.fencingToken ?? -1;
@@ -132,6 +154,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   protected override endTransaction(): void {
     super.endTransaction();
     this.#state = undefined;
+    this.#parked = new ParkedChanges();
   }
 
   async dropDeliveries(endedBefore: string, limit: number): Promise<number> {
@@ -159,6 +182,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
       if (kind !== undefined) await catalogOf(db).deleteMany({ rebuild: null, kind, fence });
       this.catalog.forget();
     });
+    for (const each of this.#state?.parked ?? []) if (each.projection === projection) await this.unpark(each);
     await this.commit(new Map([[projection, 0]]));
     await this.connection.run(dropUnreferenced);
   }
@@ -194,6 +218,9 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     }
   }
 }
+
+/** Where everything stands that a transaction is made for. */
+const standing = ({ checkpoints, parked = [] }: State): string => JSON.stringify([checkpoints, parked]);
 
 /** A commit was begun and its end not reached: some of its changes may be there. */
 const isUnfinished = ({ checkpoints, until }: State, name: string): boolean =>

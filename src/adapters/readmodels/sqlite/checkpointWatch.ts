@@ -12,42 +12,51 @@ export function openCheckpointChannel(file: string): BroadcastChannel {
   return channel;
 }
 
+/** What is stored. */
+export type StoredProgress = {
+  checkpoint(projection: string): Position;
+  isParked(tenant: string, projection: string): boolean;
+};
+
 /** For what another process commits, which is not announced here. */
 const POLL_MS = 100;
 
 type Waiter = {
   readonly projection: string;
   readonly position: Position;
+  readonly tenant: string | undefined;
   readonly end: (reached: boolean) => void;
 };
 
 export class CheckpointWatch {
   readonly #channel: BroadcastChannel;
-  readonly #read: (projection: string) => Position;
+  readonly #stored: StoredProgress;
   /** As last announced; what is stored may be further on. */
   readonly #announced = new Map<string, Position>();
   readonly #waiters = new Set<Waiter>();
   #poll: NodeJS.Timeout | undefined;
 
-  /** `read` gives what is stored. */
-  constructor(channel: BroadcastChannel, read: (projection: string) => Position) {
+  constructor(channel: BroadcastChannel, stored: StoredProgress) {
     this.#channel = channel;
-    this.#read = read;
+    this.#stored = stored;
     channel.onmessage = (message: unknown) => {
       const checkpoints = (message as { readonly data: Checkpoints }).data;
       for (const [projection, position] of checkpoints) this.#reached(projection, position);
     };
   }
 
-  /** @returns false when the position is not reached within `timeoutMs`, or before `close` */
-  async waitFor(projection: string, position: Position, timeoutMs: number): Promise<boolean> {
-    if ((this.#announced.get(projection) ?? -1) >= position) return true;
-    if (this.#read(projection) >= position) return true;
+  /** @returns false when the position is not reached within `timeoutMs`, or before `close`, or is passed over for the tenant */
+  async waitFor(projection: string, position: Position, timeoutMs: number, tenant?: string): Promise<boolean> {
+    const stored = (): boolean => this.#stored.checkpoint(projection) >= position;
+    const isReached = (this.#announced.get(projection) ?? -1) >= position || stored();
+    const isParked = this.#isParked(projection, tenant);
+    if (isReached || isParked) return !isParked;
     return new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => waiter.end(this.#read(projection) >= position), timeoutMs);
+      const timer = setTimeout(() => waiter.end(stored() && !this.#isParked(projection, tenant)), timeoutMs);
       const waiter: Waiter = {
         projection,
         position,
+        tenant,
         end: (reached) => {
           clearTimeout(timer);
           this.#waiters.delete(waiter);
@@ -62,14 +71,21 @@ export class CheckpointWatch {
 
   #readStored(): void {
     const projections = new Set([...this.#waiters].map(({ projection }) => projection));
-    for (const projection of projections) this.#reached(projection, this.#read(projection));
+    for (const projection of projections) this.#reached(projection, this.#stored.checkpoint(projection));
   }
 
   #reached(projection: string, position: Position): void {
     this.#announced.set(projection, position);
     for (const waiter of this.#waiters) {
-      if (waiter.projection === projection && waiter.position <= position) waiter.end(true);
+      if (waiter.projection === projection && waiter.position <= position) {
+        waiter.end(!this.#isParked(projection, waiter.tenant));
+      }
     }
+  }
+
+  /** Asked after the checkpoint: events are passed over in the commit that parks, or later. */
+  #isParked(projection: string, tenant: string | undefined): boolean {
+    return tenant !== undefined && this.#stored.isParked(tenant, projection);
   }
 
   close(): void {

@@ -3,6 +3,7 @@ import type Database from 'better-sqlite3';
 import type { ReadModelWriter, RebuildScope } from '../../../ports/readModelWriter.js';
 import { DeliveryTable } from './deliveries.js';
 import { discardTenant } from './discarded.js';
+import { fitting } from './fitting.js';
 import { HistoryTable } from './history.js';
 import { RecordTables } from './recordTables.js';
 
@@ -29,20 +30,23 @@ export class CopyWriter {
   }
 
   readonly defineTable: ReadModelWriter['defineTable'] = async (table, assetType) =>
-    this.tables.define(table, assetType);
+    fitting({ ...table, projection: 'records' }, () => this.tables.define(table, assetType));
 
   readonly applyToTable: ReadModelWriter['applyToTable'] = async (table, changes, event) =>
-    this.tables.apply(table, changes, event);
+    fitting({ ...table, projection: 'records', position: event.position }, () =>
+      this.tables.apply(table, changes, event),
+    );
 
   readonly addHistory: ReadModelWriter['addHistory'] = async (tenant, orderId, entries) =>
-    this.#history.add(tenant, orderId, entries);
+    fitting({ tenant, projection: 'order_history' }, () => this.#history.add(tenant, orderId, entries));
 
   readonly delivery: ReadModelWriter['delivery'] = async (tenant, id) => this.#deliveries.get(tenant, id);
 
   /** Of what is served, whichever copy this writes. */
   readonly checkpoint: ReadModelWriter['checkpoint'] = async (projection) => this.#checkpoint.get(projection) ?? 0;
 
-  readonly putDelivery: ReadModelWriter['putDelivery'] = async (tenant, entry) => this.#deliveries.put(tenant, entry);
+  readonly putDelivery: ReadModelWriter['putDelivery'] = async (tenant, entry) =>
+    fitting({ tenant, projection: 'deliveries' }, () => this.#deliveries.put(tenant, entry));
 
   dropTenant: ReadModelWriter['dropTenant'] = async (projection, tenant) => this.dropFromCopy(projection, tenant);
 

@@ -8,6 +8,7 @@ import { type ReadModelRebuild, RebuildInProgressError, type RebuildScope } from
 import type { Checkpoints } from './checkpointWatch.js';
 import { CopyWriter } from './copyWriter.js';
 import { clearDiscarded, discardLive, endRebuild } from './discarded.js';
+import { unparkAll } from './parked.js';
 import { SqliteProof } from './proof/proof.js';
 import { openConnection } from './schema.js';
 import { beginImmediate, inTransaction } from './transactions.js';
@@ -95,6 +96,7 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
 
   async swap(): Promise<void> {
     discardLive(this.db, this.#scope);
+    if (this.#scope.table === undefined) unparkAll(this.db, this.#scope);
     endRebuild(this.db, this.#copy, 'served');
     this.db.exec('COMMIT');
     await this.#close();

@@ -3,9 +3,8 @@ import type Database from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
-import type { Position, Revision } from '../../../ports/eventStore.js';
+import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
-import { MisfitError } from '../../../ports/readModelWriter.js';
 import { layoutOf, type TableLayout } from './layout.js';
 import { RecordWriter } from './recordWriter.js';
 import { addedFieldStatements, NO_BATCH, tableStatements } from './schema.js';
@@ -71,19 +70,15 @@ export class RecordTables {
     this.#open.delete(keyOf(ref));
   }
 
-  /** @throws MisfitError; Error when the table was never defined */
+  /** @throws Error when the table was never defined, or a change does not fit its records */
   apply(
     ref: TableRef,
     changes: readonly RecordChange[],
-    event: { readonly revision: Revision; readonly at: string; readonly position?: Position },
+    event: { readonly revision: Revision; readonly at: string },
   ): void {
     const table = this.#find(ref);
     if (table === undefined) throw new Error(`Table ${ref.table} of ${ref.tenant} is not defined.`);
-    try {
-      for (const change of changes) this.#apply(table, change);
-    } catch (error) {
-      throw new MisfitError(ref, event.position, { cause: error });
-    }
+    for (const change of changes) this.#apply(table, change);
     this.#db
       .prepare<[number, number, number, string, number, number]>(
         `UPDATE catalog SET row_count = ?, next_row = ?, revision = ?, last_event_at = ?, made = ?,

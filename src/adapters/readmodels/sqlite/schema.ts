@@ -1,9 +1,9 @@
 /** What the file of read models holds, and how connections to it are opened. */
 import type Database from 'better-sqlite3';
-import type { KeptPlace } from '../../../ports/eventStore.js';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { openSqlite } from '../../openSqlite.js';
 import { columnsOf, type FieldLayout, type TableLayout } from './layout.js';
+import { SHARED_TABLES } from './sharedTables.js';
 
 /** The catalog's `copy` of what is served; a rebuild's copies carry its id, discarded tables `-id`. */
 export const LIVE = 0;
@@ -12,102 +12,10 @@ export const LIVE = 0;
 export const NO_BATCH = 0;
 
 /** The file holds nothing that the log does not. */
-const SCHEMA_VERSION = 3;
+const SCHEMA_VERSION = 4;
 
 /** From this version on, a file is brought up to date when it is opened. */
 const OLDEST_VERSION = 1;
-
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS checkpoints (projection TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
-  -- At most one row: the furthest place of the log that was projected.
-  CREATE TABLE IF NOT EXISTS place (
-    only INTEGER PRIMARY KEY CHECK (only = 1),
-    log TEXT,
-    position INTEGER NOT NULL,
-    event_id TEXT
-  );
-
-  -- One row for each table of records. Its own tables are made with its first record: r<id> holds what is sorted and
-  -- filtered by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as they move at each sync),
-  -- r<id>_t<n> the trigrams.
-  CREATE TABLE IF NOT EXISTS catalog (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    tenant TEXT NOT NULL,
-    name TEXT NOT NULL,
-    copy INTEGER NOT NULL,
-    asset_type TEXT NOT NULL,
-    layout TEXT NOT NULL,
-    -- Counts the changes of asset_type, and of the records.
-    version INTEGER NOT NULL DEFAULT 1,
-    changes INTEGER NOT NULL DEFAULT 0,
-    made INTEGER NOT NULL DEFAULT 0,
-    row_count INTEGER NOT NULL DEFAULT 0,
-    next_row INTEGER NOT NULL DEFAULT 1,
-    revision INTEGER NOT NULL DEFAULT -1,
-    last_event_at TEXT NOT NULL DEFAULT '',
-    UNIQUE (tenant, name, copy)
-  );
-  -- Batch ids as numbers: a sync moves one on every record.
-  CREATE TABLE IF NOT EXISTS batches (id INTEGER PRIMARY KEY, batch TEXT NOT NULL UNIQUE);
-
-  CREATE TABLE IF NOT EXISTS histories (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    tenant TEXT NOT NULL,
-    copy INTEGER NOT NULL,
-    UNIQUE (tenant, copy)
-  );
-  CREATE TABLE IF NOT EXISTS history_entries (
-    history INTEGER NOT NULL,
-    order_id TEXT NOT NULL,
-    revision INTEGER NOT NULL,
-    entry TEXT NOT NULL,
-    -- No primary key of a table WITHOUT ROWID: that keeps about 1,000 bytes of a row in place, and entries are longer.
-    UNIQUE (history, order_id, revision)
-  );
-
-  -- One row for each tenant's delivery log, one for each webhook of a log, one for each delivery to it.
-  CREATE TABLE IF NOT EXISTS delivery_logs (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    tenant TEXT NOT NULL,
-    copy INTEGER NOT NULL,
-    UNIQUE (tenant, copy)
-  );
-  CREATE TABLE IF NOT EXISTS delivery_webhooks (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    log INTEGER NOT NULL,
-    webhook TEXT NOT NULL,
-    last_success_at TEXT,
-    failing_since TEXT,
-    UNIQUE (log, webhook)
-  );
-  CREATE TABLE IF NOT EXISTS deliveries (
-    row INTEGER PRIMARY KEY,
-    log INTEGER NOT NULL,
-    id TEXT NOT NULL,
-    webhook INTEGER NOT NULL,
-    position INTEGER NOT NULL,
-    revision INTEGER NOT NULL,
-    state TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    order_id TEXT,
-    requested_at INTEGER NOT NULL,
-    ended_at INTEGER,
-    entry TEXT NOT NULL,
-    UNIQUE (log, id)
-  );
-  -- The columns behind the position are tested without fetching the row.
-  CREATE INDEX IF NOT EXISTS deliveries_webhook ON deliveries (webhook, position, requested_at, kind);
-  CREATE INDEX IF NOT EXISTS deliveries_state ON deliveries (webhook, state, position, requested_at, kind);
-  CREATE INDEX IF NOT EXISTS deliveries_order ON deliveries (webhook, order_id, position) WHERE order_id IS NOT NULL;
-  CREATE INDEX IF NOT EXISTS deliveries_ended ON deliveries (ended_at) WHERE ended_at IS NOT NULL;
-
-  CREATE TABLE IF NOT EXISTS rebuilds (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    projection TEXT NOT NULL,
-    position INTEGER NOT NULL,
-    touched_at INTEGER NOT NULL
-  );
-`;
 
 /** Above this (128 MB) the writer itself copies the WAL; mostly `WalCopier` has done so much sooner. */
 const MAX_WAL_PAGES = 32_768;
@@ -146,7 +54,7 @@ function makeSchema(db: Database.Database): void {
   const version = schemaVersion(db);
   if (version > SCHEMA_VERSION)
     throw new Error(`Its schema is version ${version}, newer than ${SCHEMA_VERSION}: delete it; it is rebuilt.`);
-  db.exec(SCHEMA);
+  db.exec(SHARED_TABLES);
   if (version === OLDEST_VERSION) dropNgramCounts(db);
   db.pragma(`user_version = ${SCHEMA_VERSION}`);
 }
@@ -160,12 +68,6 @@ function dropNgramCounts(db: Database.Database): void {
     .pluck();
   for (const name of tables.all()) db.exec(`DROP TABLE ${name}`);
 }
-
-export const PLACE = 'SELECT log, position, event_id FROM place';
-export type PlaceRow = { readonly log: string | null; readonly position: number; readonly event_id: string | null };
-
-export const placeOf = (row: PlaceRow | undefined): KeptPlace | undefined =>
-  row && { log: row.log ?? undefined, position: row.position, eventId: row.event_id ?? undefined };
 
 export const recordsTable = (id: number): string => `r${id}`;
 export const docTable = (id: number): string => `d${id}`;

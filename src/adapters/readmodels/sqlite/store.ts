@@ -5,10 +5,11 @@ import type { ReadModels } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { CheckpointWatch, openCheckpointChannel } from './checkpointWatch.js';
 import { readDelivery, readHealth } from './deliveries.js';
+import { ALL_PARKED, IS_PARKED, type ParkedRow, parkedOf } from './parked.js';
+import { PLACE, type PlaceRow, placeOf } from './place.js';
 import { ReadConnection } from './readConnection.js';
 import { ReaderPool } from './readerPool.js';
 import { getRecord, parseStoredRecords, readSnapshot } from './recordReads.js';
-import { PLACE, type PlaceRow, placeOf } from './schema.js';
 
 /** Each reader thread's, and that of the calling thread. */
 const READER_CACHE_MEGABYTES = 16;
@@ -32,7 +33,8 @@ export async function openSqliteReadModels(options: {
   const pool = new ReaderPool({ file, cacheMegabytes: READER_CACHE_MEGABYTES }, Math.max(1, readers));
   const checkpoint = (projection: string) =>
     connection.number('SELECT position FROM checkpoints WHERE projection = ?', [projection]);
-  const watch = new CheckpointWatch(openCheckpointChannel(file), checkpoint);
+  const isParked = (tenant: string, projection: string) => connection.number(IS_PARKED, [tenant, projection]) > 0;
+  const watch = new CheckpointWatch(openCheckpointChannel(file), { checkpoint, isParked });
 
   return {
     get: async (table, id) => getRecord(connection, table, id),
@@ -63,7 +65,8 @@ export async function openSqliteReadModels(options: {
     webhookHealth: async (tenant, webhookId) => readHealth(connection, tenant, webhookId),
     checkpoint: async (projection) => checkpoint(projection),
     place: async () => placeOf(connection.all<PlaceRow>(PLACE)[0]),
-    waitFor: (projection, position, timeoutMs) => watch.waitFor(projection, position, timeoutMs),
+    parked: async () => connection.all<ParkedRow>(ALL_PARKED).map(parkedOf),
+    waitFor: (...asked) => watch.waitFor(...asked),
 
     async close() {
       watch.close();

@@ -9,9 +9,11 @@ import { CopyWriter } from './copyWriter.js';
 import { dropDeliveries } from './deliveries.js';
 import { clearDiscarded, clearSome, discardLive, isDiscardable } from './discarded.js';
 import { nextTenant, outdatedTables } from './outdated.js';
+import { ParkedTable, unparkAll } from './parked.js';
+import { PLACE, type PlaceRow, placeOf } from './place.js';
 import { beginRebuild } from './rebuild.js';
-import { LIVE, openConnection, PLACE, type PlaceRow, placeOf } from './schema.js';
-import { beginImmediate } from './transactions.js';
+import { LIVE, openConnection } from './schema.js';
+import { beginImmediate, inTransaction } from './transactions.js';
 import { WalCopier } from './walCopier.js';
 
 const CACHE_MEGABYTES = 40;
@@ -36,6 +38,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   #lastVersion: number | undefined;
   /** At first what was dropped before this opening may still be there. */
   #mayHoldDropped = true;
+  readonly #parked: ParkedTable;
   readonly #setCheckpoint: Database.Statement<[string, number]>;
   readonly #setPlace: Database.Statement<[string | null, number, string | null]>;
 
@@ -46,6 +49,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#walCopier = new WalCopier({ file });
     this.#dataVersion = db.prepare<[], number>('PRAGMA data_version').pluck();
     this.#lastVersion = this.#dataVersion.get();
+    this.#parked = new ParkedTable(db);
     this.#setCheckpoint = db.prepare('INSERT OR REPLACE INTO checkpoints (projection, position) VALUES (?, ?)');
     this.#setPlace = db.prepare('INSERT OR REPLACE INTO place (only, log, position, event_id) VALUES (1, ?, ?, ?)');
   }
@@ -64,6 +68,16 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#channel.postMessage(checkpoints);
     this.#walCopier.committed();
   }
+
+  readonly parked: ReadModelWriter['parked'] = async () => this.#parked.all();
+
+  readonly park: ReadModelWriter['park'] = async (parked) => this.#parked.put(parked);
+
+  readonly unpark: ReadModelWriter['unpark'] = async ({ tenant, projection }) =>
+    this.#parked.remove(tenant, projection);
+
+  readonly askRetry: ReadModelWriter['askRetry'] = ({ tenant, projection }) =>
+    inTransaction(this.db, () => this.#parked.askRetry(tenant, projection));
 
   async place(): Promise<KeptPlace | undefined> {
     return placeOf(this.db.prepare<[], PlaceRow>(PLACE).get());
@@ -86,6 +100,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     await this.begin();
     try {
       if (isDiscardable(projection)) discardLive(this.db, { projection });
+      unparkAll(this.db, { projection });
       this.tables.forget();
       await this.commit(new Map([[projection, 0]]));
     } catch (error) {

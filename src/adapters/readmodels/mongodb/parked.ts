@@ -1,0 +1,103 @@
+/**
+ * Where parts of projections stand that do not go on with the others: in the state, and so committed with the checkpoints.
+ * That a retry is asked for stands apart, since whoever asks has no lease.
+ */
+import type { Collection, Db } from 'mongodb';
+import type { Position } from '../../../ports/eventStore.js';
+import type { Parked } from '../../../ports/readModels.js';
+import type { RebuildScope } from '../../../ports/readModelWriter.js';
+import { insertOnce, positionOf, type State, type StoredParked } from './catalog.js';
+
+type Named = Pick<Parked, 'tenant' | 'projection'>;
+/** Neither a tenant nor a projection has a dot. */
+const keyOf = ({ tenant, projection }: Named): string => `${projection}.${tenant}`;
+
+type RetryDocument = { readonly _id: string };
+const retriesOf = (db: Db): Collection<RetryDocument> => db.collection<RetryDocument>('retries');
+
+/** What one transaction changes; undefined where a part goes on with the others. */
+export class ParkedChanges {
+  readonly #changes = new Map<string, Parked | undefined>();
+
+  put(parked: Parked): void {
+    this.#changes.set(keyOf(parked), parked);
+  }
+
+  remove(named: Named): void {
+    this.#changes.set(keyOf(named), undefined);
+  }
+
+  /** Of parts that stay where they were when some of a commit's changes may have been written. */
+  isUnfinished({ parked = [] }: State): boolean {
+    return parked.some((each) => this.#changes.has(keyOf(each)) && each.until > each.checkpoint);
+  }
+
+  /** Whether the changes of a commit that failed went further than this one's. `reaches`: this one's checkpoints. */
+  isBeyond({ parked = [] }: State, reaches: (projection: string) => Position): boolean {
+    return parked.some((each) => this.#changes.has(keyOf(each)) && each.until > this.#next(each, reaches));
+  }
+
+  /** Before the changes are written: how far they will lead. `reaches`: the commit's checkpoints. */
+  announced(state: State, reaches: (projection: string) => Position): Pick<State, 'parked'> {
+    if (this.#changes.size === 0) return {};
+    const parked = (state.parked ?? []).map((each) =>
+      this.#changes.has(keyOf(each)) ? { ...each, until: Math.max(each.until, this.#next(each, reaches)) } : each,
+    );
+    return { parked };
+  }
+
+  /** Who goes on with the others is where they are. */
+  #next(each: StoredParked, reaches: (projection: string) => Position): Position {
+    return this.#changes.get(keyOf(each))?.checkpoint ?? reaches(each.projection);
+  }
+
+  /** After the changes were written. `until`: how far changes of a commit that failed may have been written, by projection. */
+  written({ parked = [] }: State, until: (projection: string) => Position): Pick<State, 'parked'> {
+    if (this.#changes.size === 0) return {};
+    const before = new Map(parked.map((each) => [keyOf(each), each]));
+    const stay = parked.filter((each) => !this.#changes.has(keyOf(each)));
+    const moved = [...this.#changes.values()].flatMap((next) => {
+      if (next === undefined) return [];
+      const { retryAsked: _, ...rest } = next;
+      const reached = Math.max(before.get(keyOf(next))?.until ?? until(next.projection), next.checkpoint);
+      return [{ ...rest, until: reached }];
+    });
+    return { parked: [...stay, ...moved] };
+  }
+
+  /** Those who asked are answered by what was committed. */
+  async settleRetries(db: Db): Promise<void> {
+    const settled = [...this.#changes].flatMap(([key, next]) => (next?.retryAsked === true ? [] : [key]));
+    if (settled.length > 0) await retriesOf(db).deleteMany({ _id: { $in: settled } });
+  }
+}
+
+export async function parkedOf(db: Db, state: Pick<State, 'parked'> | undefined): Promise<readonly Parked[]> {
+  const stored = state?.parked ?? [];
+  if (stored.length === 0) return [];
+  const asked = new Set((await retriesOf(db).find({}).toArray()).map(({ _id }) => _id));
+  return stored.map(({ until: _, ...each }) => ({ ...each, retryAsked: asked.has(keyOf(each)) }));
+}
+
+/**
+ * Around a rebuild that puts a copy in place: before, since a crash in between leaves some of it in place; and after it, when
+ * the rebuilt parts go on with the others. @returns what the state's `parked` becomes
+ */
+export function parkedAroundSwap(
+  { parked = [], checkpoints }: State,
+  { projection, tenant }: RebuildScope,
+): { readonly before: readonly StoredParked[]; readonly after: readonly StoredParked[] } {
+  const position = positionOf(checkpoints, projection);
+  const isRebuilt = (each: StoredParked) =>
+    each.projection === projection && (tenant === undefined || each.tenant === tenant);
+  return {
+    before: parked.map((each) => (isRebuilt(each) ? { ...each, until: Math.max(each.until, position) } : each)),
+    after: parked.filter((each) => !isRebuilt(each)),
+  };
+}
+
+export async function askRetry(db: Db, state: State | undefined, named: Named): Promise<boolean> {
+  if (state?.parked?.some((each) => keyOf(each) === keyOf(named)) !== true) return false;
+  await insertOnce(retriesOf(db), { _id: keyOf(named) });
+  return true;
+}

@@ -1,0 +1,106 @@
+/** The tables that all tenants share, each made where it is missing. */
+export const SHARED_TABLES = `
+  CREATE TABLE IF NOT EXISTS checkpoints (projection TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
+  -- At most one row: the furthest place of the log that was projected.
+  CREATE TABLE IF NOT EXISTS place (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    log TEXT,
+    position INTEGER NOT NULL,
+    event_id TEXT
+  );
+
+  -- A row for each tenant's part of a projection that does not go on with the others'.
+  CREATE TABLE IF NOT EXISTS parked (
+    tenant TEXT NOT NULL,
+    projection TEXT NOT NULL,
+    checkpoint INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    event_id TEXT NOT NULL,
+    event_type TEXT NOT NULL,
+    error TEXT NOT NULL,
+    since TEXT NOT NULL,
+    retry_asked INTEGER NOT NULL,
+    PRIMARY KEY (tenant, projection)
+  ) WITHOUT ROWID;
+
+  -- One row for each table of records. Its own tables are made with its first record: r<id> holds what is sorted and
+  -- filtered by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as they move at each sync),
+  -- r<id>_t<n> the trigrams.
+  CREATE TABLE IF NOT EXISTS catalog (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant TEXT NOT NULL,
+    name TEXT NOT NULL,
+    copy INTEGER NOT NULL,
+    asset_type TEXT NOT NULL,
+    layout TEXT NOT NULL,
+    -- Counts the changes of asset_type, and of the records.
+    version INTEGER NOT NULL DEFAULT 1,
+    changes INTEGER NOT NULL DEFAULT 0,
+    made INTEGER NOT NULL DEFAULT 0,
+    row_count INTEGER NOT NULL DEFAULT 0,
+    next_row INTEGER NOT NULL DEFAULT 1,
+    revision INTEGER NOT NULL DEFAULT -1,
+    last_event_at TEXT NOT NULL DEFAULT '',
+    UNIQUE (tenant, name, copy)
+  );
+  -- Batch ids as numbers: a sync moves one on every record.
+  CREATE TABLE IF NOT EXISTS batches (id INTEGER PRIMARY KEY, batch TEXT NOT NULL UNIQUE);
+
+  CREATE TABLE IF NOT EXISTS histories (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant TEXT NOT NULL,
+    copy INTEGER NOT NULL,
+    UNIQUE (tenant, copy)
+  );
+  CREATE TABLE IF NOT EXISTS history_entries (
+    history INTEGER NOT NULL,
+    order_id TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    entry TEXT NOT NULL,
+    -- No primary key of a table WITHOUT ROWID: that keeps about 1,000 bytes of a row in place, and entries are longer.
+    UNIQUE (history, order_id, revision)
+  );
+
+  -- One row for each tenant's delivery log, one for each webhook of a log, one for each delivery to it.
+  CREATE TABLE IF NOT EXISTS delivery_logs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant TEXT NOT NULL,
+    copy INTEGER NOT NULL,
+    UNIQUE (tenant, copy)
+  );
+  CREATE TABLE IF NOT EXISTS delivery_webhooks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    log INTEGER NOT NULL,
+    webhook TEXT NOT NULL,
+    last_success_at TEXT,
+    failing_since TEXT,
+    UNIQUE (log, webhook)
+  );
+  CREATE TABLE IF NOT EXISTS deliveries (
+    row INTEGER PRIMARY KEY,
+    log INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    webhook INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    order_id TEXT,
+    requested_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    entry TEXT NOT NULL,
+    UNIQUE (log, id)
+  );
+  -- The columns behind the position are tested without fetching the row.
+  CREATE INDEX IF NOT EXISTS deliveries_webhook ON deliveries (webhook, position, requested_at, kind);
+  CREATE INDEX IF NOT EXISTS deliveries_state ON deliveries (webhook, state, position, requested_at, kind);
+  CREATE INDEX IF NOT EXISTS deliveries_order ON deliveries (webhook, order_id, position) WHERE order_id IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS deliveries_ended ON deliveries (ended_at) WHERE ended_at IS NOT NULL;
+
+  CREATE TABLE IF NOT EXISTS rebuilds (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    projection TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    touched_at INTEGER NOT NULL
+  );
+`;

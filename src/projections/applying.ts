@@ -1,0 +1,179 @@
+/**
+ * Applies events to projections, and finds the tenant whose event cannot be applied. Only what an event itself brings about
+ * counts: what the engine throws is thrown on.
+ */
+import type { Tenant } from '../domain/identity/directory.js';
+import { parseStream } from '../domain/streams.js';
+import type { KeptPlace, Position, RecordedEvent } from '../ports/eventStore.js';
+import { MAX_PARKED, type Parked } from '../ports/readModels.js';
+import { MisfitError, type ReadModelWriter } from '../ports/readModelWriter.js';
+import { inTransaction, type ProjectedTenants, type Projection, type ProjectionTarget } from './projection.js';
+
+/** An event, and its tenant as of it. */
+export type Step = {
+  readonly event: RecordedEvent;
+  readonly tenant: string;
+  /** Undefined where nothing is known of the tenant. @throws why it cannot be known */
+  readonly known: () => Tenant | undefined;
+};
+
+/** Looked up once, however often the events are then applied: a tenant evolves with each of its own. */
+export async function stepsOf(tenants: ProjectedTenants, events: readonly RecordedEvent[]): Promise<readonly Step[]> {
+  await tenants.prepare(events);
+  return events.map((event) => {
+    const { tenant } = parseStream(event.stream);
+    try {
+      const known = tenants.evolve(event);
+      return { event, tenant, known: () => known };
+    } catch (error) {
+      const known = () => {
+        throw error;
+      };
+      return { event, tenant, known };
+    }
+  });
+}
+
+export const isOf = (projection: Projection, { event }: Step): boolean =>
+  projection.streamPrefixes.some((prefix) => event.stream.startsWith(prefix));
+
+/** An event that a projection cannot apply, however often it is tried. */
+export class ProjectionError extends Error {
+  override readonly name = 'ProjectionError';
+  readonly projection: Projection;
+  readonly event: RecordedEvent;
+
+  constructor(projection: Projection, event: RecordedEvent, options: ErrorOptions) {
+    super(`The projection ${projection.name} cannot apply ${event.type} at position ${event.position}.`, options);
+    this.projection = projection;
+    this.event = event;
+  }
+}
+
+/** Applies steps, in one transaction, to what the writer has. */
+export class Applying {
+  readonly #target: ProjectionTarget;
+  #engineFailed = false;
+
+  constructor(writer: ReadModelWriter) {
+    const watched = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
+      answer.catch((error: unknown) => {
+        this.#engineFailed ||= !(error instanceof MisfitError);
+        throw error;
+      });
+    this.#target = {
+      defineTable: (...asked) => watched(writer.defineTable(...asked)),
+      applyToTable: (...asked) => watched(writer.applyToTable(...asked)),
+      addHistory: (...asked) => watched(writer.addHistory(...asked)),
+      delivery: (...asked) => watched(writer.delivery(...asked)),
+      putDelivery: (...asked) => watched(writer.putDelivery(...asked)),
+      dropTenant: (...asked) => watched(writer.dropTenant(...asked)),
+    };
+  }
+
+  /** @throws ProjectionError; as it is, what an engine throws */
+  async apply(projection: Projection, { event, known }: Step): Promise<void> {
+    try {
+      const tenant = known();
+      if (tenant !== undefined) await projection.apply(event, tenant, this.#target);
+    } catch (error) {
+      throw this.#engineFailed ? error : new ProjectionError(projection, event, { cause: error });
+    }
+  }
+}
+
+/** Where parts of projections fail in a transaction, by `partOf`. */
+export type Failures = ReadonlyMap<string, ProjectionError>;
+
+export const partOf = (projection: string, tenant: string): string => `${projection}.${tenant}`;
+
+/**
+ * Writes in one transaction, and again without what was found not to be applicable, until it succeeds.
+ * @param write is told of all failures until then: it leaves out those events and what comes behind them, and parks
+ * @throws as it is, what an engine throws
+ */
+export async function inTransactionWithout(
+  writer: ReadModelWriter,
+  { projections, steps }: { readonly projections: readonly Projection[]; readonly steps: readonly Step[] },
+  write: (failures: Failures) => Promise<ReadonlyMap<string, Position>>,
+  place?: KeptPlace,
+): Promise<Failures> {
+  const failures = new Map<string, ProjectionError>();
+  for (;;) {
+    try {
+      await inTransaction(writer, () => write(failures), place);
+      return failures;
+    } catch (error) {
+      const failure = failureOf(error, projections, steps);
+      if (failure === undefined) throw error;
+      const part = partOf(failure.projection.name, parseStream(failure.event.stream).tenant);
+      const before = failures.get(part);
+      // Left out already, and it fails all the same: so nothing here would ever end.
+      if (before !== undefined && before.event.position <= failure.event.position) throw error;
+      failures.set(part, failure);
+    }
+  }
+}
+
+/** Which event cannot be applied; undefined where it is none. */
+function failureOf(
+  error: unknown,
+  projections: readonly Projection[],
+  steps: readonly Step[],
+): ProjectionError | undefined {
+  if (error instanceof ProjectionError) return error;
+  if (!(error instanceof MisfitError)) return undefined;
+  const { tenant, position, projection: name } = error.misfit;
+  const projection = projections.find((each) => each.name === name);
+  if (projection === undefined) return undefined;
+  const ofPart = steps.filter((step) => step.tenant === tenant && isOf(projection, step));
+  const found = ofPart.find(({ event }) => position === undefined || event.position === position);
+  return found && new ProjectionError(projection, found.event, { cause: error });
+}
+
+const MAX_ERROR_LENGTH = 500;
+
+/** @param checkpoint up to which the tenant's events are applied */
+export function parkedAt(failure: ProjectionError, checkpoint: Position): Parked {
+  const { projection, event } = failure;
+  return {
+    tenant: parseStream(event.stream).tenant,
+    projection: projection.name,
+    checkpoint,
+    position: event.position,
+    eventId: event.id,
+    eventType: event.type,
+    error: textOf(failure.cause).slice(0, MAX_ERROR_LENGTH),
+    since: new Date().toISOString(),
+    retryAsked: false,
+  };
+}
+
+/** Each message of the chain of causes that the one before does not hold. */
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause === undefined ? '' : textOf(error.cause);
+  return cause === '' || error.message.includes(cause)
+    ? error.message
+    : cause.includes(error.message)
+      ? cause
+      : `${error.message} ${cause}`;
+}
+
+/** @throws the failure, where so many are parked that it is no tenant's own trouble */
+export function checkRoom(parked: readonly Parked[], failures: Failures): void {
+  const [failure] = failures.values();
+  if (failure !== undefined && parked.length + failures.size > MAX_PARKED) throw failure;
+}
+
+/** Position of the last event of the tenant that the projection has applied before the one that failed; else its checkpoint. */
+export function lastBefore(
+  { projection, event }: ProjectionError,
+  steps: readonly Step[],
+  checkpoints: ReadonlyMap<string, Position>,
+): Position {
+  const { tenant } = parseStream(event.stream);
+  const isBefore = (step: Step) => step.tenant === tenant && step.event.position < event.position;
+  const last = steps.findLast((step) => isBefore(step) && isOf(projection, step));
+  return Math.max(last?.event.position ?? 0, checkpoints.get(projection.name) ?? 0);
+}

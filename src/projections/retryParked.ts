@@ -1,0 +1,158 @@
+/**
+ * Goes on, where an operator has asked for it, with a tenant's part of a projection that was parked: catches it up from its
+ * own checkpoint to that of all others, reading the tenant's streams only, while these go on. It is parked again where an
+ * event still cannot be applied.
+ */
+import type PQueue from 'p-queue';
+import { parseStream } from '../domain/streams.js';
+import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { Parked } from '../ports/readModels.js';
+import type { ReadModelWriter } from '../ports/readModelWriter.js';
+import { sleep } from '../supervision/waiting.js';
+import { Applying, inTransactionWithout, lastBefore, parkedAt, type Step, stepsOf } from './applying.js';
+import { ProjectedTenants, type Projection, streamsOf } from './projection.js';
+
+type Parts = {
+  readonly eventStore: Pick<EventStore, 'subscribe' | 'readStream'>;
+  readonly writer: ReadModelWriter;
+  readonly projections: readonly Projection[];
+  readonly writing: PQueue;
+  readonly onParked?: (parked: Parked) => void;
+  readonly onUnparked?: (parked: Parked) => void;
+};
+
+/** How often it is looked whether a retry is asked for. */
+const LOOK_MS = 500;
+/** Positions: close enough to the others to hold them still for the rest. */
+const CLOSE = 200;
+
+/** Runs until the signal aborts. @throws what an engine throws */
+export async function retryParked(parts: Parts, signal: AbortSignal): Promise<void> {
+  const { writer, writing, projections } = parts;
+  for (;;) {
+    await sleep(LOOK_MS, signal);
+    if (signal.aborted) return;
+    const parked = await writing.add(() => writer.parked());
+    for (const each of parked) {
+      const projection = projections.find(({ name }) => name === each.projection);
+      if (each.retryAsked && projection !== undefined) await new Retry(parts, projection, each).run(signal);
+      if (signal.aborted) return;
+    }
+  }
+}
+
+/** `moved`: as far as was asked. `ended`: it goes on with the others, is parked again, or was filled anew by a rebuild. */
+type Outcome = 'moved' | 'ended';
+
+class Retry {
+  readonly #parts: Parts;
+  readonly #projection: Projection;
+  readonly #tenants: ProjectedTenants;
+  #parked: Parked;
+
+  constructor(parts: Parts, projection: Projection, parked: Parked) {
+    this.#parts = parts;
+    this.#projection = projection;
+    this.#tenants = new ProjectedTenants(parts.eventStore);
+    this.#parked = parked;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { writing } = this.#parts;
+    for (;;) {
+      const others = await writing.add(() => this.#others());
+      for await (const { events, position } of this.#read(others, signal)) {
+        const steps = await stepsOf(this.#tenants, events);
+        if ((await writing.add(() => this.#advance(steps, position))) === 'ended') return;
+      }
+      if (signal.aborted || (await writing.add(() => this.#join(signal))) === 'ended') return;
+    }
+  }
+
+  #others(): Promise<Position> {
+    return this.#parts.writer.checkpoint(this.#projection.name);
+  }
+
+  /** The tenant's events behind its checkpoint, up to a position of the log. */
+  async *#read(
+    to: Position,
+    signal: AbortSignal,
+  ): AsyncGenerator<{ readonly events: readonly RecordedEvent[]; readonly position: Position }> {
+    const { tenant, checkpoint: after } = this.#parked;
+    if (after >= to) return;
+    const reading = new AbortController();
+    const subscription = this.#parts.eventStore.subscribe({
+      after,
+      streamPrefixes: streamsOf(this.#projection, tenant),
+      signal: AbortSignal.any([signal, reading.signal]),
+    });
+    try {
+      for await (const slice of subscription) {
+        const events = slice.events.filter(
+          (event) => event.position <= to && parseStream(event.stream).tenant === tenant,
+        );
+        yield { events, position: Math.min(slice.position, to) };
+        if (slice.position >= to) return;
+      }
+    } finally {
+      reading.abort();
+    }
+  }
+
+  async #advance(steps: readonly Step[], position: Position): Promise<Outcome> {
+    return this.#write(steps, async () => {
+      this.#parked = { ...this.#parked, checkpoint: position };
+      await this.#parts.writer.park(this.#parked);
+    });
+  }
+
+  /** Under the lock, so that the others stand still: reads what is left, which is little. */
+  async #join(signal: AbortSignal): Promise<Outcome> {
+    const others = await this.#others();
+    if (others - this.#parked.checkpoint > CLOSE) return 'moved';
+    const steps: Step[] = [];
+    for await (const { events } of this.#read(others, signal)) steps.push(...(await stepsOf(this.#tenants, events)));
+    if (signal.aborted) return 'ended';
+    const { writer, onUnparked } = this.#parts;
+    let hasJoined = false;
+    const outcome = await this.#write(steps, async () => {
+      // Another process may have projected until the transaction began.
+      hasJoined = (await this.#others()) === others;
+      this.#parked = { ...this.#parked, checkpoint: others };
+      await (hasJoined ? writer.unpark(this.#parked) : writer.park(this.#parked));
+    });
+    if (outcome === 'ended' || !hasJoined) return outcome;
+    onUnparked?.(this.#parked);
+    return 'ended';
+  }
+
+  /** In one transaction: the steps and what `move` writes; or those before the first that fails, and the tenant is parked there. */
+  async #write(steps: readonly Step[], move: () => Promise<void>): Promise<Outcome> {
+    const { writer, onParked } = this.#parts;
+    const from = this.#parked;
+    let isOurs = true;
+    const failures = await inTransactionWithout(writer, { projections: [this.#projection], steps }, async (found) => {
+      const stored = (await writer.parked()).find(
+        ({ tenant, projection }) => tenant === from.tenant && projection === from.projection,
+      );
+      isOurs = stored?.checkpoint === from.checkpoint;
+      if (!isOurs) return new Map();
+      const [failure] = found.values();
+      const applying = new Applying(writer);
+      for (const step of steps) {
+        if (failure === undefined || step.event.position < failure.event.position) {
+          await applying.apply(this.#projection, step);
+        }
+      }
+      if (failure === undefined) await move();
+      else {
+        const own = new Map([[this.#projection.name, from.checkpoint]]);
+        this.#parked = parkedAt(failure, lastBefore(failure, steps, own));
+        await writer.park(this.#parked);
+      }
+      return new Map();
+    });
+    if (failures.size > 0) onParked?.(this.#parked);
+    return isOurs && failures.size === 0 ? 'moved' : 'ended';
+  }
+}
