@@ -27,6 +27,12 @@ function reasonsOf(error: unknown): string {
   return error instanceof Error && error.cause !== undefined ? `${sentence} ${reasonsOf(error.cause)}` : sentence;
 }
 
+/**
+ * A transaction of the copy has about so many changes of records: where one file holds both, the live read models wait for
+ * its end, and with them every write that is to be visible.
+ */
+const RECORDS_AT_ONCE = 1_000;
+
 /** Feeds the copy from the log, as far as it is told and no further: never beyond the live one. */
 export class Replay {
   readonly #eventStore: EventStore;
@@ -65,19 +71,35 @@ export class Replay {
     return { events: this.#events, records: this.#records };
   }
 
-  /** In transactions of its own, a slice each. */
+  /** In transactions of its own, between which the live read models are written. */
   async advance(to: Position, onProgress: (position: Position) => void): Promise<void> {
-    const { writer } = this.#copy;
     await this.#read(to, async (events) => {
-      const apply = async () => {
-        for (const event of events) await this.#apply(event);
-        return new Map([[this.#projection.name, this.#position]]);
-      };
-      await inTransaction(writer, apply).catch((error: unknown) => {
-        throw this.named(error, events);
-      });
+      let left = events;
+      do {
+        this.#signal.throwIfAborted();
+        left = left.slice(await this.#applySome(left));
+      } while (left.length > 0);
       onProgress(this.#position);
     });
+  }
+
+  /** One transaction. @returns how many of the events it took */
+  async #applySome(events: readonly RecordedEvent[]): Promise<number> {
+    const enough = this.#records + RECORDS_AT_ONCE;
+    let taken = 0;
+    const apply = async () => {
+      for (const event of events) {
+        await this.#apply(event);
+        taken += 1;
+        if (this.#records >= enough) break;
+      }
+      const position = taken === events.length ? this.#position : events[taken - 1]?.position;
+      return new Map([[this.#projection.name, position ?? this.#position]]);
+    };
+    await inTransaction(this.#copy.writer, apply).catch((error: unknown) => {
+      throw this.named(error, events);
+    });
+    return taken;
   }
 
   /** Gives a sign of life: a copy that nobody writes to is taken for that of a dead rebuild. */
