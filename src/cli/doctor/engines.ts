@@ -6,6 +6,7 @@ import { checkSqliteEventStore } from '../../adapters/eventstore/sqlite/integrit
 import { UnopenableSecretError } from '../../commands/context.js';
 import type { Config } from '../../config.js';
 import type { Tenant } from '../../domain/identity/directory.js';
+import type { Parked } from '../../ports/readModels.js';
 import { projectionStatus } from '../../projections/projections.js';
 import { openBroker } from '../../service/engines.js';
 import { withinTime } from '../../supervision/waiting.js';
@@ -70,12 +71,21 @@ export async function readModels(tools: ProjectionTools): Promise<Looked> {
   );
   return {
     detail: late.length === 0 ? 'they show all that is in the log' : 'they are on their way to the end of the log',
-    findings: standing.map(({ name, position, behind }) => ({
-      problem: `The projection ${name} stands still at position ${position}, ${behind} positions behind the log.`,
-      remedy: 'Start the service, or its role projector; where it runs, its log and /health/ready say what stops it.',
-    })),
+    findings: [...standing.map(standsStill), ...now.flatMap(({ parked }) => parked.map(isParked))],
   };
 }
+
+type Status = Awaited<ReturnType<typeof projectionStatus>>[number];
+
+const standsStill = ({ name, position, behind }: Status): Finding => ({
+  problem: `The projection ${name} stands still at position ${position}, ${behind} positions behind the log.`,
+  remedy: 'Start the service, or its role projector; where it runs, its log and /health/ready say what stops it.',
+});
+
+const isParked = ({ tenant, projection, position, eventType, error, since }: Parked): Finding => ({
+  problem: `${tenant} is parked in ${projection} since ${since}: ${eventType} at position ${position} could not be applied: ${error}`,
+  remedy: `After a fix: dynamic-assets projections retry --tenant ${tenant} --projection ${projection}`,
+});
 
 export async function broker(config: Config): Promise<Looked> {
   if (config.RABBITMQ_URL === undefined && !existsSync(join(config.DATA_DIR, 'broker.db')))
