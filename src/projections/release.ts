@@ -40,30 +40,47 @@ const BACKOFF = { firstMs: 1_000, longestMs: 300_000 };
 
 /** Resolves when all is done, or the signal aborts. */
 export async function followRelease(deps: ReleaseDeps, signal: AbortSignal): Promise<void> {
+  const { writer, writing } = deps;
+  const mark = releaseMark();
+  if ((await untilDone(deps, signal, () => writer.checkpoint(MARK))) === mark) return;
+  await untilDone(deps, signal, () => defineAll(deps, signal));
+  await untilDone(deps, signal, () => rebuildOutdated(deps, signal));
+  const setMark = async () => new Map([[MARK, mark]]);
+  await untilDone(deps, signal, () => writing.add(() => inTransaction(writer, setMark)));
+}
+
+/** Nothing begins once the signal has aborted. @returns the result; undefined when it has aborted before */
+async function untilDone<Result>(
+  deps: Pick<ReleaseDeps, 'onFailure'>,
+  signal: AbortSignal,
+  work: () => Promise<Result>,
+): Promise<Result | undefined> {
   const backoff = new Backoff(BACKOFF);
   while (!signal.aborted) {
     try {
-      await bringToRelease(deps, signal);
-      return;
+      return await work();
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted) break;
       deps.onFailure(error);
       await sleep(backoff.next(), signal);
     }
   }
+  return undefined;
 }
 
-async function bringToRelease(deps: ReleaseDeps, signal: AbortSignal): Promise<void> {
-  const { eventStore, writer, writing } = deps;
-  const mark = releaseMark();
-  if ((await writer.checkpoint(MARK)) === mark) return;
+async function defineAll(deps: ReleaseDeps, signal: AbortSignal): Promise<void> {
+  const { eventStore, writer } = deps;
   if ((await findLog(eventStore, await projectedPlace(writer, projections))) !== 'same') {
     throw new Error('The read models are not of this event log, or are about to be built anew.');
   }
   for await (const { tenant, isThere } of tenantsOf(deps, signal)) await defineTables(deps, tenant, isThere);
+}
+
+/** @throws the first of the failures, when all tables have been tried */
+async function rebuildOutdated(deps: ReleaseDeps, signal: AbortSignal): Promise<void> {
   let failure: unknown;
   for await (const { tenant } of tenantsOf(deps, signal)) {
-    for (const table of await writer.outdatedTables(tenant)) {
+    for (const table of await deps.writer.outdatedTables(tenant)) {
       try {
         const scope = { projection: 'records', tenant, table } as const;
         deps.onRebuilt(await rebuildProjection(deps, scope, undefined, signal));
@@ -74,7 +91,6 @@ async function bringToRelease(deps: ReleaseDeps, signal: AbortSignal): Promise<v
     }
   }
   if (failure !== undefined) throw failure;
-  if (!signal.aborted) await writing.add(() => inTransaction(writer, async () => new Map([[MARK, mark]])));
 }
 
 /** The same for the same standard tables; 48 bits, as a checkpoint is a number. */
