@@ -3,6 +3,8 @@
  * indexes and counts. A copy that a rebuild fills stands for the log; see `ReadModelRebuild`.
  */
 
+import type { Position } from './eventStore.js';
+
 /** What is compared as one: a table, or (with the table null) a tenant's histories of orders, or its delivery log. */
 export type ProofPart = { readonly tenant: string; readonly table: string | null };
 
@@ -37,6 +39,8 @@ export type ProofSlice = {
   readonly differences: readonly Difference[];
   /** Both sides were seen at one position. Where they were not, a difference may come of that. */
   readonly exact: boolean;
+  /** What is served has some of the changes up to here: beyond its checkpoint, where a commit was cut short. */
+  readonly until?: Position | undefined;
   /** Of a whole part: how many records the catalog says there are, where it counts them. */
   readonly counted?: number | undefined;
   /** Where the next slice begins; undefined after the last. */

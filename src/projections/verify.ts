@@ -128,10 +128,25 @@ class Verification {
     const heldAt = performance.now();
     const position = await copy.holdLive();
     await replay.finish(position);
-    const slice = await look();
-    await copy.release(position);
+    let slice = await look();
+    const { until = position } = slice;
+    if (until > position) {
+      // Each record is as it was before a commit that was cut short, or as it is after it.
+      await replay.finish(until);
+      slice = inBoth(slice, await look());
+    }
+    await copy.release(Math.max(position, until));
     // The live projection has at least half of the time.
     await sleep(performance.now() - heldAt, this.#signal);
     return slice;
   }
+}
+
+/** What differs from both states of the log, as far as both looks went. */
+function inBoth(before: ProofSlice, after: ProofSlice): ProofSlice {
+  const about = ({ place, record, detail }: Difference): string =>
+    JSON.stringify([place, record, record === null ? detail.split(' ', 1) : []]);
+  const found = new Set(before.differences.map(about));
+  const [next] = [before.next, after.next].filter((key) => key !== undefined).sort();
+  return { ...after, differences: after.differences.filter((each) => found.has(about(each))), next };
 }

@@ -70,6 +70,8 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
   readonly #heartbeat: NodeJS.Timeout;
   readonly proof: ReadModelProof;
   #isHeld = false;
+  /** While it is held: a commit up to here was cut short, if that is beyond the checkpoint. */
+  #until: Position = 0;
   #position: Position = 0;
 
   constructor(connection: MongoConnection, scope: RebuildScope, id: string, lease: Lease) {
@@ -85,7 +87,7 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
         }
         return work(db);
       });
-    this.proof = new MongoProof({ run, isHeld: () => this.#isHeld }, scope, id);
+    this.proof = new MongoProof({ run, heldUntil: () => (this.#isHeld ? this.#until : undefined) }, scope, id);
     const touch = (): void => {
       // One that fails is followed by the next; a rebuild that was cleared away notices at its next commit.
       connection.run((db) => this.#touch(db)).catch(() => undefined);
@@ -126,8 +128,10 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
     return this.connection.run(async (db) => {
       await this.#lease.acquire(db);
       this.beginTransaction();
+      const state = await readState(db);
       this.#isHeld = true;
-      return positionOf((await readState(db))?.checkpoints, this.#scope.projection);
+      this.#until = positionOf(state?.until, this.#scope.projection);
+      return positionOf(state?.checkpoints, this.#scope.projection);
     });
   }
 

@@ -1,5 +1,6 @@
 /** The proof of what is served, or of a rebuild's copy, on MongoDB. */
 import { type Db, MongoServerError } from 'mongodb';
+import type { Position } from '../../../../ports/eventStore.js';
 import type { ProofPart, ProofQuestion, ProofSlice, ReadModelProof } from '../../../../ports/readModelProof.js';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
 import {
@@ -31,8 +32,8 @@ type Entries = { readonly live?: StoredEntry | undefined; readonly copy?: Stored
 type Access = {
   /** Runs what looks, on what was applied so far. */
   readonly run: <Result>(work: (db: Db) => Promise<Result>) => Promise<Result>;
-  /** Is what is served held still, at the copy's position? */
-  readonly isHeld: () => boolean;
+  /** While what is served is held still: the position up to which some changes are there. */
+  readonly heldUntil: () => Position | undefined;
 };
 
 const COLLECTION_MISSING = 26;
@@ -72,6 +73,11 @@ export class MongoProof implements ReadModelProof {
         .map(([, each]) => ({ tenant: each.tenant, table: each.table === '' ? null : each.table }));
     });
 
+  #seen(): Pick<ProofSlice, 'exact' | 'until'> {
+    const until = this.#access.heldUntil();
+    return { exact: until !== undefined, until };
+  }
+
   async #entries(db: Db, { tenant, table }: ProofPart): Promise<Entries> {
     const found = await catalogOf(db)
       .find({ kind: this.#kind, tenant, table: table ?? '', rebuild: { $in: [null, this.#rebuild] } })
@@ -86,7 +92,7 @@ export class MongoProof implements ReadModelProof {
     this.#access.run(async (db) => {
       const entries = await this.#entries(db, part);
       const looked = (question.subject === 'live' ? entries.live : entries.copy) ?? entries.copy;
-      if (looked === undefined) return { records: 0, differences: [], exact: this.#access.isHeld() };
+      if (looked === undefined) return { records: 0, differences: [], ...this.#seen() };
       const place = looked.collection;
       if (this.#kind === 'records') {
         const rowsOf = (entry: StoredEntry) => recordRows(recordsOf(db, entry), shapeOf(entry), question.after);
@@ -113,8 +119,7 @@ export class MongoProof implements ReadModelProof {
     }
     const side = async (entry: StoredEntry | undefined): Promise<Side<Row>> =>
       entry?.made ? sideOf(rowsOf(entry), size) : NO_ROWS;
-    const exact = this.#access.isHeld();
-    return { ...compareSides(part, await side(live), await side(copy), comparison), exact };
+    return { ...compareSides(part, await side(live), await side(copy), comparison), ...this.#seen() };
   }
 
   readonly whole: ReadModelProof['whole'] = (part, { subject }) =>
@@ -126,7 +131,7 @@ export class MongoProof implements ReadModelProof {
         ...(served?.made ? await missingIndexes(db, served) : []),
       ];
       const counted = this.#kind === 'records' ? served?.count : undefined;
-      return { records: 0, differences: inPart(part, findings), exact: this.#access.isHeld(), counted };
+      return { records: 0, differences: inPart(part, findings), ...this.#seen(), counted };
     });
 
   #catalogFindings({ live, copy }: Entries): readonly Finding[] {
