@@ -69,8 +69,17 @@ export async function rebuildProjection(
 
 export type FilledCopy = { readonly copy: ReadModelRebuild; readonly replay: Replay };
 
-/** Begins to fill a hidden copy. @throws Error where the log is not that of the read models; RebuildInProgressError */
-export async function beginCopy(deps: RebuildDeps, scope: RebuildScope, signal: AbortSignal): Promise<FilledCopy> {
+/**
+ * Begins to fill a hidden copy.
+ * @param passOver tenants whose events are not applied
+ * @throws Error where the log is not that of the read models; RebuildInProgressError
+ */
+export async function beginCopy(
+  deps: RebuildDeps,
+  scope: RebuildScope,
+  signal: AbortSignal,
+  passOver: ReadonlySet<string> = new Set(),
+): Promise<FilledCopy> {
   const projection = projections.find(({ name }) => name === scope.projection);
   if (projection === undefined) throw new Error(`There is no projection ${scope.projection}.`);
   const found = await findLog(deps.eventStore, await projectedPlace(deps.writer, projections));
@@ -78,7 +87,7 @@ export async function beginCopy(deps: RebuildDeps, scope: RebuildScope, signal: 
   if (found !== 'same') throw new Error(PUT_BACK);
   signal.throwIfAborted();
   const copy = await deps.writer.beginRebuild(scope);
-  return { copy, replay: new Replay(deps.eventStore, projection, scope, copy, signal) };
+  return { copy, replay: new Replay(deps.eventStore, projection, scope, copy, { signal, passOver }) };
 }
 
 /** Fills the copy until it is close to the live one. */

@@ -40,6 +40,8 @@ export class Replay {
   readonly #scope: RebuildScope;
   readonly #copy: ReadModelRebuild;
   readonly #signal: AbortSignal;
+  /** Tenants whose events are not applied. */
+  readonly #passOver: ReadonlySet<string>;
   readonly #tenants: ProjectedTenants;
   readonly #target: ProjectionTarget;
   /** What `finish` applied, which is committed by the caller: fewer than CLOSE. */
@@ -53,7 +55,7 @@ export class Replay {
     projection: Projection,
     scope: RebuildScope,
     copy: ReadModelRebuild,
-    signal: AbortSignal,
+    { signal, passOver }: { readonly signal: AbortSignal; readonly passOver: ReadonlySet<string> },
   ) {
     this.#eventStore = eventStore;
     this.#tenants = new ProjectedTenants(eventStore);
@@ -61,6 +63,7 @@ export class Replay {
     this.#scope = scope;
     this.#copy = copy;
     this.#signal = signal;
+    this.#passOver = passOver;
     const counted = counting(copy.writer, (records) => {
       this.#records += records;
     });
@@ -146,7 +149,7 @@ export class Replay {
 
   async #apply(event: RecordedEvent): Promise<void> {
     const tenant = this.#tenants.evolve(event);
-    if (tenant === undefined || !isInScope(event, this.#scope)) return;
+    if (tenant === undefined || !isInScope(event, this.#scope) || this.#passOver.has(tenant.name)) return;
     this.#events += 1;
     await this.#projection.apply(event, tenant, this.#target).catch((error: unknown) => {
       throw isOfEngine(error) ? error : new UnappliedEventError(this.#projection.name, event, error);
