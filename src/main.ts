@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { SigningKeys } from './api/auth/signingKeys.js';
 import { TokenService } from './api/auth/tokens.js';
-import type { ApiConfig, ApiDeps } from './api/deps.js';
+import type { ApiDeps } from './api/deps.js';
 import { startHttpServer } from './api/listen.js';
 import { ServiceMetrics } from './api/metrics.js';
 import { createApi, createHealthApi } from './api/server.js';
-import { startingAnew } from './api/startingAnew.js';
+import { starting, startingAnew } from './api/starting.js';
 import { newId, now } from './commands/clock.js';
 import type { Commands } from './commands/context.js';
 import { type Config, ROLES, type Role, version } from './config.js';
@@ -17,6 +17,7 @@ import { Directory } from './projections/directory.js';
 import { projectedPlace } from './projections/keptPlace.js';
 import { ProjectionWatch, projections } from './projections/projections.js';
 import { ReadGate } from './projections/readGate.js';
+import { apiConfig } from './service/apiConfig.js';
 import { prepareDataDirectory } from './service/dataDirectory.js';
 import {
   type EngineProbes,
@@ -51,8 +52,6 @@ const SESSION_SECONDS = 8 * 3600;
 const START_CATCH_UP_MS = 30_000;
 /** An attempt with no outcome this long after its time limit was interrupted by a crash. */
 const CALL_MARGIN_MS = 5_000;
-/** Lists that MongoDB is asked for at once: it has its own threads. */
-const MONGODB_LISTS = { atOnce: 32, ofOneTenant: 8 };
 
 /**
  * Starts the service in this process, or the part of it that the roles name. Health and metrics are served in any case.
@@ -71,9 +70,11 @@ export async function startService(
     isFirst = false;
     return parts;
   };
-  const running = await Restartable.start(openAll, startingAnew, log);
+  const running = new Restartable(openAll, { starting, startingAnew }, log);
+  // Before the engines are open, which may take long: whoever watches the process need not take it for dead.
+  const server = await startHttpServer(running.listener, { host: config.HOST, port: config.PORT });
   try {
-    const server = await startHttpServer(running.listener, { host: config.HOST, port: config.PORT });
+    await running.start();
     const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
     return {
       address: `http://${host}:${server.port}`,
@@ -89,6 +90,7 @@ export async function startService(
       },
     };
   } catch (error) {
+    await server.stop();
     await running.stop();
     throw error;
   }
@@ -148,7 +150,7 @@ async function openParts(
       () => relayedPlace(broker),
       logs(log, 'warn', 'the message broker cannot be reached'),
     );
-  const gate = new ReadGate(eventStore, stored);
+  const gate = new ReadGate(eventStore, stored, config.READ_MAX_STALENESS_SECONDS);
   const readModels = gate.guard(stored);
   const projector = roles.has('projector') ? opened(startProjector(config, log), (thread) => thread.stop()) : undefined;
   const interrupted = logs(log, 'error', 'the directory of tenants is interrupted, and tries again');
@@ -198,6 +200,7 @@ async function openParts(
   const deps: ApiDeps = {
     commands,
     readModels,
+    staleness: (tenant) => gate.staleness(tenant),
     directory,
     tokens: new TokenService(keys, {
       issuer: `https://${config.BASE_HOST}`,
@@ -235,26 +238,3 @@ const webhookSettings = (config: Config): WebhookSettings => ({
   version: version(),
   attemptLimitMs: config.WEBHOOK_TIMEOUT_MS + CALL_MARGIN_MS,
 });
-
-const apiConfig = (config: Config): ApiConfig => ({
-  baseHost: config.BASE_HOST.toLowerCase(),
-  ...(config.DEFAULT_TENANT === undefined ? {} : { defaultTenant: config.DEFAULT_TENANT }),
-  trustProxy: config.TRUST_PROXY,
-  ...(config.METRICS_TOKEN === undefined ? {} : { metricsToken: config.METRICS_TOKEN }),
-  bodyLimitBytes: config.BODY_LIMIT_BYTES,
-  rateLimit: {
-    perSecond: config.RATE_LIMIT_PER_SECOND,
-    burst: config.RATE_LIMIT_BURST === 0 ? 2 * config.RATE_LIMIT_PER_SECOND : config.RATE_LIMIT_BURST,
-  },
-  requestsInFlight: config.REQUESTS_IN_FLIGHT,
-  signInsPerHour: config.SIGN_INS_PER_HOUR,
-  requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
-  projectionWaitMs: config.WRITE_WAIT_MS,
-  lists: { ...listsAtOnce(config), timeoutMs: config.LIST_TIMEOUT_MS },
-});
-
-/** Embedded read models have a thread more than one tenant may hold, for the others. */
-const listsAtOnce = (config: Config) =>
-  config.MONGODB_URL === undefined
-    ? { atOnce: config.READER_THREADS + 1, ofOneTenant: config.READER_THREADS }
-    : MONGODB_LISTS;

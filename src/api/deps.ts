@@ -54,6 +54,8 @@ export type ReadinessReport = {
 export type ApiDeps = {
   readonly commands: Commands;
   readonly readModels: RecordQueries & DeliveryLog & Pick<ProjectionProgress, 'waitFor'>;
+  /** How old what a read of the tenant has shown last may be, in whole seconds; 0 while it is current. */
+  readonly staleness: (tenant: string) => number;
   readonly directory: TenantDirectory;
   readonly tokens: TokenService;
   readonly config: ApiConfig;

@@ -136,6 +136,8 @@ export const MAX_PARKED = 1_000;
 export interface ProjectionProgress {
   /** Position that a projection has reached. 0 when it never ran. */
   checkpoint(projection: string): Promise<Position>;
+  /** Of all that has one, read at one moment. */
+  checkpoints(): Promise<ReadonlyMap<string, Position>>;
   /** The furthest place of the log that was projected; undefined before the first, and where an earlier release did. */
   place(): Promise<KeptPlace | undefined>;
   /** Every tenant's part of a projection that is parked; at most MAX_PARKED. */

@@ -1,17 +1,22 @@
 /** Whether the read models may be read: not while they show less, or something else, than the log holds. */
-import type { EventStore } from '../ports/eventStore.js';
+import type { EventStore, Position } from '../ports/eventStore.js';
 import { type Parked, type ProjectionProgress, ReadModelsWithheldError } from '../ports/readModels.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
 import type { ReadModels } from '../ports/readSide.js';
 import { partOf } from './applying.js';
 import { findLog, projectedPlace } from './keptPlace.js';
 import { projections } from './projections.js';
+import { Staleness } from './staleness.js';
 
-/** Beside the checkpoints: while a projection stands before this position, it is being built anew. */
+/** Beside the checkpoints: while a projection stands before this position, all of them are being built anew. */
 export const WHOLE_FROM = 'whole-from';
+/** The same of one projection alone. */
+export const wholeFrom = (projection: string): string => `${projection}.whole-from`;
 
 /** At most so old, in milliseconds, is what the gate goes by. */
 export const GATE_LOOKS_MS = 1_000;
+/** The same while something is withheld, which may be over at any time. */
+const WITHHELD_LOOKS_MS = 250;
 
 const OTHER_LOG =
   "They were made of another event log than the service has. /health/ready and the service's log say more.";
@@ -21,26 +26,42 @@ const PUT_BACK = 'The event log was put back to an older copy.';
 type Withheld = {
   /** From everybody. */
   readonly all: string | undefined;
+  /** From everybody, by projection. */
+  readonly filled: ReadonlyMap<string, string>;
   /** From one tenant, by `partOf`. */
   readonly parts: ReadonlyMap<string, string>;
 };
 
-type Look = { readonly at: number; readonly withheld: Promise<Withheld> };
-type Progress = Pick<ProjectionProgress, 'checkpoint' | 'place' | 'parked'>;
+const isOpen = ({ all, filled, parts }: Withheld): boolean =>
+  all === undefined && filled.size === 0 && parts.size === 0;
+
+type Look = { readonly at: number; readonly withheld: Promise<Withheld>; validUntil: number };
+type Progress = Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'place' | 'parked'>;
+type Log = Pick<EventStore, 'identity' | 'holds' | 'head' | 'subscribe'>;
 type Name = RebuildScope['projection'];
 
 export class ReadGate {
-  readonly #eventStore: Pick<EventStore, 'identity' | 'holds'>;
+  readonly #eventStore: Log;
   readonly #progress: Progress;
+  readonly #staleness: Staleness;
+  readonly #maxStalenessSeconds: number;
   /** The log was found to be that of the read models, once: from then on, whoever finds out otherwise marks them. */
   #isOfLog = false;
   #look: Look | undefined;
   /** By the clock of `performance`: until then a look holds that let everybody pass, and nobody need wait for it. */
   #isOpenUntil = 0;
 
-  constructor(eventStore: Pick<EventStore, 'identity' | 'holds'>, progress: Progress) {
+  /** @param maxStalenessSeconds a tenant's reads are refused while what they would show is older than this */
+  constructor(eventStore: Log, progress: Progress, maxStalenessSeconds: number) {
     this.#eventStore = eventStore;
     this.#progress = progress;
+    this.#staleness = new Staleness(eventStore);
+    this.#maxStalenessSeconds = maxStalenessSeconds;
+  }
+
+  /** How old what is shown of the tenant is, in whole seconds; 0 while it is current. Known as of its last read. */
+  staleness(tenant: string): number {
+    return this.#staleness.known(tenant);
   }
 
   /** Why nothing is read by anybody; undefined while reads are answered. @throws what an engine throws */
@@ -50,19 +71,20 @@ export class ReadGate {
 
   #looked(): Promise<Withheld> {
     const now = performance.now();
-    if (this.#look === undefined || now - this.#look.at > GATE_LOOKS_MS) {
-      this.#look = { at: now, withheld: this.#find() };
-      this.#look.withheld.then(
-        ({ all, parts }) => {
-          this.#isOpenUntil = all === undefined && parts.size === 0 ? now + GATE_LOOKS_MS : 0;
-        },
-        // An engine that is away is asked again by the next.
-        () => {
-          this.#look = undefined;
-        },
-      );
-    }
-    return this.#look.withheld;
+    if (this.#look !== undefined && now <= this.#look.validUntil) return this.#look.withheld;
+    const look = { at: now, withheld: this.#find(), validUntil: now + GATE_LOOKS_MS };
+    this.#look = look;
+    look.withheld.then(
+      (withheld) => {
+        if (!isOpen(withheld)) look.validUntil = now + WITHHELD_LOOKS_MS;
+        this.#isOpenUntil = isOpen(withheld) && !this.#staleness.isNotable ? look.validUntil : 0;
+      },
+      // An engine that is away is asked again by the next.
+      () => {
+        this.#look = undefined;
+      },
+    );
+    return look.withheld;
   }
 
   /** The read models, as far as they may be read. */
@@ -94,10 +116,15 @@ export class ReadGate {
       deliveries: guarded('deliveries', readModels.deliveries, ofTenant),
       webhookHealth: guarded('deliveries', readModels.webhookHealth, ofTenant),
       deliveryBacklog: guarded('deliveries', readModels.deliveryBacklog, () => undefined),
-      // Nobody waits for what takes as long as it takes.
-      waitFor: async (projection, position, timeoutMs, tenant) =>
-        (await this.#reason(projection, tenant)) === undefined &&
-        readModels.waitFor(projection, position, timeoutMs, tenant),
+      waitFor: async (projection, position, timeoutMs, tenant) => {
+        const { all, filled } = await this.#looked();
+        // Nobody waits for what takes as long as it takes.
+        if (all !== undefined || (tenant !== undefined && filled.has(projection))) return false;
+        const isReached = await readModels.waitFor(projection, position, timeoutMs, tenant);
+        // Whoever has waited for it may read at once.
+        if (isReached && filled.has(projection)) this.#look = undefined;
+        return isReached;
+      },
     };
   }
 
@@ -108,32 +135,52 @@ export class ReadGate {
   }
 
   async #reason(projection: string, tenant: string | undefined): Promise<string | undefined> {
-    const { all, parts } = await this.#looked();
-    return all ?? (tenant === undefined ? undefined : parts.get(partOf(projection, tenant)));
+    const { all, filled, parts } = await this.#looked();
+    const known = all ?? filled.get(projection);
+    if (known !== undefined || tenant === undefined) return known;
+    const parked = parts.get(partOf(projection, tenant));
+    if (parked !== undefined || !this.#staleness.isNotable) return parked;
+    const seconds = Math.floor(await this.#staleness.of(tenant));
+    return seconds <= this.#maxStalenessSeconds
+      ? undefined
+      : `The read models of this tenant are ${seconds} seconds behind what was written, more than the ${this.#maxStalenessSeconds} that are allowed.`;
   }
 
   async #find(): Promise<Withheld> {
-    const all = await this.#reasonForAll();
-    if (all !== undefined) return { all, parts: new Map() };
+    const checkpoints = await this.#progress.checkpoints();
+    const all = await this.#reasonForAll(checkpoints);
+    if (all !== undefined) return { all, filled: new Map(), parts: new Map() };
+    // Beside the reads, which do not wait for the log.
+    void this.#staleness.reached(Math.min(...projections.map(({ name }) => checkpoints.get(name) ?? 0)));
     const parked = await this.#progress.parked();
-    return { all, parts: new Map(parked.map((each) => [partOf(each.projection, each.tenant), reasonOf(each)])) };
+    const parts = new Map(parked.map((each) => [partOf(each.projection, each.tenant), reasonOf(each)]));
+    return { all, filled: beingFilled(checkpoints), parts };
   }
 
-  async #reasonForAll(): Promise<string | undefined> {
+  async #reasonForAll(checkpoints: ReadonlyMap<string, Position>): Promise<string | undefined> {
     if (!this.#isOfLog) {
       const found = await findLog(this.#eventStore, await projectedPlace(this.#progress, projections));
       if (found === 'other') return `The read models are not shown. ${OTHER_LOG}`;
       if (found === 'put back') return `The read models are built anew. ${PUT_BACK}`;
       this.#isOfLog = true;
     }
-    const wholeFrom = await this.#progress.checkpoint(WHOLE_FROM);
-    if (wholeFrom === 0) return undefined;
-    const positions = await Promise.all(projections.map(({ name }) => this.#progress.checkpoint(name)));
-    const furthest = Math.min(...positions);
-    return furthest >= wholeFrom
+    const whole = checkpoints.get(WHOLE_FROM) ?? 0;
+    const furthest = Math.min(...projections.map(({ name }) => checkpoints.get(name) ?? 0));
+    return furthest >= whole
       ? undefined
-      : `The read models are built anew: they are at position ${furthest} of ${wholeFrom}.`;
+      : `The read models are built anew: they are at position ${furthest} of ${whole}.`;
   }
+}
+
+/** Why a projection is shown to nobody, of those that show less than there is: they are new, or written anew. */
+function beingFilled(checkpoints: ReadonlyMap<string, Position>): ReadonlyMap<string, string> {
+  return new Map(
+    projections.flatMap(({ name }) => {
+      const [position, whole] = [checkpoints.get(name) ?? 0, checkpoints.get(wholeFrom(name)) ?? 0];
+      if (position > 0 && position >= whole) return [];
+      return [[name, `The read model ${name} is being filled: it is at position ${position} of ${whole}.`]];
+    }),
+  );
 }
 
 const SHOWN_AS = {

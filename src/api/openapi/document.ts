@@ -18,7 +18,7 @@ import { limitNetwork } from '../rateLimit.js';
 import type { Area, Resource } from '../routes/operation.js';
 import { resolveTenant } from '../tenantHost.js';
 import { errorResponses, errorSchemas } from './errorResponses.js';
-import { fixedPaths, parameterComponents, tablePaths } from './paths.js';
+import { fixedPaths, headerComponents, parameterComponents, tablePaths } from './paths.js';
 import { recordExample, recordInputSchema } from './records.js';
 import { answer, type JsonSchema, type Schemas } from './schema.js';
 
@@ -120,7 +120,12 @@ function fixedParts(areas: readonly Area[], orderModel: OrderModel): FixedParts 
   const resources = areas.flatMap((area) => area.resources);
   const orderType = standardTables(orderModel).get(orderModel);
   const schemas: Schemas = Object.assign({}, errorSchemas, ...resources.map((resource) => resource.schemas ?? {}));
-  const components = { responses: errorResponses, parameters: parameterComponents(resources), securitySchemes };
+  const components = {
+    responses: errorResponses,
+    parameters: parameterComponents(resources),
+    headers: headerComponents,
+    securitySchemes,
+  };
   return {
     paths: membersOf(orderType === undefined ? {} : fixedPaths(areas, orderType)),
     schemas: membersOf(schemas),

@@ -16,7 +16,15 @@ import {
   scopeOf,
 } from '../routes/operation.js';
 import { BODY_ERRORS, type ErrorStatus, errorsOf } from './errorResponses.js';
-import { jsonContent, type MediaTypes, type Parameter, type Ref, type Responses } from './schema.js';
+import {
+  type Header,
+  jsonContent,
+  type MediaTypes,
+  type Parameter,
+  type Ref,
+  type ResponseObject,
+  type Responses,
+} from './schema.js';
 
 /** Operations by their method, and the parameters of the path. */
 type PathItem = { readonly [method: string]: ReturnType<typeof operationObject> | readonly (Parameter | Ref)[] };
@@ -56,14 +64,26 @@ function documentedPath({ path: ofRoute, operation, resource }: Route, assetType
   return { path: path === '/' ? '' : path, parameters };
 }
 
-function operationObject(area: Area, { operation, resource }: Route, assetType: AssetType) {
+/** For `components.headers`. */
+export const headerComponents: { readonly [name: string]: Header } = {
+  'Projection-Staleness': {
+    description: 'Seconds since the oldest write that the answer may not show yet; left out where it shows all.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+};
+
+const READ_HEADERS: ResponseObject['headers'] = {
+  'Projection-Staleness': { $ref: '#/components/headers/Projection-Staleness' },
+};
+
+function operationObject(area: Area, { method, operation, resource }: Route, assetType: AssetType) {
   const { id, summary, description, body, status = 200, answer, answers, errors = [] } = operation;
   const ofTable = isTableOperation(operation);
   const ofOne = madeFor(assetType);
   const bodyErrors = body === undefined ? [] : (body.errors ?? BODY_ERRORS);
   const query = describedQuery(operation);
   const responses: Responses = {
-    [status]: ofOne(answer),
+    [status]: method === 'GET' && operation.allow !== 'anyone' ? isRead(ofOne(answer)) : ofOne(answer),
     ...errorsOf([431, ...area.errors, ...refusals(operation), ...bodyErrors, ...errors]),
     ...answers,
   };
@@ -78,6 +98,11 @@ function operationObject(area: Area, { operation, resource }: Route, assetType: 
     responses,
   };
 }
+
+const isRead = (answer: ResponseObject): ResponseObject => ({
+  ...answer,
+  headers: { ...answer.headers, ...READ_HEADERS },
+});
 
 const isMade = <T>(value: PerTable<T>): value is (assetType: AssetType) => T => typeof value === 'function';
 

@@ -19,9 +19,11 @@ export type MediaTypes = {
   readonly [mediaType: string]: { readonly schema: JsonSchema; readonly example?: unknown };
 };
 
+export type Header = { readonly description: string; readonly schema: JsonSchema };
+
 export type ResponseObject = {
   readonly description: string;
-  readonly headers?: { readonly [name: string]: { readonly description: string; readonly schema: JsonSchema } };
+  readonly headers?: { readonly [name: string]: Header | Ref };
   readonly content?: MediaTypes;
 };
 

@@ -147,6 +147,7 @@ function handlerOf(api: Api, operation: Operation): RequestHandler {
       const isShown = made.written === undefined || (await isVisible(api, req, made.written));
       if (res.writableEnded) return;
       if (!isShown) res.setHeader('Projection-Pending', 'true');
+      tellStaleness(api, req, res);
       if (made.body !== undefined) countInFlight(api, req, res, made.body);
       sendJson(res, made.status ?? status, made.body, made.headers);
     } catch (error) {
@@ -155,6 +156,13 @@ function handlerOf(api: Api, operation: Operation): RequestHandler {
       req.context.leaveRoom();
     }
   };
+}
+
+/** What reads show may be a little behind what was written. */
+function tellStaleness({ staleness }: Api, { method, context }: Request, res: Response): void {
+  if (method !== 'GET' || context.tenantName === undefined) return;
+  const seconds = staleness(context.tenantName);
+  if (seconds > 0) res.setHeader('Projection-Staleness', String(seconds));
 }
 
 /** What was written is answered in any case. @throws HttpError 429 for a read, while clients of the tenant leave too much untaken */

@@ -22,6 +22,7 @@ describe('readiness', () => {
       checkpoint: async () => reached,
       place: async () => undefined,
       parked: async () => parked,
+      checkpoints: async () => new Map<string, number>(),
       waitFor: async (_projection: string, position: number) => reached >= position,
     };
     watch = new ProjectionWatch({ head: async () => HEAD }, progress);

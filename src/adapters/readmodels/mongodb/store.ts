@@ -124,6 +124,8 @@ export async function openMongoReadModels({
 
     ...deliveryReads(connection, tables),
     checkpoint: async (projection) => positionOf((await state())?.checkpoints, projection),
+    checkpoints: async () =>
+      new Map(((await state())?.checkpoints ?? []).map(({ name, position }) => [name, position])),
     place: async () => placeOf(await state()),
     parked: () => connection.run(async (db) => parkedOf(db, await readState(db))),
     waitFor: (...asked) => poll.waitFor(...asked),

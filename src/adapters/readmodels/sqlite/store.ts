@@ -65,6 +65,12 @@ export async function openSqliteReadModels(options: {
     webhookHealth: async (tenant, webhookId) => readHealth(connection, tenant, webhookId),
     checkpoint: async (projection) => checkpoint(projection),
     place: async () => placeOf(connection.all<PlaceRow>(PLACE)[0]),
+    checkpoints: async () =>
+      new Map(
+        connection
+          .all<{ projection: string; position: number }>('SELECT projection, position FROM checkpoints')
+          .map(({ projection, position }) => [projection, position]),
+      ),
     parked: async () => connection.all<ParkedRow>(ALL_PARKED).map(parkedOf),
     waitFor: (...asked) => watch.waitFor(...asked),
 

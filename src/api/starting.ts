@@ -1,0 +1,24 @@
+/** What is answered while the service starts, and while it starts anew since the event log is not the one from before. */
+import type { RequestListener } from 'node:http';
+
+/** @param reason why nothing but /health/live is served, for callers */
+function onlyAlive(reason: string): RequestListener {
+  const readiness = { ready: false, checks: { event_store: { ok: false, detail: reason } } };
+  const refusal = { message: 'Temporarily unavailable; try again.', error: reason };
+  return (req, res) => {
+    const path = req.url?.split('?')[0];
+    const isLive = path === '/health/live';
+    const body = isLive ? { status: 'live' } : path === '/health/ready' ? readiness : refusal;
+    res.writeHead(isLive ? 200 : 503, {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Cache-Control': 'no-store',
+      ...(isLive ? {} : { 'Retry-After': '1' }),
+    });
+    res.end(JSON.stringify(body));
+  };
+}
+
+export const starting = onlyAlive('The service starts.');
+export const startingAnew = onlyAlive(
+  'The event log was put back to an older copy, or is another one: the service starts anew on it.',
+);

@@ -1,0 +1,128 @@
+/**
+ * How old what is shown of a tenant is: the age of its oldest event that the projections have not applied. While they are
+ * current nothing is asked for it but where the log ends, once for each look of the gate.
+ */
+import PQueue from 'p-queue';
+import { parseStream } from '../domain/streams.js';
+import type { EventStore, Position } from '../ports/eventStore.js';
+import { streamsOf } from './projection.js';
+import { projections } from './projections.js';
+
+/** From so many seconds on it is worth a word. */
+export const NOTABLE_SECONDS = 1;
+
+/** What is known of one tenant is at most so old, in milliseconds, unless it holds until the projections move. */
+const KNOWN_MS = 1_000;
+/** A log that is not looked through by then is not waited for. */
+const LOOK_LIMIT_MS = 500;
+/** Tenants whose part of the log is looked through at once. */
+const LOOKS_AT_ONCE = 4;
+/** Tenants of which something is known; all others are looked up. */
+const MAX_KNOWN = 10_000;
+
+/** An event that the projections have not applied. */
+type Unapplied = { readonly position: Position; readonly at: number };
+type Known = { readonly lookedAt: number; readonly after: Position; readonly first: Promise<Unapplied | undefined> };
+
+export class Staleness {
+  readonly #eventStore: Pick<EventStore, 'head' | 'subscribe'>;
+  readonly #now: () => number;
+  readonly #looks = new PQueue({ concurrency: LOOKS_AT_ONCE });
+  #checkpoint: Position = 0;
+  /** The oldest of anybody's. */
+  #oldest: Unapplied | undefined;
+  #isLooking = false;
+  readonly #known = new Map<string, Known>();
+  /** As it was found last, by tenant. */
+  readonly #found = new Map<string, Unapplied>();
+
+  /** @param now milliseconds since 1970, for tests */
+  constructor(eventStore: Pick<EventStore, 'head' | 'subscribe'>, now: () => number = Date.now) {
+    this.#eventStore = eventStore;
+    this.#now = now;
+  }
+
+  /** Whether anybody's may be notable: else there is nothing to ask. */
+  get isNotable(): boolean {
+    return this.#ageOf(this.#oldest) >= NOTABLE_SECONDS;
+  }
+
+  /** To be told, again and again, how far the projections have come. What is not known of the log stays as it is. */
+  async reached(checkpoint: Position): Promise<void> {
+    this.#checkpoint = checkpoint;
+    if (this.#isLooking || (this.#oldest !== undefined && checkpoint < this.#oldest.position)) return;
+    this.#isLooking = true;
+    try {
+      const isBehind = checkpoint < (await this.#eventStore.head());
+      this.#oldest = isBehind ? await this.#firstAfter(checkpoint) : undefined;
+      if (!isBehind) this.#forget();
+    } catch {
+      // A log that is away tells nothing new; that is for others to say.
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  /** In whole seconds, as it was found last: 0 where the tenant is not known to be behind. */
+  known(tenant: string): number {
+    return this.isNotable ? Math.floor(this.#ageOf(this.#applied(this.#found.get(tenant)))) : 0;
+  }
+
+  /** In seconds. Where the log cannot be looked through in time, that of the tenant that is furthest behind. */
+  async of(tenant: string): Promise<number> {
+    if (!this.isNotable) return 0;
+    try {
+      return this.#ageOf(await this.#first(tenant));
+    } catch {
+      return this.#ageOf(this.#oldest);
+    }
+  }
+
+  async #first(tenant: string): Promise<Unapplied | undefined> {
+    const found = this.#applied(this.#found.get(tenant));
+    if (found !== undefined) return found;
+    const known = this.#known.get(tenant);
+    const after = this.#checkpoint;
+    if (known?.after === after && this.#now() - known.lookedAt < KNOWN_MS) return known.first;
+    const first = this.#looks.add(() => this.#firstAfter(after, tenant));
+    if (this.#known.size >= MAX_KNOWN) this.#forget();
+    this.#known.set(tenant, { lookedAt: this.#now(), after, first });
+    const unapplied = await first;
+    if (unapplied === undefined) this.#found.delete(tenant);
+    else this.#found.set(tenant, unapplied);
+    return unapplied;
+  }
+
+  #forget(): void {
+    this.#known.clear();
+    this.#found.clear();
+  }
+
+  /** The event, unless the projections have come to it. */
+  #applied(event: Unapplied | undefined): Unapplied | undefined {
+    return event !== undefined && event.position > this.#checkpoint ? event : undefined;
+  }
+
+  #ageOf(event: Unapplied | undefined): number {
+    return event === undefined ? 0 : Math.max(0, (this.#now() - event.at) / 1000);
+  }
+
+  /** @throws Error when it takes too long; what the log throws */
+  async #firstAfter(after: Position, tenant?: string): Promise<Unapplied | undefined> {
+    const streamPrefixes = [...new Set(projections.flatMap((projection) => streamsOf(projection, tenant)))];
+    const reading = new AbortController();
+    const timer = setTimeout(() => reading.abort(), LOOK_LIMIT_MS);
+    try {
+      const signal = reading.signal;
+      for await (const slice of this.#eventStore.subscribe({ after, streamPrefixes, maxCount: 1, signal })) {
+        const event = slice.events.find(({ stream }) => tenant === undefined || parseStream(stream).tenant === tenant);
+        if (event !== undefined) return { position: event.position, at: Date.parse(event.metadata.occurredAt) };
+        if (slice.caughtUp) return undefined;
+      }
+      throw new Error('The log could not be looked through in time.');
+    } finally {
+      clearTimeout(timer);
+      reading.abort();
+    }
+  }
+}

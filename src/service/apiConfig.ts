@@ -1,0 +1,29 @@
+/** The settings of the service as the HTTP API takes them. */
+import type { ApiConfig } from '../api/deps.js';
+import type { Config } from '../config.js';
+
+/** Lists that MongoDB is asked for at once: it has its own threads. */
+const MONGODB_LISTS = { atOnce: 32, ofOneTenant: 8 };
+
+export const apiConfig = (config: Config): ApiConfig => ({
+  baseHost: config.BASE_HOST.toLowerCase(),
+  ...(config.DEFAULT_TENANT === undefined ? {} : { defaultTenant: config.DEFAULT_TENANT }),
+  trustProxy: config.TRUST_PROXY,
+  ...(config.METRICS_TOKEN === undefined ? {} : { metricsToken: config.METRICS_TOKEN }),
+  bodyLimitBytes: config.BODY_LIMIT_BYTES,
+  rateLimit: {
+    perSecond: config.RATE_LIMIT_PER_SECOND,
+    burst: config.RATE_LIMIT_BURST === 0 ? 2 * config.RATE_LIMIT_PER_SECOND : config.RATE_LIMIT_BURST,
+  },
+  requestsInFlight: config.REQUESTS_IN_FLIGHT,
+  signInsPerHour: config.SIGN_INS_PER_HOUR,
+  requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
+  projectionWaitMs: config.WRITE_WAIT_MS,
+  lists: { ...listsAtOnce(config), timeoutMs: config.LIST_TIMEOUT_MS },
+});
+
+/** Embedded read models have a thread more than one tenant may hold, for the others. */
+const listsAtOnce = (config: Config) =>
+  config.MONGODB_URL === undefined
+    ? { atOnce: config.READER_THREADS + 1, ofOneTenant: config.READER_THREADS }
+    : MONGODB_LISTS;

@@ -1,0 +1,178 @@
+import type { EventSlice, EventStore, Position, RecordedEvent } from '#app/ports/eventStore.js';
+import { type Parked, type ProjectionProgress, ReadModelsWithheldError } from '#app/ports/readModels.js';
+import type { ReadModels } from '#app/ports/readSide.js';
+import { ReadGate, WHOLE_FROM, wholeFrom } from '#app/projections/readGate.js';
+import { Staleness } from '#app/projections/staleness.js';
+
+const NOW = Date.parse('2026-11-22T12:00:00Z');
+const PROJECTIONS = ['records', 'order_history', 'deliveries'];
+
+/** An event of a table of the tenant, so many seconds old. */
+const written = (tenant: string, position: Position, secondsAgo: number): RecordedEvent => ({
+  id: `${position}`,
+  type: 'RecordCreated',
+  data: {},
+  stream: `table-${tenant}.dyn_item`,
+  revision: position,
+  position,
+  metadata: {
+    tenant,
+    actor: { kind: 'system', id: 'test' },
+    correlationId: '',
+    causationId: '',
+    occurredAt: new Date(NOW - secondsAgo * 1000).toISOString(),
+    schemaVersion: 1,
+  },
+});
+
+/** Counts what it is asked. */
+class Log implements Pick<EventStore, 'identity' | 'holds' | 'head' | 'subscribe'> {
+  events: RecordedEvent[] = [];
+  reads = 0;
+
+  identity = async () => 'log';
+  holds = async () => true;
+  head = async () => this.events.at(-1)?.position ?? 0;
+
+  async *subscribe({ after, streamPrefixes = [] }: Parameters<EventStore['subscribe']>[0]): AsyncGenerator<EventSlice> {
+    this.reads += 1;
+    const found = this.events.find(
+      ({ position, stream }) => position > after && streamPrefixes.some((prefix) => stream.startsWith(prefix)),
+    );
+    if (found === undefined) yield { events: [], position: await this.head(), caughtUp: true };
+    else yield { events: [found], position: found.position, caughtUp: false };
+  }
+}
+
+describe('the age of what is shown of a tenant', () => {
+  let log: Log;
+  let now: number;
+  let staleness: Staleness;
+
+  beforeEach(() => {
+    now = NOW;
+    log = new Log();
+    staleness = new Staleness(log, () => now);
+    log.events = [written('acme', 1, 90), written('acme', 2, 40), written('other', 3, 20), written('acme2', 4, 0.2)];
+  });
+
+  test('is nothing, and nothing is read for it, while the projections are current', async () => {
+    await staleness.reached(4);
+    expect(staleness.isNotable).toBe(false);
+    expect(await staleness.of('acme')).toBe(0);
+    expect(log.reads).toBe(0);
+  });
+
+  test('is that of its own oldest event that is not applied, whoever else is behind', async () => {
+    await staleness.reached(1);
+    expect(await staleness.of('acme')).toBe(40);
+    expect(await staleness.of('other')).toBe(20);
+    expect(await staleness.of('acme2')).toBe(0.2);
+    expect(await staleness.of('idle')).toBe(0);
+    expect(staleness.known('acme')).toBe(40);
+    now += 5_000;
+    expect(staleness.known('acme')).toBe(45);
+    expect(staleness.known('idle')).toBe(0);
+  });
+
+  test('goes down as the projections move, and to nothing when they are current', async () => {
+    await staleness.reached(0);
+    expect(await staleness.of('acme')).toBe(90);
+    await staleness.reached(1);
+    expect(await staleness.of('acme')).toBe(40);
+    await staleness.reached(4);
+    expect(staleness.known('acme')).toBe(0);
+  });
+
+  test('is asked of the log once, for all who ask at the same time, and not again until the projections move', async () => {
+    await staleness.reached(1);
+    const { reads } = log;
+    await Promise.all(Array.from({ length: 50 }, () => staleness.of('acme')));
+    now += 10_000;
+    await staleness.of('acme');
+    expect(log.reads).toBe(reads + 1);
+  });
+});
+
+describe('the gate', () => {
+  let log: Log;
+  let checkpoints: Map<string, Position>;
+  let parked: Parked[];
+  let looks: number;
+  let gate: ReadGate;
+  let guarded: ReadModels;
+
+  const progress: Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'place' | 'parked'> = {
+    checkpoint: async (name) => checkpoints.get(name) ?? 0,
+    checkpoints: async () => {
+      looks += 1;
+      return checkpoints;
+    },
+    place: async () => ({ log: 'log', position: 9, eventId: '9' }),
+    parked: async () => parked,
+  };
+  const get = (tenant: string) => guarded.get({ tenant, table: 'dyn_item' }, 'an id');
+  const reached = (position: Position) => {
+    checkpoints = new Map(PROJECTIONS.map((name) => [name, position]));
+  };
+
+  beforeEach(() => {
+    log = new Log();
+    parked = [];
+    looks = 0;
+    reached(9);
+    gate = new ReadGate(log, progress, 60);
+    guarded = gate.guard({
+      get: async () => '{}',
+      deliveries: async () => [],
+      waitFor: async () => true,
+    } as Partial<ReadModels> as ReadModels);
+  });
+
+  test('lets reads pass, and looks once for many', async () => {
+    for (let n = 0; n < 100; n++) await get('acme');
+    expect(looks).toBe(1);
+  });
+
+  test.each([
+    ['was never filled', () => reached(0), /being filled/],
+    [
+      'is filled anew',
+      () => checkpoints.set(wholeFrom('records'), 12),
+      /records is being filled: it is at position 9 of 12/,
+    ],
+    [
+      'is built anew with all others',
+      () => checkpoints.set(WHOLE_FROM, 12),
+      /built anew: they are at position 9 of 12/,
+    ],
+  ])('withholds a read model that %s', async (_, become, reason) => {
+    become();
+    await expect(get('acme')).rejects.toThrow(ReadModelsWithheldError);
+    await expect(get('acme')).rejects.toThrow(reason);
+    expect(await guarded.waitFor('records', 9, 1_000, 'acme')).toBe(false);
+  });
+
+  test('withholds one projection alone, and lets who has waited for it read at once', async () => {
+    checkpoints.set(wholeFrom('records'), 12);
+    await expect(get('acme')).rejects.toThrow(ReadModelsWithheldError);
+    expect(await guarded.deliveries('acme', { webhookId: 'w', limit: 1 })).toEqual([]);
+    reached(12);
+    expect(await guarded.waitFor('records', 12, 1_000)).toBe(true);
+    expect(await get('acme')).toBe('{}');
+  });
+
+  test('withholds what is older than the limit, from its tenant alone, and tells the age of what is younger', async () => {
+    const ago = (Date.now() - NOW) / 1000;
+    log.events = [written('acme', 10, 90 - ago), written('other', 11, 20 - ago)];
+    // The first look finds out beside the reads.
+    await get('idle');
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await expect(get('acme')).rejects.toThrow(/9\d seconds behind what was written, more than the 60 that are allowed/);
+    expect(await get('other')).toBe('{}');
+    expect(gate.staleness('other')).toBeGreaterThanOrEqual(20);
+    expect(gate.staleness('other')).toBeLessThan(60);
+    expect(await get('idle')).toBe('{}');
+    expect(gate.staleness('idle')).toBe(0);
+  });
+});
