@@ -102,10 +102,10 @@ describe('user', () => {
   });
 
   it.each([
-    ['', 'No password was given'],
-    ['short\n', 'The password field must be at least 12 characters.'],
-    ['x'.repeat(100_000), 'A password has at most 200 characters.'],
-  ])('set-password refuses %j', async (input, message) => {
+    ['nothing', '', 'No password was given'],
+    ['a short one', 'short\n', 'The password field must be at least 12 characters.'],
+    ['one without an end', 'x'.repeat(100_000), 'A password has at most 200 characters.'],
+  ])('set-password refuses %s', async (_, input, message) => {
     const command = ['user', 'set-password', ...OF, '--email', 'admin@acme.example'];
     const { code, stderr } = await workplace.run(command, {}, input);
     expect(stderr).toContain(message);
