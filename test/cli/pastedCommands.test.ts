@@ -1,59 +1,110 @@
 /**
- * The command blocks of the pages are pasted: all of a page in order, in one shell, in a fresh directory, beside a service
- * that runs there. `npx` finds the built command as it does in a clone.
+ * The command blocks of the pages are pasted: all of a page in order, into one shell, in a fresh directory, beside a service
+ * that runs there. `npx` finds the built command as it does in a clone. Engines that a page names are stood in for.
  */
-import { execFile } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ENTRY, REPOSITORY, type RunningCli, Workplace } from './cli.js';
+import { EventStoreDouble } from '../engines/eventStoreDouble.js';
+import { ENTRY, REPOSITORY, RunningCli, Workplace } from './cli.js';
 
-const PAGES = ['README.md'];
 /** What starts the service that the other blocks of a page are pasted beside. */
 const START = 'npm ci && npm start\n';
+/** The first line of a block that wants the service away; it is started again after it. */
+const STOPPED = '# with the service stopped\n';
+/** The last line of a block that starts the service itself. */
+const STARTING = /^.* dynamic-assets start\n$/m;
 
 async function commandBlocks(page: string): Promise<readonly string[]> {
   const text = await readFile(join(REPOSITORY, page), 'utf8');
   return [...text.matchAll(/^```(?:sh|bash|shell|console)\n(.*?)^```$/gms)].map(([, block = '']) => block);
 }
 
-/** Ends at the first command that fails, also one within a pipe or one whose output is kept. */
-const strict = (blocks: readonly string[]): string => `set -euo pipefail\n${blocks.join('\n')}`;
+/** Ends at the first command that fails, also within a pipe. `curl` as pasted shows an error answer and succeeds. */
+const PROLOGUE = 'set -euo pipefail\ncurl() { command curl --fail-with-body "$@"; }\n';
 
-/** `curl` as pasted shows an error answer and succeeds. */
-const CURL = 'curl() { command curl --fail-with-body "$@"; }\n';
+class Shell {
+  readonly #bash: ChildProcess;
+  output = '';
 
-function paste(script: string, workplace: Workplace): Promise<{ code: number; stdout: string; stderr: string }> {
-  return new Promise((done) => {
-    const options = { cwd: workplace.directory, env: { ...process.env, npm_config_update_notifier: 'false' } };
-    execFile('bash', ['-c', script], options, (error, stdout, stderr) => {
-      done({ code: error === null ? 0 : Number(error.code), stdout, stderr });
-    });
-  });
+  constructor(cwd: string) {
+    this.#bash = spawn('bash', [], { cwd, env: { ...process.env, npm_config_update_notifier: 'false' } });
+    for (const stream of [this.#bash.stdout, this.#bash.stderr]) {
+      stream?.on('data', (chunk) => {
+        this.output += String(chunk);
+      });
+    }
+    this.#bash.stdin?.write(PROLOGUE);
+  }
+
+  /** @throws Error when a command of it fails */
+  async paste(block: string): Promise<void> {
+    const end = `pasted ${this.output.length}`;
+    this.#bash.stdin?.write(`${block}\necho '${end}'\n`);
+    while (!this.output.includes(end)) {
+      if (this.#bash.exitCode !== null) throw new Error(`${block}ended with ${this.#bash.exitCode}:\n${this.output}`);
+      await Promise.race([once(this.#bash, 'exit'), this.#bash.stdout && once(this.#bash.stdout, 'data')]);
+    }
+  }
+
+  close(): void {
+    this.#bash.stdin?.end();
+  }
 }
 
-describe.each(PAGES)('%s', (page) => {
-  let workplace: Workplace;
-  let service: RunningCli;
+/** A service that a line of a page starts. */
+const startedBy = (line: string, { directory }: Workplace): Promise<RunningCli> =>
+  RunningCli.listening(
+    spawn('bash', ['-c', `exec ${line}`], {
+      cwd: directory,
+      env: { ...process.env, PORT: '0', LOG_LEVEL: 'warn' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    }),
+  );
 
-  beforeAll(async () => {
+describe('command blocks do what they say, as printed', () => {
+  let workplace: Workplace;
+  let shell: Shell;
+  let double: EventStoreDouble;
+
+  beforeEach(async () => {
     workplace = await Workplace.make();
     const bin = join(workplace.directory, 'node_modules/.bin');
     await mkdir(bin, { recursive: true });
     await symlink(ENTRY, join(bin, 'dynamic-assets'));
-    service = await workplace.start();
-    await service.printed('openapi.json');
+    shell = new Shell(workplace.directory);
+    double = new EventStoreDouble();
+    await double.start();
   });
-  afterAll(() => workplace.remove());
+  afterEach(async () => {
+    shell.close();
+    await double.kill();
+    await workplace.remove();
+  });
 
-  it('has command blocks that do what they say, as printed', async () => {
-    const blocks = await commandBlocks(page);
-    expect(blocks.length).toBeGreaterThan(0);
-    const pasted = strict(blocks.filter((block) => block !== START)).replaceAll(
-      'http://localhost:3000',
-      service.address,
-    );
-    const { code, stdout, stderr } = await paste(CURL + pasted, workplace);
-    expect({ code, stdout, stderr }).toMatchObject({ code: 0 });
-    expect(stdout).toMatch(page === 'README.md' ? /"external_id":"ITEM-\d+".*"processing_status":"completed"/s : /./);
+  async function pastePage(page: string, settings: { readonly [name: string]: string } = {}): Promise<void> {
+    let service = await workplace.start(settings);
+    await service.printed('openapi.json');
+    const { port } = new URL(service.address);
+    const restart = async (): Promise<void> => {
+      service = await workplace.start({ ...settings, PORT: port });
+    };
+    for (const printed of await commandBlocks(page)) {
+      if (printed === START) continue;
+      const block = printed
+        .replaceAll('http://localhost:3000', service.address)
+        .replaceAll('esdb://assets:secret@db.example:2113', double.url);
+      const [starting] = STARTING.exec(block) ?? [];
+      if (block.startsWith(STOPPED)) await service.stop();
+      await shell.paste(starting === undefined ? block : block.replace(starting, ''));
+      if (starting !== undefined) await (await startedBy(starting.trim(), workplace)).stop();
+      if (block.startsWith(STOPPED)) await restart();
+    }
+  }
+
+  it('README.md', async () => {
+    await pastePage('README.md');
+    expect(shell.output).toMatch(/"external_id":"ITEM-\d+".*"processing_status":"completed"/s);
   });
 });
