@@ -44,7 +44,7 @@ async function backUp(given: string, output: JsonOption): Promise<void> {
   ]);
 }
 
-const NOT_HERE = 'The event log is on its own server, and is backed up there (docs/operations.md, "EventStoreDB").';
+const NOT_HERE = 'The event log is on its own server, and is backed up there (docs/engines.md, "EventStoreDB").';
 
 /** What a proof says, for people. */
 export const logLines = ({ events, appends, streams, sha256 }: LogProof): string[] =>

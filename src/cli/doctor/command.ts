@@ -38,7 +38,7 @@ async function ofMachine(config: Config): Promise<Checked[]> {
 /** Where there is no log, or a damaged one, nothing is asked of it: that would begin another. */
 async function ofEngines(config: Config): Promise<Checked[]> {
   const log = await checked('event log', 'Run this as the user of the service.', () => logFile(config));
-  const away = 'See docs/operations.md, and whether the engine runs and its URL is right.';
+  const away = 'See docs/engines.md, and whether the engine runs and its URL is right.';
   const jobs = await checked('broker', away, () => broker(config));
   const canBeRead = config.EVENTSTORE_URL !== undefined || existsSync(join(config.DATA_DIR, 'events.db'));
   if (!canBeRead || log.findings.length > 0) return [log, jobs];
