@@ -1,17 +1,16 @@
 /** Figures for Prometheus (text format 0.0.4). */
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { ProjectionLag } from '../projections/projections.js';
 
 const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-
-/** Events each projection is behind the log, by its name. */
-export type ProjectionLag = () => Promise<ReadonlyMap<string, number>>;
 
 export class ServiceMetrics {
   /** More metrics may be registered here. */
   readonly registry = new Registry();
   readonly #requests: Histogram<'method' | 'route' | 'status'>;
 
-  constructor(projectionLag: ProjectionLag) {
+  /** @param projectionLag how far each projection is behind the log */
+  constructor(projectionLag: () => Promise<readonly ProjectionLag[]>) {
     collectDefaultMetrics({ register: this.registry });
     this.#requests = new Histogram({
       name: 'http_request_duration_seconds',
@@ -20,16 +19,37 @@ export class ServiceMetrics {
       buckets: DURATION_BUCKETS_SECONDS,
       registers: [this.registry],
     });
+    // Both gauges are collected at the same time: one question for them.
+    let asked: Promise<readonly ProjectionLag[]> | undefined;
+    // While an engine is away there are no figures, rather than old ones; that it is away is told by engine_up.
+    const lags = (): Promise<readonly ProjectionLag[]> => {
+      asked ??= projectionLag()
+        .catch(() => [])
+        .finally(() => {
+          asked = undefined;
+        });
+      return asked;
+    };
+    this.#registerLag('projection_lag_events', 'Events in the log that a projection has not applied yet.', async () =>
+      (await lags()).map(({ name, behind }) => [name, behind]),
+    );
+    this.#registerLag(
+      'projection_lag_seconds',
+      'Age of the oldest event in the log that a projection has not applied yet.',
+      async () => (await lags()).flatMap(({ name, seconds }) => (seconds === undefined ? [] : [[name, seconds]])),
+    );
+  }
+
+  #registerLag(name: string, help: string, lags: () => Promise<readonly (readonly [string, number])[]>): void {
     new Gauge({
-      name: 'projection_lag_events',
-      help: 'Events in the log that a projection has not applied yet.',
+      name,
+      help,
       labelNames: ['projection'],
       registers: [this.registry],
       async collect() {
-        // While an engine is away there are no figures, rather than old ones; that it is away is told by engine_up.
-        const lags = await projectionLag().catch(() => new Map<string, number>());
+        const found = await lags();
         this.reset();
-        for (const [projection, lag] of lags) this.set({ projection }, lag);
+        for (const [projection, lag] of found) this.set({ projection }, lag);
       },
     });
   }

@@ -5,6 +5,7 @@ import { deliveriesProjection } from './deliveries.js';
 import { orderHistoryProjection } from './orderHistory.js';
 import type { Projection } from './projection.js';
 import { recordsProjection } from './records.js';
+import { firstUnapplied } from './unapplied.js';
 
 /** Every projection the service keeps. */
 export const projections: readonly Projection[] = [recordsProjection, orderHistoryProjection, deliveriesProjection];
@@ -31,18 +32,25 @@ const STANDSTILL_MS = 30_000;
 /** Tenants that /health/ready names. */
 const MAX_NAMED = 10;
 
+/** How far a projection is behind the log: in positions, and by the age of the oldest event that it has not applied. */
+export type ProjectionLag = { readonly name: string; readonly behind: number; readonly seconds: number | undefined };
+
 type Seen = { readonly position: Position; readonly since: number };
 
 /** Watches the projections from outside: how far behind they are, and whether one stands still. */
 export class ProjectionWatch {
-  readonly #eventStore: Pick<EventStore, 'head'>;
+  readonly #eventStore: Pick<EventStore, 'head' | 'subscribe'>;
   readonly #readModels: ProjectionProgress;
   readonly #now: () => number;
   readonly #seen = new Map<string, Seen>();
   #currentOnce = false;
 
   /** @param now milliseconds, for tests */
-  constructor(eventStore: Pick<EventStore, 'head'>, readModels: ProjectionProgress, now: () => number = Date.now) {
+  constructor(
+    eventStore: Pick<EventStore, 'head' | 'subscribe'>,
+    readModels: ProjectionProgress,
+    now: () => number = Date.now,
+  ) {
     this.#eventStore = eventStore;
     this.#readModels = readModels;
     this.#now = now;
@@ -56,10 +64,27 @@ export class ProjectionWatch {
     return this.#currentOnce;
   }
 
-  /** Positions each projection is behind the head of the log. */
-  async lag(): Promise<ReadonlyMap<string, number>> {
+  /** How far each projection is behind the head of the log. @throws what an engine throws */
+  async lag(): Promise<readonly ProjectionLag[]> {
     const status = await projectionStatus({ eventStore: this.#eventStore, writer: this.#readModels });
-    return new Map(status.map(({ name, behind }) => [name, behind]));
+    return Promise.all(
+      status.map(async ({ name, position, behind }) => ({
+        name,
+        behind,
+        seconds: await this.#ageAfter(name, position),
+      })),
+    );
+  }
+
+  /** Of the oldest event that is not applied, in seconds; undefined where the log does not tell in time. */
+  async #ageAfter(name: string, position: Position): Promise<number | undefined> {
+    const own = projections.filter((projection) => projection.name === name);
+    try {
+      const first = await firstUnapplied(this.#eventStore, own, position);
+      return first === undefined ? 0 : Math.max(0, (this.#now() - first.at) / 1000);
+    } catch {
+      return undefined;
+    }
   }
 
   /** Who is parked in which projections, at most `MAX_NAMED` of them; undefined where nobody is. @throws what an engine throws */
@@ -100,6 +125,7 @@ export class ProjectionWatch {
   }
 
   async #lagText(): Promise<string> {
-    return [...(await this.lag())].map(([name, behind]) => `${name} is ${behind} positions behind`).join(', ');
+    const status = await projectionStatus({ eventStore: this.#eventStore, writer: this.#readModels });
+    return status.map(({ name, behind }) => `${name} is ${behind} positions behind`).join(', ');
   }
 }

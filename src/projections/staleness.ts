@@ -3,25 +3,20 @@
  * current nothing is asked for it but where the log ends, once for each look of the gate.
  */
 import PQueue from 'p-queue';
-import { parseStream } from '../domain/streams.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
-import { streamsOf } from './projection.js';
 import { projections } from './projections.js';
+import { firstUnapplied, type Unapplied } from './unapplied.js';
 
 /** From so many seconds on it is worth a word. */
 export const NOTABLE_SECONDS = 1;
 
 /** What is known of one tenant is at most so old, in milliseconds, unless it holds until the projections move. */
 const KNOWN_MS = 1_000;
-/** A log that is not looked through by then is not waited for. */
-const LOOK_LIMIT_MS = 500;
 /** Tenants whose part of the log is looked through at once. */
 const LOOKS_AT_ONCE = 4;
 /** Tenants of which something is known; all others are looked up. */
 const MAX_KNOWN = 10_000;
 
-/** An event that the projections have not applied. */
-type Unapplied = { readonly position: Position; readonly at: number };
 type Known = { readonly lookedAt: number; readonly after: Position; readonly first: Promise<Unapplied | undefined> };
 
 export class Staleness {
@@ -54,7 +49,7 @@ export class Staleness {
     this.#isLooking = true;
     try {
       const isBehind = checkpoint < (await this.#eventStore.head());
-      this.#oldest = isBehind ? await this.#firstAfter(checkpoint) : undefined;
+      this.#oldest = isBehind ? await firstUnapplied(this.#eventStore, projections, checkpoint) : undefined;
       if (!isBehind) this.#forget();
     } catch {
       // A log that is away tells nothing new; that is for others to say.
@@ -84,7 +79,7 @@ export class Staleness {
     const known = this.#known.get(tenant);
     const after = this.#checkpoint;
     if (known?.after === after && this.#now() - known.lookedAt < KNOWN_MS) return known.first;
-    const first = this.#looks.add(() => this.#firstAfter(after, tenant));
+    const first = this.#looks.add(() => firstUnapplied(this.#eventStore, projections, after, tenant));
     if (this.#known.size >= MAX_KNOWN) this.#forget();
     this.#known.set(tenant, { lookedAt: this.#now(), after, first });
     const unapplied = await first;
@@ -105,24 +100,5 @@ export class Staleness {
 
   #ageOf(event: Unapplied | undefined): number {
     return event === undefined ? 0 : Math.max(0, (this.#now() - event.at) / 1000);
-  }
-
-  /** @throws Error when it takes too long; what the log throws */
-  async #firstAfter(after: Position, tenant?: string): Promise<Unapplied | undefined> {
-    const streamPrefixes = [...new Set(projections.flatMap((projection) => streamsOf(projection, tenant)))];
-    const reading = new AbortController();
-    const timer = setTimeout(() => reading.abort(), LOOK_LIMIT_MS);
-    try {
-      const signal = reading.signal;
-      for await (const slice of this.#eventStore.subscribe({ after, streamPrefixes, maxCount: 1, signal })) {
-        const event = slice.events.find(({ stream }) => tenant === undefined || parseStream(stream).tenant === tenant);
-        if (event !== undefined) return { position: event.position, at: Date.parse(event.metadata.occurredAt) };
-        if (slice.caughtUp) return undefined;
-      }
-      throw new Error('The log could not be looked through in time.');
-    } finally {
-      clearTimeout(timer);
-      reading.abort();
-    }
   }
 }

@@ -134,7 +134,7 @@ describe('figures about deliveries', () => {
 
   test('the alerting rules in docs/alerts.yml ask for figures that exist', async () => {
     erp = await startReceiver(status(200));
-    const all = new ServiceMetrics(async () => new Map());
+    const all = new ServiceMetrics(async () => []);
     new DeliveryMetrics(all.registry, service.commands);
     registerEngineMetrics(all.registry, {});
     registerQueueMetrics(all.registry, service.broker, [DELIVERY_QUEUE]);

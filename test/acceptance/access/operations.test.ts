@@ -15,6 +15,7 @@ it('the metrics name requests by their route, and say how far the projections ar
   const { text } = await ask('/metrics');
   expect(text).toContain('route="/api/v1/dynamic-assets/dyn/:table/assets/:id",status="200"');
   expect(text).toMatch(/projection_lag_events\{projection="records"\} \d/);
+  expect(text).toMatch(/projection_lag_seconds\{projection="records"\} \d/);
 });
 
 it('§5.3: the key set has the public half of one key', async () => {

@@ -1,6 +1,8 @@
+import type { EventStore } from '#app/ports/eventStore.js';
 import type { Parked } from '#app/ports/readModels.js';
 import { ProjectionWatch } from '#app/projections/projections.js';
 import { readiness } from '#app/service/engineHealth.js';
+import { event, metadata } from '../../contract/eventStoreFixtures.js';
 
 describe('readiness', () => {
   const HEAD = 10;
@@ -25,13 +27,24 @@ describe('readiness', () => {
       checkpoints: async () => new Map<string, number>(),
       waitFor: async (_projection: string, position: number) => reached >= position,
     };
-    watch = new ProjectionWatch({ head: async () => HEAD }, progress);
+    const subscribe: EventStore['subscribe'] = async function* ({ after }) {
+      const events = after < HEAD ? [{ ...event(), stream: 'order-acme.1', revision: 0, position: after + 1 }] : [];
+      yield { events, position: HEAD, caughtUp: true };
+    };
+    const twoSecondsLater = Date.parse(metadata.occurredAt) + 2_000;
+    watch = new ProjectionWatch({ head: async () => HEAD, subscribe }, progress, () => twoSecondsLater);
   });
 
   test('is given while projections that were current are on their way', async () => {
     expect(await ready()).toBe(true);
     reached = 5;
     expect(await ready()).toBe(true);
+  });
+
+  test('says how far each projection is behind, in events and in seconds', async () => {
+    expect(await watch.lag()).toContainEqual({ name: 'records', behind: 0, seconds: 0 });
+    reached = HEAD - 3;
+    expect(await watch.lag()).toContainEqual({ name: 'records', behind: 3, seconds: 2 });
   });
 
   test('says why nothing is read', async () => {

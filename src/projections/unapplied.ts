@@ -1,0 +1,42 @@
+/** The oldest event that projections have not applied: what they show is as old as that. */
+import { parseStream } from '../domain/streams.js';
+import type { EventStore, Position } from '../ports/eventStore.js';
+import { type Projection, streamsOf } from './projection.js';
+
+export type Unapplied = {
+  readonly position: Position;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+};
+
+/** A log that is not looked through by then is not waited for, in milliseconds. */
+const LOOK_LIMIT_MS = 500;
+
+/**
+ * @param after how far the projections have come
+ * @param tenant whose event it is to be; anybody's by default
+ * @returns undefined where there is none
+ * @throws Error when it takes too long; what the log throws
+ */
+export async function firstUnapplied(
+  eventStore: Pick<EventStore, 'subscribe'>,
+  projections: readonly Projection[],
+  after: Position,
+  tenant?: string,
+): Promise<Unapplied | undefined> {
+  const streamPrefixes = [...new Set(projections.flatMap((projection) => streamsOf(projection, tenant)))];
+  const reading = new AbortController();
+  const timer = setTimeout(() => reading.abort(), LOOK_LIMIT_MS);
+  try {
+    const { signal } = reading;
+    for await (const slice of eventStore.subscribe({ after, streamPrefixes, maxCount: 1, signal })) {
+      const event = slice.events.find(({ stream }) => tenant === undefined || parseStream(stream).tenant === tenant);
+      if (event !== undefined) return { position: event.position, at: Date.parse(event.metadata.occurredAt) };
+      if (slice.caughtUp) return undefined;
+    }
+    throw new Error('The log could not be looked through in time.');
+  } finally {
+    clearTimeout(timer);
+    reading.abort();
+  }
+}
