@@ -69,6 +69,9 @@ export class Load {
     this.#stopped = true;
     await this.#running;
     while ((await this.#readiness()).status !== 200) await wait(50);
+    const last = this.#acknowledged.at(-1);
+    // Reads that would show something too old are refused, for a moment after the projections have caught up.
+    while (last && (await this.#tenant.getRecord(last.table, last.id)).status === 503) await wait(50);
     for (const { table, id } of this.#acknowledged) await this.#tenant.get(table, id);
     const notes = await this.#notesOfOrders();
     expect(new Set(notes).size).toBe(notes.length);
