@@ -45,7 +45,9 @@ export class Staleness {
   /** To be told, again and again, how far the projections have come. What is not known of the log stays as it is. */
   async reached(checkpoint: Position): Promise<void> {
     this.#checkpoint = checkpoint;
-    if (this.#isLooking || (this.#oldest !== undefined && checkpoint < this.#oldest.position)) return;
+    // Also where the log cannot say what is the oldest now.
+    this.#oldest = this.#applied(this.#oldest);
+    if (this.#isLooking || this.#oldest !== undefined) return;
     this.#isLooking = true;
     try {
       const isBehind = checkpoint < (await this.#eventStore.head());

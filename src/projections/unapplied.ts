@@ -1,6 +1,7 @@
 /** The oldest event that projections have not applied: what they show is as old as that. */
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
+import { withinTime } from '../supervision/waiting.js';
 import { type Projection, streamsOf } from './projection.js';
 
 export type Unapplied = {
@@ -26,17 +27,18 @@ export async function firstUnapplied(
 ): Promise<Unapplied | undefined> {
   const streamPrefixes = [...new Set(projections.flatMap((projection) => streamsOf(projection, tenant)))];
   const reading = new AbortController();
-  const timer = setTimeout(() => reading.abort(), LOOK_LIMIT_MS);
-  try {
-    const { signal } = reading;
+  const { signal } = reading;
+  const find = async (): Promise<Unapplied | undefined> => {
     for await (const slice of eventStore.subscribe({ after, streamPrefixes, maxCount: 1, signal })) {
       const event = slice.events.find(({ stream }) => tenant === undefined || parseStream(stream).tenant === tenant);
       if (event !== undefined) return { position: event.position, at: Date.parse(event.metadata.occurredAt) };
-      if (slice.caughtUp) return undefined;
+      if (slice.caughtUp) break;
     }
-    throw new Error('The log could not be looked through in time.');
+    return undefined;
+  };
+  try {
+    return await withinTime(LOOK_LIMIT_MS, 'The log could not be looked through in time.', find());
   } finally {
-    clearTimeout(timer);
     reading.abort();
   }
 }

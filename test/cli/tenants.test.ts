@@ -167,7 +167,9 @@ describe('while the service runs', () => {
     expect(report).toEqual({
       projection: 'records',
       events: 3,
+      records: 0,
       position: expect.any(Number),
+      behind: 0,
       seconds: expect.any(Number),
     });
     const table = ['projections', 'rebuild', '--tenant', 'first', '--table', 'dyn_item'];
@@ -180,6 +182,7 @@ describe('while the service runs', () => {
         position: expect.any(Number),
         head: expect.any(Number),
         behind: 0,
+        parked: [],
       })),
     );
   });

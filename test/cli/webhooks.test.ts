@@ -67,7 +67,7 @@ describe('webhook', () => {
 
   it('what cannot be done is refused with one line and exit code 1, what is not said with 2', async () => {
     const refused: [string[], number, RegExp][] = [
-      [['webhook', 'list', '--tenant', 'nobody'], 1, /^There is no tenant nobody\.\n$/],
+      [['webhook', 'list', '--tenant', 'nobody'], 2, /^There is no tenant nobody\. There is: acme\.\n$/],
       [ofOne('promote'), 1, /^No rotation is under way.*\n$/],
       [ofOne('disable', '--reason', ''), 1, /^The reason field must not be empty\.\n$/],
       ...['rotate', 'disable'].map((command): [string[], number, RegExp] => [

@@ -9,6 +9,7 @@ import {
   WrongExpectedRevisionError,
 } from '../../../ports/eventStore.js';
 import { youngHeap } from '../../youngHeap.js';
+import { changeTime } from './commitNews.js';
 import { type EncodedEvent, encodeAppend } from './encoding.js';
 import type { Durability } from './schema.js';
 
@@ -58,6 +59,8 @@ export class Appender {
   #lastTicket = 0;
   #worker: Worker | undefined;
   #closed = false;
+  /** The thread ends with the process, and may have had no time left to tell other processes. */
+  readonly #tellAtExit = (): void => changeTime(this.#settings.file);
 
   constructor(settings: AppenderSettings) {
     this.#settings = settings;
@@ -84,6 +87,7 @@ export class Appender {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#sent;
+    process.off('exit', this.#tellAtExit);
     const worker = this.#worker;
     if (worker === undefined) return;
     worker.ref();
@@ -108,6 +112,8 @@ export class Appender {
   }
 
   #start(): Worker {
+    process.off('exit', this.#tellAtExit);
+    process.once('exit', this.#tellAtExit);
     const worker = new Worker(new URL('./appender.worker.js', import.meta.url), {
       workerData: this.#settings,
       resourceLimits: youngHeap(16),

@@ -16,11 +16,23 @@ const channelOf = (file: string): BroadcastChannel => {
 /** The file's time is changed at most once in so many milliseconds: it takes longer than a commit. */
 const FILE_NEWS_MS = 50;
 
+/** Tells other processes. Where that fails, the commit stands all the same: they find it when they look. */
+export function changeTime(file: string): void {
+  try {
+    const now = new Date();
+    utimesSync(file, now, now);
+  } catch {
+    // See above.
+  }
+}
+
 /** To be used by whoever commits. */
 export class CommitAnnouncer {
   readonly #file: string;
   readonly #channel: BroadcastChannel;
   #isResting = false;
+  /** The system is asked to change the file's time. */
+  #isTelling = false;
   /** Something was committed since the file's time was changed. */
   #isDue = false;
 
@@ -38,21 +50,17 @@ export class CommitAnnouncer {
 
   close(): void {
     this.#channel.close();
-    if (!this.#isDue) return;
-    try {
-      const now = new Date();
-      utimesSync(this.#file, now, now);
-    } catch {
-      // See below.
-    }
+    // What the system was asked for may come to nothing with the end of the thread.
+    if (this.#isDue || this.#isTelling) changeTime(this.#file);
   }
 
   #changeTime(): void {
     this.#isDue = false;
     this.#isResting = true;
+    this.#isTelling = true;
     const now = new Date();
-    // Where that fails, the commit stands all the same: other processes find it when they look.
     utimes(this.#file, now, now, () => {
+      this.#isTelling = false;
       const rest = setTimeout(() => {
         this.#isResting = false;
         if (this.#isDue) this.#changeTime();

@@ -38,7 +38,11 @@ export class RecentCommits {
   }
 
   /** The next slice after a position; undefined where it is to be read from the file. See `LogReader.slice`. */
-  slice(after: Position, prefixes: readonly string[] | undefined, maxCount: number): EventSlice | undefined {
+  slice(
+    after: Position,
+    prefixes: readonly string[] | undefined,
+    maxCount: number,
+  ): Omit<EventSlice, 'caughtUp'> | undefined {
     const first = this.#commits.findIndex((commit) => commit.after === after);
     if (first < 0) return undefined;
     const events: EventRow[] = [];
@@ -48,12 +52,10 @@ export class RecentCommits {
       events.push(...rows.filter(({ stream }) => prefixes?.some((prefix) => stream.startsWith(prefix)) ?? true));
       position = head;
     }
-    const last = this.#commits.at(-1);
     const eventId = this.#commits.find(({ head }) => head === position)?.rows.at(-1)?.id;
     return {
       events: events.map(decodeEvent),
       position,
-      caughtUp: position === last?.head,
       ...(eventId === undefined ? {} : { eventId: uuidText(eventId) }),
     };
   }

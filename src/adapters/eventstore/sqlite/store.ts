@@ -106,9 +106,7 @@ export class SqliteEventStore implements EventStore {
       let position = options.after;
       let first = true;
       while (!signal.aborted) {
-        const slice =
-          this.#recent.slice(position, streamPrefixes, maxCount) ??
-          this.#read((reader) => reader.slice(position, streamPrefixes, maxCount));
+        const slice = this.#slice(position, streamPrefixes, maxCount);
         if (first || slice.position > position) {
           position = slice.position;
           first = false;
@@ -122,6 +120,13 @@ export class SqliteEventStore implements EventStore {
     } finally {
       this.#waiting.delete(wakeUp);
     }
+  }
+
+  #slice(after: Position, streamPrefixes: readonly string[] | undefined, maxCount: number): EventSlice {
+    const recent = this.#recent.slice(after, streamPrefixes, maxCount);
+    if (recent === undefined) return this.#read((reader) => reader.slice(after, streamPrefixes, maxCount));
+    // What was committed last may not have been heard of yet.
+    return { ...recent, caughtUp: recent.position >= this.#look() };
   }
 
   /** Who waits for what is new is awake when this tells of it. */
