@@ -88,7 +88,8 @@ export type Failures = ReadonlyMap<string, ProjectionError>;
 export const partOf = (projection: string, tenant: string): string => `${projection}.${tenant}`;
 
 /**
- * Writes in one transaction, and again without what was found not to be applicable, until it succeeds.
+ * Writes in one transaction, and again without what was found not to be applicable, until it succeeds. An event is left out
+ * when it has failed twice: another process that projects the same log may have changed the tables under the first try.
  * @param write is told of all failures until then: it leaves out those events and what comes behind them, and parks
  * @throws as it is, what an engine throws
  */
@@ -99,6 +100,7 @@ export async function inTransactionWithout(
   place?: KeptPlace,
 ): Promise<Failures> {
   const failures = new Map<string, ProjectionError>();
+  const failedOnce = new Set<string>();
   for (;;) {
     try {
       await inTransaction(writer, () => write(failures), place);
@@ -110,7 +112,9 @@ export async function inTransactionWithout(
       const before = failures.get(part);
       // Left out already, and it fails all the same: so nothing here would ever end.
       if (before !== undefined && before.event.position <= failure.event.position) throw error;
-      failures.set(part, failure);
+      const event = `${part} ${failure.event.position}`;
+      if (failedOnce.has(event)) failures.set(part, failure);
+      failedOnce.add(event);
     }
   }
 }
