@@ -210,8 +210,14 @@ async function openParts(
     config: apiConfig(config),
     log,
     metrics,
-    ready: () =>
-      readiness({ engines, watch, withheld: () => gate.withheld(), projectorFailure: () => projector?.failure() }),
+    ready: readiness({
+      engines,
+      watch,
+      withheld: () => gate.withheld(),
+      parked: () => readModels.parked(),
+      behind: () => gate.behind(),
+      projectorFailure: () => projector?.failure(),
+    }),
     checkWebhookTarget: createTargetCheck(policy),
   };
   // Answers should show what was acknowledged before the start. The start does not wait for a long backlog, nor for read

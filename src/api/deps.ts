@@ -61,7 +61,8 @@ export type ApiDeps = {
   readonly config: ApiConfig;
   readonly log: Logger;
   readonly metrics: ServiceMetrics;
-  readonly ready: () => Promise<ReadinessReport>;
+  /** @param isNamed whether the report may tell who the tenants are */
+  readonly ready: (isNamed: boolean) => Promise<ReadinessReport>;
   /** Why a URL cannot be a webhook's target, to be read after "The url field"; undefined when it can. */
   readonly checkWebhookTarget: (url: string) => Promise<string | undefined>;
 };

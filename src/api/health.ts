@@ -1,6 +1,6 @@
 /**
- * For those who run the service: is it alive, is it ready, its figures. They need no tenant. Figures name tenants and
- * webhooks, so they are for those with METRICS_TOKEN, or for this machine.
+ * For those who run the service: is it alive, is it ready, its figures. They need no tenant. Names of tenants and webhooks
+ * are for those with METRICS_TOKEN, or for this machine.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';
@@ -33,11 +33,13 @@ export const health: Resource = {
     'GET /health/ready': {
       id: 'ready',
       summary: 'Whether requests can be served',
+      description:
+        'Who may see /metrics is told which tenants are parked or behind, at most ten of each; others are told how many.',
       allow: 'anyone',
       answer: json.answer('They can.', json.ref('Readiness')),
       answers: { 503: json.answer('They cannot; the checks say why.', json.ref('Readiness')) },
-      async handle({ ready }) {
-        const report = await ready();
+      async handle({ config, ready }, { req }) {
+        const report = await ready(mayKnowTenants(config, req));
         const headers = { 'Cache-Control': 'no-store' };
         return { status: report.ready ? 200 : 503, headers, body: JSON.stringify(report) };
       },
@@ -58,16 +60,21 @@ export const health: Resource = {
   },
 };
 
+type MetricsAccess = Pick<ApiConfig, 'metricsToken'>;
+
+function mayKnowTenants({ metricsToken }: MetricsAccess, req: Request): boolean {
+  if (metricsToken === undefined) return isFromThisMachine(req);
+  const given = bearerToken(req.headers.authorization);
+  return given !== undefined && isSame(given, metricsToken);
+}
+
 /** @throws HttpError 401, 403 */
-function requireMetricsAccess({ metricsToken }: Pick<ApiConfig, 'metricsToken'>, req: Request): void {
-  if (metricsToken === undefined) {
-    if (isFromThisMachine(req)) return;
+function requireMetricsAccess(config: MetricsAccess, req: Request): void {
+  if (mayKnowTenants(config, req)) return;
+  if (config.metricsToken === undefined) {
     throw forbidden('Figures are shown to this machine only. Set METRICS_TOKEN, and send it as a bearer token.');
   }
-  const given = bearerToken(req.headers.authorization);
-  if (given === undefined || !isSame(given, metricsToken)) {
-    throw unauthenticated('Send METRICS_TOKEN: Authorization: Bearer <token>.', 'Bearer realm="metrics"');
-  }
+  throw unauthenticated('Send METRICS_TOKEN: Authorization: Bearer <token>.', 'Bearer realm="metrics"');
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -1,6 +1,7 @@
 /** Figures for Prometheus (text format 0.0.4). */
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ProjectionLag } from '../projections/projections.js';
+import { askedOnce } from '../supervision/askedOnce.js';
 
 const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -20,16 +21,8 @@ export class ServiceMetrics {
       registers: [this.registry],
     });
     // Both gauges are collected at the same time: one question for them.
-    let asked: Promise<readonly ProjectionLag[]> | undefined;
     // While an engine is away there are no figures, rather than old ones; that it is away is told by engine_up.
-    const lags = (): Promise<readonly ProjectionLag[]> => {
-      asked ??= projectionLag()
-        .catch(() => [])
-        .finally(() => {
-          asked = undefined;
-        });
-      return asked;
-    };
+    const lags = askedOnce(() => projectionLag().catch(() => []));
     this.#registerLag('projection_lag_events', 'Events in the log that a projection has not applied yet.', async () =>
       (await lags()).map(({ name, behind }) => [name, behind]),
     );

@@ -1,6 +1,8 @@
 import { Command } from 'commander';
 import { projectionStatus } from '../projections/projections.js';
 import { type RebuildReport, rebuildProjection } from '../projections/rebuild.js';
+import { tenantsBehind } from '../projections/staleness.js';
+import { behindText } from '../service/tenantsTold.js';
 import { interruptible } from './interruption.js';
 import { withProjections } from './operator.js';
 import { columns, type JsonOption, printResult, withJson, withProgressBar } from './output.js';
@@ -19,19 +21,30 @@ export function projectionsCommand(): Command {
 
 function listCommand(): Command {
   const definition = new Command('list').description(
-    'Show how far each projection has come, and which tenants are parked in it.',
+    'Show how far each projection has come, and which tenants are behind or parked in it.',
   );
   return withJson(definition, 'dynamic-assets projections list').action(list);
 }
 
 async function list(options: JsonOption): Promise<void> {
-  const status = await withProjections(projectionStatus);
+  const status = await withProjections(async (tools) =>
+    Promise.all(
+      (await projectionStatus(tools)).map(async (each) => ({
+        ...each,
+        tenantsBehind: await tenantsBehind(tools.eventStore, each),
+      })),
+    ),
+  );
   const rows = status.map(({ name, position, head, behind, parked }) => [
     name,
     ...[position, head, behind, parked.length].map(String),
   ]);
   const table = columns([['PROJECTION', 'POSITION', 'HEAD', 'BEHIND', 'PARKED'], ...rows]);
-  printResult(options, status, [...table, ...parkedLines(status.flatMap(({ parked }) => parked))]);
+  const late = status.flatMap(({ name, tenantsBehind: found }) => {
+    const text = behindText(found, true);
+    return text === undefined ? [] : ['', `${name}: ${text}`];
+  });
+  printResult(options, status, [...table, ...late, ...parkedLines(status.flatMap(({ parked }) => parked))]);
 }
 
 function rebuildCommand(): Command {

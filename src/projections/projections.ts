@@ -29,9 +29,6 @@ export async function projectionStatus(deps: {
 /** A projection that is behind and has not moved for this long is not just busy. */
 const STANDSTILL_MS = 30_000;
 
-/** Tenants that /health/ready names. */
-const MAX_NAMED = 10;
-
 /** How far a projection is behind the log: in positions, and by the age of the oldest event that it has not applied. */
 export type ProjectionLag = { readonly name: string; readonly behind: number; readonly seconds: number | undefined };
 
@@ -85,20 +82,6 @@ export class ProjectionWatch {
     } catch {
       return undefined;
     }
-  }
-
-  /** Who is parked in which projections, at most `MAX_NAMED` of them; undefined where nobody is. @throws what an engine throws */
-  async parkedText(): Promise<string | undefined> {
-    const parked = await this.#readModels.parked();
-    if (parked.length === 0) return undefined;
-    const tenants = [...new Set(parked.map(({ tenant }) => tenant))];
-    const named = tenants.slice(0, MAX_NAMED).map((tenant) => {
-      const own = parked.filter((each) => each.tenant === tenant);
-      return `${tenant} (${own.map(({ projection, position }) => `${projection} at position ${position}`).join(', ')})`;
-    });
-    const more = tenants.length > MAX_NAMED ? `, and ${tenants.length - MAX_NAMED} more` : '';
-    const count = tenants.length === 1 ? '1 tenant is parked' : `${tenants.length} tenants are parked`;
-    return `${count}: ${named.join(', ')}${more}. "dynamic-assets projections list" says why.`;
   }
 
   /** Until it is seen that the projections have caught up again, nothing is well: they were interrupted. */

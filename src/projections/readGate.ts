@@ -6,7 +6,7 @@ import type { ReadModels } from '../ports/readSide.js';
 import { partOf } from './applying.js';
 import { findLog, projectedPlace } from './keptPlace.js';
 import { projections } from './projections.js';
-import { Staleness } from './staleness.js';
+import { type Behind, Staleness } from './staleness.js';
 
 /** Beside the checkpoints: while a projection stands before this position, all of them are being built anew. */
 export const WHOLE_FROM = 'whole-from';
@@ -67,6 +67,12 @@ export class ReadGate {
   /** Why nothing is read by anybody; undefined while reads are answered. @throws what an engine throws */
   async withheld(): Promise<string | undefined> {
     return (await this.#looked()).all;
+  }
+
+  /** Tenants that are behind; undefined where nobody is. @throws what an engine throws */
+  async behind(): Promise<Behind | undefined> {
+    await this.#looked();
+    return this.#staleness.behind();
   }
 
   #looked(): Promise<Withheld> {

@@ -5,6 +5,7 @@
 import PQueue from 'p-queue';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { projections } from './projections.js';
+import { BehindLooks, type TenantsBehind } from './tenantsBehind.js';
 import { firstUnapplied, type Unapplied } from './unapplied.js';
 
 /** From so many seconds on it is worth a word. */
@@ -14,8 +15,13 @@ export const NOTABLE_SECONDS = 1;
 const KNOWN_MS = 1_000;
 /** Tenants whose part of the log is looked through at once. */
 const LOOKS_AT_ONCE = 4;
+/** So long, in milliseconds, the log is looked through at a time for all who are behind. */
+const BEHIND_LOOK_MS = 200;
 /** Tenants of which something is known; all others are looked up. */
 const MAX_KNOWN = 10_000;
+
+/** Whose staleness is notable, and how old the oldest of their events is. */
+export type Behind = TenantsBehind & { readonly seconds: number };
 
 type Known = { readonly lookedAt: number; readonly after: Position; readonly first: Promise<Unapplied | undefined> };
 
@@ -26,7 +32,9 @@ export class Staleness {
   #checkpoint: Position = 0;
   /** The oldest of anybody's. */
   #oldest: Unapplied | undefined;
-  #isLooking = false;
+  #looking: Promise<void> | undefined;
+  readonly #behindLooks: BehindLooks;
+  #behind: { readonly lookedAt: number; readonly found: Promise<TenantsBehind> } | undefined;
   readonly #known = new Map<string, Known>();
   /** As it was found last, by tenant. */
   readonly #found = new Map<string, Unapplied>();
@@ -35,6 +43,7 @@ export class Staleness {
   constructor(eventStore: Pick<EventStore, 'head' | 'subscribe'>, now: () => number = Date.now) {
     this.#eventStore = eventStore;
     this.#now = now;
+    this.#behindLooks = new BehindLooks(eventStore, projections);
   }
 
   /** Whether anybody's may be notable: else there is nothing to ask. */
@@ -47,17 +56,34 @@ export class Staleness {
     this.#checkpoint = checkpoint;
     // Also where the log cannot say what is the oldest now.
     this.#oldest = this.#applied(this.#oldest);
-    if (this.#isLooking || this.#oldest !== undefined) return;
-    this.#isLooking = true;
+    if (this.#oldest !== undefined) return;
+    this.#looking ??= this.#findOldest(checkpoint).finally(() => {
+      this.#looking = undefined;
+    });
+    await this.#looking;
+  }
+
+  /** Never rejects. */
+  async #findOldest(checkpoint: Position): Promise<void> {
     try {
       const isBehind = checkpoint < (await this.#eventStore.head());
       this.#oldest = isBehind ? await firstUnapplied(this.#eventStore, projections, checkpoint) : undefined;
       if (!isBehind) this.#forget();
     } catch {
       // A log that is away tells nothing new; that is for others to say.
-    } finally {
-      this.#isLooking = false;
     }
+  }
+
+  /** As far as it is found within a moment; undefined where nobody is. @throws what the log throws */
+  async behind(): Promise<Behind | undefined> {
+    await this.#looking;
+    if (!this.isNotable) return undefined;
+    const now = this.#now();
+    if (this.#behind === undefined || now - this.#behind.lookedAt >= KNOWN_MS) {
+      const found = this.#behindLooks.look(this.#checkpoint, now - NOTABLE_SECONDS * 1_000, BEHIND_LOOK_MS);
+      this.#behind = { lookedAt: now, found };
+    }
+    return { ...(await this.#behind.found), seconds: Math.floor(this.#ageOf(this.#oldest)) };
   }
 
   /** In whole seconds, as it was found last: 0 where the tenant is not known to be behind. */
@@ -103,4 +129,18 @@ export class Staleness {
   #ageOf(event: Unapplied | undefined): number {
     return event === undefined ? 0 : Math.max(0, (this.#now() - event.at) / 1000);
   }
+}
+
+/** So long, in milliseconds, an operator waits to be told all. */
+const WHOLE_LOOK_MS = 10_000;
+
+/** Whose events the projection has not applied, of those that are behind by a notable time. @throws what the log throws */
+export async function tenantsBehind(
+  eventStore: Pick<EventStore, 'subscribe'>,
+  { name, position, behind }: { readonly name: string; readonly position: Position; readonly behind: number },
+): Promise<TenantsBehind> {
+  if (behind === 0) return { names: [], isAll: true };
+  const own = projections.filter((projection) => projection.name === name);
+  const writtenBefore = Date.now() - NOTABLE_SECONDS * 1_000;
+  return new BehindLooks(eventStore, own).look(position, writtenBefore, WHOLE_LOOK_MS);
 }

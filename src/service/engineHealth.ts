@@ -1,10 +1,13 @@
 /** How the engines behind the service are: what /health/ready answers, and figures that are asked for at each scrape. */
 import { Gauge, type Registry } from 'prom-client';
-import type { ReadinessReport } from '../api/deps.js';
+import type { ApiDeps, ReadinessReport } from '../api/deps.js';
 import type { MessageBroker, QueueDepth } from '../ports/messageBroker.js';
 import type { Parked } from '../ports/readModels.js';
 import { type ProjectionWatch, projections } from '../projections/projections.js';
+import type { Behind } from '../projections/staleness.js';
+import { askedOnce } from '../supervision/askedOnce.js';
 import { withinTime } from '../supervision/waiting.js';
+import { behindText, parkedText } from './tenantsTold.js';
 
 /**
  * A cheap call to each engine this process needs, by its name; it rejects when the engine is away. A text that it resolves
@@ -17,32 +20,47 @@ type Checks = ReadinessReport['checks'];
 /** Who asks waits for an answer: an engine that hangs counts as away. */
 const PROBE_LIMIT_MS = 3_000;
 
-/**
- * @param parts.withheld why nothing is read; undefined while the read models are shown
- * @param parts.projectorFailure what stopped the projector last; undefined while it runs
- */
-export async function readiness(parts: {
+export type ReadinessParts = {
   readonly engines: EngineProbes;
   readonly watch: ProjectionWatch;
+  /** Why nothing is read; undefined while the read models are shown. */
   readonly withheld: () => Promise<string | undefined>;
+  readonly parked: () => Promise<readonly Parked[]>;
+  readonly behind: () => Promise<Behind | undefined>;
+  /** What stopped the projector last; undefined while it runs. */
   readonly projectorFailure: () => Error | undefined;
-}): Promise<ReadinessReport> {
-  const { engines, watch, withheld, projectorFailure } = parts;
+};
+
+/** Anybody may ask, as often as they like: all who ask at the same time are given one answer. */
+export function readiness(parts: ReadinessParts): ApiDeps['ready'] {
+  const named = askedOnce(() => look(parts, true));
+  const unnamed = askedOnce(() => look(parts, false));
+  return (isNamed) => (isNamed ? named() : unnamed());
+}
+
+async function look(parts: ReadinessParts, isNamed: boolean): Promise<ReadinessReport> {
+  const { engines, watch, withheld, parked, behind, projectorFailure } = parts;
   const probes: EngineProbes = {
     ...engines,
     projections: async () => {
-      const failure = projectorFailure();
+      const failure = projectorFailure() ?? asError(await withheld());
       if (failure !== undefined) throw failure;
-      const trouble = (await withheld()) ?? (await watch.trouble());
-      if (trouble !== undefined) throw new Error(trouble);
-      // Others are served all the same, so it is no reason to take the service out of work.
-      return watch.parkedText();
+      const trouble = await watch.trouble();
+      const late = await behind();
+      const told = [parkedText(await parked(), isNamed), late && behindText(late, isNamed)];
+      const text = [trouble, ...told].filter((each) => each !== undefined).join(' ');
+      // While tenants are parked or behind others are served: no reason to take the service out of work.
+      if (trouble !== undefined) throw new Error(text);
+      return text;
     },
   };
   const checks = await checkAll(probes);
   if (checks.projections?.ok === false) watch.mistrust();
   return { ready: Object.values(checks).every(({ ok }) => ok), checks };
 }
+
+const asError = (reason: string | undefined): Error | undefined =>
+  reason === undefined ? undefined : new Error(reason);
 
 /** Asks all of them at once; never rejects. */
 async function checkAll(probes: EngineProbes): Promise<Checks> {
@@ -53,7 +71,7 @@ async function checkAll(probes: EngineProbes): Promise<Checks> {
 async function check(probe: () => Promise<unknown>): Promise<Checks[string]> {
   try {
     const detail = await answerOf(probe());
-    return typeof detail === 'string' ? { ok: true, detail } : { ok: true };
+    return typeof detail === 'string' && detail !== '' ? { ok: true, detail } : { ok: true };
   } catch (error) {
     return { ok: false, detail: error instanceof Error ? error.message : String(error) };
   }
@@ -116,17 +134,13 @@ export function registerQueueMetrics(
   queues: readonly string[],
 ): void {
   // One question for both gauges, which are collected at the same time.
-  let asked: Promise<ReadonlyMap<string, QueueDepth>> | undefined;
-  const depths = (): Promise<ReadonlyMap<string, QueueDepth>> => {
-    asked ??= answerOf(Promise.all(queues.map(async (queue) => [queue, await broker.depth(queue)] as const)))
-      .then((entries) => new Map(entries))
-      // engine_up shows that it is away.
-      .catch(() => new Map())
-      .finally(() => {
-        asked = undefined;
-      });
-    return asked;
-  };
+  const depths = askedOnce(
+    (): Promise<ReadonlyMap<string, QueueDepth>> =>
+      answerOf(Promise.all(queues.map(async (queue) => [queue, await broker.depth(queue)] as const)))
+        .then((entries) => new Map(entries))
+        // engine_up shows that it is away.
+        .catch(() => new Map()),
+  );
   new Gauge({
     registers: [registry],
     name: 'queue_messages',

@@ -1,8 +1,10 @@
 import type { EventSlice, EventStore, Position, RecordedEvent } from '#app/ports/eventStore.js';
 import { type Parked, type ProjectionProgress, ReadModelsWithheldError } from '#app/ports/readModels.js';
 import type { ReadModels } from '#app/ports/readSide.js';
+import { projections } from '#app/projections/projections.js';
 import { ReadGate, WHOLE_FROM, wholeFrom } from '#app/projections/readGate.js';
 import { Staleness } from '#app/projections/staleness.js';
+import { BehindLooks } from '#app/projections/tenantsBehind.js';
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');
 const PROJECTIONS = ['records', 'order_history', 'deliveries'];
@@ -29,18 +31,25 @@ const written = (tenant: string, position: Position, secondsAgo: number): Record
 class Log implements Pick<EventStore, 'identity' | 'holds' | 'head' | 'subscribe'> {
   events: RecordedEvent[] = [];
   reads = 0;
+  handedOut = 0;
+  hangsAt: Position | undefined;
 
   identity = async () => 'log';
   holds = async () => true;
   head = async () => this.events.at(-1)?.position ?? 0;
 
-  async *subscribe({ after, streamPrefixes = [] }: Parameters<EventStore['subscribe']>[0]): AsyncGenerator<EventSlice> {
+  async *subscribe(options: Parameters<EventStore['subscribe']>[0]): AsyncGenerator<EventSlice> {
+    const { after, streamPrefixes = [], signal } = options;
     this.reads += 1;
-    const found = this.events.find(
-      ({ position, stream }) => position > after && streamPrefixes.some((prefix) => stream.startsWith(prefix)),
-    );
-    if (found === undefined) yield { events: [], position: await this.head(), caughtUp: true };
-    else yield { events: [found], position: found.position, caughtUp: false };
+    const isAsked = ({ position, stream }: RecordedEvent) =>
+      position > after && streamPrefixes.some((prefix) => stream.startsWith(prefix));
+    for (const event of this.events.filter(isAsked)) {
+      if (event.position === this.hangsAt) await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      if (signal.aborted) return;
+      this.handedOut += 1;
+      yield { events: [event], position: event.position, caughtUp: false };
+    }
+    yield { events: [], position: await this.head(), caughtUp: true };
   }
 }
 
@@ -91,6 +100,44 @@ describe('the age of what is shown of a tenant', () => {
     now += 10_000;
     await staleness.of('acme');
     expect(log.reads).toBe(reads + 1);
+  });
+});
+
+describe('who is behind', () => {
+  const BEHIND_BY_A_SECOND = NOW - 1_000;
+  const LIMIT_MS = 10_000;
+  let log: Log;
+  let looks: BehindLooks;
+  const namesAt = async (checkpoint: Position, writtenBefore = BEHIND_BY_A_SECOND) =>
+    (await looks.look(checkpoint, writtenBefore, LIMIT_MS)).names;
+
+  beforeEach(() => {
+    log = new Log();
+    log.events = [written('acme', 1, 90), written('other', 2, 40), written('acme', 3, 20), written('young', 4, 0.2)];
+    looks = new BehindLooks(log, projections);
+  });
+
+  test('is every tenant with an old event that is not applied, until it is', async () => {
+    expect(await looks.look(0, BEHIND_BY_A_SECOND, LIMIT_MS)).toEqual({ names: ['acme', 'other'], isAll: true });
+    expect(await namesAt(2)).toEqual(['acme']);
+    expect(await namesAt(3)).toEqual([]);
+    expect(await namesAt(3, NOW)).toEqual(['young']);
+    expect(await namesAt(0, NOW)).toEqual(['acme', 'other', 'young']);
+  });
+
+  test('is found by looking at each event once', async () => {
+    await namesAt(0, NOW + 1);
+    const { handedOut } = log;
+    for (let n = 0; n < 3; n++) await namesAt(n, NOW + 1);
+    expect(log.handedOut).toBe(handedOut);
+  });
+
+  test('is told as far as it was found in time', async () => {
+    log.hangsAt = 2;
+    const first = await looks.look(0, BEHIND_BY_A_SECOND, 200);
+    expect(first).toEqual({ names: ['acme'], isAll: false });
+    log.hangsAt = undefined;
+    expect(await looks.look(0, BEHIND_BY_A_SECOND, LIMIT_MS)).toEqual({ names: ['acme', 'other'], isAll: true });
   });
 });
 
@@ -174,5 +221,9 @@ describe('the gate', () => {
     expect(gate.staleness('other')).toBeLessThan(60);
     expect(await get('idle')).toBe('{}');
     expect(gate.staleness('idle')).toBe(0);
+    expect(await gate.behind()).toMatchObject({ names: ['acme', 'other'], seconds: expect.closeTo(90, -1) });
+    reached(11);
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    expect(await gate.behind()).toBeUndefined();
   });
 });

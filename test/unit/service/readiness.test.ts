@@ -1,6 +1,7 @@
 import type { EventStore } from '#app/ports/eventStore.js';
 import type { Parked } from '#app/ports/readModels.js';
 import { ProjectionWatch } from '#app/projections/projections.js';
+import type { Behind } from '#app/projections/staleness.js';
 import { readiness } from '#app/service/engineHealth.js';
 import { event, metadata } from '../../contract/eventStoreFixtures.js';
 
@@ -10,9 +11,11 @@ describe('readiness', () => {
   let failure: Error | undefined;
   let withheld: string | undefined;
   let parked: readonly Parked[] = [];
+  let behind: Behind | undefined;
   let watch: ProjectionWatch;
-  const report = () =>
-    readiness({ engines: {}, watch, withheld: async () => withheld, projectorFailure: () => failure });
+  let looks = 0;
+  let ask: ReturnType<typeof readiness>;
+  const report = (isNamed = true) => ask(isNamed);
   const ready = async () => (await report()).ready;
 
   beforeEach(() => {
@@ -20,6 +23,8 @@ describe('readiness', () => {
     failure = undefined;
     withheld = undefined;
     parked = [];
+    behind = undefined;
+    looks = 0;
     const progress = {
       checkpoint: async () => reached,
       place: async () => undefined,
@@ -33,6 +38,17 @@ describe('readiness', () => {
     };
     const twoSecondsLater = Date.parse(metadata.occurredAt) + 2_000;
     watch = new ProjectionWatch({ head: async () => HEAD, subscribe }, progress, () => twoSecondsLater);
+    ask = readiness({
+      engines: {},
+      watch,
+      withheld: async () => withheld,
+      parked: async () => {
+        looks += 1;
+        return parked;
+      },
+      behind: async () => behind,
+      projectorFailure: () => failure,
+    });
   });
 
   test('is given while projections that were current are on their way', async () => {
@@ -72,6 +88,36 @@ describe('readiness', () => {
         /^12 tenants are parked: acme0 \(records at position 4\), .*acme9 .*, and 2 more\./,
       ),
     });
+  });
+
+  test('is given while tenants are behind, at most ten of whom are named, and all are counted', async () => {
+    behind = { names: Array.from({ length: 12 }, (_, n) => `acme${n}`), isAll: true, seconds: 75 };
+    const detail =
+      'by up to 75 seconds: acme0, acme1, acme2, acme3, acme4, acme5, acme6, acme7, acme8, acme9, and 2 more.';
+    expect(await report()).toEqual({
+      ready: true,
+      checks: { projections: { ok: true, detail: `12 tenants are behind what was written, ${detail}` } },
+    });
+    behind = { ...behind, isAll: false };
+    expect(JSON.stringify(await report())).toContain('At least 12 tenants are behind');
+  });
+
+  test('names no tenant to whoever may not know them, but says how many are behind', async () => {
+    behind = { names: ['acme'], isAll: true, seconds: 2 };
+    const detail = '1 tenant is behind what was written, by up to 2 seconds.';
+    expect((await report(false)).checks.projections).toEqual({ ok: true, detail });
+    reached = 5;
+    watch.mistrust();
+    const { ready, checks } = await report(false);
+    expect(ready).toBe(false);
+    expect(checks.projections?.detail).toMatch(/have not caught up yet: .*behind\. 1 tenant is behind[^:]*$/);
+  });
+
+  test('is looked up once for all who ask at the same time', async () => {
+    await Promise.all(Array.from({ length: 50 }, () => report()));
+    expect(looks).toBe(1);
+    await report();
+    expect(looks).toBe(2);
   });
 
   test('comes back after the projector failed only when the projections have caught up', async () => {

@@ -1,0 +1,55 @@
+/** While nobody projects, tenants that have written are behind: who that is hears whoever may, and others how many. */
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Service } from '../service.js';
+
+const METRICS_TOKEN = 'scrape-7d1e4c9a2b5f8036';
+const BEHIND = '2 tenants are behind what was written, by up to ';
+
+let api: Service;
+let projector: Service;
+
+beforeAll(async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
+  const env = { METRICS_TOKEN, WRITE_WAIT_MS: '50' };
+  api = new Service(dataDir, env, ['--role', 'api']);
+  projector = new Service(dataDir, env, ['--role', 'projector']);
+  for (const name of ['acme', 'other', 'quiet']) await api.createTenant(name, 'dyn_stock_order');
+  await projector.start();
+  await api.start();
+});
+afterAll(async () => {
+  await projector.stop();
+  await api.dispose();
+});
+
+const readiness = async (headers: { readonly [name: string]: string } = {}): Promise<string> =>
+  (await api.send({ method: 'GET', path: '/health/ready', headers })).text;
+const list = async () => JSON.parse((await api.cli('projections', 'list', '--json')).stdout);
+
+it('nobody is behind, nobody is named', async () => {
+  expect(await readiness()).not.toContain('behind');
+  expect(await list()).toMatchObject([{ name: 'records', tenantsBehind: { names: [], isAll: true } }, {}, {}]);
+});
+
+it('/health/ready names them with METRICS_TOKEN only, and projections list names them as well', async () => {
+  await projector.stop();
+  for (const name of ['acme', 'other']) await api.tenant(name).create('dyn_stock_order', { notes: 'not shown' });
+  while (!(await readiness()).includes(BEHIND)) await wait(100);
+  expect(await readiness()).not.toMatch(/acme|other|quiet/);
+  expect(await readiness({ authorization: `Bearer ${METRICS_TOKEN}x` })).not.toMatch(/acme|other|quiet/);
+  const told = await readiness({ authorization: `Bearer ${METRICS_TOKEN}` });
+  expect(told).toMatch(/2 tenants are behind what was written, by up to \d+ seconds: acme, other\./);
+  const { names } = (await list())[0].tenantsBehind;
+  expect(names).toEqual(['acme', 'other']);
+  const { stdout } = await api.cli('projections', 'list');
+  expect(stdout).toContain('\nrecords: 2 tenants are behind what was written: acme, other.\n');
+});
+
+it('nobody is, as soon as somebody projects again', async () => {
+  await projector.start();
+  while ((await readiness()).includes('behind')) await wait(100);
+  expect((await list())[0].tenantsBehind.names).toEqual([]);
+});
