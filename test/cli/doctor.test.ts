@@ -3,10 +3,9 @@ import { chmod, open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { newId, now } from '#app/commands/clock.js';
-import { readConfig } from '#app/config.js';
+import { newId } from '#app/commands/clock.js';
 import { tableStream } from '#app/domain/streams.js';
-import { openEventStore } from '#app/service/engines.js';
+import { appendByHand } from '../acceptance/logEvent.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
 import { type Environment, Workplace } from './cli.js';
 
@@ -130,18 +129,8 @@ test('a projection that stands still, since no service runs', async () => {
 });
 
 test('a tenant whose part of a projection is parked', async () => {
-  const log = await openEventStore(readConfig({ DATA_DIR: data() }));
-  const metadata = {
-    tenant: 'acme',
-    actor: { kind: 'system', id: 'test' },
-    correlationId: newId(),
-    causationId: newId(),
-    occurredAt: now(),
-    schemaVersion: 1,
-  } as const;
-  const nobody = { id: newId(), type: 'RecordChanged', data: { id: newId(), set: { name: 'Nobody' } }, metadata };
-  await log.append(tableStream('acme', 'dyn_item'), [nobody], 'any');
-  await log.close();
+  const nobody = { id: newId(), set: { name: 'Nobody' } };
+  await appendByHand({ DATA_DIR: data() }, tableStream('acme', 'dyn_item'), 'RecordChanged', nobody);
   await workplace.start();
   let found: readonly string[] = [];
   while (found.length === 0) ({ found } = await problems());

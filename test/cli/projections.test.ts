@@ -7,6 +7,7 @@ import { beginImmediate } from '#app/adapters/readmodels/sqlite/transactions.js'
 import { newId } from '#app/commands/clock.js';
 import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import { tableStream } from '#app/domain/streams.js';
+import { logEvent } from '../acceptance/logEvent.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
 import { ENTRY, Workplace } from './cli.js';
 
@@ -63,25 +64,8 @@ it('a rebuild that cannot apply an event fails, says which one, and leaves the l
   const db = readModels();
   db.prepare('UPDATE checkpoints SET position = ? WHERE projection NOT LIKE ?').run(position, '%.version');
   db.close();
-  await inside.eventStore.append(
-    tableStream('acme', 'dyn_party'),
-    [
-      {
-        id: newId(),
-        type: 'RecordChanged',
-        data: { id: newId(), set: { name: 'Nobody' } },
-        metadata: {
-          occurredAt: '2026-11-22T10:00:00.000000Z',
-          actor: { kind: 'system', id: 'test' },
-          tenant: 'acme',
-          correlationId: newId(),
-          causationId: newId(),
-          schemaVersion: 1,
-        },
-      },
-    ],
-    0,
-  );
+  const nobody = logEvent('acme', 'RecordChanged', { id: newId(), set: { name: 'Nobody' } });
+  await inside.eventStore.append(tableStream('acme', 'dyn_party'), [nobody], 0);
   const { code, stdout, stderr } = await run('rebuild', '--tenant', 'acme', '--table', 'dyn_party');
   expect(stderr).toContain(`The event at position ${position}, RecordChanged of tenant acme, could not be applied`);
   expect(stderr).toContain('There is no record');

@@ -4,12 +4,11 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { newId, now } from '#app/commands/clock.js';
-import { readConfig } from '#app/config.js';
+import { newId } from '#app/commands/clock.js';
 import { tableStream } from '#app/domain/streams.js';
-import { openEventStore } from '#app/service/engines.js';
 import { addWebhook, approve, quickDelivery, validatedOrder } from '../acceptance/export.js';
 import type { Answer } from '../acceptance/http.js';
+import { appendByHand } from '../acceptance/logEvent.js';
 import { Receiver } from '../acceptance/receiver.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { describeEngine } from '../engines/describeEngine.js';
@@ -160,21 +159,8 @@ function describePoisoned(engines: () => { readonly [name: string]: string }): v
   });
 }
 
-/** Into the log of a service that does not run. */
-async function append({ dataDir }: Service, type: string, data: unknown) {
-  const log = await openEventStore(readConfig({ DATA_DIR: dataDir }));
-  const metadata = {
-    tenant: 'acme',
-    actor: { kind: 'system', id: 'test' },
-    correlationId: newId(),
-    causationId: newId(),
-    occurredAt: now(),
-    schemaVersion: 1,
-  } as const;
-  const appended = await log.append(tableStream('acme', 'dyn_item'), [{ id: newId(), type, data, metadata }], 'any');
-  await log.close();
-  return appended;
-}
+const append = ({ dataDir }: Service, type: string, data: unknown) =>
+  appendByHand({ DATA_DIR: dataDir }, tableStream('acme', 'dyn_item'), type, data);
 
 async function isParked(service: Service): Promise<void> {
   for (;;) {

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { newId, now } from '#app/commands/clock.js';
+import { newId } from '#app/commands/clock.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import { tableStream } from '#app/domain/streams.js';
@@ -8,6 +8,7 @@ import type { Projection } from '#app/projections/projection.js';
 import { projections } from '#app/projections/projections.js';
 import { ReadGate } from '#app/projections/readGate.js';
 import { rebuildProjection } from '#app/projections/rebuild.js';
+import { logEvent } from '../acceptance/logEvent.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
 import { type Inside, openInside, openTenant } from './harness.js';
@@ -82,14 +83,8 @@ function describeParking(newEngine: () => { readonly [name: string]: string }): 
   };
   /** An event that does not fit what is stored, as no command would write it. */
   const poison = (tenant: string, table = 'dyn_party') => {
-    const actor = { kind: 'system', id: 'test' } as const;
-    const metadata = { ...inside.caller(tenant), tenant, actor, occurredAt: now(), schemaVersion: 1 };
-    const data = { id: newId(), set: { name: 'Nobody' } };
-    return inside.eventStore.append(
-      tableStream(tenant, table),
-      [{ id: newId(), type: 'RecordChanged', data, metadata }],
-      'any',
-    );
+    const nobody = logEvent(tenant, 'RecordChanged', { id: newId(), set: { name: 'Nobody' } });
+    return inside.eventStore.append(tableStream(tenant, table), [nobody], 'any');
   };
 
   test('an event that a projection cannot apply parks its tenant there, and all else goes on', async () => {

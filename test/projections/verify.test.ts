@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { newId, now } from '#app/commands/clock.js';
+import { newId } from '#app/commands/clock.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import { tableStream } from '#app/domain/streams.js';
 import { verifyProjection } from '#app/projections/verify.js';
+import { logEvent } from '../acceptance/logEvent.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 
 let inside: Inside;
@@ -87,20 +88,8 @@ it('it ends when it is stopped, and the next one can begin at once', async () =>
 it('a tenant that is parked is told and not compared; all others are', async () => {
   await openTenant(inside, 'other');
   await sync(0, 10, 'Party');
-  const nobody = { id: newId(), set: { name: 'Nobody' } };
-  const metadata = {
-    occurredAt: now(),
-    tenant: 'acme',
-    actor: { kind: 'system', id: 'test' },
-    correlationId: newId(),
-    causationId: newId(),
-    schemaVersion: 1,
-  } as const;
-  const { position } = await inside.eventStore.append(
-    tableStream('acme', 'dyn_party'),
-    [{ id: newId(), type: 'RecordChanged', data: nobody, metadata }],
-    'any',
-  );
+  const nobody = logEvent('acme', 'RecordChanged', { id: newId(), set: { name: 'Nobody' } });
+  const { position } = await inside.eventStore.append(tableStream('acme', 'dyn_party'), [nobody], 'any');
   await inside.caughtUp();
   const report = await verify('records');
   expect(report.differences).toMatchObject([
