@@ -7,7 +7,7 @@ import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js
 import type { RequestDeadline } from './requestDeadline.js';
 
 /** Who asks, and on whose behalf, as the metadata of the events that follow; and how long there is for it. */
-export type Caller = Pick<EventMetadata, 'tenant' | 'actor' | 'correlationId' | 'causationId'> & {
+export type Caller = Pick<EventMetadata, 'tenant' | 'actor' | 'correlationId' | 'causationId' | 'traceparent'> & {
   /** Unset for work in the background, which nobody waits for. */
   readonly deadline?: RequestDeadline;
 };

@@ -137,11 +137,12 @@ function append(
 /** Domain events as the log stores them. */
 export function toAppend<Event extends DomainEvent>(
   { newId }: Pick<LogAccess, 'newId'>,
-  { tenant, actor, correlationId, causationId }: Caller,
+  { tenant, actor, correlationId, causationId, traceparent }: Caller,
   occurredAt: string,
   events: readonly Event[],
 ): readonly Identified<Event>[] {
-  const metadata = { tenant, actor, correlationId, causationId, occurredAt };
+  const always = { tenant, actor, correlationId, causationId, occurredAt };
+  const metadata = traceparent === undefined ? always : { ...always, traceparent };
   return events.map((event) => {
     const schemaVersion = currentVersion(eventTypes, event.type);
     if (schemaVersion === undefined) throw new Error(`${event.type} is missing in domain/eventTypes.ts.`);

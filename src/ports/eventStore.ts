@@ -45,6 +45,8 @@ export type EventMetadata = {
   readonly occurredAt: string;
   /** Version of the shape of `data`; older ones are upcast on read. */
   readonly schemaVersion: number;
+  /** W3C Trace Context of the span in which the event was made; there where that span is kept (`ports/tracing.ts`). */
+  readonly traceparent?: string | undefined;
 };
 
 export type EventToAppend = {

@@ -52,6 +52,17 @@ function describeStreams(store: () => EventStore): void {
       expect(await store().readStream(stream)).toEqual([{ ...given, stream, revision, position }]);
     });
 
+    test('the trace that an event was made in is read back where it has one', async () => {
+      const stream = `order-${randomUUID()}`;
+      const plain = event();
+      const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+      const traced = { ...event(), metadata: { ...plain.metadata, traceparent } };
+      await store().append(stream, [plain, traced], 'no-stream');
+      const read = await store().readStream(stream);
+      // Strictly: a proof of the log takes a member that is undefined for another event.
+      expect(read.map(({ metadata }) => metadata)).toStrictEqual([plain.metadata, traced.metadata]);
+    });
+
     test('the last append to a stream is known to whoever asks, as it was answered', async () => {
       const stream = `order-${randomUUID()}`;
       expect(await store().lastAppend(stream)).toBeUndefined();

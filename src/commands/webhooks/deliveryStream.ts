@@ -66,7 +66,7 @@ function deliveryOf(
   const [requested] = events;
   const last = events.at(-1);
   if (delivery === undefined || requested === undefined || last === undefined) return undefined;
-  const { correlationId } = requested.metadata;
+  const { correlationId, traceparent } = requested.metadata;
   return {
     tenant,
     deliveryId,
@@ -75,7 +75,7 @@ function deliveryOf(
     lastEventAt: last.metadata.occurredAt,
     requestedAt: requested.position,
     position: last.position,
-    caller: { tenant, actor: SUBSCRIBER, correlationId, causationId: requested.id },
+    caller: { tenant, actor: SUBSCRIBER, correlationId, causationId: requested.id, traceparent },
   };
 }
 

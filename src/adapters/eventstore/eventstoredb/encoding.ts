@@ -60,7 +60,8 @@ function encode({ id, type, data, metadata }: EventToAppend, part: Part | undefi
 export function decode(event: ClientEvent): StoredEvent | undefined {
   const { metadata } = event;
   if (!event.isJson || isSystem(event.streamId) || !isOwn(metadata)) return undefined;
-  const { tenant, actor, correlationId, causationId, occurredAt, schemaVersion, part } = metadata;
+  const { tenant, actor, correlationId, causationId, occurredAt, schemaVersion, traceparent, part } = metadata;
+  const always = { tenant, actor, correlationId, causationId, occurredAt, schemaVersion };
   const stored = {
     event: {
       id: event.id,
@@ -69,7 +70,7 @@ export function decode(event: ClientEvent): StoredEvent | undefined {
       position: positionOf(event),
       type: event.type,
       data: event.data,
-      metadata: { tenant, actor, correlationId, causationId, occurredAt, schemaVersion },
+      metadata: traceparent === undefined ? always : { ...always, traceparent },
     },
   };
   return part === undefined ? stored : { ...stored, part };
@@ -105,11 +106,12 @@ export const toLogPosition = (position: Position): LogPosition => ({
 
 function isOwn(metadata: unknown): metadata is EventMetadata & { readonly part?: Part } {
   if (typeof metadata !== 'object' || metadata === null) return false;
-  const { tenant, actor, schemaVersion, part } = metadata as Partial<Record<string, unknown>>;
+  const { tenant, actor, schemaVersion, traceparent, part } = metadata as Partial<Record<string, unknown>>;
   return (
     typeof tenant === 'string' &&
     typeof actor === 'object' &&
     typeof schemaVersion === 'number' &&
+    (traceparent === undefined || typeof traceparent === 'string') &&
     (part === undefined || isPart(part))
   );
 }

@@ -30,6 +30,7 @@ type PackedMetadata = readonly [
   correlationId: string,
   causationId: string,
   occurredAt: string,
+  traceparent?: string,
 ];
 
 /**
@@ -48,18 +49,16 @@ export async function encodeAppend(stream: string, events: readonly EventToAppen
   }));
 }
 
-const packed = ({ tenant, actor, correlationId, causationId, occurredAt }: EventMetadata): PackedMetadata => [
-  tenant,
-  actor,
-  correlationId,
-  causationId,
-  occurredAt,
-];
+function packed({ tenant, actor, correlationId, causationId, occurredAt, traceparent }: EventMetadata): PackedMetadata {
+  const always = [tenant, actor, correlationId, causationId, occurredAt] as const;
+  return traceparent === undefined ? always : [...always, traceparent];
+}
 
 /** A row as the event that was appended. */
 export function decodeEvent(row: EventRow): RecordedEvent {
-  const metadata: PackedMetadata = JSON.parse(row.metadata);
-  const [tenant, actor, correlationId, causationId, occurredAt] = metadata;
+  const packedMetadata: PackedMetadata = JSON.parse(row.metadata);
+  const [tenant, actor, correlationId, causationId, occurredAt, traceparent] = packedMetadata;
+  const metadata = { tenant, actor, correlationId, causationId, occurredAt, schemaVersion: row.schema_version };
   return {
     id: uuidText(row.id),
     stream: row.stream,
@@ -67,7 +66,7 @@ export function decodeEvent(row: EventRow): RecordedEvent {
     position: row.position,
     type: row.type,
     data: JSON.parse(row.data),
-    metadata: { tenant, actor, correlationId, causationId, occurredAt, schemaVersion: row.schema_version },
+    metadata: traceparent === undefined ? metadata : { ...metadata, traceparent },
   };
 }
 
