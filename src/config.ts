@@ -100,6 +100,9 @@ export const settings = {
     .regex(/^[A-Za-z0-9\-._~+/]{16,200}=*$/, 'must be 16 to 200 letters, digits or any of -._~+/')
     .optional()
     .describe('What /metrics must be asked with, as a bearer token; where unset, it answers this machine only'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: url(['http:', 'https:'], 'http://127.0.0.1:4318').describe(
+    'Where traces are sent (OTLP over HTTP); none are made where unset. OpenTelemetry reads its other variables itself',
+  ),
   TOKEN_TTL_SECONDS: integer(3600, 10, 86400).describe('Validity of an access token'),
   RATE_LIMIT_PER_SECOND: integer(10_000, 0, 1_000_000).describe(
     'Requests a second of each API client, each user, and each network before anybody is known; a tenant can only lower it; 0 for no limit',

@@ -13,6 +13,7 @@ import { newId, now } from './commands/clock.js';
 import type { Commands } from './commands/context.js';
 import { type Config, ROLES, type Role, version } from './config.js';
 import { type KeptPlace, LogReplacedError } from './ports/eventStore.js';
+import type { Tracer } from './ports/tracing.js';
 import { Directory } from './projections/directory.js';
 import { projectedPlace } from './projections/keptPlace.js';
 import { ProjectionWatch, projections } from './projections/projections.js';
@@ -32,6 +33,7 @@ import { openOwnLog, refuseMadeOfOther } from './service/ownLog.js';
 import { type ProjectorConfig, startProjector } from './service/projectorThread.js';
 import { type OpenParts, type Parts, Restartable } from './service/restartable.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
+import { startTracing, traceAppends } from './service/tracing.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from './webhooks/queue.js';
@@ -65,14 +67,21 @@ export async function startService(
   acceptLog = false,
 ): Promise<RunningService> {
   let isFirst = true;
+  const tracer = await startTracing(config, log);
   const openAll: OpenParts<ServiceParts> = async (onReplaced) => {
-    const parts = await open({ ...config, acceptLog: acceptLog && isFirst }, log, roles, onReplaced);
+    const first = { ...config, acceptLog: acceptLog && isFirst };
+    const parts = await open({ config: first, log, roles, tracer, onReplaced });
     isFirst = false;
     return parts;
   };
   const running = new Restartable(openAll, { starting, startingAnew }, log);
   // Before the engines are open, which may take long: whoever watches the process need not take it for dead.
   const server = await startHttpServer(running.listener, { host: config.HOST, port: config.PORT });
+  const stop = async (): Promise<void> => {
+    await server.stop();
+    await running.stop();
+    await tracer?.stop();
+  };
   try {
     await running.start();
     const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
@@ -84,33 +93,32 @@ export async function startService(
       get directory() {
         return running.parts.directory;
       },
-      async stop() {
-        await server.stop();
-        await running.stop();
-      },
+      stop,
     };
   } catch (error) {
-    await server.stop();
-    await running.stop();
+    await stop();
     throw error;
   }
 }
 
 type ServiceParts = Parts & Pick<RunningService, 'commands' | 'directory'>;
 
+type Given = {
+  readonly config: ProjectorConfig;
+  readonly log: Logger;
+  readonly roles: ReadonlySet<Role>;
+  readonly tracer: Tracer | undefined;
+  readonly onReplaced: () => void;
+};
+
 /** @throws what an engine throws; what was opened by then is closed again */
-async function open(
-  config: ProjectorConfig,
-  log: Logger,
-  roles: ReadonlySet<Role>,
-  onReplaced: () => void,
-): Promise<ServiceParts> {
+async function open(given: Given): Promise<ServiceParts> {
   const closing: (() => Promise<void>)[] = [];
   const close = async (): Promise<void> => {
     for (const each of closing.splice(0).reverse()) await each();
   };
   try {
-    return { ...(await openParts(config, log, roles, onReplaced, closing)), close };
+    return { ...(await openParts(given, closing)), close };
   } catch (error) {
     await close();
     throw error;
@@ -119,10 +127,7 @@ async function open(
 
 /** @param closing what was opened, to be closed in the opposite order */
 async function openParts(
-  config: ProjectorConfig,
-  log: Logger,
-  roles: ReadonlySet<Role>,
-  onReplaced: () => void,
+  { config, log, roles, tracer, onReplaced }: Given,
   closing: (() => Promise<void>)[],
 ): Promise<Omit<ServiceParts, 'close'>> {
   const opened = <T>(part: T, close: (part: T) => Promise<void>): T => {
@@ -133,7 +138,10 @@ async function openParts(
   if (mended.length > 0) log.warn({ mended }, 'others could read or write these; now only their owner can');
   if (stillOpen.length > 0)
     log.warn({ open: stillOpen }, 'others may read or write these, and this user cannot change that');
-  const eventStore = opened(await openOwnLog(config, config), (store) => store.close());
+  const eventStore = traceAppends(
+    opened(await openOwnLog(config, config), (store) => store.close()),
+    tracer,
+  );
   const broker = roles.has('webhooks')
     ? opened(
         await openBroker(config, logs(log, 'warn', 'the message broker is interrupted, and is tried again')),
@@ -210,6 +218,7 @@ async function openParts(
     config: apiConfig(config),
     log,
     metrics,
+    tracer,
     ready: readiness({
       engines,
       watch,

@@ -5,6 +5,7 @@ import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { OrderModel } from '../domain/identity/events.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { ProjectionProgress, RecordQueries } from '../ports/readModels.js';
+import type { Tracer } from '../ports/tracing.js';
 import type { AnswersInFlight } from './answersInFlight.js';
 import type { Guesses } from './auth/guesses.js';
 import type { TokenService } from './auth/tokens.js';
@@ -61,6 +62,8 @@ export type ApiDeps = {
   readonly config: ApiConfig;
   readonly log: Logger;
   readonly metrics: ServiceMetrics;
+  /** Unset while no traces are made. */
+  readonly tracer: Tracer | undefined;
   /** @param isNamed whether the report may tell who the tenants are */
   readonly ready: (isNamed: boolean) => Promise<ReadinessReport>;
   /** Why a URL cannot be a webhook's target, to be read after "The url field"; undefined when it can. */

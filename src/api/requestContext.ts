@@ -7,8 +7,10 @@ import { RequestDeadline } from '../commands/requestDeadline.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { User } from '../domain/identity/events.js';
 import type { Actor } from '../ports/eventStore.js';
+import type { Span, Tracer } from '../ports/tracing.js';
 import { DeadlineError } from '../supervision/deadline.js';
 import type { ServiceMetrics } from './metrics.js';
+import { beginRequestSpan, endRequestSpan } from './requestSpan.js';
 
 declare global {
   namespace Express {
@@ -34,6 +36,8 @@ export class RequestContext {
   scopes: ReadonlySet<string> = new Set();
   /** Who is signed in; undefined for API clients and before authentication. */
   user: User | undefined;
+  /** Of the whole request; undefined while no traces are made. */
+  span: Span | undefined;
   /** To be called when the request is done, so that others may have the room that its body took. */
   leaveRoom: () => void = () => {};
   #tenant: Tenant | undefined;
@@ -98,12 +102,15 @@ export class RequestContext {
   /** Who asks, for commands: the request's id ties all its events together. */
   caller(): Caller {
     const { requestId, deadline, actor } = this;
-    return { tenant: this.tenant.name, actor, correlationId: requestId, causationId: requestId, deadline };
+    const traceparent = this.span?.traceparent;
+    return { tenant: this.tenant.name, actor, correlationId: requestId, causationId: requestId, deadline, traceparent };
   }
 }
 
-/** Gives the request its id, which the answer shows as X-Request-Id, and counts and logs its end. */
-export function openRequest(log: Logger, metrics: ServiceMetrics, timeoutMs: number): RequestHandler {
+type Watchers = { readonly log: Logger; readonly metrics: ServiceMetrics; readonly tracer: Tracer | undefined };
+
+/** Gives the request its id, which the answer shows as X-Request-Id, and counts, logs and traces it. */
+export function openRequest({ log, metrics, tracer }: Watchers, timeoutMs: number): RequestHandler {
   function closed(this: Response): void {
     const { req } = this;
     req.context.end();
@@ -114,6 +121,7 @@ export function openRequest(log: Logger, metrics: ServiceMetrics, timeoutMs: num
     // The work of a client that has left goes on, in its time.
     if (this.writableFinished) req.context.deadline.end();
     metrics.observeRequest(req.method, req.context.mount, route, status, seconds);
+    if (req.context.span !== undefined) endRequestSpan(req, req.context.span, route, status);
     if (log.isLevelEnabled('debug')) {
       log.debug({ ...req.context.ids, method: req.method, url: req.originalUrl, status, seconds }, 'request');
     }
@@ -121,6 +129,7 @@ export function openRequest(log: Logger, metrics: ServiceMetrics, timeoutMs: num
 
   return (req: Request, res: Response, next: NextFunction): void => {
     req.context = new RequestContext(req, timeoutMs);
+    if (tracer !== undefined) req.context.span = beginRequestSpan(tracer, req);
     res.setHeader('X-Request-Id', req.context.requestId);
     res.setHeader('X-Content-Type-Options', 'nosniff');
     res.on('close', closed);

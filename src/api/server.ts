@@ -22,7 +22,7 @@ export const createApi = (deps: ApiDeps): Express => createApp(deps, areas);
 export const createHealthApi = (deps: ApiDeps): Express => createApp(deps, [healthArea]);
 
 function createApp(deps: ApiDeps, served: readonly Area[]): Express {
-  const { config, log, metrics } = deps;
+  const { config } = deps;
   const api: Api = {
     ...deps,
     refresh: directoryRefresh(deps.commands),
@@ -42,9 +42,9 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
   // Query strings are parsed where they are used, by their own rules (spec §4.3).
   app.set('query parser', false);
 
-  app.use(openRequest(log, metrics, config.requestTimeoutMs));
+  app.use(openRequest(deps, config.requestTimeoutMs));
   for (const area of served) app.use(area.prefix === '' ? '/' : area.prefix, areaRouter(api, area));
   app.use(unknownPath);
-  app.use(errorHandler(log));
+  app.use(errorHandler(deps.log));
   return app;
 }

@@ -6,6 +6,7 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Position } from '../../ports/eventStore.js';
+import { continueTrace, within } from '../../ports/tracing.js';
 import { requireScope } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
 import { HttpError, known } from '../errors.js';
@@ -198,10 +199,14 @@ function pathOf({ params }: Request): Call['path'] {
  * Waits until the read models show a write. The write stands in any case: where they do not show it in
  * time, or cannot be reached, the answer says so with the header `Projection-Pending: true`.
  */
-async function isVisible({ readModels, config, log }: Api, { context }: Request, written: Position): Promise<boolean> {
-  const shown = context.deadline.within(
-    readModels.waitFor('records', written, config.projectionWaitMs, context.tenantName),
-  );
+async function isVisible(
+  { readModels, config, log, tracer }: Api,
+  { context }: Request,
+  written: Position,
+): Promise<boolean> {
+  const span = continueTrace(tracer, context.span?.traceparent, 'wait until visible', { kind: 'internal' });
+  const wait = () => readModels.waitFor('records', written, config.projectionWaitMs, context.tenantName);
+  const shown = context.deadline.within(within(span, wait, (isShown) => ({ 'dynamic_assets.visible': isShown })));
   return shown.catch((error: unknown) => {
     log.warn({ err: error, position: written }, 'written, but the read models cannot tell whether they show it');
     return false;

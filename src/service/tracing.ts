@@ -1,0 +1,66 @@
+/** Traces of this process, where somebody takes them; and the log as it is used then. */
+import type { Logger } from 'pino';
+import type { OpenTracer } from '../adapters/tracing/openTelemetry.js';
+import { type Config, version } from '../config.js';
+import { parseStream } from '../domain/streams.js';
+import type { EventStore, EventToAppend } from '../ports/eventStore.js';
+import { countByTrace, type Tracer } from '../ports/tracing.js';
+
+/** Undefined where no traces are made. OpenTelemetry is loaded only here, which takes a tenth of a second. */
+export async function startTracing(
+  { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }: Config,
+  log: Logger,
+): Promise<OpenTracer | undefined> {
+  if (endpoint === undefined) return undefined;
+  const { openTracer } = await import('../adapters/tracing/openTelemetry.js');
+  return openTracer({
+    version: version(),
+    onLost: (reason) => log.warn({ reason }, 'traces cannot be sent, and are lost until they can'),
+    onSentAgain: () => log.info('traces are sent again'),
+    onWarning: (warning) => log.warn({ warning }, 'OpenTelemetry has something to say'),
+  });
+}
+
+/** The log, with a span for each append in each trace that it is part of. */
+export function traceAppends(log: EventStore, tracer: Tracer | undefined): EventStore {
+  if (tracer === undefined) return log;
+  return {
+    append: (stream, events, ...options) =>
+      appendTraced(tracer, stream, events, () => log.append(stream, events, ...options)),
+    readStream: (...asked) => log.readStream(...asked),
+    lastAppend: (stream) => log.lastAppend(stream),
+    subscribe: (options) => log.subscribe(options),
+    head: () => log.head(),
+    identity: () => log.identity(),
+    holds: (place) => log.holds(place),
+    ping: () => log.ping(),
+    storedEventTypes: () => log.storedEventTypes(),
+    close: () => log.close(),
+  };
+}
+
+/** Changes of several requests may share an append. */
+async function appendTraced<Answer>(
+  tracer: Tracer,
+  stream: string,
+  events: readonly EventToAppend[],
+  append: () => Promise<Answer>,
+): Promise<Answer> {
+  const { category } = parseStream(stream);
+  const spans = [...countByTrace(events)].map(([traceparent, count]) => ({
+    span: tracer.begin(`append ${category}`, { kind: 'producer', traceparent }),
+    attributes: {
+      'dynamic_assets.stream.category': category,
+      'dynamic_assets.events': count,
+      'dynamic_assets.append.events': events.length,
+    },
+  }));
+  try {
+    const answer = await append();
+    for (const { span, attributes } of spans) span.end({ attributes });
+    return answer;
+  } catch (failure) {
+    for (const { span, attributes } of spans) span.end({ attributes, failure });
+    throw failure;
+  }
+}
