@@ -11,7 +11,7 @@ import { createApi, createHealthApi } from './api/server.js';
 import { starting, startingAnew } from './api/starting.js';
 import { newId, now } from './commands/clock.js';
 import type { Commands } from './commands/context.js';
-import { type Config, ROLES, type Role, version } from './config.js';
+import { type Config, ROLES, type Role } from './config.js';
 import { type KeptPlace, LogReplacedError } from './ports/eventStore.js';
 import type { Tracer } from './ports/tracing.js';
 import { Directory } from './projections/directory.js';
@@ -34,11 +34,12 @@ import { type ProjectorConfig, startProjector } from './service/projectorThread.
 import { type OpenParts, type Parts, Restartable } from './service/restartable.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
 import { startTracing, traceAppends } from './service/tracing.js';
+import { webhookSettings } from './service/webhookSettings.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from './webhooks/queue.js';
 import { relayedPlace } from './webhooks/relayCheckpoint.js';
-import { startWebhooks, type WebhookSettings } from './webhooks/runWebhooks.js';
+import { startWebhooks } from './webhooks/runWebhooks.js';
 import { addressPolicy, createTargetCheck } from './webhooks/targetAddress.js';
 
 export type RunningService = {
@@ -52,8 +53,6 @@ export type RunningService = {
 
 const SESSION_SECONDS = 8 * 3600;
 const START_CATCH_UP_MS = 30_000;
-/** An attempt with no outcome this long after its time limit was interrupted by a crash. */
-const CALL_MARGIN_MS = 5_000;
 
 /**
  * Starts the service in this process, or the part of it that the roles name. Health and metrics are served in any case.
@@ -160,7 +159,9 @@ async function openParts(
     );
   const gate = new ReadGate(eventStore, stored, config.READ_MAX_STALENESS_SECONDS);
   const readModels = gate.guard(stored);
-  const projector = roles.has('projector') ? opened(startProjector(config, log), (thread) => thread.stop()) : undefined;
+  const projector = roles.has('projector')
+    ? opened(startProjector(config, log, tracer), (thread) => thread.stop())
+    : undefined;
   const interrupted = logs(log, 'error', 'the directory of tenants is interrupted, and tries again');
   const onInterruption = (error: unknown): void => {
     // The directory is in each process, and hears of it as soon as any part.
@@ -191,7 +192,16 @@ async function openParts(
     const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, readModels });
     const settings = webhookSettings(config);
     const { acceptLog } = config;
-    const webhooks = { commands, broker, transport, settings, logger: log, metrics: deliveryMetrics, acceptLog };
+    const webhooks = {
+      commands,
+      broker,
+      transport,
+      settings,
+      logger: log,
+      metrics: deliveryMetrics,
+      tracer,
+      acceptLog,
+    };
     opened(startWebhooks(webhooks), (each) => each.stop());
   }
 
@@ -244,12 +254,3 @@ const logs =
   (log: Logger, level: 'warn' | 'error', message: string) =>
   (error: unknown): void =>
     log[level]({ err: error }, message);
-
-const webhookSettings = (config: Config): WebhookSettings => ({
-  concurrency: config.WEBHOOK_CONCURRENCY,
-  endpointConcurrency: config.WEBHOOK_ENDPOINT_CONCURRENCY,
-  disableAfterHours: config.WEBHOOK_DISABLE_AFTER_HOURS,
-  backoffMs: config.WEBHOOK_BACKOFF_MS,
-  version: version(),
-  attemptLimitMs: config.WEBHOOK_TIMEOUT_MS + CALL_MARGIN_MS,
-});

@@ -6,6 +6,12 @@
  */
 import type { EventToAppend } from './eventStore.js';
 
+/**
+ * What is done with an event later than this after it was made adds nothing to its trace. Whoever goes through the log again
+ * would otherwise fill old traces with what nobody waits for.
+ */
+const TRACED_FOR_MS = 3_600_000;
+
 /** By the names of OpenTelemetry's semantic conventions, where they have one. What is undefined is left out. */
 export type Attributes = { readonly [name: string]: string | number | boolean | undefined };
 
@@ -50,8 +56,14 @@ export const continueTrace = (
   start: Omit<SpanStart, 'traceparent'>,
 ): Span | undefined => (traceparent === undefined ? undefined : tracer?.begin(name, { ...start, traceparent }));
 
+type OfTrace = Pick<EventToAppend, 'metadata'>;
+
+/** Whether what is done with a stored event now is part of a trace. */
+export const isTraced = ({ metadata: { traceparent, occurredAt } }: OfTrace, now: number): boolean =>
+  traceparent !== undefined && now - Date.parse(occurredAt) <= TRACED_FOR_MS;
+
 /** How many of the events were made in each span. */
-export function countByTrace(events: Iterable<Pick<EventToAppend, 'metadata'>>): ReadonlyMap<string, number> {
+export function countByTrace(events: Iterable<OfTrace>): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { metadata } of events) {
     const { traceparent } = metadata;

@@ -21,6 +21,7 @@ import {
   stepsOf,
 } from './applying.js';
 import { keptPlace } from './keptPlace.js';
+import { type ProjectedTraces, tellTraces } from './projectedTraces.js';
 import { inTransaction, ProjectedTenants, type Projection } from './projection.js';
 import { GATE_LOOKS_MS, wholeFrom } from './readGate.js';
 import { retryParked } from './retryParked.js';
@@ -39,6 +40,8 @@ export type RunnerDeps = {
   /** Hears what is parked, and what goes on again. */
   readonly onParked?: (parked: Parked) => void;
   readonly onUnparked?: (parked: Parked) => void;
+  /** Hears of each commit that is part of a trace. */
+  readonly onTraces?: (projected: ProjectedTraces) => void;
 };
 
 /** A checkpoint is written at least each time this many positions were passed over. */
@@ -77,14 +80,14 @@ export async function runProjections(
 }
 
 type FollowDeps = Required<Pick<RunnerDeps, 'eventStore' | 'writer' | 'projections' | 'writing'>> &
-  Pick<RunnerDeps, 'onParked'> & {
+  Pick<RunnerDeps, 'onParked' | 'onTraces'> & {
     /** Id of the log, where all projections are at one place of it. */
     readonly log?: string;
   };
 
 /** Projects what is in the log, and what comes, until the position or the signal's abort. */
 async function follow(
-  { eventStore, writer, projections, writing, log, onParked }: FollowDeps,
+  { eventStore, writer, projections, writing, log, onParked, onTraces }: FollowDeps,
   until: Position,
   signal: AbortSignal,
 ): Promise<void> {
@@ -98,7 +101,8 @@ async function follow(
     // Before the transaction, which others wait for: the log may be slow.
     const steps = await stepsOf(tenants, slice.events);
     const place = log === undefined ? undefined : keptPlace(log, slice);
-    const parked = await writing.add(() => projectSlice(writer, projections, steps, slice.position, place));
+    const project = () => writing.add(() => projectSlice(writer, projections, steps, slice.position, place));
+    const parked = await tellTraces(onTraces, slice, project);
     for (const each of parked) onParked?.(each);
     committed = slice.position;
     if (committed >= until) return;
@@ -172,7 +176,7 @@ const versionMark = (projection: Projection): string => `${projection.name}.vers
 
 /** Those that are new, or that another version has written, are filled from the log, and not read until they hold it all. */
 async function startFilling(
-  { eventStore, writer, projections, writing }: Omit<FollowDeps, 'log' | 'onParked'>,
+  { eventStore, writer, projections, writing }: Omit<FollowDeps, 'log' | 'onParked' | 'onTraces'>,
   signal: AbortSignal,
 ): Promise<void> {
   const old: Projection[] = [];

@@ -55,6 +55,9 @@ async function project(): Promise<void> {
         onAnew: (reason) => send({ kind: 'anew', reason }),
         onParked: (parked) => send({ kind: 'parked', parked }),
         onUnparked: (parked) => send({ kind: 'unparked', parked }),
+        ...(config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined && {
+          onTraces: (projected) => send({ kind: 'traces', projected }),
+        }),
       },
       signal,
     ),

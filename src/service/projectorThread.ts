@@ -5,8 +5,11 @@ import type { Logger } from 'pino';
 import { youngHeap } from '../adapters/youngHeap.js';
 import type { Config } from '../config.js';
 import type { Parked } from '../ports/readModels.js';
+import type { Tracer } from '../ports/tracing.js';
+import type { ProjectedTraces } from '../projections/projectedTraces.js';
 import type { RebuildReport } from '../projections/rebuild.js';
 import { keepRunning } from '../supervision/keepRunning.js';
+import { traceProjected } from './tracing.js';
 
 export type ProjectorMessage =
   | { readonly kind: 'running' }
@@ -19,6 +22,8 @@ export type ProjectorMessage =
   /** Of a table that another release had made, or why one could not be rebuilt yet. */
   | { readonly kind: 'rebuilt'; readonly report: RebuildReport }
   | { readonly kind: 'not-rebuilt'; readonly error: Error }
+  /** Sent only where traces are made, which is done in the main thread. */
+  | { readonly kind: 'traces'; readonly projected: ProjectedTraces }
   | { readonly kind: 'failed'; readonly error: Error };
 
 /** The start of a thread takes a fifth of a second of a processor. */
@@ -36,7 +41,7 @@ export type Projector = {
   readonly stop: () => Promise<void>;
 };
 
-export function startProjector(config: ProjectorConfig, log: Logger): Projector {
+export function startProjector(config: ProjectorConfig, log: Logger, tracer: Tracer | undefined): Projector {
   const stopping = new AbortController();
   const projectorId = randomUUID();
   let standingBy = false;
@@ -56,6 +61,9 @@ export function startProjector(config: ProjectorConfig, log: Logger): Projector 
       case 'parked':
       case 'unparked':
         tellParked(log, message);
+        return;
+      case 'traces':
+        if (tracer !== undefined) traceProjected(tracer, message.projected);
         return;
     }
     const stoodBy = standingBy;

@@ -5,6 +5,7 @@ import { type Config, version } from '../config.js';
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, EventToAppend } from '../ports/eventStore.js';
 import { countByTrace, type Tracer } from '../ports/tracing.js';
+import type { ProjectedTraces } from '../projections/projectedTraces.js';
 
 /** Undefined where no traces are made. OpenTelemetry is loaded only here, which takes a tenth of a second. */
 export async function startTracing(
@@ -62,5 +63,20 @@ async function appendTraced<Answer>(
   } catch (failure) {
     for (const { span, attributes } of spans) span.end({ attributes, failure });
     throw failure;
+  }
+}
+
+/** A span in each trace that has events in a commit of the read models: they became visible together. */
+export function traceProjected(
+  tracer: Tracer,
+  { traces, parked, events, startedAt, endedAt, failure }: ProjectedTraces,
+): void {
+  for (const [traceparent, count] of traces) {
+    const stopped = parked.has(traceparent) ? 'parked' : failure;
+    tracer.begin('project', { kind: 'consumer', traceparent, startedAt }).end({
+      endedAt,
+      attributes: { 'dynamic_assets.events': count, 'dynamic_assets.commit.events': events },
+      ...(stopped === undefined ? {} : { failure: stopped }),
+    });
   }
 }

@@ -23,6 +23,7 @@ import {
 } from '../domain/webhook/delivery.js';
 import { EventStoreUnavailableError } from '../ports/eventStore.js';
 import type { Outcome, ReceivedMessage } from '../ports/messageBroker.js';
+import type { Tracer } from '../ports/tracing.js';
 import { retry } from '../supervision/keepRunning.js';
 import type { CircuitBreakers } from './circuitBreaker.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
@@ -32,6 +33,7 @@ import type { WebhookTransport } from './httpsTransport.js';
 import type { OrderTurns } from './orderTurns.js';
 import { type DeliveryJob, deliveryJob } from './queue.js';
 import { takeRequested } from './requestedDeliveries.js';
+import { traceAttempt } from './spans.js';
 import { prepareAttempt } from './webhookRequest.js';
 
 /** What the story works with. */
@@ -40,6 +42,7 @@ export type DeliveryParts = {
   readonly transport: WebhookTransport;
   readonly logger: Logger;
   readonly metrics?: DeliveryMetrics;
+  readonly tracer?: Tracer | undefined;
   /** `version` is the service's, for `User-Agent`. */
   readonly settings: DeliveryTiming & { readonly version: string };
   readonly circuits: CircuitBreakers;
@@ -166,7 +169,7 @@ type Unsendable = { readonly kind: 'webhook-removed' | 'webhook-disabled' };
 
 /** In the slot: the webhook as it is now, the permit of its circuit, and the attempt. */
 async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: string): Promise<Sent> {
-  const { commands, circuits, transport, metrics, settings } = parts;
+  const { commands, circuits, transport, metrics, tracer, settings } = parts;
   const target = targetOf(commands.directory, loaded);
   if (target.kind !== 'enabled') return target;
   const permit = circuits.permit(endpoint);
@@ -179,7 +182,7 @@ async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: stri
     // Appended before the attempt, so that a crash can hide none; who cannot append it makes none.
     const start = await writeDelivery(commands, loaded, (current) => startAttempt(current, number, url));
     if (!start.appended) return { kind: 'outdated', current: start.written };
-    result = await post(transport);
+    result = await traceAttempt(tracer, loaded, target.webhook, () => post(transport));
     metrics?.attempted({ tenant: loaded.tenant, webhookId: target.webhook.id }, result);
     return { kind: 'attempted', started: start.written, url, result };
   } finally {

@@ -5,6 +5,7 @@
 import type { Commands } from '../commands/context.js';
 import type { EventSlice, Position } from '../ports/eventStore.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
+import type { Tracer } from '../ports/tracing.js';
 import { acceptFound, findLog } from '../projections/keptPlace.js';
 import { appendRequests, RequestSequence } from './deliveryRequests.js';
 import { BACKFILL_QUEUE, deliveryMessage } from './queue.js';
@@ -21,10 +22,13 @@ import {
   wantedStreams,
 } from './relayedEvents.js';
 import { keepSourceEvent } from './sourceEvents.js';
+import { traceRelay } from './spans.js';
 
 export type RelayDeps = {
   readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now'>;
   readonly broker: MessageBroker;
+  /** Unset while no traces are made. */
+  readonly tracer?: Tracer | undefined;
   /** A checkpoint of another log is given up for one of this log. Default false: it is an error. */
   readonly acceptLog?: boolean;
   /** Hears why the log is gone through anew. */
@@ -86,7 +90,7 @@ async function relayFrom(
 }
 
 async function relay(
-  { commands, broker }: RelayDeps,
+  { commands, broker, tracer }: RelayDeps,
   slice: EventSlice,
   sequence: RequestSequence,
   checkpoint: RelayCheckpoint,
@@ -100,15 +104,17 @@ async function relay(
   // are published, so no message names what is not there, nor anything that waits for what is not there. The checkpoint
   // moves with the last messages, so after a crash before that the slice is gone through again, which repeats nothing:
   // the ids are the same.
-  await appendRequests(commands, requests, relayCaller);
-  const deliveries = [
-    ...requests.map(({ tenant, deliveryId, subject: { webhookId, orderId } }) =>
-      deliveryMessage({ tenant, deliveryId, webhookId, orderId }),
-    ),
-    ...events.flatMap(replayMessages),
-  ];
-  const tasks = events.flatMap(taskMessages);
-  if (tasks.length > 0) await broker.publish(BACKFILL_QUEUE, tasks);
-  if (deliveries.length + tasks.length === 0) checkpoint.passed(slice);
-  else await checkpoint.publish(deliveries, slice);
+  await traceRelay(tracer, requests, async (traceparentOf) => {
+    await appendRequests(commands, requests, (source) => relayCaller(source, traceparentOf(source)));
+    const deliveries = [
+      ...requests.map(({ tenant, deliveryId, subject: { webhookId, orderId } }) =>
+        deliveryMessage({ tenant, deliveryId, webhookId, orderId }),
+      ),
+      ...events.flatMap(replayMessages),
+    ];
+    const tasks = events.flatMap(taskMessages);
+    if (tasks.length > 0) await broker.publish(BACKFILL_QUEUE, tasks);
+    if (deliveries.length + tasks.length === 0) checkpoint.passed(slice);
+    else await checkpoint.publish(deliveries, slice);
+  });
 }

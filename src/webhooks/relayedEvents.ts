@@ -37,13 +37,14 @@ export function wantedStreams(directory: TenantDirectory): readonly string[] {
   return prefixes;
 }
 
-/** On whose behalf the deliveries of an event are requested. */
-export const relayCaller = ({ id: causationId, metadata: { tenant, correlationId } }: RecordedEvent): Caller => ({
-  tenant,
-  actor: RELAY,
-  correlationId,
-  causationId,
-});
+/**
+ * On whose behalf the deliveries of an event are requested.
+ * @param traceparent of the relay's own work on the event
+ */
+export const relayCaller = (
+  { id: causationId, metadata: { tenant, correlationId } }: RecordedEvent,
+  traceparent?: string,
+): Caller => ({ tenant, actor: RELAY, correlationId, causationId, traceparent });
 
 /** The tenant's webhooks; each says what it wants. */
 export function subscriptions(directory: TenantDirectory, event: RecordedEvent): readonly Subscription[] {

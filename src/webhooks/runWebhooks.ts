@@ -12,7 +12,7 @@ import { DELIVERY_QUEUE } from './queue.js';
 import { runRelay } from './relay.js';
 import { runReplays } from './replays.js';
 
-export type WebhookDeps = Pick<DeliveryParts, 'transport' | 'logger' | 'metrics'> & {
+export type WebhookDeps = Pick<DeliveryParts, 'transport' | 'logger' | 'metrics' | 'tracer'> & {
   readonly commands: Commands & { readonly readModels: DeliveryLog };
   readonly broker: MessageBroker;
   readonly settings: WebhookSettings;
@@ -36,7 +36,7 @@ const RESTART_BACKOFF = { firstMs: 500, longestMs: 5_000 };
 
 /** Starts all three; each is started again when it fails. `stop` waits for the attempts in flight. */
 export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
-  const { commands, broker, settings, logger, metrics, acceptLog = false } = deps;
+  const { commands, broker, settings, logger, metrics, tracer, acceptLog = false } = deps;
   const { concurrency: slots, endpointConcurrency: slotsPerEndpoint, disableAfterHours } = settings;
   const inFlight = IN_FLIGHT_PER_SLOT * slots;
   // Not the wall clock, which may be set back.
@@ -63,7 +63,7 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
     });
   const onAnew = (reason: string): void => logger.warn(reason);
   const running = [
-    keep('webhook relay', () => runRelay({ commands, broker, acceptLog, onAnew }, signal)),
+    keep('webhook relay', () => runRelay({ commands, broker, tracer, acceptLog, onAnew }, signal)),
     keep('webhook replays', () => runReplays({ commands, broker }, signal)),
     keep('webhook deliveries', () =>
       broker.consume(DELIVERY_QUEUE, { concurrency: inFlight, signal }, (message) => deliver(delivery, message)),

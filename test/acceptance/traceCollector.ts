@@ -1,4 +1,5 @@
 /** Who takes traces: a real OTLP/HTTP receiver on loopback that keeps the spans it was sent. */
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -28,16 +29,24 @@ const sentSpan = z.looseObject({
 const sent = z.object({
   resourceSpans: z.array(
     z.object({
-      resource: z.looseObject({ attributes: z.array(z.looseObject({ key: z.string(), value: z.looseObject({}) })) }),
+      resource: z.object({ attributes }),
       scopeSpans: z.array(z.object({ spans: z.array(sentSpan) })),
     }),
   ),
 });
 
-export type SentSpan = z.output<typeof sentSpan>;
+/** `service` has the attributes of the process that sent it. */
+export type SentSpan = z.output<typeof sentSpan> & { readonly service: z.output<typeof attributes> };
 
 /** Kinds in OTLP. */
 export const KIND = { internal: 1, server: 2, client: 3, producer: 4, consumer: 5 } as const;
+
+/** A trace that a caller has begun, and the headers of a request that is to be part of it. */
+export function callersTrace(isKept = true) {
+  const traceId = randomBytes(16).toString('hex');
+  const spanId = randomBytes(8).toString('hex');
+  return { traceId, spanId, headers: { traceparent: `00-${traceId}-${spanId}-${isKept ? '01' : '00'}` } };
+}
 
 /** What the collector does with what it is sent: takes it, never answers, or refuses it. */
 export type Manner = 'takes' | 'hangs' | 'refuses';
@@ -47,8 +56,6 @@ export class TraceCollector {
   /** How often it was sent something. */
   calls = 0;
   readonly spans: SentSpan[] = [];
-  /** Attributes of the service, as they came last. */
-  resource: z.output<typeof sent>['resourceSpans'][number]['resource']['attributes'] = [];
   readonly #server: Server;
   readonly #hears = new Set<() => void>();
 
@@ -108,8 +115,8 @@ export class TraceCollector {
 
   #take(text: string): void {
     for (const { resource, scopeSpans } of sent.parse(JSON.parse(text)).resourceSpans) {
-      this.resource = resource.attributes;
-      this.spans.push(...scopeSpans.flatMap(({ spans }) => spans));
+      const service = resource.attributes;
+      this.spans.push(...scopeSpans.flatMap(({ spans }) => spans.map((span) => ({ ...span, service }))));
     }
     for (const hear of this.#hears) hear();
     this.#hears.clear();
