@@ -54,7 +54,7 @@ export type ReadinessReport = {
 
 export type ApiDeps = {
   readonly commands: Commands;
-  readonly readModels: RecordQueries & DeliveryLog & Pick<ProjectionProgress, 'waitFor'>;
+  readonly readModels: RecordQueries & DeliveryLog & Pick<ProjectionProgress, 'waitFor' | 'waitForEvent'>;
   /** How old what a read of the tenant has shown last may be, in whole seconds; 0 while it is current. */
   readonly staleness: (tenant: string) => number;
   readonly directory: TenantDirectory;

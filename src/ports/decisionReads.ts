@@ -15,7 +15,9 @@ export type TableSnapshot = {
   readonly records: readonly StoredRecord[];
 };
 
-export interface DecisionReads extends Pick<RecordQueries, 'get'>, Pick<ProjectionProgress, 'waitFor'> {
+export interface DecisionReads
+  extends Pick<RecordQueries, 'get'>,
+    Pick<ProjectionProgress, 'waitFor' | 'waitForEvent'> {
   /** Records with one of these unique keys or ids, and the revision at which they were read. */
   snapshot(
     table: TableRef,

@@ -9,13 +9,13 @@ import type { RecordChange } from '../domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from './deliveryLog.js';
 import type { KeptPlace, Position, Revision } from './eventStore.js';
 import type { ReadModelProof } from './readModelProof.js';
-import type { HistoryEntry, Parked, ProjectionProgress, TableRef } from './readModels.js';
+import type { Ahead, HistoryEntry, Parked, ProjectionProgress, TableRef } from './readModels.js';
 
 /**
  * The write side, one transaction at a time: what is written between `begin` and `commit` becomes
  * visible with the checkpoint, in one step.
  */
-export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' | 'place' | 'parked'> {
+export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' | 'place' | 'parked' | 'ahead'> {
   begin(): Promise<void>;
   /**
    * @param place of the log, where the furthest projection has reached it with this commit; else the one before stays
@@ -64,7 +64,32 @@ export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' |
   /** For other processes than the one that projects, which it need not wait for. @returns false where nothing of it is parked */
   askRetry(parked: Pick<Parked, 'tenant' | 'projection'>): Promise<boolean>;
 
+  /** Undefined where events are applied in the order of the log, each as a whole. */
+  readonly stepwise?: StepwiseWriter;
+
   close(): Promise<void>;
+}
+
+/**
+ * Lets an event that takes long be applied in pieces, each in a transaction of its own, between which later events of other
+ * streams are applied. Each call is part of the open transaction.
+ */
+export interface StepwiseWriter {
+  /** False while a copy is filled that is to be brought to one position with what is served. */
+  mayOvertake(): Promise<boolean>;
+  /** Notes an event beyond the checkpoint. Forgotten by the commit whose checkpoint passes it, unless its part is parked. */
+  putAhead(ahead: Ahead): Promise<void>;
+  /**
+   * Deletes at most `limit` of the records that a clean-up is to delete.
+   * @param after where the piece before has ended; undefined at first
+   * @returns where the next goes on; undefined when all are gone
+   * @throws MisfitError
+   */
+  sweepSome(
+    table: TableRef,
+    sweep: { readonly batchId: string; readonly limit: number; readonly after?: number | undefined },
+    event: { readonly revision: Revision; readonly at: string; readonly position?: Position },
+  ): Promise<number | undefined>;
 }
 
 /** What does not fit: a tenant's part of a projection, or a table of it. */

@@ -130,6 +130,15 @@ export type Parked = {
   readonly retryAsked: boolean;
 };
 
+/** An event beyond its projection's checkpoint that is applied, wholly or in part: it need not wait for an earlier one that takes long. */
+export type Ahead = {
+  readonly projection: string;
+  readonly tenant: string;
+  readonly position: Position;
+  /** How many of the event's pieces are applied; null: all of it. */
+  readonly pieces: number | null;
+};
+
 /** Parts of projections that may be parked at once: where more fail, it is no tenant's own trouble, and projecting stops. */
 export const MAX_PARKED = 1_000;
 
@@ -142,10 +151,14 @@ export interface ProjectionProgress {
   place(): Promise<KeptPlace | undefined>;
   /** Every tenant's part of a projection that is parked; at most MAX_PARKED. */
   parked(): Promise<readonly Parked[]>;
+  /** What is applied beyond the checkpoints; of a part that is parked, beyond its own. */
+  ahead(): Promise<readonly Ahead[]>;
   /**
    * Resolves true as soon as the projection has reached the position, false after `timeoutMs`, and false at once while it
    * is parked for the tenant. Must cost little when it has been reached already.
    * @param tenant whose events are waited for; unset: nobody's in particular
    */
   waitFor(projection: string, position: Position, timeoutMs: number, tenant?: string): Promise<boolean>;
+  /** The same of one event, and of what came before it in its stream: it may be shown sooner than what was written elsewhere. */
+  waitForEvent(projection: string, position: Position, timeoutMs: number, tenant?: string): Promise<boolean>;
 }

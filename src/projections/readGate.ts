@@ -36,7 +36,7 @@ const isOpen = ({ all, filled, parts }: Withheld): boolean =>
   all === undefined && filled.size === 0 && parts.size === 0;
 
 type Look = { readonly at: number; readonly withheld: Promise<Withheld>; validUntil: number };
-type Progress = Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'place' | 'parked'>;
+type Progress = Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'place' | 'parked' | 'ahead'>;
 type Log = Pick<EventStore, 'identity' | 'holds' | 'head' | 'subscribe'>;
 type Name = RebuildScope['projection'];
 
@@ -122,16 +122,19 @@ export class ReadGate {
       deliveries: guarded('deliveries', readModels.deliveries, ofTenant),
       webhookHealth: guarded('deliveries', readModels.webhookHealth, ofTenant),
       deliveryBacklog: guarded('deliveries', readModels.deliveryBacklog, () => undefined),
-      waitFor: async (projection, position, timeoutMs, tenant) => {
-        const { all, filled } = await this.#looked();
-        // Nobody waits for what takes as long as it takes.
-        if (all !== undefined || (tenant !== undefined && filled.has(projection))) return false;
-        const isReached = await readModels.waitFor(projection, position, timeoutMs, tenant);
-        // Whoever has waited for it may read at once.
-        if (isReached && filled.has(projection)) this.#look = undefined;
-        return isReached;
-      },
+      waitFor: (...asked) => this.#waited(asked[0], asked[3], () => readModels.waitFor(...asked)),
+      waitForEvent: (...asked) => this.#waited(asked[0], asked[3], () => readModels.waitForEvent(...asked)),
     };
+  }
+
+  async #waited(projection: string, tenant: string | undefined, wait: () => Promise<boolean>): Promise<boolean> {
+    const { all, filled } = await this.#looked();
+    // Nobody waits for what takes as long as it takes.
+    if (all !== undefined || (tenant !== undefined && filled.has(projection))) return false;
+    const isReached = await wait();
+    // Whoever has waited for it may read at once.
+    if (isReached && filled.has(projection)) this.#look = undefined;
+    return isReached;
   }
 
   /** @throws ReadModelsWithheldError */
@@ -157,7 +160,8 @@ export class ReadGate {
     const all = await this.#reasonForAll(checkpoints);
     if (all !== undefined) return { all, filled: new Map(), parts: new Map() };
     // Beside the reads, which do not wait for the log.
-    void this.#staleness.reached(Math.min(...projections.map(({ name }) => checkpoints.get(name) ?? 0)));
+    const lowest = Math.min(...projections.map(({ name }) => checkpoints.get(name) ?? 0));
+    void this.#staleness.reached(lowest, await this.#progress.ahead());
     const parked = await this.#progress.parked();
     const parts = new Map(parked.map((each) => [partOf(each.projection, each.tenant), reasonOf(each)]));
     return { all, filled: beingFilled(checkpoints), parts };

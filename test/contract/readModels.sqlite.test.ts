@@ -8,13 +8,14 @@ import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
 import { Cancellation } from '#app/supervision/cancellation.js';
 import { describeReadModels } from './readModels.js';
+import { describeAhead } from './readModelsAhead.js';
 import { acmePlaces, contains, delivery, fill, found, id, insert, query, write } from './readModelsFixture.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'read-models-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 
 let number = 0;
-describeReadModels('SQLite', async () => {
+const open = async () => {
   number += 1;
   const file = join(directory, `${number}.db`);
   return {
@@ -22,7 +23,10 @@ describeReadModels('SQLite', async () => {
     writer: await openSqliteReadModelWriter({ file }),
     anotherWriter: () => openSqliteReadModelWriter({ file }),
   };
-});
+};
+
+describeReadModels('SQLite', open);
+describeAhead('SQLite', open);
 
 test('a file of a release without delivery logs gets them, and keeps what it has', async () => {
   const file = join(directory, 'earlier.db');

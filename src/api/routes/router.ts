@@ -205,7 +205,7 @@ async function isVisible(
   written: Position,
 ): Promise<boolean> {
   const span = continueTrace(tracer, context.span?.traceparent, 'wait until visible', { kind: 'internal' });
-  const wait = () => readModels.waitFor('records', written, config.projectionWaitMs, context.tenantName);
+  const wait = () => readModels.waitForEvent('records', written, config.projectionWaitMs, context.tenantName);
   const shown = context.deadline.within(within(span, wait, (isShown) => ({ 'dynamic_assets.visible': isShown })));
   return shown.catch((error: unknown) => {
     log.warn({ err: error, position: written }, 'written, but the read models cannot tell whether they show it');

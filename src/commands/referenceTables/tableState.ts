@@ -62,7 +62,7 @@ export class TableState {
     const snapshot = await readModels.snapshot(this.table, wanted);
     const cleanUp = this.unprojected.cleanUpAfter(snapshot.revision);
     if (cleanUp === undefined) return snapshot;
-    if (!(await readModels.waitFor('records', cleanUp, patience(caller, CATCH_UP_MS), this.table.tenant))) {
+    if (!(await readModels.waitForEvent('records', cleanUp, patience(caller, CATCH_UP_MS), this.table.tenant))) {
       throw new TryAgainError(`${this.name} is still being cleaned up.`);
     }
     return readModels.snapshot(this.table, wanted);
@@ -73,7 +73,7 @@ export class TableState {
     const { eventStore, readModels } = this.#commands;
     const stream = tableStream(this.table.tenant, this.name);
     const { position = 0 } = (await eventStore.lastAppend(stream)) ?? {};
-    if (!(await readModels.waitFor('records', position, patience(caller, CATCH_UP_MS), this.table.tenant))) {
+    if (!(await readModels.waitForEvent('records', position, patience(caller, CATCH_UP_MS), this.table.tenant))) {
       throw new TryAgainError(`The read model of ${this.name} has not caught up yet.`);
     }
     this.unprojected.clear();

@@ -17,7 +17,7 @@ it('a clean-up waits for the last write to its table, however much else is in th
       head: async () => 99,
     },
     readModels: {
-      waitFor: async (...waited: readonly unknown[]) => {
+      waitForEvent: async (...waited: readonly unknown[]) => {
         waitedFor.push(waited.slice(0, 2));
         return true;
       },

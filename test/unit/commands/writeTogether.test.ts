@@ -47,7 +47,7 @@ function openTable() {
     },
     readModels: {
       snapshot: async () => ({ revision: -1, lastEventAt: '', records: [] }),
-      waitFor: async () => true,
+      waitForEvent: async () => true,
     },
     now: () => metadata.occurredAt,
     newId: () => idOf(9_000 + ++ids),

@@ -149,7 +149,7 @@ describe('the gate', () => {
   let gate: ReadGate;
   let guarded: ReadModels;
 
-  const progress: Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'place' | 'parked'> = {
+  const progress: Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'place' | 'parked' | 'ahead'> = {
     checkpoint: async (name) => checkpoints.get(name) ?? 0,
     checkpoints: async () => {
       looks += 1;
@@ -157,6 +157,7 @@ describe('the gate', () => {
     },
     place: async () => ({ log: 'log', position: 9, eventId: '9' }),
     parked: async () => parked,
+    ahead: async () => [],
   };
   const get = (tenant: string) => guarded.get({ tenant, table: 'dyn_item' }, 'an id');
   const reached = (position: Position) => {

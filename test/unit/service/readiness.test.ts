@@ -30,7 +30,9 @@ describe('readiness', () => {
       place: async () => undefined,
       parked: async () => parked,
       checkpoints: async () => new Map<string, number>(),
+      ahead: async () => [],
       waitFor: async (_projection: string, position: number) => reached >= position,
+      waitForEvent: async (_projection: string, position: number) => reached >= position,
     };
     const subscribe: EventStore['subscribe'] = async function* ({ after }) {
       const events = after < HEAD ? [{ ...event(), stream: 'order-acme.1', revision: 0, position: after + 1 }] : [];

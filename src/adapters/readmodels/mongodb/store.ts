@@ -128,7 +128,10 @@ export async function openMongoReadModels({
       new Map(((await state())?.checkpoints ?? []).map(({ name, position }) => [name, position])),
     place: async () => placeOf(await state()),
     parked: () => connection.run(async (db) => parkedOf(db, await readState(db))),
+    // Events are applied in the order of the log.
+    ahead: async () => [],
     waitFor: (...asked) => poll.waitFor(...asked),
+    waitForEvent: (...asked) => poll.waitFor(...asked),
 
     async close() {
       poll.close();

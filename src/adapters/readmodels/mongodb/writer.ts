@@ -138,6 +138,9 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     return this.connection.run(async (db) => parkedOf(db, this.#state ?? (await readState(db))));
   }
 
+  /** Each event is applied as a whole, in the order of the log. */
+  readonly ahead: ReadModelWriter['ahead'] = async () => [];
+
   readonly park: ReadModelWriter['park'] = async (parked) => this.#parked.put(parked);
 
   readonly unpark: ReadModelWriter['unpark'] = async (named) => this.#parked.remove(named);

@@ -1,7 +1,9 @@
-/** Waits until a projection has reached a position; commits in any thread of this process are announced on a channel. */
+/** Waits until a projection has reached a position, or has applied an event; commits in any thread of this process are announced on a channel. */
 import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
 import type { Position } from '../../../ports/eventStore.js';
+import type { Ahead } from '../../../ports/readModels.js';
+import { partOf } from './parked.js';
 
 export type Checkpoints = ReadonlyMap<string, Position>;
 
@@ -12,79 +14,93 @@ export function openCheckpointChannel(file: string): BroadcastChannel {
   return channel;
 }
 
+/** What a commit has reached, as it is announced. */
+export type Reached = {
+  readonly checkpoints: Checkpoints;
+  /** Events that are applied beyond the checkpoints. */
+  readonly ahead: readonly Pick<Ahead, 'projection' | 'position'>[];
+  /** Parts that are parked, by `partOf`: what is behind their own checkpoints is passed over. */
+  readonly parked: readonly string[];
+};
+
 /** What is stored. */
 export type StoredProgress = {
   checkpoint(projection: string): Position;
+  isAhead(projection: string, position: Position): boolean;
   isParked(tenant: string, projection: string): boolean;
 };
 
 /** For what another process commits, which is not announced here. */
 const POLL_MS = 100;
 
-type Waiter = {
+type Wanted = {
   readonly projection: string;
   readonly position: Position;
-  readonly tenant: string | undefined;
-  readonly end: (reached: boolean) => void;
+  /** Whose events are waited for; undefined: nobody's in particular. */
+  readonly tenant?: string | undefined;
+  /** Nothing is waited for but this event, and what came before it in its stream. */
+  readonly alone?: boolean;
 };
+
+type Waiter = Wanted & { readonly end: (reached: boolean) => void };
 
 export class CheckpointWatch {
   readonly #channel: BroadcastChannel;
   readonly #stored: StoredProgress;
-  /** As last announced; what is stored may be further on. */
-  readonly #announced = new Map<string, Position>();
   readonly #waiters = new Set<Waiter>();
   #poll: NodeJS.Timeout | undefined;
 
   constructor(channel: BroadcastChannel, stored: StoredProgress) {
     this.#channel = channel;
     this.#stored = stored;
-    channel.onmessage = (message: unknown) => {
-      const checkpoints = (message as { readonly data: Checkpoints }).data;
-      for (const [projection, position] of checkpoints) this.#reached(projection, position);
-    };
+    channel.onmessage = (message: unknown) => this.#hear((message as { readonly data: Reached }).data);
   }
 
   /** @returns false when the position is not reached within `timeoutMs`, or before `close`, or is passed over for the tenant */
-  async waitFor(projection: string, position: Position, timeoutMs: number, tenant?: string): Promise<boolean> {
-    const stored = (): boolean => this.#stored.checkpoint(projection) >= position;
-    const isReached = (this.#announced.get(projection) ?? -1) >= position || stored();
-    const isParked = this.#isParked(projection, tenant);
-    if (isReached || isParked) return !isParked;
+  async waitFor(wanted: Wanted, timeoutMs: number): Promise<boolean> {
+    const reached = this.#isReached(wanted);
+    if (reached || this.#isParked(wanted)) return reached;
     return new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => waiter.end(stored() && !this.#isParked(projection, tenant)), timeoutMs);
+      const timer = setTimeout(() => waiter.end(this.#isReached(wanted)), timeoutMs);
       const waiter: Waiter = {
-        projection,
-        position,
-        tenant,
-        end: (reached) => {
+        ...wanted,
+        end: (hasReached) => {
           clearTimeout(timer);
           this.#waiters.delete(waiter);
           if (this.#waiters.size === 0) clearInterval(this.#poll);
-          resolve(reached);
+          resolve(hasReached);
         },
       };
-      if (this.#waiters.size === 0) this.#poll = setInterval(() => this.#readStored(), POLL_MS);
+      if (this.#waiters.size === 0) this.#poll = setInterval(() => this.#look(), POLL_MS);
       this.#waiters.add(waiter);
     });
   }
 
-  #readStored(): void {
-    const projections = new Set([...this.#waiters].map(({ projection }) => projection));
-    for (const projection of projections) this.#reached(projection, this.#stored.checkpoint(projection));
-  }
-
-  #reached(projection: string, position: Position): void {
-    this.#announced.set(projection, position);
+  #look(): void {
     for (const waiter of this.#waiters) {
-      if (waiter.projection === projection && waiter.position <= position) {
-        waiter.end(!this.#isParked(projection, waiter.tenant));
-      }
+      const reached = this.#isReached(waiter);
+      if (reached || this.#isParked(waiter)) waiter.end(reached);
     }
   }
 
-  /** Asked after the checkpoint: events are passed over in the commit that parks, or later. */
-  #isParked(projection: string, tenant: string | undefined): boolean {
+  #hear({ checkpoints, ahead, parked }: Reached): void {
+    for (const waiter of this.#waiters) {
+      const { projection, position, tenant, alone } = waiter;
+      const isReached =
+        position <= (checkpoints.get(projection) ?? -1) ||
+        (alone === true && ahead.some((each) => each.projection === projection && each.position === position));
+      if (isReached) waiter.end(tenant === undefined || !parked.includes(partOf({ tenant, projection })));
+    }
+  }
+
+  /** Whether it is parked is asked after the checkpoint: events are passed over in the commit that parks, or later. */
+  #isReached(wanted: Wanted): boolean {
+    const { projection, position, alone } = wanted;
+    if (alone === true && this.#stored.isAhead(projection, position)) return true;
+    return this.#stored.checkpoint(projection) >= position && !this.#isParked(wanted);
+  }
+
+  #isParked({ projection, tenant }: Wanted): boolean {
     return tenant !== undefined && this.#stored.isParked(tenant, projection);
   }
 

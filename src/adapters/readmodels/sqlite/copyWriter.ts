@@ -1,5 +1,6 @@
 /** Writes records, histories and deliveries of one copy: of what is served, or of what a rebuild fills. */
 import type Database from 'better-sqlite3';
+import type { Position } from '../../../ports/eventStore.js';
 import type { ReadModelWriter, RebuildScope } from '../../../ports/readModelWriter.js';
 import { DeliveryTable } from './deliveries.js';
 import { discardTenant } from './discarded.js';
@@ -42,8 +43,12 @@ export class CopyWriter {
 
   readonly delivery: ReadModelWriter['delivery'] = async (tenant, id) => this.#deliveries.get(tenant, id);
 
-  /** Of what is served, whichever copy this writes. */
-  readonly checkpoint: ReadModelWriter['checkpoint'] = async (projection) => this.#checkpoint.get(projection) ?? 0;
+  readonly checkpoint: ReadModelWriter['checkpoint'] = async (projection) => this.servedUpTo(projection);
+
+  /** The checkpoint of what is served, whichever copy this writes. */
+  protected servedUpTo(projection: string): Position {
+    return this.#checkpoint.get(projection) ?? 0;
+  }
 
   readonly putDelivery: ReadModelWriter['putDelivery'] = async (tenant, entry) =>
     fitting({ tenant, projection: 'deliveries' }, () => this.#deliveries.put(tenant, entry));

@@ -12,6 +12,10 @@ export type ParkedRow = Omit<Parked, 'retryAsked'> & { readonly retryAsked: numb
 
 export const parkedOf = (row: ParkedRow): Parked => ({ ...row, retryAsked: row.retryAsked === 1 });
 
+/** Names a part: a tenant has no blank. */
+export const partOf = ({ tenant, projection }: Pick<Parked, 'tenant' | 'projection'>): string =>
+  `${projection} ${tenant}`;
+
 export const IS_PARKED = 'SELECT count(*) FROM parked WHERE tenant = ? AND projection = ?';
 
 /** Writes them; each call is part of the caller's transaction. */

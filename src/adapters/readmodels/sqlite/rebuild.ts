@@ -5,6 +5,7 @@ import type Database from 'better-sqlite3';
 import type { Position } from '../../../ports/eventStore.js';
 import type { ReadModelProof } from '../../../ports/readModelProof.js';
 import { type ReadModelRebuild, RebuildInProgressError, type RebuildScope } from '../../../ports/readModelWriter.js';
+import { forgetAhead, isAnyAhead } from './ahead.js';
 import type { Checkpoints } from './checkpointWatch.js';
 import { CopyWriter } from './copyWriter.js';
 import { clearDiscarded, discardLive, endRebuild } from './discarded.js';
@@ -35,6 +36,13 @@ export async function beginRebuild(file: string, scope: RebuildScope): Promise<R
   }
 }
 
+/** A copy is filled that is to be brought to one position with what is served. */
+export function isRebuilding(db: Database.Database): boolean {
+  const touchedAfter = Date.now() - ABANDONED_AFTER_MS;
+  const count = db.prepare<[number], number>('SELECT count(*) FROM rebuilds WHERE touched_at > ?').pluck();
+  return (count.get(touchedAfter) ?? 0) > 0;
+}
+
 function registerRebuild(db: Database.Database, scope: RebuildScope): number {
   const others = db.prepare<[], { id: number; touched_at: number }>('SELECT id, touched_at FROM rebuilds').all();
   for (const { id, touched_at } of others) {
@@ -53,7 +61,6 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
   readonly #copy: number;
   readonly #touch: Database.Statement<[number, number, number]>;
   readonly proof: ReadModelProof;
-  readonly #liveCheckpoint: Database.Statement<[string], number>;
   #position: Position = 0;
 
   constructor(db: Database.Database, scope: RebuildScope, copy: number) {
@@ -61,10 +68,7 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
     this.#scope = scope;
     this.#copy = copy;
     this.#touch = db.prepare('UPDATE rebuilds SET position = ?, touched_at = ? WHERE id = ?');
-    this.#liveCheckpoint = db
-      .prepare<[string], number>('SELECT position FROM checkpoints WHERE projection = ?')
-      .pluck();
-    const isAtOnePosition = () => (this.#liveCheckpoint.get(scope.projection) ?? 0) === this.#position;
+    const isAtOnePosition = () => this.servedUpTo(scope.projection) === this.#position && !isAnyAhead(db, scope);
     this.proof = new SqliteProof(db, scope, copy, isAtOnePosition);
   }
 
@@ -86,8 +90,13 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
   }
 
   async holdLive(): Promise<Position> {
-    await beginImmediate(this.db);
-    return this.checkpoint(this.#scope.projection);
+    for (;;) {
+      await beginImmediate(this.db);
+      if (!isAnyAhead(this.db, this.#scope)) return this.servedUpTo(this.#scope.projection);
+      // Nothing overtakes while there is a rebuild: what is ahead is so for as long as one event takes.
+      this.db.exec('ROLLBACK');
+      await delay(PAUSE_MS);
+    }
   }
 
   async release(position: Position): Promise<void> {
@@ -96,7 +105,10 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
 
   async swap(): Promise<void> {
     discardLive(this.db, this.#scope);
-    if (this.#scope.table === undefined) unparkAll(this.db, this.#scope);
+    if (this.#scope.table === undefined) {
+      unparkAll(this.db, this.#scope);
+      forgetAhead(this.db, this.#scope);
+    }
     endRebuild(this.db, this.#copy, 'served');
     this.db.exec('COMMIT');
     await this.#close();

@@ -76,9 +76,36 @@ export class RecordTables {
     changes: readonly RecordChange[],
     event: { readonly revision: Revision; readonly at: string },
   ): void {
+    const table = this.#defined(ref);
+    for (const change of changes) this.#apply(table, change);
+    this.#changed(table, event);
+  }
+
+  /** See `StepwiseWriter`. */
+  sweepSome(
+    ref: TableRef,
+    {
+      batchId,
+      limit,
+      after,
+    }: { readonly batchId: string; readonly limit: number; readonly after?: number | undefined },
+    event: { readonly revision: Revision; readonly at: string },
+  ): number | undefined {
+    const table = this.#defined(ref);
+    const writer = this.#writer(table, { kind: 'sweep', batchId });
+    const swept = writer?.sweepSome(batchId, { limit, after, rowCount: table.rowCount });
+    table.rowCount -= swept?.gone ?? 0;
+    this.#changed(table, event);
+    return swept?.next;
+  }
+
+  #defined(ref: TableRef): OpenTable {
     const table = this.#find(ref);
     if (table === undefined) throw new Error(`Table ${ref.table} of ${ref.tenant} is not defined.`);
-    for (const change of changes) this.#apply(table, change);
+    return table;
+  }
+
+  #changed(table: OpenTable, event: { readonly revision: Revision; readonly at: string }): void {
     this.#db
       .prepare<[number, number, number, string, number, number]>(
         `UPDATE catalog SET row_count = ?, next_row = ?, revision = ?, last_event_at = ?, made = ?,

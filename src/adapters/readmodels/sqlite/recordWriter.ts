@@ -136,11 +136,10 @@ export class RecordWriter {
     const keep = this.#batchNumber(change.batchId);
     const [records, batches] = [recordsTable(this.#id), batchTable(this.#id)];
     const outside = `SELECT row FROM ${batches} WHERE batch <> ?`;
-    const gone = this.#db.prepare<[number], number>(`SELECT count(*) FROM (${outside})`).pluck().get(keep) ?? 0;
+    const gone = this.#outside(keep);
     if (gone === 0) return 0;
     if (gone === rowCount) {
-      for (const statement of dropStatements(this.#id, this.#layout)) this.#db.exec(statement);
-      for (const statement of tableStatements(this.#id, this.#layout)) this.#db.exec(statement);
+      this.#removeAll();
       return gone;
     }
     for (let index = 0; index < this.#layout.trigramIndexes; index++) {
@@ -153,6 +152,41 @@ export class RecordWriter {
     else deleteRows();
     this.#db.prepare(`DELETE FROM ${batches} WHERE batch <> ?`).run(keep);
     return gone;
+  }
+
+  #outside(batch: number): number {
+    const count = this.#db.prepare<[number], number>(`SELECT count(*) FROM ${batchTable(this.#id)} WHERE batch <> ?`);
+    return count.pluck().get(batch) ?? 0;
+  }
+
+  #removeAll(): void {
+    for (const statement of dropStatements(this.#id, this.#layout)) this.#db.exec(statement);
+    for (const statement of tableStatements(this.#id, this.#layout)) this.#db.exec(statement);
+  }
+
+  /**
+   * Sweeps at most `limit` records, of those behind the row `after`.
+   * @returns how many went, and the row to go on behind; undefined where there are no more
+   */
+  sweepSome(
+    batchId: string,
+    {
+      limit,
+      after,
+      rowCount,
+    }: { readonly limit: number; readonly after?: number | undefined; readonly rowCount: number },
+  ): { readonly gone: number; readonly next: number | undefined } {
+    const keep = this.#batchNumber(batchId);
+    if (after === undefined && this.#outside(keep) === rowCount) {
+      this.#removeAll();
+      return { gone: rowCount, next: undefined };
+    }
+    const rows = this.#statements.outside.all(after ?? 0, keep, limit);
+    for (const row of rows) {
+      for (const { remove } of this.#trigrams) remove.run(row);
+      for (const statement of this.#statements.remove) statement.run(row);
+    }
+    return { gone: rows.length, next: rows.length < limit ? undefined : rows.at(-1) };
   }
 
   #withoutIndexes(table: string, work: () => unknown): void {
@@ -178,6 +212,12 @@ function prepare(db: Database.Database, id: number, ownColumns: readonly string[
     select: db.prepare<Cell[], StoredRow>(
       `SELECT row, width, doc FROM ${records} JOIN ${docs} USING (row) WHERE id = ?`,
     ),
+    outside: db
+      .prepare<[number, number, number], number>(
+        `SELECT row FROM ${batches} WHERE row > ? AND batch <> ? ORDER BY row LIMIT ?`,
+      )
+      .pluck(),
+    remove: [records, docs, batches].map((table) => db.prepare<Cell[]>(`DELETE FROM ${table} WHERE row = ?`)),
     setBatch: db.prepare<Cell[]>(`UPDATE ${batches} SET batch = ? WHERE row = ?`),
     seen: db.prepare<Cell[]>(`UPDATE ${batches} SET batch = ? WHERE row = (SELECT row FROM ${records} WHERE id = ?)`),
   };

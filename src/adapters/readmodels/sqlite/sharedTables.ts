@@ -23,6 +23,15 @@ export const SHARED_TABLES = `
     PRIMARY KEY (tenant, projection)
   ) WITHOUT ROWID;
 
+  -- A row for each event that is applied although it lies beyond its projection's checkpoint. \`pieces\` is null: all of it.
+  CREATE TABLE IF NOT EXISTS ahead (
+    projection TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    tenant TEXT NOT NULL,
+    pieces INTEGER,
+    PRIMARY KEY (projection, position)
+  ) WITHOUT ROWID;
+
   -- One row for each table of records. Its own tables are made with its first record: r<id> holds what is sorted and
   -- filtered by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as they move at each sync),
   -- r<id>_t<n> the trigrams.

@@ -1,8 +1,9 @@
 /** The read side of the embedded read models. */
 
-import type { HistoryEntry } from '../../../ports/readModels.js';
+import type { Ahead, HistoryEntry } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
+import { ALL_AHEAD, IS_AHEAD } from './ahead.js';
 import { CheckpointWatch, openCheckpointChannel } from './checkpointWatch.js';
 import { readDelivery, readHealth } from './deliveries.js';
 import { ALL_PARKED, IS_PARKED, type ParkedRow, parkedOf } from './parked.js';
@@ -34,7 +35,8 @@ export async function openSqliteReadModels(options: {
   const checkpoint = (projection: string) =>
     connection.number('SELECT position FROM checkpoints WHERE projection = ?', [projection]);
   const isParked = (tenant: string, projection: string) => connection.number(IS_PARKED, [tenant, projection]) > 0;
-  const watch = new CheckpointWatch(openCheckpointChannel(file), { checkpoint, isParked });
+  const isAhead = (projection: string, position: number) => connection.number(IS_AHEAD, [projection, position]) > 0;
+  const watch = new CheckpointWatch(openCheckpointChannel(file), { checkpoint, isAhead, isParked });
 
   return {
     get: async (table, id) => getRecord(connection, table, id),
@@ -72,7 +74,10 @@ export async function openSqliteReadModels(options: {
           .map(({ projection, position }) => [projection, position]),
       ),
     parked: async () => connection.all<ParkedRow>(ALL_PARKED).map(parkedOf),
-    waitFor: (...asked) => watch.waitFor(...asked),
+    ahead: async () => connection.all<Ahead>(ALL_AHEAD),
+    waitFor: (projection, position, timeoutMs, tenant) => watch.waitFor({ projection, position, tenant }, timeoutMs),
+    waitForEvent: (projection, position, timeoutMs, tenant) =>
+      watch.waitFor({ projection, position, tenant, alone: true }, timeoutMs),
 
     async close() {
       watch.close();

@@ -3,15 +3,18 @@
 import type { BroadcastChannel } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
 import type { KeptPlace } from '../../../ports/eventStore.js';
-import type { ReadModelWriter, RebuildableReadModels } from '../../../ports/readModelWriter.js';
-import { type Checkpoints, openCheckpointChannel } from './checkpointWatch.js';
+import type { Ahead, Parked } from '../../../ports/readModels.js';
+import type { ReadModelWriter, RebuildableReadModels, StepwiseWriter } from '../../../ports/readModelWriter.js';
+import { AheadTable, forgetAhead } from './ahead.js';
+import { type Checkpoints, openCheckpointChannel, type Reached } from './checkpointWatch.js';
 import { CopyWriter } from './copyWriter.js';
 import { dropDeliveries } from './deliveries.js';
 import { clearDiscarded, clearSome, discardLive, isDiscardable } from './discarded.js';
+import { fitting } from './fitting.js';
 import { nextTenant, outdatedTables } from './outdated.js';
-import { ParkedTable, unparkAll } from './parked.js';
+import { ParkedTable, partOf, unparkAll } from './parked.js';
 import { PLACE, type PlaceRow, placeOf } from './place.js';
-import { beginRebuild } from './rebuild.js';
+import { beginRebuild, isRebuilding } from './rebuild.js';
 import { LIVE, openConnection } from './schema.js';
 import { beginImmediate, inTransaction } from './transactions.js';
 import { WalCopier } from './walCopier.js';
@@ -39,6 +42,11 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   /** At first what was dropped before this opening may still be there. */
   #mayHoldDropped = true;
   readonly #parked: ParkedTable;
+  readonly #ahead: AheadTable;
+  /** As stored, and as the open transaction changes it; undefined where it is not known. */
+  #stored: { readonly parked: readonly Parked[]; readonly ahead: readonly Ahead[] } | undefined;
+  /** Of the open transaction. */
+  #appliedAhead: Ahead[] = [];
   readonly #setCheckpoint: Database.Statement<[string, number]>;
   readonly #setPlace: Database.Statement<[string | null, number, string | null]>;
 
@@ -50,34 +58,81 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#dataVersion = db.prepare<[], number>('PRAGMA data_version').pluck();
     this.#lastVersion = this.#dataVersion.get();
     this.#parked = new ParkedTable(db);
+    this.#ahead = new AheadTable(db);
     this.#setCheckpoint = db.prepare('INSERT OR REPLACE INTO checkpoints (projection, position) VALUES (?, ?)');
     this.#setPlace = db.prepare('INSERT OR REPLACE INTO place (only, log, position, event_id) VALUES (1, ?, ?, ?)');
   }
 
   async begin(): Promise<void> {
     await beginImmediate(this.db);
+    this.#appliedAhead = [];
+    this.#forgetWhatOthersChanged();
+  }
+
+  #forgetWhatOthersChanged(): void {
     const version = this.#dataVersion.get();
-    if (version !== this.#lastVersion) this.tables.forget();
+    if (version === this.#lastVersion) return;
     this.#lastVersion = version;
+    this.#stored = undefined;
+    this.tables.forget();
+  }
+
+  override async rollback(): Promise<void> {
+    this.#stored = undefined;
+    await super.rollback();
+  }
+
+  #known(): { readonly parked: readonly Parked[]; readonly ahead: readonly Ahead[] } {
+    if (!this.db.inTransaction) this.#forgetWhatOthersChanged();
+    this.#stored ??= { parked: this.#parked.all(), ahead: this.#ahead.all() };
+    return this.#stored;
   }
 
   async commit(checkpoints: Checkpoints, place?: KeptPlace): Promise<void> {
     for (const [projection, position] of checkpoints) this.#setCheckpoint.run(projection, position);
     if (place !== undefined) this.#setPlace.run(place.log ?? null, place.position, place.eventId ?? null);
+    if (this.#known().ahead.length > 0) {
+      this.#ahead.removePassed();
+      this.#stored = undefined;
+    }
+    const parked = this.#known().parked.map(partOf);
     this.db.exec('COMMIT');
-    this.#channel.postMessage(checkpoints);
+    this.#channel.postMessage({ checkpoints, ahead: this.#appliedAhead, parked } satisfies Reached);
     this.#walCopier.committed();
   }
 
-  readonly parked: ReadModelWriter['parked'] = async () => this.#parked.all();
+  readonly parked: ReadModelWriter['parked'] = async () => this.#known().parked;
 
-  readonly park: ReadModelWriter['park'] = async (parked) => this.#parked.put(parked);
+  readonly park: ReadModelWriter['park'] = async (parked) => {
+    this.#parked.put(parked);
+    this.#stored = undefined;
+  };
 
-  readonly unpark: ReadModelWriter['unpark'] = async ({ tenant, projection }) =>
+  readonly unpark: ReadModelWriter['unpark'] = async ({ tenant, projection }) => {
     this.#parked.remove(tenant, projection);
+    this.#stored = undefined;
+  };
+
+  readonly ahead: ReadModelWriter['ahead'] = async () => this.#known().ahead;
+
+  readonly stepwise: StepwiseWriter = {
+    mayOvertake: async () => !isRebuilding(this.db),
+    putAhead: async (ahead) => {
+      this.#ahead.put(ahead);
+      this.#stored = undefined;
+      if (ahead.pieces === null) this.#appliedAhead.push(ahead);
+    },
+    sweepSome: async (table, sweep, event) =>
+      fitting({ ...table, projection: 'records', position: event.position }, () =>
+        this.tables.sweepSome(table, sweep, event),
+      ),
+  };
 
   readonly askRetry: ReadModelWriter['askRetry'] = ({ tenant, projection }) =>
-    inTransaction(this.db, () => this.#parked.askRetry(tenant, projection));
+    inTransaction(this.db, () => {
+      this.#stored = undefined;
+      return this.#parked.askRetry(tenant, projection);
+    });
 
   async place(): Promise<KeptPlace | undefined> {
     return placeOf(this.db.prepare<[], PlaceRow>(PLACE).get());
@@ -101,6 +156,8 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     try {
       if (isDiscardable(projection)) discardLive(this.db, { projection });
       unparkAll(this.db, { projection });
+      forgetAhead(this.db, { projection });
+      this.#stored = undefined;
       this.tables.forget();
       await this.commit(new Map([[projection, 0]]));
     } catch (error) {

@@ -1,0 +1,124 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Ahead } from '#app/ports/readModels.js';
+import type { ReadModelWriter, RebuildableReadModels, StepwiseWriter } from '#app/ports/readModelWriter.js';
+import type { ReadModels } from '#app/ports/readSide.js';
+import {
+  acmePlaces,
+  at,
+  contains,
+  fill,
+  found,
+  id,
+  insert,
+  type OpenReadModels,
+  query,
+  write,
+} from './readModelsFixture.js';
+
+const aheadAt = (position: number, more: Partial<Ahead> = {}): Ahead => ({
+  projection: 'records',
+  tenant: 'acme',
+  position,
+  pieces: null,
+  ...more,
+});
+
+/** For engines that apply events in pieces. */
+export function describeAhead(name: string, open: OpenReadModels): void {
+  describe(`read models, ahead of the checkpoint: ${name}`, () => {
+    let readModels: ReadModels;
+    let writer: ReadModelWriter & RebuildableReadModels;
+    let stepwise: StepwiseWriter;
+
+    beforeEach(async () => {
+      ({ readModels, writer } = await open());
+      if (writer.stepwise === undefined) throw new Error('It applies each event as a whole.');
+      ({ stepwise } = writer);
+    });
+    afterEach(async () => {
+      await readModels.close();
+      await writer.close();
+    });
+
+    test('an event is waited for by itself, once all of it is applied', async () => {
+      const waited = readModels.waitForEvent('records', 7, 10_000, 'acme');
+      await write(writer, () => stepwise.putAhead(aheadAt(6, { pieces: 2 })), { records: 5 });
+      expect(await readModels.waitForEvent('records', 6, 0, 'acme')).toBe(false);
+      await write(writer, () => stepwise.putAhead(aheadAt(7)));
+      expect(await waited).toBe(true);
+      expect(await readModels.waitForEvent('records', 7, 0, 'acme')).toBe(true);
+      expect(await readModels.waitFor('records', 7, 0, 'acme')).toBe(false);
+      expect(await readModels.waitForEvent('deliveries', 7, 0, 'acme')).toBe(false);
+      expect(await readModels.ahead()).toEqual([aheadAt(6, { pieces: 2 }), aheadAt(7)]);
+      expect(await writer.ahead()).toEqual(await readModels.ahead());
+    });
+
+    test('what the checkpoint has passed is forgotten, but for what is parked', async () => {
+      const parked = { tenant: 'acme', projection: 'records', checkpoint: 3, position: 4 };
+      const about = { eventId: id(4), eventType: 'RecordUpdated', error: 'No.', since: at(1), retryAsked: false };
+      await write(writer, async () => {
+        await stepwise.putAhead(aheadAt(6));
+        await stepwise.putAhead(aheadAt(7, { tenant: 'other' }));
+        await stepwise.putAhead(aheadAt(9, { tenant: 'other' }));
+        await writer.park({ ...parked, ...about });
+      });
+      await write(writer, async () => {}, { records: 8 });
+      expect(await readModels.ahead()).toEqual([aheadAt(6), aheadAt(9, { tenant: 'other' })]);
+      await write(writer, () => writer.unpark(parked), { records: 9 });
+      expect(await readModels.ahead()).toEqual([]);
+    });
+
+    test('it is noted with the commit, or not at all, and gone after a reset', async () => {
+      await writer.begin();
+      await stepwise.putAhead(aheadAt(6));
+      await writer.rollback();
+      expect(await writer.ahead()).toEqual([]);
+      await write(writer, () => stepwise.putAhead(aheadAt(6)));
+      await writer.reset('records');
+      expect(await readModels.ahead()).toEqual([]);
+    });
+
+    test('nothing may overtake while a copy is filled, which holds what is served still once nothing is ahead', async () => {
+      expect(await stepwise.mayOvertake()).toBe(true);
+      const copy = await writer.beginRebuild({ projection: 'records' });
+      expect(await stepwise.mayOvertake()).toBe(false);
+      await write(writer, () => stepwise.putAhead(aheadAt(6)), { records: 5 });
+      let isHeld = false;
+      const holding = copy.holdLive().finally(() => {
+        isHeld = true;
+      });
+      await wait(50);
+      expect(isHeld).toBe(false);
+      await write(writer, async () => {}, { records: 6 });
+      expect(await holding).toBe(6);
+      await copy.abandon();
+      expect(await stepwise.mayOvertake()).toBe(true);
+    });
+
+    test('a clean-up goes in pieces, and leaves what it is to leave', async () => {
+      const kept = [insert(2, {}, 'kept'), insert(5, {}, 'kept')];
+      const gone = [1, 3, 4, 6, 7].map((n) => insert(n, { name: `Place ${n}` }, n === 6 ? null : 'old'));
+      await fill(writer, [...kept, ...gone]);
+      const event = { revision: 1, at: at(9) };
+      const totals: number[] = [];
+      let after: number | undefined;
+      do {
+        await write(writer, async () => {
+          after = await stepwise.sweepSome(acmePlaces, { batchId: 'kept', limit: 2, after }, event);
+        });
+        totals.push((await readModels.list(acmePlaces, query())).total);
+      } while (after !== undefined);
+      expect(totals).toEqual([5, 3, 2]);
+      expect(await found(readModels, { filters: [contains('name', 'Place')] })).toEqual({ records: [], total: 0 });
+    });
+
+    test('a clean-up of all leaves nothing', async () => {
+      await fill(writer, [insert(1, {}, 'old'), insert(2, {})]);
+      await write(writer, async () => {
+        const sweep = { batchId: 'new', limit: 1 };
+        expect(await stepwise.sweepSome(acmePlaces, sweep, { revision: 1, at: at(9) })).toBeUndefined();
+      });
+      expect(await readModels.list(acmePlaces, query())).toMatchObject({ total: 0 });
+    });
+  });
+}
