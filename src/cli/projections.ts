@@ -31,7 +31,7 @@ async function list(options: JsonOption): Promise<void> {
     Promise.all(
       (await projectionStatus(tools)).map(async (each) => ({
         ...each,
-        tenantsBehind: await tenantsBehind(tools.eventStore, each),
+        tenantsBehind: await tenantsBehind(tools.eventStore, each, await tools.writer.ahead()),
       })),
     ),
   );

@@ -2,40 +2,13 @@
  * Applies events to projections, and finds the tenant whose event cannot be applied. Only what an event itself brings about
  * counts: what the engine throws is thrown on.
  */
-import type { Tenant } from '../domain/identity/directory.js';
 import { parseStream } from '../domain/streams.js';
 import type { KeptPlace, Position, RecordedEvent } from '../ports/eventStore.js';
 import { MAX_PARKED, type Parked } from '../ports/readModels.js';
 import { MisfitError, type ReadModelWriter } from '../ports/readModelWriter.js';
-import { inTransaction, type ProjectedTenants, type Projection, type ProjectionTarget } from './projection.js';
-
-/** An event, and its tenant as of it. */
-export type Step = {
-  readonly event: RecordedEvent;
-  readonly tenant: string;
-  /** Undefined where nothing is known of the tenant. @throws why it cannot be known */
-  readonly known: () => Tenant | undefined;
-};
-
-/** Looked up once, however often the events are then applied: a tenant evolves with each of its own. */
-export async function stepsOf(tenants: ProjectedTenants, events: readonly RecordedEvent[]): Promise<readonly Step[]> {
-  await tenants.prepare(events);
-  return events.map((event) => {
-    const { tenant } = parseStream(event.stream);
-    try {
-      const known = tenants.evolve(event);
-      return { event, tenant, known: () => known };
-    } catch (error) {
-      const known = () => {
-        throw error;
-      };
-      return { event, tenant, known };
-    }
-  });
-}
-
-export const isOf = (projection: Projection, { event }: Step): boolean =>
-  projection.streamPrefixes.some((prefix) => event.stream.startsWith(prefix));
+import { type Piece, type PieceTarget, piecesOf } from './pieces.js';
+import { inTransaction, type Projection } from './projection.js';
+import { isOf, type Step } from './step.js';
 
 /** An event that a projection cannot apply, however often it is tried. */
 export class ProjectionError extends Error {
@@ -52,7 +25,7 @@ export class ProjectionError extends Error {
 
 /** Applies steps, in one transaction, to what the writer has. */
 export class Applying {
-  readonly #target: ProjectionTarget;
+  readonly #target: PieceTarget;
   #engineFailed = false;
 
   constructor(writer: ReadModelWriter) {
@@ -68,14 +41,38 @@ export class Applying {
       delivery: (...asked) => watched(writer.delivery(...asked)),
       putDelivery: (...asked) => watched(writer.putDelivery(...asked)),
       dropTenant: (...asked) => watched(writer.dropTenant(...asked)),
+      sweepSome: (...asked) => watched(Promise.resolve(writer.stepwise?.sweepSome(...asked))),
     };
   }
 
   /** @throws ProjectionError; as it is, what an engine throws */
   async apply(projection: Projection, { event, known }: Step): Promise<void> {
-    try {
+    await this.#naming(projection, event, async () => {
       const tenant = known();
       if (tenant !== undefined) await projection.apply(event, tenant, this.#target);
+    });
+  }
+
+  /** The pieces of an event. @throws ProjectionError */
+  pieces(projection: Projection, step: Step): Promise<readonly Piece[]> {
+    return this.#naming(projection, step.event, () => piecesOf(projection, step));
+  }
+
+  /** @throws ProjectionError; as it is, what an engine throws */
+  applyPiece(projection: Projection, { event }: Step, piece: Piece): Promise<'done' | 'more'> {
+    return this.#naming(projection, event, () => piece(this.#target));
+  }
+
+  /** What is not applied yet of an event of which some pieces are. @throws ProjectionError; as it is, what an engine throws */
+  async applyRest(projection: Projection, step: Step, done: number): Promise<void> {
+    for (const piece of (await this.pieces(projection, step)).slice(done)) {
+      while ((await this.applyPiece(projection, step, piece)) === 'more');
+    }
+  }
+
+  async #naming<Result>(projection: Projection, event: RecordedEvent, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
     } catch (error) {
       throw this.#engineFailed ? error : new ProjectionError(projection, event, { cause: error });
     }
@@ -170,14 +167,19 @@ export function checkRoom(parked: readonly Parked[], failures: Failures): void {
   if (failure !== undefined && parked.length + failures.size > MAX_PARKED) throw failure;
 }
 
-/** Position of the last event of the tenant that the projection has applied before the one that failed; else its checkpoint. */
+/**
+ * Up to where the tenant's events are applied, and none is left out: the position of its last one before, or the checkpoint.
+ * @param isWaiting of an earlier event, which is not applied yet either
+ */
 export function lastBefore(
   { projection, event }: ProjectionError,
   steps: readonly Step[],
   checkpoints: ReadonlyMap<string, Position>,
+  isWaiting: (step: Step) => boolean = () => false,
 ): Position {
   const { tenant } = parseStream(event.stream);
-  const isBefore = (step: Step) => step.tenant === tenant && step.event.position < event.position;
-  const last = steps.findLast((step) => isBefore(step) && isOf(projection, step));
+  const own = steps.filter((step) => step.tenant === tenant && isOf(projection, step));
+  const first = own.findIndex((step) => step.event.position >= event.position || isWaiting(step));
+  const last = first === -1 ? own.at(-1) : own[first - 1];
   return Math.max(last?.event.position ?? 0, checkpoints.get(projection.name) ?? 0);
 }

@@ -1,5 +1,5 @@
-/** What the projector tells of the traces that the events of a slice belong to: whoever has a tracer makes spans of it. */
-import type { EventSlice } from '../ports/eventStore.js';
+/** What the projector tells of the traces that the events of a commit belong to: whoever has a tracer makes spans of it. */
+import type { RecordedEvent } from '../ports/eventStore.js';
 import type { Parked } from '../ports/readModels.js';
 import { countByTrace, isTraced } from '../ports/tracing.js';
 
@@ -18,27 +18,36 @@ export type ProjectedTraces = {
   readonly failure?: string;
 };
 
-/** @param project one commit; returns what it has parked */
-export async function tellTraces(
+/** What a commit was made of. */
+export type Projected = { readonly events: readonly RecordedEvent[]; readonly parked: readonly Parked[] };
+
+/**
+ * @param waiting events of which some are about to be projected
+ * @param project one commit
+ */
+export async function tellTraces<Result extends Projected>(
   tell: ((projected: ProjectedTraces) => void) | undefined,
-  { events }: EventSlice,
-  project: () => Promise<readonly Parked[]>,
-): Promise<readonly Parked[]> {
+  waiting: () => readonly RecordedEvent[],
+  project: () => Promise<Result>,
+): Promise<Result> {
   if (tell === undefined) return project();
   const startedAt = Date.now();
-  const traces = countByTrace(events.filter((event) => isTraced(event, startedAt)));
-  if (traces.size === 0) return project();
   const clock = performance.now();
-  const endedAt = (): number => startedAt + performance.now() - clock;
-  const told = { traces, events: events.length, startedAt };
+  const told = (events: readonly RecordedEvent[], stopped: ReadonlySet<string> = new Set()) => ({
+    traces: countByTrace(events.filter((event) => isTraced(event, startedAt))),
+    parked: new Set(countByTrace(events.filter(({ id }) => stopped.has(id))).keys()),
+    events: events.length,
+    startedAt,
+    endedAt: startedAt + performance.now() - clock,
+  });
   try {
-    const parked = await project();
-    const stopped = new Set(parked.map(({ eventId }) => eventId));
-    const stoppedTraces = countByTrace(events.filter(({ id }) => stopped.has(id)));
-    tell({ ...told, parked: new Set(stoppedTraces.keys()), endedAt: endedAt() });
-    return parked;
+    const projected = await project();
+    const made = told(projected.events, new Set(projected.parked.map(({ eventId }) => eventId)));
+    if (made.traces.size > 0) tell(made);
+    return projected;
   } catch (error) {
-    tell({ ...told, parked: new Set(), endedAt: endedAt(), failure: error instanceof Error ? error.name : 'unknown' });
+    const made = told(waiting());
+    if (made.traces.size > 0) tell({ ...made, failure: error instanceof Error ? error.name : 'unknown' });
     throw error;
   }
 }

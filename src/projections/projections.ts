@@ -77,7 +77,7 @@ export class ProjectionWatch {
   async #ageAfter(name: string, position: Position): Promise<number | undefined> {
     const own = projections.filter((projection) => projection.name === name);
     try {
-      const first = await firstUnapplied(this.#eventStore, own, position);
+      const first = await firstUnapplied(this.#eventStore, own, { after: position });
       return first === undefined ? 0 : Math.max(0, (this.#now() - first.at) / 1000);
     } catch {
       return undefined;

@@ -7,6 +7,7 @@ import { partOf } from './applying.js';
 import { findLog, projectedPlace } from './keptPlace.js';
 import { projections } from './projections.js';
 import { type Behind, Staleness } from './staleness.js';
+import { wholly } from './unapplied.js';
 
 /** Beside the checkpoints: while a projection stands before this position, all of them are being built anew. */
 export const WHOLE_FROM = 'whole-from';
@@ -161,7 +162,7 @@ export class ReadGate {
     if (all !== undefined) return { all, filled: new Map(), parts: new Map() };
     // Beside the reads, which do not wait for the log.
     const lowest = Math.min(...projections.map(({ name }) => checkpoints.get(name) ?? 0));
-    void this.#staleness.reached(lowest, await this.#progress.ahead());
+    void this.#staleness.reached({ after: lowest, ahead: wholly(await this.#progress.ahead()) });
     const parked = await this.#progress.parked();
     const parts = new Map(parked.map((each) => [partOf(each.projection, each.tenant), reasonOf(each)]));
     return { all, filled: beingFilled(checkpoints), parts };

@@ -5,8 +5,9 @@ import { TENANT_STREAM_PREFIX, type Tenant } from '../domain/identity/directory.
 import type { TenantEvent } from '../domain/identity/events.js';
 import type { Changes, OrderEvent } from '../domain/order/events.js';
 import { type RecordChange, tableChanges } from '../domain/referenceTable/changes.js';
-import type { ReferenceTableEvent } from '../domain/referenceTable/events.js';
+import type { BatchUpserted, ReferenceTableEvent, TableCleanedUp } from '../domain/referenceTable/events.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
 import type { Projection, ProjectionTarget } from './projection.js';
 
 export const recordsProjection: Projection = {
@@ -32,6 +33,18 @@ export const recordsProjection: Projection = {
     }
   },
 };
+
+const PACKED_ID_LENGTH = 64 / 3;
+
+/** About how many records an event changes or deletes. Whether it can be applied shows when it is. */
+export function changesOf({ stream, type, data }: RecordedEvent): number {
+  if (parseStream(stream).category !== 'table') return 1;
+  const { created, changed, seen, deleted } = data as Partial<BatchUpserted['data'] & TableCleanedUp['data']>;
+  if (type === 'TableCleanedUp') return Number(deleted) || 1;
+  if (type !== 'BatchUpserted') return 1;
+  const count = (created?.length ?? 0) + (changed?.length ?? 0) + Math.round((seen?.length ?? 0) / PACKED_ID_LENGTH);
+  return count || 1;
+}
 
 async function defineTables(event: TenantEvent, tenant: Tenant, target: ProjectionTarget): Promise<void> {
   if (event.type === 'TenantDeleted') return target.dropTenant('records', tenant.name);

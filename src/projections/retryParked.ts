@@ -9,8 +9,9 @@ import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js
 import type { Parked } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
-import { Applying, inTransactionWithout, lastBefore, parkedAt, type Step, stepsOf } from './applying.js';
+import { Applying, inTransactionWithout, lastBefore, parkedAt } from './applying.js';
 import { ProjectedTenants, type Projection, streamsOf } from './projection.js';
+import { type Step, stepsOf } from './step.js';
 
 type Parts = {
   readonly eventStore: Pick<EventStore, 'subscribe' | 'readStream'>;
@@ -139,10 +140,14 @@ class Retry {
       if (!isOurs) return new Map();
       const [failure] = found.values();
       const applying = new Applying(writer);
+      const ahead = await writer.ahead();
       for (const step of steps) {
-        if (failure === undefined || step.event.position < failure.event.position) {
-          await applying.apply(this.#projection, step);
-        }
+        if (failure !== undefined && step.event.position >= failure.event.position) break;
+        const before = ahead.find(
+          ({ projection, position }) => projection === from.projection && position === step.event.position,
+        );
+        if (before === undefined) await applying.apply(this.#projection, step);
+        else if (before.pieces !== null) await applying.applyRest(this.#projection, step, before.pieces);
       }
       if (failure === undefined) await move();
       else {

@@ -4,28 +4,21 @@
  * applied parks its tenant's part of the projection, whose later events are passed over; all others go on.
  */
 import PQueue from 'p-queue';
-import type { EventStore, KeptPlace, Position } from '../ports/eventStore.js';
+import type { EventStore, Position } from '../ports/eventStore.js';
 import type { Parked } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
-import {
-  Applying,
-  checkRoom,
-  type Failures,
-  inTransactionWithout,
-  isOf,
-  lastBefore,
-  parkedAt,
-  partOf,
-  type Step,
-  stepsOf,
-} from './applying.js';
+import { type Failures, inTransactionWithout } from './applying.js';
+import { Backlog } from './backlog.js';
+import { readCheckpoints, versionMark } from './checkpoints.js';
 import { keptPlace } from './keptPlace.js';
 import { type ProjectedTraces, tellTraces } from './projectedTraces.js';
 import { inTransaction, ProjectedTenants, type Projection } from './projection.js';
 import { GATE_LOOKS_MS, wholeFrom } from './readGate.js';
 import { retryParked } from './retryParked.js';
 import { startAnewWhereNeeded } from './startAnew.js';
+import { stepsOf } from './step.js';
+import { Turn, type TurnParts } from './turn.js';
 
 export type RunnerDeps = {
   readonly eventStore: EventStore;
@@ -86,93 +79,80 @@ type FollowDeps = Required<Pick<RunnerDeps, 'eventStore' | 'writer' | 'projectio
   };
 
 /** Projects what is in the log, and what comes, until the position or the signal's abort. */
-async function follow(
-  { eventStore, writer, projections, writing, log, onParked, onTraces }: FollowDeps,
-  until: Position,
+async function follow(deps: FollowDeps, until: Position, signal: AbortSignal): Promise<void> {
+  const backlog = new Backlog();
+  const ending = new AbortController();
+  const running = AbortSignal.any([signal, ending.signal]);
+  const parts = [readAhead(deps, backlog, running), applyUntil(deps, backlog, until, running)];
+  try {
+    await Promise.race(parts);
+  } finally {
+    ending.abort();
+    await Promise.allSettled(parts);
+  }
+}
+
+/** Reads the log into the backlog, from the lowest checkpoint on. @throws what the log throws */
+async function readAhead(
+  { eventStore, writer, projections, log }: FollowDeps,
+  backlog: Backlog,
   signal: AbortSignal,
 ): Promise<void> {
   const after = Math.min(...(await readCheckpoints(writer, projections)).values());
   const tenants = new ProjectedTenants(eventStore);
   const streamPrefixes = [...new Set(projections.flatMap((projection) => projection.streamPrefixes))];
-  let committed = after;
+  let position = after;
   for await (const slice of eventStore.subscribe({ after, streamPrefixes, signal })) {
-    if (slice.events.length === 0 && !slice.caughtUp && slice.position - committed < QUIET_POSITIONS) continue;
-    if (slice.position === committed) continue;
-    // Before the transaction, which others wait for: the log may be slow.
-    const steps = await stepsOf(tenants, slice.events);
+    if (slice.events.length === 0 && !slice.caughtUp && slice.position - position < QUIET_POSITIONS) continue;
+    if (slice.position === position) continue;
+    position = slice.position;
     const place = log === undefined ? undefined : keptPlace(log, slice);
-    const project = () => writing.add(() => projectSlice(writer, projections, steps, slice.position, place));
-    const parked = await tellTraces(onTraces, slice, project);
-    for (const each of parked) onParked?.(each);
-    committed = slice.position;
-    if (committed >= until) return;
+    backlog.add({ steps: await stepsOf(tenants, slice.events), position, place });
+    while (!backlog.hasRoom && !signal.aborted) await backlog.change(signal);
   }
 }
 
-/** @returns what it has parked */
-async function projectSlice(
-  writer: ReadModelWriter,
-  projections: readonly Projection[],
-  steps: readonly Step[],
-  position: Position,
-  place: KeptPlace | undefined,
-): Promise<readonly Parked[]> {
-  let parked: readonly Parked[] = [];
-  const write = async (failures: Failures): Promise<ReadonlyMap<string, Position>> => {
-    // Read again under the lock: another process may project the same log, and a rebuild may have swapped.
-    const checkpoints = await readCheckpoints(writer, projections);
-    const before = await writer.parked();
-    checkRoom(before, failures);
-    const passedOver = new Set(before.map(({ projection, tenant }) => partOf(projection, tenant)));
-    const dropped = new Set<string>();
-    const applying = new Applying(writer);
-    for (const step of steps) {
-      for (const projection of projections) {
-        const seen = (checkpoints.get(projection.name) ?? 0) >= step.event.position;
-        if (seen || !isOf(projection, step)) continue;
-        const part = partOf(projection.name, step.tenant);
-        const failure = failures.get(part);
-        const isPassedOver = passedOver.has(part) || (failure && step.event.position >= failure.event.position);
-        if (isPassedOver && step.event.type !== 'TenantDeleted') continue;
-        await applying.apply(projection, step);
-        // Nothing is left that could go on.
-        if (isPassedOver) dropped.add(part);
-      }
-    }
-    parked = [...failures.values()]
-      .map((failure) => parkedAt(failure, lastBefore(failure, steps, checkpoints)))
-      .filter(({ projection, tenant }) => !dropped.has(partOf(projection, tenant)));
-    for (const each of parked) await writer.park(each);
-    for (const each of before) if (dropped.has(partOf(each.projection, each.tenant))) await writer.unpark(each);
-    return reached(checkpoints, projections, position);
+/** @throws what an engine throws */
+async function applyUntil(
+  { writer, projections, writing, onParked, onTraces }: FollowDeps,
+  backlog: Backlog,
+  until: Position,
+  signal: AbortSignal,
+): Promise<void> {
+  const parts = { writer, projections, backlog };
+  let before: Turn | undefined;
+  while (!signal.aborted) {
+    if (backlog.isEmpty) await backlog.change(signal);
+    if (backlog.isEmpty || signal.aborted) continue;
+    const take = () => writing.add(() => takeTurn(parts, before));
+    const turn = await tellTraces(
+      onTraces,
+      () => backlog.look().slices.flatMap(({ steps }) => steps.map(({ event }) => event)),
+      take,
+    );
+    for (const each of turn.parked) onParked?.(each);
+    backlog.passed(turn.position);
+    if (turn.position >= until) return;
+    before = turn;
+  }
+}
+
+/** In one transaction. @param before the turn before, as long as it was committed */
+async function takeTurn(parts: TurnParts, before: Turn | undefined): Promise<Turn> {
+  const { writer, projections, backlog } = parts;
+  const look = backlog.look();
+  const steps = look.slices.flatMap((slice) => slice.steps);
+  let turn: Turn | undefined;
+  const write = async (failures: Failures) => {
+    // Of a try that failed nothing goes on.
+    const unfinished = turn === undefined ? before?.unfinished : undefined;
+    turn = await Turn.begin(parts, look, failures);
+    return turn.apply(unfinished, before?.lastLongOf);
   };
-  await inTransactionWithout(writer, { projections, steps }, write, place);
-  return parked;
+  await inTransactionWithout(writer, { projections, steps }, write, look.slices.at(-1)?.place);
+  if (turn === undefined) throw new Error('A transaction was committed in which nothing was done.');
+  return turn;
 }
-
-function reached(
-  checkpoints: ReadonlyMap<string, Position>,
-  projections: readonly Projection[],
-  position: Position,
-): ReadonlyMap<string, Position> {
-  return new Map(
-    projections.flatMap((projection) => [
-      [projection.name, Math.max(position, checkpoints.get(projection.name) ?? 0)] as const,
-      [versionMark(projection), projection.version] as const,
-    ]),
-  );
-}
-
-async function readCheckpoints(
-  writer: ReadModelWriter,
-  projections: readonly Projection[],
-): Promise<ReadonlyMap<string, Position>> {
-  const entries = projections.map(async ({ name }) => [name, await writer.checkpoint(name)] as const);
-  return new Map(await Promise.all(entries));
-}
-
-/** The version that wrote a projection stands beside its checkpoint. */
-const versionMark = (projection: Projection): string => `${projection.name}.version`;
 
 /** Those that are new, or that another version has written, are filled from the log, and not read until they hold it all. */
 async function startFilling(

@@ -4,9 +4,10 @@
  */
 import PQueue from 'p-queue';
 import type { EventStore, Position } from '../ports/eventStore.js';
+import type { Ahead } from '../ports/readModels.js';
 import { projections } from './projections.js';
 import { BehindLooks, type TenantsBehind } from './tenantsBehind.js';
-import { firstUnapplied, type Unapplied } from './unapplied.js';
+import { firstUnapplied, type Projected, type Unapplied, wholly } from './unapplied.js';
 
 /** From so many seconds on it is worth a word. */
 export const NOTABLE_SECONDS = 1;
@@ -29,7 +30,7 @@ export class Staleness {
   readonly #eventStore: Pick<EventStore, 'head' | 'subscribe'>;
   readonly #now: () => number;
   readonly #looks = new PQueue({ concurrency: LOOKS_AT_ONCE });
-  #checkpoint: Position = 0;
+  #projected: Projected = { after: 0 };
   /** The oldest of anybody's. */
   #oldest: Unapplied | undefined;
   #looking: Promise<void> | undefined;
@@ -52,22 +53,22 @@ export class Staleness {
   }
 
   /** To be told, again and again, how far the projections have come. What is not known of the log stays as it is. */
-  async reached(checkpoint: Position): Promise<void> {
-    this.#checkpoint = checkpoint;
+  async reached(projected: Projected): Promise<void> {
+    this.#projected = projected;
     // Also where the log cannot say what is the oldest now.
     this.#oldest = this.#applied(this.#oldest);
     if (this.#oldest !== undefined) return;
-    this.#looking ??= this.#findOldest(checkpoint).finally(() => {
+    this.#looking ??= this.#findOldest(projected).finally(() => {
       this.#looking = undefined;
     });
     await this.#looking;
   }
 
   /** Never rejects. */
-  async #findOldest(checkpoint: Position): Promise<void> {
+  async #findOldest(projected: Projected): Promise<void> {
     try {
-      const isBehind = checkpoint < (await this.#eventStore.head());
-      this.#oldest = isBehind ? await firstUnapplied(this.#eventStore, projections, checkpoint) : undefined;
+      const isBehind = projected.after < (await this.#eventStore.head());
+      this.#oldest = isBehind ? await firstUnapplied(this.#eventStore, projections, projected) : undefined;
       if (!isBehind) this.#forget();
     } catch {
       // A log that is away tells nothing new; that is for others to say.
@@ -80,7 +81,7 @@ export class Staleness {
     if (!this.isNotable) return undefined;
     const now = this.#now();
     if (this.#behind === undefined || now - this.#behind.lookedAt >= KNOWN_MS) {
-      const found = this.#behindLooks.look(this.#checkpoint, now - NOTABLE_SECONDS * 1_000, BEHIND_LOOK_MS);
+      const found = this.#behindLooks.look(this.#projected, now - NOTABLE_SECONDS * 1_000, BEHIND_LOOK_MS);
       this.#behind = { lookedAt: now, found };
     }
     return { ...(await this.#behind.found), seconds: Math.floor(this.#ageOf(this.#oldest)) };
@@ -105,9 +106,10 @@ export class Staleness {
     const found = this.#applied(this.#found.get(tenant));
     if (found !== undefined) return found;
     const known = this.#known.get(tenant);
-    const after = this.#checkpoint;
+    const projected = this.#projected;
+    const { after } = projected;
     if (known?.after === after && this.#now() - known.lookedAt < KNOWN_MS) return known.first;
-    const first = this.#looks.add(() => firstUnapplied(this.#eventStore, projections, after, tenant));
+    const first = this.#looks.add(() => firstUnapplied(this.#eventStore, projections, projected, tenant));
     if (this.#known.size >= MAX_KNOWN) this.#forget();
     this.#known.set(tenant, { lookedAt: this.#now(), after, first });
     const unapplied = await first;
@@ -123,7 +125,8 @@ export class Staleness {
 
   /** The event, unless the projections have come to it. */
   #applied(event: Unapplied | undefined): Unapplied | undefined {
-    return event !== undefined && event.position > this.#checkpoint ? event : undefined;
+    const { after, ahead } = this.#projected;
+    return event !== undefined && event.position > after && ahead?.has(event.position) !== true ? event : undefined;
   }
 
   #ageOf(event: Unapplied | undefined): number {
@@ -138,9 +141,14 @@ const WHOLE_LOOK_MS = 10_000;
 export async function tenantsBehind(
   eventStore: Pick<EventStore, 'subscribe'>,
   { name, position, behind }: { readonly name: string; readonly position: Position; readonly behind: number },
+  ahead: readonly Ahead[],
 ): Promise<TenantsBehind> {
   if (behind === 0) return { names: [], isAll: true };
   const own = projections.filter((projection) => projection.name === name);
   const writtenBefore = Date.now() - NOTABLE_SECONDS * 1_000;
-  return new BehindLooks(eventStore, own).look(position, writtenBefore, WHOLE_LOOK_MS);
+  return new BehindLooks(eventStore, own).look(
+    { after: position, ahead: wholly(ahead, name) },
+    writtenBefore,
+    WHOLE_LOOK_MS,
+  );
 }

@@ -5,6 +5,7 @@
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { Projection } from './projection.js';
+import type { Projected } from './unapplied.js';
 
 export type TenantsBehind = {
   readonly names: readonly string[];
@@ -26,14 +27,17 @@ export class BehindLooks {
   }
 
   /**
-   * @param checkpoint how far the projections have come
    * @param writtenBefore milliseconds since 1970: younger events do not count
    * @param limitMs about so long the log is looked through
    * @throws what the log throws
    */
-  async look(checkpoint: Position, writtenBefore: number, limitMs: number): Promise<TenantsBehind> {
+  async look(
+    { after: checkpoint, ahead = new Set() }: Projected,
+    writtenBefore: number,
+    limitMs: number,
+  ): Promise<TenantsBehind> {
     this.#moveTo(checkpoint);
-    const isAll = await this.#lookOn(writtenBefore, limitMs);
+    const isAll = await this.#lookOn(ahead, writtenBefore, limitMs);
     return { names: [...this.#lastOf.keys()], isAll };
   }
 
@@ -49,12 +53,13 @@ export class BehindLooks {
   }
 
   /** Whether it came to the end. */
-  async #lookOn(writtenBefore: number, limitMs: number): Promise<boolean> {
+  async #lookOn(ahead: ReadonlySet<Position>, writtenBefore: number, limitMs: number): Promise<boolean> {
     const signal = AbortSignal.timeout(limitMs);
     const [after, streamPrefixes] = [this.#lookedTo, this.#streamPrefixes];
     for await (const { events, position, caughtUp } of this.#eventStore.subscribe({ after, streamPrefixes, signal })) {
       const old = events.filter(({ metadata }) => Date.parse(metadata.occurredAt) < writtenBefore);
-      for (const event of old) this.#lastOf.set(parseStream(event.stream).tenant, event.position);
+      for (const event of old)
+        if (!ahead.has(event.position)) this.#lastOf.set(parseStream(event.stream).tenant, event.position);
       if (old.length < events.length) return true;
       this.#lookedTo = position;
       if (caughtUp) return true;

@@ -1,6 +1,7 @@
 /** The oldest event that projections have not applied: what they show is as old as that. */
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
+import type { Ahead } from '../ports/readModels.js';
 import { withinTime } from '../supervision/waiting.js';
 import { type Projection, streamsOf } from './projection.js';
 
@@ -10,11 +11,21 @@ export type Unapplied = {
   readonly at: number;
 };
 
+/** How far projections have come, and the positions of what they have applied beyond it. */
+export type Projected = { readonly after: Position; readonly ahead?: ReadonlySet<Position> };
+
+/** Positions of the events of which all is applied. */
+export const wholly = (ahead: readonly Ahead[], projection?: string): ReadonlySet<Position> =>
+  new Set(
+    ahead.flatMap((each) =>
+      each.pieces === null && (projection ?? each.projection) === each.projection ? [each.position] : [],
+    ),
+  );
+
 /** A log that is not looked through by then is not waited for, in milliseconds. */
 const LOOK_LIMIT_MS = 500;
 
 /**
- * @param after how far the projections have come
  * @param tenant whose event it is to be; anybody's by default
  * @returns undefined where there is none
  * @throws Error when it takes too long; what the log throws
@@ -22,7 +33,7 @@ const LOOK_LIMIT_MS = 500;
 export async function firstUnapplied(
   eventStore: Pick<EventStore, 'subscribe'>,
   projections: readonly Projection[],
-  after: Position,
+  { after, ahead = new Set() }: Projected,
   tenant?: string,
 ): Promise<Unapplied | undefined> {
   const streamPrefixes = [...new Set(projections.flatMap((projection) => streamsOf(projection, tenant)))];
@@ -30,7 +41,10 @@ export async function firstUnapplied(
   const { signal } = reading;
   const find = async (): Promise<Unapplied | undefined> => {
     for await (const slice of eventStore.subscribe({ after, streamPrefixes, maxCount: 1, signal })) {
-      const event = slice.events.find(({ stream }) => tenant === undefined || parseStream(stream).tenant === tenant);
+      const event = slice.events.find(
+        ({ stream, position }) =>
+          !ahead.has(position) && (tenant === undefined || parseStream(stream).tenant === tenant),
+      );
       if (event !== undefined) return { position: event.position, at: Date.parse(event.metadata.occurredAt) };
       if (slice.caughtUp) break;
     }

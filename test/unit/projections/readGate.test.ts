@@ -66,14 +66,14 @@ describe('the age of what is shown of a tenant', () => {
   });
 
   test('is nothing, and nothing is read for it, while the projections are current', async () => {
-    await staleness.reached(4);
+    await staleness.reached({ after: 4 });
     expect(staleness.isNotable).toBe(false);
     expect(await staleness.of('acme')).toBe(0);
     expect(log.reads).toBe(0);
   });
 
   test('is that of its own oldest event that is not applied, whoever else is behind', async () => {
-    await staleness.reached(1);
+    await staleness.reached({ after: 1 });
     expect(await staleness.of('acme')).toBe(40);
     expect(await staleness.of('other')).toBe(20);
     expect(await staleness.of('acme2')).toBe(0.2);
@@ -85,16 +85,16 @@ describe('the age of what is shown of a tenant', () => {
   });
 
   test('goes down as the projections move, and to nothing when they are current', async () => {
-    await staleness.reached(0);
+    await staleness.reached({ after: 0 });
     expect(await staleness.of('acme')).toBe(90);
-    await staleness.reached(1);
+    await staleness.reached({ after: 1 });
     expect(await staleness.of('acme')).toBe(40);
-    await staleness.reached(4);
+    await staleness.reached({ after: 4 });
     expect(staleness.known('acme')).toBe(0);
   });
 
   test('is asked of the log once, for all who ask at the same time, and not again until the projections move', async () => {
-    await staleness.reached(1);
+    await staleness.reached({ after: 1 });
     const { reads } = log;
     await Promise.all(Array.from({ length: 50 }, () => staleness.of('acme')));
     now += 10_000;
@@ -109,7 +109,7 @@ describe('who is behind', () => {
   let log: Log;
   let looks: BehindLooks;
   const namesAt = async (checkpoint: Position, writtenBefore = BEHIND_BY_A_SECOND) =>
-    (await looks.look(checkpoint, writtenBefore, LIMIT_MS)).names;
+    (await looks.look({ after: checkpoint }, writtenBefore, LIMIT_MS)).names;
 
   beforeEach(() => {
     log = new Log();
@@ -118,11 +118,19 @@ describe('who is behind', () => {
   });
 
   test('is every tenant with an old event that is not applied, until it is', async () => {
-    expect(await looks.look(0, BEHIND_BY_A_SECOND, LIMIT_MS)).toEqual({ names: ['acme', 'other'], isAll: true });
+    expect(await looks.look({ after: 0 }, BEHIND_BY_A_SECOND, LIMIT_MS)).toEqual({
+      names: ['acme', 'other'],
+      isAll: true,
+    });
     expect(await namesAt(2)).toEqual(['acme']);
     expect(await namesAt(3)).toEqual([]);
     expect(await namesAt(3, NOW)).toEqual(['young']);
     expect(await namesAt(0, NOW)).toEqual(['acme', 'other', 'young']);
+  });
+
+  test('is nobody of whom all is applied, wherever the checkpoint stands', async () => {
+    const ahead = new Set([2]);
+    expect(await looks.look({ after: 0, ahead }, BEHIND_BY_A_SECOND, LIMIT_MS)).toMatchObject({ names: ['acme'] });
   });
 
   test('is found by looking at each event once', async () => {
@@ -134,10 +142,13 @@ describe('who is behind', () => {
 
   test('is told as far as it was found in time', async () => {
     log.hangsAt = 2;
-    const first = await looks.look(0, BEHIND_BY_A_SECOND, 200);
+    const first = await looks.look({ after: 0 }, BEHIND_BY_A_SECOND, 200);
     expect(first).toEqual({ names: ['acme'], isAll: false });
     log.hangsAt = undefined;
-    expect(await looks.look(0, BEHIND_BY_A_SECOND, LIMIT_MS)).toEqual({ names: ['acme', 'other'], isAll: true });
+    expect(await looks.look({ after: 0 }, BEHIND_BY_A_SECOND, LIMIT_MS)).toEqual({
+      names: ['acme', 'other'],
+      isAll: true,
+    });
   });
 });
 

@@ -1,0 +1,85 @@
+/** What was read of the log and is not behind the projections' checkpoint yet: read ahead, within limits, while events are applied. */
+import type { KeptPlace, Position } from '../ports/eventStore.js';
+import type { Step } from './step.js';
+
+/** What is read ahead at most: who is behind so much waits for others after all. */
+const MAX_EVENTS = 2_000;
+const MAX_CHANGES = 50_000;
+
+/** Events next to each other in the log; `position`: up to where it was read for them. */
+export type ReadSlice = {
+  readonly steps: readonly Step[];
+  readonly position: Position;
+  readonly place: KeptPlace | undefined;
+};
+
+export type Look = { readonly slices: readonly ReadSlice[]; readonly mark: number };
+
+export class Backlog {
+  readonly #slices: ReadSlice[] = [];
+  #events = 0;
+  #changes = 0;
+  /** Counts what was added. */
+  #added = 0;
+  #onChange: (() => void)[] = [];
+
+  /** What there is now; `mark` is for `since`. */
+  look(): Look {
+    return { slices: [...this.#slices], mark: this.#added };
+  }
+
+  get isEmpty(): boolean {
+    return this.#slices.length === 0;
+  }
+
+  /** There is room for another slice. A slice is never refused for its size: else the log could not be read on. */
+  get hasRoom(): boolean {
+    return this.#events < MAX_EVENTS && this.#changes < MAX_CHANGES;
+  }
+
+  add(slice: ReadSlice): void {
+    this.#slices.push(slice);
+    this.#count(slice, 1);
+    this.#added += 1;
+    this.#tell();
+  }
+
+  /** What was added after the look, as far as it is still there. */
+  since({ mark }: Look): readonly ReadSlice[] {
+    const count = Math.min(this.#added - mark, this.#slices.length);
+    return count === 0 ? [] : this.#slices.slice(-count);
+  }
+
+  /** Lets go of what the projections have passed. */
+  passed(checkpoint: Position): void {
+    for (let [first] = this.#slices; first !== undefined && first.position <= checkpoint; [first] = this.#slices) {
+      this.#slices.shift();
+      this.#count(first, -1);
+    }
+    this.#tell();
+  }
+
+  /** Resolves when something was added or let go, or the signal is aborted. */
+  change(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      if (signal.aborted) resolve();
+      signal.addEventListener('abort', end);
+      this.#onChange.push(end);
+    });
+  }
+
+  #count({ steps }: ReadSlice, sign: 1 | -1): void {
+    this.#events += sign * steps.length;
+    for (const { changes } of steps) this.#changes += sign * changes;
+  }
+
+  #tell(): void {
+    const told = this.#onChange;
+    this.#onChange = [];
+    for (const each of told) each();
+  }
+}

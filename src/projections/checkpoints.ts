@@ -1,0 +1,29 @@
+/** How far projections have come, and which version of each it was. */
+import type { Position } from '../ports/eventStore.js';
+import type { ReadModelWriter } from '../ports/readModelWriter.js';
+import type { Projection } from './projection.js';
+
+export async function readCheckpoints(
+  writer: Pick<ReadModelWriter, 'checkpoint'>,
+  projections: readonly Projection[],
+): Promise<ReadonlyMap<string, Position>> {
+  const entries = projections.map(async ({ name }) => [name, await writer.checkpoint(name)] as const);
+  return new Map(await Promise.all(entries));
+}
+
+/** The version that wrote a projection stands beside its checkpoint. */
+export const versionMark = (projection: Projection): string => `${projection.name}.version`;
+
+/** What a commit writes: no checkpoint goes back. */
+export function reached(
+  checkpoints: ReadonlyMap<string, Position>,
+  projections: readonly Projection[],
+  position: Position,
+): ReadonlyMap<string, Position> {
+  return new Map(
+    projections.flatMap((projection) => [
+      [projection.name, Math.max(position, checkpoints.get(projection.name) ?? 0)] as const,
+      [versionMark(projection), projection.version] as const,
+    ]),
+  );
+}

@@ -1,0 +1,80 @@
+/** Cuts an event that changes many records into pieces, between which others get their turn. */
+import type { RecordChange } from '../domain/referenceTable/changes.js';
+import type { StepwiseWriter } from '../ports/readModelWriter.js';
+import type { Projection, ProjectionTarget } from './projection.js';
+import type { Step } from './step.js';
+
+/** Changes of single records: a few milliseconds of work. */
+export const PIECE_CHANGES = 100;
+
+export type PieceTarget = ProjectionTarget & Pick<StepwiseWriter, 'sweepSome'>;
+
+/** To be called until it says that it is done. */
+export type Piece = (target: PieceTarget) => Promise<'done' | 'more'>;
+
+/** @throws what the projection throws of the event */
+export async function piecesOf(projection: Projection, { event, known }: Step): Promise<readonly Piece[]> {
+  const pieces: Piece[] = [];
+  const keep = async (write: (target: PieceTarget) => Promise<unknown>): Promise<void> => {
+    pieces.push(async (target) => {
+      await write(target);
+      return 'done';
+    });
+  };
+  const recorder: ProjectionTarget = {
+    defineTable: (...asked) => keep((target) => target.defineTable(...asked)),
+    applyToTable: async (table, changes, of) => {
+      // The table is at the event's revision with the last piece.
+      const before = { ...of, revision: of.revision - 1 };
+      for (const part of partsOf(changes)) {
+        const [sweep] = part;
+        if (sweep?.kind === 'sweep') pieces.push(sweeping(table, sweep.batchId, before));
+        else await keep((target) => target.applyToTable(table, part, before));
+      }
+      await keep((target) => target.applyToTable(table, [], of));
+    },
+    addHistory: (...asked) => keep((target) => target.addHistory(...asked)),
+    putDelivery: (...asked) => keep((target) => target.putDelivery(...asked)),
+    dropTenant: (...asked) => keep((target) => target.dropTenant(...asked)),
+    delivery: () => Promise.reject(new Error(`${event.type} cannot be applied in pieces.`)),
+  };
+  const tenant = known();
+  if (tenant !== undefined) await projection.apply(event, tenant, recorder);
+  return pieces;
+}
+
+type Sweep = Parameters<StepwiseWriter['sweepSome']>;
+
+function sweeping(table: Sweep[0], batchId: string, event: Sweep[2]): Piece {
+  let after: number | undefined;
+  return async (target) => {
+    after = await target.sweepSome(table, { batchId, limit: PIECE_CHANGES, after }, event);
+    return after === undefined ? 'done' : 'more';
+  };
+}
+
+/** In their order, in parts of at most PIECE_CHANGES; a sweep is a part by itself. */
+function partsOf(changes: readonly RecordChange[]): readonly (readonly RecordChange[])[] {
+  const parts: RecordChange[][] = [];
+  let room = 0;
+  for (const change of changes.flatMap(inPieces)) {
+    const size = change.kind === 'seen' ? change.ids.length : 1;
+    if (change.kind === 'sweep' || size > room) {
+      parts.push([]);
+      room = PIECE_CHANGES;
+    }
+    parts.at(-1)?.push(change);
+    room = change.kind === 'sweep' ? 0 : room - size;
+  }
+  return parts;
+}
+
+function inPieces(change: RecordChange): readonly RecordChange[] {
+  if (change.kind !== 'seen') return [change];
+  const { ids, ...rest } = change;
+  const count = Math.ceil(ids.length / PIECE_CHANGES);
+  return Array.from({ length: count }, (_, index) => ({
+    ...rest,
+    ids: ids.slice(index * PIECE_CHANGES, (index + 1) * PIECE_CHANGES),
+  }));
+}

@@ -1,0 +1,247 @@
+/**
+ * One transaction of the projector: which of the events that were read are applied in it. Each stream's events come in their
+ * order, and a tenant's own events come before and after all else of it as the log has them. But whatever is short need not
+ * wait for what takes long, where the engine can note what is applied beyond the checkpoint.
+ */
+import { setImmediate as pause } from 'node:timers/promises';
+import type { Position, RecordedEvent } from '../ports/eventStore.js';
+import type { Parked } from '../ports/readModels.js';
+import type { ReadModelWriter } from '../ports/readModelWriter.js';
+import { Applying, checkRoom, type Failures, lastBefore, parkedAt, partOf } from './applying.js';
+import type { Backlog, Look, ReadSlice } from './backlog.js';
+import { reached, readCheckpoints } from './checkpoints.js';
+import { PIECE_CHANGES, type Piece } from './pieces.js';
+import type { Projection } from './projection.js';
+import { isOf, type Step } from './step.js';
+import { StreamOrder } from './streamOrder.js';
+
+/** Where nothing overtakes, a transaction takes slices until it has so many events, or changes. */
+const TURN_EVENTS = 500;
+const TURN_CHANGES = 5_000;
+/** How long, in milliseconds, what takes long goes on while that of another tenant waits. */
+const LONG_TURN_MS = 50;
+
+export type TurnParts = {
+  readonly writer: ReadModelWriter;
+  readonly projections: readonly Projection[];
+  readonly backlog: Backlog;
+};
+
+/** An event that takes long, and the pieces of it. */
+export type LongWork = Work & { readonly pieces: readonly Piece[] };
+
+/** An event as it concerns one projection. */
+type Work = { readonly projection: Projection; readonly step: Step };
+
+/** Where everything stood as the transaction began. */
+type Stand = {
+  readonly checkpoints: ReadonlyMap<string, Position>;
+  readonly parked: readonly Parked[];
+  /** By `partOf`. */
+  readonly parkedParts: ReadonlySet<string>;
+  /** How many pieces of an event are applied, or null for all, by `workOf`. */
+  readonly ahead: ReadonlyMap<string, number | null>;
+};
+
+const isLong = ({ changes }: Step): boolean => changes > PIECE_CHANGES;
+
+const workOf = (projection: string, position: Position): string => `${projection} ${position}`;
+
+export class Turn {
+  readonly #parts: TurnParts;
+  readonly #slices: readonly ReadSlice[];
+  readonly #steps: readonly Step[];
+  readonly #failures: Failures;
+  readonly #stand: Stand;
+  readonly #applying: Applying;
+  readonly #look: Look;
+  readonly #overtakes: boolean;
+  readonly #order = new StreamOrder();
+  readonly #waiting = new Set<Step>();
+  readonly #applied: Work[] = [];
+  /** Parts of which nothing is left that could go on. */
+  readonly #dropped = new Set<string>();
+  #unfinished: LongWork | undefined;
+  #lastLongOf: string | undefined;
+
+  private constructor(
+    parts: TurnParts,
+    look: Look,
+    { failures, stand, overtakes }: { readonly failures: Failures; readonly stand: Stand; readonly overtakes: boolean },
+  ) {
+    this.#parts = parts;
+    this.#look = look;
+    this.#slices = overtakes ? look.slices : firstOf(look.slices);
+    this.#steps = this.#slices.flatMap(({ steps }) => steps);
+    this.#failures = failures;
+    this.#stand = stand;
+    this.#overtakes = overtakes;
+    this.#applying = new Applying(parts.writer);
+  }
+
+  /**
+   * To be called in the transaction: another process may project the same log, and a rebuild may have swapped.
+   * @param look at what there is to apply
+   * @param failures what is left out, with what comes behind it, and parked
+   */
+  static async begin(parts: TurnParts, look: Look, failures: Failures): Promise<Turn> {
+    const { writer, projections } = parts;
+    const checkpoints = await readCheckpoints(writer, projections);
+    const parked = await writer.parked();
+    checkRoom(parked, failures);
+    const ahead = (await writer.ahead()).map(
+      ({ projection, position, pieces }) => [workOf(projection, position), pieces] as const,
+    );
+    const isAnyLong = look.slices.some(({ steps }) => steps.some(isLong));
+    const overtakes = isAnyLong && writer.stepwise !== undefined && (await writer.stepwise.mayOvertake());
+    const parkedParts = new Set(parked.map(({ projection, tenant }) => partOf(projection, tenant)));
+    const stand = { checkpoints, parked, parkedParts, ahead: new Map(ahead) };
+    return new Turn(parts, look, { failures, stand, overtakes });
+  }
+
+  /**
+   * Applies what is short; where nothing is, one event that takes long, as far as others let it.
+   * @param before what the turn before has left unfinished
+   * @param lastTenant of whom an event that takes long was applied last
+   * @returns the checkpoints to be committed
+   */
+  async apply(before: LongWork | undefined, lastTenant: string | undefined): Promise<ReadonlyMap<string, Position>> {
+    const long: Work[] = [];
+    for (const step of this.#steps) {
+      for (const projection of this.#parts.projections) await this.#applyTo(projection, step, long);
+      if (this.#waiting.has(step)) this.#order.add(step);
+    }
+    this.#lastLongOf = lastTenant;
+    const next = long.find(({ step }) => step.tenant !== lastTenant) ?? long[0];
+    if (next !== undefined && this.#applied.length === 0) {
+      this.#lastLongOf = next.step.tenant;
+      await this.#applyLong(next, before, long);
+    }
+    await this.#park();
+    return this.#reached();
+  }
+
+  async #applyTo(projection: Projection, step: Step, long: Work[]): Promise<void> {
+    const { event } = step;
+    if ((this.#stand.checkpoints.get(projection.name) ?? 0) >= event.position || !isOf(projection, step)) return;
+    const done = this.#stand.ahead.get(workOf(projection.name, event.position));
+    if (done === null) return;
+    const part = partOf(projection.name, step.tenant);
+    const isPassedOver = this.#isPassedOver(part, event.position);
+    if (isPassedOver && event.type !== 'TenantDeleted') return;
+    if (this.#order.mustWait(step)) {
+      this.#waiting.add(step);
+    } else if (this.#overtakes && isLong(step)) {
+      this.#waiting.add(step);
+      long.push({ projection, step });
+    } else {
+      if (done === undefined) await this.#applying.apply(projection, step);
+      else await this.#applying.applyRest(projection, step, done);
+      this.#applied.push({ projection, step });
+      if (isPassedOver) this.#dropped.add(part);
+    }
+  }
+
+  #isPassedOver(part: string, position: Position): boolean {
+    const failure = this.#failures.get(part);
+    return (failure !== undefined && position >= failure.event.position) || this.#stand.parkedParts.has(part);
+  }
+
+  /** Until it is done, or others are to have their turn. */
+  async #applyLong(work: Work, before: LongWork | undefined, long: readonly Work[]): Promise<void> {
+    const { projection, step } = work;
+    const { stepwise } = this.#parts.writer;
+    const startedAt = performance.now();
+    const isOthers = long.some((each) => each.step.tenant !== step.tenant);
+    const isGoingOn = before?.step === step;
+    const pieces = isGoingOn ? before.pieces : await this.#applying.pieces(projection, step);
+    let done = this.#stand.ahead.get(workOf(projection.name, step.event.position)) ?? 0;
+    for (;;) {
+      const piece = pieces[done];
+      if (piece === undefined) break;
+      if ((await this.#applying.applyPiece(projection, step, piece)) === 'done') done += 1;
+      await pause();
+      const isOver = performance.now() - startedAt > LONG_TURN_MS;
+      if (this.#hasShort() || (isOver && isOthers)) break;
+    }
+    if (done === pieces.length) {
+      this.#applied.push(work);
+      this.#waiting.delete(step);
+    } else {
+      this.#unfinished = { ...work, pieces };
+      const { position } = step.event;
+      await stepwise?.putAhead({ projection: projection.name, tenant: step.tenant, position, pieces: done });
+    }
+  }
+
+  /** Something came meanwhile that need not wait. */
+  #hasShort(): boolean {
+    const came = this.#parts.backlog.since(this.#look).flatMap(({ steps }) => steps);
+    return came.some((step) => !isLong(step) && !this.#order.mustWait(step));
+  }
+
+  async #park(): Promise<void> {
+    const { writer } = this.#parts;
+    for (const each of this.parked) await writer.park(each);
+    for (const each of this.#stand.parked) {
+      if (this.#dropped.has(partOf(each.projection, each.tenant))) await writer.unpark(each);
+    }
+  }
+
+  /** What is parked in this turn. */
+  get parked(): readonly Parked[] {
+    const { checkpoints } = this.#stand;
+    return [...this.#failures.values()]
+      .map((failure) =>
+        parkedAt(
+          failure,
+          lastBefore(failure, this.#steps, checkpoints, (step) => this.#waiting.has(step)),
+        ),
+      )
+      .filter(({ projection, tenant }) => !this.#dropped.has(partOf(projection, tenant)));
+  }
+
+  /** What was applied to its end, or is not applied and parked. */
+  get events(): readonly RecordedEvent[] {
+    const applied = this.#applied.map(({ step }) => step.event);
+    return [...new Set([...applied, ...[...this.#failures.values()].map(({ event }) => event)])];
+  }
+
+  /** The event that was begun and not ended. */
+  get unfinished(): LongWork | undefined {
+    return this.#unfinished;
+  }
+
+  /** The tenant of the event that takes long and was applied last, in this turn or one before it. */
+  get lastLongOf(): string | undefined {
+    return this.#lastLongOf;
+  }
+
+  /** Up to here all is applied. */
+  get position(): Position {
+    const first = this.#slices.findIndex(({ steps }) => steps.some((step) => this.#waiting.has(step)));
+    return (first === -1 ? this.#slices.at(-1) : this.#slices[first - 1])?.position ?? 0;
+  }
+
+  async #reached(): Promise<ReadonlyMap<string, Position>> {
+    const { position } = this;
+    for (const { projection, step } of this.#applied) {
+      if (step.event.position <= position) continue;
+      const of = { projection: projection.name, tenant: step.tenant, position: step.event.position };
+      await this.#parts.writer.stepwise?.putAhead({ ...of, pieces: null });
+    }
+    return reached(this.#stand.checkpoints, this.#parts.projections, position);
+  }
+}
+
+/** As many whole slices as one transaction takes, and at least one. */
+function firstOf(slices: readonly ReadSlice[]): readonly ReadSlice[] {
+  let events = 0;
+  let changes = 0;
+  const enough = slices.findIndex(({ steps }) => {
+    events += steps.length;
+    for (const step of steps) changes += step.changes;
+    return events >= TURN_EVENTS || changes >= TURN_CHANGES;
+  });
+  return enough === -1 ? slices : slices.slice(0, enough + 1);
+}
