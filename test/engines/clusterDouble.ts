@@ -5,7 +5,8 @@
 import gossip from '@eventstore/db-client/generated/gossip_pb.js';
 import { ServerCredentials, status } from '@grpc/grpc-js';
 import { DoubleLog } from './doubleLog.js';
-import { EventStoreDouble, failure } from './eventStoreDouble.js';
+import { failure } from './doubleRefusal.js';
+import { EventStoreDouble } from './eventStoreDouble.js';
 import { TcpProxy } from './tcpProxy.js';
 
 const { VNodeState } = gossip.MemberInfo;

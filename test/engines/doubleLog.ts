@@ -23,7 +23,8 @@ export type DoubleOutcome =
   | { readonly kind: 'conflict'; readonly actual: number | undefined }
   | { readonly kind: 'deleted' };
 
-const MAX_APPEND_SIZE = 1_048_576;
+/** Bytes of data in one append. */
+export const MAX_APPEND_SIZE = 1_048_576;
 const FIRST_POSITION = 100;
 
 const FOREIGN_BYTES = 200;

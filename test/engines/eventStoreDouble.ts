@@ -5,16 +5,11 @@
 import { GossipService } from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import type { ClusterInfo } from '@eventstore/db-client/generated/gossip_pb.js';
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import streams, { type AppendReq, type ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
-import {
-  type sendUnaryData as Answer,
-  Metadata,
-  Server,
-  ServerCredentials,
-  type ServerReadableStream,
-  status,
-} from '@grpc/grpc-js';
-import { type DoubleEvent, type DoubleExpectation, DoubleLog } from './doubleLog.js';
+import streams, { type ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
+import { type sendUnaryData as Answer, Server, ServerCredentials, status } from '@grpc/grpc-js';
+import { DoubleAppends } from './doubleAppends.js';
+import { DoubleLog } from './doubleLog.js';
+import { failure, type Refusal } from './doubleRefusal.js';
 import { AllSubscription, confirmation, type ReadCall, readEvent } from './doubleSubscription.js';
 
 const service = {
@@ -30,7 +25,7 @@ const service = {
 export type Membership = {
   readonly gossip: () => ClusterInfo;
   /** The answer to a call that wants the leader; undefined where this node is it. */
-  readonly refusal: () => ReturnType<typeof failure> | undefined;
+  readonly refusal: () => Refusal | undefined;
 };
 
 export class EventStoreDouble {
@@ -39,10 +34,8 @@ export class EventStoreDouble {
   readonly #credentials: ServerCredentials;
   #server: Server | undefined;
   #port = 0;
-  #answersToLose = 0;
   #frozen = false;
-  /** Calls of `append` that reached the log. */
-  appends = 0;
+  readonly appends: DoubleAppends;
   /** Reads of the log's end, or of a place in it, so far. */
   looks = 0;
   /** Subscriptions opened so far. */
@@ -53,6 +46,7 @@ export class EventStoreDouble {
     this.log = log;
     this.#membership = membership;
     this.#credentials = credentials;
+    this.appends = new DoubleAppends(log, () => membership?.refusal());
   }
 
   static async start(): Promise<EventStoreDouble> {
@@ -73,8 +67,8 @@ export class EventStoreDouble {
   async start(): Promise<void> {
     const server = new Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
     server.addService(service, {
-      append: (call: ServerReadableStream<AppendReq, streams.AppendResp>, answer: Answer<streams.AppendResp>) =>
-        this.#append(call, answer),
+      append: this.appends.takeOne.bind(this.appends),
+      batchAppend: this.appends.takeMany.bind(this.appends),
       read: (call: ReadCall) => this.#read(call),
     });
     const membership = this.#membership;
@@ -102,59 +96,13 @@ export class EventStoreDouble {
 
   /** Of the next appends, this many are stored, but their answer is lost. */
   loseAnswers(count: number): void {
-    this.#answersToLose = count;
+    this.appends.answersToLose = count;
   }
 
   /** It takes calls, and answers none. */
   freeze(frozen: boolean): void {
     this.#frozen = frozen;
-  }
-
-  #append(call: ServerReadableStream<AppendReq, streams.AppendResp>, answer: Answer<streams.AppendResp>): void {
-    const refusal = this.#membership?.refusal();
-    if (refusal !== undefined) {
-      answer(refusal);
-      return;
-    }
-    const events: DoubleEvent[] = [];
-    let stream = '';
-    let expected: DoubleExpectation = 'any';
-    call.on('data', (request: AppendReq) => {
-      const options = request.getOptions();
-      if (options !== undefined) {
-        stream = text(options.getStreamIdentifier()?.getStreamName_asU8());
-        if (options.hasRevision()) expected = Number(options.getRevision());
-        if (options.hasNoStream()) expected = 'no-stream';
-      }
-      const message = request.getProposedMessage();
-      if (message !== undefined) events.push(proposed(message));
-    });
-    call.on('end', () => {
-      if (this.#frozen) return;
-      this.appends += 1;
-      this.#write(stream, expected, events, answer);
-    });
-  }
-
-  #write(
-    stream: string,
-    expected: DoubleExpectation,
-    events: readonly DoubleEvent[],
-    answer: Answer<streams.AppendResp>,
-  ): void {
-    if (this.log.tooLarge(events)) {
-      answer(failure(status.INVALID_ARGUMENT, 'maximum-append-size-exceeded', { 'maximum-append-size': '1048576' }));
-      return;
-    }
-    const outcome = this.log.write(stream, expected, events);
-    if (this.#answersToLose > 0) {
-      this.#answersToLose -= 1;
-      answer(failure(status.UNAVAILABLE, ''));
-    } else if (outcome.kind === 'deleted') {
-      answer(failure(status.FAILED_PRECONDITION, 'stream-deleted', { 'stream-name': stream }));
-    } else {
-      answer(null, outcome.kind === 'stored' ? success(outcome) : conflict(outcome.actual));
-    }
+    this.appends.frozen = frozen;
   }
 
   #read(call: ReadCall): void {
@@ -217,39 +165,3 @@ export class EventStoreDouble {
 }
 
 const text = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString('utf8');
-
-function proposed(message: AppendReq.ProposedMessage): DoubleEvent {
-  const metadata = message.getMetadataMap();
-  return {
-    id: message.getId()?.getString() ?? '',
-    type: metadata.get('type') ?? '',
-    contentType: metadata.get('content-type') ?? '',
-    data: message.getData_asU8(),
-    metadata: message.getCustomMetadata_asU8(),
-  };
-}
-
-function success({ revision, position }: { readonly revision: number; readonly position: number }): streams.AppendResp {
-  const at = new streams.AppendResp.Position();
-  at.setCommitPosition(String(position)).setPreparePosition(String(position));
-  const stored = new streams.AppendResp.Success().setCurrentRevision(String(revision)).setPosition(at);
-  return new streams.AppendResp().setSuccess(stored);
-}
-
-function conflict(actual: number | undefined): streams.AppendResp {
-  const wrong = new streams.AppendResp.WrongExpectedVersion();
-  if (actual !== undefined) wrong.setCurrentRevision(String(actual));
-  return new streams.AppendResp().setWrongExpectedVersion(wrong);
-}
-
-export function failure(
-  code: status,
-  exception: string,
-  more: Readonly<Record<string, string>> = {},
-  details: string = exception,
-) {
-  const metadata = new Metadata();
-  if (exception !== '') metadata.set('exception', exception);
-  for (const [name, value] of Object.entries(more)) metadata.set(name, value);
-  return { code, metadata, details, name: 'ServiceError', message: details };
-}
