@@ -17,7 +17,9 @@ const WARM_UP_MS = 1_000;
 let service: Service;
 const acme = () => service.tenant('acme');
 async function startWith(url: string): Promise<void> {
-  service = await startService({ tenants: { acme: 'dyn_stock_order' }, env: { EVENTSTORE_URL: url } });
+  // What was sent as the server began to hang may be stored when it goes on, and is as old then: reads are not about that.
+  const env = { EVENTSTORE_URL: url, READ_MAX_STALENESS_SECONDS: '600' };
+  service = await startService({ tenants: { acme: 'dyn_stock_order' }, env });
 }
 async function underLoad(): Promise<Load> {
   const { id } = await acme().create('dyn_stock_order', { notes: `known ${Date.now()}` });

@@ -1,11 +1,3 @@
-import { setImmediate as eventLoopTurn } from 'node:timers/promises';
-import {
-  ANY,
-  type AppendResult as ClientAppendResult,
-  type EventData,
-  NO_STREAM,
-  WrongExpectedVersionError,
-} from '@eventstore/db-client';
 import PQueue from 'p-queue';
 import { v5 as nameBasedUuid } from 'uuid';
 import {
@@ -18,8 +10,8 @@ import {
 import { retry } from '../../../supervision/keepRunning.js';
 import { TimeLimitError, withinTime } from '../../../supervision/waiting.js';
 import { isAt } from '../appendChecks.js';
-import type { AppendOptions } from './connection.js';
-import { encodeAppend, STORED_TYPES_STREAM, toPosition } from './encoding.js';
+import type { Append, Appended, AppendOutcome } from './appendMessages.js';
+import { asJson, encodeAppend, STORED_TYPES_STREAM } from './encoding.js';
 import { CALL_BACKOFF, isTransient, isUnsent, toPortError } from './errors.js';
 import type { KnownLog } from './knownLog.js';
 import type { Leader } from './leader.js';
@@ -40,7 +32,6 @@ type StoredType = { readonly type: string; readonly schemaVersion: number };
 
 export type AppenderParts = {
   readonly leader: Leader;
-  readonly options: AppendOptions;
   readonly reader: LogReader;
   readonly log: KnownLog;
   /** How long one call is tried while the server is away, in milliseconds. */
@@ -70,14 +61,14 @@ export class Appender {
     if (this.#unlisted(events).length > 0) {
       await this.#retried((deadline) => this.#list(events, deadline), { stream, until, ofTheEvents: false });
     }
-    let result = await this.#appendFirst(stream, first, expectedRevision, until);
+    let last = await this.#appendFirst({ stream, events: first, expectedRevision }, until);
     for (const call of rest) {
       // No other writer's event can stand between two calls: each insists on the last revision of the one before.
-      const next = await this.#send(stream, call, result.nextExpectedRevision, until);
+      const next = await this.#send({ stream, events: call, expectedRevision: last.revision }, until);
       if (next === 'conflict') throw conflict(stream, expectedRevision, await this.#parts.reader.tail(stream));
-      result = next;
+      last = next;
     }
-    return this.#answer(stream, result);
+    return this.#answer(stream, last);
   }
 
   /**
@@ -98,20 +89,19 @@ export class Appender {
   }
 
   /** Puts the types of these events on the list. @throws what the client throws */
-  async #list(events: readonly EventToAppend[], deadline: number): Promise<void> {
+  async #list(ofEvents: readonly EventToAppend[], deadline: number): Promise<void> {
     await this.storedTypes();
-    const missing = this.#unlisted(events);
+    const missing = this.#unlisted(ofEvents);
     if (missing.length === 0) return;
-    const listed = missing.map((data) => ({
+    const events = missing.map((data) => ({
       // The same for every process, so that several which add a type at the same time store it once.
       id: nameBasedUuid(keyOf(data), NAMESPACE),
       type: 'EventTypeStored',
-      contentType: 'application/json' as const,
-      data,
-      metadata: undefined,
+      data: asJson(data),
+      metadata: Buffer.alloc(0),
     }));
-    const options = { ...this.#parts.options, expectedRevision: ANY, deadline } as const;
-    await this.#parts.leader.run((client) => client.appendToStream(STORED_TYPES_STREAM, listed, options));
+    const append = { stream: STORED_TYPES_STREAM, events, expectedRevision: 'any' } as const;
+    await this.#parts.leader.run((client) => client.append(append, deadline));
     for (const type of missing) this.#listed.add(keyOf(type));
   }
 
@@ -121,21 +111,17 @@ export class Appender {
   }
 
   /** The first call decides which writer wins. After an append that its writer gave up, it goes on where that one ended. */
-  async #appendFirst(
-    stream: string,
-    call: readonly EventData[],
-    expected: ExpectedRevision,
-    until: number,
-  ): Promise<ClientAppendResult> {
-    let revision = toClientRevision(expected);
+  async #appendFirst(append: Append, until: number): Promise<Appended> {
+    const { stream, expectedRevision: expected } = append;
+    let call = append;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const result = await this.#send(stream, call, revision, until);
-      if (result !== 'conflict') return result;
+      const outcome = await this.#send(call, until);
+      if (outcome !== 'conflict') return outcome;
       const tail = await this.#parts.reader.tail(stream);
       // With `any`, a conflict says that only some of the events are stored already.
       const mayGoOn = expected !== 'any' && tail.stored !== tail.visible && isAt(expected, tail.visible);
       if (!mayGoOn) throw conflict(stream, expected, tail);
-      revision = BigInt(tail.stored);
+      call = { ...append, expectedRevision: tail.stored };
     }
     throw conflict(stream, expected, await this.#parts.reader.tail(stream));
   }
@@ -144,24 +130,9 @@ export class Appender {
    * One call, tried again while the server is away. Its ids and its revision stay the same, by which the server
    * knows an append whose answer was lost.
    */
-  async #send(
-    stream: string,
-    call: readonly EventData[],
-    expectedRevision: bigint | typeof ANY | typeof NO_STREAM,
-    until: number,
-  ): Promise<ClientAppendResult | 'conflict'> {
-    const { leader, options } = this.#parts;
-    const append = async (deadline: number): Promise<ClientAppendResult | 'conflict'> => {
-      try {
-        return await leader.run((client) =>
-          client.appendToStream(stream, [...call], { ...options, expectedRevision, deadline }),
-        );
-      } catch (error) {
-        if (error instanceof WrongExpectedVersionError) return 'conflict';
-        throw error;
-      }
-    };
-    return this.#retried(append, { stream, until, ofTheEvents: true });
+  #send(append: Append, until: number): Promise<AppendOutcome> {
+    const call = (deadline: number) => this.#parts.leader.run((client) => client.append(append, deadline));
+    return this.#retried(call, { stream: append.stream, until, ofTheEvents: true });
   }
 
   /**
@@ -179,9 +150,6 @@ export class Appender {
     return this.#calls.add(async () => {
       const until = Math.min(about.until, Math.max(askedAt + this.#parts.timeoutMs, Date.now() + LAST_TRY_MS));
       const attempt = async (): Promise<T> => {
-        // The client throws where nothing can catch it when its channel is closed under it. That happens in the turn of
-        // the event loop in which another call fails, so this one begins in a turn of its own.
-        await eventLoopTurn();
         await withinTime(until - Date.now(), 'the look at the log took too long', this.#parts.log.check());
         const left = until - Date.now();
         if (left <= 0) throw new TimeLimitError('no time was left to ask it');
@@ -211,9 +179,8 @@ export class Appender {
     return { revision: tail.visible, position: (await this.#parts.reader.head()).position };
   }
 
-  async #answer(stream: string, { nextExpectedRevision, position }: ClientAppendResult): Promise<AppendResult> {
-    const revision = Number(nextExpectedRevision);
-    if (position !== undefined) return { revision, position: toPosition(position.commit) };
+  async #answer(stream: string, { revision, position }: Appended): Promise<AppendResult> {
+    if (position !== undefined) return { revision, position };
     // The answer to an append that was stored before may have no position.
     const [last] = await this.#parts.reader.storedIn(stream, revision, 1);
     if (last === undefined) throw new Error(`The event ${revision} of ${stream} was appended and is not there.`);
@@ -226,11 +193,6 @@ const keyOf = ({ type, schemaVersion }: StoredType): string => `${schemaVersion}
 const distinct = (types: readonly StoredType[]): readonly StoredType[] => [
   ...new Map(types.map((each) => [keyOf(each), each])).values(),
 ];
-
-function toClientRevision(expected: ExpectedRevision): bigint | typeof ANY | typeof NO_STREAM {
-  if (expected === 'any') return ANY;
-  return expected === 'no-stream' ? NO_STREAM : BigInt(expected);
-}
 
 function conflict(stream: string, expected: ExpectedRevision, { visible }: Tail): WrongExpectedRevisionError {
   return new WrongExpectedRevisionError(stream, expected, visible < 0 ? 'no-stream' : visible);

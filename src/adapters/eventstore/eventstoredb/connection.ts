@@ -1,37 +1,21 @@
 import { readFileSync } from 'node:fs';
-import {
-  type ChannelCredentialOptions,
-  type Credentials,
-  type EndPoint,
-  EventStoreDBClient,
-} from '@eventstore/db-client';
+import type { ChannelCredentialOptions, EndPoint } from '@eventstore/db-client';
 import {
   type ConnectionOptions,
   parseConnectionString,
 } from '@eventstore/db-client/dist/Client/parseConnectionString.js';
+import { AppendingClient } from './appendingClient.js';
 import { NodeClient } from './nodeClient.js';
-
-/** Everything is asked of the leader: a follower may lack what another node has already shown. */
-export const OF_LEADER = { requiresLeader: true } as const;
-
-/** The same for each append. */
-export type AppendOptions = typeof OF_LEADER & { readonly credentials?: Credentials };
 
 export type Connection = {
   /** What the URL names: one server, or nodes of a cluster, any of which knows the others. */
   readonly nodes:
-    | { readonly kind: 'one'; readonly client: EventStoreDBClient }
+    | { readonly kind: 'one'; readonly client: AppendingClient }
     | {
         readonly kind: 'cluster';
         readonly named: readonly EndPoint[];
         readonly open: (endPoint: EndPoint) => NodeClient;
       };
-  /**
-   * To be given with each append. The client then makes one call of each append, with a deadline of its own. Without,
-   * it sends all appends over one shared stream, where a lost connection can end the process by an unhandled rejection
-   * (a write that waits for the stream to drain) and one client's failure rejects the appends of another.
-   */
-  readonly appendCredentials: Credentials | undefined;
 };
 
 /** The connection string cannot be used. The message never quotes it, since it may hold a password. */
@@ -83,9 +67,7 @@ export function connect(url: string): Connection {
     nodes:
       dnsDiscover || hosts.length > 1
         ? { kind: 'cluster', named: hosts, open: (endPoint) => openWith(NodeClient, endPoint) }
-        : { kind: 'one', client: openWith(EventStoreDBClient, host) },
-    // Without TLS the client sends no credentials, whatever it is given.
-    appendCredentials: defaultCredentials ?? (secure ? undefined : { username: '', password: '' }),
+        : { kind: 'one', client: openWith(AppendingClient, host) },
   };
 }
 

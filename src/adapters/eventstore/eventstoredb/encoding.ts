@@ -1,4 +1,4 @@
-import type { AllStreamRecordedEvent, EventData, JSONType, Position as LogPosition } from '@eventstore/db-client';
+import type { AllStreamRecordedEvent, Position as LogPosition } from '@eventstore/db-client';
 import type { EventMetadata, EventToAppend, Position } from '../../../ports/eventStore.js';
 import { dataAsJson } from '../appendChecks.js';
 import { type Part, runLengths, type StoredEvent } from './splitAppends.js';
@@ -18,6 +18,14 @@ const PART_BYTES = 120;
 /** What the client gives for an event of a stream or of `$all`. */
 export type ClientEvent = Omit<AllStreamRecordedEvent, 'position'> & { readonly position?: LogPosition };
 
+/** An event on its way to the server, its data and metadata as JSON in UTF-8. */
+export type EncodedEvent = {
+  readonly id: string;
+  readonly type: string;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+};
+
 /**
  * An append as the calls that store it, each a list of events.
  * @throws what `dataAsJson` throws
@@ -25,14 +33,14 @@ export type ClientEvent = Omit<AllStreamRecordedEvent, 'position'> & { readonly 
 export async function encodeAppend(
   stream: string,
   events: readonly EventToAppend[],
-): Promise<readonly (readonly EventData[])[]> {
-  const json = await dataAsJson(stream, events);
-  const sizes = events.map(
-    ({ metadata }, index) =>
-      Buffer.byteLength(json[index] ?? '') + Buffer.byteLength(JSON.stringify(metadata)) + PART_BYTES,
-  );
+): Promise<readonly (readonly EncodedEvent[])[]> {
+  const data = (await dataAsJson(stream, events)).map((json) => Buffer.from(json));
+  const sizes = events.map(({ metadata }, index) => (data[index]?.length ?? 0) + asJson(metadata).length + PART_BYTES);
   const lengths = runLengths(sizes, CALL_BYTES);
-  const marked = events.map((event, index) => encode(event, partOf(events, index, lengths.length > 1)));
+  const marked = events.map((event, index) => {
+    const part = partOf(events, index, lengths.length > 1);
+    return encode(event, data[index], part);
+  });
   let taken = 0;
   return lengths.map((length) => {
     taken += length;
@@ -45,16 +53,13 @@ function partOf(events: readonly EventToAppend[], index: number, split: boolean)
   return append === undefined || events.length === 1 ? undefined : { append, index, count: events.length, split };
 }
 
-function encode({ id, type, data, metadata }: EventToAppend, part: Part | undefined): EventData {
-  return {
-    id: id.toLowerCase(),
-    type,
-    contentType: 'application/json',
-    // The client's type leaves out numbers, booleans and null, which JSON has and which it stores well.
-    data: data as JSONType,
-    metadata: part === undefined ? { ...metadata } : { ...metadata, part },
-  };
+function encode({ id, type, metadata }: EventToAppend, data = NOTHING, part: Part | undefined): EncodedEvent {
+  return { id: id.toLowerCase(), type, data, metadata: asJson(part === undefined ? metadata : { ...metadata, part }) };
 }
+
+const NOTHING = Buffer.alloc(0);
+
+export const asJson = (value: object): Buffer => Buffer.from(JSON.stringify(value));
 
 /** A stored event; undefined for one that this adapter did not write: the server may hold other data. */
 export function decode(event: ClientEvent): StoredEvent | undefined {

@@ -1,4 +1,10 @@
-import { ErrorType, isCommandError, NotLeaderError, StreamDeletedError } from '@eventstore/db-client';
+import {
+  convertToCommandError,
+  ErrorType,
+  isCommandError,
+  NotLeaderError,
+  StreamDeletedError,
+} from '@eventstore/db-client';
 import { EventStoreUnavailableError, LogReplacedError } from '../../../ports/eventStore.js';
 import { TimeLimitError } from '../../../supervision/waiting.js';
 
@@ -30,9 +36,20 @@ export class NoLeaderError extends Error {
   }
 }
 
+/** The call was not made, or nothing could be sent over it any more. */
+export class NotSentError extends Error {
+  override readonly name = 'NotSentError';
+}
+
+/** The call that this went over has ended without the answer. What became of it is unknown. */
+export class CutOffError extends Error {
+  override readonly name = 'CutOffError';
+}
+
 /** Between attempts of one call while the server is away. */
 export const CALL_BACKOFF = { firstMs: 50, longestMs: 400 };
 
+const OF_OURS = [TimeLimitError, LeaderChangedError, NoLeaderError, NotSentError, CutOffError];
 /** Errors after which the same call may succeed when it is made again. */
 const TRANSIENT: readonly string[] = [
   ErrorType.TIMEOUT,
@@ -58,8 +75,7 @@ export function isNoPosition(error: unknown): boolean {
 
 /** Whether to try again. Lost sockets report plain errors with a code, so those count as transient. */
 export function isTransient(error: unknown): boolean {
-  if (error instanceof TimeLimitError || error instanceof LeaderChangedError || error instanceof NoLeaderError)
-    return true;
+  if (OF_OURS.some((transient) => error instanceof transient)) return true;
   if (isNoPosition(error) || error instanceof LogReplacedError) return false;
   if (isClientError(error)) return TRANSIENT.includes(error.type);
   if (error instanceof EventStoreUnavailableError) return !(error instanceof EventStoreRefusalError);
@@ -67,11 +83,29 @@ export function isTransient(error: unknown): boolean {
 }
 
 /** The call was not made, had no connection to go out by, or came to a node that takes none. */
-export const isUnsent = (error: unknown): boolean =>
-  error instanceof NoLeaderError || error instanceof NotLeaderError || REFUSED_UNREAD.test(textOf(error));
+export function isUnsent(error: unknown): boolean {
+  if (error instanceof CutOffError) return false;
+  const named = [NoLeaderError, NotSentError, NotLeaderError].some((unsent) => error instanceof unsent);
+  return named || NOT_CONNECTED.test(textOf(error)) || REFUSED_UNREAD.test(textOf(error));
+}
 
-const REFUSED_UNREAD =
-  /No connection established|Name resolution failed|No leader info available|Server Is (Not Ready|Too Busy)/;
+const NOT_CONNECTED = /No connection established|Name resolution failed/;
+const REFUSED_UNREAD = /No leader info available|Server Is (Not Ready|Too Busy|Busy)/;
+
+/** gRPC's status of a call that the server does not know. */
+const UNIMPLEMENTED = 12;
+
+export const isUnimplemented = (error: unknown): boolean => Object(error).code === UNIMPLEMENTED;
+
+/**
+ * What those get whose answers had not come when the call that they share failed. It may have failed by one of them,
+ * such as the first that came to a node which leads no more, after others had been stored.
+ */
+export function cutOff(failure: Error): Error {
+  const error = convertToCommandError(failure);
+  if (!isTransient(error) || isUnimplemented(error) || NOT_CONNECTED.test(error.message)) return error;
+  return new CutOffError(error.message, { cause: error });
+}
 
 /**
  * What a caller of the port gets to see. Mistakes in the code stay what they are.
@@ -101,4 +135,8 @@ function isClientError(error: unknown): error is Error & { readonly type: string
   return error instanceof Error && isCommandError(error);
 }
 
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // What the server refuses over a call that stays open comes without words.
+  return error.message === '' && isClientError(error) ? error.type : error.message;
+}

@@ -1,6 +1,6 @@
 import { setImmediate as eventLoopTurn } from 'node:timers/promises';
-import type { EventStoreDBClient } from '@eventstore/db-client';
 import { sleep } from '../../../supervision/waiting.js';
+import type { AppendingClient } from './appendingClient.js';
 import type { Connection } from './connection.js';
 import { isTransient, LeaderChangedError, NoLeaderError } from './errors.js';
 import { Members } from './members.js';
@@ -12,11 +12,11 @@ const ASK_AGAIN_MS = 100;
 
 /** The node that led when it was asked for. */
 export class LeadingNode {
-  readonly client: EventStoreDBClient;
+  readonly client: AppendingClient;
   #left: LeaderChangedError | undefined;
   readonly #callbacks = new Set<(changed: LeaderChangedError) => void>();
 
-  constructor(client: EventStoreDBClient) {
+  constructor(client: AppendingClient) {
     this.client = client;
   }
 
@@ -52,7 +52,7 @@ export class Leader {
    * What the call gives.
    * @throws what the call throws; LeaderChangedError when another node leads before it has ended; NoLeaderError
    */
-  async run<T>(call: (client: EventStoreDBClient) => Promise<T>): Promise<T> {
+  async run<T>(call: (client: AppendingClient) => Promise<T>): Promise<T> {
     const node = await this.node();
     let release = (): void => undefined;
     const left = new Promise<never>((_, reject) => {
@@ -79,7 +79,8 @@ export class Leader {
     if (this.#node !== undefined) return this.#node;
     await this.#ask();
     if (this.#node === undefined) throw new NoLeaderError(this.#members?.failure);
-    // See Appender: a call begins in a turn of its own.
+    // The library throws where nothing can catch it when its channel is closed under a read. That happens in the turn of
+    // the event loop in which another call fails, so this one begins in a turn of its own.
     await eventLoopTurn();
     return this.#node;
   }

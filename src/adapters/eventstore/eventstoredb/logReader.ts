@@ -18,7 +18,7 @@ import {
 } from '../../../ports/eventStore.js';
 import { retry } from '../../../supervision/keepRunning.js';
 import { TimeLimitError } from '../../../supervision/waiting.js';
-import { OF_LEADER } from './connection.js';
+import { OF_LEADER } from './appendingClient.js';
 import { type ClientEvent, decode, isSystem, positionOf, toLogPosition } from './encoding.js';
 import { CALL_BACKOFF, isMissingStream, isTransient, toPortError } from './errors.js';
 import type { Leader } from './leader.js';

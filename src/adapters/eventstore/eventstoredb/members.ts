@@ -1,4 +1,5 @@
-import type { EndPoint, EventStoreDBClient } from '@eventstore/db-client';
+import type { EndPoint } from '@eventstore/db-client';
+import type { AppendingClient } from './appendingClient.js';
 import type { Connection } from './connection.js';
 import type { Member, NodeClient } from './nodeClient.js';
 
@@ -27,7 +28,7 @@ export class Members {
    * @param now is taken again only when no other node leads
    * @returns undefined when none says so in time
    */
-  leader(now: EventStoreDBClient | undefined): Promise<NodeClient | undefined> {
+  leader(now: AppendingClient | undefined): Promise<NodeClient | undefined> {
     const asked = new Set<string>();
     const told = new Map<string, EndPoint>();
     this.failure = undefined;
@@ -66,7 +67,7 @@ export class Members {
   }
 
   /** Nodes that have left the cluster are forgotten, all but the one that is called. */
-  #keep(told: readonly EndPoint[], now: EventStoreDBClient | undefined): void {
+  #keep(told: readonly EndPoint[], now: AppendingClient | undefined): void {
     this.#known = told;
     const names = new Set([...this.#cluster.named, ...told].map(nameOf));
     for (const [name, client] of this.#clients) {

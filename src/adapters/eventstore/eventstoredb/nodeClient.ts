@@ -3,7 +3,6 @@ import {
   type Credentials,
   convertToCommandError,
   type EndPoint,
-  EventStoreDBClient,
   NotLeaderError,
   type SingleNodeOptions,
   VNodeState,
@@ -11,12 +10,13 @@ import {
 import { GossipClient } from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import type { MemberInfo } from '@eventstore/db-client/generated/gossip_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
+import { AppendingClient } from './appendingClient.js';
 
 /** A node of a cluster as another node sees it. */
 export type Member = { readonly endPoint: EndPoint; readonly leads: boolean };
 
 /** The client of one node of a cluster. It stays with its node, also when that names another as its leader. */
-export class NodeClient extends EventStoreDBClient {
+export class NodeClient extends AppendingClient {
   constructor(options: SingleNodeOptions, channel: ChannelCredentialOptions, credentials: Credentials | undefined) {
     super(options, channel, credentials);
     const reconnect = this.handleError;

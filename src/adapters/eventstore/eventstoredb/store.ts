@@ -14,7 +14,7 @@ import {
 } from '../../../ports/eventStore.js';
 import { identityOf } from '../identity.js';
 import { Appender } from './appender.js';
-import { connect, OF_LEADER } from './connection.js';
+import { connect } from './connection.js';
 import { KnownLog } from './knownLog.js';
 import { Leader } from './leader.js';
 import { LiveFeed } from './liveFeed.js';
@@ -53,14 +53,12 @@ class EventStoreDb implements EventStore {
 
   constructor({ url, timeoutMs = 4_000, patienceMs = 30_000 }: EventStoreDbSettings) {
     const connection = connect(url);
-    const { appendCredentials: credentials } = connection;
     this.#leader = new Leader(connection);
     const leader = this.#leader;
-    const options = { ...OF_LEADER, ...(credentials && { credentials }) };
     const reader = new LogReader(leader, timeoutMs, () => log.connectionLost());
     const log = new KnownLog(reader);
     this.#parts = { leader, reader, log, timeoutMs, patienceMs };
-    this.#appender = new Appender({ leader, options, reader, log, timeoutMs });
+    this.#appender = new Appender({ leader, reader, log, timeoutMs });
     const read = (after: Position, signal: AbortSignal) =>
       subscribe(this.#parts, { after, maxCount: FEED_SLICE_COUNT, signal });
     this.#feed = new LiveFeed(read, this.#closing.signal);

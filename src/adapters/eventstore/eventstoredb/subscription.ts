@@ -13,7 +13,7 @@ import {
 } from '../../../ports/eventStore.js';
 import { Backoff } from '../../../supervision/keepRunning.js';
 import { sleep, WakeUp } from '../../../supervision/waiting.js';
-import { OF_LEADER } from './connection.js';
+import { OF_LEADER } from './appendingClient.js';
 import { type ClientEvent, toPosition } from './encoding.js';
 import { isTransient, toPortError } from './errors.js';
 import type { KnownLog } from './knownLog.js';
