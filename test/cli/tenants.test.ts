@@ -183,6 +183,7 @@ describe('while the service runs', () => {
         head: expect.any(Number),
         behind: 0,
         parked: [],
+        tenantsBehind: { names: [], isAll: true },
       })),
     );
   });
