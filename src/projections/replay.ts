@@ -3,6 +3,7 @@ import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { ReadModelsUnavailableError } from '../ports/readModels.js';
 import { MisfitError, type ReadModelRebuild, type RebuildScope } from '../ports/readModelWriter.js';
+import { slicesUpTo } from './logPart.js';
 import { inTransaction, ProjectedTenants, type Projection, type ProjectionTarget, streamsOf } from './projection.js';
 
 /** What was applied: events, and the changes of single records, entries or deliveries that they carried. */
@@ -33,6 +34,9 @@ function reasonsOf(error: unknown): string {
  */
 const RECORDS_AT_ONCE = 1_000;
 
+/** Well within the time after which a rebuild is taken for dead. */
+const SIGN_OF_LIFE_MS = 5_000;
+
 /** Feeds the copy from the log, as far as it is told and no further: never beyond the live one. */
 export class Replay {
   readonly #eventStore: EventStore;
@@ -47,6 +51,7 @@ export class Replay {
   /** What `finish` applied, which is committed by the caller: fewer than CLOSE. */
   #last: RecordedEvent[] = [];
   #position: Position = 0;
+  #aliveAt = performance.now();
   #events = 0;
   #records = 0;
 
@@ -105,8 +110,10 @@ export class Replay {
     return taken;
   }
 
-  /** Gives a sign of life: a copy that nobody writes to is taken for that of a dead rebuild. */
+  /** Gives a sign of life where one is due: a copy that nobody writes to is taken for that of a dead rebuild. */
   async keep(): Promise<void> {
+    if (performance.now() - this.#aliveAt < SIGN_OF_LIFE_MS) return;
+    this.#aliveAt = performance.now();
     await inTransaction(this.#copy.writer, async () => new Map([[this.#projection.name, this.#position]]));
   }
 
@@ -126,25 +133,16 @@ export class Replay {
   }
 
   async #read(to: Position, take: (events: readonly RecordedEvent[]) => Promise<void>): Promise<void> {
-    if (this.#position >= to) return;
-    this.#signal.throwIfAborted();
-    const reading = new AbortController();
-    const subscription = this.#eventStore.subscribe({
-      after: this.#position,
-      streamPrefixes: streamsOf(this.#projection, this.#scope.tenant),
-      signal: AbortSignal.any([reading.signal, this.#signal]),
-    });
-    for await (const slice of subscription) {
+    const streamPrefixes = streamsOf(this.#projection, this.#scope.tenant);
+    const part = { after: this.#position, to, streamPrefixes };
+    for await (const { events, position } of slicesUpTo(this.#eventStore, part, this.#signal)) {
       this.#signal.throwIfAborted();
-      this.#position = Math.min(slice.position, to);
-      const events = slice.events.filter((event) => event.position <= to);
+      this.#position = position;
       await this.#tenants.prepare(events);
       await take(events);
-      if (slice.position >= to) break;
     }
-    reading.abort();
     this.#signal.throwIfAborted();
-    this.#position = to;
+    this.#position = Math.max(this.#position, to);
   }
 
   async #apply(event: RecordedEvent): Promise<void> {

@@ -10,6 +10,7 @@ import type { Parked } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
 import { Applying, inTransactionWithout, lastBefore, parkedAt } from './applying.js';
+import { slicesUpTo } from './logPart.js';
 import { ProjectedTenants, type Projection, streamsOf } from './projection.js';
 import { type Step, stepsOf } from './step.js';
 
@@ -20,9 +21,11 @@ type Parts = {
   readonly writing: PQueue;
   readonly onParked?: (parked: Parked) => void;
   readonly onUnparked?: (parked: Parked) => void;
+  /** False while nothing is known to be parked: then nobody need be asked. */
+  readonly isAnyParked: () => boolean;
 };
 
-/** How often it is looked whether a retry is asked for. */
+/** How often it is looked whether a retry is asked for, while anything is parked. */
 const LOOK_MS = 500;
 /** Positions: close enough to the others to hold them still for the rest. */
 const CLOSE = 200;
@@ -33,6 +36,7 @@ export async function retryParked(parts: Parts, signal: AbortSignal): Promise<vo
   for (;;) {
     await sleep(LOOK_MS, signal);
     if (signal.aborted) return;
+    if (!parts.isAnyParked()) continue;
     const parked = await writing.add(() => writer.parked());
     for (const each of parked) {
       const projection = projections.find(({ name }) => name === each.projection);
@@ -80,23 +84,9 @@ class Retry {
     signal: AbortSignal,
   ): AsyncGenerator<{ readonly events: readonly RecordedEvent[]; readonly position: Position }> {
     const { tenant, checkpoint: after } = this.#parked;
-    if (after >= to) return;
-    const reading = new AbortController();
-    const subscription = this.#parts.eventStore.subscribe({
-      after,
-      streamPrefixes: streamsOf(this.#projection, tenant),
-      signal: AbortSignal.any([signal, reading.signal]),
-    });
-    try {
-      for await (const slice of subscription) {
-        const events = slice.events.filter(
-          (event) => event.position <= to && parseStream(event.stream).tenant === tenant,
-        );
-        yield { events, position: Math.min(slice.position, to) };
-        if (slice.position >= to) return;
-      }
-    } finally {
-      reading.abort();
+    const part = { after, to, streamPrefixes: streamsOf(this.#projection, tenant) };
+    for await (const { events, position } of slicesUpTo(this.#parts.eventStore, part, signal)) {
+      yield { events: events.filter((event) => parseStream(event.stream).tenant === tenant), position };
     }
   }
 

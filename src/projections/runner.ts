@@ -60,9 +60,13 @@ export async function runProjections(
   if (behind.length > 0) await follow({ ...deps, writing, projections: behind }, furthest, signal);
   const ending = new AbortController();
   const running = AbortSignal.any([signal, ending.signal]);
+  let isAnyParked = true;
+  const onTurn = (turn: Turn): void => {
+    isAnyParked = turn.isAnyParked;
+  };
   const parts = [
-    follow({ ...deps, writing, log }, Number.POSITIVE_INFINITY, running),
-    retryParked({ ...deps, writing }, running),
+    follow({ ...deps, writing, log, onTurn }, Number.POSITIVE_INFINITY, running),
+    retryParked({ ...deps, writing, isAnyParked: () => isAnyParked }, running),
   ];
   try {
     await Promise.all(parts);
@@ -74,6 +78,7 @@ export async function runProjections(
 
 type FollowDeps = Required<Pick<RunnerDeps, 'eventStore' | 'writer' | 'projections' | 'writing'>> &
   Pick<RunnerDeps, 'onParked' | 'onTraces'> & {
+    readonly onTurn?: (turn: Turn) => void;
     /** Id of the log, where all projections are at one place of it. */
     readonly log?: string;
   };
@@ -114,7 +119,7 @@ async function readAhead(
 
 /** @throws what an engine throws */
 async function applyUntil(
-  { writer, projections, writing, onParked, onTraces }: FollowDeps,
+  { writer, projections, writing, onParked, onTraces, onTurn }: FollowDeps,
   backlog: Backlog,
   until: Position,
   signal: AbortSignal,
@@ -130,6 +135,7 @@ async function applyUntil(
       () => backlog.look().slices.flatMap(({ steps }) => steps.map(({ event }) => event)),
       take,
     );
+    onTurn?.(turn);
     for (const each of turn.parked) onParked?.(each);
     backlog.passed(turn.position);
     if (turn.position >= until) return;

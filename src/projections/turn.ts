@@ -201,6 +201,11 @@ export class Turn {
       .filter(({ projection, tenant }) => !this.#dropped.has(partOf(projection, tenant)));
   }
 
+  /** Also where it goes on again since. */
+  get isAnyParked(): boolean {
+    return this.#stand.parked.length + this.#failures.size > 0;
+  }
+
   /** What was applied to its end, or is not applied and parked. */
   get events(): readonly RecordedEvent[] {
     const applied = this.#applied.map(({ step }) => step.event);

@@ -8,7 +8,6 @@ import type { Difference, ProofPart, ProofSlice } from '../ports/readModelProof.
 import type { Parked } from '../ports/readModels.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
-import { SIGN_OF_LIFE_MS } from './proveCopy.js';
 import { beginCopy, catchUp, type FilledCopy, type RebuildDeps, type RebuildProgress } from './rebuild.js';
 
 export type VerifyDeps = RebuildDeps & {
@@ -68,7 +67,6 @@ class Verification {
   readonly #differences: Difference[] = [];
   #found = 0;
   #records = 0;
-  #aliveAt = performance.now();
 
   constructor(deps: VerifyDeps, scope: RebuildScope, filled: FilledCopy, signal: AbortSignal) {
     this.#deps = deps;
@@ -115,18 +113,13 @@ class Verification {
   /** A difference may only mean that one side was ahead: then both are brought to one position, and looked at again. */
   async #settled(look: () => Promise<ProofSlice>): Promise<ProofSlice> {
     this.#signal.throwIfAborted();
-    if (performance.now() - this.#aliveAt > SIGN_OF_LIFE_MS) await this.#keep();
+    await this.#filled.replay.keep();
     const first = await look();
     if (first.differences.length === 0 || first.exact) return first;
     await catchUp(this.#deps, this.#scope, this.#filled.replay, () => {});
     const second = await look();
     if (second.differences.length === 0 || second.exact) return second;
     return this.#held(look);
-  }
-
-  async #keep(): Promise<void> {
-    await this.#filled.replay.keep();
-    this.#aliveAt = performance.now();
   }
 
   async #held(look: () => Promise<ProofSlice>): Promise<ProofSlice> {

@@ -110,7 +110,6 @@ export class ReadConnection {
       const [id, version, made, rowCount, revision, lastEventAt, changes] = row;
       if (made === 0) return { revision, lastEventAt, result: none };
       const shape = this.#shape(id, version);
-      this.#lastSeen.set(`${ref.tenant} ${ref.table}`, { id, shape });
       const table = { id, rowCount, revision, lastEventAt, changes, shape };
       return { revision, lastEventAt, result: work(table) };
     });
@@ -119,6 +118,10 @@ export class ReadConnection {
   /** A table as a reading found it. It may have changed since, or be gone. */
   lastSeen({ tenant, table }: TableRef): KnownTable | undefined {
     return this.#lastSeen.get(`${tenant} ${table}`);
+  }
+
+  remember({ tenant, table }: TableRef, { id, shape }: KnownTable): void {
+    this.#lastSeen.set(`${tenant} ${table}`, { id, shape });
   }
 
   #shape(id: number, version: number): TableShape {

@@ -36,6 +36,7 @@ export function getRecord(connection: ReadConnection, ref: TableRef, id: string)
 
 function getOfTable(connection: ReadConnection, ref: TableRef, id: Buffer): RecordJson | undefined {
   const found = connection.read<RecordJson | undefined>(ref, undefined, (table) => {
+    connection.remember(ref, table);
     const sql = `SELECT ${RECORD_COLUMNS} FROM ${records(table)} WHERE r.id = ?`;
     const tuple = connection.tuples<RecordTuple>(sql).get(id);
     return tuple === undefined ? undefined : recordText(table, tuple);

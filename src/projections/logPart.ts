@@ -1,0 +1,24 @@
+/** A part of the log that has an end, unlike a subscription. */
+import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+
+type Part = { readonly after: Position; readonly to: Position; readonly streamPrefixes: readonly string[] };
+
+/** Slice by slice; the last one's position is `to`, unless the signal ended it. @throws what the log throws */
+export async function* slicesUpTo(
+  eventStore: Pick<EventStore, 'subscribe'>,
+  { after, to, streamPrefixes }: Part,
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly events: readonly RecordedEvent[]; readonly position: Position }> {
+  if (after >= to) return;
+  const reading = new AbortController();
+  const reader = AbortSignal.any([signal, reading.signal]);
+  try {
+    for await (const slice of eventStore.subscribe({ after, streamPrefixes, signal: reader })) {
+      const events = slice.events.filter(({ position }) => position <= to);
+      yield { events, position: Math.min(slice.position, to) };
+      if (slice.position >= to) return;
+    }
+  } finally {
+    reading.abort();
+  }
+}
