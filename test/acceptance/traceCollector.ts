@@ -107,6 +107,11 @@ export class TraceCollector {
     );
   }
 
+  /** Ends all calls that it has not answered. */
+  cut(): void {
+    this.#server.closeAllConnections();
+  }
+
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     this.#server.close();

@@ -2,11 +2,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { addWebhook, quickDelivery, validatedOrder } from '../export.js';
-import { Receiver } from '../receiver.js';
-import { Service } from '../service.js';
-import { TenantClient } from '../tenant.js';
-import { callersTrace, TraceCollector } from '../traceCollector.js';
+import { addWebhook, quickDelivery, validatedOrder } from '../acceptance/export.js';
+import { Receiver } from '../acceptance/receiver.js';
+import { Service } from '../acceptance/service.js';
+import { TenantClient } from '../acceptance/tenant.js';
+import { callersTrace, TraceCollector } from '../acceptance/traceCollector.js';
 
 it('an approval in one process, projected by another, is delivered by a third that starts only later', async () => {
   const [collector, receiver] = await Promise.all([TraceCollector.start(), Receiver.start()]);

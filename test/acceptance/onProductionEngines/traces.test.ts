@@ -1,0 +1,3 @@
+import { repeatOnProductionEngines } from './repeat.js';
+
+repeatOnProductionEngines('traces');
