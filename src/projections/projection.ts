@@ -96,18 +96,22 @@ export class ProjectedTenants {
   }
 
   #evolve(tenant: string, event: RecordedEvent, writable?: Writable): void {
+    // Whatever it was, it ends.
+    if (event.type === 'TenantDeleted') this.#failures.delete(tenant);
     if (this.#failures.has(tenant)) return;
     try {
       evolveTenantIn(this.#tenants, event, writable);
     } catch (error) {
       this.#failures.set(tenant, error);
-      // It is looked for again with its next events.
-      this.#tenants.delete(tenant);
     }
   }
 }
 
-/** Applies an event of a directory stream. @returns its tenant after it; undefined when nothing is known of it */
+/**
+ * Applies an event of a directory stream.
+ * @returns its tenant after it; undefined when nothing is known of it
+ * @throws Error where that cannot be told
+ */
 export function evolveTenantIn(
   tenants: Pick<Map<string, Tenant | undefined>, 'get' | 'set'>,
   event: RecordedEvent,
@@ -116,6 +120,8 @@ export function evolveTenantIn(
   const { tenant: name } = parseStream(event.stream);
   const change = { type: event.type, data: event.data } as DirectoryEvent;
   const tenant = evolveTenant(tenants.get(name), change, event.metadata.occurredAt, writable);
-  if (tenant !== undefined) tenants.set(name, tenant);
+  if (tenant === undefined) return undefined;
+  if (tenant.name !== name) throw new Error(`The event names another tenant than its stream, ${name}.`);
+  tenants.set(name, tenant);
   return tenant;
 }

@@ -4,7 +4,7 @@ import type { Fields } from '../domain/assetTypes/fieldTypes.js';
 import { TENANT_STREAM_PREFIX, type Tenant } from '../domain/identity/directory.js';
 import type { TenantEvent } from '../domain/identity/events.js';
 import type { Changes, OrderEvent } from '../domain/order/events.js';
-import { type RecordChange, tableChanges } from '../domain/referenceTable/changes.js';
+import { checkChange, type RecordChange, tableChanges } from '../domain/referenceTable/changes.js';
 import type { BatchUpserted, ReferenceTableEvent, TableCleanedUp } from '../domain/referenceTable/events.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
@@ -20,6 +20,7 @@ export const recordsProjection: Projection = {
     const { revision, position, metadata } = event;
     const at = metadata.occurredAt;
     const change = async (table: string, changes: readonly RecordChange[]): Promise<void> => {
+      changes.forEach(checkChange);
       // Another release may have made the table; where it is as it is to be, this costs nothing.
       await define(table, tenant, target);
       await target.applyToTable({ tenant: tenant.name, table }, changes, { revision, at, position });

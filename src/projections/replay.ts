@@ -146,12 +146,15 @@ export class Replay {
   }
 
   async #apply(event: RecordedEvent): Promise<void> {
-    const tenant = this.#tenants.evolve(event);
-    if (tenant === undefined || !isInScope(event, this.#scope) || this.#passOver.has(tenant.name)) return;
-    this.#events += 1;
-    await this.#projection.apply(event, tenant, this.#target).catch((error: unknown) => {
+    if (!isInScope(event, this.#scope) || this.#passOver.has(parseStream(event.stream).tenant)) return;
+    try {
+      const tenant = this.#tenants.evolve(event);
+      if (tenant === undefined) return;
+      this.#events += 1;
+      await this.#projection.apply(event, tenant, this.#target);
+    } catch (error) {
       throw isOfEngine(error) ? error : new UnappliedEventError(this.#projection.name, event, error);
-    });
+    }
   }
 }
 

@@ -1,8 +1,15 @@
 /** What the service knows of its tenants, evolved from the directory streams: asset types, clients, users, webhooks. */
 import type { DisabledCause, WebhookEvent, WebhookEventKind, WebhookSettings } from '../webhook/events.js';
 import { copied, type Writable } from '../writable.js';
-import type { ApiClient, DirectoryEvent, OrderModel, RateLimit, User } from './events.js';
-import { standardTables, type Tables, withOwnField } from './tenantTables.js';
+import {
+  type ApiClient,
+  type DirectoryEvent,
+  ORDER_MODELS,
+  type OrderModel,
+  type RateLimit,
+  type User,
+} from './events.js';
+import { ownTable, standardTables, type Tables, withOwnField } from './tenantTables.js';
 
 export type Webhook = WebhookSettings & {
   readonly id: string;
@@ -41,7 +48,10 @@ export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'session-', 'clie
 /** Streams that define a tenant's tables. */
 export const TENANT_STREAM_PREFIX = 'tenant-';
 
-/** Tenant after one more event; undefined before TenantCreated. `at` is the event's time. */
+/**
+ * Tenant after one more event; undefined before TenantCreated. `at` is the event's time.
+ * @throws Error where that cannot be told
+ */
 export function evolveTenant(
   tenant: Tenant | undefined,
   event: DirectoryEvent,
@@ -67,8 +77,10 @@ export function evolveTenant(
   switch (event.type) {
     case 'TenantDeleted':
       return { ...newTenant(tenant), deleted: true };
-    case 'AssetTableAdded':
-      return { ...tenant, assetTypes: withEntry(tenant.assetTypes, event.data.assetType.name, event.data.assetType) };
+    case 'AssetTableAdded': {
+      const assetType = ownTable(event.data.assetType);
+      return { ...tenant, assetTypes: withEntry(tenant.assetTypes, assetType.name, assetType) };
+    }
     case 'AssetFieldAdded': {
       const { table, field } = event.data;
       return { ...tenant, assetTypes: withChanged(tenant.assetTypes, table, (type) => withOwnField(type, field)) };
@@ -114,17 +126,20 @@ export function evolveTenant(
   }
 }
 
-const newTenant = ({ name, displayName, orderModel }: Pick<Tenant, 'name' | 'displayName' | 'orderModel'>): Tenant => ({
-  name,
-  displayName,
-  orderModel,
-  assetTypes: standardTables(orderModel),
-  clients: new Map(),
-  users: new Map(),
-  lastUserId: 0,
-  webhooks: new Map(),
-  endedSessions: new Map(),
-});
+function newTenant({ name, displayName, orderModel }: Pick<Tenant, 'name' | 'displayName' | 'orderModel'>): Tenant {
+  if (!ORDER_MODELS.includes(orderModel)) throw new Error('The event does not say rightly what the orders are.');
+  return {
+    name,
+    displayName,
+    orderModel,
+    assetTypes: standardTables(orderModel),
+    clients: new Map(),
+    users: new Map(),
+    lastUserId: 0,
+    webhooks: new Map(),
+    endedSessions: new Map(),
+  };
+}
 
 /** undefined when it was removed. */
 function evolveWebhook(

@@ -5,6 +5,7 @@
  * stays: its values are in the log.
  */
 import type { AssetField, AssetType } from '../assetTypes/assetType.js';
+import { FIELD_TYPES } from '../assetTypes/fieldTypes.js';
 import { stockModel } from '../assetTypes/stockModel.js';
 import { transportModel } from '../assetTypes/transportModel.js';
 import type { OrderModel } from './events.js';
@@ -15,11 +16,27 @@ export type Tables = ReadonlyMap<string, AssetType>;
 export const standardTables = (model: OrderModel): Tables =>
   new Map((model === 'dyn_stock_order' ? stockModel : transportModel).map((type) => [type.name, type]));
 
-/** With a field of the tenant's own, behind all others. */
-export const withOwnField = (assetType: AssetType, field: AssetField): AssetType => ({
-  ...assetType,
-  fields: [...assetType.fields.filter(({ name }) => name !== field.name), field],
-});
+/** With a field of the tenant's own, behind all others. @throws Error where it is none */
+export function withOwnField(assetType: AssetType, field: AssetField): AssetType {
+  checkField(field);
+  return { ...assetType, fields: [...assetType.fields.filter(({ name }) => name !== field.name), field] };
+}
+
+/** What is made of it would fail in an engine, as if that had failed. @throws Error where it is no table of the tenant's own */
+export function ownTable(assetType: AssetType): AssetType {
+  const { name, fields } = assetType;
+  if (typeof name !== 'string' || !Array.isArray(fields)) {
+    throw new Error('The event does not say rightly which table was added.');
+  }
+  fields.forEach(checkField);
+  return assetType;
+}
+
+function checkField({ name, type }: AssetField): void {
+  if (typeof name !== 'string' || !FIELD_TYPES.includes(type)) {
+    throw new Error('The event does not say rightly which field was added.');
+  }
+}
 
 /**
  * A table that was kept outside of the log, as this release has it.

@@ -44,3 +44,28 @@ export function tableChanges(event: ReferenceTableEvent, at: string): readonly R
     }
   }
 }
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isTextOrNull = (value: unknown): boolean => value === null || isText(value);
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * Of an event that says something else than its type, nothing may reach an engine: there it would look like the engine's own
+ * failure. @throws Error
+ */
+export function checkChange(change: RecordChange): void {
+  if (!isWhole(change)) throw new Error(`The event does not say rightly what it changes (${change.kind}).`);
+}
+
+function isWhole(change: RecordChange): boolean {
+  switch (change.kind) {
+    case 'insert':
+      return isText(change.id) && isObject(change.fields) && isTextOrNull(change.batchId);
+    case 'patch':
+      return isText(change.id) && isObject(change.set) && isTextOrNull(change.batchId ?? null);
+    case 'seen':
+      return isTextOrNull(change.batchId);
+    case 'sweep':
+      return isText(change.batchId);
+  }
+}

@@ -103,3 +103,22 @@ it('a tenant that is deleted while its events are projected is projected until t
   expect(tenants.evolve(end)).toMatchObject({ deleted: true });
   expect(tenants.evolve(late)).toBeUndefined();
 });
+
+it('of a tenant with an event that cannot be applied it is said why, until it is deleted', async () => {
+  const good = [log.append(tenantStream('acme'), created('acme')), batch('acme')];
+  const bad = log.append(tenantStream('acme'), { type: 'AssetTableAdded', data: { assetType: { name: 'dyn_own' } } });
+  const late = batch('acme');
+  const tenants = new ProjectedTenants(log);
+  await tenants.prepare([...good, bad, late]);
+  for (const event of good) expect(tenants.evolve(event)).toMatchObject({ name: 'acme' });
+  for (const event of [bad, late]) expect(() => tenants.evolve(event)).toThrow('which table was added');
+  const end = log.append(tenantStream('acme'), { type: 'TenantDeleted', data: { name: 'acme' } });
+  expect(tenants.evolve(end)).toMatchObject({ name: 'acme', deleted: true });
+});
+
+it('an event that names another tenant than its stream makes nobody of it', async () => {
+  const other = log.append(tenantStream('acme'), created('other'));
+  const tenants = new ProjectedTenants(log);
+  await tenants.prepare([other]);
+  expect(() => tenants.evolve(other)).toThrow('names another tenant than its stream');
+});

@@ -1,0 +1,95 @@
+/**
+ * Events whose data no command would write, of every type that projections read: whatever each does, it concerns its own
+ * tenant only.
+ */
+import { newId } from '#app/commands/clock.js';
+import { createRecord } from '#app/commands/records.js';
+import { projections } from '#app/projections/projections.js';
+import { logEvent } from '../acceptance/logEvent.js';
+import { describeEngine } from '../engines/describeEngine.js';
+import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
+import { type Inside, openInside, openTenant } from './harness.js';
+
+/** For machines that have much to do. */
+const WAIT_MS = 90_000;
+const id = newId();
+const TYPES = {
+  tenant: ['TenantCreated', 'AssetFieldAdded', 'AssetTableAdded', 'RateLimitChanged', 'TenantDeleted'],
+  table: ['RecordCreated', 'RecordChanged', 'BatchUpserted', 'TableCleanedUp'],
+  order: [
+    'OrderCreated',
+    'OrderChanged',
+    'OrderPartAdded',
+    'OrderPartChanged',
+    'OrderStatusChanged',
+    'OrderApproved',
+    'OrderRejected',
+    'OrderExportFailed',
+  ],
+  delivery: [
+    'DeliveryRequested',
+    'DeliveryAttemptStarted',
+    'DeliveryAttemptFailed',
+    'DeliverySucceeded',
+    'DeliveryFailed',
+  ],
+};
+const RESTS: { readonly [category: string]: string } = { table: '.dyn_item', order: `.${id}`, delivery: `.${id}` };
+
+const DATA: readonly unknown[] = [
+  null,
+  {},
+  [],
+  'text',
+  { id, set: null, fields: null, changes: null, status: null },
+  { id, table: 'dyn_item', fields: { external_id: { deep: [1] }, name: 7 }, set: { name: {} } },
+  { id: { not: 'an id' }, fields: 7, items: [{}], created: [null], changed: [{}], unchanged: 5 },
+  { id: 'no id', fields: {}, set: {}, created: [{ id: 7 }], changed: [{ id: 7 }], seen: '' },
+  { batchId: { $ne: 1 }, created: [], changed: [], seen: 'AAAA' },
+  { name: 'other', displayName: 'Other', orderModel: 'dyn_stock_order' },
+  { table: 'dyn_item', field: {}, assetType: {} },
+  { table: 'dyn_item', field: { name: 'own', type: 'Nothing' }, assetType: { name: 'dyn_own' } },
+  { table: 'dyn_item', field: { name: 'own', type: {} }, assetType: { name: 'dyn_own', fields: [{}] } },
+  { table: 'dyn_order_line', id, status: { from: 'draft', to: 'saved' }, fields: { order_id: [] } },
+];
+
+function describePoison(newEngine: () => { readonly [name: string]: string }): void {
+  let inside: Inside;
+  let tenants = 0;
+
+  beforeEach(async () => {
+    inside = await openInside(undefined, { env: newEngine() });
+    await openTenant(inside, 'other');
+  });
+  afterEach(() => inside.close());
+
+  test.each(Object.entries(TYPES).flatMap(([category, types]) => types.map((type) => [category, type] as const)))(
+    'in a %s stream: %s',
+    async (category, type) => {
+      for (const data of DATA) {
+        tenants += 1;
+        const tenant = `t${tenants}`;
+        await openTenant(inside, tenant);
+        const stream = `${category}-${tenant}${RESTS[category] ?? ''}`;
+        await inside.eventStore.append(stream, [logEvent(tenant, type, data)], 'any');
+      }
+      const fields = { external_id: `x${tenants}`, name: 'Tea' };
+      const item = inside.assetType('other', 'dyn_item');
+      const made = await createRecord(inside.commands, inside.caller('other'), item, fields);
+      for (const { name } of projections)
+        expect(await inside.readModels.waitFor(name, made.position, WAIT_MS)).toBe(true);
+      expect(await inside.readModels.get({ tenant: 'other', table: 'dyn_item' }, made.id)).toBeDefined();
+    },
+  );
+}
+
+describe('with SQLite', () => describePoison(() => ({})));
+
+describeEngine('mongodb', 'with MongoDB', mongoDbMissing(), () => {
+  let mongoDb: AnyMongoDb;
+  beforeAll(async () => {
+    mongoDb = await anyMongoDb();
+  }, ENGINE_START_MS);
+  afterAll(() => mongoDb.dispose());
+  describePoison(() => ({ MONGODB_URL: mongoDb.freshUrl() }));
+});
