@@ -3,17 +3,8 @@
  * standard tables. Loaded before the service's own code, in each of its threads: node --import newerRelease.mjs
  */
 import { existsSync } from 'node:fs';
+import { integer, string as text } from '../../dist/domain/assetTypes/define.js';
 import { stockModel } from '../../dist/domain/assetTypes/stockModel.js';
-
-const text = (name, more = {}) => ({
-  name,
-  label: name,
-  type: 'String',
-  required: false,
-  filterable: true,
-  sortable: true,
-  ...more,
-});
 
 /** With these changes of the table's fields, by name, and added ones behind the second. */
 const changed = (table, changes, added) => {
@@ -26,7 +17,7 @@ const changes = {
     changed(
       table,
       { product_id: { filterable: true, sortable: true }, name: { type: 'LongText' }, sku: { maxLength: 4000 } },
-      [text('origin_country', { maxLength: 2 }), text('shelf_life', { type: 'Integer' })],
+      [text('origin_country', { maxLength: 2 }), integer('shelf_life', { filterable: true, sortable: true })],
     ),
   dyn_stock_order: (table) => changed(table, {}, [text('route')]),
   dyn_unit_code: (table) => changed(table, {}, [text('family')]),

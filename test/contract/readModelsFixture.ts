@@ -1,10 +1,11 @@
-import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
+import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import type { DeliveryAttempt, DeliveryLogEntry } from '#app/ports/deliveryLog.js';
 import type { HistoryEntry, RecordPage, RecordQuery, TableRef } from '#app/ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
+import { textField } from '../fixtures/textField.js';
 
 /** Both sides of the same, empty read models; the suite closes what it opened. */
 export type OpenReadModels = () => Promise<{
@@ -14,16 +15,6 @@ export type OpenReadModels = () => Promise<{
   readonly anotherWriter: () => Promise<ReadModelWriter & RebuildableReadModels>;
 }>;
 
-const field = (name: string, more: Partial<AssetField> = {}): AssetField => ({
-  name,
-  label: name,
-  type: 'String',
-  required: false,
-  filterable: true,
-  sortable: true,
-  ...more,
-});
-
 export const places: AssetType = {
   name: 'places',
   label: 'Places',
@@ -32,16 +23,16 @@ export const places: AssetType = {
   role: 'reference',
   uniqueField: 'code',
   fields: [
-    field('code'),
-    field('name'),
-    field('size', { type: 'Decimal' }),
-    field('open', { type: 'Boolean' }),
-    field('notes', { type: 'LongText', filterable: false, sortable: false }),
+    textField('code'),
+    textField('name'),
+    textField('size', { type: 'Decimal' }),
+    textField('open', { type: 'Boolean' }),
+    textField('notes', { type: 'LongText', filterable: false, sortable: false }),
   ],
   relationships: [],
 };
 
-export const placesWithRegion: AssetType = { ...places, fields: [...places.fields, field('region')] };
+export const placesWithRegion: AssetType = { ...places, fields: [...places.fields, textField('region')] };
 
 export const acmePlaces: TableRef = { tenant: 'acme', table: 'places' };
 

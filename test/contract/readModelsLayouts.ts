@@ -3,6 +3,7 @@ import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js'
 import { ReadModelsWithheldError } from '#app/ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
+import { textField } from '../fixtures/textField.js';
 import {
   acmePlaces,
   at,
@@ -18,26 +19,16 @@ import {
   write,
 } from './readModelsFixture.js';
 
-const text = (name: string, more: Partial<AssetField> = {}): AssetField => ({
-  name,
-  label: name,
-  type: 'String',
-  required: false,
-  filterable: true,
-  sortable: true,
-  ...more,
-});
-
 const [code, name, size, open, notes] = places.fields as [AssetField, AssetField, AssetField, AssetField, AssetField];
-const region = text('region', { custom: true });
+const region = textField('region', { custom: true });
 
 /** Another release: `kind` in the middle and `capacity` before the tenant's own `region`. */
 export const grown: AssetType = {
   ...places,
-  fields: [code, text('kind'), name, size, open, notes, text('capacity', { type: 'Integer' }), region],
+  fields: [code, textField('kind'), name, size, open, notes, textField('capacity', { type: 'Integer' }), region],
 };
 /** That release, and after it a field that the tenant adds. */
-const grownWithOwn: AssetType = { ...grown, fields: [...grown.fields, text('grade', { custom: true })] };
+const grownWithOwn: AssetType = { ...grown, fields: [...grown.fields, textField('grade', { custom: true })] };
 /** A release in which `notes` can be sorted and searched, and `name` is longer. */
 const searchable: AssetType = {
   ...placesWithRegion,

@@ -18,18 +18,9 @@ import { runProjections } from '#app/projections/runner.js';
 import { openEventStore, openReadModels, openReadModelWriter } from '#app/service/engines.js';
 import { event } from '../contract/eventStoreFixtures.js';
 import { contains, found } from '../contract/readModelsFixture.js';
+import { textField } from '../fixtures/textField.js';
 
 const units = { tenant: 'acme', table: 'dyn_unit_code' };
-const text = (name: string, more: Partial<AssetField> = {}): AssetField => ({
-  name,
-  label: name,
-  type: 'String',
-  required: false,
-  filterable: true,
-  sortable: true,
-  ...more,
-});
-
 const model = stockModel as AssetType[];
 const standard = [...model];
 /** From here on the release has this field of unit codes, in the middle. */
@@ -100,7 +91,7 @@ const codes = async (asked: Partial<RecordQuery>) => (await found(readModels, as
 const byFamily = { sort: [{ field: 'family', direction: 'desc' }] } as const;
 
 test('an event brings its table to the release, before anybody has gone through the tenants', async () => {
-  release(text('family'));
+  release(textField('family'));
   await unit('BOX', { family: 'Packaging' });
   await project();
   expect(await codes(byFamily)).toEqual(['BOX', 'PCE']);
@@ -109,7 +100,7 @@ test('an event brings its table to the release, before anybody has gone through 
 });
 
 test('tables that nobody writes to are brought to it as well, and values of before are kept', async () => {
-  release(text('family'));
+  release(textField('family'));
   await follow();
   expect(await codes(byFamily)).toEqual(['PCE']);
   expect((await found(readModels, {}, units, 'family')).records).toEqual([null]);
@@ -117,11 +108,11 @@ test('tables that nobody writes to are brought to it as well, and values of befo
 });
 
 test('a field made searchable by the next release is a rebuild of that table, once', async () => {
-  release(text('family', { filterable: false, sortable: false }));
+  release(textField('family', { filterable: false, sortable: false }));
   await unit('BOX', { family: 'Packaging' });
   await project();
   await follow();
-  release(text('family'));
+  release(textField('family'));
   expect(await follow()).toEqual({ rebuilt: [units], failures: [] });
   expect(await codes(byFamily)).toEqual(['BOX', 'PCE']);
   expect(await codes({ filters: [contains('family', 'kag')] })).toEqual(['BOX']);
@@ -129,9 +120,9 @@ test('a field made searchable by the next release is a rebuild of that table, on
 });
 
 test('while another rebuild is at work it waits for its turn', async () => {
-  release(text('family', { filterable: false, sortable: false }));
+  release(textField('family', { filterable: false, sortable: false }));
   await follow();
-  release(text('family'));
+  release(textField('family'));
   const other = await writer.beginRebuild({ projection: 'order_history' });
   const following = follow();
   await new Promise((resolve) => setTimeout(resolve, 500));
@@ -142,7 +133,7 @@ test('while another rebuild is at work it waits for its turn', async () => {
 });
 
 test('a stop ends it, and the next start does what is left', async () => {
-  release(text('family'));
+  release(textField('family'));
   const stopped = new AbortController();
   const writing = new PQueue({ concurrency: 1 });
   const heard = { onRebuilt: () => {}, onFailure: () => stopped.abort() };

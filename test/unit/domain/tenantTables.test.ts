@@ -5,33 +5,28 @@ import { evolveTenant, type Tenant } from '#app/domain/identity/directory.js';
 import { type DirectoryEvent, ORDER_MODELS } from '#app/domain/identity/events.js';
 import { changedParts, tenantFrom } from '#app/domain/identity/tenantParts.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
+import { textField } from '../../fixtures/textField.js';
 
 const AT = '2026-11-21T03:11:47.123456Z';
-const field = (name: string, more: Partial<AssetField> = {}): AssetField => ({
-  name,
-  label: name,
-  type: 'String',
-  required: false,
-  filterable: true,
-  sortable: true,
-  ...more,
-});
 const ownTable = (name: string): AssetType => ({
   name,
   label: name,
   description: '',
   supportingData: true,
   uniqueField: 'code',
-  fields: [field('code', { required: true })],
+  fields: [textField('code', { required: true })],
   relationships: [],
   role: 'reference',
   custom: true,
 });
 const history: readonly DirectoryEvent[] = [
   { type: 'TenantCreated', data: { name: 'acme', displayName: 'Acme', orderModel: 'dyn_stock_order' } },
-  { type: 'AssetFieldAdded', data: { table: 'dyn_item', field: field('grade', { type: 'Integer', custom: true }) } },
+  {
+    type: 'AssetFieldAdded',
+    data: { table: 'dyn_item', field: textField('grade', { type: 'Integer', custom: true }) },
+  },
   { type: 'AssetTableAdded', data: { assetType: ownTable('dyn_dock') } },
-  { type: 'AssetFieldAdded', data: { table: 'dyn_dock', field: field('gate', { custom: true }) } },
+  { type: 'AssetFieldAdded', data: { table: 'dyn_dock', field: textField('gate', { custom: true }) } },
 ];
 const evolved = (): Tenant => {
   const tenant = history.reduce<Tenant | undefined>((state, event) => evolveTenant(state, event, AT), undefined);
@@ -58,24 +53,24 @@ it('a field of a later release stands where the release has it, and the tenantâ€
   const [first = '', ...others] = fieldsOf(evolved(), 'dyn_item');
   const later = (now: AssetType): AssetType => ({
     ...now,
-    fields: [...now.fields.slice(0, 1), field('origin'), ...now.fields.slice(1)],
+    fields: [...now.fields.slice(0, 1), textField('origin'), ...now.fields.slice(1)],
   });
   expect(fieldsOf(inRelease(later, [], evolved), 'dyn_item')).toEqual([first, 'origin', ...others]);
   expect(others.at(-1)).toBe('grade');
 });
 
 it('where a release brings a name that the tenant has given, the tenantâ€™s own stays', () => {
-  const later = (now: AssetType): AssetType => ({ ...now, fields: [field('grade'), ...now.fields] });
-  const standardDock = { ...ownTable('dyn_dock'), fields: [field('number')], custom: undefined };
+  const later = (now: AssetType): AssetType => ({ ...now, fields: [textField('grade'), ...now.fields] });
+  const standardDock = { ...ownTable('dyn_dock'), fields: [textField('number')], custom: undefined };
   const tenant = inRelease(later, [standardDock as unknown as AssetType], evolved);
   const grades = tenant.assetTypes.get('dyn_item')?.fields.filter(({ name }) => name === 'grade');
-  expect(grades).toEqual([field('grade', { type: 'Integer', custom: true })]);
+  expect(grades).toEqual([textField('grade', { type: 'Integer', custom: true })]);
   expect(fieldsOf(tenant, 'dyn_dock')).toEqual(['code', 'gate']);
 });
 
 it('a tenant that an earlier release stored is the one that is evolved from the log', () => {
   const parts = stored(evolved());
-  const later = (now: AssetType): AssetType => ({ ...now, fields: [field('origin'), ...now.fields] });
+  const later = (now: AssetType): AssetType => ({ ...now, fields: [textField('origin'), ...now.fields] });
   const added = [{ ...ownTable('dyn_lane'), custom: undefined } as unknown as AssetType];
   inRelease(later, added, () => {
     const tenant = tenantFrom(parts);

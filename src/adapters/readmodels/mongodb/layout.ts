@@ -1,12 +1,13 @@
 /** Under which keys a record's fields are stored, and which indexes its collection gets. */
 import { createHash } from 'node:crypto';
 import type { IndexDescription } from 'mongodb';
-import { type AssetField, type AssetType, findField } from '../../../domain/assetTypes/assetType.js';
+import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
 import { type Fields, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import {
   type FieldRules,
   fieldRules,
   fieldsAfter,
+  hasOutdatedField,
   isTextType,
   matchText,
   sortValue,
@@ -88,12 +89,9 @@ export function storedFields({ assetType, layout }: StoredShape): readonly Field
   return layout?.assetTypeHash === hashOf(assetType) ? JSON.parse(layout.fields) : [];
 }
 
-/** Would a table that is made now have other keys or indexes for a field of the asset type? */
+/** See `hasOutdatedField`. */
 export const isOutdated = (assetType: AssetType, { fields }: TableLayout): boolean =>
-  fields.some((kept, number) => {
-    const field = findField(assetType, kept.name);
-    return field !== undefined && storageOf(kept) !== storageOf(fieldLayout(field, number));
-  });
+  hasOutdatedField(assetType, fields, fieldLayout, storageOf);
 
 const storageOf = ({ type, sort, match, isIndexed, ngrams }: FieldLayout): string =>
   [isTextType(type), sort !== undefined, match !== undefined, isIndexed, ngrams?.lengths].join();

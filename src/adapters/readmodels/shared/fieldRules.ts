@@ -69,6 +69,22 @@ export function fieldsAfter<Field extends KeptField>(
   ];
 }
 
+/**
+ * Would a table that is made now lay out a field of the asset type otherwise?
+ * @param make a field's layout, by its number among all
+ * @param storageOf what of a layout counts, as one text: columns or keys, and indexes
+ */
+export const hasOutdatedField = <Field extends KeptField>(
+  assetType: AssetType,
+  fields: readonly Field[],
+  make: (field: AssetField, number: number) => Field,
+  storageOf: (field: Field) => string,
+): boolean =>
+  fields.some((kept, number) => {
+    const field = findField(assetType, kept.name);
+    return field !== undefined && storageOf(kept) !== storageOf(make(field, number));
+  });
+
 /** Only what holds of the values of before and of now. */
 function keptField<Field extends KeptField>(kept: Field, field: AssetField | undefined): Field {
   if (field === undefined) return kept;

@@ -1,6 +1,6 @@
 /** Which columns, indexes and trigram index a table of an asset type gets. */
-import { type AssetField, type AssetType, findField } from '../../../domain/assetTypes/assetType.js';
-import { type FieldRules, fieldRules, fieldsAfter, isTextType } from '../shared/fieldRules.js';
+import type { AssetField, AssetType } from '../../../domain/assetTypes/assetType.js';
+import { type FieldRules, fieldRules, fieldsAfter, hasOutdatedField, isTextType } from '../shared/fieldRules.js';
 
 export type FieldLayout = Pick<FieldRules, 'name' | 'type' | 'exactWhenFolded'> & {
   /** Column with the value in its sort order: folded text, or a number (booleans 0 and 1). */
@@ -52,12 +52,9 @@ export function layoutOf(assetType: AssetType, previous?: TableLayout): TableLay
   };
 }
 
-/** Would a table that is made now have other columns or indexes for a field of the asset type? */
+/** See `hasOutdatedField`. */
 export const isOutdated = (assetType: AssetType, { fields }: TableLayout): boolean =>
-  fields.some((kept, number) => {
-    const field = findField(assetType, kept.name);
-    return field !== undefined && storageOf(kept) !== storageOf(fieldLayout(field, number, 0));
-  });
+  hasOutdatedField(assetType, fields, (field, number) => fieldLayout(field, number, 0), storageOf);
 
 const storageOf = ({ type, sort, match, sortIndexed, matchIndexed, trigrams }: FieldLayout): string =>
   [isTextType(type), sort !== undefined, match !== undefined, sortIndexed, matchIndexed, trigrams !== undefined].join();
