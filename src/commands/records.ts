@@ -14,10 +14,12 @@ import {
 import type { StoredRecord } from '../ports/readModels.js';
 import { checkedInput } from './body.js';
 import { type Caller, type Commands, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
+import { loadOrder } from './orders/loadOrder.js';
 import { orderView, writeNewOrder, writeOrder } from './orders/orderWriter.js';
 import type { KnownTable } from './referenceTables/tableState.js';
 import { tableWriterOf } from './referenceTables/tableWriter.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
+import { inTime } from './writeStream.js';
 
 type Create<Input> = (commands: Commands, caller: Caller, assetType: AssetType, input: Input) => Promise<WrittenRecord>;
 
@@ -95,15 +97,40 @@ const createPartRecord: Create<RecordInput> = async (commands, caller, assetType
 };
 
 const updatePartRecord: Update<RecordInput> = async (commands, caller, assetType, id, input) => {
-  const known = await commands.readModels.get({ tenant: caller.tenant, table: assetType.name }, id);
-  const parent = known === undefined ? undefined : JSON.parse(known)[assetType.parent?.field ?? ''];
-  const orderId = await orderOfParent(commands, caller.tenant, assetType, parent);
+  const orderId =
+    (await orderInBody(commands, caller, assetType, id, input)) ??
+    (await orderOfPart(commands, caller.tenant, assetType, id));
   if (orderId === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
   const { position, order } = await writeOrder(commands, caller, orderId, (current) =>
     updatePart(current, assetType, id, input),
   );
   return { position, id, record: partView(assetType, order, id) };
 };
+
+/** The order that the body names, where the part is one of it: nothing is asked of the read models then, which may be away. */
+async function orderInBody(
+  { eventStore }: Commands,
+  caller: Caller,
+  { parent }: AssetType,
+  id: string,
+  { fields }: RecordInput,
+): Promise<string | undefined> {
+  const named = ownValue(fields, parent?.field ?? '');
+  if (typeof named !== 'string') return undefined;
+  const order = (await inTime(caller, loadOrder(eventStore, caller.tenant, named)))?.state;
+  return order?.table === parent?.table && order?.parts.has(id) ? named : undefined;
+}
+
+async function orderOfPart(
+  commands: Commands,
+  tenant: string,
+  assetType: AssetType,
+  id: string,
+): Promise<string | undefined> {
+  const known = await commands.readModels.get({ tenant, table: assetType.name }, id);
+  const parent = known === undefined ? undefined : JSON.parse(known)[assetType.parent?.field ?? ''];
+  return orderOfParent(commands, tenant, assetType, parent);
+}
 
 /** The id of the order that a part's parent field leads to, over other parts if need be; undefined when it leads nowhere. */
 async function orderOfParent(
