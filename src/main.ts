@@ -12,9 +12,9 @@ import { starting, startingAnew } from './api/starting.js';
 import { newId, now } from './commands/clock.js';
 import type { Commands } from './commands/context.js';
 import { type Config, ROLES, type Role } from './config.js';
-import { type KeptPlace, LogReplacedError } from './ports/eventStore.js';
+import type { KeptPlace } from './ports/eventStore.js';
 import type { Tracer } from './ports/tracing.js';
-import { Directory } from './projections/directory.js';
+import type { Directory } from './projections/directory.js';
 import { projectedPlace } from './projections/keptPlace.js';
 import { ProjectionWatch, projections } from './projections/projections.js';
 import { ReadGate } from './projections/readGate.js';
@@ -28,7 +28,8 @@ import {
   registerParkedMetrics,
   registerQueueMetrics,
 } from './service/engineHealth.js';
-import { openBroker, openReadModels, openStoredDirectory } from './service/engines.js';
+import { openBroker, openReadModels } from './service/engines.js';
+import { openDirectory } from './service/openDirectory.js';
 import { openOwnLog, refuseMadeOfOther } from './service/ownLog.js';
 import { type ProjectorConfig, startProjector } from './service/projectorThread.js';
 import { type OpenParts, type Parts, Restartable } from './service/restartable.js';
@@ -162,19 +163,7 @@ async function openParts(
   const projector = roles.has('projector')
     ? opened(startProjector(config, log, tracer), (thread) => thread.stop())
     : undefined;
-  const interrupted = logs(log, 'error', 'the directory of tenants is interrupted, and tries again');
-  const onInterruption = (error: unknown): void => {
-    // The directory is in each process, and hears of it as soon as any part.
-    if (error instanceof LogReplacedError) onReplaced();
-    else interrupted(error);
-  };
-  const directory = opened(
-    await Directory.start(eventStore, onInterruption, {
-      store: openStoredDirectory(config),
-      onError: logs(log, 'warn', 'the directory of tenants cannot be stored; the next start takes longer'),
-    }),
-    (each) => each.stop(),
-  );
+  const directory = opened(await openDirectory(config, eventStore, log, onReplaced), (each) => each.stop());
   const secretBox = createSecretBox(...(await installationKeys(config)));
   const commands = { eventStore, readModels, directory, secretBox, now, newId };
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
@@ -233,7 +222,7 @@ async function openParts(
       engines,
       watch,
       withheld: () => gate.withheld(),
-      parked: () => readModels.parked(),
+      parked: async () => [...(await readModels.parked()), ...directory.parked()],
       behind: () => gate.behind(),
       projectorFailure: () => projector?.failure(),
     }),

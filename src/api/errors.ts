@@ -34,6 +34,8 @@ export const unsupportedMediaType = (reason: string): HttpError =>
 export const forbidden = (reason: string, headers?: HttpError['headers']): HttpError =>
   new HttpError(403, 'Forbidden.', reason, headers);
 export const notFound = (reason: string): HttpError => new HttpError(404, 'Not found.', reason);
+export const unavailable = (reason: string): HttpError =>
+  new HttpError(503, 'Temporarily unavailable; try again.', reason, { 'Retry-After': '1' });
 
 /** The entry with this key. @throws HttpError 404 when there is none */
 export function known<Key extends string | number, Entry>(all: ReadonlyMap<Key, Entry>, key: Key, kind: string): Entry {

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { Request } from 'express';
 import { TENANT_NAME } from '../domain/streams.js';
 import type { ApiConfig } from './deps.js';
-import { badRequest, notFound } from './errors.js';
+import { badRequest, notFound, unavailable } from './errors.js';
 import type { Check } from './routes/operation.js';
 
 /** Longest name (RFC 1035 §2.3.4) with a port. */
@@ -64,7 +64,7 @@ export const requestOrigin = (req: Request, config: Pick<ApiConfig, 'trustProxy'
 export const requestUrl = (req: Request, config: Pick<ApiConfig, 'trustProxy'>): string =>
   `${requestOrigin(req, config)}${req.baseUrl}${req.path}`;
 
-/** Sets the request's tenant. @throws HttpError 404 for an unknown one, 400 for a host or a scheme that links cannot be made with */
+/** Sets the request's tenant. @throws HttpError 404 for an unknown one, 400 for a host or a scheme that links cannot be made with, 503 for a parked one */
 export const resolveTenant: Check = ({ directory, config, refresh }, req) => {
   if (config.trustProxy > 0 && !SCHEMES.includes(req.protocol))
     throw badRequest('X-Forwarded-Proto must be http or https.');
@@ -73,6 +73,8 @@ export const resolveTenant: Check = ({ directory, config, refresh }, req) => {
   const enter = (): void => {
     const tenant = directory.tenant(name);
     if (tenant === undefined) throw unknownTenant();
+    const parked = directory.parkedReason(name);
+    if (parked !== undefined) throw unavailable(parked);
     req.context.tenant = tenant;
   };
   // Another process may have made the tenant a moment ago, if it can have that name.

@@ -2,13 +2,14 @@
 import { userInfo } from 'node:os';
 import { newId, now } from '../commands/clock.js';
 import { type Caller, NotFoundError } from '../commands/context.js';
-import { tenantNow } from '../commands/identity/directoryWriter.js';
+import { TenantParkedError, tenantNow } from '../commands/identity/directoryWriter.js';
 import type { WebhookCommands } from '../commands/webhooks/secrets.js';
 import type { CheckTarget } from '../commands/webhooks/settings.js';
 import { type Config, readConfig } from '../config.js';
 import { nearestFirst } from '../domain/editDistance.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventStore } from '../ports/eventStore.js';
+import type { Parked } from '../ports/readModels.js';
 import { Directory } from '../projections/directory.js';
 import type { VerifyDeps } from '../projections/verify.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
@@ -49,11 +50,13 @@ export function withCommands<T>(
   return withEventStore(config, async (eventStore) => work(await toolsOn(eventStore, config)));
 }
 
-/** As `withCommands`, for a tenant that must exist. @throws UnknownNameError, ConfigError, and what the work throws */
+/** As `withCommands`, for a tenant that must exist, though it may be parked. @throws UnknownNameError, ConfigError, and what the work throws */
 export function withTenant<T>(tenant: string, work: (tools: OperatorTools) => Promise<T>): Promise<T> {
   const config = readConfig(process.env);
   return withEventStore(config, async (eventStore) => {
-    await mustExist(eventStore, config, tenant);
+    await mustExist(eventStore, config, tenant).catch((error: unknown) => {
+      if (!(error instanceof TenantParkedError)) throw error;
+    });
     return work(await toolsOn(eventStore, config));
   });
 }
@@ -64,31 +67,35 @@ async function mustExist(eventStore: EventStore, config: Config, tenant: string)
     return await tenantNow({ eventStore }, tenant);
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
-    const names = (await allTenants(eventStore, config)).map(({ name }) => name);
+    const names = (await allTenants(eventStore, config)).tenants.map(({ name }) => name);
     const likely = nearestFirst(tenant, names);
     throw new UnknownNameError(`tenant ${tenant}`, likely, 'Make one with "dynamic-assets tenant create".');
   }
 }
 
-/** For what is about all tenants, who are given by their names' order. @throws ConfigError, and what the work throws */
+/**
+ * For what is about all tenants, who are given by their names' order; those that are parked as they were before that.
+ * @throws ConfigError, and what the work throws
+ */
 export function withTenants<T>(
-  work: (tenants: readonly Tenant[], tools: OperatorTools) => Promise<T>,
+  work: (tenants: readonly Tenant[], tools: OperatorTools, parked: readonly Parked[]) => Promise<T>,
   config: Config = readConfig(process.env),
 ): Promise<T> {
   return withEventStore(config, async (eventStore) => {
-    const tenants = await allTenants(eventStore, config);
-    return work(tenants, await toolsOn(eventStore, config));
+    const { tenants, parked } = await allTenants(eventStore, config);
+    return work(tenants, await toolsOn(eventStore, config), parked);
   });
 }
 
 /** Reads on from where the directory was stored, by the service or by an earlier call. */
-async function allTenants(eventStore: EventStore, config: Config): Promise<readonly Tenant[]> {
+async function allTenants(eventStore: EventStore, config: Config) {
   // The command that needs the directory fails by itself when the log cannot be reached, and needs no store.
   const onError = (): void => undefined;
   const directory = await Directory.start(eventStore, onError, { store: openStoredDirectory(config), onError });
   const tenants = [...directory.tenants()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const parked = directory.parked();
   await directory.stop();
-  return tenants;
+  return { tenants, parked };
 }
 
 async function toolsOn(eventStore: EventStore, config: Config): Promise<OperatorTools> {

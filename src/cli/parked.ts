@@ -2,19 +2,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import type { Parked } from '../ports/readModels.js';
-import { projections } from '../projections/projections.js';
+import { afterFix, parkedSentence } from '../projections/parkedText.js';
 import { EXIT_FAILURE } from './errors.js';
 import { type ProjectionTools, withProjections } from './operator.js';
 import { type JsonOption, printResult, withJson } from './output.js';
+import { NAMES } from './projectionScope.js';
 
 /** A paragraph for each, with what to do; no line where nothing is parked. */
 export const parkedLines = (parked: readonly Parked[]): readonly string[] =>
-  parked.flatMap(({ tenant, projection, position, eventType, eventId, error, since }) => [
-    '',
-    `${tenant} is parked in ${projection} since ${since}: ${eventType} at position ${position} (${eventId}) could not be applied.`,
-    `  ${error}`,
-    `  After a fix: dynamic-assets projections retry --tenant ${tenant} --projection ${projection}`,
-  ]);
+  parked.flatMap((each) => ['', parkedSentence(each), `  ${each.error}`, `  ${afterFix(each)}`]);
 
 type RetryOptions = JsonOption & { readonly tenant: string; readonly projection?: string };
 
@@ -24,11 +20,7 @@ export function retryCommand(): Command {
       'Go on with the read models of a tenant that are parked at an event that could not be applied. The service does it, beside its work for the others.',
     )
     .requiredOption('--tenant <name>', 'the tenant')
-    .addOption(
-      new Option('--projection <name>', 'only this one (default: all that are parked)').choices(
-        projections.map(({ name }) => name),
-      ),
-    );
+    .addOption(new Option('--projection <name>', 'only this one (default: all that are parked)').choices(NAMES));
   return withJson(definition, 'dynamic-assets projections retry --tenant acme').action(retry);
 }
 

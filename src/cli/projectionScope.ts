@@ -7,7 +7,8 @@ import { UnknownNameError, UsageError } from './errors.js';
 import type { ProjectionTools } from './operator.js';
 import type { JsonOption } from './output.js';
 
-const NAMES = projections.map(({ name }) => name);
+/** Of all projections. */
+export const NAMES = projections.map(({ name }) => name);
 export type Name = (typeof NAMES)[number];
 
 export type ScopeOptions = JsonOption & {

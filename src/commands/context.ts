@@ -20,6 +20,8 @@ export const patience = ({ deadline }: Caller, longestMs: number): number =>
 export interface TenantDirectory {
   tenant(name: string): Tenant | undefined;
   tenants(): Iterable<Tenant>;
+  /** Why a tenant is not served, for callers: an event of its own could not be applied, and it is as it was before that. */
+  parkedReason(name: string): string | undefined;
   /** Whether there was a tenant of this name, which was deleted: it is none of the others. */
   wasDeleted(name: string): boolean;
   /** Resolves when everything up to this position is known here. */

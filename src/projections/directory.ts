@@ -7,8 +7,10 @@ import { DIRECTORY_STREAM_PREFIXES, type Tenant } from '../domain/identity/direc
 import { parseStream } from '../domain/streams.js';
 import { copiedOnce } from '../domain/writable.js';
 import type { DirectoryStore } from '../ports/directoryStore.js';
-import type { EventSlice, EventStore, Position } from '../ports/eventStore.js';
+import type { EventSlice, EventStore, LogPlace, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { Parked } from '../ports/readModels.js';
 import { keepRunning } from '../supervision/keepRunning.js';
+import { notApplied } from './parkedText.js';
 import { evolveTenantIn } from './projection.js';
 import { type KnownTenants, StoredDirectory } from './storedDirectory.js';
 
@@ -26,27 +28,34 @@ export class Directory {
   readonly #stored: StoredDirectory | undefined;
   readonly #waiters = new Set<Waiter>();
   readonly #stopping = new AbortController();
+  readonly #onParked: (parked: Parked) => void;
   #known: KnownTenants = { tenants: new Map(), place: { position: 0 } };
+  readonly #parked = new Map<string, Parked>();
+  /** While somebody is parked: so far all are whole. The next start looks at what follows again. */
+  #wholeUntil: LogPlace | undefined;
   #running: Promise<void> = Promise.resolve();
   #failure: Error | undefined;
 
-  private constructor(stored: StoredDirectory | undefined) {
+  private constructor(stored: StoredDirectory | undefined, onParked: (parked: Parked) => void) {
     this.#stored = stored;
+    this.#onParked = onParked;
   }
 
   /**
    * Reads what is stored, then keeps up in the background. Resolves when it is current.
    * @param onError hears of each interruption; the directory goes on by itself
    * @param keeping where it is kept between starts; nowhere by default
+   * @param onParked hears of each tenant that is parked
    * @throws what the event store throws
    */
   static async start(
     eventStore: EventStore,
     onError: (error: unknown) => void,
     keeping?: DirectoryKeeping,
+    onParked: (parked: Parked) => void = () => undefined,
   ): Promise<Directory> {
     const stored = keeping && new StoredDirectory(keeping.store, keeping.onError);
-    const directory = new Directory(stored);
+    const directory = new Directory(stored, onParked);
     try {
       if (stored !== undefined) directory.#known = await stored.load(eventStore);
       const head = await eventStore.head();
@@ -66,6 +75,16 @@ export class Directory {
 
   *tenants(): Iterable<Tenant> {
     for (const tenant of this.#known.tenants.values()) if (!tenant.deleted) yield tenant;
+  }
+
+  /** Tenants with an event that could not be applied: they are as they were before it. */
+  parked(): readonly Parked[] {
+    return [...this.#parked.values()];
+  }
+
+  parkedReason(name: string): string | undefined {
+    const parked = this.#parked.get(name);
+    return parked && `This tenant is not served: ${notApplied(parked)}`;
   }
 
   wasDeleted(name: string): boolean {
@@ -109,6 +128,8 @@ export class Directory {
     // A log that was put back to an older copy meanwhile: what is known is of none.
     if (this.#stored !== undefined && !(await eventStore.holds(this.#known.place))) {
       this.#known = this.#stored.beginAnew();
+      this.#parked.clear();
+      this.#wholeUntil = undefined;
     }
     const options = { after: this.position, streamPrefixes: DIRECTORY_STREAM_PREFIXES, signal };
     for await (const slice of eventStore.subscribe(options)) {
@@ -123,16 +144,40 @@ export class Directory {
   }
 
   #evolve({ events, position, eventId }: EventSlice): void {
-    const { tenants } = this.#known;
+    const { tenants, place: before } = this.#known;
     const writable = copiedOnce();
     const changed = new Map<string, Tenant | undefined>();
     for (const event of events) {
       const { tenant } = parseStream(event.stream);
+      // Whatever it was, it ends.
+      if (event.type === 'TenantDeleted') this.#parked.delete(tenant);
+      if (this.#parked.has(tenant)) continue;
       if (!changed.has(tenant)) changed.set(tenant, tenants.get(tenant));
-      evolveTenantIn(tenants, event, writable);
+      try {
+        evolveTenantIn(tenants, event, writable);
+      } catch (error) {
+        this.#park(tenant, event, before, error);
+      }
     }
     this.#known = { tenants, place: { position, eventId } };
-    this.#stored?.reached(this.#known, changed);
+    this.#wholeUntil = this.#parked.size === 0 ? undefined : (this.#wholeUntil ?? before);
+    this.#stored?.reached({ tenants, place: this.#wholeUntil ?? this.#known.place }, changed);
+  }
+
+  #park(tenant: string, event: RecordedEvent, { position: checkpoint }: LogPlace, error: unknown): void {
+    const parked = {
+      tenant,
+      projection: 'directory',
+      checkpoint,
+      position: event.position,
+      eventId: event.id,
+      eventType: event.type,
+      error: error instanceof Error ? error.message : String(error),
+      since: new Date().toISOString(),
+      retryAsked: false,
+    };
+    this.#parked.set(tenant, parked);
+    this.#onParked(parked);
   }
 
   #fail(error: Error): void {

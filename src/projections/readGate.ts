@@ -5,6 +5,7 @@ import type { RebuildScope } from '../ports/readModelWriter.js';
 import type { ReadModels } from '../ports/readSide.js';
 import { partOf } from './applying.js';
 import { findLog, projectedPlace } from './keptPlace.js';
+import { notApplied } from './parkedText.js';
 import { projections } from './projections.js';
 import { type Behind, Staleness } from './staleness.js';
 import { wholly } from './unapplied.js';
@@ -202,6 +203,5 @@ const SHOWN_AS = {
 
 const shownAs = new Map<string, string>(Object.entries(SHOWN_AS));
 
-/** The error itself is for operators. */
-const reasonOf = ({ projection, eventType, position }: Parked): string =>
-  `${shownAs.get(projection) ?? projection} not shown: the event ${eventType} at position ${position} could not be applied. Nothing is lost; an operator has to act.`;
+const reasonOf = (parked: Parked): string =>
+  `${shownAs.get(parked.projection) ?? parked.projection} not shown: ${notApplied(parked)}`;

@@ -40,8 +40,9 @@ const PACKED_ID_LENGTH = 64 / 3;
 /** About how many records an event changes or deletes. Whether it can be applied shows when it is. */
 export function changesOf({ stream, type, data }: RecordedEvent): number {
   if (parseStream(stream).category !== 'table') return 1;
-  const { created, changed, seen, deleted } = data as Partial<BatchUpserted['data'] & TableCleanedUp['data']>;
-  if (type === 'TableCleanedUp') return Number(deleted) || 1;
+  const said = (data ?? {}) as Partial<BatchUpserted['data'] & TableCleanedUp['data']>;
+  const { created, changed, seen, deleted } = said;
+  if (type === 'TableCleanedUp') return Number.isSafeInteger(deleted) ? Number(deleted) || 1 : 1;
   if (type !== 'BatchUpserted') return 1;
   const count = (created?.length ?? 0) + (changed?.length ?? 0) + Math.round((seen?.length ?? 0) / PACKED_ID_LENGTH);
   return count || 1;

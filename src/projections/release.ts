@@ -43,8 +43,10 @@ export async function followRelease(deps: ReleaseDeps, signal: AbortSignal): Pro
   const { writer, writing } = deps;
   const mark = releaseMark();
   if ((await untilDone(deps, signal, () => writer.checkpoint(MARK))) === mark) return;
-  await untilDone(deps, signal, () => defineAll(deps, signal));
+  const isWhole = await untilDone(deps, signal, () => defineAll(deps, signal));
   await untilDone(deps, signal, () => rebuildOutdated(deps, signal));
+  // Who was left out has its turn with the next start.
+  if (isWhole === false) return;
   const setMark = async () => new Map([[MARK, mark]]);
   await untilDone(deps, signal, () => writing.add(() => inTransaction(writer, setMark)));
 }
@@ -68,12 +70,17 @@ async function untilDone<Result>(
   return undefined;
 }
 
-async function defineAll(deps: ReleaseDeps, signal: AbortSignal): Promise<void> {
+/** @returns false where some tenants were left out */
+async function defineAll(deps: ReleaseDeps, signal: AbortSignal): Promise<boolean> {
   const { eventStore, writer } = deps;
   if ((await findLog(eventStore, await projectedPlace(writer, projections))) !== 'same') {
     throw new Error('The read models are not of this event log, or are about to be built anew.');
   }
-  for await (const { tenant, isThere } of tenantsOf(deps, signal)) await defineTables(deps, tenant, isThere);
+  let isWhole = true;
+  for await (const { tenant, isThere } of tenantsOf(deps, signal)) {
+    if (!(await defineTables(deps, tenant, isThere))) isWhole = false;
+  }
+  return isWhole;
 }
 
 /** @throws the first of the failures, when all tables have been tried */
@@ -117,21 +124,29 @@ async function* tenantsOf({ writer }: Pick<ReleaseDeps, 'writer'>, signal: Abort
 /**
  * By all that the log holds of the tenant, of which the projection may not have seen the last yet: a table then has a field
  * before its time, in which nothing is.
+ * @returns false where one of its events cannot be applied, so that nobody knows its tables
  */
 async function defineTables(
-  { eventStore, writer, writing }: ReleaseDeps,
+  { eventStore, writer, writing, onFailure }: ReleaseDeps,
   name: string,
   isThere: Found['isThere'],
-): Promise<void> {
+): Promise<boolean> {
   const tenants = new Map<string, Tenant | undefined>();
   const writable = copiedOnce();
-  for (const event of await eventStore.readStream(tenantStream(name))) evolveTenantIn(tenants, event, writable);
+  const events = await eventStore.readStream(tenantStream(name));
+  try {
+    for (const event of events) evolveTenantIn(tenants, event, writable);
+  } catch (error) {
+    onFailure(error);
+    return false;
+  }
   const tenant = tenants.get(name);
-  if (tenant === undefined || tenant.deleted) return;
+  if (tenant === undefined || tenant.deleted) return true;
   const define = async () => {
     const assetTypes = (await isThere()) ? tenant.assetTypes : [];
     for (const [table, assetType] of assetTypes) await writer.defineTable({ tenant: name, table }, assetType);
     return new Map();
   };
   await writing.add(() => inTransaction(writer, define));
+  return true;
 }

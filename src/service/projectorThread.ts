@@ -6,6 +6,7 @@ import { youngHeap } from '../adapters/youngHeap.js';
 import type { Config } from '../config.js';
 import type { Parked } from '../ports/readModels.js';
 import type { Tracer } from '../ports/tracing.js';
+import { afterFix } from '../projections/parkedText.js';
 import type { ProjectedTraces } from '../projections/projectedTraces.js';
 import type { RebuildReport } from '../projections/rebuild.js';
 import { keepRunning } from '../supervision/keepRunning.js';
@@ -107,7 +108,9 @@ function tellParked(log: Logger, { kind, parked }: ProjectorMessage & { readonly
   const { error, retryAsked: _, ...about } = parked;
   if (kind === 'unparked') log.info(about, 'the read model of this tenant goes on with the others');
   else {
-    const help = `after a fix: dynamic-assets projections retry --tenant ${parked.tenant}`;
-    log.error({ ...about, error, help }, 'an event cannot be applied: the read model of this tenant is parked');
+    log.error(
+      { ...about, error, help: afterFix(parked) },
+      'an event cannot be applied: the read model of this tenant is parked',
+    );
   }
 }

@@ -136,7 +136,7 @@ test('a tenant whose part of a projection is parked', async () => {
   while (found.length === 0) ({ found } = await problems());
   expect(found).toEqual([
     expect.stringMatching(
-      /^read models: acme is parked in records since .*: RecordChanged at position \d+ could not be applied: /,
+      /^read models: acme is parked in records since .*: RecordChanged at position \d+ \([\w-]+\) could not be applied\. /,
     ),
   ]);
 });

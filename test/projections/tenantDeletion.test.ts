@@ -82,6 +82,7 @@ it('what a process wrote that had not heard of it changes nothing', async () => 
   const directory = {
     tenant: () => known,
     tenants: () => commands.directory.tenants(),
+    parkedReason: () => undefined,
     wasDeleted: () => false,
     waitFor: (position: number) => commands.directory.waitFor(position),
   };

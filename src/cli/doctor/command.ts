@@ -5,7 +5,7 @@ import { type Config, readConfig } from '../../config.js';
 import { EXIT_FAILURE } from '../errors.js';
 import { withProjections, withTenants } from '../operator.js';
 import { type JsonOption, printResult, withJson } from '../output.js';
-import { broker, logFile, readModels, webhookSecrets } from './engines.js';
+import { broker, directory, logFile, readModels } from './engines.js';
 import { disk, files, keys } from './files.js';
 import { type Checked, checked } from './finding.js';
 import { settings } from './settings.js';
@@ -44,7 +44,7 @@ async function ofEngines(config: Config): Promise<Checked[]> {
   if (!canBeRead || log.findings.length > 0) return [log, jobs];
   return [
     log,
-    await checked('event types and secrets', away, () => withTenants(webhookSecrets, config)),
+    await checked('event types and secrets', away, () => withTenants(directory, config)),
     await checked('read models', away, () => ofReadModels(config)),
     jobs,
   ];

@@ -7,6 +7,7 @@ import { UnopenableSecretError } from '../../commands/context.js';
 import type { Config } from '../../config.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { Parked } from '../../ports/readModels.js';
+import { afterFix, parkedSentence } from '../../projections/parkedText.js';
 import { projectionStatus } from '../../projections/projections.js';
 import { openBroker } from '../../service/engines.js';
 import { withinTime } from '../../supervision/waiting.js';
@@ -34,8 +35,13 @@ export async function logFile({ DATA_DIR, EVENTSTORE_URL }: Config): Promise<Loo
 
 const NO_LOG = 'Set DATA_DIR to the directory that the service uses, or start the service once.';
 
-export async function webhookSecrets(tenants: readonly Tenant[], { commands }: OperatorTools): Promise<Looked> {
-  const findings: Finding[] = [];
+/** Tenants whose own events cannot be applied, and secrets that cannot be opened. */
+export async function directory(
+  tenants: readonly Tenant[],
+  { commands }: OperatorTools,
+  parked: readonly Parked[],
+): Promise<Looked> {
+  const findings = parked.map((each): Finding => ({ ...isParked(each), remedy: NEEDS_RELEASE }));
   let secrets = 0;
   for (const { name, webhooks } of tenants) {
     for (const { id, sealedSecret, stagedSecret } of webhooks.values()) {
@@ -49,6 +55,9 @@ export async function webhookSecrets(tenants: readonly Tenant[], { commands }: O
   }
   return { detail: `${tenants.length} tenants, ${secrets} signing secrets that open`, findings };
 }
+
+const NEEDS_RELEASE =
+  'Start a release with a fix: it goes on from there. Or end the tenant: dynamic-assets tenant delete (docs/operations.md).';
 
 function opens(secretBox: OperatorTools['commands']['secretBox'], sealed: string): boolean {
   try {
@@ -82,9 +91,9 @@ const standsStill = ({ name, position, behind }: Status): Finding => ({
   remedy: 'Start the service, or its role projector; where it runs, its log and /health/ready say what stops it.',
 });
 
-const isParked = ({ tenant, projection, position, eventType, error, since }: Parked): Finding => ({
-  problem: `${tenant} is parked in ${projection} since ${since}: ${eventType} at position ${position} could not be applied: ${error}`,
-  remedy: `After a fix: dynamic-assets projections retry --tenant ${tenant} --projection ${projection}`,
+const isParked = (parked: Parked): Finding => ({
+  problem: `${parkedSentence(parked)} ${parked.error}`,
+  remedy: afterFix(parked),
 });
 
 export async function broker(config: Config): Promise<Looked> {

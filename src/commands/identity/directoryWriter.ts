@@ -13,51 +13,76 @@ import {
   NotFoundError,
   patience,
   type TenantDirectory,
+  TryAgainError,
 } from '../context.js';
 import { type Loaded, type LogAccess, loadStream, writeStream } from '../writeStream.js';
 
 /** What the directory commands need: they decide on what the log says, and wait until the directory has heard of it. */
 export type DirectoryCommands = LogAccess & { readonly directory: Pick<TenantDirectory, 'waitFor'> };
 
-/** As far as its own stream and one more of its directory streams tell, in the log as it is now. */
-async function loadTenant(
-  eventStore: Commands['eventStore'],
-  tenant: string,
-  stream: string,
-): Promise<Loaded<Tenant | undefined>> {
-  const ofTenant = tenantStream(tenant);
-  const before = stream === ofTenant ? undefined : (await loadFrom(eventStore, ofTenant)).state;
-  return loadFrom(eventStore, stream, before);
+/** An event of the tenant cannot be applied, so nobody can say what it is now. */
+export class TenantParkedError extends TryAgainError {
+  constructor(stream: string, event: string, { cause }: ErrorOptions) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    super(
+      `The tenant is parked: ${event} of the stream ${stream} could not be applied: ${reason} Nothing is lost. A release with a fix goes on from there; "dynamic-assets tenant delete" ends the tenant.`,
+    );
+  }
 }
 
-function loadFrom(
-  eventStore: Commands['eventStore'],
-  stream: string,
-  before?: Tenant,
-): Promise<Loaded<Tenant | undefined>> {
+/** `parked`: why the tenant is only known as it was before one of its events. */
+type LoadedTenant = Loaded<Tenant | undefined> & { readonly parked?: TenantParkedError | undefined };
+
+/** As far as its own stream and one more of its directory streams tell, in the log as it is now. */
+async function loadTenant(eventStore: Commands['eventStore'], tenant: string, stream: string): Promise<LoadedTenant> {
+  const ofTenant = tenantStream(tenant);
+  if (stream === ofTenant) return loadFrom(eventStore, ofTenant);
+  const before = await loadFrom(eventStore, ofTenant);
+  const loaded = await loadFrom(eventStore, stream, before.state);
+  return { ...loaded, parked: before.parked ?? loaded.parked };
+}
+
+async function loadFrom(eventStore: Commands['eventStore'], stream: string, before?: Tenant): Promise<LoadedTenant> {
   const writable = copiedOnce();
-  const evolve = (tenant: Tenant | undefined, { type, data, metadata }: EventToAppend): Tenant | undefined =>
-    evolveTenant(tenant, { type, data } as DirectoryEvent, metadata.occurredAt, writable);
-  return loadStream(eventStore, stream, evolve, before);
+  let parked: TenantParkedError | undefined;
+  const evolve = (tenant: Tenant | undefined, { id, type, data, metadata }: EventToAppend): Tenant | undefined => {
+    // Whatever it was, it ends.
+    if (type === 'TenantDeleted') parked = undefined;
+    if (parked !== undefined) return tenant;
+    try {
+      return evolveTenant(tenant, { type, data } as DirectoryEvent, metadata.occurredAt, writable);
+    } catch (error) {
+      parked = new TenantParkedError(stream, `${type} (${id})`, { cause: error });
+      return tenant;
+    }
+  };
+  const loaded = await loadStream(eventStore, stream, evolve, before);
+  return { ...loaded, parked };
 }
 
 /**
  * Decides on the tenant as evolved from its own stream and this one, and appends to this one.
  * The directory knows the change when it returns, unless the log was cut off just then: the write stands all the same.
  * @param decide pure; throws to refuse; undefined where the tenant does not exist
+ * @param evenParked what is decided needs no more than that the tenant exists
  * @returns position of the last event; 0 when nothing was to change
- * @throws NotFoundError for a tenant that was deleted, and whatever `decide` throws
+ * @throws NotFoundError for a tenant that was deleted; TenantParkedError; whatever `decide` throws
  */
 export async function writeDirectory(
   commands: DirectoryCommands,
   caller: Caller,
   stream: string,
   decide: (tenant: Tenant | undefined) => readonly DirectoryEvent[],
+  evenParked = false,
 ): Promise<Position> {
   const { position } = await writeStream(commands, caller, {
     stream,
     name: `Tenant ${caller.tenant}`,
-    load: () => loadTenant(commands.eventStore, caller.tenant, stream),
+    load: async () => {
+      const loaded = await loadTenant(commands.eventStore, caller.tenant, stream);
+      if (loaded.parked !== undefined && !evenParked) throw loaded.parked;
+      return loaded;
+    },
     decide: (tenant) => {
       if (tenant?.deleted) throw new NotFoundError(`Tenant ${caller.tenant} was deleted; its name is not given again.`);
       return decide(tenant);
@@ -70,15 +95,16 @@ export async function writeDirectory(
 /**
  * A tenant as the log has it now, for who keeps no directory.
  * @param stream the one of its directory streams that is read beside its own
- * @throws NotFoundError
+ * @throws NotFoundError; TenantParkedError
  */
 export async function tenantNow(
   { eventStore }: Pick<Commands, 'eventStore'>,
   tenant: string,
   stream: string = tenantStream(tenant),
 ): Promise<Tenant> {
-  const { state } = await loadTenant(eventStore, tenant, stream);
+  const { state, parked } = await loadTenant(eventStore, tenant, stream);
   if (state === undefined || state.deleted) throw new NotFoundError(`There is no tenant ${tenant}.`);
+  if (parked !== undefined) throw parked;
   return state;
 }
 

@@ -1,5 +1,6 @@
 /** Tenants: made by an operator, one order model each. */
-import { ORDER_MODELS, type RateLimit } from '../../domain/identity/events.js';
+import type { Tenant } from '../../domain/identity/directory.js';
+import { type DirectoryEvent, ORDER_MODELS, type RateLimit } from '../../domain/identity/events.js';
 import { TENANT_NAME, tenantStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
@@ -36,10 +37,11 @@ export async function createTenant(
  */
 export async function deleteTenant(commands: DirectoryCommands, caller: Caller): Promise<Position> {
   const name = caller.tenant;
-  return writeDirectory(commands, caller, tenantStream(name), (tenant) => {
+  const end = (tenant: Tenant | undefined): readonly DirectoryEvent[] => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${name}.`);
     return [{ type: 'TenantDeleted', data: { name } }];
-  });
+  };
+  return writeDirectory(commands, caller, tenantStream(name), end, true);
 }
 
 export async function changeRateLimit(
