@@ -23,11 +23,11 @@ export type Reached = {
   readonly parked: readonly string[];
 };
 
-/** What is stored. */
+/** What is stored, of a projection, about an event, about a tenant. */
 export type StoredProgress = {
-  checkpoint(projection: string): Position;
-  isAhead(projection: string, position: Position): boolean;
-  isParked(tenant: string, projection: string): boolean;
+  readonly checkpoint: Position;
+  readonly isAhead: boolean;
+  readonly isParked: boolean;
 };
 
 /** For what another process commits, which is not announced here. */
@@ -46,22 +46,26 @@ type Waiter = Wanted & { readonly end: (reached: boolean) => void };
 
 export class CheckpointWatch {
   readonly #channel: BroadcastChannel;
-  readonly #stored: StoredProgress;
+  readonly #read: (projection: string, position: Position, tenant: string | undefined) => StoredProgress;
   readonly #waiters = new Set<Waiter>();
   #poll: NodeJS.Timeout | undefined;
 
-  constructor(channel: BroadcastChannel, stored: StoredProgress) {
+  /** @param read what is stored at one moment */
+  constructor(
+    channel: BroadcastChannel,
+    read: (projection: string, position: Position, tenant: string | undefined) => StoredProgress,
+  ) {
     this.#channel = channel;
-    this.#stored = stored;
+    this.#read = read;
     channel.onmessage = (message: unknown) => this.#hear((message as { readonly data: Reached }).data);
   }
 
   /** @returns false when the position is not reached within `timeoutMs`, or before `close`, or is passed over for the tenant */
   async waitFor(wanted: Wanted, timeoutMs: number): Promise<boolean> {
-    const reached = this.#isReached(wanted);
-    if (reached || this.#isParked(wanted)) return reached;
+    const stored = this.#stored(wanted);
+    if (stored !== 'waiting') return stored === 'reached';
     return new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => waiter.end(this.#isReached(wanted)), timeoutMs);
+      const timer = setTimeout(() => waiter.end(this.#stored(wanted) === 'reached'), timeoutMs);
       const waiter: Waiter = {
         ...wanted,
         end: (hasReached) => {
@@ -78,8 +82,8 @@ export class CheckpointWatch {
 
   #look(): void {
     for (const waiter of this.#waiters) {
-      const reached = this.#isReached(waiter);
-      if (reached || this.#isParked(waiter)) waiter.end(reached);
+      const stored = this.#stored(waiter);
+      if (stored !== 'waiting') waiter.end(stored === 'reached');
     }
   }
 
@@ -93,15 +97,11 @@ export class CheckpointWatch {
     }
   }
 
-  /** Whether it is parked is asked after the checkpoint: events are passed over in the commit that parks, or later. */
-  #isReached(wanted: Wanted): boolean {
-    const { projection, position, alone } = wanted;
-    if (alone === true && this.#stored.isAhead(projection, position)) return true;
-    return this.#stored.checkpoint(projection) >= position && !this.#isParked(wanted);
-  }
-
-  #isParked({ projection, tenant }: Wanted): boolean {
-    return tenant !== undefined && this.#stored.isParked(tenant, projection);
+  #stored({ projection, position, tenant, alone }: Wanted): 'reached' | 'parked' | 'waiting' {
+    const { checkpoint, isAhead, isParked } = this.#read(projection, position, tenant);
+    if (alone === true && isAhead) return 'reached';
+    if (isParked) return 'parked';
+    return checkpoint >= position ? 'reached' : 'waiting';
   }
 
   close(): void {

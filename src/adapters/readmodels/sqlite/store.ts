@@ -1,10 +1,11 @@
 /** The read side of the embedded read models. */
 
+import type { Position } from '../../../ports/eventStore.js';
 import type { Ahead, HistoryEntry } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { ALL_AHEAD, IS_AHEAD } from './ahead.js';
-import { CheckpointWatch, openCheckpointChannel } from './checkpointWatch.js';
+import { CheckpointWatch, openCheckpointChannel, type StoredProgress } from './checkpointWatch.js';
 import { readDelivery, readHealth } from './deliveries.js';
 import { ALL_PARKED, IS_PARKED, type ParkedRow, parkedOf } from './parked.js';
 import { PLACE, type PlaceRow, placeOf } from './place.js';
@@ -15,6 +16,9 @@ import { getRecord, parseStoredRecords, readSnapshot } from './recordReads.js';
 /** Each reader thread's, and that of the calling thread. */
 const READER_CACHE_MEGABYTES = 16;
 const CALLER_CACHE_MEGABYTES = 8;
+
+const PROGRESS = `SELECT
+  ifnull((SELECT position FROM checkpoints WHERE projection = ?), 0), (${IS_AHEAD}), (${IS_PARKED})`;
 
 /** Up to so many records are read on the calling thread: to ask another thread takes longer. */
 const MAX_READ_BY_CALLER = 8;
@@ -34,9 +38,12 @@ export async function openSqliteReadModels(options: {
   const pool = new ReaderPool({ file, cacheMegabytes: READER_CACHE_MEGABYTES }, Math.max(1, readers));
   const checkpoint = (projection: string) =>
     connection.number('SELECT position FROM checkpoints WHERE projection = ?', [projection]);
-  const isParked = (tenant: string, projection: string) => connection.number(IS_PARKED, [tenant, projection]) > 0;
-  const isAhead = (projection: string, position: number) => connection.number(IS_AHEAD, [projection, position]) > 0;
-  const watch = new CheckpointWatch(openCheckpointChannel(file), { checkpoint, isAhead, isParked });
+  const progress = (projection: string, position: Position, tenant = ''): StoredProgress => {
+    const asked = [projection, projection, position, tenant, projection];
+    const [stored, ahead, parked] = connection.tuples<[number, number, number]>(PROGRESS).get(...asked) ?? [0, 0, 0];
+    return { checkpoint: stored, isAhead: ahead > 0, isParked: parked > 0 };
+  };
+  const watch = new CheckpointWatch(openCheckpointChannel(file), progress);
 
   return {
     get: async (table, id) => getRecord(connection, table, id),
