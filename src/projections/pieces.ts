@@ -7,6 +7,9 @@ import type { Step } from './step.js';
 /** Changes of single records: a few milliseconds of work. */
 export const PIECE_CHANGES = 100;
 
+/** Records that a clean-up deletes at once: fewer would write the pages of the indexes too often, more would hold up others. */
+const SWEPT_RECORDS = 250;
+
 export type PieceTarget = ProjectionTarget & Pick<StepwiseWriter, 'sweepSome'>;
 
 /** To be called until it says that it is done. */
@@ -48,7 +51,7 @@ type Sweep = Parameters<StepwiseWriter['sweepSome']>;
 function sweeping(table: Sweep[0], batchId: string, event: Sweep[2]): Piece {
   let after: number | undefined;
   return async (target) => {
-    after = await target.sweepSome(table, { batchId, limit: PIECE_CHANGES, after }, event);
+    after = await target.sweepSome(table, { batchId, limit: SWEPT_RECORDS, after }, event);
     return after === undefined ? 'done' : 'more';
   };
 }
