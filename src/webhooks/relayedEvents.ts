@@ -59,10 +59,11 @@ export function subscriptions(directory: TenantDirectory, event: RecordedEvent):
 const isOfItsTime = (webhook: Webhook, event: RecordedEvent, kind: WebhookEventKind): boolean =>
   Date.parse(wantedSince(webhook, kind)) <= Date.parse(event.metadata.occurredAt) + CLOCK_TOLERANCE_MS;
 
-/** The delivery that an event requests; undefined for all other events. */
+/** The delivery that an event requests; undefined for all other events, and for one that names no webhook. */
 export function requestedDelivery({ stream, type, data }: RecordedEvent) {
   if (type !== 'DeliveryRequested') return undefined;
-  const { purpose, webhookId, orderId } = data as DeliverySubject;
+  const { purpose, webhookId, orderId } = (data ?? {}) as DeliverySubject;
+  if (typeof webhookId !== 'string') return undefined;
   const { tenant, rest: deliveryId } = parseStream(stream);
   return { job: { tenant, deliveryId, webhookId, orderId }, purpose };
 }
@@ -78,7 +79,8 @@ export function replayMessages(event: RecordedEvent): readonly Message[] {
 
 /** What the replays of this service are to do because of an event of a webhook. */
 export function taskMessages({ id: eventId, position, metadata, ...recorded }: RecordedEvent): readonly Message[] {
-  if (!recorded.stream.startsWith(WEBHOOKS)) return [];
+  // What names no webhook parks its tenant in the directory; others go on.
+  if (!recorded.stream.startsWith(WEBHOOKS) || !namesWebhook(recorded.data)) return [];
   const { tenant, correlationId } = metadata;
   const event = { type: recorded.type, data: recorded.data } as WebhookEvent;
   const asked = { tenant, webhookId: event.data.id, eventId, position };
@@ -88,9 +90,13 @@ export function taskMessages({ id: eventId, position, metadata, ...recorded }: R
   }
   if (event.type === 'WebhookBackfillRequested') {
     const { backfillId, kinds, from, to } = event.data;
+    if (!Array.isArray(kinds)) return [];
     const range = { backfillId, kinds: [...kinds], from, to };
     const body: BackfillJob = { task: 'backfill', ...asked, correlationId, ...range, done: 0, requested: 0 };
     return [{ id: backfillId, body }];
   }
   return [];
 }
+
+const namesWebhook = (data: unknown): boolean =>
+  typeof data === 'object' && data !== null && 'id' in data && typeof data.id === 'string';

@@ -1,6 +1,7 @@
 /** What the service knows of its tenants, evolved from the directory streams: asset types, clients, users, webhooks. */
 import type { DisabledCause, WebhookEvent, WebhookEventKind, WebhookSettings } from '../webhook/events.js';
 import { copied, type Writable } from '../writable.js';
+import { checkShape } from './eventShape.js';
 import {
   type ApiClient,
   type DirectoryEvent,
@@ -72,6 +73,7 @@ export function evolveTenant(
   }
   // A write that was under way when the tenant was deleted stands behind it in the log.
   if (tenant?.deleted) return tenant;
+  checkShape(event);
   if (event.type === 'TenantCreated') return newTenant(event.data);
   if (tenant === undefined) return undefined;
   switch (event.type) {

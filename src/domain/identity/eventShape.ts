@@ -1,0 +1,28 @@
+/**
+ * What an event of a directory must say: where something of it is missing, work would fail later that goes through all
+ * tenants. Here it fails at once, and concerns its own tenant only.
+ */
+import type { DirectoryEvent } from './events.js';
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
+
+/** @throws Error */
+export function checkShape(event: DirectoryEvent): void {
+  if (!isWhole(event)) throw new Error(`The event ${event.type} does not say what it is about.`);
+}
+
+function isWhole({ type, data }: DirectoryEvent): boolean {
+  switch (type) {
+    case 'UserAdded':
+      return Number.isSafeInteger(data.id) && isText(data.email);
+    case 'ApiClientCreated':
+      return isText(data.clientId) && isText(data.secretHash) && areTexts(data.scopes);
+    case 'WebhookCreated':
+      return isText(data.id) && isText(data.url) && areTexts(data.events) && isText(data.sealedSecret);
+    case 'WebhookChanged':
+      return data.events === undefined || areTexts(data.events);
+    default:
+      return true;
+  }
+}
