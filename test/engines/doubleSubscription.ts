@@ -82,8 +82,9 @@ function firstPosition(log: DoubleLog, options: ReadReq.Options): number {
 
 function allowed(filter: ReadReq.Options.FilterOptions | undefined): (record: DoubleRecord) => boolean {
   const expression = filter?.getStreamIdentifier();
-  const regex = expression?.getRegex() ?? '';
-  if (regex !== '') return ({ stream }) => new RegExp(regex).test(stream);
+  const source = expression?.getRegex() ?? '';
+  const regex = new RegExp(source);
+  if (source !== '') return ({ stream }) => regex.test(stream);
   const prefixes = expression?.getPrefixList() ?? [];
   if (prefixes.length === 0) throw new Error('A filter must have a prefix or a regular expression.');
   return ({ stream }) => prefixes.some((prefix) => stream.startsWith(prefix));
