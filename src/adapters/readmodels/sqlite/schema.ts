@@ -128,10 +128,13 @@ function fieldStatements(id: number, fields: readonly FieldLayout[], trigramInde
   for (let index = 0; index < trigramIndexes; index++) {
     const columns = trigramColumns(fields, index);
     if (columns.length === 0) continue;
+    const table = trigramTable(id, index);
     // Without content: the row has it. Fed with folded text, so a quoted phrase finds exactly what contains it.
     trigrams.push(
-      `CREATE VIRTUAL TABLE ${trigramTable(id, index)} USING fts5 (
+      `CREATE VIRTUAL TABLE ${table} USING fts5 (
          ${columns.map(trigramColumn).join(', ')}, content = '', contentless_delete = 1, tokenize = 'trigram case_sensitive 1')`,
+      // Percent of a segment: made anew at a tenth, as it would be, it takes a third of the time of a clean-up.
+      `INSERT INTO ${table} (${table}, rank) VALUES ('deletemerge', 50)`,
     );
   }
   return [...indexes, ...trigrams];
