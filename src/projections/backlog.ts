@@ -6,6 +6,10 @@ import type { Step } from './step.js';
 const MAX_EVENTS = 2_000;
 const MAX_CHANGES = 50_000;
 
+/** Where nothing overtakes, a transaction takes slices until it has so many events, or changes. */
+const TURN_EVENTS = 500;
+const TURN_CHANGES = 5_000;
+
 /** Events next to each other in the log; `position`: up to where it was read for them. */
 export type ReadSlice = {
   readonly steps: readonly Step[];
@@ -82,4 +86,16 @@ export class Backlog {
     this.#onChange = [];
     for (const each of told) each();
   }
+}
+
+/** As many whole slices as one transaction takes, and at least one. */
+export function firstOf(slices: readonly ReadSlice[]): readonly ReadSlice[] {
+  let events = 0;
+  let changes = 0;
+  const enough = slices.findIndex(({ steps }) => {
+    events += steps.length;
+    for (const step of steps) changes += step.changes;
+    return events >= TURN_EVENTS || changes >= TURN_CHANGES;
+  });
+  return enough === -1 ? slices : slices.slice(0, enough + 1);
 }

@@ -18,7 +18,7 @@ import { GATE_LOOKS_MS, wholeFrom } from './readGate.js';
 import { retryParked } from './retryParked.js';
 import { startAnewWhereNeeded } from './startAnew.js';
 import { stepsOf } from './step.js';
-import { Turn, type TurnParts } from './turn.js';
+import { type LongEvents, NO_LONG_EVENTS, Turn, type TurnParts } from './turn.js';
 
 export type RunnerDeps = {
   readonly eventStore: EventStore;
@@ -125,7 +125,7 @@ async function applyUntil(
   signal: AbortSignal,
 ): Promise<void> {
   const parts = { writer, projections, backlog };
-  let before: Turn | undefined;
+  let before = NO_LONG_EVENTS;
   while (!signal.aborted) {
     if (backlog.isEmpty) await backlog.change(signal);
     if (backlog.isEmpty || signal.aborted) continue;
@@ -139,21 +139,20 @@ async function applyUntil(
     for (const each of turn.parked) onParked?.(each);
     backlog.passed(turn.position);
     if (turn.position >= until) return;
-    before = turn;
+    before = turn.longEvents;
   }
 }
 
-/** In one transaction. @param before the turn before, as long as it was committed */
-async function takeTurn(parts: TurnParts, before: Turn | undefined): Promise<Turn> {
+/** In one transaction. */
+async function takeTurn(parts: TurnParts, before: LongEvents): Promise<Turn> {
   const { writer, projections, backlog } = parts;
   const look = backlog.look();
   const steps = look.slices.flatMap((slice) => slice.steps);
   let turn: Turn | undefined;
   const write = async (failures: Failures) => {
     // Of a try that failed nothing goes on.
-    const unfinished = turn === undefined ? before?.unfinished : undefined;
-    turn = await Turn.begin(parts, look, failures);
-    return turn.apply(unfinished, before?.lastLongOf);
+    turn = await Turn.begin(parts, look, failures, turn === undefined ? before : NO_LONG_EVENTS);
+    return turn.apply();
   };
   await inTransactionWithout(writer, { projections, steps }, write, look.slices.at(-1)?.place);
   if (turn === undefined) throw new Error('A transaction was committed in which nothing was done.');

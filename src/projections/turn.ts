@@ -8,18 +8,17 @@ import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Parked } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { Applying, checkRoom, type Failures, lastBefore, parkedAt, partOf } from './applying.js';
-import type { Backlog, Look, ReadSlice } from './backlog.js';
+import { type Backlog, firstOf, type Look, type ReadSlice } from './backlog.js';
 import { reached, readCheckpoints } from './checkpoints.js';
 import { PIECE_CHANGES, type Piece } from './pieces.js';
 import type { Projection } from './projection.js';
 import { isOf, type Step } from './step.js';
 import { StreamOrder } from './streamOrder.js';
 
-/** Where nothing overtakes, a transaction takes slices until it has so many events, or changes. */
-const TURN_EVENTS = 500;
-const TURN_CHANGES = 5_000;
 /** How long, in milliseconds, what takes long goes on while that of another tenant waits. */
 const LONG_TURN_MS = 50;
+/** How long, in milliseconds, it waits at most for what is short: that never ends where many write. */
+const LONG_WAIT_MS = 20;
 
 export type TurnParts = {
   readonly writer: ReadModelWriter;
@@ -27,8 +26,17 @@ export type TurnParts = {
   readonly backlog: Backlog;
 };
 
-/** An event that takes long, and the pieces of it. */
-export type LongWork = Work & { readonly pieces: readonly Piece[] };
+/** What goes on from turn to turn, as long as each is committed: of events that take long. */
+export type LongEvents = {
+  /** Of those that were begun: how far a sweep has come is known to its pieces alone. */
+  readonly begun: ReadonlyMap<Step, readonly Piece[]>;
+  /** The tenant of whom one was applied last. */
+  readonly lastOf: string | undefined;
+  /** When that was, by the clock of `performance`; undefined where none has waited. */
+  readonly lastAt: number | undefined;
+};
+
+export const NO_LONG_EVENTS: LongEvents = { begun: new Map(), lastOf: undefined, lastAt: undefined };
 
 /** An event as it concerns one projection. */
 type Work = { readonly projection: Projection; readonly step: Step };
@@ -61,14 +69,21 @@ export class Turn {
   readonly #applied: Work[] = [];
   /** Parts of which nothing is left that could go on. */
   readonly #dropped = new Set<string>();
-  #unfinished: LongWork | undefined;
-  #lastLongOf: string | undefined;
+  readonly #before: LongEvents;
+  readonly #begun: Map<Step, readonly Piece[]>;
+  #lastOf: string | undefined;
+  #lastAt: number | undefined;
 
   private constructor(
     parts: TurnParts,
     look: Look,
     { failures, stand, overtakes }: { readonly failures: Failures; readonly stand: Stand; readonly overtakes: boolean },
+    before: LongEvents,
   ) {
+    this.#before = before;
+    this.#begun = new Map(before.begun);
+    this.#lastOf = before.lastOf;
+    this.#lastAt = before.lastAt;
     this.#parts = parts;
     this.#look = look;
     this.#slices = overtakes ? look.slices : firstOf(look.slices);
@@ -83,8 +98,9 @@ export class Turn {
    * To be called in the transaction: another process may project the same log, and a rebuild may have swapped.
    * @param look at what there is to apply
    * @param failures what is left out, with what comes behind it, and parked
+   * @param before what the turn before has left
    */
-  static async begin(parts: TurnParts, look: Look, failures: Failures): Promise<Turn> {
+  static async begin(parts: TurnParts, look: Look, failures: Failures, before: LongEvents): Promise<Turn> {
     const { writer, projections } = parts;
     const checkpoints = await readCheckpoints(writer, projections);
     const parked = await writer.parked();
@@ -96,29 +112,32 @@ export class Turn {
     const overtakes = isAnyLong && writer.stepwise !== undefined && (await writer.stepwise.mayOvertake());
     const parkedParts = new Set(parked.map(({ projection, tenant }) => partOf(projection, tenant)));
     const stand = { checkpoints, parked, parkedParts, ahead: new Map(ahead) };
-    return new Turn(parts, look, { failures, stand, overtakes });
+    return new Turn(parts, look, { failures, stand, overtakes }, before);
   }
 
   /**
-   * Applies what is short; where nothing is, one event that takes long, as far as others let it.
-   * @param before what the turn before has left unfinished
-   * @param lastTenant of whom an event that takes long was applied last
+   * Applies what is short; where nothing is, or its turn is due, one event that takes long, as far as others let it.
    * @returns the checkpoints to be committed
    */
-  async apply(before: LongWork | undefined, lastTenant: string | undefined): Promise<ReadonlyMap<string, Position>> {
+  async apply(): Promise<ReadonlyMap<string, Position>> {
     const long: Work[] = [];
     for (const step of this.#steps) {
       for (const projection of this.#parts.projections) await this.#applyTo(projection, step, long);
       if (this.#waiting.has(step)) this.#order.add(step);
     }
-    this.#lastLongOf = lastTenant;
-    const next = long.find(({ step }) => step.tenant !== lastTenant) ?? long[0];
-    if (next !== undefined && this.#applied.length === 0) {
-      this.#lastLongOf = next.step.tenant;
-      await this.#applyLong(next, before, long);
+    const next = long.find(({ step }) => step.tenant !== this.#before.lastOf) ?? long[0];
+    if (next === undefined) this.#lastAt = undefined;
+    else if (this.#applied.length === 0 || performance.now() - this.#lastAtFrom() > LONG_WAIT_MS) {
+      await this.#applyLong(next, long);
     }
     await this.#park();
     return this.#reached();
+  }
+
+  /** What takes long has waited since then. */
+  #lastAtFrom(): number {
+    this.#lastAt ??= performance.now();
+    return this.#lastAt;
   }
 
   async #applyTo(projection: Projection, step: Step, long: Work[]): Promise<void> {
@@ -148,29 +167,31 @@ export class Turn {
   }
 
   /** Until it is done, or others are to have their turn. */
-  async #applyLong(work: Work, before: LongWork | undefined, long: readonly Work[]): Promise<void> {
+  async #applyLong(work: Work, long: readonly Work[]): Promise<void> {
     const { projection, step } = work;
-    const { stepwise } = this.#parts.writer;
+    const { position } = step.event;
     const startedAt = performance.now();
     const isOthers = long.some((each) => each.step.tenant !== step.tenant);
-    const isGoingOn = before?.step === step;
-    const pieces = isGoingOn ? before.pieces : await this.#applying.pieces(projection, step);
-    let done = this.#stand.ahead.get(workOf(projection.name, step.event.position)) ?? 0;
+    const isShortDone = this.#applied.length > 0;
+    const pieces = this.#begun.get(step) ?? (await this.#applying.pieces(projection, step));
+    let done = this.#stand.ahead.get(workOf(projection.name, position)) ?? 0;
     for (;;) {
       const piece = pieces[done];
       if (piece === undefined) break;
       if ((await this.#applying.applyPiece(projection, step, piece)) === 'done') done += 1;
       await pause();
       const isOver = performance.now() - startedAt > LONG_TURN_MS;
-      if (this.#hasShort() || (isOver && isOthers)) break;
+      if (isShortDone || this.#hasShort() || (isOver && isOthers)) break;
     }
+    this.#lastOf = step.tenant;
+    this.#lastAt = performance.now();
     if (done === pieces.length) {
       this.#applied.push(work);
       this.#waiting.delete(step);
     } else {
-      this.#unfinished = { ...work, pieces };
-      const { position } = step.event;
-      await stepwise?.putAhead({ projection: projection.name, tenant: step.tenant, position, pieces: done });
+      this.#begun.set(step, pieces);
+      const ahead = { projection: projection.name, tenant: step.tenant, position, pieces: done };
+      await this.#parts.writer.stepwise?.putAhead(ahead);
     }
   }
 
@@ -212,14 +233,10 @@ export class Turn {
     return [...new Set([...applied, ...[...this.#failures.values()].map(({ event }) => event)])];
   }
 
-  /** The event that was begun and not ended. */
-  get unfinished(): LongWork | undefined {
-    return this.#unfinished;
-  }
-
-  /** The tenant of the event that takes long and was applied last, in this turn or one before it. */
-  get lastLongOf(): string | undefined {
-    return this.#lastLongOf;
+  /** For the next turn. */
+  get longEvents(): LongEvents {
+    const begun = new Map([...this.#begun].filter(([step]) => this.#waiting.has(step)));
+    return { begun, lastOf: this.#lastOf, lastAt: this.#lastAt };
   }
 
   /** Up to here all is applied. */
@@ -237,16 +254,4 @@ export class Turn {
     }
     return reached(this.#stand.checkpoints, this.#parts.projections, position);
   }
-}
-
-/** As many whole slices as one transaction takes, and at least one. */
-function firstOf(slices: readonly ReadSlice[]): readonly ReadSlice[] {
-  let events = 0;
-  let changes = 0;
-  const enough = slices.findIndex(({ steps }) => {
-    events += steps.length;
-    for (const step of steps) changes += step.changes;
-    return events >= TURN_EVENTS || changes >= TURN_CHANGES;
-  });
-  return enough === -1 ? slices : slices.slice(0, enough + 1);
 }

@@ -2,10 +2,11 @@
 import { join } from 'node:path';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { newId } from '#app/commands/clock.js';
 import { addAssetField } from '#app/commands/identity/assetTypes.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
-import type { Position } from '#app/ports/eventStore.js';
+import type { Position, RecordedEvent } from '#app/ports/eventStore.js';
 import type { Ahead } from '#app/ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
@@ -188,6 +189,49 @@ test('it goes on where it was after a crash before or after each of its commits'
     await expectProven();
   }
 });
+
+test('a batch is applied however many orders come', async () => {
+  const stopping = new AbortController();
+  const [batch, model] = await Promise.all([eventOf('BatchUpserted'), eventOf('OrderCreated')]);
+  const writer = await openSqliteReadModelWriter({ file });
+  let orders = 0;
+  let onCommit: () => void = () => {};
+  const endless = proxied(inside.eventStore, {
+    async *subscribe() {
+      yield { events: [batch], position: batch.position, caughtUp: false };
+      for (; !stopping.signal.aborted && orders < 5_000; orders++) {
+        const committed = new Promise<void>((resolve) => {
+          onCommit = resolve;
+        });
+        const position = head + 1 + orders;
+        const event = { ...model, id: newId(), stream: `order-acme.${newId()}`, position };
+        yield { events: [event], position, caughtUp: false };
+        await committed;
+      }
+    },
+  });
+  const watched = proxied(writer, {
+    async commit(checkpoints, place) {
+      await writer.commit(checkpoints, place);
+      if ((checkpoints.get('records') ?? 0) >= batch.position) stopping.abort();
+      onCommit();
+    },
+  });
+  await runProjections({ eventStore: endless, writer: watched, projections }, stopping.signal);
+  await writer.close();
+  expect(orders).toBeGreaterThan(0);
+  expect(orders).toBeLessThan(5_000);
+  expect(await reading((readModels) => totalOf(readModels, 'acme', 'dyn_party'))).toBe(350);
+});
+
+async function eventOf(type: string): Promise<RecordedEvent> {
+  const { signal } = new AbortController();
+  for await (const { events } of inside.eventStore.subscribe({ after: 0, signal })) {
+    const found = events.find((event) => event.type === type);
+    if (found !== undefined) return found;
+  }
+  throw new Error(`There is no ${type}.`);
+}
 
 test('a part that is parked beside a batch that was begun loses nothing', async () => {
   let isBroken = true;
