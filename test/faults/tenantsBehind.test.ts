@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Service } from '../service.js';
+import { Service } from '../acceptance/service.js';
 
 const METRICS_TOKEN = 'scrape-7d1e4c9a2b5f8036';
 const BEHIND = '2 tenants are behind what was written, by up to ';
