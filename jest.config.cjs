@@ -38,5 +38,6 @@ module.exports = {
   testSequencer: '<rootDir>/test/engines/longestFirst.cjs',
   // A real engine takes half a minute to start where the machine is busy. Jest takes no limit for one project alone.
   testTimeout: 180_000,
-  maxWorkers: 2,
+  // More than the processors of a small machine: the longest suites wait most of their time, for time-outs and engines.
+  maxWorkers: 3,
 };
