@@ -17,6 +17,8 @@ import { StreamOrder } from './streamOrder.js';
 
 /** How long, in milliseconds, what takes long goes on while that of another tenant waits. */
 const LONG_TURN_MS = 50;
+/** The same while nobody waits: then it is committed, so that writers of other processes get in. */
+const LONGEST_TURN_MS = 1_000;
 /** How long, in milliseconds, it waits at most for what is short: that never ends where many write. */
 const LONG_WAIT_MS = 20;
 
@@ -180,8 +182,8 @@ export class Turn {
       if (piece === undefined) break;
       if ((await this.#applying.applyPiece(projection, step, piece)) === 'done') done += 1;
       await pause();
-      const isOver = performance.now() - startedAt > LONG_TURN_MS;
-      if (isShortDone || this.#hasShort() || (isOver && isOthers)) break;
+      const isOver = performance.now() - startedAt > (isOthers ? LONG_TURN_MS : LONGEST_TURN_MS);
+      if (isShortDone || isOver || this.#hasShort()) break;
     }
     this.#lastOf = step.tenant;
     this.#lastAt = performance.now();
