@@ -161,12 +161,33 @@ async function takeTurn(parts: TurnParts, before: LongEvents): Promise<Turn> {
 
 /** Those that are new, or that another version has written, are filled from the log, and not read until they hold it all. */
 async function startFilling(
-  { eventStore, writer, projections, writing }: Omit<FollowDeps, 'log' | 'onParked' | 'onTraces'>,
+  deps: Pick<FollowDeps, 'eventStore' | 'writer' | 'projections' | 'writing'>,
   signal: AbortSignal,
 ): Promise<void> {
+  const { eventStore, writer, writing } = deps;
+  const head = await eventStore.head();
+  if ((await findUnfilled(deps, head)).unread.size === 0) return;
+  const old = await writing.add(async () => {
+    let found: readonly Projection[] = [];
+    await inTransaction(writer, async () => {
+      // Again under the lock: another process may have begun to fill them since, and put back they would be filled twice.
+      const unfilled = await findUnfilled(deps, head);
+      found = unfilled.old;
+      return unfilled.unread;
+    });
+    return found;
+  });
+  if (old.length === 0) return;
+  // Before anything of it is thrown away, every process has seen that it may not be read.
+  await sleep(2 * GATE_LOOKS_MS, signal);
+  if (signal.aborted) return;
+  for (const { name } of old) await writing.add(() => writer.reset(name));
+}
+
+/** What another version has written, and the marks and checkpoints that say what may not be read. */
+async function findUnfilled({ writer, projections }: Pick<FollowDeps, 'writer' | 'projections'>, head: Position) {
   const old: Projection[] = [];
   const unread = new Map<string, Position>();
-  const head = await eventStore.head();
   for (const projection of projections) {
     const written = await writer.checkpoint(versionMark(projection));
     const isOld = written !== 0 && written !== projection.version;
@@ -175,11 +196,5 @@ async function startFilling(
       unread.set(wholeFrom(projection.name), head).set(projection.name, 0);
     }
   }
-  if (unread.size === 0) return;
-  await writing.add(() => inTransaction(writer, async () => unread));
-  if (old.length === 0) return;
-  // Before anything of it is thrown away, every process has seen that it may not be read.
-  await sleep(2 * GATE_LOOKS_MS, signal);
-  if (signal.aborted) return;
-  for (const { name } of old) await writing.add(() => writer.reset(name));
+  return { old, unread };
 }
