@@ -9,22 +9,12 @@ import { projections } from '#app/projections/projections.js';
 import { ReadGate } from '#app/projections/readGate.js';
 import { rebuildProjection } from '#app/projections/rebuild.js';
 import { logEvent } from '../acceptance/logEvent.js';
-import { describeEngine } from '../engines/describeEngine.js';
-import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
+import { type FreshReadModels, onEachReadModels } from '../engines/onEachReadModels.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 
-describe('with SQLite', () => describeParking(() => ({})));
+onEachReadModels(describeParking);
 
-describeEngine('mongodb', 'with MongoDB', mongoDbMissing(), () => {
-  let mongoDb: AnyMongoDb;
-  beforeAll(async () => {
-    mongoDb = await anyMongoDb();
-  }, ENGINE_START_MS);
-  afterAll(() => mongoDb.dispose());
-  describeParking(() => ({ MONGODB_URL: mongoDb.freshUrl() }));
-});
-
-function describeParking(newEngine: () => { readonly [name: string]: string }): void {
+function describeParking(newEngine: FreshReadModels): void {
   let inside: Inside;
   let env: { readonly [name: string]: string };
   /** A release in which the history of orders with these notes cannot be made. */

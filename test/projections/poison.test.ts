@@ -6,8 +6,7 @@ import { newId } from '#app/commands/clock.js';
 import { createRecord } from '#app/commands/records.js';
 import { projections } from '#app/projections/projections.js';
 import { logEvent } from '../acceptance/logEvent.js';
-import { describeEngine } from '../engines/describeEngine.js';
-import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
+import { type FreshReadModels, onEachReadModels } from '../engines/onEachReadModels.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 
 /** For machines that have much to do. */
@@ -53,7 +52,7 @@ const DATA: readonly unknown[] = [
   { table: 'dyn_order_line', id, status: { from: 'draft', to: 'saved' }, fields: { order_id: [] } },
 ];
 
-function describePoison(newEngine: () => { readonly [name: string]: string }): void {
+function describePoison(newEngine: FreshReadModels): void {
   let inside: Inside;
   let tenants = 0;
 
@@ -83,13 +82,4 @@ function describePoison(newEngine: () => { readonly [name: string]: string }): v
   );
 }
 
-describe('with SQLite', () => describePoison(() => ({})));
-
-describeEngine('mongodb', 'with MongoDB', mongoDbMissing(), () => {
-  let mongoDb: AnyMongoDb;
-  beforeAll(async () => {
-    mongoDb = await anyMongoDb();
-  }, ENGINE_START_MS);
-  afterAll(() => mongoDb.dispose());
-  describePoison(() => ({ MONGODB_URL: mongoDb.freshUrl() }));
-});
+onEachReadModels(describePoison);
