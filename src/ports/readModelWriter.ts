@@ -18,7 +18,7 @@ import type { Ahead, HistoryEntry, Parked, ProjectionProgress, TableRef } from '
 export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' | 'place' | 'parked' | 'ahead'> {
   begin(): Promise<void>;
   /**
-   * @param place of the log, where the furthest projection has reached it with this commit; else the one before stays
+   * @param place up to which the log has been read to be projected, at least to the furthest checkpoint; else the one before stays
    * @throws MisfitError, where what was applied turns out only now not to fit
    */
   commit(checkpoints: ReadonlyMap<string, Position>, place?: KeptPlace): Promise<void>;

@@ -147,7 +147,7 @@ export interface ProjectionProgress {
   checkpoint(projection: string): Promise<Position>;
   /** Of all that has one, read at one moment. */
   checkpoints(): Promise<ReadonlyMap<string, Position>>;
-  /** The furthest place of the log that was projected; undefined before the first, and where an earlier release did. */
+  /** The furthest place of the log that was read to be projected; undefined before the first, and where an earlier release did. */
   place(): Promise<KeptPlace | undefined>;
   /** Every tenant's part of a projection that is parked; at most MAX_PARKED. */
   parked(): Promise<readonly Parked[]>;
