@@ -7,6 +7,9 @@ export type Run = {
   tenant(name: string): TenantClient;
 };
 
+/** Tests of what a service does look at what it has written: an answer waits until that is shown, also where the machine is busy. */
+const PATIENT = { REQUEST_TIMEOUT_MS: '60000', WRITE_WAIT_MS: '50000' };
+
 /**
  * One service for all tests of a file. It fails the file when the service logged an error that nobody foresaw.
  * @param options or what makes them, where that takes time
@@ -18,7 +21,8 @@ export function useService(options: ServiceOptions | (() => Promise<ServiceOptio
     return service;
   };
   beforeAll(async () => {
-    service = await startService(typeof options === 'function' ? await options() : options);
+    const { env, ...rest } = typeof options === 'function' ? await options() : options;
+    service = await startService({ ...rest, env: { ...PATIENT, ...env } });
   });
   afterAll(async () => {
     if (service === undefined) return;
