@@ -85,7 +85,9 @@ it(
   async () => {
     const random = seeded(SEED);
     const work = new Workload(acme, random);
-    for (let kill = 1; kill <= KILLS; kill++) {
+    const acknowledged = () => work.batches.filter((batch) => batch.acknowledged).length;
+    // On a busy machine some rounds end before a batch does.
+    for (let kill = 1; kill <= KILLS || acknowledged() <= KILLS; kill++) {
       const from = { batches: work.batches.length, created: work.created.length, orders: work.orders.length };
       const writing = work.run();
       await wait(random() * LONGEST_RUN_MS);
@@ -93,10 +95,9 @@ it(
       await writing;
       await service.start();
       await checkRound(work, from);
-      if (kill % FULL_CHECK_EVERY === 0 || kill === KILLS) await checkAgainstLog();
+      if (kill % FULL_CHECK_EVERY === 0) await checkAgainstLog();
     }
-    const acknowledged = work.batches.filter((batch) => batch.acknowledged).length;
-    expect(acknowledged).toBeGreaterThan(KILLS);
+    await checkAgainstLog();
     expect(service.loggedErrors).toEqual([]);
   },
   60_000 + KILLS * 20_000,
