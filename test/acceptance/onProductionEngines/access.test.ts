@@ -1,3 +1,9 @@
 import { repeatOnProductionEngines } from './repeat.js';
 
-repeatOnProductionEngines('access');
+// Who may ask for what is decided by the directory of the process, whatever the engines of the read models and the broker.
+const BEFORE_ANY_ENGINE = ['auth', 'errors', 'limits', 'parameters', 'session', 'settings', 'tokens'];
+
+repeatOnProductionEngines(
+  'access',
+  BEFORE_ANY_ENGINE.map((name) => `${name}.test.ts`),
+);

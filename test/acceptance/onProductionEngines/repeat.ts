@@ -5,8 +5,11 @@ import { describeEngine } from '../../engines/describeEngine.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../../engines/mongodb.js';
 import { anyRabbitMq, rabbitMqMissing } from '../../engines/rabbitmq.js';
 
-/** Registers all tests of a folder of test/acceptance. */
-export function repeatOnProductionEngines(folder: string): void {
+/**
+ * Registers the tests of a folder of test/acceptance.
+ * @param except files that are left out, such as `auth.test.ts`: what they are about is decided before an engine is asked
+ */
+export function repeatOnProductionEngines(folder: string, except: readonly string[] = []): void {
   describeEngine('mongodb', 'with MongoDB as the read models', mongoDbMissing(), () => {
     describeEngine('rabbitmq', 'and RabbitMQ as the broker', rabbitMqMissing(), () => {
       const before = { ...process.env };
@@ -24,7 +27,7 @@ export function repeatOnProductionEngines(folder: string): void {
         await rabbitMq?.dispose();
       });
       const directory = resolve(__dirname, '..', folder);
-      for (const file of readdirSync(directory).filter((name) => name.endsWith('.test.ts'))) {
+      for (const file of readdirSync(directory).filter((name) => name.endsWith('.test.ts') && !except.includes(name))) {
         // Loading the file registers its tests.
         describe(`${folder}/${file}`, () => void require(join(directory, file)));
       }
