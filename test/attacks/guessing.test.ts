@@ -9,7 +9,6 @@ import { useService } from '../acceptance/useService.js';
 const SIGN_INS = 20;
 const run = useService({
   tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
-  // Passwords that wait for others take long on a machine that is busy.
   env: { TRUST_PROXY: '1', SIGN_INS_PER_HOUR: String(SIGN_INS) },
 });
 const acme = () => run.tenant('acme');

@@ -9,7 +9,6 @@ import { useService } from '../useService.js';
 
 const run = useService({
   tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' },
-  // Passwords that wait for others take long on a machine that is busy.
   env: { TRUST_PROXY: '1' },
 });
 const acme = () => run.tenant('acme');
