@@ -10,6 +10,7 @@ import type { AnswersInFlight } from './answersInFlight.js';
 import type { Guesses } from './auth/guesses.js';
 import type { TokenService } from './auth/tokens.js';
 import type { BodiesInWork } from './bodiesInWork.js';
+import type { Compression } from './compression.js';
 import type { Refresh } from './directoryRefresh.js';
 import type { InFlight } from './inFlight.js';
 import type { ListLimits, ListTurns } from './listTurns.js';
@@ -76,6 +77,7 @@ export type Api = ApiDeps & {
   readonly lists: ListTurns;
   readonly answers: AnswersInFlight;
   readonly bodies: BodiesInWork;
+  readonly compression: Compression;
   /** Requests that each client, user and network may still make, and sign-ins of each user. */
   readonly buckets: TokenBuckets;
   readonly inFlight: InFlight;

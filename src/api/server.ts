@@ -3,6 +3,7 @@ import express, { type Express } from 'express';
 import { AnswersInFlight } from './answersInFlight.js';
 import { Guesses } from './auth/guesses.js';
 import { BodiesInWork } from './bodiesInWork.js';
+import { Compression } from './compression.js';
 import type { Api, ApiDeps } from './deps.js';
 import { directoryRefresh } from './directoryRefresh.js';
 import { errorHandler, unknownPath } from './errors.js';
@@ -29,6 +30,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     lists: new ListTurns(config.lists),
     answers: new AnswersInFlight(),
     bodies: new BodiesInWork(),
+    compression: new Compression(),
     buckets: new TokenBuckets(),
     inFlight: new InFlight(),
     guesses: new Guesses(),

@@ -111,6 +111,10 @@ export const MAX_ANSWER_BYTES_IN_FLIGHT = 256 * 1024 * 1024;
 
 /** Milliseconds in which a client has to take an answer; the slowest reader cannot keep it longer. */
 export const MAX_ANSWER_MS = 120_000;
+/** Bytes from which on an answer is compressed where the client asks for it; a shorter one fits in one packet as it is. */
+export const MIN_COMPRESSED_BYTES = 1_024;
+/** Answers that are compressed at once, of all tenants: half of the threads that Node has for such work. */
+export const COMPRESSIONS_AT_ONCE = 2;
 /** Hashes of passwords that are made at once, of all tenants: each takes 0.3 s of a processor. */
 export const PASSWORD_HASHES_AT_ONCE = 2;
 /** Hashes of passwords that wait for their turn, of all tenants. */

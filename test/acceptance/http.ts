@@ -1,9 +1,11 @@
 /** A plain HTTP client that may set any header, `Host` among them (fetch may not), and sends bodies byte by byte. */
 import { type Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 
 export type Answer = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
+  /** Decompressed. */
   readonly text: string;
   /** The parsed JSON; undefined for any other answer. */
   readonly body: unknown;
@@ -26,7 +28,7 @@ export function send(agent: Agent, port: number, { method, path, headers = {}, r
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
       incoming.on('error', reject);
       incoming.on('end', () => {
-        const text = Buffer.concat(chunks).toString('utf8');
+        const text = decompressed(incoming.headers['content-encoding'], Buffer.concat(chunks)).toString('utf8');
         const isJson = incoming.headers['content-type']?.startsWith('application/json') === true;
         const body: unknown = isJson && text !== '' ? JSON.parse(text) : undefined;
         resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text, body });
@@ -35,4 +37,9 @@ export function send(agent: Agent, port: number, { method, path, headers = {}, r
     outgoing.on('error', reject);
     outgoing.end(raw);
   });
+}
+
+function decompressed(encoding: string | undefined, bytes: Buffer): Buffer {
+  if (encoding === 'br') return brotliDecompressSync(bytes);
+  return encoding === 'gzip' ? gunzipSync(bytes) : bytes;
 }

@@ -8,6 +8,7 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Position } from '../../ports/eventStore.js';
 import { continueTrace, within } from '../../ports/tracing.js';
 import { requireScope } from '../auth/bearer.js';
+import { encodingFor } from '../compression.js';
 import type { Api } from '../deps.js';
 import { HttpError, known } from '../errors.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
@@ -150,13 +151,27 @@ function handlerOf(api: Api, operation: Operation): RequestHandler {
       if (!isShown) res.setHeader('Projection-Pending', 'true');
       tellStaleness(api, req, res);
       if (made.body !== undefined) countInFlight(api, req, res, made.body);
-      sendJson(res, made.status ?? status, made.body, made.headers);
+      await sendReply(api, req, res, { status, ...made });
     } catch (error) {
       if (!res.writableEnded) throw error;
     } finally {
       req.context.leaveRoom();
     }
   };
+}
+
+/** What is read is sent in fewer bytes where the client asks for that. */
+async function sendReply({ compression }: Api, req: Request, res: Response, reply: Reply): Promise<void> {
+  const { status = 200, body, headers } = reply;
+  if (req.method === 'GET') res.vary('Accept-Encoding');
+  const encoding = body === undefined ? undefined : encodingFor(req, body);
+  if (body === undefined || encoding === undefined) {
+    sendJson(res, status, body, headers);
+    return;
+  }
+  const { tenantName = '', deadline } = req.context;
+  const bytes = await deadline.within(compression.compress(body, encoding, tenantName));
+  if (!res.writableEnded) sendJson(res, status, [bytes], { ...headers, 'Content-Encoding': encoding });
 }
 
 /** What reads show may be a little behind what was written. */

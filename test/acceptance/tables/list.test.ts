@@ -135,3 +135,37 @@ describe('links', () => {
     expect(ids(found).toSorted()).toEqual(ids(wanted).toSorted());
   });
 });
+
+describe('compression', () => {
+  const page = (encoding: string, query: Query = { perPage: '1000' }) =>
+    acme().getList('dyn_item', query, { headers: { 'accept-encoding': encoding } });
+
+  it.each([
+    ['br', 'gzip, deflate, br'],
+    ['gzip', 'gzip'],
+  ])('a long answer is sent in %s where the client accepts %s', async (encoding, accepted) => {
+    const plain = await acme().getList('dyn_item', { perPage: '1000' });
+    const packed = await page(accepted);
+    expect(packed.headers).toMatchObject({ 'content-encoding': encoding, vary: 'Accept-Encoding' });
+    expect(Number(packed.headers['content-length'])).toBeLessThan(Buffer.byteLength(plain.text) / 4);
+    expect(packed.text).toBe(plain.text);
+    expect(plain.headers).toMatchObject({ vary: 'Accept-Encoding' });
+    expect(plain.headers).not.toHaveProperty('content-encoding');
+  });
+
+  it('many at once are all answered in full', async () => {
+    const { text } = await acme().getList('dyn_item', { perPage: '100' });
+    const packed = await Promise.all(Array.from({ length: 40 }, () => page('br', { perPage: '100' })));
+    expect(packed.filter((each) => each.text !== text || each.headers['content-encoding'] !== 'br')).toEqual([]);
+  });
+
+  it('a short answer and an answer to a change, which may show a secret, are sent as they are', async () => {
+    const headers = { 'accept-encoding': 'br, gzip' };
+    const short = await page('br, gzip', { 'filter[name]': 'nothing is called so' });
+    const order = { notes: 'n'.repeat(2_000), buyer_customer_party_id: 'C1', accounting_customer_party_id: 'C1' };
+    const created = await acme().postRecord('dyn_stock_order', order, { headers });
+    expect(created).toMatchObject({ status: 201 });
+    expect(created.text.length).toBeGreaterThan(1_024);
+    for (const { headers: sent } of [short, created]) expect(sent).not.toHaveProperty('content-encoding');
+  });
+});
