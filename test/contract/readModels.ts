@@ -1,7 +1,8 @@
 /** What every adapter of the read models port must do. */
 
 import type { AssetField } from '#app/domain/assetTypes/assetType.js';
-import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
+import type { RecordChange } from '#app/domain/referenceTable/changes.js';
+import { MisfitError, type ReadModelWriter, type RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { describeDeliveries } from './readModelsDeliveries.js';
 import { describeDeliveryRebuilds } from './readModelsDeliveryRebuild.js';
@@ -82,6 +83,21 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
         ]);
         expect(await found(readModels, { filters: [contains('name', 'old')] })).toEqual({ records: [], total: 0 });
         expect(await found(readModels, { filters: [contains('name', 'new')] })).toEqual({ records: ['C1'], total: 1 });
+      });
+
+      test('that are deleted are gone from gets, lists, filters and counts, and their ids are free again', async () => {
+        const remove = (n: number) => ({ kind: 'delete', id: id(n) }) as const;
+        const apply = (revision: number, ...changes: RecordChange[]) =>
+          write(writer, () => writer.applyToTable(acmePlaces, changes, { revision, at: at(revision) }));
+        await fill(writer, [insert(1, { name: 'Amsterdam' }), insert(2, { name: 'Rotterdam' }), insert(3, {})]);
+        await apply(5, remove(1), insert(4, {}), remove(4));
+        expect(await readModels.get(acmePlaces, id(1))).toBeUndefined();
+        expect(await found(readModels, {})).toEqual({ records: ['C2', 'C3'], total: 2 });
+        expect(await found(readModels, { filters: [contains('name', 'dam')] })).toEqual({ records: ['C2'], total: 1 });
+        expect((await readModels.snapshot(acmePlaces, { keys: ['C1'], ids: [id(1)] })).records).toEqual([]);
+        await apply(6, insert(1, { name: 'Again' }), remove(3));
+        expect(await found(readModels, {})).toEqual({ records: ['C1', 'C2'], total: 2 });
+        await expect(apply(7, remove(3))).rejects.toThrow(MisfitError);
       });
 
       test('written before a field was added show it as null, and can be found by it once it is set', async () => {

@@ -97,7 +97,7 @@ export class ProjectedLog {
   #changes(rows: Map<string, Row>, time: string): readonly RecordChange[] {
     const batchId = ['one', 'two', 'three'][pick(3)] ?? '';
     const known = [...rows.keys()].filter(() => pick(2) === 0);
-    switch (pick(8)) {
+    switch (pick(9)) {
       case 0:
         for (const [key, row] of rows) if (row.batchId !== batchId) rows.delete(key);
         return [{ kind: 'sweep', batchId }];
@@ -105,8 +105,14 @@ export class ProjectedLog {
       case 2:
         for (const key of known) Object.assign(rows.get(key) ?? {}, { batchId });
         return [{ kind: 'seen', ids: known, batchId }];
-      case 3:
+      case 3: {
+        const [key] = known;
+        if (key === undefined) return [];
+        rows.delete(key);
+        return [{ kind: 'delete', id: key }];
+      }
       case 4:
+      case 5:
         return known.map((key) => {
           const set = { name: `Changed at ${time}` };
           const row = rows.get(key);

@@ -15,6 +15,7 @@ type NaiveRecord = {
 type Step =
   | { kind: 'insert'; records: { id: string; at: string; batchId: string | null; fields: Record<string, unknown> }[] }
   | { kind: 'patch'; pick: number; at: string; batchId: string | null | undefined; set: Record<string, unknown> }
+  | { kind: 'delete'; pick: number }
   | { kind: 'seen'; from: number; batchId: string | null }
   | { kind: 'sweep'; batchId: string };
 
@@ -48,6 +49,7 @@ export class NaiveTable {
     if (step.kind === 'sweep') return [step];
     const record = this.#records[step.pick % Math.max(1, count)];
     if (record === undefined) return [];
+    if (step.kind === 'delete') return [{ kind: 'delete', id: record.id }];
     const { at, batchId, set } = step;
     return [{ kind: 'patch', id: record.id, at, set: set as Fields, ...(batchId === undefined ? {} : { batchId }) }];
   }
@@ -73,6 +75,9 @@ export class NaiveTable {
           if (change.batchId !== undefined) record.batchId = change.batchId;
           Object.assign(record.fields, change.set);
         }
+        break;
+      case 'delete':
+        this.#records = this.#records.filter(({ id }) => id !== change.id);
         break;
       case 'seen':
         for (const record of this.#records) if (change.ids.includes(record.id)) record.batchId = change.batchId;

@@ -100,6 +100,7 @@ const batches = fc.constantFrom(null, 'one', 'two');
 export type Step =
   | { kind: 'insert'; records: { id: string; at: string; batchId: string | null; fields: Record<string, unknown> }[] }
   | { kind: 'patch'; pick: number; at: string; batchId: string | null | undefined; set: Record<string, unknown> }
+  | { kind: 'delete'; pick: number }
   | { kind: 'seen'; from: number; batchId: string | null }
   | { kind: 'sweep'; batchId: string }
   | { kind: 'define' };
@@ -129,6 +130,7 @@ const step = (of: readonly AssetField[]): fc.Arbitrary<Step> =>
         ),
       }),
     },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), pick: fc.nat() }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('seen' as const), from: fc.nat(), batchId: batches }) },
     {
       weight: 1,

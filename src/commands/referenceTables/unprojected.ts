@@ -60,6 +60,7 @@ export class UnprojectedRecords {
             if (before !== undefined) put({ ...before, batchId: change.batchId });
           }
           break;
+        case 'delete':
         case 'sweep':
           throw new Error('Which records a clean-up deletes is known to the read model alone.');
       }

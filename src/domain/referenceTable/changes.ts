@@ -18,6 +18,7 @@ export type RecordChange =
       readonly batchId?: string | null;
       readonly set: Fields;
     }
+  | { readonly kind: 'delete'; readonly id: string }
   /** Moves `_batch_id` only; updated_at stays. */
   | { readonly kind: 'seen'; readonly ids: readonly string[]; readonly batchId: string | null }
   /** Deletes every record whose batch id is not this one; records without a batch id go as well. */
@@ -63,6 +64,8 @@ function isWhole(change: RecordChange): boolean {
       return isText(change.id) && isObject(change.fields) && isTextOrNull(change.batchId);
     case 'patch':
       return isText(change.id) && isObject(change.set) && isTextOrNull(change.batchId ?? null);
+    case 'delete':
+      return isText(change.id);
     case 'seen':
       return isTextOrNull(change.batchId);
     case 'sweep':

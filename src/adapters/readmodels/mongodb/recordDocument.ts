@@ -81,7 +81,10 @@ export type StepEvent = { readonly revision: Revision; readonly position?: Posit
 
 /** A change of one record, and the event it comes from. */
 export type RecordStep = StepEvent &
-  (Extract<RecordChange, { kind: 'insert' | 'patch' }> | { readonly kind: 'seen'; readonly batchId: string | null });
+  (
+    | Extract<RecordChange, { kind: 'insert' | 'patch' | 'delete' }>
+    | { readonly kind: 'seen'; readonly batchId: string | null }
+  );
 
 type State = Pick<RecordDocument, 'r' | 'c' | 'u' | 'b'> & { readonly fields: Fields };
 
@@ -90,7 +93,7 @@ type State = Pick<RecordDocument, 'r' | 'c' | 'u' | 'b'> & { readonly fields: Fi
  * @param stored the record as it is; undefined when there is none
  * @param repeated the changes may have been written before, as a whole or in part: then what the record has seen
  *   (its revision tells) is left out
- * @param sweptLater such changes may have been followed by a sweep: a record that is missing has gone by it
+ * @param goneLater such changes may have been followed by one that deleted the record: one that is missing has gone by it
  * @returns undefined when nothing is left to do
  * @throws RecordMisfitError when a change does not fit the record
  */
@@ -100,8 +103,8 @@ export function evolveRecord(
   stored: WholeRecord | undefined,
   steps: readonly RecordStep[],
   repeated: boolean,
-  sweptLater: boolean,
-): RecordDocument | undefined {
+  goneLater: boolean,
+): RecordDocument | 'deleted' | undefined {
   const _id = storedId(id);
   if (_id === undefined) throw new RecordMisfitError(`${id} is no UUID.`, steps[0]?.position);
   const unseen = repeated ? steps.filter(({ revision }) => revision > (stored?.r ?? -1)) : steps;
@@ -111,8 +114,11 @@ export function evolveRecord(
     const { r, c, u, b, w, d } = stored;
     record = { r, c, u, b, fields: text.fields(w, d) };
   }
-  for (const step of unseen) record = evolve(record, step, id, repeated && sweptLater);
-  if (record === undefined) return undefined;
+  const lastDelete = unseen.findLastIndex(({ kind }) => kind === 'delete');
+  for (const [index, step] of unseen.entries()) {
+    record = evolve(record, step, id, repeated && (goneLater || index <= lastDelete));
+  }
+  if (record === undefined) return stored === undefined ? undefined : 'deleted';
   const { fields, ...rest } = record;
   return { ...indexedValues(layout, fields), ...rest, _id, w: text.width, d: text.write(fields) };
 }
@@ -127,6 +133,7 @@ function evolve(record: State | undefined, step: RecordStep, id: string, mayBeGo
     if (mayBeGone) return undefined;
     throw new RecordMisfitError(`There is no record ${id} to change.`, step.position);
   }
+  if (step.kind === 'delete') return undefined;
   if (step.kind === 'seen') return { ...record, r, b: step.batchId };
   const b = step.batchId === undefined ? record.b : step.batchId;
   return { r, c: record.c, u: step.at, b, fields: { ...record.fields, ...step.set } };

@@ -66,8 +66,8 @@ export class RecordWriter {
     return this.#repeated !== 'not';
   }
 
-  /** @param sweptLater the changes of a commit that failed may have gone on with a sweep of what is changed here */
-  async #write(step: TableStep, sweptLater: boolean): Promise<void> {
+  /** @param goneLater the changes of a commit that failed may have gone on to delete what is changed here */
+  async #write(step: TableStep, goneLater: boolean): Promise<void> {
     if (step.kind === 'sweep') return this.#sweep(step.batchId, step.revision);
     const seen = new Map<string, SeenGroup>();
     const changed: [string, RecordStep[]][] = [];
@@ -76,9 +76,9 @@ export class RecordWriter {
       if (last?.kind === 'seen' && steps.every(({ kind }) => kind === 'seen')) addTo(seen, id, last);
       else changed.push([id, steps]);
     }
-    for (const some of inChunks(changed)) await this.#change(some, sweptLater);
+    for (const some of inChunks(changed)) await this.#change(some, goneLater);
     for (const group of seen.values())
-      for (const ids of inChunks(group.ids)) await this.#markSeen(group, ids, sweptLater);
+      for (const ids of inChunks(group.ids)) await this.#markSeen(group, ids, goneLater);
   }
 
   async #sweep(batchId: string, revision: number): Promise<void> {
@@ -90,13 +90,19 @@ export class RecordWriter {
     this.added -= deletedCount;
   }
 
-  async #change(changed: readonly [string, RecordStep[]][], sweptLater: boolean): Promise<void> {
+  async #change(changed: readonly [string, RecordStep[]][], goneLater: boolean): Promise<void> {
     const stored = await this.#stored(
       changed.flatMap(([id, steps]) => (this.#isRepeated || steps[0]?.kind !== 'insert' ? [id.toLowerCase()] : [])),
     );
-    const written = changed.flatMap(
-      ([id, steps]) => this.#evolved(id, stored.get(id.toLowerCase()), steps, sweptLater) ?? [],
-    );
+    const written: RecordDocument[] = [];
+    const deleted: string[] = [];
+    for (const [id, steps] of changed) {
+      const _id = id.toLowerCase();
+      const evolved = this.#evolved(id, stored.get(_id), steps, goneLater);
+      if (evolved === 'deleted') deleted.push(_id);
+      else if (evolved !== undefined) written.push(evolved);
+    }
+    await this.#delete(deleted);
     await this.#insert(
       written.filter(({ _id }) => !stored.has(_id)),
       changed,
@@ -107,9 +113,15 @@ export class RecordWriter {
     if (replacements.length > 0) await this.#collection.bulkWrite(replacements, { ordered: false });
   }
 
-  #evolved(id: string, stored: WholeRecord | undefined, steps: readonly RecordStep[], sweptLater: boolean) {
+  async #delete(ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    const { deletedCount } = await this.#collection.deleteMany({ _id: { $in: [...ids] } });
+    this.added -= deletedCount;
+  }
+
+  #evolved(id: string, stored: WholeRecord | undefined, steps: readonly RecordStep[], goneLater: boolean) {
     try {
-      return evolveRecord(this.#shape, id, stored, steps, this.#isRepeated, sweptLater);
+      return evolveRecord(this.#shape, id, stored, steps, this.#isRepeated, goneLater);
     } catch (error) {
       if (error instanceof RecordMisfitError) throw error;
       throw new RecordMisfitError(`The record ${id} cannot be changed so.`, steps[0]?.position, { cause: error });
@@ -145,14 +157,14 @@ export class RecordWriter {
   async #markSeen(
     { batchId, revision, position }: SeenGroup,
     ids: readonly string[],
-    sweptLater: boolean,
+    goneLater: boolean,
   ): Promise<void> {
     const named = { _id: { $in: ids.map((id) => id.toLowerCase()) } };
     const { matchedCount } = await this.#collection.updateMany(
       { ...named, ...(this.#isRepeated ? { r: { $lt: revision } } : {}) },
       { $set: { b: batchId, r: revision } },
     );
-    if (matchedCount === ids.length || (this.#isRepeated && sweptLater)) return;
+    if (matchedCount === ids.length || (this.#isRepeated && goneLater)) return;
     const there = this.#isRepeated ? await this.#collection.countDocuments(named) : matchedCount;
     if (there === ids.length) return;
     const missing = ids.length - there;

@@ -126,6 +126,10 @@ export class RecordTables {
       case 'patch':
         writer.patch(change);
         break;
+      case 'delete':
+        writer.delete(change);
+        table.rowCount -= 1;
+        break;
       case 'seen':
         writer.seen(change);
         break;

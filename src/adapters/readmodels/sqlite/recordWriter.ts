@@ -123,6 +123,17 @@ export class RecordWriter {
     return statement;
   }
 
+  delete({ id }: RecordChange & { kind: 'delete' }): void {
+    const stored = this.#statements.select.get(this.#idOf(id));
+    if (stored === undefined) throw new Error(`There is no record ${id} to delete.`);
+    this.#removeRow(stored.row);
+  }
+
+  #removeRow(row: number): void {
+    for (const { remove } of this.#trigrams) remove.run(row);
+    for (const statement of this.#statements.remove) statement.run(row);
+  }
+
   seen(change: RecordChange & { kind: 'seen' }): void {
     const batch = this.#batchNumber(change.batchId);
     for (const id of change.ids) {
@@ -182,10 +193,7 @@ export class RecordWriter {
       return { gone: rowCount, next: undefined };
     }
     const rows = this.#statements.outside.all(after ?? 0, keep, limit);
-    for (const row of rows) {
-      for (const { remove } of this.#trigrams) remove.run(row);
-      for (const statement of this.#statements.remove) statement.run(row);
-    }
+    for (const row of rows) this.#removeRow(row);
     return { gone: rows.length, next: rows.length < limit ? undefined : rows.at(-1) };
   }
 
