@@ -36,10 +36,14 @@ const error = (name: string, description: string, { headers, ...example }: Error
 ];
 
 const ERRORS = {
-  400: error('BadRequest', 'Bad request: no JSON, an unknown parameter, or a filter or sort on a disallowed field.', {
-    message: 'Bad request.',
-    error: 'Unknown parameter dryRun; did you mean dry_run?',
-  }),
+  400: error(
+    'BadRequest',
+    'Bad request: no JSON, an unknown parameter, a header field that is not honoured here, or a filter or sort on a disallowed field.',
+    {
+      message: 'Bad request.',
+      error: 'Unknown parameter dryRun; did you mean dry_run?',
+    },
+  ),
   401: error('Unauthenticated', 'The token is missing or not valid.', {
     message: 'Unauthenticated.',
     error: 'The token has expired.',

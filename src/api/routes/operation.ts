@@ -24,6 +24,7 @@ import {
   type Schemas,
 } from '../openapi/schema.js';
 import type { JsonText } from '../requestContext.js';
+import type { PromisingHeader } from './promisingHeaders.js';
 
 export const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
@@ -75,6 +76,8 @@ type Description = {
   readonly description?: PerTable<string>;
   /** Any other name in the query is refused; 'any' lets all through. None by default. */
   readonly query?: readonly QueryParameter[] | 'any';
+  /** Of the header fields that promise something; with any other of them a request is refused. None by default. */
+  readonly honours?: readonly PromisingHeader[];
   readonly body?: BodyDescription;
   /** Of the answer when all goes well; 200 by default. */
   readonly status?: 200 | 201 | 202 | 204;

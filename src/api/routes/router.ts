@@ -1,7 +1,7 @@
 /**
  * Makes an express router of an area of the route table. Checks come in this order: those of the area (tenant 404, token
- * 401, rate 429), path (404) and table (404), method (405), scope or role (403), unknown parameters (400), then the body,
- * last: nobody unknown can make the service parse megabytes.
+ * 401, rate 429), path (404) and table (404), method (405), scope or role (403), unknown parameters and header fields that are not
+ * honoured (400), then the body, last: nobody unknown can make the service parse megabytes.
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
@@ -29,6 +29,7 @@ import {
   routesOf,
   scopeOf,
 } from './operation.js';
+import { promisingHeadersCheck } from './promisingHeaders.js';
 import { parametersOf, unknownParameterCheck } from './query.js';
 
 export function areaRouter(api: Api, area: Area): Router {
@@ -48,7 +49,7 @@ export function areaRouter(api: Api, area: Area): Router {
   for (const path of new Set(routes.map((route) => route.path))) {
     const here = routes.filter((route) => route.path === path);
     const route = router.route(path);
-    for (const { method, operation } of here) route[VERBS[method]](handlerOf(api, operation));
+    for (const { method, operation } of here) route[VERBS[method]](handlerOf(api, method, operation));
     // An unknown table is 404 whatever the method.
     if (here.some(({ operation }) => isTableOperation(operation))) {
       route.all((req, _res, next) => {
@@ -104,14 +105,16 @@ function methodNotAllowed(offered: readonly Method[]): RequestHandler {
   };
 }
 
-function handlerOf(api: Api, operation: Operation): RequestHandler {
-  const { query: parameters = [], body: described, status = 200 } = operation;
+function handlerOf(api: Api, method: Method, operation: Operation): RequestHandler {
+  const { query: parameters = [], body: described, status = 200, honours = [] } = operation;
   const checkQuery = parameters === 'any' ? () => {} : unknownParameterCheck(parameters);
+  const checkHeaders = promisingHeadersCheck(method, honours);
   const readBody = described === undefined ? undefined : bodyReader(api, described);
 
   const toCall = async <Known>(req: Request, res: Response, known: Known): Promise<Call & Known> => {
     const query = parametersOf(req.originalUrl);
     checkQuery(query);
+    checkHeaders(req);
     const body = readBody === undefined ? undefined : await readBody(req, res);
     return { req, res, path: pathOf(req), query, body, ...known };
   };

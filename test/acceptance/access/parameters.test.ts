@@ -1,4 +1,4 @@
-/** Query parameters: every operation names its own, and refuses any other. */
+/** Query parameters, and header fields that promise something: every operation names its own, and refuses any other. */
 import { z } from 'zod';
 import { expectRefused } from '../refusals.js';
 import { ASSETS, PLATFORM } from '../tenant.js';
@@ -68,4 +68,37 @@ it('the token endpoint ignores unknown parameters (RFC 6749 §3.2)', async () =>
   const { client_id, client_secret } = acme().client;
   const body = { grant_type: 'client_credentials', client_id, client_secret };
   expect((await acme().send('POST', '/oauth/token?nonsense=1', { body, token: null })).status).toBe(200);
+});
+
+describe('header fields that promise something', () => {
+  const ORDER = `${PLATFORM}/orders/${ID}`;
+  it.each([
+    ['If-Match', '"1"', 'POST', ITEMS],
+    ['If-Match', '*', 'POST', `${ITEMS}/batch`],
+    ['If-Match', '"1"', 'PUT', ORDER],
+    ['If-Match', '"1"', 'GET', ITEMS],
+    ['If-None-Match', '*', 'POST', ITEMS],
+    ['If-None-Match', '*', 'PUT', `${ITEMS}/${ID}`],
+    ['If-Unmodified-Since', 'Sun, 22 Nov 2026 10:00:00 GMT', 'PUT', `${ITEMS}/${ID}`],
+    ['Range', 'items=0-24', 'GET', ITEMS],
+    ['Content-Range', 'bytes 0-1/2', 'PUT', `${ITEMS}/${ID}`],
+    ['Prefer', 'tx=rollback', 'POST', `${ITEMS}/clean-up`],
+    ['Idempotency-Key', 'k-1', 'PUT', `${ITEMS}/${ID}`],
+    ['Idempotency-Key', 'k-1', 'POST', `${ORDER}/approve`],
+    ['X-HTTP-Method-Override', 'DELETE', 'POST', ITEMS],
+  ])('%s: %s on %s %s is 400, and nothing is written', async (name, value, method, path) => {
+    const answer = await expectRefused(run.service, 400, async () =>
+      acme().send(method, path, {
+        ...(method === 'GET' ? {} : { body: {} }),
+        headers: { [name]: value },
+        token: await tokenFor(path),
+      }),
+    );
+    expect(answer.body).toMatchObject({ error: expect.stringContaining(`does not honour ${name.toLowerCase()} here`) });
+  });
+
+  it('wishes about the answer are none: a read without them is the same', async () => {
+    const headers = { 'if-modified-since': 'Sun, 22 Nov 2026 10:00:00 GMT', prefer: 'wait=10', accept: 'text/csv' };
+    expect(await acme().getList('dyn_item', '', { headers })).toMatchObject({ status: 200 });
+  });
 });
