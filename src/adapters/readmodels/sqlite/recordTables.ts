@@ -32,11 +32,16 @@ export class RecordTables {
   /** Each holds prepared statements, which take memory; a table that is dropped from here is opened again when needed. */
   readonly #open = new LRUCache<string, OpenTable>({ max: 200 });
   readonly #batches: BatchNumbers;
+  readonly #setState: Database.Statement<[number, number, Revision, string, number, number]>;
 
   constructor(db: Database.Database, copy: number) {
     this.#db = db;
     this.#copy = copy;
     this.#batches = new BatchNumbers(db);
+    this.#setState = db.prepare(
+      `UPDATE catalog SET row_count = ?, next_row = ?, revision = ?, last_event_at = ?, made = ?, changes = changes + 1
+       WHERE id = ?`,
+    );
   }
 
   /** Belongs after a rollback, and after another connection has written: what is known of the tables may be wrong. */
@@ -106,12 +111,8 @@ export class RecordTables {
   }
 
   #changed(table: OpenTable, event: { readonly revision: Revision; readonly at: string }): void {
-    this.#db
-      .prepare<[number, number, number, string, number, number]>(
-        `UPDATE catalog SET row_count = ?, next_row = ?, revision = ?, last_event_at = ?, made = ?,
-         changes = changes + 1 WHERE id = ?`,
-      )
-      .run(table.rowCount, table.nextRow, event.revision, event.at, Number(table.hasTables), table.id);
+    const { rowCount, nextRow, hasTables, id } = table;
+    this.#setState.run(rowCount, nextRow, event.revision, event.at, Number(hasTables), id);
   }
 
   #apply(table: OpenTable, change: RecordChange): void {

@@ -8,6 +8,9 @@ import { codeOf } from '../../openSqlite.js';
 const GIVE_UP_AFTER_MS = 120_000;
 const RETRY_MS = 2;
 
+/** Those that leave the waiting to this module. */
+const impatient = new WeakSet<Database.Database>();
+
 const isBusy = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_BUSY');
 
 /**
@@ -18,7 +21,10 @@ const isBusy = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_BUS
  */
 export async function beginImmediate(db: Database.Database): Promise<void> {
   const giveUpAt = Date.now() + GIVE_UP_AFTER_MS;
-  db.pragma('busy_timeout = 0');
+  if (!impatient.has(db)) {
+    db.pragma('busy_timeout = 0');
+    impatient.add(db);
+  }
   for (;;) {
     try {
       db.exec('BEGIN IMMEDIATE');

@@ -2,7 +2,7 @@
 
 import type { BroadcastChannel } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
-import type { KeptPlace } from '../../../ports/eventStore.js';
+import type { KeptPlace, Position } from '../../../ports/eventStore.js';
 import type { Ahead, Parked } from '../../../ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels, StepwiseWriter } from '../../../ports/readModelWriter.js';
 import { AheadTable, forgetAhead } from './ahead.js';
@@ -32,6 +32,12 @@ export async function openSqliteReadModelWriter(options: {
   return new SqliteReadModelWriter(options.file, db, openCheckpointChannel(options.file));
 }
 
+type Stored = {
+  readonly checkpoints: Checkpoints;
+  readonly parked: readonly Parked[];
+  readonly ahead: readonly Ahead[];
+};
+
 class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, RebuildableReadModels {
   readonly #file: string;
   readonly #channel: BroadcastChannel;
@@ -44,9 +50,10 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   readonly #parked: ParkedTable;
   readonly #ahead: AheadTable;
   /** As stored, and as the open transaction changes it; undefined where it is not known. */
-  #stored: { readonly parked: readonly Parked[]; readonly ahead: readonly Ahead[] } | undefined;
+  #stored: Stored | undefined;
   /** Of the open transaction. */
   #appliedAhead: Ahead[] = [];
+  readonly #checkpoints: Database.Statement<[], [string, Position]>;
   readonly #setCheckpoint: Database.Statement<[string, number]>;
   readonly #setPlace: Database.Statement<[string | null, number, string | null]>;
 
@@ -59,6 +66,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#lastVersion = this.#dataVersion.get();
     this.#parked = new ParkedTable(db);
     this.#ahead = new AheadTable(db);
+    this.#checkpoints = db.prepare<[], [string, Position]>('SELECT projection, position FROM checkpoints').raw();
     this.#setCheckpoint = db.prepare('INSERT OR REPLACE INTO checkpoints (projection, position) VALUES (?, ?)');
     this.#setPlace = db.prepare('INSERT OR REPLACE INTO place (only, log, position, event_id) VALUES (1, ?, ?, ?)');
   }
@@ -82,20 +90,32 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     await super.rollback();
   }
 
-  #known(): { readonly parked: readonly Parked[]; readonly ahead: readonly Ahead[] } {
+  #known(): Stored {
     if (!this.db.inTransaction) this.#forgetWhatOthersChanged();
-    this.#stored ??= { parked: this.#parked.all(), ahead: this.#ahead.all() };
+    this.#stored ??= {
+      checkpoints: new Map(this.#checkpoints.all()),
+      parked: this.#parked.all(),
+      ahead: this.#ahead.all(),
+    };
     return this.#stored;
   }
 
+  override readonly checkpoint: ReadModelWriter['checkpoint'] = async (projection) =>
+    this.#known().checkpoints.get(projection) ?? 0;
+
   async commit(checkpoints: Checkpoints, place?: KeptPlace): Promise<void> {
-    for (const [projection, position] of checkpoints) this.#setCheckpoint.run(projection, position);
+    const stored = this.#known().checkpoints;
+    for (const [projection, position] of checkpoints) {
+      if (stored.get(projection) !== position) this.#setCheckpoint.run(projection, position);
+    }
     if (place !== undefined) this.#setPlace.run(place.log ?? null, place.position, place.eventId ?? null);
     if (this.#known().ahead.length > 0) {
       this.#ahead.removePassed();
       this.#stored = undefined;
     }
-    const parked = this.#known().parked.map(partOf);
+    const known = this.#known();
+    this.#stored = { ...known, checkpoints: new Map([...known.checkpoints, ...checkpoints]) };
+    const parked = known.parked.map(partOf);
     this.db.exec('COMMIT');
     this.#channel.postMessage({ checkpoints, ahead: this.#appliedAhead, parked } satisfies Reached);
     this.#walCopier.committed();
