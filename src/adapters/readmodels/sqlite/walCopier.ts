@@ -10,7 +10,7 @@ export type WalCopierData = { readonly file: string };
 export type WalCopierRequest = 'copy' | 'close';
 
 /** Between two copies: to wake the thread for each commit would take longer than some commits. */
-const REST_MS = 50;
+const REST_MS = 200;
 
 export class WalCopier {
   readonly #worker: Worker;
