@@ -92,7 +92,7 @@ export const partOf = (projection: string, tenant: string): string => `${project
  */
 export async function inTransactionWithout(
   writer: ReadModelWriter,
-  { projections, steps }: { readonly projections: readonly Projection[]; readonly steps: readonly Step[] },
+  { projections, steps }: { readonly projections: readonly Projection[]; readonly steps: () => readonly Step[] },
   write: (failures: Failures) => Promise<ReadonlyMap<string, Position>>,
   place?: KeptPlace,
 ): Promise<Failures> {
@@ -103,7 +103,7 @@ export async function inTransactionWithout(
       await inTransaction(writer, () => write(failures), place);
       return failures;
     } catch (error) {
-      const failure = failureOf(error, projections, steps);
+      const failure = failureOf(error, projections, steps());
       if (failure === undefined) throw error;
       const part = partOf(failure.projection.name, parseStream(failure.event.stream).tenant);
       const before = failures.get(part);

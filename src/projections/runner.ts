@@ -147,7 +147,7 @@ async function applyUntil(
 async function takeTurn(parts: TurnParts, before: LongEvents): Promise<Turn> {
   const { writer, projections, backlog } = parts;
   const look = backlog.look();
-  const steps = look.slices.flatMap((slice) => slice.steps);
+  const steps = () => look.slices.flatMap((slice) => slice.steps);
   let turn: Turn | undefined;
   const write = async (failures: Failures) => {
     // Of a try that failed nothing goes on.
