@@ -33,11 +33,13 @@ type Update<Input> = (
 
 const createReferenceRecord: Create<RecordInput> = async (commands, caller, assetType, input) => {
   const newId = commands.newId();
-  const id = input.id ?? newId;
-  const wanted = { keys: [keyOf(assetType, input.fields)], ids: [id] };
-  const { position, at } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) =>
-    accepted(decideCreation(assetType, input, newId, known)),
-  );
+  const wanted = { keys: [keyOf(assetType, input.fields)], ids: [input.id ?? newId] };
+  let id = newId;
+  const { position, at } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) => {
+    const events = accepted(decideCreation(assetType, input, newId, known));
+    id = events[0]?.data.id ?? newId;
+    return events;
+  });
   const record = recordView(assetType, { id, createdAt: at, updatedAt: at, fields: input.fields });
   return { position, id, record };
 };

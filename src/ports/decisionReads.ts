@@ -11,8 +11,10 @@ export type TableSnapshot = {
   readonly revision: Revision;
   /** occurredAt of the last event applied to the table; '' before the first. */
   readonly lastEventAt: string;
-  /** Records found, by id. */
+  /** Records found, by id: those that were asked for, and those that have one of the former ids. */
   readonly records: readonly StoredRecord[];
+  /** By those of the keys that no record has: the id that the key's last record had when a clean-up deleted it. */
+  readonly formerIds: ReadonlyMap<string, string>;
 };
 
 export interface DecisionReads

@@ -35,6 +35,7 @@ test('a file of a release without delivery logs gets them, and keeps what it has
   await earlier.close();
   const db = openSqlite(file);
   for (const table of ['deliveries', 'delivery_webhooks', 'delivery_logs']) db.exec(`DROP TABLE ${table}`);
+  db.exec('ALTER TABLE catalog DROP COLUMN swept');
   db.pragma('user_version = 1');
   db.close();
 

@@ -159,7 +159,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
 
     describe('snapshots', () => {
       test('of an unknown table show revision -1; of a table without events too', async () => {
-        const nothing = { revision: -1, lastEventAt: '', records: [] };
+        const nothing = { revision: -1, lastEventAt: '', records: [], formerIds: new Map() };
         expect(await readModels.snapshot(unknown, { keys: ['C1'], ids: [id(1)] })).toEqual(nothing);
         await write(writer, () => writer.defineTable(acmePlaces, places));
         expect(await readModels.snapshot(acmePlaces, { keys: ['C1'], ids: [] })).toEqual(nothing);
@@ -234,6 +234,22 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
         expect(await found(readModels, {})).toEqual({ records: [], total: 0 });
         await apply(insert(1, { name: 'again' }, 'x'), 6);
         expect(await found(readModels, { filters: [contains('name', 'gai')] })).toEqual({ records: ['C1'], total: 1 });
+      });
+
+      test('a sweep keeps the ids of the keys that go: the last of each key, and of each id the last key', async () => {
+        const ids = async (...keys: string[]) => {
+          const { formerIds, records } = await readModels.snapshot(acmePlaces, { keys, ids: [] });
+          return { former: Object.fromEntries(formerIds), records: records.map((record) => record.id) };
+        };
+        expect(await ids('C1', 'C9')).toEqual({ former: {}, records: [id(1)] });
+        await apply({ kind: 'sweep', batchId: 'old' });
+        expect(await ids('C1', 'C2', 'C3', 'C9')).toEqual({ former: { C2: id(2), C3: id(3) }, records: [id(1)] });
+        await apply({ ...insert(2, {}), id: id(7) } as RecordChange, 6);
+        await apply({ ...insert(5, {}), id: id(3) } as RecordChange, 7);
+        expect(await ids('C2', 'C3')).toEqual({ former: { C3: id(3) }, records: [id(7), id(3)] });
+        await apply({ kind: 'sweep', batchId: 'typo' }, 8);
+        const former = { C1: id(1), C2: id(7), C4: id(4), C5: id(3) };
+        expect(await ids('C1', 'C2', 'C3', 'C4', 'C5')).toEqual({ former, records: [] });
       });
 
       test('of unknown tables count nothing', async () => {

@@ -110,15 +110,28 @@ export function describeAhead(name: string, open: OpenReadModels): void {
       } while (after !== undefined);
       expect(totals).toEqual([5, 3, 2]);
       expect(await found(readModels, { filters: [contains('name', 'Place')] })).toEqual({ records: [], total: 0 });
+      const { formerIds } = await readModels.snapshot(acmePlaces, { keys: ['C1', 'C2', 'C7'], ids: [] });
+      expect(Object.fromEntries(formerIds)).toEqual({ C1: id(1), C7: id(7) });
     });
 
-    test('a clean-up of all leaves nothing', async () => {
-      await fill(writer, [insert(1, {}, 'old'), insert(2, {})]);
-      await write(writer, async () => {
-        const sweep = { batchId: 'new', limit: 1 };
-        expect(await stepwise.sweepSome(acmePlaces, sweep, { revision: 1, at: at(9) })).toBeUndefined();
-      });
-      expect(await readModels.list(acmePlaces, query())).toMatchObject({ total: 0 });
+    test('a clean-up of all leaves nothing but the ids, which are kept in pieces first', async () => {
+      const numbers = Array.from({ length: 20 }, (_, n) => n + 1);
+      await fill(
+        writer,
+        numbers.map((n) => insert(n, {}, 'old')),
+      );
+      const totals: number[] = [];
+      let after: number | undefined;
+      do {
+        await write(writer, async () => {
+          const sweep = { batchId: 'new', limit: 1, after };
+          after = await stepwise.sweepSome(acmePlaces, sweep, { revision: 1, at: at(9) });
+        });
+        totals.push((await readModels.list(acmePlaces, query())).total);
+      } while (after !== undefined);
+      expect(totals).toEqual([20, 20, 0]);
+      const { formerIds } = await readModels.snapshot(acmePlaces, { keys: numbers.map((n) => `C${n}`), ids: [] });
+      expect(formerIds).toEqual(new Map(numbers.map((n) => [`C${n}`, id(n)])));
     });
   });
 }

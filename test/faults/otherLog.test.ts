@@ -68,7 +68,7 @@ async function asOfEarlierRelease({ dataDir }: Service): Promise<void> {
     `DELETE FROM events WHERE stream_id = ${ofStream}`,
     "DELETE FROM event_types WHERE type = 'LogCreated'",
   );
-  change('readmodels.db', 'DROP TABLE place', 'PRAGMA user_version = 2');
+  change('readmodels.db', 'DROP TABLE place', 'ALTER TABLE catalog DROP COLUMN swept', 'PRAGMA user_version = 2');
   change('broker.db', 'ALTER TABLE checkpoints DROP COLUMN log', 'ALTER TABLE checkpoints DROP COLUMN event_id');
 }
 

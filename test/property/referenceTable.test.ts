@@ -1,4 +1,4 @@
-/** Random commands against a reference table: the records shown equal those of a naive model in memory. */
+/** Random commands against a reference table: the records shown equal those of a naive model in memory, and so do their ids. */
 import fc from 'fast-check';
 import { ValidationError } from '#app/commands/context.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
@@ -112,6 +112,36 @@ async function shown(tenant: string): Promise<Map<string, { id: string; row: Omi
   );
 }
 
+/**
+ * What a record that is new must have: the id that its key's last record had when a clean-up deleted it, unless another has
+ * it by now; else one that nobody ever had.
+ */
+class Ids {
+  #live = new Map<string, string>();
+  readonly #former = new Map<string, string>();
+  readonly #all = new Set<string>();
+
+  check(now: ReadonlyMap<string, string>, step: Step): void {
+    const before = this.#live;
+    if (step.kind === 'cleanUp') {
+      for (const [key, id] of before) {
+        if (now.has(key)) continue;
+        for (const [other, its] of this.#former) if (its === id) this.#former.delete(other);
+        this.#former.set(key, id);
+      }
+    }
+    const stayed = new Set(before.values());
+    for (const [key, id] of now) {
+      if (stayed.has(id)) continue;
+      const former = this.#former.get(key);
+      if (former !== undefined && !stayed.has(former)) expect(id).toBe(former);
+      else expect(this.#all).not.toContain(id);
+      this.#all.add(id);
+    }
+    this.#live = new Map(now);
+  }
+}
+
 type Shown = { id: string; external_id: string; name: string; city_name: string | null };
 
 it('shows what a naive model holds, and refuses what it refuses, over random commands', async () => {
@@ -121,6 +151,7 @@ it('shows what a naive model holds, and refuses what it refuses, over random com
       const tenant = `t${tenants}`;
       await openTenant(inside, tenant);
       const model = new Map<string, Row>();
+      const idsToBe = new Ids();
       for (const each of steps) {
         const ids = new Map([...(await shown(tenant))].map(([k, { id }]) => [k, id]));
         const expected = applyToModel(model, each);
@@ -128,6 +159,7 @@ it('shows what a naive model holds, and refuses what it refuses, over random com
         if (expected.refused) expect(outcome).toBeInstanceOf(ValidationError);
         else expect(outcome).toMatchObject(expected.deleted === undefined ? {} : { deleted: expected.deleted });
         if (!expected.refused) expect(outcome).not.toBeInstanceOf(Error);
+        idsToBe.check(new Map([...(await shown(tenant))].map(([k, { id }]) => [k, id])), each);
       }
       const records = await shown(tenant);
       const rows = new Map([...model].map(([k, { batchId: _, ...row }]) => [k, row]));

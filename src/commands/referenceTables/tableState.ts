@@ -19,6 +19,8 @@ const CATCH_UP_MS = 30_000;
 export type KnownTable = {
   byId(id: string): StoredRecord | undefined;
   byKey(key: string): StoredRecord | undefined;
+  /** The id that the last record of this key had when a clean-up deleted it. */
+  formerId(key: string): string | undefined;
 };
 
 /** Unique keys and ids of the records a decision is about. */
@@ -47,13 +49,15 @@ export class TableState {
     const snapshot = await this.#snapshot(caller, { keys, ids });
     unprojected.prune(snapshot.revision);
     const newer = [
-      ...[...snapshot.records.map(({ id }) => id), ...ids].map((id) => unprojected.byId(id)),
+      ...[...snapshot.records.map(({ id }) => id), ...ids, ...snapshot.formerIds.values()].map((id) =>
+        unprojected.byId(id),
+      ),
       ...keys.map((key) => unprojected.byKey(key)),
     ];
     return {
       revision: Math.max(snapshot.revision, unprojected.end.revision),
       lastEventAt: notBefore(snapshot.lastEventAt, unprojected.end.lastEventAt),
-      state: knownRecords(assetType, [...snapshot.records, ...newer]),
+      state: knownRecords(assetType, [...snapshot.records, ...newer], (key) => snapshot.formerIds.get(key)),
     };
   }
 
@@ -81,11 +85,15 @@ export class TableState {
 }
 
 /** Of the same record, the last counts. */
-function knownRecords(assetType: AssetType, records: readonly (StoredRecord | undefined)[]): KnownTable {
+function knownRecords(
+  assetType: AssetType,
+  records: readonly (StoredRecord | undefined)[],
+  formerId: KnownTable['formerId'],
+): KnownTable {
   const byId = new Map<string, StoredRecord>();
   for (const record of records) if (record !== undefined) byId.set(record.id, record);
   const byKey = new Map([...byId.values()].map((record) => [keyOf(assetType, record.fields), record]));
-  return { byId: (id) => byId.get(id), byKey: (key) => byKey.get(key) };
+  return { byId: (id) => byId.get(id), byKey: (key) => byKey.get(key), formerId };
 }
 
 /** What is wanted of it, with what was decided since and is not stored yet. */
@@ -94,11 +102,13 @@ export function knownAfter(
   { assetType, wanted }: { readonly assetType: AssetType; readonly wanted: Wanted },
   decided: UnprojectedRecords,
 ): KnownTable {
-  const before = [...wanted.ids.map(known.byId), ...wanted.keys.map(known.byKey)];
-  return knownRecords(assetType, [
+  const ids = [...wanted.ids, ...wanted.keys.flatMap((key) => known.formerId(key) ?? [])];
+  const before = [...ids.map(known.byId), ...wanted.keys.map(known.byKey)];
+  const records = [
     ...before,
     ...before.map((record) => record && decided.byId(record.id)),
-    ...wanted.ids.map((id) => decided.byId(id)),
+    ...ids.map((id) => decided.byId(id)),
     ...wanted.keys.map((key) => decided.byKey(key)),
-  ]);
+  ];
+  return knownRecords(assetType, records, known.formerId);
 }

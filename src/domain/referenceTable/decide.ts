@@ -11,6 +11,8 @@ export type KnownRecord = { readonly id: string; readonly batchId: string | null
 export interface KnownRecords {
   byKey(key: string): KnownRecord | undefined;
   byId(id: string): KnownRecord | undefined;
+  /** The id that the last record of this key had when a clean-up deleted it. */
+  formerId(key: string): string | undefined;
 }
 
 export type Decision<Event> =
@@ -49,6 +51,13 @@ export function changedFields(current: Fields, wanted: Fields): Fields {
   return Object.fromEntries(changed.map((name) => [name, wanted[name] ?? null]));
 }
 
+/** A key that comes back gets its id back, unless another record has it by now. */
+function idOfNew(key: string, newId: string, known: KnownRecords, taken?: ReadonlySet<string>): string {
+  const former = known.formerId(key);
+  const isFree = former !== undefined && known.byId(former) === undefined && taken?.has(former) !== true;
+  return isFree ? former : newId;
+}
+
 export function createRecord(
   assetType: AssetType,
   input: RecordInput,
@@ -57,7 +66,7 @@ export function createRecord(
 ): Decision<RecordCreated> {
   const key = keyOf(assetType, input.fields);
   if (known.byKey(key) !== undefined) return refuse(uniqueFieldOf(assetType), takenMessage(assetType, key));
-  const id = input.id ?? newId;
+  const id = input.id ?? idOfNew(key, newId, known);
   if (known.byId(id) !== undefined) return refuse('id', `The id ${id} is taken.`);
   return { ok: true, events: [{ type: 'RecordCreated', data: { id, fields: withoutNulls(input.fields) } }] };
 }
@@ -103,9 +112,10 @@ export function upsertBatch(
   const takenIds = new Set<string>();
 
   for (const [index, item] of items.entries()) {
-    const current = known.byKey(keyOf(assetType, item.fields));
+    const key = keyOf(assetType, item.fields);
+    const current = known.byKey(key);
     if (current === undefined) {
-      const id = item.id ?? newIds[index] ?? '';
+      const id = item.id ?? idOfNew(key, newIds[index] ?? '', known, takenIds);
       if (item.id !== undefined && (takenIds.has(id) || known.byId(id) !== undefined)) {
         errors[`items.${index}.id`] = [`The id ${id} belongs to another record.`];
       }

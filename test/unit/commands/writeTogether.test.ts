@@ -46,7 +46,7 @@ function openTable() {
       lastAppend: async () => ({ revision, position: revision + 1 }),
     },
     readModels: {
-      snapshot: async () => ({ revision: -1, lastEventAt: '', records: [] }),
+      snapshot: async () => ({ revision: -1, lastEventAt: '', records: [], formerIds: new Map() }),
       waitForEvent: async () => true,
     },
     now: () => metadata.occurredAt,

@@ -14,6 +14,7 @@ const id = (n: number) => `0190a000-0000-7000-8000-${String(n).padStart(12, '0')
 const known = (...records: KnownRecord[]) => ({
   byKey: (key: string) => records.find((record) => record.fields.external_id === key),
   byId: (wanted: string) => records.find((record) => record.id === wanted),
+  formerId: (key: string) => (key === 'gone' ? id(7) : undefined),
 });
 
 const acme: KnownRecord = {
@@ -44,6 +45,17 @@ describe('a reference table, given known records, when a command, then events', 
       ok: false,
       errors: { id: [expect.any(String)] },
     });
+  });
+
+  it('gives a key that a clean-up deleted its id back, unless the body names one or a record has it by now', () => {
+    const gone = { external_id: 'gone', name: 'X' };
+    const idOf = (more: Partial<RecordInput>, ...records: KnownRecord[]) => {
+      const decision = createRecord(dynParty, input(gone, more), id(2), known(...records));
+      return decision.ok ? decision.events[0]?.data.id : undefined;
+    };
+    expect(idOf({})).toBe(id(7));
+    expect(idOf({ id: id(3) })).toBe(id(3));
+    expect(idOf({}, { ...acme, id: id(7) })).toBe(id(2));
   });
 
   it('updates only what differs, and nothing when nothing does', () => {

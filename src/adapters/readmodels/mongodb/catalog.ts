@@ -34,6 +34,11 @@ export type CatalogEntry = {
   /** Which rebuild fills it; null for what is served. */
   readonly rebuild: string | null;
   readonly collection: string;
+  /**
+   * Where the ids of deleted keys are kept; missing or null until a clean-up has deleted something. It need not be fenced
+   * off: what a late writer adds is what the log says, too.
+   */
+  readonly swept?: string | null;
   /** False until the first record: the collection and its indexes are not there yet. */
   readonly made: boolean;
   /** Fencing token of the lease whose holder may change it; see lease.ts. */
@@ -122,8 +127,8 @@ export const historyOf = (db: Db, { collection }: CatalogEntry): Collection<Hist
   db.collection<HistoryDocument>(collection);
 
 /** Names of collections are made up: nothing that a user chose gets into them. */
-export const newCollectionName = (kind: Kind): string => `${kind}_${new ObjectId().toHexString()}`;
-export const COLLECTION_NAME = /^(records|history|deliveries)_[0-9a-f]{24}$/;
+export const newCollectionName = (kind: Kind | 'swept'): string => `${kind}_${new ObjectId().toHexString()}`;
+export const COLLECTION_NAME = /^(records|history|deliveries|swept)_[0-9a-f]{24}$/;
 
 /** Neither a tenant nor a kind has a dot. */
 export const recordsEntryId = ({ tenant, table }: TableRef): string => `records.${tenant}.${table}`;

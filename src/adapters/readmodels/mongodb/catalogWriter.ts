@@ -1,6 +1,6 @@
 /** The catalog as its writer sees it: entries are kept in memory, since nobody else changes them meanwhile. */
 import { LRUCache } from 'lru-cache';
-import type { Db, IndexDescription } from 'mongodb';
+import type { Collection, Db, IndexDescription } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { TableRef } from '../../../ports/readModels.js';
@@ -17,6 +17,7 @@ import {
 import { indexesOf, layoutOf, storedLayout } from './layout.js';
 import { LeaseLostError } from './lease.js';
 import { shapeOf, type TableShape } from './recordDocument.js';
+import { type SweptId, sweptIdsOf } from './sweptIds.js';
 
 export type OpenTable = {
   entry: StoredEntry;
@@ -93,6 +94,16 @@ export class CatalogWriter {
     const { entry } = table;
     await createIndexes(db, entry, table.shape);
     await this.change(db, table, { made: true });
+  }
+
+  /** Where the ids of the keys that a clean-up deletes are kept; made where it is missing. */
+  async sweptIds(db: Db, table: OpenTable): Promise<Collection<SweptId>> {
+    const name = table.entry.swept ?? newCollectionName('swept');
+    // In the catalog first: what it does not name may be dropped.
+    if (name !== table.entry.swept) await this.change(db, table, { swept: name });
+    const swept = sweptIdsOf(db, name);
+    await swept.createIndex({ k: 1 }, { name: 'key' });
+    return swept;
   }
 
   /** @throws LeaseLostError */

@@ -185,9 +185,9 @@ const collectionNames = async (db: Db): Promise<readonly string[]> =>
 export async function dropUnreferenced(db: Db, most = Number.POSITIVE_INFINITY): Promise<boolean> {
   const names = (await collectionNames(db)).filter((name) => COLLECTION_NAME.test(name));
   const entries = await catalogOf(db)
-    .find({}, { projection: { collection: 1, moving: 1 } })
+    .find({}, { projection: { collection: 1, moving: 1, swept: 1 } })
     .toArray();
-  const used = new Set(entries.flatMap(({ collection, moving }) => [collection, moving]));
+  const used = new Set(entries.flatMap(({ collection, moving, swept }) => [collection, moving, swept]));
   const unused = names.filter((name) => !used.has(name));
   for (const name of unused.slice(0, most)) await db.dropCollection(name);
   return unused.length > most;

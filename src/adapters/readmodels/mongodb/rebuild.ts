@@ -175,7 +175,7 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
       const liveId = this.#liveId(_id);
       const { matchedCount } = await catalog.updateOne(
         { _id: liveId, fence },
-        { $set: { ...copy, applying: false, moving: null }, $inc: { version: 1 } },
+        { $set: { swept: null, ...copy, applying: false, moving: null }, $inc: { version: 1 } },
       );
       if (matchedCount === 1) continue;
       // An entry that is there all the same belongs to a later holder of the lease.

@@ -14,6 +14,7 @@ import {
   WHOLE_RECORD,
   type WholeRecord,
 } from './recordDocument.js';
+import { keepIds, type SweptId } from './sweptIds.js';
 
 /** Changes of single records stand in any order between two sweeps, each record's own in theirs. */
 export type TableStep =
@@ -45,10 +46,17 @@ export class RecordWriter {
   readonly #collection: Collection<RecordDocument>;
   readonly #shape: TableShape;
   readonly #repeated: Repeated;
+  readonly #swept: () => Promise<Collection<SweptId>>;
   /** By how many records there are more now. */
   added = 0;
 
-  constructor(collection: Collection<RecordDocument>, shape: TableShape, repeated: Repeated) {
+  constructor(
+    collection: Collection<RecordDocument>,
+    shape: TableShape,
+    repeated: Repeated,
+    swept: () => Promise<Collection<SweptId>>,
+  ) {
+    this.#swept = swept;
     this.#collection = collection;
     this.#shape = shape;
     this.#repeated = repeated;
@@ -83,10 +91,10 @@ export class RecordWriter {
 
   async #sweep(batchId: string, revision: number): Promise<void> {
     // What later events touched has outlived this sweep already, when it is repeated.
-    const { deletedCount } = await this.#collection.deleteMany({
-      b: { $ne: batchId },
-      ...(this.#isRepeated ? { r: { $lt: revision } } : {}),
-    });
+    const outside = { b: { $ne: batchId }, ...(this.#isRepeated ? { r: { $lt: revision } } : {}) };
+    if (this.#shape.layout.unique !== undefined)
+      await keepIds(await this.#swept(), this.#collection, outside, revision);
+    const { deletedCount } = await this.#collection.deleteMany(outside);
     this.added -= deletedCount;
   }
 

@@ -1,5 +1,6 @@
 /** The read side of the read models on MongoDB. */
 import type { FindCursor } from 'mongodb';
+import { ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import type { HistoryEntry, RecordPage, RecordQuery, StoredRecord, TableRef } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
@@ -20,6 +21,7 @@ import { deliveryReads } from './deliveries.js';
 import { filterOf, type RecordFilter, sortOf } from './filters.js';
 import { parkedOf } from './parked.js';
 import { recordJson, storedRecord, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
+import { formerIds, sweptIdsOf } from './sweptIds.js';
 import { type ReadTable, TableReader } from './tableReader.js';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -27,6 +29,8 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const VALUES_AT_ONCE = 200;
 /** Behind so many records a page is found in the index alone before its records are read. */
 const FAR = 1_000;
+
+const NO_IDS: ReadonlyMap<string, string> = new Map();
 
 /** Opens the read side, whether the server can be reached or not: each use connects when it is needed. */
 export async function openMongoReadModels({
@@ -73,12 +77,21 @@ export async function openMongoReadModels({
         ];
         const records = new Map<string, StoredRecord>();
         const size = new AnswerSize('decision');
-        for (const filter of named) {
+        const look = async (filter: RecordFilter): Promise<void> => {
           for (const each of await storedRecords(opened, filter, size)) records.set(each.id, each);
-        }
-        return [...records.values()];
+        };
+        for (const filter of named) await look(filter);
+        const { swept } = opened.entry;
+        const taken = new Set(
+          [...records.values()].map(({ fields }) => String(ownValue(fields, opened.layout.unique ?? ''))),
+        );
+        const free = keys.filter((key) => !taken.has(key));
+        if (!swept || free.length === 0) return { records: [...records.values()], formerIds: NO_IDS };
+        const former = await formerIds(sweptIdsOf(opened.db, swept), free);
+        if (former.size > 0) await look({ _id: { $in: [...former.values()] } });
+        return { records: [...records.values()], formerIds: former };
       });
-      return { ...readAt(found), records: found?.result ?? [] };
+      return { ...readAt(found), ...(found?.result ?? { records: [], formerIds: NO_IDS }) };
     },
 
     async countOutsideBatch(table, batchId) {

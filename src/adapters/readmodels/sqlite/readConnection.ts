@@ -20,6 +20,8 @@ export type ReadTable = {
   readonly lastEventAt: string;
   /** Grows with each change of the table. */
   readonly changes: number;
+  /** A clean-up has deleted records: there is a table of the ids that they had. */
+  readonly swept: boolean;
   readonly shape: TableShape;
 };
 
@@ -44,8 +46,9 @@ type CatalogTuple = [
   revision: number,
   lastEventAt: string,
   changes: number,
+  swept: number,
 ];
-const CATALOG_ROW = `SELECT id, version, made, row_count, revision, last_event_at, changes
+const CATALOG_ROW = `SELECT id, version, made, row_count, revision, last_event_at, changes, swept
   FROM catalog WHERE tenant = ? AND name = ? AND copy = ${LIVE}`;
 
 export type Found<Result> = { readonly revision: Revision; readonly lastEventAt: string; readonly result: Result };
@@ -107,10 +110,10 @@ export class ReadConnection {
       // As a tuple: to make an object of it would take longer than to read it, and every get comes by here.
       const row = this.tuples<CatalogTuple>(CATALOG_ROW).get(ref.tenant, ref.table);
       if (row === undefined) return { revision: -1, lastEventAt: '', result: none };
-      const [id, version, made, rowCount, revision, lastEventAt, changes] = row;
+      const [id, version, made, rowCount, revision, lastEventAt, changes, swept] = row;
       if (made === 0) return { revision, lastEventAt, result: none };
       const shape = this.#shape(id, version);
-      const table = { id, rowCount, revision, lastEventAt, changes, shape };
+      const table = { id, rowCount, revision, lastEventAt, changes, swept: swept === 1, shape };
       return { revision, lastEventAt, result: work(table) };
     });
   }

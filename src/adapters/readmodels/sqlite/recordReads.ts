@@ -7,7 +7,7 @@ import { AnswerSize } from '../shared/answerSize.js';
 import { conditionOf } from './query/conditions.js';
 import type { Cell, KnownTable, ReadConnection, ReadTable } from './readConnection.js';
 import { idBytes, idText, timeText } from './rowFormat.js';
-import { batchTable, docTable, LIVE, NO_BATCH, recordsTable } from './schema.js';
+import { batchTable, docTable, LIVE, NO_BATCH, recordsTable, sweptTable } from './schema.js';
 
 type RecordTuple = [id: Buffer, createdAt: number, updatedAt: number, width: number, doc: string];
 const RECORD_COLUMNS = 'r.id, r.created_at, r.updated_at, d.width, d.doc';
@@ -86,32 +86,48 @@ function parseStoredRecord(text: string): StoredRecord {
 
 const NO_RECORDS: StoredRecordsText = '';
 
+/** The ids that keys without a record had before a clean-up deleted them. */
+function formerIds(connection: ReadConnection, table: ReadTable, keys: readonly string[]): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  if (!table.swept) return found;
+  const select = connection.tuples<[Buffer]>(`SELECT id FROM ${sweptTable(table.id)} WHERE u = ?`);
+  for (const key of keys) {
+    const [id] = select.get(key) ?? [];
+    if (id !== undefined) found.set(key, idText(id));
+  }
+  return found;
+}
+
 /** Records with one of these unique keys or ids, each once. @throws AnswerTooLargeError */
 export function readSnapshot(
   connection: ReadConnection,
   ref: TableRef,
   wanted: { readonly keys: readonly string[]; readonly ids: readonly string[] },
 ): Omit<TableSnapshot, 'records'> & { readonly records: StoredRecordsText } {
-  const { result: records, ...at } = connection.read(ref, NO_RECORDS, (table) => {
+  const none = { records: NO_RECORDS, formerIds: new Map<string, string>() };
+  const { result, ...at } = connection.read(ref, none, (table) => {
     const found = new Map<string, string>();
     const size = new AnswerSize('decision');
-    const look = (column: 'u' | 'id', values: readonly Cell[]): void => {
+    /** @returns those that no record has */
+    const look = <Value extends Cell>(column: 'u' | 'id', values: readonly Value[]): readonly Value[] => {
       const select = connection.tuples<StoredTuple>(storedQuery(table, `r.${column} = ?`));
-      for (const value of values) {
+      return values.filter((value) => {
         const tuple = select.get(value);
-        const key = tuple?.[0].toString('latin1');
-        if (tuple === undefined || key === undefined || found.has(key)) continue;
-        found.set(key, size.add(storedText(table, tuple)));
-      }
+        if (tuple === undefined) return true;
+        const id = tuple[0].toString('latin1');
+        if (!found.has(id)) found.set(id, size.add(storedText(table, tuple)));
+        return false;
+      });
     };
-    if (table.shape.layout.unique !== undefined) look('u', wanted.keys);
+    const free = table.shape.layout.unique === undefined ? [] : look('u', wanted.keys);
+    const former = formerIds(connection, table, free);
     look(
       'id',
-      wanted.ids.flatMap((id) => idBytes(id) ?? []),
+      [...wanted.ids, ...former.values()].flatMap((id) => idBytes(id) ?? []),
     );
-    return [...found.values()].join('\n');
+    return { records: [...found.values()].join('\n'), formerIds: former };
   });
-  return { ...at, records };
+  return { ...at, ...result };
 }
 
 /** Records that have one of these values, exactly, in a field (or `id`). @throws AnswerTooLargeError */

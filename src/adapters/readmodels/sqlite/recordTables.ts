@@ -7,7 +7,7 @@ import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import { layoutOf, type TableLayout } from './layout.js';
 import { RecordWriter } from './recordWriter.js';
-import { addedFieldStatements, NO_BATCH, tableStatements } from './schema.js';
+import { addedFieldStatements, NO_BATCH, sweptStatement, tableStatements } from './schema.js';
 
 type OpenTable = {
   readonly id: number;
@@ -16,6 +16,7 @@ type OpenTable = {
   /** The very object that the table was last found to be defined by. */
   definedBy?: AssetType;
   hasTables: boolean;
+  isSwept: boolean;
   rowCount: number;
   nextRow: number;
   writer?: RecordWriter;
@@ -24,6 +25,7 @@ type OpenTable = {
 type CatalogRow = Pick<OpenTable, 'id' | 'assetTypeText' | 'rowCount' | 'nextRow'> & {
   readonly layout: string;
   readonly made: number;
+  readonly swept: number;
 };
 
 export class RecordTables {
@@ -147,6 +149,11 @@ export class RecordTables {
       for (const statement of tableStatements(table.id, table.layout)) this.#db.exec(statement);
       table.hasTables = true;
     }
+    if (change.kind === 'sweep' && !table.isSwept) {
+      this.#db.exec(sweptStatement(table.id));
+      this.#db.prepare('UPDATE catalog SET swept = 1 WHERE id = ?').run(table.id);
+      table.isSwept = true;
+    }
     table.writer ??= new RecordWriter(this.#db, table, (batchId) => this.#batches.numberOf(batchId));
     return table.writer;
   }
@@ -157,16 +164,17 @@ export class RecordTables {
     if (open !== undefined) return open;
     const row = this.#db
       .prepare<[string, string, number], CatalogRow>(
-        `SELECT id, asset_type AS assetTypeText, layout, made, row_count AS rowCount, next_row AS nextRow
+        `SELECT id, asset_type AS assetTypeText, layout, made, row_count AS rowCount, next_row AS nextRow, swept
          FROM catalog WHERE tenant = ? AND name = ? AND copy = ?`,
       )
       .get(ref.tenant, ref.table, this.#copy);
     if (row === undefined) return undefined;
-    const { layout, made, ...state } = row;
+    const { layout, made, swept, ...state } = row;
     const table: OpenTable = {
       ...state,
       layout: JSON.parse(layout),
       hasTables: made === 1,
+      isSwept: swept === 1,
     };
     this.#open.set(key, table);
     return table;

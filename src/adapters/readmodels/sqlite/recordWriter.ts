@@ -12,6 +12,7 @@ import {
   docTable,
   dropStatements,
   recordsTable,
+  sweptTable,
   tableStatements,
   trigramColumn,
   trigramColumns,
@@ -29,6 +30,9 @@ type StoredRow = { readonly row: number; readonly width: number; readonly doc: s
 
 /** The share of a table's records from which on a clean-up makes its indexes anew. */
 const MANY = 0.28;
+
+/** Ids are kept in the time in which one record is deleted, out of all indexes. */
+const KEPT_PER_DELETED = 8;
 
 export class RecordWriter {
   readonly #db: Database.Database;
@@ -149,6 +153,7 @@ export class RecordWriter {
     const outside = `SELECT row FROM ${batches} WHERE batch <> ?`;
     const gone = this.#outside(keep);
     if (gone === 0) return 0;
+    this.#keepIds(`row IN (${outside})`, keep);
     if (gone === rowCount) {
       this.#removeAll();
       return gone;
@@ -170,13 +175,21 @@ export class RecordWriter {
     return count.pluck().get(batch) ?? 0;
   }
 
+  /** Of the records to be deleted: a key that comes back gets its id back (docs/decisions/0022). */
+  #keepIds(where: string, ...cells: readonly Cell[]): void {
+    if (this.#layout.unique === undefined) return;
+    const ids = `SELECT u, id FROM ${recordsTable(this.#id)} WHERE u IS NOT NULL AND ${where}`;
+    this.#db.prepare<Cell[]>(`INSERT OR REPLACE INTO ${sweptTable(this.#id)} (u, id) ${ids}`).run(...cells);
+  }
+
   #removeAll(): void {
     for (const statement of dropStatements(this.#id, this.#layout)) this.#db.exec(statement);
     for (const statement of tableStatements(this.#id, this.#layout)) this.#db.exec(statement);
   }
 
   /**
-   * Sweeps at most `limit` records, of those behind the row `after`.
+   * Sweeps at most `limit` records, of those behind the row `after`. Where all go, they go at once, once all of their ids
+   * are kept: until then `after` is negative.
    * @returns how many went, and the row to go on behind; undefined where there are no more
    */
   sweepSome(
@@ -188,13 +201,20 @@ export class RecordWriter {
     }: { readonly limit: number; readonly after?: number | undefined; readonly rowCount: number },
   ): { readonly gone: number; readonly next: number | undefined } {
     const keep = this.#batchNumber(batchId);
-    if (after === undefined && this.#outside(keep) === rowCount) {
+    const isAll = after === undefined ? this.#outside(keep) === rowCount : after < 0;
+    const from = Math.abs(after ?? 0);
+    const most = isAll ? limit * KEPT_PER_DELETED : limit;
+    const rows = this.#statements.outside.all(from, keep, most);
+    const last = rows.at(-1) ?? from;
+    const outside = `SELECT row FROM ${batchTable(this.#id)} WHERE row > ? AND row <= ? AND batch <> ?`;
+    this.#keepIds(`row IN (${outside})`, from, last, keep);
+    if (isAll) {
+      if (rows.length === most) return { gone: 0, next: -last };
       this.#removeAll();
       return { gone: rowCount, next: undefined };
     }
-    const rows = this.#statements.outside.all(after ?? 0, keep, limit);
     for (const row of rows) this.#removeRow(row);
-    return { gone: rows.length, next: rows.length < limit ? undefined : rows.at(-1) };
+    return { gone: rows.length, next: rows.length < limit ? undefined : last };
   }
 
   #withoutIndexes(table: string, work: () => unknown): void {

@@ -12,7 +12,7 @@ export const LIVE = 0;
 export const NO_BATCH = 0;
 
 /** The file holds nothing that the log does not. */
-const SCHEMA_VERSION = 5;
+const SCHEMA_VERSION = 6;
 
 /** From this version on, a file is brought up to date when it is opened. */
 const OLDEST_VERSION = 1;
@@ -56,6 +56,7 @@ function makeSchema(db: Database.Database): void {
     throw new Error(`Its schema is version ${version}, newer than ${SCHEMA_VERSION}: delete it; it is rebuilt.`);
   db.exec(SHARED_TABLES);
   if (version === OLDEST_VERSION) dropNgramCounts(db);
+  if (version >= OLDEST_VERSION) db.exec('ALTER TABLE catalog ADD COLUMN swept INTEGER NOT NULL DEFAULT 0');
   db.pragma(`user_version = ${SCHEMA_VERSION}`);
 }
 
@@ -72,6 +73,7 @@ function dropNgramCounts(db: Database.Database): void {
 export const recordsTable = (id: number): string => `r${id}`;
 export const docTable = (id: number): string => `d${id}`;
 export const batchTable = (id: number): string => `b${id}`;
+export const sweptTable = (id: number): string => `s${id}`;
 export const trigramTable = (id: number, index: number): string => `r${id}_t${index}`;
 export const indexOf = (id: number, column: string): string => `r${id}_${column}`;
 
@@ -108,6 +110,10 @@ export function tableStatements(id: number, layout: TableLayout): readonly strin
   ];
 }
 
+/** Makes the table of the ids that deleted keys had: the last one of each key, the last key of each id. */
+export const sweptStatement = (id: number): string =>
+  `CREATE TABLE IF NOT EXISTS ${sweptTable(id)} (u TEXT PRIMARY KEY, id BLOB NOT NULL UNIQUE) WITHOUT ROWID`;
+
 /** The statements that add fields to a table that is there. */
 export function addedFieldStatements(id: number, before: TableLayout, after: TableLayout): readonly string[] {
   const added = after.fields.slice(before.fields.length);
@@ -140,13 +146,19 @@ function fieldStatements(id: number, fields: readonly FieldLayout[], trigramInde
   return [...indexes, ...trigrams];
 }
 
-/** A table's own tables and indexes, in the order in which they are dropped. */
 export type OwnObject = { readonly kind: 'TABLE' | 'INDEX'; readonly name: string };
 
-export function ownObjects(id: number, layout: TableLayout): readonly OwnObject[] {
+const table = (name: string): OwnObject => ({ kind: 'TABLE', name });
+
+/** A table's own tables and indexes, in the order in which they are dropped. */
+export const ownObjects = (id: number, layout: TableLayout): readonly OwnObject[] => [
+  ...objectsOfRecords(id, layout),
+  table(sweptTable(id)),
+];
+
+function objectsOfRecords(id: number, layout: TableLayout): readonly OwnObject[] {
   const columns = ['created_at', 'updated_at', 'id', ...(layout.unique === undefined ? [] : ['u'])];
   const indexed = layout.fields.flatMap(columnsOf).filter((column) => column.indexed);
-  const table = (name: string): OwnObject => ({ kind: 'TABLE', name });
   return [
     ...Array.from({ length: layout.trigramIndexes }, (_, index) => table(trigramTable(id, index))),
     ...[...columns, ...indexed.map(({ name }) => name)].map(
@@ -156,8 +168,8 @@ export function ownObjects(id: number, layout: TableLayout): readonly OwnObject[
   ];
 }
 
-/** The statements that remove a table's own tables, each of bounded work. */
+/** The statements that remove a table's records, each of bounded work. */
 export const dropStatements = (id: number, layout: TableLayout): readonly string[] =>
-  ownObjects(id, layout).map(dropStatement);
+  objectsOfRecords(id, layout).map(dropStatement);
 
 export const dropStatement = ({ kind, name }: OwnObject): string => `DROP ${kind} IF EXISTS ${name}`;
