@@ -12,7 +12,7 @@ import { Turns } from '../supervision/turns.js';
 import { bytesOf, type JsonText } from './requestContext.js';
 
 /** By their names in Content-Encoding; of those that a client likes best, the first. */
-export const ENCODINGS = ['br', 'gzip'] as const;
+const ENCODINGS = ['br', 'gzip'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
 const inBrotli = promisify(brotliCompress);

@@ -8,6 +8,7 @@ import {
   TryAgainError,
   ValidationError,
 } from '../commands/context.js';
+import { PreconditionFailedError } from '../commands/preconditions.js';
 import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
 import { EventStoreUnavailableError, EventTooLargeError } from '../ports/eventStore.js';
 import { AnswerTooLargeError, ReadModelsUnavailableError, ReadModelsWithheldError } from '../ports/readModels.js';
@@ -89,6 +90,10 @@ function answerTo(error: unknown): Answer | undefined {
   if (error instanceof ValidationError) return invalid(error.message, error.errors);
   if (error instanceof NotFoundError) return answer(404, 'Not found.', error.message);
   if (error instanceof ConflictError) return answer(409, 'Conflict.', error.message);
+  if (error instanceof PreconditionFailedError) {
+    const advice = `${error.message} Read it, and send the ETag that it has.`;
+    return answer(412, 'Precondition failed.', advice, { ETag: `"${error.tag}"` });
+  }
   if (error instanceof NotSupportedError)
     return answer(400, error.message, 'This operation is only safe on reference data.');
   if (error instanceof EventTooLargeError)

@@ -16,6 +16,7 @@ import { checkedInput } from './body.js';
 import { type Caller, type Commands, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
 import { loadOrder } from './orders/loadOrder.js';
 import { orderView, writeNewOrder, writeOrder } from './orders/orderWriter.js';
+import { type Precondition, requireTag, showsAllOf } from './preconditions.js';
 import type { KnownTable } from './referenceTables/tableState.js';
 import { tableWriterOf } from './referenceTables/tableWriter.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
@@ -29,6 +30,8 @@ type Update<Input> = (
   assetType: AssetType,
   id: string,
   input: Input,
+  /** On the record as it is before the change. */
+  precondition?: Precondition,
 ) => Promise<WrittenRecord>;
 
 const createReferenceRecord: Create<RecordInput> = async (commands, caller, assetType, input) => {
@@ -44,7 +47,10 @@ const createReferenceRecord: Create<RecordInput> = async (commands, caller, asse
   return { position, id, record };
 };
 
-const updateReferenceRecord: Update<RecordInput> = async (commands, caller, assetType, id, input) => {
+const updateReferenceRecord: Update<RecordInput> = async (commands, caller, assetType, id, input, precondition) => {
+  if (precondition !== undefined) {
+    await inTime(caller, showsAllOf(commands, caller, { tenant: caller.tenant, table: assetType.name }));
+  }
   const key = ownValue(input.fields, uniqueFieldOf(assetType));
   const wanted = { keys: key === undefined ? [] : [String(key)], ids: [id] };
   const currentIn = (known: KnownTable): StoredRecord => {
@@ -52,9 +58,11 @@ const updateReferenceRecord: Update<RecordInput> = async (commands, caller, asse
     if (current === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
     return current;
   };
-  const { position, at, state } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) =>
-    accepted(decideUpdate(assetType, currentIn(known), input, known)),
-  );
+  const { position, at, state } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) => {
+    const current = currentIn(known);
+    requireTag(precondition, assetType, recordView(assetType, current));
+    return accepted(decideUpdate(assetType, current, input, known));
+  });
   const before = currentIn(state);
   const updatedAt = position === 0 ? before.updatedAt : at;
   const record = recordView(assetType, { ...before, updatedAt, fields: { ...before.fields, ...input.fields } });
@@ -72,8 +80,11 @@ const createOrderRecord: Create<RecordInput> = async (commands, caller, assetTyp
   return { position, id, record: orderView(assetType, id, order) };
 };
 
-const updateOrderRecord: Update<RecordInput> = async (commands, caller, assetType, id, input) => {
-  const { position, order } = await writeOrder(commands, caller, id, (current) => updateOrder(current, id, input));
+const updateOrderRecord: Update<RecordInput> = async (commands, caller, assetType, id, input, precondition) => {
+  const { position, order } = await writeOrder(commands, caller, id, (current) => {
+    requireTag(precondition, assetType, orderView(assetType, id, current));
+    return updateOrder(current, id, input);
+  });
   return { position, id, record: orderView(assetType, id, order) };
 };
 
@@ -98,14 +109,15 @@ const createPartRecord: Create<RecordInput> = async (commands, caller, assetType
   }
 };
 
-const updatePartRecord: Update<RecordInput> = async (commands, caller, assetType, id, input) => {
+const updatePartRecord: Update<RecordInput> = async (commands, caller, assetType, id, input, precondition) => {
   const orderId =
     (await orderInBody(commands, caller, assetType, id, input)) ??
     (await orderOfPart(commands, caller.tenant, assetType, id));
   if (orderId === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
-  const { position, order } = await writeOrder(commands, caller, orderId, (current) =>
-    updatePart(current, assetType, id, input),
-  );
+  const { position, order } = await writeOrder(commands, caller, orderId, (current) => {
+    if (current.parts.has(id)) requireTag(precondition, assetType, partView(assetType, current, id));
+    return updatePart(current, assetType, id, input);
+  });
   return { position, id, record: partView(assetType, order, id) };
 };
 
@@ -171,9 +183,10 @@ export const createRecord: Create<unknown> = async (commands, caller, assetType,
 
 /**
  * @param body a JSON object of the fields to change; what it does not name stays
- * @throws NotFoundError for an unknown record; ValidationError with every error by field
+ * @throws NotFoundError for an unknown record; PreconditionFailedError; ValidationError with every error by field
  */
-export const updateRecord: Update<unknown> = async (commands, caller, assetType, id, body) => {
+export const updateRecord: Update<unknown> = async (commands, caller, assetType, id, body, precondition) => {
   const known = recordId(assetType.name, id);
-  return updaters[assetType.role](commands, caller, assetType, known, checkedInput(assetType, 'update', body));
+  const input = checkedInput(assetType, 'update', body);
+  return updaters[assetType.role](commands, caller, assetType, known, input, precondition);
 };

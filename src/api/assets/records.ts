@@ -1,8 +1,10 @@
 /** Records of a table: list, get, create and update (spec §4.3 to §4.6, §4.9). */
 
 import type { WrittenRecord } from '../../commands/context.js';
+import { recordTag } from '../../commands/preconditions.js';
 import { createRecord, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { preconditionOf } from '../entityTags.js';
 import { createExample, recordExample, updateExample } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Reply, type Resource } from '../routes/operation.js';
@@ -23,6 +25,12 @@ export const pageResponse =
   (description: string) =>
   ({ name }: AssetType): json.ResponseObject =>
     json.answer(description, json.pageOf(json.ref(name)));
+
+/** With the tag that a get would show. */
+const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply => ({
+  ...writtenReply(written),
+  tag: recordTag(assetType, written.record),
+});
 
 export const writtenReply = ({ record, position }: WrittenRecord): Reply => dataReply(record, { written: position });
 
@@ -59,7 +67,7 @@ export const records: Resource = {
       async handle({ commands }, { caller, assetType, body }) {
         const written = await createRecord(commands, caller, assetType, body);
         return {
-          ...writtenReply(written),
+          ...taggedReply(assetType, written),
           headers: { Location: `${ASSETS_PATH}/${assetType.name}/assets/${written.id}` },
         };
       },
@@ -72,7 +80,7 @@ export const records: Resource = {
       async handle({ readModels }, { caller, assetType, path: { id } }) {
         const record = await readModels.get({ tenant: caller.tenant, table: assetType.name }, id.toLowerCase());
         if (record === undefined) throw unknownRecord(assetType, id);
-        return { body: `{"data":${record}}` };
+        return { body: `{"data":${record}}`, tag: recordTag(assetType, JSON.parse(record)) };
       },
     },
     'PUT /:table/assets/:id': {
@@ -82,9 +90,11 @@ export const records: Resource = {
       allow: 'write',
       body: { limit: 'record', schema: ({ name }) => json.ref(`${name}.update`), example: updateExample },
       answer: recordResponse('The record as updated.'),
-      errors: [409],
-      async handle({ commands }, { caller, assetType, path: { id }, body }) {
-        return writtenReply(await updateRecord(commands, caller, assetType, id, body));
+      honours: ['if-match'],
+      errors: [409, 412],
+      async handle({ commands }, { req, caller, assetType, path: { id }, body }) {
+        const precondition = preconditionOf(req);
+        return taggedReply(assetType, await updateRecord(commands, caller, assetType, id, body, precondition));
       },
     },
   },

@@ -61,6 +61,11 @@ const ERRORS = {
     message: 'Conflict.',
     error: 'An order can be approved when it is validated or failed; this one is completed.',
   }),
+  412: error('PreconditionFailed', 'The record has changed since it had the ETag of If-Match; nothing was written.', {
+    message: 'Precondition failed.',
+    error: 'The record is not as it was when it had the given ETag. Read it, and send the ETag that it has.',
+    headers: { ETag: { description: 'Of the record as it is.', schema: text } },
+  }),
   413: error('BodyTooLarge', 'The body is over the limit.', {
     message: 'The body is too large.',
     error: 'The body is over the limit of 8388608 bytes.',

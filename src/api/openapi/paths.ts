@@ -66,24 +66,34 @@ function documentedPath({ path: ofRoute, operation, resource }: Route, assetType
 
 /** For `components.headers`. */
 export const headerComponents: { readonly [name: string]: Header } = {
+  ETag: { description: 'Stands for what is answered, as it is now (RFC 9110 §8.8.3).', schema: { type: 'string' } },
   'Projection-Staleness': {
     description: 'Seconds since the oldest write that the answer may not show yet; left out where it shows all.',
     schema: { type: 'integer', minimum: 1 },
   },
 };
 
+const TAG_HEADER: ResponseObject['headers'] = { ETag: { $ref: '#/components/headers/ETag' } };
+
 const READ_HEADERS: ResponseObject['headers'] = {
+  ...TAG_HEADER,
   'Projection-Staleness': { $ref: '#/components/headers/Projection-Staleness' },
 };
 
 function operationObject(area: Area, { method, operation, resource }: Route, assetType: AssetType) {
-  const { id, summary, description, body, status = 200, answer, answers, errors = [] } = operation;
+  const { id, summary, description, body, status = 200, answer, answers, errors = [], honours = [] } = operation;
+  const isRead = method === 'GET' && operation.allow !== 'anyone';
   const ofTable = isTableOperation(operation);
   const ofOne = madeFor(assetType);
   const bodyErrors = body === undefined ? [] : (body.errors ?? BODY_ERRORS);
-  const query = describedQuery(operation);
+  const headers = [...(isRead ? (['if-none-match'] as const) : []), ...honours.filter(isDescribed)];
+  const parameters = [
+    ...describedQuery(operation).flatMap((parameter) => queryObjects(parameter, assetType)),
+    ...headers.map((name) => parameterObject(HEADER_PARAMETERS[name])),
+  ];
   const responses: Responses = {
-    [status]: method === 'GET' && operation.allow !== 'anyone' ? isRead(ofOne(answer)) : ofOne(answer),
+    [status]: withHeaders(ofOne(answer), isRead ? READ_HEADERS : honours.includes('if-match') ? TAG_HEADER : {}),
+    ...(isRead ? { 304: NOT_MODIFIED } : {}),
     ...errorsOf([431, ...area.errors, ...refusals(operation), ...bodyErrors, ...errors]),
     ...answers,
   };
@@ -93,16 +103,35 @@ function operationObject(area: Area, { method, operation, resource }: Route, ass
     ...(description === undefined ? {} : { description: ofOne(description) }),
     tags: [ofTable ? assetType.name : resource.tag],
     security: securityOf(operation, assetType),
-    ...(query.length === 0 ? {} : { parameters: query.flatMap((parameter) => queryObjects(parameter, assetType)) }),
+    ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: requestBody(body, assetType) }),
     responses,
   };
 }
 
-const isRead = (answer: ResponseObject): ResponseObject => ({
-  ...answer,
-  headers: { ...answer.headers, ...READ_HEADERS },
-});
+const withHeaders = (answer: ResponseObject, headers: ResponseObject['headers'] = {}): ResponseObject =>
+  Object.keys(headers).length === 0 ? answer : { ...answer, headers: { ...answer.headers, ...headers } };
+
+const NOT_MODIFIED: ResponseObject = { description: 'It is as it was when it had the ETag of If-None-Match.' };
+
+/** For `components.parameters`, by the names of their fields. */
+const HEADER_PARAMETERS: { readonly [name in 'if-match' | 'if-none-match']: PathParameter } = {
+  'if-match': {
+    component: 'IfMatch',
+    name: 'If-Match',
+    in: 'header',
+    description: 'The change is made only if the record still has this ETag, or one of several; 412 otherwise.',
+    schema: { type: 'string' },
+    example: '"q83vEjRWeJCrze8SNFZ4kA"',
+  },
+  'if-none-match': {
+    component: 'IfNoneMatch',
+    name: 'If-None-Match',
+    in: 'header',
+    description: 'The answer is 304, without a body, where it would have this ETag.',
+    schema: { type: 'string' },
+  },
+};
 
 const isMade = <T>(value: PerTable<T>): value is (assetType: AssetType) => T => typeof value === 'function';
 
@@ -134,6 +163,8 @@ function requestBody({ schema, example, optional, orForm, limit = 'settings' }: 
   };
 }
 
+const isDescribed = (name: string): name is keyof typeof HEADER_PARAMETERS => Object.hasOwn(HEADER_PARAMETERS, name);
+
 const describedQuery = ({ query = [] }: Operation): readonly QueryParameter[] => (query === 'any' ? [] : query);
 
 const asParameter = (parameter: QueryParameter): PathParameter => ({ schema: {}, ...parameter, in: 'query' });
@@ -148,10 +179,11 @@ const parameterObject = ({ component, ...parameter }: PathParameter): Parameter 
 /** For `components.parameters`. */
 export function parameterComponents(resources: readonly Resource[]): { readonly [name: string]: Parameter } {
   const components: Record<string, Parameter> = {};
-  const all = resources.flatMap(({ pathParameters = {}, operations }) => [
+  const ofResources = resources.flatMap(({ pathParameters = {}, operations }) => [
     ...Object.values(pathParameters),
     ...Object.values(operations).flatMap(describedQuery).map(asParameter),
   ]);
+  const all = [...ofResources, ...Object.values(HEADER_PARAMETERS)];
   for (const { component, ...parameter } of all) if (component !== undefined) components[component] = parameter;
   return components;
 }

@@ -6,7 +6,7 @@ export { closedObject, type JsonSchema };
 
 export type Parameter = {
   readonly name: string;
-  readonly in: 'query' | 'path';
+  readonly in: 'query' | 'path' | 'header';
   readonly required?: boolean;
   readonly description?: string;
   readonly schema: JsonSchema;

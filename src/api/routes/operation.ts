@@ -152,6 +152,8 @@ export type Reply = {
   /** Sent as it is. */
   readonly body?: JsonText;
   readonly headers?: { readonly [name: string]: string };
+  /** Of the record that is answered; of what is read, one is made of the bytes where it has none. */
+  readonly tag?: string;
   /** Position of what was written: the answer waits until reads show it. */
   readonly written?: Position;
   /** Where it is not the operation's own. */

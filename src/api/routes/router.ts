@@ -8,13 +8,11 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Position } from '../../ports/eventStore.js';
 import { continueTrace, within } from '../../ports/tracing.js';
 import { requireScope } from '../auth/bearer.js';
-import { encodingFor } from '../compression.js';
 import type { Api } from '../deps.js';
 import { HttpError, known } from '../errors.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { requireRole } from '../platform/signedIn.js';
-import { tooManyRequests } from '../rateLimit.js';
-import { ANSWER_MS, bytesOf, type JsonText, sendJson } from '../requestContext.js';
+import { ANSWER_MS } from '../requestContext.js';
 import {
   type Area,
   BODY_LIMITS,
@@ -31,6 +29,7 @@ import {
 } from './operation.js';
 import { promisingHeadersCheck } from './promisingHeaders.js';
 import { parametersOf, unknownParameterCheck } from './query.js';
+import { sendReply } from './sendReply.js';
 
 export function areaRouter(api: Api, area: Area): Router {
   const router = Router({ caseSensitive: true });
@@ -152,8 +151,6 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       const isShown = made.written === undefined || (await isVisible(api, req, made.written));
       if (res.writableEnded) return;
       if (!isShown) res.setHeader('Projection-Pending', 'true');
-      tellStaleness(api, req, res);
-      if (made.body !== undefined) countInFlight(api, req, res, made.body);
       await sendReply(api, req, res, { status, ...made });
     } catch (error) {
       if (!res.writableEnded) throw error;
@@ -161,37 +158,6 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       req.context.leaveRoom();
     }
   };
-}
-
-/** What is read is sent in fewer bytes where the client asks for that. */
-async function sendReply({ compression }: Api, req: Request, res: Response, reply: Reply): Promise<void> {
-  const { status = 200, body, headers } = reply;
-  if (req.method === 'GET') res.vary('Accept-Encoding');
-  const encoding = body === undefined ? undefined : encodingFor(req, body);
-  if (body === undefined || encoding === undefined) {
-    sendJson(res, status, body, headers);
-    return;
-  }
-  const { tenantName = '', deadline } = req.context;
-  const bytes = await deadline.within(compression.compress(body, encoding, tenantName));
-  if (!res.writableEnded) sendJson(res, status, [bytes], { ...headers, 'Content-Encoding': encoding });
-}
-
-/** What reads show may be a little behind what was written. */
-function tellStaleness({ staleness }: Api, { method, context }: Request, res: Response): void {
-  if (method !== 'GET' || context.tenantName === undefined) return;
-  const seconds = staleness(context.tenantName);
-  if (seconds > 0) res.setHeader('Projection-Staleness', String(seconds));
-}
-
-/** What was written is answered in any case. @throws HttpError 429 for a read, while clients of the tenant leave too much untaken */
-function countInFlight({ answers }: Api, { context, method }: Request, res: Response, body: JsonText): void {
-  const { tenantName } = context;
-  if (tenantName === undefined) return;
-  if (method === 'GET' && !answers.hasRoom(tenantName)) {
-    throw tooManyRequests('Too many answers wait for the clients of this tenant to take them.', 1);
-  }
-  answers.add(tenantName, bytesOf(body), res);
 }
 
 function bodyReader(api: Api, { optional, limit = 'settings', longNumbers, read }: BodyDescription): BodyReader {

@@ -179,6 +179,89 @@ describe('update', () => {
   });
 });
 
+describe('ETag', () => {
+  const read = async (table: string, id: string, headers: Record<string, string> = {}) =>
+    acme().getRecord(table, id, { headers });
+  const put = (table: string, id: string, body: Fields, tag: string) =>
+    acme().putRecord(table, id, body, { headers: { 'if-match': tag } });
+
+  /** One of each kind of table, and two changes of it. */
+  const each = async (): Promise<readonly [table: string, id: string, one: Fields, other: Fields][]> => {
+    const item = await acme().create('dyn_item', newItem());
+    const order = await acme().create('dyn_stock_order', { notes: 'none' });
+    const line = await acme().create('dyn_order_line', { order_id: order.id, quantity: 1 });
+    return [
+      ['dyn_item', item.id, { name: 'one' }, { name: 'other' }],
+      ['dyn_stock_order', order.id, { notes: 'one' }, { processing_status: 'completed' }],
+      ['dyn_order_line', line.id, { quantity: 2.5 }, { quantity: 3 }],
+    ];
+  };
+
+  it('a get, a create and an update show the same one for the same record; with it, a get is 304', async () => {
+    const created = await acme().postRecord('dyn_item', newItem());
+    const id = String(created.headers.location).split('/').at(-1) ?? '';
+    expect((await read('dyn_item', id)).headers.etag).toBe(created.headers.etag);
+    for (const [table, id, one] of await each()) {
+      const before = String((await read(table, id)).headers.etag);
+      expect(before).toMatch(/^"[\w-]{22}"$/);
+      const updated = await acme().putRecord(table, id, one);
+      expect(updated.headers.etag).not.toBe(before);
+      expect((await read(table, id)).headers.etag).toBe(updated.headers.etag);
+      const again = await read(table, id, { 'if-none-match': String(updated.headers.etag) });
+      expect(again).toMatchObject({ status: 304, text: '', headers: { etag: updated.headers.etag } });
+      expect(await read(table, id, { 'if-none-match': before })).toMatchObject({ status: 200 });
+    }
+  });
+
+  it('a list is 304 until something on the page changes, compressed or not', async () => {
+    for (let n = 0; n < 10; n++) await acme().create('dyn_item', newItem());
+    const list = (headers: Record<string, string> = {}) =>
+      acme().getList('dyn_item', { sort: '-created_at' }, { headers });
+    const plain = String((await list()).headers.etag);
+    const packed = String((await list({ 'accept-encoding': 'br' })).headers.etag);
+    expect(packed).not.toBe(plain);
+    for (const tag of [plain, packed, `W/${plain}`, `"x", ${packed}`]) {
+      expect(await list({ 'if-none-match': tag })).toMatchObject({ status: 304, text: '' });
+    }
+    await acme().create('dyn_item', newItem());
+    expect(await list({ 'if-none-match': plain })).toMatchObject({ status: 200 });
+  });
+
+  it('If-Match: a change is made to what the caller has seen, or is 412 with the ETag of today', async () => {
+    for (const [table, id, one, other] of await each()) {
+      const seen = String((await read(table, id)).headers.etag);
+      expect(await put(table, id, one, seen)).toMatchObject({ status: 200 });
+      const refused = await expectRefused(run.service, 412, () => put(table, id, other, seen));
+      const today = (await read(table, id)).headers.etag;
+      expect(refused.headers.etag).toBe(today);
+      expect(await put(table, id, other, `"x", ${today}`)).toMatchObject({ status: 200 });
+      expect(await put(table, id, one, '*')).toMatchObject({ status: 200 });
+    }
+  });
+
+  it('If-Match: of many writers that have seen the same, one wins, also where nothing is to change', async () => {
+    for (const [table, id, one, other] of await each()) {
+      const seen = String((await read(table, id)).headers.etag);
+      const answers = await Promise.all(
+        Array.from({ length: 16 }, (_, n) => put(table, id, n % 2 ? one : other, seen)),
+      );
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(15).fill(412)]);
+      const won = answers.find(({ status }) => status === 200);
+      expect((await read(table, id)).text).toBe(won?.text);
+      await expectRefused(run.service, 412, () => put(table, id, {}, seen));
+    }
+  });
+
+  it('If-Match: a weak tag never matches, what is no tag is 400, and a record that is not there is 404', async () => {
+    const { id } = await acme().create('dyn_item', newItem());
+    const tag = String((await read('dyn_item', id)).headers.etag);
+    await expectRefused(run.service, 412, () => put('dyn_item', id, { name: 'x' }, `W/${tag}`));
+    await expectRefused(run.service, 400, () => put('dyn_item', id, { name: 'x' }, tag.slice(1)));
+    const unknown = '01a1feb1-9a64-76fa-95fa-131ef9230738';
+    await expectRefused(run.service, 404, () => put('dyn_item', unknown, { name: 'x' }, '*'));
+  });
+});
+
 describe('bodies that are no record', () => {
   const required = '"external_id":"BAD","name":"Bad"';
   const nested = (levels: number) => `{${required},"sku":${'['.repeat(levels)}${']'.repeat(levels)}}`;

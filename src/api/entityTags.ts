@@ -1,0 +1,63 @@
+/** ETag, If-None-Match and If-Match (RFC 9110 §8.8.3, §13.1). A record's tag goes by its values, any other by the bytes. */
+import { createHash } from 'node:crypto';
+import type { Request } from 'express';
+import { type Precondition, tagOf } from '../commands/preconditions.js';
+import { Pauses } from '../supervision/waiting.js';
+import type { Encoding } from './compression.js';
+import { badRequest } from './errors.js';
+import type { JsonText } from './requestContext.js';
+
+/** Bytes that are hashed without a pause. */
+const PIECE_BYTES = 1_048_576;
+
+/** The tag of an answer that has none of its own. */
+export async function tagOfText(body: JsonText): Promise<string> {
+  if (typeof body === 'string') return tagOf(body);
+  const pauses = new Pauses();
+  const hash = createHash('sha256');
+  for (const part of body) {
+    const bytes = typeof part === 'string' ? Buffer.from(part) : part;
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+      hash.update(bytes.subarray(at, at + PIECE_BYTES));
+      if (pauses.isDue()) await pauses.take();
+    }
+  }
+  return tagOf(hash.digest());
+}
+
+/** As a header field. Compressed, the bytes are others, and so is a strong tag. */
+export const etag = (tag: string, encoding?: Encoding): string =>
+  encoding === undefined ? `"${tag}"` : `"${tag}.${encoding}"`;
+
+/** Whether the client has what it asks for already. */
+export function isKnown(req: Request, tag: string): boolean {
+  const given = req.headers['if-none-match'];
+  if (given === undefined) return false;
+  return given.trim() === '*' || (tagsIn(given) ?? []).some((known) => known.tag === tag);
+}
+
+/** What a change insists on. @throws HttpError 400 for what is no list of tags */
+export function preconditionOf(req: Request): Precondition | undefined {
+  const given = req.headers['if-match'];
+  if (given === undefined) return undefined;
+  if (given.trim() === '*') return 'any';
+  const tags = tagsIn(given);
+  if (tags === undefined) throw badRequest('If-Match must be the ETag of the record, such as "abc", or *.');
+  // What is only equivalent does not match (RFC 9110 §13.1.1).
+  return tags.filter(({ isWeak }) => !isWeak).map(({ tag }) => tag);
+}
+
+const ENTITY_TAG = /^(W\/)?"([^"\s]*)"$/;
+/** What `etag` puts behind. */
+const ENDING = /\.(?:br|gzip)$/;
+
+/** Undefined for what is no list of tags. Ours have no commas, so one of somebody else's that has is none of ours. */
+function tagsIn(list: string): readonly { readonly isWeak: boolean; readonly tag: string }[] | undefined {
+  const tags = [];
+  for (const text of list.split(',')) {
+    const [, weak, tag] = ENTITY_TAG.exec(text.trim()) ?? [];
+    if (tag === undefined) return undefined;
+    tags.push({ isWeak: weak !== undefined, tag: tag.replace(ENDING, '') });
+  }
+  return tags;
+}

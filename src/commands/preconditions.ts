@@ -1,0 +1,66 @@
+/** Changes that are made only to a record as the caller has seen it (RFC 9110 §13.1.1). */
+import { createHash } from 'node:crypto';
+import type { AssetType, RecordView } from '../domain/assetTypes/assetType.js';
+import { ownValue } from '../domain/assetTypes/fieldTypes.js';
+import { tableStream } from '../domain/streams.js';
+import type { TableRef } from '../ports/readModels.js';
+import { type Caller, type Commands, patience, TryAgainError } from './context.js';
+
+/** Tags of which the record must have one; `any` where it must only be there. */
+export type Precondition = 'any' | readonly string[];
+
+/** The record is not as the caller has seen it: nothing was written. Becomes 412. */
+export class PreconditionFailedError extends Error {
+  override readonly name = 'PreconditionFailedError';
+  /** @param tag of the record as it is */
+  constructor(readonly tag: string) {
+    super('The record is not as it was when it had the given ETag.');
+  }
+}
+
+/** 128 bits, of which no two are the same by chance. */
+const TAG_CHARACTERS = 22;
+
+export const tagOf = (hashed: string | Uint8Array): string =>
+  createHash('sha256').update(hashed).digest('base64url').slice(0, TAG_CHARACTERS);
+
+/**
+ * Stands for a record as it is shown: the same values have the same tag, whether they were read or evolved. (What a read
+ * model stores may have its fields in another order, after a release that added one.)
+ */
+export const recordTag = ({ fields }: AssetType, record: RecordView): string =>
+  tagOf(
+    JSON.stringify([
+      record.id,
+      record.created_at,
+      record.updated_at,
+      ...fields.map(({ name }) => ownValue(record, name) ?? null),
+    ]),
+  );
+
+/**
+ * To be called by a decision, on the state that its append insists on: of two writers with the same tag one is decided on
+ * what the other wrote. @throws PreconditionFailedError
+ */
+export function requireTag(precondition: Precondition | undefined, assetType: AssetType, current: RecordView): void {
+  if (precondition === undefined || precondition === 'any') return;
+  const tag = recordTag(assetType, current);
+  if (!precondition.includes(tag)) throw new PreconditionFailedError(tag);
+}
+
+/** How long to wait for the read model, in milliseconds. */
+const CATCH_UP_MS = 30_000;
+
+/**
+ * A refusal, and a change that changes nothing, append nothing that could conflict: what is decided on must show all that
+ * was written to the table before the request. @throws TryAgainError
+ */
+export async function showsAllOf(
+  { eventStore, readModels }: Pick<Commands, 'eventStore' | 'readModels'>,
+  caller: Caller,
+  { tenant, table }: TableRef,
+): Promise<void> {
+  const { position = 0 } = (await eventStore.lastAppend(tableStream(tenant, table))) ?? {};
+  if (await readModels.waitForEvent('records', position, patience(caller, CATCH_UP_MS), tenant)) return;
+  throw new TryAgainError(`The read model of ${table} has not caught up yet.`);
+}

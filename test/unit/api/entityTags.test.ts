@@ -1,0 +1,46 @@
+import type { Request } from 'express';
+import { etag, isKnown, preconditionOf, tagOfText } from '#app/api/entityTags.js';
+
+const asked = (headers: Request['headers']): Request => ({ headers }) as Request;
+
+test.each([
+  ['"a"', true],
+  ['W/"a"', true],
+  ['"b", "a"', true],
+  ['"a.br"', true],
+  ['"a.gzip"', true],
+  ['*', true],
+  ['"b"', false],
+  ['"a.zip"', false],
+  ['a', false],
+  ['"a", b', false],
+  ['', false],
+])('a client that has %s has the answer with the tag a: %s', (given, expected) => {
+  expect(isKnown(asked({ 'if-none-match': given }), 'a')).toBe(expected);
+});
+
+test.each([
+  ['*', 'any'],
+  ['"a"', ['a']],
+  [' "a" , "b.br"', ['a', 'b']],
+  ['W/"a"', []],
+  [undefined, undefined],
+])('If-Match: %s insists on %j', (given, expected) => {
+  expect(preconditionOf(asked(given === undefined ? {} : { 'if-match': given }))).toEqual(expected);
+});
+
+test.each(['', 'a', '"a', '"a";', '"a" "b"', '"a",', ','])('If-Match: %s is 400', (given) => {
+  expect(() => preconditionOf(asked({ 'if-match': given }))).toThrow(expect.objectContaining({ status: 400 }));
+});
+
+test('what is compressed has a tag of its own, and the same bytes have the same one, in parts or not', async () => {
+  expect(new Set([etag('a'), etag('a', 'br'), etag('a', 'gzip')]).size).toBe(3);
+  const long = Buffer.alloc(3_000_000, 'x');
+  const tags = await Promise.all([
+    tagOfText(['{', long, '}']),
+    tagOfText(['{x', long.subarray(1), '}']),
+    tagOfText(['{', long.subarray(1), '}']),
+  ]);
+  expect(tags[1]).toBe(tags[0]);
+  expect(tags[2]).not.toBe(tags[0]);
+});
