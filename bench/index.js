@@ -4,6 +4,7 @@
  *   npm run bench                      1,000,000 records, about ten minutes
  *   npm run bench -- --records 100000  the same with fewer
  *   npm run bench -- --deliveries      webhook deliveries, about a minute, on the engines that are named as below
+ *   npm run bench -- --waterfall       where the time of one create goes; writes docs/performance.md
  *   npm run bench -- --engines         on the engines that EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL name
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -19,11 +20,13 @@ import { atMost, note, summary } from './figures.js';
 import { measureGet } from './get.js';
 import { measureLists } from './lists.js';
 import { startService } from './service.js';
+import { measureWaterfall } from './waterfall/index.js';
 
 const { values } = parseArgs({
   options: {
     records: { type: 'string', default: '1000000' },
     deliveries: { type: 'boolean', default: false },
+    waterfall: { type: 'boolean', default: false },
     engines: { type: 'boolean', default: false },
   },
 });
@@ -49,6 +52,7 @@ async function measureEmbedded(directory) {
 const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-bench-'));
 try {
   if (values.engines) await measureEngines(directory);
+  else if (values.waterfall) await measureWaterfall(directory);
   else if (values.deliveries) await measureDeliveries(directory);
   else await measureEmbedded(directory);
 } finally {

@@ -1,0 +1,142 @@
+/**
+ * Where the time of one create goes, from the client's first byte to its last, through all threads: the embedded service, one
+ * client, one create at a time. Writes its table into docs/performance.md.
+ */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { milliseconds, note, quantile } from '../figures.js';
+import { place } from '../places.js';
+import { startService } from '../service.js';
+
+const ASSETS = '/api/v1/dynamic-assets/dyn';
+const DOCUMENT = fileURLToPath(new URL('../../docs/performance.md', import.meta.url));
+const MARKS = fileURLToPath(new URL('./marks.cjs', import.meta.url));
+const PACKAGE = fileURLToPath(new URL('../../package.json', import.meta.url));
+const BATCHES = 5;
+const WARM_UP = 300;
+const CREATES = 700;
+/** Longer than the marks are kept in memory. */
+const KEPT_MS = 1_000;
+
+/** What ends at each mark, in the order of one create. */
+const STAGES = [
+  ['request there', 'main', 'the client sends; the request is received, and its head parsed'],
+  ['body there', 'main', 'tenant, token, limits and parameters are checked; the body is read'],
+  ['append sent', 'main', 'the body is checked; what is to happen is decided, and made text of'],
+  ['append received', 'appender', 'waking the thread that appends'],
+  ['log committed', 'appender', 'the event is inserted and synchronised to the disk'],
+  ['commit announced', 'appender', 'whoever follows the log is told'],
+  ['commit heard by projector', 'projector', 'waking the thread that projects'],
+  ['transaction wanted', 'projector', 'what the event is, and whose'],
+  ['transaction begun', 'projector', 'a transaction is begun'],
+  ['changes applied', 'projector', 'record, indexes, n-grams, history and checkpoint are written'],
+  ['read models committed', 'projector', 'the transaction is committed'],
+  ['read models heard by main', 'main', 'waking the thread that answers'],
+  ['answered', 'main', 'the answer is made and sent'],
+  ['end', 'client', 'the answer travels and is read'],
+];
+
+const KINDS = [
+  { table: 'dyn_location', text: 'a reference record', body: (n) => place(1_000_000 + n) },
+  { table: 'dyn_transport_order', text: 'an order', body: (n) => ({ notes: `Order ${n}` }) },
+];
+
+/** @param directory for the service's data, and the marks */
+export async function measureWaterfall(directory) {
+  const marksFile = join(directory, 'marks');
+  const service = await startService(join(directory, 'data'), {
+    EVENTSTORE_URL: '',
+    MONGODB_URL: '',
+    RABBITMQ_URL: '',
+    NODE_OPTIONS: `--require ${MARKS}`,
+    MARKS_FILE: marksFile,
+    MARKS_PACKAGE: PACKAGE,
+  });
+  const tables = [];
+  try {
+    for (let batch = 0; batch < BATCHES; batch++) {
+      const items = Array.from({ length: 1_000 }, (_, index) => place(batch * 1_000 + index));
+      await service.client.ok('POST', `${ASSETS}/dyn_location/assets/batch`, { items });
+    }
+    for (const { table, text, body } of KINDS) {
+      const created = await createSome(service.client, `${ASSETS}/${table}/assets`, body);
+      await wait(KEPT_MS);
+      tables.push(tableOf(text, created, await marksOf(marksFile)));
+    }
+  } finally {
+    await service.stop();
+  }
+  await keep(tables.join('\n\n'));
+}
+
+async function createSome(client, path, body) {
+  const times = [];
+  for (let n = 0; n < WARM_UP + CREATES; n++) {
+    const start = process.hrtime.bigint();
+    await client.ok('POST', path, body(n));
+    if (n >= WARM_UP) times.push({ start, end: process.hrtime.bigint() });
+  }
+  return times;
+}
+
+/** In the order of time: nanoseconds of the clock that all processes share, and names. */
+async function marksOf(file) {
+  const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
+  const marks = lines.map((line) => {
+    const space = line.indexOf(' ');
+    return { at: BigInt(line.slice(0, space)), name: line.slice(space + 1) };
+  });
+  return marks.sort((a, b) => (a.at < b.at ? -1 : 1));
+}
+
+function tableOf(text, created, marks) {
+  const creates = passages(created, marks);
+  const totals = creates.map(({ total }) => total);
+  // Of what is neither quick nor slow: medians of stages would not add up.
+  const [low, high] = [quantile(totals, 0.25), quantile(totals, 0.75)];
+  const middle = creates.filter(({ total }) => total >= low && total <= high);
+  const mean = (take) => middle.reduce((sum, each) => sum + take(each), 0) / middle.length;
+  const rows = STAGES.map(
+    ([, thread, what], index) => `| ${what} | ${thread} | ${inMs(mean(({ stages }) => stages[index]))} |`,
+  );
+  note(`create ${text}`, milliseconds(totals));
+  return [
+    `Creating ${text}: p50 ${inMs(quantile(totals, 0.5))} ms, p99 ${inMs(quantile(totals, 0.99))} ms.`,
+    '',
+    '| What happens | Thread | ms |',
+    '|---|---|---|',
+    ...rows,
+    `| **together** | | **${inMs(mean(({ total }) => total))}** |`,
+  ].join('\n');
+}
+
+/** How long each create took, and each of its stages, in milliseconds. */
+function passages(created, marks) {
+  let next = 0;
+  return created.flatMap(({ start, end }) => {
+    while (next < marks.length && marks[next].at < start) next++;
+    const firstOf = new Map([['end', end]]);
+    for (let i = next; i < marks.length && marks[i].at <= end; i++) {
+      if (!firstOf.has(marks[i].name)) firstOf.set(marks[i].name, marks[i].at);
+    }
+    const ends = STAGES.map(([name]) => firstOf.get(name));
+    const isOwn = ends.every((at, index) => at !== undefined && at >= (ends[index - 1] ?? start));
+    // Another commit, such as a removal of what is old, came between.
+    if (!isOwn) return [];
+    const stages = ends.map((at, index) => Number(at - (ends[index - 1] ?? start)) / 1e6);
+    return [{ total: Number(end - start) / 1e6, stages }];
+  });
+}
+
+const inMs = (milliseconds) => milliseconds.toFixed(2);
+
+/** Between the two marks of the document. */
+async function keep(text) {
+  const [begin, end] = ['<!-- waterfall -->', '<!-- end of waterfall -->'];
+  const document = await readFile(DOCUMENT, 'utf8');
+  const [head, tail] = [document.indexOf(begin) + begin.length, document.indexOf(end)];
+  await writeFile(DOCUMENT, `${document.slice(0, head)}\n\n${text}\n\n${document.slice(tail)}`);
+  note('written to', 'docs/performance.md');
+}
