@@ -16,6 +16,7 @@ export const eventTypes: { readonly [type: string]: readonly Upcaster[] } = {
   AssetFieldAdded: [],
   AssetTableAdded: [],
   RateLimitChanged: [],
+  CleanUpGuardChanged: [],
   TenantDeleted: [],
   UserAdded: [],
   UserChanged: [],

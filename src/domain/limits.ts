@@ -39,6 +39,10 @@ export const MAX_WAITING_BODIES = 100;
 
 /** Items of one batch (spec §8). */
 export const MAX_BATCH_ITEMS = 1_000;
+/** Differences that a dry run of a batch or a clean-up shows. */
+export const MAX_DIFFERENCES = 100;
+/** Characters of them as JSON; beyond it fewer are shown, but one. */
+export const MAX_DIFFERENCE_CHARACTERS = 1_048_576;
 /** Entries of an array in a body that has no limit of its own: roles, scopes, kinds of event, error reasons. */
 export const MAX_LIST_ENTRIES = 100;
 /** Bytes of a list field of a record as JSON, such as the error_reason of an order: lists of orders repeat it. */

@@ -25,11 +25,21 @@ export interface DecisionReads
     table: TableRef,
     wanted: { readonly keys: readonly string[]; readonly ids: readonly string[] },
   ): Promise<TableSnapshot>;
-  /** How many records of the table a clean-up with this batch id would delete, and the revision counted at. */
+  /**
+   * How many records of the table a clean-up with this batch id would delete, how many have it, and the revision counted
+   * at.
+   */
   countOutsideBatch(
     table: TableRef,
     batchId: string,
-  ): Promise<{ readonly revision: Revision; readonly lastEventAt: string; readonly count: number }>;
+  ): Promise<{
+    readonly revision: Revision;
+    readonly lastEventAt: string;
+    readonly count: number;
+    readonly inside: number;
+  }>;
+  /** Some of the records that it would delete: at most `limit`, fewer where they have more than MAX_DIFFERENCE_CHARACTERS. */
+  someOutsideBatch(table: TableRef, batchId: string, limit: number): Promise<readonly StoredRecord[]>;
   /** Full records by a field's exact value (relations of an export). */
   find(table: TableRef, field: string, values: readonly string[]): Promise<readonly StoredRecord[]>;
 }

@@ -118,6 +118,7 @@ export class ReadGate {
       list: guarded('records', readModels.list, ofTable),
       snapshot: guarded('records', readModels.snapshot, ofTable),
       countOutsideBatch: guarded('records', readModels.countOutsideBatch, ofTable),
+      someOutsideBatch: guarded('records', readModels.someOutsideBatch, ofTable),
       find: guarded('records', readModels.find, ofTable),
       history: guarded('order_history', readModels.history, ofTenant),
       delivery: guarded('deliveries', readModels.delivery, ofTenant),

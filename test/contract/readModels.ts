@@ -212,6 +212,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
           revision: 5,
           lastEventAt: at(5),
           count: 1,
+          inside: 3,
         });
         const { records } = await readModels.snapshot(acmePlaces, { keys: [], ids: [id(1)] });
         expect(records).toMatchObject([{ batchId: 'new', updatedAt: at(1) }]);
@@ -219,6 +220,10 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
 
       test('a sweep deletes all others, those without a batch id as well', async () => {
         expect(await readModels.countOutsideBatch(acmePlaces, 'old')).toMatchObject({ count: 2 });
+        const some = async (limit: number) =>
+          (await readModels.someOutsideBatch(acmePlaces, 'old', limit)).map((record) => record.fields.code);
+        expect(await some(2)).toEqual(['C2', 'C3']);
+        expect(await some(1)).toHaveLength(1);
         await apply({ kind: 'sweep', batchId: 'old' });
         expect(await found(readModels, {})).toEqual({ records: ['C1', 'C4'], total: 2 });
         expect(await found(readModels, { filters: [contains('code', 'c2', 'c3', 'c4')] })).toEqual({
@@ -253,7 +258,13 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
       });
 
       test('of unknown tables count nothing', async () => {
-        expect(await readModels.countOutsideBatch(unknown, 'x')).toEqual({ revision: -1, lastEventAt: '', count: 0 });
+        expect(await readModels.countOutsideBatch(unknown, 'x')).toEqual({
+          revision: -1,
+          lastEventAt: '',
+          count: 0,
+          inside: 0,
+        });
+        expect(await readModels.someOutsideBatch(unknown, 'x', 5)).toEqual([]);
       });
     });
 

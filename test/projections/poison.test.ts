@@ -13,7 +13,14 @@ import { type Inside, openInside, openTenant } from './harness.js';
 const WAIT_MS = 90_000;
 const id = newId();
 const TYPES = {
-  tenant: ['TenantCreated', 'AssetFieldAdded', 'AssetTableAdded', 'RateLimitChanged', 'TenantDeleted'],
+  tenant: [
+    'TenantCreated',
+    'AssetFieldAdded',
+    'AssetTableAdded',
+    'RateLimitChanged',
+    'CleanUpGuardChanged',
+    'TenantDeleted',
+  ],
   table: ['RecordCreated', 'RecordChanged', 'BatchUpserted', 'TableCleanedUp'],
   order: [
     'OrderCreated',

@@ -1,20 +1,33 @@
 /** Synchronizing Reference Data with its source: batch and clean-up (spec §4.7, §4.8). */
 import { cleanUpBody, cleanUpTable, upsertBatch } from '../../commands/referenceTables/synchronize.js';
+import { tenantOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { MAX_BATCH_ITEMS } from '../../domain/limits.js';
+import { MAX_BATCH_ITEMS, MAX_DIFFERENCES } from '../../domain/limits.js';
 import { badRequest } from '../errors.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
 
-/** `dry_run: true` stands beside the counts of a dry run. */
+const difference: json.JsonSchema = json.closedObject({
+  change: json.oneOf(['create', 'update', 'delete']),
+  id: { ...json.orNull(json.uuid), description: 'null: the record would get a new one.' },
+  key: json.text,
+  fields: { type: 'object', additionalProperties: json.closedObject({ from: {}, to: {} }) },
+});
+
+/** What stands beside the counts of a dry run. */
 const withDryRun = (counts: json.Schemas): json.JsonSchema => ({
   type: 'object',
-  properties: { ...counts, dry_run: { type: 'boolean', const: true } },
+  properties: {
+    ...counts,
+    dry_run: { type: 'boolean', const: true },
+    differences: { ...json.listOf(json.ref('Difference')), maxItems: MAX_DIFFERENCES },
+  },
   required: Object.keys(counts),
 });
 
 const schemas: json.Schemas = {
+  Difference: difference,
   BatchResult: {
     ...withDryRun({ message: json.text, created: json.count, updated: json.count, unchanged: json.count }),
     examples: [{ message: 'Batch upsert of 3 items succeeded.', created: 1, updated: 1, unchanged: 1 }],
@@ -28,7 +41,7 @@ const schemas: json.Schemas = {
 const DRY_RUN: QueryParameter = {
   component: 'DryRun',
   name: 'dry_run',
-  description: 'true: checks and counts, and writes nothing.',
+  description: `true: checks, counts, shows the first ${MAX_DIFFERENCES} differences field by field, and writes nothing.`,
   schema: { type: 'boolean', default: false },
 };
 
@@ -67,17 +80,21 @@ export const synchronization: Resource = {
       answer: json.one('BatchResult', 'Everything was written.'),
       async handle({ commands }, { caller, assetType, query, body }) {
         const dryRun = isDryRun(query);
-        const { position, counts } = await upsertBatch(commands, caller, assetType, body, { dryRun });
+        const { position, counts, differences } = await upsertBatch(commands, caller, assetType, body, { dryRun });
         const items = counts.created + counts.updated + counts.unchanged;
         const message = dryRun
           ? `Dry run: ${items} items are valid; nothing was written.`
           : `Batch upsert of ${items} items succeeded.`;
-        return dataReply({ message, ...counts, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
+        return dataReply(
+          { message, ...counts, ...(dryRun ? { dry_run: true, differences } : {}) },
+          { written: position },
+        );
       },
     },
     'POST /:table/assets/clean-up': {
       id: 'clean_up',
       summary: 'Delete what the last synchronisation did not carry',
+      description: 'With `confirm`, only where it would delete exactly so many records.',
       allow: 'write:reference_data',
       isOffered: isReferenceData,
       query: [DRY_RUN],
@@ -85,11 +102,16 @@ export const synchronization: Resource = {
       answer: json.one('CleanUpResult', 'The records were deleted.'),
       async handle({ commands }, { caller, assetType, query, body }) {
         const dryRun = isDryRun(query);
-        const { position, deleted } = await cleanUpTable(commands, caller, assetType, body, { dryRun });
+        const { cleanUpGuard: guard } = tenantOf(commands, caller.tenant);
+        const cleaned = await cleanUpTable(commands, caller, assetType, body, { dryRun, guard });
+        const { position, deleted, differences } = cleaned;
         const message = dryRun
           ? `Dry run: ${deleted} records would be deleted; nothing was.`
           : `Clean-up succeeded: ${deleted} records were deleted.`;
-        return dataReply({ message, deleted, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
+        return dataReply(
+          { message, deleted, ...(dryRun ? { dry_run: true, differences } : {}) },
+          { written: position },
+        );
       },
     },
   },

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { addAssetField, addAssetTable, fieldBody, tableBody } from '../../commands/identity/assetTypes.js';
-import { changeRateLimit } from '../../commands/identity/tenants.js';
+import { changeCleanUpGuard, changeRateLimit } from '../../commands/identity/tenants.js';
 import { assetTypeOf, tenantOf } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
@@ -21,6 +21,14 @@ const rate = z
 /** Requests that each API client and each user may make: each second without end, and at once after a pause. */
 const rateLimitBody = z.strictObject({ per_second: rate, burst: rate });
 
+const percent = z
+  .number('must be a number.')
+  .int('must be an integer.')
+  .min(0, 'must be at least 0.')
+  .max(100, 'must be at most 100.');
+
+const cleanUpGuardBody = z.strictObject({ max_percent: percent.nullable() });
+
 const tenantView = json.view<Tenant>({
   name: [json.text, ({ name }) => name],
   display_name: [json.text, ({ displayName }) => displayName],
@@ -28,6 +36,10 @@ const tenantView = json.view<Tenant>({
   rate_limit: [
     json.orNull(json.closedObject({ per_second: json.count, burst: json.count })),
     ({ rateLimit }) => (rateLimit === undefined ? null : { per_second: rateLimit.perSecond, burst: rateLimit.burst }),
+  ],
+  clean_up_guard: [
+    json.orNull(json.closedObject({ max_percent: json.count })),
+    ({ cleanUpGuard }) => (cleanUpGuard === undefined ? null : { max_percent: cleanUpGuard.maxPercent }),
   ],
 });
 
@@ -100,6 +112,19 @@ export const settings: Resource = {
       async handle({ commands }, { caller, body }) {
         const { per_second: perSecond, burst } = parseBody(rateLimitBody, body);
         await changeRateLimit(commands, caller, { perSecond, burst });
+        return dataReply(tenantView.show(tenantOf(commands, caller.tenant)));
+      },
+    },
+    'PUT /tenant/clean-up-guard': {
+      id: 'platform_change_clean_up_guard',
+      summary: 'Which clean-ups have to be confirmed',
+      description:
+        'Clean-ups with a batch_id that no record has, and those that would delete more than this share of the table, are refused unless their `confirm` names the number of records. null: none are.',
+      allow: 'admins',
+      body: json.bodyOf(cleanUpGuardBody, { max_percent: 20 }),
+      answer: json.one('Tenant'),
+      async handle({ commands }, { caller, body }) {
+        await changeCleanUpGuard(commands, caller, parseBody(cleanUpGuardBody, body).max_percent);
         return dataReply(tenantView.show(tenantOf(commands, caller.tenant)));
       },
     },

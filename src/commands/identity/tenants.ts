@@ -44,13 +44,19 @@ export async function deleteTenant(commands: DirectoryCommands, caller: Caller):
   return writeDirectory(commands, caller, tenantStream(name), end, true);
 }
 
-export async function changeRateLimit(
+export const changeRateLimit = (commands: DirectoryCommands, caller: Caller, limit: RateLimit): Promise<Position> =>
+  changeTenant(commands, caller, { type: 'RateLimitChanged', data: limit });
+
+/** @param maxPercent null: clean-ups are not guarded any more */
+export const changeCleanUpGuard = (
   commands: DirectoryCommands,
   caller: Caller,
-  limit: RateLimit,
-): Promise<Position> {
+  maxPercent: number | null,
+): Promise<Position> => changeTenant(commands, caller, { type: 'CleanUpGuardChanged', data: { maxPercent } });
+
+function changeTenant(commands: DirectoryCommands, caller: Caller, event: DirectoryEvent): Promise<Position> {
   return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
-    return [{ type: 'RateLimitChanged', data: limit }];
+    return [event];
   });
 }

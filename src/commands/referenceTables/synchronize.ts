@@ -6,7 +6,8 @@ import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
 import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
-import { MAX_BATCH_ITEMS } from '../../domain/limits.js';
+import { MAX_BATCH_ITEMS, MAX_DIFFERENCES } from '../../domain/limits.js';
+import { type CleanUpGuard, refusalOfCleanUp } from '../../domain/referenceTable/cleanUpGuard.js';
 import {
   type BatchCounts,
   cleanUp,
@@ -14,16 +15,28 @@ import {
   duplicateKeys,
   keyOf,
 } from '../../domain/referenceTable/decide.js';
+import {
+  batchDifferences,
+  cleanUpDifferences,
+  type Difference,
+  firstDifferences,
+} from '../../domain/referenceTable/differences.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Position } from '../../ports/eventStore.js';
 import { Pauses } from '../../supervision/waiting.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
+import { inTime } from '../writeStream.js';
 import type { TableCommands } from './tableState.js';
 import { tableWriterOf } from './tableWriter.js';
 
-export type BatchResult = { readonly position: Position; readonly counts: BatchCounts };
+/** What was written, or, in a dry run, would be: then with the first differences. */
+export type BatchResult = {
+  readonly position: Position;
+  readonly counts: BatchCounts;
+  readonly differences: readonly Difference[];
+};
 
 /**
  * @param body `{ items: [{ …fields, _batch_id? }] }`, 1 to 1000 items
@@ -45,16 +58,21 @@ export async function upsertBatch(
     ids: items.flatMap((item) => (item.id === undefined ? [] : [item.id])),
   };
   let counts: BatchCounts = { created: 0, updated: 0, unchanged: 0 };
+  let differences: readonly Difference[] = [];
   const { position } = await tableWriterOf(commands).write(caller, assetType, wanted, async (known) => {
     const pauses = new Pauses();
     const decision = decide(assetType, items, newIds, known);
     if (!decision.ok) throw new ValidationError(decision.errors);
     counts = decision.counts;
+    if (options.dryRun === true) {
+      differences = firstDifferences(batchDifferences(assetType, decision.events, known, newIds));
+      return [];
+    }
     // What a large batch changes is made text of next, which takes as long as the decision.
     if (pauses.isDue()) await pauses.take();
-    return options.dryRun === true ? [] : decision.events;
+    return decision.events;
   });
-  return { position, counts };
+  return { position, counts, differences };
 }
 
 function itemsOf(body: unknown): readonly unknown[] {
@@ -99,22 +117,45 @@ async function checkItems(assetType: AssetType, items: readonly unknown[]): Prom
   return inputs.map(({ input }) => input);
 }
 
-export const cleanUpBody = z.strictObject({ batch_id: shortText });
+const confirmed = z.number('must be a number.').int('must be an integer.').min(0, 'must be at least 0.');
+
+export const cleanUpBody = z.strictObject({
+  batch_id: shortText,
+  /** How many records the clean-up is to delete; with another number it is refused. */
+  confirm: confirmed.optional(),
+});
+
+/** What was deleted, or, in a dry run, would be: then with the first of the records. */
+export type CleanUpResult = {
+  readonly position: Position;
+  readonly deleted: number;
+  readonly differences: readonly Difference[];
+};
 
 /**
- * @param body `{ batch_id }`
- * @throws ValidationError without a batch id; NotSupportedError on Master Data
+ * @param body `{ batch_id, confirm? }`
+ * @param options.guard the tenant's; a dry run goes without
+ * @throws ValidationError without a batch id, where the guard refuses it, and with another number than is confirmed
+ * @throws NotSupportedError on Master Data
  */
-export function cleanUpTable(
+export async function cleanUpTable(
   commands: TableCommands,
   caller: Caller,
   assetType: AssetType,
   body: unknown,
-  options: { readonly dryRun?: boolean } = {},
-): Promise<{ readonly position: Position; readonly deleted: number }> {
+  options: { readonly dryRun?: boolean; readonly guard?: CleanUpGuard | undefined } = {},
+): Promise<CleanUpResult> {
   refuseMasterData(assetType, 'cleaned up');
-  const { batch_id: batchId } = parseBody(cleanUpBody, body);
-  return tableWriterOf(commands).cleanUp(caller, assetType, batchId, (deleted) =>
-    deleted === 0 || options.dryRun === true ? [] : [cleanUp(batchId, deleted)],
-  );
+  const { batch_id: batchId, confirm } = parseBody(cleanUpBody, body);
+  const dryRun = options.dryRun === true;
+  const guard = dryRun ? undefined : options.guard;
+  const { position, deleted } = await tableWriterOf(commands).cleanUp(caller, assetType, batchId, (counts) => {
+    const refusal = refusalOfCleanUp(guard, { batchId, confirm }, counts);
+    if (refusal !== undefined) throw new ValidationError(refusal);
+    return counts.deleted === 0 || dryRun ? [] : [cleanUp(batchId, counts.deleted)];
+  });
+  if (!dryRun) return { position, deleted, differences: [] };
+  const table = { tenant: caller.tenant, table: assetType.name };
+  const some = await inTime(caller, commands.readModels.someOutsideBatch(table, batchId, MAX_DIFFERENCES));
+  return { position, deleted, differences: firstDifferences(cleanUpDifferences(assetType, some)) };
 }

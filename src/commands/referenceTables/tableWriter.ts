@@ -5,6 +5,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { CleanUpCounts } from '../../domain/referenceTable/cleanUpGuard.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
@@ -56,31 +57,35 @@ export class TableWriter {
 
   /**
    * Counts what a clean-up deletes, decides, appends. So it waits until the read model shows everything.
-   * @param decide pure; may run several times
+   * @param decide pure; may run several times; throws to refuse
    */
   async cleanUp(
     caller: Caller,
     assetType: AssetType,
     batchId: string,
-    decide: (deleted: number) => readonly ReferenceTableEvent[],
-  ): Promise<{ readonly position: Position; readonly deleted: number }> {
+    decide: (counts: CleanUpCounts) => readonly ReferenceTableEvent[],
+  ): Promise<CleanUpCounts & { readonly position: Position }> {
     const session = this.#session(caller.tenant, assetType.name);
     const { table, unprojected } = session.table;
     return this.#turn(caller, session, async () => {
-      const load = async (): Promise<Loaded<number>> => {
+      const load = async (): Promise<Loaded<CleanUpCounts>> => {
         await session.table.catchUp(caller);
-        const { count, ...end } = await this.#commands.readModels.countOutsideBatch(table, batchId);
-        return { ...end, state: count };
+        const {
+          count: deleted,
+          inside: kept,
+          ...end
+        } = await this.#commands.readModels.countOutsideBatch(table, batchId);
+        return { ...end, state: { deleted, kept } };
       };
       const stream = tableStream(table.tenant, table.table);
-      const written = await writeStream<number, ReferenceTableEvent>(this.#commands, caller, {
+      const written = await writeStream<CleanUpCounts, ReferenceTableEvent>(this.#commands, caller, {
         stream,
         name: table.table,
         load,
         decide,
       });
       if (written.events.length > 0) unprojected.addCleanUp(written);
-      return { position: written.position, deleted: written.state };
+      return { position: written.position, ...written.state };
     });
   }
 

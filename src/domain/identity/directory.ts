@@ -1,4 +1,5 @@
 /** What the service knows of its tenants, evolved from the directory streams: asset types, clients, users, webhooks. */
+import type { CleanUpGuard } from '../referenceTable/cleanUpGuard.js';
 import type { DisabledCause, WebhookEvent, WebhookEventKind, WebhookSettings } from '../webhook/events.js';
 import { copied, type Writable } from '../writable.js';
 import { checkShape } from './eventShape.js';
@@ -39,6 +40,7 @@ export type Tenant = {
   /** By user and session: those that were signed out, and when they would have ended by themselves (ISO 8601). */
   readonly endedSessions: ReadonlyMap<number, ReadonlyMap<string, string>>;
   readonly rateLimit?: RateLimit;
+  readonly cleanUpGuard?: CleanUpGuard;
   /** What is left of one that was deleted: its name, which is not given again. */
   readonly deleted?: true;
 };
@@ -89,6 +91,11 @@ export function evolveTenant(
     }
     case 'RateLimitChanged':
       return { ...tenant, rateLimit: event.data };
+    case 'CleanUpGuardChanged': {
+      const { cleanUpGuard: _, ...unguarded } = tenant;
+      const { maxPercent } = event.data;
+      return maxPercent === null ? unguarded : { ...unguarded, cleanUpGuard: { maxPercent } };
+    }
     case 'UserAdded':
       return { ...tenant, users: withEntry(tenant.users, event.data.id, event.data), lastUserId: event.data.id };
     case 'UserChanged':

@@ -14,6 +14,8 @@ export function checkShape(event: DirectoryEvent): void {
 
 function isWhole({ type, data }: DirectoryEvent): boolean {
   switch (type) {
+    case 'CleanUpGuardChanged':
+      return data.maxPercent === null || Number.isFinite(data.maxPercent);
     case 'UserAdded':
       return Number.isSafeInteger(data.id) && isText(data.email);
     case 'ApiClientCreated':

@@ -19,6 +19,8 @@ export type TenantEvent =
   | EventOf<'AssetFieldAdded', { readonly table: string; readonly field: AssetField }>
   | EventOf<'AssetTableAdded', { readonly assetType: AssetType }>
   | EventOf<'RateLimitChanged', RateLimit>
+  /** null: clean-ups are not guarded any more. */
+  | EventOf<'CleanUpGuardChanged', { readonly maxPercent: number | null }>
   /** Nothing of the tenant counts any more, before it or behind it, and its name is not given again. */
   | EventOf<'TenantDeleted', { readonly name: string }>;
 

@@ -73,13 +73,14 @@ export function tenantFrom(parts: readonly TenantPart[]): Tenant {
   return { ...rest, ...Object.fromEntries([...maps.values()].map(({ property, map }) => [property, map])) } as Tenant;
 }
 
-function restOf({ name, displayName, orderModel, lastUserId, rateLimit, deleted }: Tenant) {
+function restOf({ name, displayName, orderModel, lastUserId, rateLimit, cleanUpGuard, deleted }: Tenant) {
   return {
     name,
     displayName,
     orderModel,
     lastUserId,
     ...(rateLimit === undefined ? {} : { rateLimit }),
+    ...(cleanUpGuard === undefined ? {} : { cleanUpGuard }),
     ...(deleted === undefined ? {} : { deleted }),
   };
 }

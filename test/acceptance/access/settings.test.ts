@@ -44,6 +44,7 @@ describe('roles', () => {
     ['POST', '/asset-types'],
     ['POST', '/asset-types/dyn_item/fields'],
     ['PUT', '/tenant/rate-limit'],
+    ['PUT', '/tenant/clean-up-guard'],
   ])('%s %s is for admins', async (method, path) => {
     for (const person of [validator, auditor])
       await expectRefused(run.service, 403, () => person.call(method, path, {}));
@@ -168,7 +169,13 @@ describe('asset types', () => {
 describe('the tenant', () => {
   it('is shown, and its rate limit can be set', async () => {
     expect((await validator.call('GET', '/tenant')).body).toEqual({
-      data: { name: 'acme', display_name: 'acme', order_model: 'dyn_stock_order', rate_limit: null },
+      data: {
+        name: 'acme',
+        display_name: 'acme',
+        order_model: 'dyn_stock_order',
+        rate_limit: null,
+        clean_up_guard: null,
+      },
     });
     const limit = { per_second: 1000, burst: 2000 };
     const answer = await admin.call('PUT', '/tenant/rate-limit', limit);

@@ -77,8 +77,52 @@ it('additive: ?dry_run=true counts what a clean-up would delete, and deletes not
   const before = await run.service.logHead();
   const answer = await acme().postCleanUp('dyn_party', { batch_id: 'other' }, { query: { dry_run: 'true' } });
   expect(answer).toMatchObject({ status: 200, body: { data: { deleted: 3, dry_run: true } } });
+  const [first] = (await acme().list('dyn_party')).data;
+  expect(answer.body).toMatchObject({
+    data: {
+      differences: [
+        { change: 'delete', id: first?.id, key: 'P0', fields: { name: { from: 'Party 0', to: null } } },
+        { change: 'delete', key: 'P1' },
+        { change: 'delete', key: 'P2' },
+      ],
+    },
+  });
   expect(await run.service.logHead()).toBe(before);
   expect((await acme().list('dyn_party')).meta.total).toBe(3);
+});
+
+it('additive: `confirm` names how many records are to be deleted, and with another number nothing is', async () => {
+  await acme().batch('dyn_party', parties(0, 3, { _batch_id: 'sync' }));
+  for (const confirm of [2, 4, -1, '3', null]) {
+    await expectInvalid(run.service, ['confirm'], () => acme().postCleanUp('dyn_party', { batch_id: 'x', confirm }));
+  }
+  const confirmed = await acme().postCleanUp('dyn_party', { batch_id: 'x', confirm: 3 });
+  expect(confirmed).toMatchObject({ status: 200, body: { data: { deleted: 3 } } });
+});
+
+it('additive: a guarded tenant confirms what deletes much, or everything; a dry run says how many it is', async () => {
+  const guard = (max_percent: unknown) => acme().platform('PUT', '/tenant/clean-up-guard', { body: { max_percent } });
+  await expectInvalid(run.service, ['max_percent'], () => guard(101));
+  expect(await guard(20)).toMatchObject({ status: 200, body: { data: { clean_up_guard: { max_percent: 20 } } } });
+  try {
+    await acme().batch('dyn_party', parties(0, 10, { _batch_id: 'monday' }));
+    await acme().batch('dyn_party', parties(0, 7, { _batch_id: 'tuesday' }));
+    const typo = await expectInvalid(run.service, ['batch_id'], () =>
+      acme().postCleanUp('dyn_party', { batch_id: 'tusday' }),
+    );
+    expect(typo.text).toContain('all 10 records');
+    await expectInvalid(run.service, ['confirm'], () => acme().postCleanUp('dyn_party', { batch_id: 'tuesday' }));
+    const dry = await acme().postCleanUp('dyn_party', { batch_id: 'tuesday' }, { query: { dry_run: 'true' } });
+    expect(dry).toMatchObject({ status: 200, body: { data: { deleted: 3, dry_run: true } } });
+    expect((await acme().list('dyn_party')).meta.total).toBe(10);
+    const confirmed = await acme().postCleanUp('dyn_party', { batch_id: 'tuesday', confirm: 3 });
+    expect(confirmed).toMatchObject({ status: 200, body: { data: { deleted: 3 } } });
+    await acme().batch('dyn_party', parties(0, 6, { _batch_id: 'wednesday' }));
+    expect(await acme().cleanUp('dyn_party', 'wednesday')).toMatchObject({ deleted: 1 });
+  } finally {
+    expect(await guard(null)).toMatchObject({ status: 200, body: { data: { clean_up_guard: null } } });
+  }
+  expect(await acme().cleanUp('dyn_party', 'any')).toMatchObject({ deleted: 6 });
 });
 
 it('§4.8: other tables and other tenants keep their records', async () => {

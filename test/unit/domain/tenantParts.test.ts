@@ -64,6 +64,7 @@ const history: readonly DirectoryEvent[] = [
     },
   },
   { type: 'RateLimitChanged', data: { perSecond: 5, burst: 6 } },
+  { type: 'CleanUpGuardChanged', data: { maxPercent: 20 } },
   ...[1, 2, 3].map(user),
   { type: 'UserChanged', data: { id: 2, firstName: 'Tom' } },
   { type: 'UserRemoved', data: { id: 3 } },

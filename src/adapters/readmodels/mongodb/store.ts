@@ -1,6 +1,7 @@
 /** The read side of the read models on MongoDB. */
 import type { FindCursor } from 'mongodb';
 import { ownValue } from '../../../domain/assetTypes/fieldTypes.js';
+import { MAX_DIFFERENCE_CHARACTERS } from '../../../domain/limits.js';
 import type { HistoryEntry, RecordPage, RecordQuery, StoredRecord, TableRef } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
@@ -95,11 +96,27 @@ export async function openMongoReadModels({
     },
 
     async countOutsideBatch(table, batchId) {
-      const counted = await read(
-        table,
-        async ({ entry, records }) => entry.count - (await records.countDocuments({ b: batchId })),
-      );
-      return { ...readAt(counted), count: counted?.result ?? 0 };
+      const counted = await read(table, async ({ entry, records }) => ({
+        total: entry.count,
+        inside: await records.countDocuments({ b: batchId }),
+      }));
+      const { total, inside } = counted?.result ?? { total: 0, inside: 0 };
+      return { ...readAt(counted), count: total - inside, inside };
+    },
+
+    async someOutsideBatch(table, batchId, limit) {
+      const found = await read(table, async ({ records, text }) => {
+        const some: WholeRecord[] = [];
+        let characters = 0;
+        const options = { projection: WHOLE_RECORD, limit, batchSize: limit };
+        for await (const record of records.find<WholeRecord>({ b: { $ne: batchId } }, options)) {
+          characters += record.d.length;
+          if (some.length > 0 && characters > MAX_DIFFERENCE_CHARACTERS) break;
+          some.push(record);
+        }
+        return some.map((record) => storedRecord(text, record));
+      });
+      return found?.result ?? [];
     },
 
     async find(table, field, values) {

@@ -1,5 +1,6 @@
 /** Reads records by row, id or key. */
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
+import { MAX_DIFFERENCE_CHARACTERS } from '../../../domain/limits.js';
 import type { DecisionReads, TableSnapshot } from '../../../ports/decisionReads.js';
 import type { RecordJson, StoredRecord, TableRef } from '../../../ports/readModels.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
@@ -155,10 +156,37 @@ export function countOutsideBatch(
   ref: TableRef,
   batchId: string,
 ): Awaited<ReturnType<DecisionReads['countOutsideBatch']>> {
-  const { result: count, ...at } = connection.read(ref, 0, (table) => {
-    const batch = connection.number('SELECT id FROM batches WHERE batch = ?', [batchId]);
+  const { result, ...at } = connection.read(ref, { count: 0, inside: 0 }, (table) => {
+    const batch = batchNumber(connection, batchId);
+    if (batch === NO_BATCH) return { count: table.rowCount, inside: 0 };
     const inside = connection.number(`SELECT count(*) FROM ${batchTable(table.id)} WHERE batch = ?`, [batch]);
-    return batch === NO_BATCH ? table.rowCount : table.rowCount - inside;
+    return { count: table.rowCount - inside, inside };
   });
-  return { ...at, count };
+  return { ...at, ...result };
+}
+
+const batchNumber = (connection: ReadConnection, batchId: string): number =>
+  connection.number('SELECT id FROM batches WHERE batch = ?', [batchId]);
+
+/** Some of the records that it would delete: the first ones to be stored. */
+export function someOutsideBatch(
+  connection: ReadConnection,
+  ref: TableRef,
+  batchId: string,
+  limit: number,
+): StoredRecordsText {
+  const found = connection.read(ref, NO_RECORDS, (table) => {
+    const rows = `SELECT row FROM ${batchTable(table.id)} WHERE batch <> ? ORDER BY row LIMIT ?`;
+    const sql = `${storedQuery(table, `r.row IN (${rows})`)} ORDER BY r.row`;
+    const texts: string[] = [];
+    let characters = 0;
+    for (const tuple of connection.tuples<StoredTuple>(sql).iterate(batchNumber(connection, batchId), limit)) {
+      const text = storedText(table, tuple);
+      characters += text.length;
+      if (texts.length > 0 && characters > MAX_DIFFERENCE_CHARACTERS) break;
+      texts.push(text);
+    }
+    return texts.join('\n');
+  });
+  return found.result;
 }

@@ -60,6 +60,7 @@ export async function openSqliteReadModels(options: {
     },
 
     countOutsideBatch: (...asked) => pool.ask({ kind: 'countOutsideBatch', asked }),
+    someOutsideBatch: async (...asked) => parseStoredRecords(await pool.ask({ kind: 'someOutsideBatch', asked })),
     find: async (...asked) => parseStoredRecords(await pool.ask({ kind: 'find', asked })),
 
     async history(tenant, orderId, page, cancellation) {

@@ -1,0 +1,65 @@
+/** What a batch or a clean-up would do to a table, field by field: for whoever looks before writing. */
+import type { AssetType } from '../assetTypes/assetType.js';
+import { type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
+import { MAX_DIFFERENCE_CHARACTERS, MAX_DIFFERENCES } from '../limits.js';
+import { type KnownRecord, type KnownRecords, keyOf } from './decide.js';
+import type { BatchUpserted } from './events.js';
+
+export type Difference = {
+  readonly change: 'create' | 'update' | 'delete';
+  /** null for a record that would get a new one. */
+  readonly id: string | null;
+  /** Value of the unique field, before the change where there is one. */
+  readonly key: string;
+  /** Fields that would change; an unset one is null. */
+  readonly fields: { readonly [field: string]: { readonly from: FieldValue; readonly to: FieldValue } };
+};
+
+/** @param newIds ids that were made up for this decision */
+export function* batchDifferences(
+  assetType: AssetType,
+  events: readonly BatchUpserted[],
+  known: Pick<KnownRecords, 'byId'>,
+  newIds: readonly string[],
+): Generator<Difference> {
+  const madeUp = new Set(newIds);
+  for (const { data } of events) {
+    for (const { id, fields } of data.created) {
+      const key = keyOf(assetType, fields);
+      yield { change: 'create', id: madeUp.has(id) ? null : id, key, fields: pairs({}, fields) };
+    }
+    for (const { id, set } of data.changed) {
+      const before = known.byId(id)?.fields ?? {};
+      yield { change: 'update', id, key: keyOf(assetType, before), fields: pairs(before, set) };
+    }
+  }
+}
+
+export function* cleanUpDifferences(
+  assetType: AssetType,
+  deleted: readonly Pick<KnownRecord, 'id' | 'fields'>[],
+): Generator<Difference> {
+  for (const { id, fields } of deleted) {
+    const set = Object.entries(fields).filter(([, value]) => value !== null);
+    const gone = Object.fromEntries(set.map(([name, from]) => [name, { from, to: null }]));
+    yield { change: 'delete', id, key: keyOf(assetType, fields), fields: gone };
+  }
+}
+
+const pairs = (before: Fields, after: Fields): Difference['fields'] =>
+  Object.fromEntries(
+    Object.entries(after).map(([name, to]) => [name, { from: ownValue(before, name) ?? null, to: to ?? null }]),
+  );
+
+/** The first MAX_DIFFERENCES; fewer where they are large. */
+export function firstDifferences(differences: Iterable<Difference>): readonly Difference[] {
+  const first: Difference[] = [];
+  let characters = 0;
+  for (const difference of differences) {
+    characters += JSON.stringify(difference).length;
+    if (first.length > 0 && characters > MAX_DIFFERENCE_CHARACTERS) break;
+    first.push(difference);
+    if (first.length === MAX_DIFFERENCES) break;
+  }
+  return first;
+}
