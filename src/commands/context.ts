@@ -59,6 +59,8 @@ export type WrittenRecord = {
   readonly position: Position;
   readonly id: string;
   readonly record: RecordView;
+  /** Of an order that was sent with parts: its lists of parts, by their names. */
+  readonly lists?: { readonly [name: string]: unknown };
 };
 
 /** Bad input: nothing was stored. Becomes 422 with these messages by field, at most MAX_ERRORS of them. */

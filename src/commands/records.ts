@@ -2,7 +2,7 @@
 import { type AssetType, type RecordView, recordView } from '../domain/assetTypes/assetType.js';
 import { ownValue } from '../domain/assetTypes/fieldTypes.js';
 import type { RecordInput } from '../domain/assetTypes/recordSchema.js';
-import { addPart, createOrder, unknownParent, updateOrder, updatePart } from '../domain/order/decide.js';
+import { addPart, removePart as decideRemoval, unknownParent, updatePart } from '../domain/order/decide.js';
 import type { Order } from '../domain/order/order.js';
 import {
   type Decision,
@@ -11,11 +11,14 @@ import {
   keyOf,
   uniqueFieldOf,
 } from '../domain/referenceTable/decide.js';
+import type { Position } from '../ports/eventStore.js';
 import type { StoredRecord } from '../ports/readModels.js';
 import { checkedInput } from './body.js';
 import { type Caller, type Commands, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
 import { loadOrder } from './orders/loadOrder.js';
-import { orderView, writeNewOrder, writeOrder } from './orders/orderWriter.js';
+import { createOrder, updateOrder } from './orders/orderRecords.js';
+import { writeOrder } from './orders/orderWriter.js';
+import { takePartIds } from './orders/partIds.js';
 import { type Precondition, requireTag, showsAllOf } from './preconditions.js';
 import type { KnownTable } from './referenceTables/tableState.js';
 import { tableWriterOf } from './referenceTables/tableWriter.js';
@@ -74,23 +77,9 @@ function accepted<Event>(decision: Decision<Event>): readonly Event[] {
   return decision.events;
 }
 
-const createOrderRecord: Create<RecordInput> = async (commands, caller, assetType, input) => {
-  const id = input.id ?? commands.newId();
-  const { position, order } = await writeNewOrder(commands, caller, id, createOrder(assetType, input));
-  return { position, id, record: orderView(assetType, id, order) };
-};
-
-const updateOrderRecord: Update<RecordInput> = async (commands, caller, assetType, id, input, precondition) => {
-  const { position, order } = await writeOrder(commands, caller, id, (current) => {
-    requireTag(precondition, assetType, orderView(assetType, id, current));
-    return updateOrder(current, id, input);
-  });
-  return { position, id, record: orderView(assetType, id, order) };
-};
-
 /** @throws ValidationError when the parent field names no known order (or part of one) */
 const createPartRecord: Create<RecordInput> = async (commands, caller, assetType, input) => {
-  const id = commands.newId();
+  const id = input.id ?? commands.newId();
   const orderId = await orderOfParent(
     commands,
     caller.tenant,
@@ -99,9 +88,12 @@ const createPartRecord: Create<RecordInput> = async (commands, caller, assetType
   );
   try {
     if (orderId === undefined) throw unknownParentOf(assetType);
-    const { position, order } = await writeOrder(commands, caller, orderId, (current) =>
-      addPart(current, assetType, input, id),
-    );
+    const { position, order } = await writeOrder(commands, caller, orderId, async (current) => {
+      const decision = addPart(current, assetType, input, id);
+      const isChosen = decision.kind === 'accepted' && input.id !== undefined;
+      if (isChosen) await takePartIds(commands, caller, orderId, [{ path: '', id, assetType }]);
+      return decision;
+    });
     return { position, id, record: partView(assetType, order, id) };
   } catch (error) {
     if (error instanceof NotFoundError) throw unknownParentOf(assetType);
@@ -115,11 +107,35 @@ const updatePartRecord: Update<RecordInput> = async (commands, caller, assetType
     (await orderOfPart(commands, caller.tenant, assetType, id));
   if (orderId === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
   const { position, order } = await writeOrder(commands, caller, orderId, (current) => {
-    if (current.parts.has(id)) requireTag(precondition, assetType, partView(assetType, current, id));
+    // The read models, or another request, may know no better yet: it was removed.
+    if (!current.parts.has(id)) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
+    requireTag(precondition, assetType, partView(assetType, current, id));
     return updatePart(current, assetType, id, input);
   });
   return { position, id, record: partView(assetType, order, id) };
 };
+
+/**
+ * Removes a part of an order, with the parts that belong to it.
+ * @throws NotFoundError; ConflictError where the order has left the validators' hands
+ */
+export async function removePart(
+  commands: Commands,
+  caller: Caller,
+  assetType: AssetType,
+  givenId: string,
+): Promise<Position> {
+  const id = recordId(assetType.name, givenId);
+  const { assetTypes } = tenantOf(commands, caller.tenant);
+  const unknown = () => new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
+  const orderId = await orderOfPart(commands, caller.tenant, assetType, id);
+  if (orderId === undefined) throw unknown();
+  const { position } = await writeOrder(commands, caller, orderId, (order) => {
+    if (!order.parts.has(id)) throw unknown();
+    return decideRemoval(order, id, assetTypes);
+  });
+  return position;
+}
 
 /** The order that the body names, where the part is one of it: nothing is asked of the read models then, which may be away. */
 async function orderInBody(
@@ -171,15 +187,17 @@ function partView(assetType: AssetType, order: Order, id: string): RecordView {
   return recordView(assetType, part);
 }
 
-const creators = { reference: createReferenceRecord, order: createOrderRecord, part: createPartRecord };
-const updaters = { reference: updateReferenceRecord, order: updateOrderRecord, part: updatePartRecord };
+const creators = { reference: createReferenceRecord, part: createPartRecord };
+const updaters = { reference: updateReferenceRecord, part: updatePartRecord };
 
 /**
  * @param body a JSON object of asset fields; may name its own `id` (a UUID that is not taken)
  * @throws ValidationError with every error by field
  */
-export const createRecord: Create<unknown> = async (commands, caller, assetType, body) =>
-  creators[assetType.role](commands, caller, assetType, checkedInput(assetType, 'create', body));
+export const createRecord: Create<unknown> = async (commands, caller, assetType, body) => {
+  if (assetType.role === 'order') return createOrder(commands, caller, assetType, body);
+  return creators[assetType.role](commands, caller, assetType, checkedInput(assetType, 'create', body));
+};
 
 /**
  * @param body a JSON object of the fields to change; what it does not name stays
@@ -187,6 +205,7 @@ export const createRecord: Create<unknown> = async (commands, caller, assetType,
  */
 export const updateRecord: Update<unknown> = async (commands, caller, assetType, id, body, precondition) => {
   const known = recordId(assetType.name, id);
+  if (assetType.role === 'order') return updateOrder(commands, caller, assetType, known, body, precondition);
   const input = checkedInput(assetType, 'update', body);
   return updaters[assetType.role](commands, caller, assetType, known, input, precondition);
 };

@@ -28,8 +28,10 @@ export function refuseMasterData({ name, supportingData }: AssetType, operation:
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
+export const isUuid = (text: string): boolean => UUID.test(text);
+
 /** The id in its stored form. @throws NotFoundError for what is no UUID: there is no record of that id */
 export function recordId(table: string, id: string): string {
-  if (!UUID.test(id)) throw new NotFoundError(`There is no record ${id} in ${table}.`);
+  if (!isUuid(id)) throw new NotFoundError(`There is no record ${id} in ${table}.`);
   return id.toLowerCase();
 }

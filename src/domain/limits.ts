@@ -78,6 +78,9 @@ export const MAX_USERS = 5_000;
 /** Lines, consignments, goods and charges of an order: its approval and each of its exports hold them all. */
 export const MAX_ORDER_PARTS = 2_500;
 
+/** Parts that one request gives an order: each is checked, and the event that holds them all is applied in one transaction. */
+export const MAX_REQUEST_PARTS = 1_000;
+
 /** Bytes of a request's URL and header fields together. */
 export const MAX_HEADER_BYTES = 16_384;
 /** Parameters of a query. */

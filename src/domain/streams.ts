@@ -11,6 +11,8 @@ export const webhooksStream = (tenant: string): string => `webhooks-${tenant}`;
 export const sessionStream = (tenant: string, sessionId: string): string => `session-${tenant}.${sessionId}`;
 export const tableStream = (tenant: string, table: string): string => `table-${tenant}.${table}`;
 export const orderStream = (tenant: string, orderId: string): string => `order-${tenant}.${orderId}`;
+/** One stream for each id that a client has chosen for a part of an order, so that one order has it, whoever asks. */
+export const partIdStream = (tenant: string, partId: string): string => `part-${tenant}.${partId}`;
 export const deliveryStream = (tenant: string, deliveryId: string): string => `delivery-${tenant}.${deliveryId}`;
 
 export const STREAM_PREFIXES = { table: 'table-', order: 'order-', delivery: 'delivery-' } as const;

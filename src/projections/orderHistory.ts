@@ -1,7 +1,7 @@
 /** The history of each order for auditors: who did what when, from which status to which, and why. */
 import type { Fields } from '../domain/assetTypes/fieldTypes.js';
 import { TENANT_STREAM_PREFIX } from '../domain/identity/directory.js';
-import type { Changes, OrderEvent } from '../domain/order/events.js';
+import type { Changes, OrderEvent, PartChanges, PartFields } from '../domain/order/events.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { HistoryEntry } from '../ports/readModels.js';
@@ -22,7 +22,8 @@ export const orderHistoryProjection: Projection = {
 function historyEntry(recorded: RecordedEvent, orderModel: string, orderId: string): HistoryEntry {
   const event = { type: recorded.type, data: recorded.data } as OrderEvent;
   const { metadata } = recorded;
-  const status = event.type === 'OrderCreated' ? { from: null, to: event.data.status } : event.data.status;
+  const isFirst = event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts';
+  const status = isFirst ? { from: null, to: event.data.status } : event.data.status;
   return {
     position: recorded.position,
     revision: recorded.revision,
@@ -57,12 +58,20 @@ function changesOf(event: OrderEvent, orderModel: string, orderId: string): Hist
   switch (event.type) {
     case 'OrderCreated':
       return added(orderModel, orderId, event.data.fields);
+    case 'OrderCreatedWithParts':
+      return [...added(orderModel, orderId, event.data.fields), ...event.data.parts.flatMap(addedPart)];
     case 'OrderChanged':
       return changed(orderModel, orderId, event.data.changes);
     case 'OrderPartAdded':
-      return added(event.data.table, event.data.id, event.data.fields);
+      return addedPart(event.data);
     case 'OrderPartChanged':
-      return changed(event.data.table, event.data.id, event.data.changes);
+      return changedPart(event.data);
+    case 'OrderPartsChanged':
+      return [
+        ...event.data.removed.flatMap(removedPart),
+        ...event.data.changed.flatMap(changedPart),
+        ...event.data.added.flatMap(addedPart),
+      ];
     default:
       return [];
   }
@@ -70,6 +79,13 @@ function changesOf(event: OrderEvent, orderModel: string, orderId: string): Hist
 
 const added = (table: string, id: string, fields: Fields): HistoryChanges =>
   Object.entries(fields).map(([field, to]) => ({ table, id, field, from: null, to }));
+
+const addedPart = ({ table, id, fields }: PartFields): HistoryChanges => added(table, id, fields);
+
+const removedPart = ({ table, id, fields }: PartFields): HistoryChanges =>
+  Object.entries(fields).map(([field, from]) => ({ table, id, field, from, to: null }));
+
+const changedPart = ({ table, id, changes }: PartChanges): HistoryChanges => changed(table, id, changes);
 
 const changed = (table: string, id: string, changes: Changes): HistoryChanges =>
   Object.entries(changes).map(([field, { from, to }]) => ({ table, id, field, from, to }));

@@ -3,7 +3,7 @@
 import type { Fields } from '../domain/assetTypes/fieldTypes.js';
 import { TENANT_STREAM_PREFIX, type Tenant } from '../domain/identity/directory.js';
 import type { TenantEvent } from '../domain/identity/events.js';
-import type { Changes, OrderEvent } from '../domain/order/events.js';
+import type { Changes, OrderEvent, PartsChange } from '../domain/order/events.js';
 import { checkChange, type RecordChange, tableChanges } from '../domain/referenceTable/changes.js';
 import type { BatchUpserted, ReferenceTableEvent, TableCleanedUp } from '../domain/referenceTable/events.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
@@ -29,7 +29,7 @@ export const recordsProjection: Projection = {
     else if (category === 'table') await change(rest, tableChanges(typed as ReferenceTableEvent, at));
     else if (category === 'order') {
       for (const each of orderChanges(typed as OrderEvent, tenant.orderModel, rest, at)) {
-        await change(each.table, [each.change]);
+        await change(each.table, each.changes);
       }
     }
   },
@@ -75,35 +75,48 @@ function tablesChangedBy(event: Exclude<TenantEvent, { type: 'TenantDeleted' }>,
 const newValues = (changes: Changes): Fields =>
   Object.fromEntries(Object.entries(changes).map(([field, { to }]) => [field, to]));
 
-/** What an event of an order changes: the order's own record, and those of its parts. */
-function orderChanges(
-  event: OrderEvent,
-  orderModel: string,
-  orderId: string,
+type TableChanges = { readonly table: string; readonly changes: readonly RecordChange[] };
+
+/** Of each table, since the read models note its revision with each write to it. */
+function partChanges(
+  { added = [], changed = [], removed = [] }: Partial<PartsChange>,
   at: string,
-): readonly { readonly table: string; readonly change: RecordChange }[] {
-  if (event.type === 'OrderCreated') {
+): readonly TableChanges[] {
+  const tables = new Map<string, RecordChange[]>();
+  const add = (table: string, change: RecordChange): void => {
+    const changes = tables.get(table);
+    if (changes === undefined) tables.set(table, [change]);
+    else changes.push(change);
+  };
+  for (const { table, id } of removed) add(table, { kind: 'delete', id });
+  for (const { table, id, changes } of changed) add(table, { kind: 'patch', id, at, set: newValues(changes) });
+  for (const { table, id, fields } of added) add(table, { kind: 'insert', id, at, batchId: null, fields });
+  return [...tables].map(([table, changes]) => ({ table, changes }));
+}
+
+/** What an event of an order changes: the order's own record, and those of its parts. */
+function orderChanges(event: OrderEvent, orderModel: string, orderId: string, at: string): readonly TableChanges[] {
+  if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
     const { table, fields, status } = event.data;
     const all = { ...fields, processing_status: status };
-    return [{ table, change: { kind: 'insert', id: orderId, at, batchId: null, fields: all } }];
+    const created: TableChanges = { table, changes: [{ kind: 'insert', id: orderId, at, batchId: null, fields: all }] };
+    return event.type === 'OrderCreated' ? [created] : [created, ...partChanges({ added: event.data.parts }, at)];
   }
   const { from, to } = event.data.status;
   const withStatus = (set: Fields) => ({
     table: orderModel,
-    change: { kind: 'patch' as const, id: orderId, at, set: { ...set, processing_status: to } },
+    changes: [{ kind: 'patch' as const, id: orderId, at, set: { ...set, processing_status: to } }],
   });
   const statusOnly = from === to ? [] : [withStatus({})];
   switch (event.type) {
     case 'OrderChanged':
       return [withStatus(newValues(event.data.changes))];
-    case 'OrderPartAdded': {
-      const { table, id, fields } = event.data;
-      return [{ table, change: { kind: 'insert', id, at, batchId: null, fields } }, ...statusOnly];
-    }
-    case 'OrderPartChanged': {
-      const { table, id, changes } = event.data;
-      return [{ table, change: { kind: 'patch', id, at, set: newValues(changes) } }, ...statusOnly];
-    }
+    case 'OrderPartAdded':
+      return [...partChanges({ added: [event.data] }, at), ...statusOnly];
+    case 'OrderPartChanged':
+      return [...partChanges({ changed: [event.data] }, at), ...statusOnly];
+    case 'OrderPartsChanged':
+      return [...partChanges(event.data, at), withStatus({})];
     case 'OrderStatusChanged':
       return [withStatus({ error_reason: event.data.errorReason })];
     case 'OrderApproved':

@@ -2,7 +2,7 @@
 
 import type { WrittenRecord } from '../../commands/context.js';
 import { recordTag } from '../../commands/preconditions.js';
-import { createRecord, updateRecord } from '../../commands/records.js';
+import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { preconditionOf } from '../entityTags.js';
 import { createExample, recordExample, updateExample } from '../openapi/records.js';
@@ -21,6 +21,14 @@ export const recordResponse =
       data: recordExample(assetType),
     });
 
+/** The same of what was written: an order that was sent with its parts has them beside its fields. */
+const writtenResponse =
+  (description: string) =>
+  (assetType: AssetType): json.ResponseObject =>
+    assetType.role === 'order'
+      ? json.answer(description, json.dataOf(json.ref(`${assetType.name}.whole`)), { data: recordExample(assetType) })
+      : recordResponse(description)(assetType);
+
 export const pageResponse =
   (description: string) =>
   ({ name }: AssetType): json.ResponseObject =>
@@ -32,7 +40,8 @@ const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply => ({
   tag: recordTag(assetType, written.record),
 });
 
-export const writtenReply = ({ record, position }: WrittenRecord): Reply => dataReply(record, { written: position });
+export const writtenReply = ({ record, lists, position }: WrittenRecord): Reply =>
+  dataReply(lists === undefined ? record : { ...record, ...lists }, { written: position });
 
 export const records: Resource = {
   tag: '',
@@ -63,7 +72,8 @@ export const records: Resource = {
       allow: 'write',
       body: { limit: 'record', schema: ({ name }) => json.ref(`${name}.create`), example: createExample },
       status: 201,
-      answer: recordResponse('The record as created.'),
+      answer: writtenResponse('The record as created.'),
+      errors: [409],
       async handle({ commands }, { caller, assetType, body }) {
         const written = await createRecord(commands, caller, assetType, body);
         return {
@@ -86,15 +96,31 @@ export const records: Resource = {
     'PUT /:table/assets/:id': {
       id: 'update',
       summary: ({ role }) => (role === 'order' ? 'Update, or report a status' : 'Update'),
-      description: 'Fields that the body does not name stay as they are; null clears one.',
+      description: ({ role }) =>
+        role === 'order'
+          ? 'Fields that the body does not name stay as they are; null clears one. A list of parts takes the place of those that are there: parts with a known id are changed, others added, and those that are not named are removed.'
+          : 'Fields that the body does not name stay as they are; null clears one.',
       allow: 'write',
       body: { limit: 'record', schema: ({ name }) => json.ref(`${name}.update`), example: updateExample },
-      answer: recordResponse('The record as updated.'),
+      answer: writtenResponse('The record as updated.'),
       honours: ['if-match'],
       errors: [409, 412],
       async handle({ commands }, { req, caller, assetType, path: { id }, body }) {
         const precondition = preconditionOf(req);
         return taggedReply(assetType, await updateRecord(commands, caller, assetType, id, body, precondition));
+      },
+    },
+    'DELETE /:table/assets/:id': {
+      id: 'remove',
+      summary: 'Remove a part of an order, with the parts that belong to it',
+      allow: 'write',
+      isOffered: ({ role }) => role === 'part',
+      elsewhere: 405,
+      status: 204,
+      answer: json.NO_CONTENT,
+      errors: [409],
+      async handle({ commands }, { caller, assetType, path: { id } }) {
+        return { written: await removePart(commands, caller, assetType, id) };
       },
     },
   },

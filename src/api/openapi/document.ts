@@ -19,7 +19,7 @@ import type { Area, Resource } from '../routes/operation.js';
 import { resolveTenant } from '../tenantHost.js';
 import { errorResponses, errorSchemas } from './errorResponses.js';
 import { fixedPaths, headerComponents, parameterComponents, tablePaths } from './paths.js';
-import { recordExample, recordInputSchema } from './records.js';
+import { recordExample, recordInputSchema, wholeOutputSchema } from './records.js';
 import { answer, type JsonSchema, type Schemas } from './schema.js';
 
 /** Version of the API (spec §9), not of the service. */
@@ -104,11 +104,12 @@ const joined = (...members: readonly string[]): string => members.filter((text) 
 
 /** Table names have no dots, so names with one cannot meet another table's. */
 function tableSchemas(assetType: AssetType): readonly (readonly [name: string, schema: () => JsonSchema])[] {
-  const { name, supportingData } = assetType;
+  const { name, role, supportingData } = assetType;
   return [
     [name, () => ({ ...recordOutputSchema(assetType), examples: [recordExample(assetType)] })],
     [`${name}.create`, () => recordInputSchema(assetType, 'create')],
     [`${name}.update`, () => recordInputSchema(assetType, 'update')],
+    ...(role === 'order' ? ([[`${name}.whole`, () => wholeOutputSchema(assetType)]] as const) : []),
     ...(supportingData ? ([[`${name}.batch_item`, () => recordInputSchema(assetType, 'batchItem')]] as const) : []),
   ];
 }

@@ -8,10 +8,12 @@ import {
   type FieldValue,
   ownValue,
 } from '../../domain/assetTypes/fieldTypes.js';
-import { SAFE_INTEGER } from '../../domain/assetTypes/outputSchema.js';
+import { recordOutputSchema, SAFE_INTEGER } from '../../domain/assetTypes/outputSchema.js';
 import { type BodyKind, recordSchemas } from '../../domain/assetTypes/recordSchema.js';
 import { DECIMAL_MAX_DIGITS, DECIMAL_TEXT } from '../../domain/assetTypes/valueSchemas.js';
-import { inputSchema, type JsonSchema } from './schema.js';
+import { ORDER_MODELS } from '../../domain/identity/events.js';
+import { standardTables } from '../../domain/identity/tenantTables.js';
+import { inputSchema, type JsonSchema, listOf, type Schemas } from './schema.js';
 
 /** What zod's refinements check but cannot say. */
 const REFINED: { readonly [type in FieldType]?: JsonSchema } = {
@@ -40,7 +42,45 @@ export function recordInputSchema(assetType: AssetType, kind: BodyKind): JsonSch
   for (const name of ['created_at', 'updated_at']) {
     properties[name] = { description: 'Set by the service; accepted and ignored.' };
   }
-  return { ...schema, properties };
+  return {
+    ...schema,
+    properties: { ...properties, ...(assetType.role === 'order' ? givenLists(assetType, kind) : {}) },
+  };
+}
+
+/** The lists of parts that an order has, or a part. */
+function partLists(assetType: AssetType, part: (partType: AssetType) => JsonSchema): Schemas {
+  const lists = assetType.relationships.filter(({ kind }) => kind === 'has_many');
+  return Object.fromEntries(
+    lists.flatMap(({ name, table }) => {
+      const type = PART_TYPES.get(table);
+      return type === undefined ? [] : [[name, listOf(part(type))]];
+    }),
+  );
+}
+
+/** Parts are Master Data: the same for all tenants. */
+const PART_TYPES: ReadonlyMap<string, AssetType> = new Map(ORDER_MODELS.flatMap((model) => [...standardTables(model)]));
+
+/** A part need not name the id of what it stands in. */
+const givenLists = (assetType: AssetType, kind: BodyKind): Schemas =>
+  partLists(assetType, (partType) => {
+    const { properties, required, ...schema } = recordInputSchema(partType, kind);
+    const names: readonly unknown[] = Array.isArray(required) ? required : [];
+    return {
+      ...schema,
+      properties: { ...(isObject(properties) ? properties : {}), ...givenLists(partType, kind) },
+      required: names.filter((name) => name !== partType.parent?.field),
+    };
+  });
+
+/** An order as a create or an update answers it: with its parts where it was sent with some. Parts have theirs. */
+export function wholeOutputSchema(assetType: AssetType): JsonSchema {
+  const { properties, ...schema } = recordOutputSchema(assetType);
+  return {
+    ...schema,
+    properties: { ...(isObject(properties) ? properties : {}), ...partLists(assetType, wholeOutputSchema) },
+  };
 }
 
 /** Adds what the type demands; null stays allowed where it was, which zod says by `anyOf` or a list of types. */

@@ -101,11 +101,17 @@ export type TableOperation = Description & {
   readonly allow: 'read' | 'write' | Scope;
   /** Whether the document shows it for a table; for all by default. */
   readonly isOffered?: (assetType: AssetType) => boolean;
+  /** Where it is not offered, the path has no such method: 405, and `Allow` does not name it. */
+  readonly elsewhere?: 405;
   readonly handle: Handler<TableCall>;
 };
 
 /** For users of the platform with one of the roles. */
 export type UserOperation = Description & { readonly allow: RoleGroup; readonly handle: Handler<UserCall> };
+
+/** Whether the path of a table has the operation's method. */
+export const hasMethodAt = (operation: Operation, assetType: () => AssetType): boolean =>
+  !isTableOperation(operation) || operation.elsewhere !== 405 || operation.isOffered?.(assetType()) === true;
 
 export type Operation = OpenOperation | ClientOperation | TableOperation | UserOperation;
 

@@ -19,11 +19,13 @@ import {
   type BodyDescription,
   type Call,
   type Check,
+  hasMethodAt,
   isTableOperation,
   METHODS,
   type Method,
   type Operation,
   type Reply,
+  type Route,
   routesOf,
   scopeOf,
 } from './operation.js';
@@ -48,7 +50,10 @@ export function areaRouter(api: Api, area: Area): Router {
   for (const path of new Set(routes.map((route) => route.path))) {
     const here = routes.filter((route) => route.path === path);
     const route = router.route(path);
-    for (const { method, operation } of here) route[VERBS[method]](handlerOf(api, method, operation));
+    for (const { method, operation } of here) {
+      const handle = handlerOf(api, method, operation);
+      route[VERBS[method]]((req, res, next) => (isHere(req, operation) ? handle(req, res, next) : next()));
+    }
     // An unknown table is 404 whatever the method.
     if (here.some(({ operation }) => isTableOperation(operation))) {
       route.all((req, _res, next) => {
@@ -56,7 +61,7 @@ export function areaRouter(api: Api, area: Area): Router {
         next();
       });
     }
-    route.all(methodNotAllowed(here.map(({ method }) => method)));
+    route.all(methodNotAllowed(here));
   }
   if (area.onError !== undefined) router.use(area.onError);
   return router;
@@ -89,11 +94,14 @@ const VERBS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as cons
 const knownAsset = ({ params, context }: Request): AssetType =>
   known(context.tenant.assetTypes, String(params.table), 'asset');
 
+const isHere = (req: Request, operation: Operation): boolean => hasMethodAt(operation, () => knownAsset(req));
+
 /** For every method without an operation; OPTIONS tells what there is (RFC 9110 §9.3.7, §10.2.1). */
-function methodNotAllowed(offered: readonly Method[]): RequestHandler {
-  const methods = METHODS.filter((method) => offered.includes(method));
-  const allow = methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', ');
+function methodNotAllowed(here: readonly Pick<Route, 'method' | 'operation'>[]): RequestHandler {
   return (req, res) => {
+    const offered = here.filter(({ operation }) => isHere(req, operation)).map(({ method }) => method);
+    const methods = METHODS.filter((method) => offered.includes(method));
+    const allow = methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', ');
     if (req.method === 'OPTIONS') {
       res.setHeader('Allow', allow).status(204).end();
       return;

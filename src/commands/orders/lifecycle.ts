@@ -5,16 +5,16 @@ import {
   approveOrder as decideApproval,
   rejectOrder as decideRejection,
   missingForExport,
-  updateOrder,
 } from '../../domain/order/decide.js';
+import type { OrderEvent } from '../../domain/order/events.js';
 import {
   approverOf,
   type ExportSnapshot,
   OrderDocumentTooLargeError,
   orderDocument,
 } from '../../domain/order/exportDocument.js';
+import { evolve, type Order } from '../../domain/order/order.js';
 import { SET_BY_SAVING } from '../../domain/order/status.js';
-import { checkedInput } from '../body.js';
 import {
   type Caller,
   type Commands,
@@ -24,6 +24,7 @@ import {
   type WrittenRecord,
 } from '../context.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
+import { orderUpdate } from './orderRecords.js';
 import { exportSnapshot, orderView, type WrittenOrder, writeOrder } from './orderWriter.js';
 
 /** Approves an order that is `validated` or `failed`; its export follows. @throws ConflictError otherwise */
@@ -61,7 +62,7 @@ export async function rejectOrder(
 }
 
 /**
- * Saves a validator's changes. The order becomes `saved`, or `validated` when the body says so and nothing
+ * Saves a validator's changes, of the parts as well. The order becomes `saved`, or `validated` when the body says so and nothing
  * that an export needs is missing.
  * @param body asset fields; `processing_status` may only be `saved` or `validated`
  * @throws ValidationError naming what is missing; ConflictError for an order that has left the validators
@@ -70,22 +71,28 @@ export async function saveOrder(commands: Commands, caller: Caller, id: string, 
   const tenant = tenantOf(commands, caller.tenant);
   const assetType = assetTypeOf(tenant, tenant.orderModel);
   const orderId = recordId(assetType.name, id);
-  const input = checkedInput(assetType, 'update', body);
+  const { input, decide, written } = orderUpdate(commands, caller, assetType, orderId, body);
   const asked = input.fields.processing_status ?? 'saved';
   const status = SET_BY_SAVING.find((each) => each === asked);
   if (status === undefined) {
     throw new ValidationError({ processing_status: ['The processing_status field must be saved or validated here.'] });
   }
-  const written = await writeOrder(commands, caller, orderId, (order) => {
+  const saved = await writeOrder(commands, caller, orderId, async (order, at) => {
     if (order.status === 'submitted' || order.status === 'completed') {
       throw new ConflictError(`An order that is ${order.status} cannot be saved.`);
     }
-    const missing = status === 'validated' ? missingForExport(order, input.fields) : {};
-    if (Object.keys(missing).length > 0) throw new ValidationError(missing);
-    return updateOrder(order, orderId, { ...input, fields: { ...input.fields, processing_status: status } });
+    const decision = await decide(order, { ...input.fields, processing_status: status });
+    if (status === 'validated' && decision.kind === 'accepted') {
+      const missing = missingForExport(afterDecision(order, decision.events, at));
+      if (Object.keys(missing).length > 0) throw new ValidationError(missing);
+    }
+    return decision;
   });
-  return view(commands, caller, orderId, written);
+  return written(saved);
 }
+
+const afterDecision = (order: Order, events: readonly OrderEvent[], at: string): Order =>
+  events.reduce((state, event) => evolve(state, event, { id: '', at }), order);
 
 function view(commands: Commands, caller: Caller, id: string, written: WrittenOrder): WrittenRecord {
   const tenant = tenantOf(commands, caller.tenant);

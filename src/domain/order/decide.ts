@@ -5,9 +5,10 @@ import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import type { RecordInput } from '../assetTypes/recordSchema.js';
 import { MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
-import type { Changes, OrderEvent, OrderExportFailed, StatusChange } from './events.js';
+import type { OrderEvent, OrderExportFailed, PartFields, PartsChange, StatusChange } from './events.js';
 import type { Approver, ExportSnapshot } from './exportDocument.js';
-import type { Order } from './order.js';
+import { type Order, toChanges } from './order.js';
+import { refusedChoice, tooManyParts, withDescendants } from './parts.js';
 import { APPROVABLE, type OrderStatus } from './status.js';
 
 /** `invalid` is about the body (422); `conflict` is about the state the order is in (409). */
@@ -22,42 +23,64 @@ const accept = (...events: OrderEvent[]): OrderDecision => ({ kind: 'accepted', 
 const stay = (order: Order): StatusChange => ({ from: order.status, to: order.status });
 const move = (order: Order, to: OrderStatus): StatusChange => ({ from: order.status, to });
 
-const toChanges = (current: Fields, set: Fields): Changes =>
-  Object.fromEntries(Object.entries(set).map(([name, to]) => [name, { from: ownValue(current, name) ?? null, to }]));
-
-export function createOrder(assetType: AssetType, input: RecordInput): OrderDecision {
+export function createOrder(
+  assetType: AssetType,
+  input: RecordInput,
+  parts: readonly PartFields[] = [],
+): OrderDecision {
   const { processing_status: status, ...fields } = input.fields;
-  return accept({
-    type: 'OrderCreated',
-    data: {
-      table: assetType.name,
-      fields: withoutNulls(fields),
-      status: (status as OrderStatus | null | undefined) ?? 'pending_validation',
-    },
-  });
+  const data = {
+    table: assetType.name,
+    fields: withoutNulls(fields),
+    status: (status as OrderStatus | null | undefined) ?? 'pending_validation',
+  };
+  return accept(
+    parts.length === 0 ? { type: 'OrderCreated', data } : { type: 'OrderCreatedWithParts', data: { ...data, parts } },
+  );
+}
+
+/** What left the validators' hands says nothing else by itself: whoever writes to it says what it is then, by a status. */
+function refuseClosed(order: Order): OrderDecision | undefined {
+  if (order.status !== 'submitted' && order.status !== 'completed') return undefined;
+  const message = `An order that is ${order.status} is changed only together with its processing_status: send one with the order.`;
+  return { kind: 'conflict', message };
 }
 
 /**
  * PUT on an order. With nothing but the status (and its reasons) it is the status update of spec §4.9;
- * with other fields it changes the order, which is then `saved` unless a status is sent too.
+ * with other fields, or parts, it changes the order, which is then `saved` unless a status is sent too.
  */
-export function updateOrder(order: Order, orderId: string, input: RecordInput): OrderDecision {
+export function updateOrder(
+  order: Order,
+  orderId: string,
+  input: RecordInput,
+  parts: PartsChange = NO_CHANGE,
+): OrderDecision {
   if (input.id !== undefined && input.id !== orderId) return refuse('id', 'The id differs from the one in the path.');
   const { processing_status: sent, error_reason: errorReason, ...rest } = input.fields;
   if (sent === null) return refuse('processing_status', 'The processing_status field must not be null.');
   const set = changedFields(order.fields, rest);
   const status = sent as OrderStatus | undefined;
   const changes = toChanges(order.fields, set);
+  const setsFields = Object.keys(set).length > 0;
+  const setsParts = parts.added.length + parts.changed.length + parts.removed.length > 0;
+  const closed = status === undefined && (setsFields || setsParts) ? refuseClosed(order) : undefined;
+  if (closed !== undefined) return closed;
 
   const events: OrderEvent[] = [];
-  if (Object.keys(set).length > 0) {
-    events.push({
-      type: 'OrderChanged',
-      data: { changes, status: status === undefined ? move(order, 'saved') : stay(order) },
-    });
+  let before = order.status;
+  if (setsFields) {
+    const moved = status === undefined ? move(order, 'saved') : stay(order);
+    before = moved.to;
+    events.push({ type: 'OrderChanged', data: { changes, status: moved } });
+  }
+  if (setsParts) {
+    const now = { ...order, status: before };
+    const moved = status === undefined ? statusAfterPartChange(now) : stay(now);
+    before = moved.to;
+    events.push({ type: 'OrderPartsChanged', data: { ...parts, status: moved } });
   }
   if (status !== undefined || errorReason !== undefined) {
-    const before = status === undefined && events.length > 0 ? 'saved' : order.status;
     const reasons = errorReason === undefined ? reasonsKept(order, status) : (errorReason as readonly string[] | null);
     const to = status ?? before;
     if (to !== before || !sameReasons(reasons, order.fields.error_reason)) {
@@ -66,6 +89,8 @@ export function updateOrder(order: Order, orderId: string, input: RecordInput): 
   }
   return accept(...events);
 }
+
+const NO_CHANGE: PartsChange = { added: [], changed: [], removed: [] };
 
 /** A status other than a failure clears the reasons of an earlier one. */
 function reasonsKept(order: Order, status: OrderStatus | undefined): readonly string[] | null {
@@ -78,16 +103,16 @@ const sameReasons = (a: readonly string[] | null, b: unknown): boolean =>
   JSON.stringify(a) === JSON.stringify(b ?? null);
 
 /**
- * A new line, consignment, goods or charge. `order` is the one its parent field leads to. Its id is made by
- * the service: parts of all orders share one table, and no stream could tell that a given id is free in it.
+ * A new line, consignment, goods or charge. `order` is the one its parent field leads to; whether an id of the client's
+ * choice is taken by another order is not known here.
  */
 export function addPart(order: Order, assetType: AssetType, input: RecordInput, newId: string): OrderDecision {
-  if (input.id !== undefined) return refuse('id', 'The id of a part of an order is made by the service.');
-  if (order.parts.size >= MAX_ORDER_PARTS) {
-    return refuse(assetType.parent?.field ?? 'id', `An order has at most ${MAX_ORDER_PARTS} parts.`);
-  }
-  const parentError = checkParent(order, assetType, input.fields);
-  if (parentError !== undefined) return parentError;
+  if (order.parts.has(newId)) return refuse('id', `The id ${newId} is taken.`);
+  const choice = input.id === undefined ? {} : refusedChoice(newId);
+  if (Object.keys(choice).length > 0) return { kind: 'invalid', errors: choice };
+  if (order.parts.size >= MAX_ORDER_PARTS) return refuse(assetType.parent?.field ?? 'id', tooManyParts);
+  const refused = checkParent(order, assetType, input.fields) ?? refuseClosed(order);
+  if (refused !== undefined) return refused;
   return accept({
     type: 'OrderPartAdded',
     data: {
@@ -110,11 +135,27 @@ export function updatePart(order: Order, assetType: AssetType, partId: string, i
   }
   const set = changedFields(part.fields, input.fields);
   if (Object.keys(set).length === 0) return accept();
+  const closed = refuseClosed(order);
+  if (closed !== undefined) return closed;
   const changes = toChanges(part.fields, set);
   return accept({
     type: 'OrderPartChanged',
     data: { table: assetType.name, id: partId, changes, status: statusAfterPartChange(order) },
   });
+}
+
+/** Removes a part, with the parts that belong to it. */
+export function removePart(order: Order, partId: string, assetTypes: ReadonlyMap<string, AssetType>): OrderDecision {
+  const part = order.parts.get(partId);
+  if (part === undefined) throw new Error(`Part ${partId} is not of this order.`);
+  const removed = withDescendants(assetTypes, order.parts, [part]);
+  return (
+    refuseClosed(order) ??
+    accept({
+      type: 'OrderPartsChanged',
+      data: { ...NO_CHANGE, removed, status: statusAfterPartChange(order) },
+    })
+  );
 }
 
 /** An order whose parts change after the first save counts as altered; a new order is still being filled. */
@@ -181,15 +222,14 @@ const NEEDED: {
   dyn_transport_order: { fields: ['buyer_customer_party_id'], part: 'dyn_consignment', label: 'consignment' },
 };
 
-/** Errors by field for what is still missing, with `set` applied to the order first; empty when it is complete. */
-export function missingForExport(order: Order, set: Fields): FieldErrors {
+/** Errors by field for what is still missing; empty when it is complete. */
+export function missingForExport(order: Order): FieldErrors {
   const needed = NEEDED[order.table];
   if (needed === undefined) return {};
   const errors: Record<string, readonly string[]> = {};
   for (const field of needed.fields) {
-    const changed = ownValue(set, field);
-    const value = changed === undefined ? ownValue(order.fields, field) : changed;
-    if ((value ?? '') === '') errors[field] = [`The ${field} field is needed before the order can be validated.`];
+    if ((ownValue(order.fields, field) ?? '') === '')
+      errors[field] = [`The ${field} field is needed before the order can be validated.`];
   }
   if (![...order.parts.values()].some((part) => part.table === needed.part)) {
     errors[needed.part] = [`The order needs at least one ${needed.label} before it can be validated.`];

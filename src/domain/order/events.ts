@@ -11,6 +11,9 @@ export type StatusChange = { readonly from: OrderStatus; readonly to: OrderStatu
 /** The status of the order before and after; equal where it did not move. */
 type Moved = { readonly status: StatusChange };
 type Part = { readonly table: string; readonly id: string };
+/** Fields that are null are left out. */
+export type PartFields = Part & { readonly fields: Fields };
+export type PartChanges = Part & { readonly changes: Changes };
 type Reasons = { readonly reasons: readonly string[] };
 
 /** `snapshot` is what was approved, word for word: every export of this approval is made from it. */
@@ -22,13 +25,28 @@ export type OrderExportFailed = EventOf<
   Moved & Reasons & { readonly webhookId: string; readonly deliveryId: string }
 >;
 
+/** Fields that are null are left out. `table` is the order model. */
+type Created = { readonly table: string; readonly fields: Fields; readonly status: OrderStatus };
+
+/** Parts that one request adds, changes and removes; of a removed one, what it was. */
+export type PartsChange = {
+  readonly added: readonly PartFields[];
+  readonly changed: readonly PartChanges[];
+  readonly removed: readonly PartFields[];
+};
+
+/** Of the stream of one id that a client has chosen for a part, `part-<tenant>.<id>`: the order that has it for good. */
+export type PartIdTaken = EventOf<'PartIdTaken', { readonly table: string; readonly orderId: string }>;
+
 export type OrderEvent =
-  /** Fields that are null are left out. `table` is the order model. */
-  | EventOf<'OrderCreated', { readonly table: string; readonly fields: Fields; readonly status: OrderStatus }>
+  | EventOf<'OrderCreated', Created>
+  /** A type of its own: releases that do not know parts here stop at it, and read all other orders. */
+  | EventOf<'OrderCreatedWithParts', Created & { readonly parts: readonly PartFields[] }>
   | EventOf<'OrderChanged', Moved & { readonly changes: Changes }>
   /** A part: an order line, or a consignment, goods, an allowance or charge. */
-  | EventOf<'OrderPartAdded', Moved & Part & { readonly fields: Fields }>
-  | EventOf<'OrderPartChanged', Moved & Part & { readonly changes: Changes }>
+  | EventOf<'OrderPartAdded', Moved & PartFields>
+  | EventOf<'OrderPartChanged', Moved & PartChanges>
+  | EventOf<'OrderPartsChanged', Moved & PartsChange>
   /** A status was reported or set (spec §4.9). */
   | EventOf<'OrderStatusChanged', Moved & { readonly errorReason: readonly string[] | null }>
   | OrderApproved

@@ -1,7 +1,7 @@
 /** The state of one order, evolved from its events. */
-import type { Fields } from '../assetTypes/fieldTypes.js';
+import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import { copied, type Writable } from '../writable.js';
-import type { Changes, OrderEvent } from './events.js';
+import type { Changes, OrderEvent, PartChanges, PartFields } from './events.js';
 import type { OrderStatus } from './status.js';
 
 type Times = { readonly createdAt: string; readonly updatedAt: string };
@@ -18,6 +18,10 @@ export type Order = Times & {
   readonly approval?: string;
 };
 
+/** Each field that is set, with what it was. */
+export const toChanges = (current: Fields, set: Fields): Changes =>
+  Object.fromEntries(Object.entries(set).map(([name, to]) => [name, { from: ownValue(current, name) ?? null, to }]));
+
 const applied = (fields: Fields, changes: Changes): Fields => ({
   ...fields,
   ...Object.fromEntries(Object.entries(changes).map(([name, change]) => [name, change.to])),
@@ -30,9 +34,11 @@ export function evolve(
   { id, at }: { readonly id: string; readonly at: string },
   writable: Writable = copied,
 ): Order {
-  if (event.type === 'OrderCreated') {
+  if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
     const { table, fields, status } = event.data;
-    return { table, fields, status, parts: new Map(), createdAt: at, updatedAt: at };
+    const parts =
+      event.type === 'OrderCreated' ? [] : event.data.parts.map((part) => [part.id, newPart(part, at)] as const);
+    return { table, fields, status, parts: new Map(parts), createdAt: at, updatedAt: at };
   }
   if (order === undefined) throw new Error(`${event.type} before OrderCreated.`);
   const { from, to } = event.data.status;
@@ -40,16 +46,16 @@ export function evolve(
   switch (event.type) {
     case 'OrderChanged':
       return { ...moved, fields: applied(order.fields, event.data.changes), updatedAt: at };
-    case 'OrderPartAdded': {
-      const { table, id: partId, fields } = event.data;
-      const part = { table, id: partId, fields, createdAt: at, updatedAt: at };
-      return { ...moved, parts: writable(order.parts).set(part.id, part) };
-    }
-    case 'OrderPartChanged': {
-      const part = order.parts.get(event.data.id);
-      if (part === undefined) throw new Error(`Part ${event.data.id} changed before it was added.`);
-      const changed = { ...part, fields: applied(part.fields, event.data.changes), updatedAt: at };
-      return { ...moved, parts: writable(order.parts).set(part.id, changed) };
+    case 'OrderPartAdded':
+      return { ...moved, parts: writable(order.parts).set(event.data.id, newPart(event.data, at)) };
+    case 'OrderPartChanged':
+      return { ...moved, parts: writable(order.parts).set(event.data.id, changedPart(order, event.data, at)) };
+    case 'OrderPartsChanged': {
+      const parts = writable(order.parts);
+      for (const { id: partId } of event.data.removed) parts.delete(partId);
+      for (const part of event.data.changed) parts.set(part.id, changedPart(order, part, at));
+      for (const part of event.data.added) parts.set(part.id, newPart(part, at));
+      return { ...moved, parts, updatedAt: at };
     }
     case 'OrderApproved': {
       const set = { approved_at: event.data.approvedAt, approved_by: event.data.approver.id, error_reason: null };
@@ -64,6 +70,20 @@ export function evolve(
       return { ...moved, fields: { ...order.fields, ...set }, updatedAt: at };
     }
   }
+}
+
+const newPart = ({ table, id, fields }: PartFields, at: string): OrderPart => ({
+  table,
+  id,
+  fields,
+  createdAt: at,
+  updatedAt: at,
+});
+
+function changedPart({ parts }: Order, { id, changes }: PartChanges, at: string): OrderPart {
+  const part = parts.get(id);
+  if (part === undefined) throw new Error(`Part ${id} changed before it was added.`);
+  return { ...part, fields: applied(part.fields, changes), updatedAt: at };
 }
 
 const withoutApproval = ({ approval: _, ...order }: Order): Order => order;

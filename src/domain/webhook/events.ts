@@ -108,9 +108,11 @@ export type DeliveryEvent =
 /** Kinds that events of a type are in any case. */
 const KINDS_OF_TYPE: ReadonlyMap<string, WebhookEventKind> = new Map([
   ['OrderCreated', 'order.created'],
+  ['OrderCreatedWithParts', 'order.created'],
   ['OrderChanged', 'order.updated'],
   ['OrderPartAdded', 'order.updated'],
   ['OrderPartChanged', 'order.updated'],
+  ['OrderPartsChanged', 'order.updated'],
   ['OrderApproved', 'order.approved'],
   ['OrderExportFailed', 'order.export_failed'],
   ['BatchUpserted', 'reference.batch_upserted'],

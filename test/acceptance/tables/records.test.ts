@@ -192,7 +192,7 @@ describe('ETag', () => {
     const line = await acme().create('dyn_order_line', { order_id: order.id, quantity: 1 });
     return [
       ['dyn_item', item.id, { name: 'one' }, { name: 'other' }],
-      ['dyn_stock_order', order.id, { notes: 'one' }, { processing_status: 'completed' }],
+      ['dyn_stock_order', order.id, { notes: 'one' }, { processing_status: 'validated' }],
       ['dyn_order_line', line.id, { quantity: 2.5 }, { quantity: 3 }],
     ];
   };

@@ -1,4 +1,5 @@
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
+import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
 import { transportModel } from '#app/domain/assetTypes/transportModel.js';
@@ -9,6 +10,7 @@ import {
   failExport,
   type OrderDecision,
   rejectOrder,
+  removePart,
   updateOrder,
   updatePart,
 } from '#app/domain/order/decide.js';
@@ -59,6 +61,8 @@ const aPart = {
   updatedAt: '2026-11-21T00:00:00.000000Z',
 };
 
+const evolveAt = (state: Order, event: OrderEvent): Order => evolve(state, event, { id: 'event', at: aPart.createdAt });
+
 const events = (decision: OrderDecision) => (decision.kind === 'accepted' ? decision.events : decision);
 
 describe('an order, given events, when a command, then events', () => {
@@ -73,6 +77,51 @@ describe('an order, given events, when a command, then events', () => {
     expect(updatePart(full, lineType, 'part-7', input({ quantity: 2 })).kind).toBe('accepted');
     const oneLess = { ...full, parts: new Map([...full.parts].slice(1)) };
     expect(addPart(oneLess, lineType, line, LINE_ID).kind).toBe('accepted');
+  });
+
+  it.each(['submitted', 'completed'] as const)('one that is %s changes only together with a status', (status) => {
+    const order: Order = { ...given(created(status)), parts: new Map([[LINE_ID, aPart]]) };
+    const removed = [{ table: 'dyn_order_line', id: LINE_ID, fields: aPart.fields }];
+    const change = { added: [], changed: [], removed };
+    const refused = [
+      updateOrder(order, ORDER_ID, input({ notes: 'new' })),
+      updateOrder(order, ORDER_ID, input({}), change),
+      addPart(order, lineType, input({ order_id: ORDER_ID, quantity: 1 }), 'other'),
+      updatePart(order, lineType, LINE_ID, input({ quantity: 2 })),
+      removePart(order, LINE_ID, new Map()),
+    ];
+    expect(refused.map(({ kind }) => kind)).toEqual(Array(5).fill('conflict'));
+    expect(events(updateOrder(order, ORDER_ID, input({ customer_reference: 'PO 1' })))).toEqual([]);
+    const sent = input({ processing_status: 'saved', notes: 'new' });
+    expect(events(updateOrder(order, ORDER_ID, sent, change))).toMatchObject([
+      { type: 'OrderChanged', data: { status: { from: status, to: status } } },
+      { type: 'OrderPartsChanged', data: { removed, status: { from: status, to: status } } },
+      { type: 'OrderStatusChanged', data: { status: { from: status, to: 'saved' } } },
+    ]);
+  });
+
+  it('what a part takes along when it is removed are the parts that belong to it, and theirs', () => {
+    const part = (table: string, id: string, fields: Fields) => ({ ...aPart, table, id, fields });
+    const parts = [
+      part('dyn_consignment', 'c1', { transport_order_id: ORDER_ID }),
+      part('dyn_consignment', 'c2', { transport_order_id: ORDER_ID }),
+      part('dyn_goods', 'g1', { consignment_id: 'c1' }),
+      part('dyn_goods', 'g2', { consignment_id: 'c2' }),
+    ];
+    const order: Order = { ...given(created()), parts: new Map(parts.map((each) => [each.id, each])) };
+    const types = new Map(transportModel.map((type) => [type.name, type]));
+    const decision = removePart(order, 'c1', types);
+    expect(events(decision)).toMatchObject([{ data: { removed: [{ id: 'c1' }, { id: 'g1' }] } }]);
+    const after = decision.kind === 'accepted' ? decision.events.reduce(evolveAt, order) : order;
+    expect([...after.parts.keys()]).toEqual(['c2', 'g2']);
+  });
+
+  it('an order is read with the parts that it was sent with', () => {
+    const decision = createOrder(orderType, input({}), [
+      { table: 'dyn_order_line', id: LINE_ID, fields: { quantity: 2 } },
+    ]);
+    const order = given(...(decision.kind === 'accepted' ? decision.events : []));
+    expect(order.parts.get(LINE_ID)).toMatchObject({ table: 'dyn_order_line', fields: { quantity: 2 } });
   });
 
   it('§3 a new order is pending_validation', () => {

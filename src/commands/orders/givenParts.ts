@@ -1,0 +1,76 @@
+/** Reads the parts that the body of an order gives as a whole: `lines`, or `consignments` with `goods`, and `allowance_charges`. */
+import type { AssetType, Relationship } from '../../domain/assetTypes/assetType.js';
+import { MAX_REQUEST_PARTS } from '../../domain/limits.js';
+import type { GivenPart, GivenParts, NamedList } from '../../domain/order/parts.js';
+import { type Commands, ValidationError } from '../context.js';
+import { isUuid } from '../tables.js';
+
+type Body = { readonly [field: string]: unknown };
+
+/** The lists of parts that the body of a record of this kind may have. */
+export const partLists = ({ role, relationships }: AssetType): readonly Relationship[] =>
+  role === 'reference' ? [] : relationships.filter(({ kind }) => kind === 'has_many');
+
+export const isObject = (value: unknown): value is Body =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Whether the body of an order gives parts. */
+export const givesParts = (assetType: AssetType, body: unknown): body is Body =>
+  isObject(body) && partLists(assetType).some(({ name }) => Object.hasOwn(body, name));
+
+/** The id that a body chooses, in the form in which it is stored; undefined where it chooses none. */
+export const chosenId = ({ id }: Body): string | undefined =>
+  typeof id === 'string' && isUuid(id) ? id.toLowerCase() : undefined;
+
+/**
+ * Takes the parts out of the body of an order: what is left are its own fields. The parts themselves are not checked here.
+ * @throws ValidationError for what is no list, no object, or too much
+ */
+export function takeParts(
+  { newId }: Pick<Commands, 'newId'>,
+  assetTypes: ReadonlyMap<string, AssetType>,
+  orderType: AssetType,
+  orderId: string,
+  body: Body,
+): { readonly own: Body; readonly given: GivenParts } {
+  const lists: NamedList[] = [];
+  const parts: GivenPart[] = [];
+
+  const take = (parentType: AssetType, parentId: string, from: Body, prefix: string): Body => {
+    const own: Record<string, unknown> = { ...from };
+    const below: [AssetType, string, readonly unknown[]][] = [];
+    for (const { name, table } of partLists(parentType)) {
+      const assetType = assetTypes.get(table);
+      if (assetType === undefined || !Object.hasOwn(from, name)) continue;
+      const path = `${prefix}${name}`;
+      below.push([assetType, path, listOf(from[name], path)]);
+      lists.push({ table, parentId });
+      delete own[name];
+    }
+    for (const [assetType, path, items] of below) {
+      for (const [index, item] of items.entries()) takePart(assetType, parentId, item, `${path}.${index}`);
+    }
+    return own;
+  };
+
+  const takePart = (assetType: AssetType, parentId: string, item: unknown, path: string): void => {
+    if (!isObject(item)) throw new ValidationError({ [path]: ['The part must be a JSON object.'] });
+    if (parts.length >= MAX_REQUEST_PARTS) {
+      throw new ValidationError({ [path]: [`One request has at most ${MAX_REQUEST_PARTS} parts of an order.`] });
+    }
+    const chosen = chosenId(item);
+    const part = { path, assetType, id: chosen ?? newId(), isChosen: chosen !== undefined, parentId };
+    const at = parts.push({ ...part, body: item }) - 1;
+    parts[at] = { ...part, body: take(assetType, part.id, item, `${path}.`) };
+  };
+
+  return { own: take(orderType, orderId, body, ''), given: { lists, parts } };
+}
+
+function listOf(value: unknown, path: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw new ValidationError({ [path]: [`The ${path} field must be an array of objects.`] });
+  if (value.length > MAX_REQUEST_PARTS) {
+    throw new ValidationError({ [path]: [`The ${path} field must have at most ${MAX_REQUEST_PARTS} parts.`] });
+  }
+  return value;
+}

@@ -1,0 +1,153 @@
+/** Create and update of an order (spec §4.5, §4.6, §4.9), with the parts that its body gives as a whole. */
+import { type AssetType, recordView } from '../../domain/assetTypes/assetType.js';
+import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
+import { ownValue } from '../../domain/assetTypes/fieldTypes.js';
+import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
+import {
+  createOrder as decideCreation,
+  updateOrder as decideUpdate,
+  type OrderDecision,
+} from '../../domain/order/decide.js';
+import type { Order } from '../../domain/order/order.js';
+import { type DecidedParts, decideParts, type GivenParts } from '../../domain/order/parts.js';
+import { checkedInput } from '../body.js';
+import { type Caller, type Commands, ValidationError, type WrittenRecord } from '../context.js';
+import { type Precondition, requireTag } from '../preconditions.js';
+import { tenantOf } from '../tables.js';
+import { chosenId, givesParts, partLists, takeParts } from './givenParts.js';
+import { orderView, type WrittenOrder, writeNewOrder, writeOrder } from './orderWriter.js';
+import { takePartIds } from './partIds.js';
+
+/** @throws ValidationError with every error, of parts keyed by their path such as `lines.0.quantity` */
+export async function createOrder(
+  commands: Commands,
+  caller: Caller,
+  assetType: AssetType,
+  body: unknown,
+): Promise<WrittenRecord> {
+  if (!givesParts(assetType, body)) {
+    const input = checkedInput(assetType, 'create', body);
+    const id = input.id ?? commands.newId();
+    const { position, order } = await writeNewOrder(commands, caller, id, decideCreation(assetType, input));
+    return { position, id, record: orderView(assetType, id, order) };
+  }
+  const { assetTypes } = tenantOf(commands, caller.tenant);
+  const id = chosenId(body) ?? commands.newId();
+  const { own, given } = takeParts(commands, assetTypes, assetType, id, body);
+  const { input, decided } = checkedWhole(assetTypes, assetType, 'create', own, given, new Map());
+  if (decided.chosen.length > 0) {
+    if (input.id === undefined) throw new ValidationError({ id: [NEEDS_ID] });
+    await takePartIds(commands, caller, id, decided.chosen);
+  }
+  const decision = decideCreation(assetType, input, decided.change.added);
+  const { position, order } = await writeNewOrder(commands, caller, id, decision);
+  const record = orderView(assetType, id, order);
+  return { position, id, record, lists: listsOf(assetTypes, assetType, id, order) };
+}
+
+const NEEDS_ID = 'Where parts have ids of your choice, the order needs one too: sent again, it would be another order.';
+
+/** @throws NotFoundError, PreconditionFailedError, ConflictError; ValidationError as above */
+export async function updateOrder(
+  commands: Commands,
+  caller: Caller,
+  assetType: AssetType,
+  id: string,
+  body: unknown,
+  precondition?: Precondition,
+): Promise<WrittenRecord> {
+  const { decide, written } = orderUpdate(commands, caller, assetType, id, body);
+  return written(
+    await writeOrder(commands, caller, id, (current) => {
+      requireTag(precondition, assetType, orderView(assetType, id, current));
+      return decide(current);
+    }),
+  );
+}
+
+/** What an update of an order sends, checked as far as that is possible without the order. */
+export type OrderUpdate = {
+  /** Of the order's own fields. */
+  readonly input: RecordInput;
+  /** @param fields in place of those of the input @throws ValidationError */
+  readonly decide: (order: Order, fields?: RecordInput['fields']) => OrderDecision | Promise<OrderDecision>;
+  /** The order as it is then, with its parts where the body gave some. */
+  readonly written: (written: WrittenOrder) => WrittenRecord;
+};
+
+/** @throws ValidationError */
+export function orderUpdate(
+  commands: Commands,
+  caller: Caller,
+  assetType: AssetType,
+  id: string,
+  body: unknown,
+): OrderUpdate {
+  const written: OrderUpdate['written'] = ({ position, order }) => ({
+    position,
+    id,
+    record: orderView(assetType, id, order),
+  });
+  if (!givesParts(assetType, body)) {
+    const input = checkedInput(assetType, 'update', body);
+    return { input, decide: (order, fields = input.fields) => decideUpdate(order, id, { ...input, fields }), written };
+  }
+  const { assetTypes } = tenantOf(commands, caller.tenant);
+  const { own, given } = takeParts(commands, assetTypes, assetType, id, body);
+  const checked = checkRecord(assetType, 'update', own);
+  const input = checked.ok ? checked.input : { fields: {} };
+  return {
+    input,
+    decide: async (order, fields = input.fields) => {
+      const { decided } = checkedWhole(assetTypes, assetType, 'update', own, given, order.parts);
+      const decision = decideUpdate(order, id, { ...input, fields }, decided.change);
+      if (decision.kind === 'accepted') await takePartIds(commands, caller, id, decided.chosen);
+      return decision;
+    },
+    written: (after) => ({ ...written(after), lists: listsOf(assetTypes, assetType, id, after.order) }),
+  };
+}
+
+type AssetTypes = ReadonlyMap<string, AssetType>;
+
+/** Order and parts are checked together, so that all errors are told at once. @throws ValidationError */
+function checkedWhole(
+  assetTypes: AssetTypes,
+  assetType: AssetType,
+  kind: 'create' | 'update',
+  own: unknown,
+  given: GivenParts,
+  parts: Order['parts'],
+): { readonly input: RecordInput; readonly decided: DecidedParts } {
+  const errors = new FieldErrorList();
+  const checked = checkRecord(assetType, kind, own);
+  if (!checked.ok) {
+    errors.addAll(checked.errors);
+    errors.addUnnamed(checked.unnamed);
+  }
+  const decided = decideParts(assetTypes, parts, given, errors);
+  if (!checked.ok || errors.count > 0) throw new ValidationError(errors.toErrors(), errors.unnamed);
+  return { input: checked.input, decided };
+}
+
+type Lists = NonNullable<WrittenRecord['lists']>;
+
+/** The lists of an order's parts; those in the lists have theirs beside their fields. */
+function listsOf(assetTypes: AssetTypes, assetType: AssetType, id: string, order: Order): Lists {
+  const children = new Map<string, Lists[]>();
+  const listOf = (table: string, parentId: string): Lists[] => {
+    const key = `${table} ${parentId}`;
+    const list = children.get(key) ?? [];
+    children.set(key, list);
+    return list;
+  };
+  const lists = (type: AssetType, ofId: string): Lists =>
+    Object.fromEntries(partLists(type).map(({ name, table }) => [name, listOf(table, ofId)]));
+  for (const part of order.parts.values()) {
+    const type = assetTypes.get(part.table);
+    if (type === undefined) continue;
+    const parentId = String(ownValue(part.fields, type.parent?.field ?? '') ?? '');
+    listOf(type.name, parentId).push({ ...recordView(type, part), ...lists(type, part.id) });
+  }
+  return lists(assetType, id);
+}

@@ -1,0 +1,259 @@
+/**
+ * The parts of orders: their ids, which are unique over all orders of the tenant though each order is a stream of its own
+ * (spec §2.1), orders that are sent with their parts, and parts that are removed.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Answer } from '../http.js';
+import { expectInvalid, expectRefused } from '../refusals.js';
+import type { AssetRecord, Fields } from '../tenant.js';
+import { useService } from '../useService.js';
+
+const run = useService({ tenants: { acme: 'dyn_stock_order', hauler: 'dyn_transport_order' } });
+
+it('§2.1: a line cannot take the id of a line of the same order, and not of another order', async () => {
+  const acme = run.tenant('acme');
+  const [one, two] = [await acme.create('dyn_stock_order', {}), await acme.create('dyn_stock_order', {})];
+  const line = await acme.create('dyn_order_line', { order_id: one.id, quantity: 1 });
+  for (const order of [one, two]) {
+    const body = { id: line.id, order_id: order.id, quantity: 99 };
+    await expectInvalid(run.service, ['id'], () => acme.postRecord('dyn_order_line', body));
+  }
+  expect(await acme.get('dyn_order_line', line.id)).toEqual(line);
+  expect((await acme.list('dyn_order_line')).data).toEqual([line]);
+});
+
+it('§2.1: of several lines at once with the same id in different orders, at most one is made, and the service goes on', async () => {
+  const acme = run.tenant('acme');
+  const orders = await Promise.all(Array.from({ length: 8 }, () => acme.create('dyn_stock_order', {})));
+  const id = '01a1feb1-0000-7000-8000-000000000042';
+  const answers = await Promise.all(
+    orders.map((order) => acme.postRecord('dyn_order_line', { id, order_id: order.id, quantity: 1 })),
+  );
+  expect(answers.filter(({ status }) => status === 201).length).toBeLessThanOrEqual(1);
+  expect(answers.every(({ status }) => [201, 422].includes(status))).toBe(true);
+  const after = await acme.postRecord('dyn_item', { external_id: 'after', name: 'Written after' });
+  expect(after).toMatchObject({ status: 201 });
+  expect(after.headers['projection-pending']).toBeUndefined();
+});
+
+it('§2.1: goods of one transport cannot take the id of goods of another', async () => {
+  const hauler = run.tenant('hauler');
+  const consignments = [];
+  for (let n = 0; n < 2; n += 1) {
+    const order = await hauler.create('dyn_transport_order', {});
+    consignments.push(await hauler.create('dyn_consignment', { transport_order_id: order.id }));
+  }
+  const [one, two] = consignments;
+  const goods = await hauler.create('dyn_goods', { consignment_id: one?.id, quantity: 1 });
+  const body = { id: goods.id, consignment_id: two?.id, quantity: 2 };
+  await expectInvalid(run.service, ['id'], () => hauler.postRecord('dyn_goods', body));
+  expect((await hauler.list('dyn_goods')).data).toEqual([goods]);
+});
+
+const acme = () => run.tenant('acme');
+const hauler = () => run.tenant('hauler');
+type Whole = AssetRecord & { readonly [list: string]: readonly Whole[] };
+const whole = (answer: Answer, status: number): Whole => {
+  expect(answer).toMatchObject({ status });
+  return Object(answer.body).data;
+};
+const place = async (fields: Fields): Promise<Whole> => whole(await acme().postRecord('dyn_stock_order', fields), 201);
+const replace = async (id: string, fields: Fields): Promise<Whole> =>
+  whole(await acme().putRecord('dyn_stock_order', id, fields), 200);
+const linesOf = async (order_id: string) =>
+  (await acme().list('dyn_order_line', { 'filter[order_id]': order_id, sort: 'line_number' })).data;
+const remove = (table: string, id: string, tenant = acme()) =>
+  tenant.send('DELETE', `/api/v1/dynamic-assets/dyn/${table}/assets/${id}`);
+const line = (line_number: number, more: Fields = {}) => ({ line_number, quantity: line_number, ...more });
+
+describe('an order with its parts in one request', () => {
+  it('is one event, and shows at once what was sent, with ids', async () => {
+    const before = await run.service.logHead();
+    const order = await place({ customer_reference: 'PO 1', lines: [line(1), line(2), line(3)] });
+    expect(await run.service.logHead()).toBe(before + 1);
+    expect(order).toMatchObject({ customer_reference: 'PO 1', processing_status: 'pending_validation' });
+    expect(order.lines).toMatchObject([1, 2, 3].map((n) => ({ ...line(n), order_id: order.id })));
+    expect(await linesOf(order.id)).toEqual(order.lines);
+    const { lines: _, ...record } = order;
+    expect(await acme().get('dyn_stock_order', order.id)).toEqual(record);
+    const history = await acme().send('GET', `/api/v1/dynamic-assets/dyn/dyn_stock_order/assets/${order.id}/history`);
+    const [created] = Object(history.body).data;
+    expect(created.changes).toContainEqual({
+      table: 'dyn_order_line',
+      id: order.lines?.[1]?.id,
+      field: 'quantity',
+      from: null,
+      to: 2,
+    });
+  });
+
+  it('of a transport has consignments with goods, and charges', async () => {
+    const body = {
+      transport_reference: 'T-1',
+      consignments: [{ loading_date: '2026-12-01', goods: [{ quantity: 2 }, { quantity: 3 }] }, {}],
+      allowance_charges: [{ charge_indicator: true, amount: 9.95 }],
+    };
+    const order = whole(await hauler().postRecord('dyn_transport_order', body), 201);
+    expect(order).toMatchObject({
+      consignments: [{ transport_order_id: order.id, goods: [{ quantity: 2 }, { quantity: 3 }] }, { goods: [] }],
+      allowance_charges: [{ amount: 9.95, transport_order_id: order.id }],
+    });
+    const [first, second] = order.consignments ?? [];
+    const { data: goods } = await hauler().list('dyn_goods', { 'filter[consignment_id]': String(first?.id) });
+    expect(goods).toEqual(first?.goods);
+    expect((await remove('dyn_consignment', String(first?.id), hauler())).status).toBe(204);
+    expect((await hauler().list('dyn_goods', { 'filter[consignment_id]': String(first?.id) })).data).toEqual([]);
+    expect((await hauler().list('dyn_consignment', { 'filter[transport_order_id]': order.id })).data).toMatchObject([
+      { id: second?.id },
+    ]);
+  });
+
+  it('is refused as a whole, with every error under the path of its part', async () => {
+    const lines = [
+      line(1),
+      { line_number: 'x' },
+      { quantity: 1, order_id: randomUUID() },
+      { quantity: 1, colour: 'red' },
+    ];
+    await expectInvalid(
+      run.service,
+      ['delivery_date', 'lines.1.line_number', 'lines.1.quantity', 'lines.2.order_id', 'lines.3.colour'],
+      () => acme().postRecord('dyn_stock_order', { delivery_date: 'soon', lines }),
+    );
+    for (const [wrong, field] of [
+      ['all', 'lines'],
+      [null, 'lines'],
+      [[7], 'lines.0'],
+      [Array.from({ length: 1_001 }, () => line(1)), 'lines'],
+    ] as const) {
+      await expectInvalid(run.service, [field], () => acme().postRecord('dyn_stock_order', { lines: wrong }));
+    }
+    await expectInvalid(run.service, ['lines', 'order_id'], () =>
+      acme().postRecord('dyn_order_line', { ...line(1), lines: [] }),
+    );
+  });
+
+  it('sent again with ids of its own is there once, and its lines are', async () => {
+    const body = {
+      id: randomUUID(),
+      lines: [line(1, { id: randomUUID() }), line(2, { id: randomUUID().toUpperCase() })],
+    };
+    const order = await place(body);
+    await expectInvalid(run.service, ['id'], () => acme().postRecord('dyn_stock_order', body));
+    expect(await linesOf(order.id)).toEqual(order.lines);
+    const anotherOrder = { ...body, id: randomUUID() };
+    await expectInvalid(run.service, ['lines.0.id', 'lines.1.id'], () =>
+      acme().postRecord('dyn_stock_order', anotherOrder),
+    );
+    await expectInvalid(run.service, ['id'], () => acme().postRecord('dyn_stock_order', { lines: body.lines }));
+    const [one] = body.lines;
+    await expectInvalid(run.service, ['lines.1.id'], () =>
+      acme().postRecord('dyn_stock_order', { id: randomUUID(), lines: [line(1), { ...line(2), id: 'x' }] }),
+    );
+    await expectInvalid(run.service, ['lines.1.id'], () =>
+      acme().postRecord('dyn_stock_order', {
+        id: randomUUID(),
+        lines: [
+          { ...one, id: body.id },
+          { ...one, id: body.id },
+        ],
+      }),
+    );
+  });
+
+  it('a put list takes the place of the parts that are there: known ids change, others are added, the rest is removed', async () => {
+    const order = await place({ lines: [line(1, { description: 'Tea' }), line(2), line(3)] });
+    const [first, , third] = order.lines ?? [];
+    const changed = await replace(order.id, { lines: [{ id: first?.id, quantity: 10 }, third, line(4)] });
+    expect(changed.lines).toMatchObject([
+      { ...first, quantity: 10, updated_at: expect.any(String) },
+      third ?? {},
+      line(4),
+    ]);
+    expect(await linesOf(order.id)).toEqual(changed.lines);
+    const stale = {
+      headers: { 'if-match': String((await acme().getRecord('dyn_stock_order', order.id)).headers.etag) },
+    };
+    const before = await run.service.logHead();
+    await replace(order.id, { lines: changed.lines });
+    expect(await run.service.logHead()).toBe(before);
+    expect(await replace(order.id, { notes: 'Empty', lines: [] })).toMatchObject({ notes: 'Empty', lines: [] });
+    await expectRefused(run.service, 412, () =>
+      acme().putRecord('dyn_stock_order', order.id, { lines: [line(9)] }, stale),
+    );
+    expect(await linesOf(order.id)).toEqual([]);
+    await expectInvalid(run.service, ['lines.0.id'], () =>
+      acme().putRecord('dyn_stock_order', order.id, { lines: [{ id: first?.id, quantity: 1 }] }),
+    );
+  });
+
+  it('is validated by a person together with what they change in its lines', async () => {
+    const order = await place({ buyer_customer_party_id: 'C-1', delivery_date: '2026-12-01' });
+    const save = (body: Fields) => acme().platform('PUT', `/orders/${order.id}`, { body });
+    await expectInvalid(run.service, ['dyn_order_line'], () => save({ processing_status: 'validated', lines: [] }));
+    const saved = whole(await save({ processing_status: 'validated', lines: [line(1)] }), 200);
+    expect(saved).toMatchObject({ processing_status: 'validated', lines: [line(1)] });
+  });
+});
+
+describe('a line', () => {
+  it('with an id of the client is there once however often it is sent, also at the same time in several orders', async () => {
+    const id = randomUUID();
+    const orders = await Promise.all(Array.from({ length: 6 }, () => acme().create('dyn_stock_order', {})));
+    const answers = await Promise.all(
+      [...orders, ...orders].map(({ id: order_id }) =>
+        acme().postRecord('dyn_order_line', { id, order_id, quantity: 1 }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(11).fill(422)]);
+    expect(
+      (await acme().list('dyn_order_line', { perPage: '1000' })).data.filter((each) => each.id === id),
+    ).toHaveLength(1);
+  });
+
+  it('that is removed is gone, and is 404 from then on; its id can come back in its order only', async () => {
+    const order = await place({});
+    const made = await acme().create('dyn_order_line', { id: randomUUID(), order_id: order.id, quantity: 1 });
+    expect(await remove('dyn_order_line', made.id)).toMatchObject({ status: 204, text: '' });
+    expect(await linesOf(order.id)).toEqual([]);
+    await expectRefused(run.service, 404, () => remove('dyn_order_line', made.id));
+    await expectRefused(run.service, 404, () =>
+      acme().putRecord('dyn_order_line', made.id, { order_id: order.id, quantity: 2 }),
+    );
+    const other = await place({});
+    const again = { id: made.id, quantity: 5 };
+    await expectInvalid(run.service, ['id'], () =>
+      acme().postRecord('dyn_order_line', { ...again, order_id: other.id }),
+    );
+    expect(await acme().create('dyn_order_line', { ...again, order_id: order.id })).toMatchObject(again);
+    expect(await linesOf(order.id)).toMatchObject([again]);
+  });
+
+  it('is removed with the scope write:order_data; orders and reference records offer no DELETE', async () => {
+    const { id, lines } = await place({ lines: [line(1)] });
+    const path = `/api/v1/dynamic-assets/dyn/dyn_order_line/assets/${lines?.[0]?.id}`;
+    const token = await acme().token('read:order_data write:reference_data');
+    await expectRefused(run.service, 403, () => acme().send('DELETE', path, { token }));
+    const answer = await expectRefused(run.service, 405, () => remove('dyn_stock_order', id));
+    expect(answer.headers.allow).toBe('GET, HEAD, PUT');
+  });
+
+  it.each(['submitted', 'completed'])(
+    'of an order that is %s is 409, and so are fields, unless a status is sent',
+    async (status) => {
+      const order = await place({ lines: [line(1)] });
+      await acme().update('dyn_stock_order', order.id, { processing_status: status });
+      const lineId = String(order.lines?.[0]?.id);
+      const refused: (() => Promise<Answer>)[] = [
+        () => acme().postRecord('dyn_order_line', { order_id: order.id, quantity: 1 }),
+        () => acme().putRecord('dyn_order_line', lineId, { quantity: 9 }),
+        () => remove('dyn_order_line', lineId),
+        () => acme().putRecord('dyn_stock_order', order.id, { notes: 'New' }),
+        () => acme().putRecord('dyn_stock_order', order.id, { lines: [] }),
+      ];
+      for (const send of refused) await expectRefused(run.service, 409, send);
+      const sent = { processing_status: 'saved', notes: 'New', lines: [line(7)] };
+      expect(await replace(order.id, sent)).toMatchObject(sent);
+    },
+  );
+});
