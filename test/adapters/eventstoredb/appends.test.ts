@@ -41,15 +41,19 @@ const appendMany = (store: EventStore, count: number) =>
 /** Ids of what the service stored, in the order of the log. */
 const storedIds = (log: DoubleLog) => ids(log.records.filter(({ stream }) => stream.startsWith('order-')));
 
-test('small appends share one call, and a large one has its own', async () => {
+test('small appends one after the other share one call, many at once a few, and a large one has its own', async () => {
   const { double, store } = await opened();
-  await appendTo(store);
+  for (let n = 0; n < 3; n++) await appendTo(store);
   const { openCalls } = double.appends;
   await appendMany(store, 200);
+  await appendMany(store, 200);
+  const openCallsOfMany = double.appends.openCalls;
   await appendTo(store, large());
   expect(openCalls).toBe(1);
-  expect(double.appends.openCalls).toBe(1);
-  expect(storedIds(double.log)).toHaveLength(202);
+  expect(openCallsOfMany).toBeGreaterThan(1);
+  expect(openCallsOfMany).toBeLessThanOrEqual(16);
+  expect(double.appends.openCalls).toBe(openCallsOfMany);
+  expect(storedIds(double.log)).toHaveLength(404);
 });
 
 test('each of many at once gets its own answer, those among them that are refused as well', async () => {

@@ -15,12 +15,25 @@ export const OF_LEADER = { requiresLeader: true } as const;
 const SHARED_BYTES = 32 * 1024;
 
 /**
+ * Calls that stay open at most. The library sends one message of a call in a turn of the event loop, and a server written
+ * like it answers one: over one call, a process that is busy would append as slowly as its turns are long.
+ */
+const SHARED_CALLS = 16;
+
+/** A call that stays open, from the moment in which it is asked for. */
+type SharedCall = {
+  readonly opened: Promise<AppendCall>;
+  /** Appends that wait for their answer. */
+  waiting: number;
+};
+
+/**
  * The client of a server. Its appends are made here, not by the library: that ends the process when a call that appends
  * share is lost under a write, fails the appends of all clients in the process with it, and lets them wait for good when
  * the server ends the call without an error. See docs/decisions/0020.
  */
 export class AppendingClient extends EventStoreDBClient {
-  #shared: Promise<AppendCall> | undefined;
+  readonly #shared = new Set<SharedCall>();
   /** Whether the server takes appends over a call that stays open. */
   #shares = true;
 
@@ -30,23 +43,34 @@ export class AppendingClient extends EventStoreDBClient {
    */
   async append(append: Append, limitMs: number): Promise<AppendOutcome> {
     if (!this.#shares || bytesOf(append) > SHARED_BYTES) return this.#appendAlone(append, limitMs);
+    const call = this.#idlest() ?? this.#openShared();
+    call.waiting += 1;
     try {
-      this.#shared ??= this.#openShared();
-      return await (await this.#shared).send(append, limitMs);
+      return await (await call.opened).send(append, limitMs);
     } catch (error) {
       if (!isUnimplemented(error)) throw error;
       this.#shares = false;
       return this.#appendAlone(append, limitMs);
+    } finally {
+      call.waiting -= 1;
     }
   }
 
-  #openShared(): Promise<AppendCall> {
+  /** The open call in which the fewest wait; undefined where one more is better. */
+  #idlest(): SharedCall | undefined {
+    const [first, ...others] = this.#shared;
+    const idlest = others.reduce((least, each) => (each.waiting < (least?.waiting ?? 0) ? each : least), first);
+    return idlest?.waiting === 0 || this.#shared.size === SHARED_CALLS ? idlest : undefined;
+  }
+
+  #openShared(): SharedCall {
     const ended = (): void => {
-      if (this.#shared === opening) this.#shared = undefined;
+      this.#shared.delete(call);
     };
-    const opening = this.#open(ended);
-    opening.catch(ended);
-    return opening;
+    const call: SharedCall = { opened: this.#open(ended), waiting: 0 };
+    this.#shared.add(call);
+    call.opened.catch(ended);
+    return call;
   }
 
   /** @param ended is called when the call has ended */
