@@ -21,11 +21,22 @@ export type Look = { readonly slices: readonly ReadSlice[]; readonly mark: numbe
 
 export class Backlog {
   readonly #slices: ReadSlice[] = [];
+  #passedTo: Position;
   #events = 0;
   #changes = 0;
   /** Counts what was added. */
   #added = 0;
   #onChange: (() => void)[] = [];
+
+  /** @param after where reading the log begins */
+  constructor(after: Position) {
+    this.#passedTo = after;
+  }
+
+  /** What was read up to here is let go of: it cannot be applied once more. */
+  get passedTo(): Position {
+    return this.#passedTo;
+  }
 
   /** What there is now; `mark` is for `since`. */
   look(): Look {
@@ -58,6 +69,7 @@ export class Backlog {
   passed(checkpoint: Position): void {
     for (let [first] = this.#slices; first !== undefined && first.position <= checkpoint; [first] = this.#slices) {
       this.#slices.shift();
+      this.#passedTo = first.position;
       this.#count(first, -1);
     }
     this.#tell();

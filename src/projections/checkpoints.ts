@@ -14,6 +14,21 @@ export async function readCheckpoints(
 /** The version that wrote a projection stands beside its checkpoint. */
 export const versionMark = (projection: Projection): string => `${projection.name}.version`;
 
+/** What was passed is to be applied again, and whoever has let go of it must read the log anew. */
+export class PutBackError extends Error {
+  override readonly name = 'PutBackError';
+}
+
+/** @throws PutBackError where another process has put a projection back, to write it anew, behind what this one has passed */
+export function requireNotPutBack(checkpoints: ReadonlyMap<string, Position>, passedTo: Position): void {
+  for (const [projection, position] of checkpoints) {
+    if (position >= passedTo) continue;
+    throw new PutBackError(
+      `Another process has put the projection ${projection} back to position ${position}: this one, which has passed ${passedTo}, reads the log from there.`,
+    );
+  }
+}
+
 /** What a commit writes: no checkpoint goes back. */
 export function reached(
   checkpoints: ReadonlyMap<string, Position>,

@@ -85,7 +85,7 @@ type FollowDeps = Required<Pick<RunnerDeps, 'eventStore' | 'writer' | 'projectio
 
 /** Projects what is in the log, and what comes, until the position or the signal's abort. */
 async function follow(deps: FollowDeps, until: Position, signal: AbortSignal): Promise<void> {
-  const backlog = new Backlog();
+  const backlog = new Backlog(Math.min(...(await readCheckpoints(deps.writer, deps.projections)).values()));
   const ending = new AbortController();
   const running = AbortSignal.any([signal, ending.signal]);
   const parts = [readAhead(deps, backlog, running), applyUntil(deps, backlog, until, running)];
@@ -97,13 +97,13 @@ async function follow(deps: FollowDeps, until: Position, signal: AbortSignal): P
   }
 }
 
-/** Reads the log into the backlog, from the lowest checkpoint on. @throws what the log throws */
+/** Reads the log into the backlog, from where that begins. @throws what the log throws */
 async function readAhead(
-  { eventStore, writer, projections, log }: FollowDeps,
+  { eventStore, projections, log }: FollowDeps,
   backlog: Backlog,
   signal: AbortSignal,
 ): Promise<void> {
-  const after = Math.min(...(await readCheckpoints(writer, projections)).values());
+  const after = backlog.passedTo;
   const tenants = new ProjectedTenants(eventStore);
   const streamPrefixes = [...new Set(projections.flatMap((projection) => projection.streamPrefixes))];
   let position = after;

@@ -9,7 +9,7 @@ import type { Parked } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { Applying, checkRoom, type Failures, lastBefore, parkedAt, partOf } from './applying.js';
 import { type Backlog, firstOf, type Look, type ReadSlice } from './backlog.js';
-import { reached, readCheckpoints } from './checkpoints.js';
+import { reached, readCheckpoints, requireNotPutBack } from './checkpoints.js';
 import { PIECE_CHANGES, type Piece } from './pieces.js';
 import type { Projection } from './projection.js';
 import { isOf, type Step } from './step.js';
@@ -98,13 +98,14 @@ export class Turn {
 
   /**
    * To be called in the transaction: another process may project the same log, and a rebuild may have swapped.
-   * @param look at what there is to apply
+   * @throws PutBackError
    * @param failures what is left out, with what comes behind it, and parked
    * @param before what the turn before has left
    */
   static async begin(parts: TurnParts, look: Look, failures: Failures, before: LongEvents): Promise<Turn> {
-    const { writer, projections } = parts;
+    const { writer, projections, backlog } = parts;
     const checkpoints = await readCheckpoints(writer, projections);
+    requireNotPutBack(checkpoints, backlog.passedTo);
     const parked = await writer.parked();
     checkRoom(parked, failures);
     const ahead = (await writer.ahead()).map(
