@@ -73,13 +73,27 @@ const tryLater = (reason: string, message = 'Temporarily unavailable; try again.
   answer(503, message, reason, { 'Retry-After': '1' });
 
 /** What a client has to know before it sends a request again that was answered with 503. */
-function withOutcome({ status, body, headers }: Answer, { method, context }: Request): Answer {
+function withOutcome({ status, body, headers }: Answer, req: Request): Answer {
+  const { method, context } = req;
   if (status !== 503 || !('error' in body) || isSafe(method)) return { status, body, ...(headers && { headers }) };
   const { message, error } = body;
   if (!context.deadline.mayHaveWritten) return answer(status, message, `${error} Nothing was written.`, headers);
-  const advice = 'It may have been written, or may be yet: read the record or the order before you send this again.';
+  const unknown = 'Temporarily unavailable; the outcome is not known.';
+  const outcome = `${error} It may have been written, or may be yet`;
+  if (req.headers['idempotency-key'] !== undefined) {
+    return answer(
+      status,
+      unknown,
+      `${outcome}: send this again with the same Idempotency-Key; it is done once.`,
+      headers,
+    );
+  }
   // No Retry-After: to send it again at once is what not to do.
-  return answer(status, 'Temporarily unavailable; the outcome is not known.', `${error} ${advice}`);
+  return answer(
+    status,
+    unknown,
+    `${outcome}: read the record or the order, or look for it in its list (sort=-created_at), before you send this again.`,
+  );
 }
 
 const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD' || method === 'OPTIONS';

@@ -15,8 +15,9 @@ import type { Position } from '../ports/eventStore.js';
 import type { StoredRecord } from '../ports/readModels.js';
 import { checkedInput } from './body.js';
 import { type Caller, type Commands, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
+import { createOnce } from './createOnce.js';
 import { loadOrder } from './orders/loadOrder.js';
-import { createOrder, updateOrder } from './orders/orderRecords.js';
+import { checkedOrder, createOrder, updateOrder } from './orders/orderRecords.js';
 import { writeOrder } from './orders/orderWriter.js';
 import { takePartIds } from './orders/partIds.js';
 import { type Precondition, requireTag, showsAllOf } from './preconditions.js';
@@ -192,12 +193,31 @@ const updaters = { reference: updateReferenceRecord, part: updatePartRecord };
 
 /**
  * @param body a JSON object of asset fields; may name its own `id` (a UUID that is not taken)
+ * @param key with the same one again nothing more is created, and the answer is the same
  * @throws ValidationError with every error by field
  */
-export const createRecord: Create<unknown> = async (commands, caller, assetType, body) => {
-  if (assetType.role === 'order') return createOrder(commands, caller, assetType, body);
-  return creators[assetType.role](commands, caller, assetType, checkedInput(assetType, 'create', body));
-};
+export async function createRecord(
+  commands: Commands,
+  caller: Caller,
+  assetType: AssetType,
+  body: unknown,
+  key?: string,
+): Promise<WrittenRecord> {
+  const create = (own: Commands): Promise<WrittenRecord> =>
+    assetType.role === 'order'
+      ? createOrder(own, caller, assetType, body)
+      : creators[assetType.role](own, caller, assetType, checkedInput(assetType, 'create', body));
+  if (key === undefined) return create(commands);
+  // What is wrong with the body alone leaves the key free.
+  const { id, fields } =
+    assetType.role === 'order'
+      ? checkedOrder(commands, caller, assetType, body).input
+      : checkedInput(assetType, 'create', body);
+  if (id !== undefined) throw new ValidationError({ id: [NO_ID_WITH_KEY] });
+  return createOnce(commands, caller, { assetType, key, body, fields }, create);
+}
+
+const NO_ID_WITH_KEY = 'With an Idempotency-Key the service chooses the id: leave out one of the two.';
 
 /**
  * @param body a JSON object of the fields to change; what it does not name stays

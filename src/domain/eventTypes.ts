@@ -36,6 +36,8 @@ export const eventTypes: { readonly [type: string]: readonly Upcaster[] } = {
   WebhookEnabled: [],
   WebhookBackfillRequested: [],
   WebhookRemoved: [],
+  RequestAccepted: [],
+  RequestAnswered: [],
   RecordCreated: [],
   RecordChanged: [],
   BatchUpserted: [],

@@ -83,6 +83,10 @@ export const MAX_REQUEST_PARTS = 1_000;
 
 /** Bytes of a request's URL and header fields together. */
 export const MAX_HEADER_BYTES = 16_384;
+/** Characters of an Idempotency-Key. */
+export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
+/** Hours for which an Idempotency-Key stands for what it was first sent with. */
+export const IDEMPOTENCY_KEY_HOURS = 24;
 /** Parameters of a query. */
 export const MAX_QUERY_PARAMETERS = 100;
 /** Fields that a list is filtered by. */

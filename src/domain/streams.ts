@@ -13,6 +13,8 @@ export const tableStream = (tenant: string, table: string): string => `table-${t
 export const orderStream = (tenant: string, orderId: string): string => `order-${tenant}.${orderId}`;
 /** One stream for each id that a client has chosen for a part of an order, so that one order has it, whoever asks. */
 export const partIdStream = (tenant: string, partId: string): string => `part-${tenant}.${partId}`;
+/** One for each Idempotency-Key that a client has sent for a table; its name is a hash of the three. */
+export const requestStream = (tenant: string, hash: string): string => `request-${tenant}.${hash}`;
 export const deliveryStream = (tenant: string, deliveryId: string): string => `delivery-${tenant}.${deliveryId}`;
 
 export const STREAM_PREFIXES = { table: 'table-', order: 'order-', delivery: 'delivery-' } as const;

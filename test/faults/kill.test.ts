@@ -102,3 +102,32 @@ it(
   },
   60_000 + KILLS * 20_000,
 );
+
+it('creates with an Idempotency-Key that are sent again until they are answered make one order each', async () => {
+  const random = seeded(SEED);
+  const before = new Set((await all('dyn_stock_order')).map(({ id }) => id));
+  const answers = new Map<string, Set<string>>();
+  const sendAll = (n: number) =>
+    Promise.all(
+      Array.from({ length: 20 }, async (_, index) => {
+        const key = `${n}-${index}`;
+        const headers = { 'idempotency-key': key };
+        const answer = await acme
+          .postRecord('dyn_stock_order', { customer_reference: key }, { headers })
+          .catch(() => null);
+        if (answer?.status === 201) answers.set(key, (answers.get(key) ?? new Set()).add(answer.text));
+      }),
+    );
+  for (let n = 0; n < 5; n++) {
+    const sending = sendAll(n);
+    await wait(random() * 30);
+    await service.kill();
+    await sending;
+    await service.start();
+    await sendAll(n);
+    await sendAll(n);
+  }
+  expect([...answers.values()].map(({ size }) => size)).toEqual(Array(100).fill(1));
+  const made = (await all('dyn_stock_order')).filter(({ id }) => !before.has(id));
+  expect(made.map((order) => order.customer_reference).sort()).toEqual([...answers.keys()].sort());
+});

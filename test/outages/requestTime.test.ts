@@ -87,6 +87,23 @@ describe('a log that hangs', () => {
     await acme().update(ORDERS, id, { notes: 'after' });
   });
 
+  it('a create with an Idempotency-Key says that it can be sent again, and then there is one', async () => {
+    const { meta } = await acme().list(ORDERS);
+    const create = () => acme().postRecord(ORDERS, { notes: 'keyed' }, { headers: { 'idempotency-key': 'hung' } });
+    log.freeze(true);
+    const hung = await timed(create());
+    inTime(hung);
+    expect(hung.answer).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '1' },
+      body: { error: expect.stringMatching(/(Nothing was written|with the same Idempotency-Key; it is done once)\.$/) },
+    });
+    log.freeze(false);
+    const [one, other] = await Promise.all([create(), create()]);
+    expect([one?.status, other?.text]).toEqual([201, one?.text]);
+    expect((await acme().list(ORDERS)).meta.total).toBe(meta.total + 1);
+  });
+
   it('writes that wait for their turn at a table were not written, and are not written later', async () => {
     const names = Array.from({ length: 8 }, (_, index) => `of ${index}`);
     await acme().create('dyn_item', { external_id: 'known', name: 'Tea' });

@@ -5,6 +5,7 @@ import { recordTag } from '../../commands/preconditions.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { preconditionOf } from '../entityTags.js';
+import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { createExample, recordExample, updateExample } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Reply, type Resource } from '../routes/operation.js';
@@ -73,9 +74,10 @@ export const records: Resource = {
       body: { limit: 'record', schema: ({ name }) => json.ref(`${name}.create`), example: createExample },
       status: 201,
       answer: writtenResponse('The record as created.'),
+      honours: ['idempotency-key'],
       errors: [409],
-      async handle({ commands }, { caller, assetType, body }) {
-        const written = await createRecord(commands, caller, assetType, body);
+      async handle({ commands }, { req, caller, assetType, body }) {
+        const written = await createRecord(commands, caller, assetType, body, idempotencyKeyOf(req));
         return {
           ...taggedReply(assetType, written),
           headers: { Location: `${ASSETS_PATH}/${assetType.name}/assets/${written.id}` },

@@ -1,6 +1,7 @@
 /** The paths of an OpenAPI document, made from the route table. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { SCOPES } from '../../domain/identity/scopes.js';
+import { IDEMPOTENCY_KEY_HOURS, MAX_IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.js';
 import {
   type Area,
   BODY_LIMITS,
@@ -115,7 +116,7 @@ const withHeaders = (answer: ResponseObject, headers: ResponseObject['headers'] 
 const NOT_MODIFIED: ResponseObject = { description: 'It is as it was when it had the ETag of If-None-Match.' };
 
 /** For `components.parameters`, by the names of their fields. */
-const HEADER_PARAMETERS: { readonly [name in 'if-match' | 'if-none-match']: PathParameter } = {
+const HEADER_PARAMETERS: { readonly [name in 'if-match' | 'if-none-match' | 'idempotency-key']: PathParameter } = {
   'if-match': {
     component: 'IfMatch',
     name: 'If-Match',
@@ -123,6 +124,14 @@ const HEADER_PARAMETERS: { readonly [name in 'if-match' | 'if-none-match']: Path
     description: 'The change is made only if the record still has this ETag, or one of several; 412 otherwise.',
     schema: { type: 'string' },
     example: '"q83vEjRWeJCrze8SNFZ4kA"',
+  },
+  'idempotency-key': {
+    component: 'IdempotencyKey',
+    name: 'Idempotency-Key',
+    in: 'header',
+    description: `A name of the client's own for this request. Sent again with the same body within ${IDEMPOTENCY_KEY_HOURS} hours, it creates nothing more and is answered as before; with another body it is 422.`,
+    schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY_LENGTH, pattern: '^[!-~]+$' },
+    example: 'po-2026-000471',
   },
   'if-none-match': {
     component: 'IfNoneMatch',

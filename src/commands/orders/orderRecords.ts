@@ -18,31 +18,54 @@ import { chosenId, givesParts, partLists, takeParts } from './givenParts.js';
 import { orderView, type WrittenOrder, writeNewOrder, writeOrder } from './orderWriter.js';
 import { takePartIds } from './partIds.js';
 
+/** A body that creates an order, and the id that the order gets. */
+type CheckedOrder = {
+  readonly id: string;
+  readonly input: RecordInput;
+  /** Unset where the body gives no parts. */
+  readonly decided?: DecidedParts;
+};
+
 /** @throws ValidationError with every error, of parts keyed by their path such as `lines.0.quantity` */
+export function checkedOrder(commands: Commands, caller: Caller, assetType: AssetType, body: unknown): CheckedOrder {
+  if (!givesParts(assetType, body)) {
+    const input = checkedInput(assetType, 'create', body);
+    return { id: input.id ?? commands.newId(), input };
+  }
+  const { assetTypes } = tenantOf(commands, caller.tenant);
+  const id = chosenId(body) ?? commands.newId();
+  const { own, given } = takeParts(commands, assetTypes, assetType, id, body);
+  const { input, decided } = checkedWhole(assetTypes, assetType, 'create', own, given, new Map());
+  if (decided.chosen.length > 0 && input.id === undefined) throw new ValidationError({ id: [NEEDS_ID] });
+  return { id, input, decided };
+}
+
+/** @throws ValidationError as above */
 export async function createOrder(
   commands: Commands,
   caller: Caller,
   assetType: AssetType,
   body: unknown,
 ): Promise<WrittenRecord> {
-  if (!givesParts(assetType, body)) {
-    const input = checkedInput(assetType, 'create', body);
-    const id = input.id ?? commands.newId();
-    const { position, order } = await writeNewOrder(commands, caller, id, decideCreation(assetType, input));
-    return { position, id, record: orderView(assetType, id, order) };
-  }
-  const { assetTypes } = tenantOf(commands, caller.tenant);
-  const id = chosenId(body) ?? commands.newId();
-  const { own, given } = takeParts(commands, assetTypes, assetType, id, body);
-  const { input, decided } = checkedWhole(assetTypes, assetType, 'create', own, given, new Map());
-  if (decided.chosen.length > 0) {
-    if (input.id === undefined) throw new ValidationError({ id: [NEEDS_ID] });
-    await takePartIds(commands, caller, id, decided.chosen);
-  }
-  const decision = decideCreation(assetType, input, decided.change.added);
+  const { id, input, decided } = checkedOrder(commands, caller, assetType, body);
+  if (decided !== undefined && decided.chosen.length > 0) await takePartIds(commands, caller, id, decided.chosen);
+  const decision = decideCreation(assetType, input, decided?.change.added);
   const { position, order } = await writeNewOrder(commands, caller, id, decision);
+  return { position, ...createdOrder(commands, caller, assetType, id, order, body) };
+}
+
+/** An order as its create is answered: with its parts where the body gave some. */
+export function createdOrder(
+  commands: Commands,
+  { tenant }: Caller,
+  assetType: AssetType,
+  id: string,
+  order: Order,
+  body: unknown,
+): Omit<WrittenRecord, 'position'> {
   const record = orderView(assetType, id, order);
-  return { position, id, record, lists: listsOf(assetTypes, assetType, id, order) };
+  if (!givesParts(assetType, body)) return { id, record };
+  return { id, record, lists: listsOf(tenantOf(commands, tenant).assetTypes, assetType, id, order) };
 }
 
 const NEEDS_ID = 'Where parts have ids of your choice, the order needs one too: sent again, it would be another order.';

@@ -117,3 +117,8 @@ export function tableWriterOf(commands: TableCommands): TableWriter {
   }
   return writer;
 }
+
+/** The table writer of these commands is that of others, which are made of them. */
+export function shareTableWriter(commands: TableCommands, others: TableCommands): void {
+  writers.set(others, tableWriterOf(commands));
+}

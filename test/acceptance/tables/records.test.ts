@@ -262,6 +262,83 @@ describe('ETag', () => {
   });
 });
 
+describe('Idempotency-Key', () => {
+  const send = (table: string, key: string, body: Fields) =>
+    acme().postRecord(table, body, { headers: { 'idempotency-key': key } });
+  const count = async (table: string): Promise<number> => (await acme().list(table)).meta.total;
+
+  it('sent again, also at the same time, a create makes nothing more and is answered as before, in every kind of table', async () => {
+    const order = await acme().create('dyn_stock_order', {});
+    for (const [table, body] of [
+      ['dyn_item', newItem({ brand_name: 'Kade' })],
+      ['dyn_stock_order', { notes: 'once' }],
+      ['dyn_stock_order', { notes: 'with lines', lines: [{ quantity: 1 }, { quantity: 2 }] }],
+      ['dyn_order_line', { order_id: order.id, quantity: 2 }],
+    ] as const) {
+      const before = await count(table);
+      const key = `k-${JSON.stringify(body).length}`;
+      const answers = await Promise.all(Array.from({ length: 8 }, () => send(table, key, body)));
+      const [first] = answers;
+      expect(first).toMatchObject({ status: 201, headers: { etag: expect.any(String) } });
+      const id = String(first?.headers.location).split('/').at(-1) ?? '';
+      expect(first?.body).toMatchObject({ data: await acme().get(table, id) });
+      const change =
+        table === 'dyn_item' ? { name: 'Changed' } : table === 'dyn_order_line' ? { quantity: 3 } : { notes: 'x' };
+      await acme().update(table, id, change);
+      answers.push(await send(table, key, Object.fromEntries(Object.entries(body).reverse())));
+      for (const { status, text, headers } of answers) {
+        expect({ table, status, text, etag: headers.etag }).toEqual({
+          table,
+          status: 201,
+          text: first?.text,
+          etag: first?.headers.etag,
+        });
+        expect(headers['projection-pending']).toBeUndefined();
+      }
+      expect(await count(table)).toBe(before + 1);
+    }
+  });
+
+  it('500 retries at once make one order', async () => {
+    const before = await count('dyn_stock_order');
+    const answers = await Promise.all(
+      Array.from({ length: 500 }, () => send('dyn_stock_order', 'k-500', { notes: 'once' })),
+    );
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(answers[0]?.status).toBe(201);
+    expect(await count('dyn_stock_order')).toBe(before + 1);
+  });
+
+  it('another body is 422, whatever order it names', async () => {
+    const [one, other] = [await acme().create('dyn_stock_order', {}), await acme().create('dyn_stock_order', {})];
+    await send('dyn_order_line', 'k-2', { order_id: one.id, quantity: 1 });
+    for (const body of [
+      { order_id: one.id, quantity: 2 },
+      { order_id: other.id, quantity: 1 },
+    ]) {
+      await expectInvalid(run.service, ['Idempotency-Key'], () => send('dyn_order_line', 'k-2', body));
+    }
+  });
+
+  it('a key that came back with its old id is created once as well', async () => {
+    const body = { code: 'KEG', value: 'Keg' };
+    await acme().create('dyn_unit_code', body);
+    await acme().cleanUp('dyn_unit_code', 'none');
+    const answers = await Promise.all(Array.from({ length: 8 }, () => send('dyn_unit_code', 'k-3', body)));
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(answers[0]?.status).toBe(201);
+  });
+
+  it('a taken key is still 422, a malformed one 400, and with an id of the client’s own it is 422', async () => {
+    const body = newItem();
+    await acme().create('dyn_item', body);
+    expect(await send('dyn_item', 'k-4', body)).toMatchObject({ status: 422, body: { errors: { external_id: {} } } });
+    await expectRefused(run.service, 400, () => send('dyn_item', 'two words', newItem()));
+    const id = '01a1feb1-9a64-76fa-95fa-131ef9230738';
+    await expectInvalid(run.service, ['id'], () => send('dyn_item', 'k-5', newItem({ id })));
+  });
+});
+
 describe('bodies that are no record', () => {
   const required = '"external_id":"BAD","name":"Bad"';
   const nested = (levels: number) => `{${required},"sku":${'['.repeat(levels)}${']'.repeat(levels)}}`;

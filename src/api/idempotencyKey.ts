@@ -1,0 +1,17 @@
+/** Idempotency-Key: a client's name for a request, so that sending it again does nothing more. */
+import type { Request } from 'express';
+import { MAX_IDEMPOTENCY_KEY_LENGTH } from '../domain/limits.js';
+import { badRequest } from './errors.js';
+
+/** Visible characters of ASCII. */
+const KEY = /^[!-~]+$/;
+
+/** @throws HttpError 400 for one that is too long, empty, or of other characters */
+export function idempotencyKeyOf({ headers }: Request): string | undefined {
+  const key = headers['idempotency-key'];
+  if (key === undefined) return undefined;
+  if (typeof key === 'string' && key.length <= MAX_IDEMPOTENCY_KEY_LENGTH && KEY.test(key)) return key;
+  throw badRequest(
+    `Idempotency-Key must have 1 to ${MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters, and be given once.`,
+  );
+}
