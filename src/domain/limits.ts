@@ -43,6 +43,10 @@ export const MAX_BATCH_ITEMS = 1_000;
 export const MAX_DIFFERENCES = 100;
 /** Characters of them as JSON; beyond it fewer are shown, but one. */
 export const MAX_DIFFERENCE_CHARACTERS = 1_048_576;
+/** Deleted records that one request of an undo looks at. */
+export const MAX_UNDONE_RECORDS = 1_000;
+/** Characters of them as JSON; beyond it fewer are looked at, but one. */
+export const MAX_UNDONE_CHARACTERS = 8_388_608;
 /** Entries of an array in a body that has no limit of its own: roles, scopes, kinds of event, error reasons. */
 export const MAX_LIST_ENTRIES = 100;
 /** Bytes of a list field of a record as JSON, such as the error_reason of an order: lists of orders repeat it. */

@@ -17,6 +17,18 @@ export type TableSnapshot = {
   readonly formerIds: ReadonlyMap<string, string>;
 };
 
+/** A record as a clean-up has deleted it. */
+export type DeletedRecord = Pick<StoredRecord, 'id' | 'batchId' | 'fields'>;
+
+export type DeletedPage = {
+  /** In the order of their ids. */
+  readonly records: readonly DeletedRecord[];
+  /** How many there are of the clean-up. */
+  readonly total: number;
+  /** Where the next page begins: the last id that was looked at; undefined where there are no more. */
+  readonly next?: string | undefined;
+};
+
 export interface DecisionReads
   extends Pick<RecordQueries, 'get'>,
     Pick<ProjectionProgress, 'waitFor' | 'waitForEvent'> {
@@ -40,6 +52,15 @@ export interface DecisionReads
   }>;
   /** Some of the records that it would delete: at most `limit`, fewer where they have more than MAX_DIFFERENCE_CHARACTERS. */
   someOutsideBatch(table: TableRef, batchId: string, limit: number): Promise<readonly StoredRecord[]>;
+  /**
+   * What the clean-up of this revision has deleted, as far as no later one has deleted the same id or key: at most `limit`
+   * records behind the id `after`, fewer where they have more than MAX_UNDONE_CHARACTERS.
+   */
+  deletedRecords(
+    table: TableRef,
+    cleanUp: Revision,
+    page: { readonly after?: string | undefined; readonly limit: number },
+  ): Promise<DeletedPage>;
   /** Full records by a field's exact value (relations of an export). */
   find(table: TableRef, field: string, values: readonly string[]): Promise<readonly StoredRecord[]>;
 }

@@ -87,7 +87,13 @@ export interface StepwiseWriter {
    */
   sweepSome(
     table: TableRef,
-    sweep: { readonly batchId: string; readonly limit: number; readonly after?: number | undefined },
+    sweep: {
+      readonly batchId: string;
+      /** Of the clean-up. */
+      readonly revision: Revision;
+      readonly limit: number;
+      readonly after?: number | undefined;
+    },
     event: { readonly revision: Revision; readonly at: string; readonly position?: Position },
   ): Promise<number | undefined>;
 }

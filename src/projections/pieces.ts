@@ -31,7 +31,8 @@ export async function piecesOf(projection: Projection, { event, known }: Step): 
       const before = { ...of, revision: of.revision - 1 };
       for (const part of partsOf(changes)) {
         const [sweep] = part;
-        if (sweep?.kind === 'sweep') pieces.push(sweeping(table, sweep.batchId, before));
+        if (sweep?.kind === 'sweep')
+          pieces.push(sweeping(table, { batchId: sweep.batchId, revision: of.revision }, before));
         else await keep((target) => target.applyToTable(table, part, before));
       }
       await keep((target) => target.applyToTable(table, [], of));
@@ -48,10 +49,10 @@ export async function piecesOf(projection: Projection, { event, known }: Step): 
 
 type Sweep = Parameters<StepwiseWriter['sweepSome']>;
 
-function sweeping(table: Sweep[0], batchId: string, event: Sweep[2]): Piece {
+function sweeping(table: Sweep[0], sweep: Pick<Sweep[1], 'batchId' | 'revision'>, event: Sweep[2]): Piece {
   let after: number | undefined;
   return async (target) => {
-    after = await target.sweepSome(table, { batchId, limit: SWEPT_RECORDS, after }, event);
+    after = await target.sweepSome(table, { ...sweep, limit: SWEPT_RECORDS, after }, event);
     return after === undefined ? 'done' : 'more';
   };
 }

@@ -119,6 +119,7 @@ export class ReadGate {
       snapshot: guarded('records', readModels.snapshot, ofTable),
       countOutsideBatch: guarded('records', readModels.countOutsideBatch, ofTable),
       someOutsideBatch: guarded('records', readModels.someOutsideBatch, ofTable),
+      deletedRecords: guarded('records', readModels.deletedRecords, ofTable),
       find: guarded('records', readModels.find, ofTable),
       history: guarded('order_history', readModels.history, ofTenant),
       delivery: guarded('deliveries', readModels.delivery, ofTenant),

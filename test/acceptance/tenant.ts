@@ -26,7 +26,9 @@ const listEnvelope = z.strictObject({ data: z.array(record), links, meta });
 const batchEnvelope = z.strictObject({
   data: z.strictObject({ message: z.string(), created: z.int(), updated: z.int(), unchanged: z.int() }),
 });
-const cleanUpEnvelope = z.strictObject({ data: z.strictObject({ message: z.string(), deleted: z.int() }) });
+const cleanUpEnvelope = z.strictObject({
+  data: z.strictObject({ message: z.string(), deleted: z.int(), operation_id: z.string().optional() }),
+});
 const tokenBody = z.looseObject({ access_token: z.string() });
 const sessionEnvelope = z.object({ data: z.looseObject({ token: z.string() }) });
 const dataEnvelope = z.object({ data: z.unknown() });
@@ -168,6 +170,10 @@ export class TenantClient {
 
   postCleanUp(table: string, body: unknown, options: RequestOptions = {}): Promise<Answer> {
     return this.send('POST', `${ASSETS}/${table}/assets/clean-up`, { ...options, body });
+  }
+
+  postUndo(table: string, operationId: string, options: RequestOptions = {}): Promise<Answer> {
+    return this.send('POST', `${ASSETS}/${table}/operations/${operationId}/undo`, options);
   }
 
   // The platform, as its people use it.

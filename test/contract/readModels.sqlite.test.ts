@@ -9,7 +9,7 @@ import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
 import { Cancellation } from '#app/supervision/cancellation.js';
 import { describeReadModels } from './readModels.js';
 import { describeAhead } from './readModelsAhead.js';
-import { acmePlaces, contains, delivery, fill, found, id, insert, query, write } from './readModelsFixture.js';
+import { acmePlaces, at, contains, delivery, fill, found, id, insert, query, write } from './readModelsFixture.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'read-models-'));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -45,6 +45,35 @@ test('a file of a release without delivery logs gets them, and keeps what it has
   await write(writer, () => writer.putDelivery('acme', delivery(1)));
   expect(await readModels.deliveries('acme', { webhookId: 'hook', limit: 1 })).toEqual([delivery(1)]);
   expect(await found(readModels, {})).toMatchObject({ total: 1 });
+  await readModels.close();
+  await writer.close();
+});
+
+test('a file of a release that kept only the ids of deleted records keeps them, and whole records from then on', async () => {
+  const file = join(directory, 'ids.db');
+  const earlier = await openSqliteReadModelWriter({ file });
+  await fill(earlier, [insert(1, {}), { kind: 'sweep', batchId: 'x' }]);
+  await earlier.close();
+  const db = openSqlite(file);
+  const id1 = db.prepare('SELECT id FROM catalog WHERE swept = 1').pluck().get();
+  db.exec(`CREATE TABLE ids (u TEXT PRIMARY KEY, id BLOB NOT NULL UNIQUE) WITHOUT ROWID`);
+  db.exec(`INSERT INTO ids SELECT u, id FROM s${id1}`);
+  db.exec(`DROP TABLE s${id1}`);
+  db.exec(`ALTER TABLE ids RENAME TO s${id1}`);
+  db.pragma('user_version = 6');
+  db.close();
+
+  const readModels = await openSqliteReadModels({ file, readers: 1 });
+  const writer = await openSqliteReadModelWriter({ file });
+  const { formerIds } = await readModels.snapshot(acmePlaces, { keys: ['C1'], ids: [] });
+  expect(formerIds).toEqual(new Map([['C1', id(1)]]));
+  expect(await readModels.deletedRecords(acmePlaces, 4, { limit: 5 })).toEqual({ records: [], total: 0 });
+  const changes = [insert(2, {}), { kind: 'sweep', batchId: 'x' }] as const;
+  await write(writer, () => writer.applyToTable(acmePlaces, changes, { revision: 5, at: at(5) }));
+  expect(await readModels.deletedRecords(acmePlaces, 5, { limit: 5 })).toMatchObject({
+    total: 1,
+    records: [{ id: id(2) }],
+  });
   await readModels.close();
   await writer.close();
 });

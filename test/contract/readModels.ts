@@ -257,6 +257,34 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
         expect(await ids('C1', 'C2', 'C3', 'C4', 'C5')).toEqual({ former, records: [] });
       });
 
+      test('a sweep keeps what goes, to be read in pages by its revision, as far as no later one has it', async () => {
+        const page = async (cleanUp: number, after?: string, limit = 2) => {
+          const { records, ...rest } = await readModels.deletedRecords(acmePlaces, cleanUp, { after, limit });
+          return { ...rest, records: records.map((record) => [record.id, record.batchId, record.fields.code]) };
+        };
+        expect(await page(5)).toEqual({ records: [], total: 0 });
+        await apply({ kind: 'patch', id: id(4), at: at(5), set: { name: 'Changed', size: 4 } }, 4);
+        await apply({ kind: 'sweep', batchId: 'new' }, 5);
+        expect(await page(5)).toEqual({
+          records: [
+            [id(1), 'old', 'C1'],
+            [id(3), null, 'C3'],
+          ],
+          total: 3,
+          next: id(3),
+        });
+        expect(await page(5, id(3))).toEqual({ records: [[id(4), 'old', 'C4']], total: 3 });
+        expect((await page(5, undefined, 3)).next).toBeUndefined();
+        const [last] = (await readModels.deletedRecords(acmePlaces, 5, { after: id(3), limit: 1 })).records;
+        expect(last?.fields).toEqual({ code: 'C4', name: 'Changed', size: 4, open: null, notes: null });
+        await apply(insert(1, { name: 'again' }), 6);
+        await apply({ ...insert(3, {}), id: id(9) } as RecordChange, 7);
+        await apply({ kind: 'sweep', batchId: 'new' }, 8);
+        expect((await page(5)).records).toEqual([[id(4), 'old', 'C4']]);
+        expect((await page(8)).records.map(([of]) => of)).toEqual([id(1), id(9)]);
+        expect(await readModels.deletedRecords(unknown, 5, { limit: 1 })).toEqual({ records: [], total: 0 });
+      });
+
       test('of unknown tables count nothing', async () => {
         expect(await readModels.countOutsideBatch(unknown, 'x')).toEqual({
           revision: -1,

@@ -104,7 +104,7 @@ export function describeAhead(name: string, open: OpenReadModels): void {
       let after: number | undefined;
       do {
         await write(writer, async () => {
-          after = await stepwise.sweepSome(acmePlaces, { batchId: 'kept', limit: 2, after }, event);
+          after = await stepwise.sweepSome(acmePlaces, { batchId: 'kept', revision: 1, limit: 2, after }, event);
         });
         totals.push((await readModels.list(acmePlaces, query())).total);
       } while (after !== undefined);
@@ -124,7 +124,7 @@ export function describeAhead(name: string, open: OpenReadModels): void {
       let after: number | undefined;
       do {
         await write(writer, async () => {
-          const sweep = { batchId: 'new', limit: 1, after };
+          const sweep = { batchId: 'new', revision: 1, limit: 1, after };
           after = await stepwise.sweepSome(acmePlaces, sweep, { revision: 1, at: at(9) });
         });
         totals.push((await readModels.list(acmePlaces, query())).total);
@@ -132,6 +132,7 @@ export function describeAhead(name: string, open: OpenReadModels): void {
       expect(totals).toEqual([20, 20, 0]);
       const { formerIds } = await readModels.snapshot(acmePlaces, { keys: numbers.map((n) => `C${n}`), ids: [] });
       expect(formerIds).toEqual(new Map(numbers.map((n) => [`C${n}`, id(n)])));
+      expect(await readModels.deletedRecords(acmePlaces, 1, { limit: 5 })).toMatchObject({ total: 20, next: id(5) });
     });
   });
 }

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { ValidationError } from '#app/commands/context.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
+import { undoCleanUp } from '#app/commands/referenceTables/undo.js';
 import { recordsOn } from '../contract/readModelsFixture.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
 
@@ -32,9 +33,11 @@ const step = fc.oneof(
     weight: 2,
     arbitrary: fc.record({ kind: fc.constant('update' as const), key, newKey: fc.option(key), name: fc.option(name) }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('cleanUp' as const), batchId }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('cleanUp' as const), batchId }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('undo' as const), ago: fc.nat({ max: 2 }) }) },
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+type Undo = Extract<Step, { kind: 'undo' }>;
 
 let inside: Inside;
 let tenants = 0;
@@ -44,7 +47,7 @@ beforeAll(async () => {
 afterAll(() => inside.close());
 
 /** What the step does to the model, and whether it must be refused. */
-function applyToModel(model: Map<string, Row>, step: Step): { refused: boolean; deleted?: number } {
+function applyToModel(model: Map<string, Row>, step: Exclude<Step, Undo>): { refused: boolean; deleted?: number } {
   switch (step.kind) {
     case 'create':
       if (model.has(step.key)) return { refused: true };
@@ -78,7 +81,11 @@ function applyToModel(model: Map<string, Row>, step: Step): { refused: boolean; 
   }
 }
 
-async function apply(tenant: string, step: Step, ids: Map<string, string>): Promise<{ deleted?: number }> {
+async function apply(
+  tenant: string,
+  step: Exclude<Step, Undo>,
+  ids: Map<string, string>,
+): Promise<{ deleted?: number; operationId?: string | undefined }> {
   const { commands } = inside;
   const caller = inside.caller(tenant);
   const party = inside.assetType(tenant, 'dyn_party');
@@ -114,26 +121,39 @@ async function shown(tenant: string): Promise<Map<string, { id: string; row: Omi
 
 /**
  * What a record that is new must have: the id that its key's last record had when a clean-up deleted it, unless another has
- * it by now; else one that nobody ever had.
+ * it by now; else one that nobody ever had. And what the undo of a clean-up brings back.
  */
 class Ids {
   #live = new Map<string, string>();
-  readonly #former = new Map<string, string>();
+  /** By key: the last record that had it when a clean-up deleted it. */
+  readonly #deleted = new Map<string, { id: string; row: Row; cleanUp: string }>();
   readonly #all = new Set<string>();
 
-  check(now: ReadonlyMap<string, string>, step: Step): void {
-    const before = this.#live;
-    if (step.kind === 'cleanUp') {
-      for (const [key, id] of before) {
-        if (now.has(key)) continue;
-        for (const [other, its] of this.#former) if (its === id) this.#former.delete(other);
-        this.#former.set(key, id);
-      }
+  cleanedUp(cleanUp: string, before: ReadonlyMap<string, Row>, now: ReadonlyMap<string, Row>): void {
+    for (const [key, row] of before) {
+      if (now.has(key)) continue;
+      const id = this.#live.get(key) ?? '';
+      for (const [other, its] of this.#deleted) if (its.id === id) this.#deleted.delete(other);
+      this.#deleted.set(key, { id, row, cleanUp });
     }
+  }
+
+  /** @returns how many come back */
+  undo(cleanUp: string, model: Map<string, Row>): number {
+    const live = new Set(this.#live.values());
+    const back = [...this.#deleted].filter(
+      ([key, { id, cleanUp: by }]) => by === cleanUp && !live.has(id) && !model.has(key),
+    );
+    for (const [key, { row }] of back) model.set(key, row);
+    return back.length;
+  }
+
+  check(now: ReadonlyMap<string, string>): void {
+    const before = this.#live;
     const stayed = new Set(before.values());
     for (const [key, id] of now) {
       if (stayed.has(id)) continue;
-      const former = this.#former.get(key);
+      const former = this.#deleted.get(key)?.id;
       if (former !== undefined && !stayed.has(former)) expect(id).toBe(former);
       else expect(this.#all).not.toContain(id);
       this.#all.add(id);
@@ -152,14 +172,33 @@ it('shows what a naive model holds, and refuses what it refuses, over random com
       await openTenant(inside, tenant);
       const model = new Map<string, Row>();
       const idsToBe = new Ids();
+      const cleanUps: string[] = [];
       for (const each of steps) {
         const ids = new Map([...(await shown(tenant))].map(([k, { id }]) => [k, id]));
+        const idsNow = async () => new Map([...(await shown(tenant))].map(([k, { id }]) => [k, id]));
+        if (each.kind === 'undo') {
+          const cleanUp = cleanUps.at(-1 - each.ago);
+          if (cleanUp === undefined) continue;
+          const party = inside.assetType(tenant, 'dyn_party');
+          const undone = await undoCleanUp(inside.commands, inside.caller(tenant), party, cleanUp, {});
+          expect(undone).toMatchObject({ restored: idsToBe.undo(cleanUp, model), next: undefined });
+          idsToBe.check(await idsNow());
+          continue;
+        }
+        const before = new Map(model);
         const expected = applyToModel(model, each);
         const outcome = await apply(tenant, each, ids).catch((error: unknown) => error);
+        if (each.kind === 'cleanUp') {
+          const { operationId } = outcome as { operationId?: string };
+          if (operationId !== undefined) {
+            cleanUps.push(operationId);
+            idsToBe.cleanedUp(operationId, before, model);
+          }
+        }
         if (expected.refused) expect(outcome).toBeInstanceOf(ValidationError);
         else expect(outcome).toMatchObject(expected.deleted === undefined ? {} : { deleted: expected.deleted });
         if (!expected.refused) expect(outcome).not.toBeInstanceOf(Error);
-        idsToBe.check(new Map([...(await shown(tenant))].map(([k, { id }]) => [k, id])), each);
+        idsToBe.check(await idsNow());
       }
       const records = await shown(tenant);
       const rows = new Map([...model].map(([k, { batchId: _, ...row }]) => [k, row]));

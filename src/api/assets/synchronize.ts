@@ -3,10 +3,10 @@ import { cleanUpBody, cleanUpTable, upsertBatch } from '../../commands/reference
 import { tenantOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_BATCH_ITEMS, MAX_DIFFERENCES } from '../../domain/limits.js';
-import { badRequest } from '../errors.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
+import { dataReply, type Resource } from '../routes/operation.js';
+import { DRY_RUN, isDryRun } from './dryRun.js';
 
 const difference: json.JsonSchema = json.closedObject({
   change: json.oneOf(['create', 'update', 'delete']),
@@ -16,15 +16,21 @@ const difference: json.JsonSchema = json.closedObject({
 });
 
 /** What stands beside the counts of a dry run. */
-const withDryRun = (counts: json.Schemas): json.JsonSchema => ({
+const withDryRun = (counts: json.Schemas, more: json.Schemas = {}): json.JsonSchema => ({
   type: 'object',
   properties: {
     ...counts,
+    ...more,
     dry_run: { type: 'boolean', const: true },
     differences: { ...json.listOf(json.ref('Difference')), maxItems: MAX_DIFFERENCES },
   },
   required: Object.keys(counts),
 });
+
+const OPERATION_ID: json.JsonSchema = {
+  ...json.text,
+  description: 'By which the clean-up can be undone; missing where nothing was deleted.',
+};
 
 const schemas: json.Schemas = {
   Difference: difference,
@@ -33,23 +39,10 @@ const schemas: json.Schemas = {
     examples: [{ message: 'Batch upsert of 3 items succeeded.', created: 1, updated: 1, unchanged: 1 }],
   },
   CleanUpResult: {
-    ...withDryRun({ message: json.text, deleted: json.count }),
-    examples: [{ message: 'Clean-up succeeded: 12 records were deleted.', deleted: 12 }],
+    ...withDryRun({ message: json.text, deleted: json.count }, { operation_id: OPERATION_ID }),
+    examples: [{ message: 'Clean-up succeeded: 12 records were deleted.', deleted: 12, operation_id: '1042' }],
   },
 };
-
-const DRY_RUN: QueryParameter = {
-  component: 'DryRun',
-  name: 'dry_run',
-  description: `true: checks, counts, shows the first ${MAX_DIFFERENCES} differences field by field, and writes nothing.`,
-  schema: { type: 'boolean', default: false },
-};
-
-function isDryRun(query: URLSearchParams): boolean {
-  const value = query.get('dry_run') ?? 'false';
-  if (value !== 'true' && value !== 'false') throw badRequest('dry_run must be true or false.');
-  return value === 'true';
-}
 
 const isReferenceData = ({ supportingData }: AssetType): boolean => supportingData;
 
@@ -104,14 +97,12 @@ export const synchronization: Resource = {
         const dryRun = isDryRun(query);
         const { cleanUpGuard: guard } = tenantOf(commands, caller.tenant);
         const cleaned = await cleanUpTable(commands, caller, assetType, body, { dryRun, guard });
-        const { position, deleted, differences } = cleaned;
+        const { position, deleted, operationId, differences } = cleaned;
         const message = dryRun
           ? `Dry run: ${deleted} records would be deleted; nothing was.`
           : `Clean-up succeeded: ${deleted} records were deleted.`;
-        return dataReply(
-          { message, deleted, ...(dryRun ? { dry_run: true, differences } : {}) },
-          { written: position },
-        );
+        const more = dryRun ? { dry_run: true, differences } : { operation_id: operationId };
+        return dataReply({ message, deleted, ...more }, { written: position });
       },
     },
   },

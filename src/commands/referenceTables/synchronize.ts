@@ -129,6 +129,8 @@ export const cleanUpBody = z.strictObject({
 export type CleanUpResult = {
   readonly position: Position;
   readonly deleted: number;
+  /** By which it can be undone; undefined where nothing was deleted. */
+  readonly operationId?: string | undefined;
   readonly differences: readonly Difference[];
 };
 
@@ -149,12 +151,20 @@ export async function cleanUpTable(
   const { batch_id: batchId, confirm } = parseBody(cleanUpBody, body);
   const dryRun = options.dryRun === true;
   const guard = dryRun ? undefined : options.guard;
-  const { position, deleted } = await tableWriterOf(commands).cleanUp(caller, assetType, batchId, (counts) => {
-    const refusal = refusalOfCleanUp(guard, { batchId, confirm }, counts);
-    if (refusal !== undefined) throw new ValidationError(refusal);
-    return counts.deleted === 0 || dryRun ? [] : [cleanUp(batchId, counts.deleted)];
-  });
-  if (!dryRun) return { position, deleted, differences: [] };
+  const { position, revision, deleted } = await tableWriterOf(commands).cleanUp(
+    caller,
+    assetType,
+    batchId,
+    (counts) => {
+      const refusal = refusalOfCleanUp(guard, { batchId, confirm }, counts);
+      if (refusal !== undefined) throw new ValidationError(refusal);
+      return counts.deleted === 0 || dryRun ? [] : [cleanUp(batchId, counts.deleted)];
+    },
+  );
+  if (!dryRun) {
+    const operationId = deleted === 0 ? undefined : String(revision);
+    return { position, deleted, operationId, differences: [] };
+  }
   const table = { tenant: caller.tenant, table: assetType.name };
   const some = await inTime(caller, commands.readModels.someOutsideBatch(table, batchId, MAX_DIFFERENCES));
   return { position, deleted, differences: firstDifferences(cleanUpDifferences(assetType, some)) };

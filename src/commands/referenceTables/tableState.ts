@@ -13,7 +13,7 @@ import { type Loaded, type LogAccess, notBefore } from '../writeStream.js';
 import { UnprojectedRecords } from './unprojected.js';
 
 /** How long a decision waits for the read model to show what others have written. */
-const CATCH_UP_MS = 30_000;
+export const CATCH_UP_MS = 30_000;
 
 /** The records that a decision is about, as they were when it was made. */
 export type KnownTable = {

@@ -8,7 +8,7 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { CleanUpCounts } from '../../domain/referenceTable/cleanUpGuard.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
-import type { Position } from '../../ports/eventStore.js';
+import type { Position, Revision } from '../../ports/eventStore.js';
 import { Turns } from '../../supervision/turns.js';
 import type { Caller } from '../context.js';
 import { type Loaded, writeStream } from '../writeStream.js';
@@ -64,7 +64,7 @@ export class TableWriter {
     assetType: AssetType,
     batchId: string,
     decide: (counts: CleanUpCounts) => readonly ReferenceTableEvent[],
-  ): Promise<CleanUpCounts & { readonly position: Position }> {
+  ): Promise<CleanUpCounts & { readonly position: Position; readonly revision: Revision }> {
     const session = this.#session(caller.tenant, assetType.name);
     const { table, unprojected } = session.table;
     return this.#turn(caller, session, async () => {
@@ -85,7 +85,7 @@ export class TableWriter {
         decide,
       });
       if (written.events.length > 0) unprojected.addCleanUp(written);
-      return { position: written.position, ...written.state };
+      return { position: written.position, revision: written.revision, ...written.state };
     });
   }
 

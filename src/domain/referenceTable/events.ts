@@ -24,6 +24,8 @@ export type BatchUpserted = EventOf<
     readonly changed: readonly ChangedRecord[];
     /** Records that were sent again unchanged: their ids, packed (see packIds). */
     readonly seen: string;
+    /** Revision of the clean-up whose deleted records these are. */
+    readonly undoes?: number;
   }
 >;
 

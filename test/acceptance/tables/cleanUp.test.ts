@@ -1,4 +1,7 @@
 /** Clean-up, and the synchronisation it ends (spec §4.8). */
+import { v7 as uuid } from 'uuid';
+import { z } from 'zod';
+import { dataOf } from '../people.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';
 
@@ -123,6 +126,85 @@ it('additive: a guarded tenant confirms what deletes much, or everything; a dry 
     expect(await guard(null)).toMatchObject({ status: 200, body: { data: { clean_up_guard: null } } });
   }
   expect(await acme().cleanUp('dyn_party', 'any')).toMatchObject({ deleted: 6 });
+});
+
+describe('undo', () => {
+  const all = async () => (await acme().list('dyn_party', { perPage: '1000' })).data;
+  const values = (records: Awaited<ReturnType<typeof all>>) =>
+    new Map(records.map(({ created_at: _, updated_at: __, ...record }) => [record.id, record]));
+  const mistyped = async () => {
+    const { operation_id = '' } = await acme().cleanUp('dyn_party', 'a typing error');
+    return operation_id;
+  };
+  const undo = async (operation: string, body?: object, query = {}) => {
+    const answer = await acme().postUndo('dyn_party', operation, { ...(body && { body }), query });
+    expect(answer.status).toBe(200);
+    return dataOf(z.looseObject({ next: z.string().nullable() }), answer);
+  };
+
+  it('brings back what a mistyped clean-up deleted, with its ids, values and batch ids; a dry run only says', async () => {
+    await acme().batch('dyn_party', parties(0, 5, { _batch_id: 'monday', notes: 'kept' }));
+    await acme().create('dyn_party', { external_id: 'by hand', name: 'Nowhere else' });
+    const before = values(await all());
+    const operation = await mistyped();
+    expect(await undo(operation, undefined, { dry_run: 'true' })).toMatchObject({ restored: 6, dry_run: true });
+    expect(await all()).toEqual([]);
+    expect(await undo(operation)).toEqual({
+      message: expect.any(String),
+      restored: 6,
+      unchanged: 0,
+      left: [],
+      unavailable: 0,
+      next: null,
+    });
+    expect(values(await all())).toEqual(before);
+    expect(await undo(operation)).toMatchObject({ restored: 0, unchanged: 6 });
+    expect(await acme().cleanUp('dyn_party', 'monday')).toMatchObject({ deleted: 1 });
+  });
+
+  it('works after a synchronisation, too: what came back is left alone and told where it is not as it was', async () => {
+    await acme().batch('dyn_party', parties(0, 6, { _batch_id: 'monday', notes: 'old' }));
+    const before = new Map((await all()).map(({ external_id, id }) => [external_id, id]));
+    const operation = await mistyped();
+    await acme().batch('dyn_party', parties(0, 3, { _batch_id: 'tuesday', notes: 'new' }));
+    const other = await acme().create('dyn_party', { external_id: 'P3', name: 'X', id: uuid() });
+    expect(await undo(operation)).toMatchObject({
+      restored: 2,
+      left: [
+        ...[0, 1, 2].map((n) => ({ id: before.get(`P${n}`), key: `P${n}`, reason: 'changed', fields: ['notes'] })),
+        { id: before.get('P3'), key: 'P3', reason: 'key_taken', taken_by: other.id },
+      ],
+    });
+    const notes = (await all()).map(({ external_id, notes }) => `${external_id} ${notes}`).sort();
+    expect(notes).toEqual(['P0 new', 'P1 new', 'P2 new', 'P3 null', 'P4 old', 'P5 old']);
+  });
+
+  it('goes on where the answer before has ended, and leaves to a later clean-up what that one deleted', async () => {
+    for (const from of [0, 600]) await acme().batch('dyn_party', parties(from, from + 600, { _batch_id: 'monday' }));
+    const operation = await mistyped();
+    const first = await undo(operation);
+    expect(first).toMatchObject({ restored: 1000, next: expect.any(String) });
+    expect(await undo(operation, { after: first.next })).toMatchObject({ restored: 200, next: null });
+    expect((await acme().list('dyn_party')).meta.total).toBe(1200);
+    const later = await mistyped();
+    expect(await undo(operation)).toMatchObject({ restored: 0, unavailable: 1200 });
+    expect(await undo(later)).toMatchObject({ restored: 1000, unavailable: 0 });
+  });
+
+  it('is refused of what is no clean-up of the table, and on Master Data', async () => {
+    await acme().batch('dyn_party', parties(0, 2));
+    const operation = await mistyped();
+    const post = (table: string, id: string, body?: object) => () => acme().postUndo(table, id, { body: body ?? {} });
+    for (const wrong of ['99999999', '-1', '01', 'x', '9'.repeat(30)]) {
+      await expectRefused(run.service, 404, post('dyn_party', wrong));
+    }
+    await expectRefused(run.service, 409, post('dyn_party', String(Number(operation) - 1)));
+    await expectRefused(run.service, 400, post('dyn_stock_order', operation));
+    await expectInvalid(run.service, ['after'], post('dyn_party', operation, { after: 'x' }));
+    await expectInvalid(run.service, ['all'], post('dyn_party', operation, { all: true }));
+    const token = await acme().token('read:reference_data');
+    await expectRefused(run.service, 403, () => acme().postUndo('dyn_party', operation, { token }));
+  });
 });
 
 it('§4.8: other tables and other tenants keep their records', async () => {

@@ -21,13 +21,18 @@ it('a clean-up waits for the last write to its table, however much else is in th
         waitedFor.push(waited.slice(0, 2));
         return true;
       },
-      countOutsideBatch: async () => ({ count: 0, revision: 4, lastEventAt: '' }),
+      countOutsideBatch: async () => ({ count: 0, inside: 3, revision: 4, lastEventAt: '' }),
     },
     now: () => metadata.occurredAt,
     newId: () => 'id',
   } as unknown as TableCommands;
   const { tenant, actor, correlationId, causationId } = metadata;
   const caller = { tenant, actor, correlationId, causationId };
-  expect(await new TableWriter(commands).cleanUp(caller, item, 'b', () => [])).toEqual({ position: 0, deleted: 0 });
+  expect(await new TableWriter(commands).cleanUp(caller, item, 'b', () => [])).toEqual({
+    position: 0,
+    revision: 4,
+    deleted: 0,
+    kept: 3,
+  });
   expect(waitedFor).toEqual([['records', 10]]);
 });

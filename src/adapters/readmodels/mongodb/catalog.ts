@@ -35,7 +35,7 @@ export type CatalogEntry = {
   readonly rebuild: string | null;
   readonly collection: string;
   /**
-   * Where the ids of deleted keys are kept; missing or null until a clean-up has deleted something. It need not be fenced
+   * Where deleted records are kept; missing or null until a clean-up has deleted something. It need not be fenced
    * off: what a late writer adds is what the log says, too.
    */
   readonly swept?: string | null;

@@ -17,7 +17,7 @@ import {
 import { indexesOf, layoutOf, storedLayout } from './layout.js';
 import { LeaseLostError } from './lease.js';
 import { shapeOf, type TableShape } from './recordDocument.js';
-import { type SweptId, sweptIdsOf } from './sweptIds.js';
+import { SWEPT_INDEXES, type SweptRecord, sweptOf } from './sweptRecords.js';
 
 export type OpenTable = {
   entry: StoredEntry;
@@ -96,13 +96,13 @@ export class CatalogWriter {
     await this.change(db, table, { made: true });
   }
 
-  /** Where the ids of the keys that a clean-up deletes are kept; made where it is missing. */
-  async sweptIds(db: Db, table: OpenTable): Promise<Collection<SweptId>> {
+  /** Where the records that a clean-up deletes are kept; made where it is missing. */
+  async sweptRecords(db: Db, table: OpenTable): Promise<Collection<SweptRecord>> {
     const name = table.entry.swept ?? newCollectionName('swept');
     // In the catalog first: what it does not name may be dropped.
     if (name !== table.entry.swept) await this.change(db, table, { swept: name });
-    const swept = sweptIdsOf(db, name);
-    await swept.createIndex({ k: 1 }, { name: 'key' });
+    const swept = sweptOf(db, name);
+    await swept.createIndexes([...SWEPT_INDEXES]);
     return swept;
   }
 

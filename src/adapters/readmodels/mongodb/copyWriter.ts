@@ -159,7 +159,7 @@ export class CopyWriter {
     const table = await catalog.table(db, ref);
     const { entry, shape } = table;
     const collection = recordsOf(db, entry);
-    const writer = new RecordWriter(collection, shape, repeated, () => catalog.sweptIds(db, table));
+    const writer = new RecordWriter(collection, shape, repeated, () => catalog.sweptRecords(db, table));
     await catalog.change(db, table, { applying: true });
     try {
       // Nothing to sweep where nothing was ever written.

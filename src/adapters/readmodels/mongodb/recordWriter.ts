@@ -14,7 +14,7 @@ import {
   WHOLE_RECORD,
   type WholeRecord,
 } from './recordDocument.js';
-import { keepIds, type SweptId } from './sweptIds.js';
+import { keepRecords, type SweptRecord } from './sweptRecords.js';
 
 /** Changes of single records stand in any order between two sweeps, each record's own in theirs. */
 export type TableStep =
@@ -46,7 +46,7 @@ export class RecordWriter {
   readonly #collection: Collection<RecordDocument>;
   readonly #shape: TableShape;
   readonly #repeated: Repeated;
-  readonly #swept: () => Promise<Collection<SweptId>>;
+  readonly #swept: () => Promise<Collection<SweptRecord>>;
   /** By how many records there are more now. */
   added = 0;
 
@@ -54,7 +54,7 @@ export class RecordWriter {
     collection: Collection<RecordDocument>,
     shape: TableShape,
     repeated: Repeated,
-    swept: () => Promise<Collection<SweptId>>,
+    swept: () => Promise<Collection<SweptRecord>>,
   ) {
     this.#swept = swept;
     this.#collection = collection;
@@ -93,7 +93,7 @@ export class RecordWriter {
     // What later events touched has outlived this sweep already, when it is repeated.
     const outside = { b: { $ne: batchId }, ...(this.#isRepeated ? { r: { $lt: revision } } : {}) };
     if (this.#shape.layout.unique !== undefined)
-      await keepIds(await this.#swept(), this.#collection, outside, revision);
+      await keepRecords(await this.#swept(), this.#collection, outside, revision);
     const { deletedCount } = await this.#collection.deleteMany(outside);
     this.added -= deletedCount;
   }

@@ -22,7 +22,7 @@ import { deliveryReads } from './deliveries.js';
 import { filterOf, type RecordFilter, sortOf } from './filters.js';
 import { parkedOf } from './parked.js';
 import { recordJson, storedRecord, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
-import { formerIds, sweptIdsOf } from './sweptIds.js';
+import { deletedRecords, formerIds, sweptOf } from './sweptRecords.js';
 import { type ReadTable, TableReader } from './tableReader.js';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -88,7 +88,7 @@ export async function openMongoReadModels({
         );
         const free = keys.filter((key) => !taken.has(key));
         if (!swept || free.length === 0) return { records: [...records.values()], formerIds: NO_IDS };
-        const former = await formerIds(sweptIdsOf(opened.db, swept), free);
+        const former = await formerIds(sweptOf(opened.db, swept), free);
         if (former.size > 0) await look({ _id: { $in: [...former.values()] } });
         return { records: [...records.values()], formerIds: former };
       });
@@ -117,6 +117,13 @@ export async function openMongoReadModels({
         return some.map((record) => storedRecord(text, record));
       });
       return found?.result ?? [];
+    },
+
+    async deletedRecords(table, cleanUp, page) {
+      const found = await read(table, async ({ db, entry, text }) =>
+        entry.swept ? deletedRecords(sweptOf(db, entry.swept), text, cleanUp, page) : undefined,
+      );
+      return found?.result ?? { records: [], total: 0 };
     },
 
     async find(table, field, values) {

@@ -18,7 +18,7 @@ import { listDeliveries, readBacklog } from './deliveries.js';
 import { readHistory } from './history.js';
 import { Lister } from './query/lister.js';
 import { ReadConnection } from './readConnection.js';
-import { countOutsideBatch, findRecords, readSnapshot, someOutsideBatch } from './recordReads.js';
+import { countOutsideBatch, deletedRecords, findRecords, readSnapshot, someOutsideBatch } from './recordReads.js';
 import type { ConnectionOptions } from './schema.js';
 
 /** What is asked of a thread: functions of the port, and their arguments. */
@@ -27,9 +27,13 @@ type Asked = {
   history: [tenant: string, orderId: string, page: { readonly offset: number; readonly limit: number }];
   deliveries: [tenant: string, query: DeliveryQuery];
 } & {
-  [Kind in 'snapshot' | 'find' | 'countOutsideBatch' | 'someOutsideBatch' | 'deliveryBacklog']: Parameters<
-    ReadModels[Kind]
-  >;
+  [Kind in
+    | 'snapshot'
+    | 'find'
+    | 'countOutsideBatch'
+    | 'someOutsideBatch'
+    | 'deletedRecords'
+    | 'deliveryBacklog']: Parameters<ReadModels[Kind]>;
 };
 
 export type Question = {
@@ -43,6 +47,7 @@ type Answers = {
   find: ReturnType<typeof findRecords>;
   countOutsideBatch: ReturnType<typeof countOutsideBatch>;
   someOutsideBatch: ReturnType<typeof someOutsideBatch>;
+  deletedRecords: ReturnType<typeof deletedRecords>;
   /** JSON text. */
   deliveries: string;
   deliveryBacklog: ReturnType<typeof readBacklog>;
@@ -82,6 +87,8 @@ function answer(question: Question): [answer: Answers[Question['kind']], handedO
       return [countOutsideBatch(connection, ...question.asked)];
     case 'someOutsideBatch':
       return [someOutsideBatch(connection, ...question.asked)];
+    case 'deletedRecords':
+      return [deletedRecords(connection, ...question.asked)];
     case 'deliveries':
       return [`[${listDeliveries(connection, ...question.asked).join()}]`];
     case 'deliveryBacklog':

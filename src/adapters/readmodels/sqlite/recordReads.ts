@@ -1,7 +1,8 @@
 /** Reads records by row, id or key. */
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
-import { MAX_DIFFERENCE_CHARACTERS } from '../../../domain/limits.js';
-import type { DecisionReads, TableSnapshot } from '../../../ports/decisionReads.js';
+import { MAX_DIFFERENCE_CHARACTERS, MAX_UNDONE_CHARACTERS } from '../../../domain/limits.js';
+import type { DecisionReads, DeletedPage, TableSnapshot } from '../../../ports/decisionReads.js';
+import type { Revision } from '../../../ports/eventStore.js';
 import type { RecordJson, StoredRecord, TableRef } from '../../../ports/readModels.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { AnswerSize } from '../shared/answerSize.js';
@@ -129,6 +130,39 @@ export function readSnapshot(
     return { records: [...found.values()].join('\n'), formerIds: former };
   });
   return { ...at, ...result };
+}
+
+/** See `DecisionReads`. The records as a text, for the way between threads. */
+export function deletedRecords(
+  connection: ReadConnection,
+  ref: TableRef,
+  cleanUp: Revision,
+  { after = '', limit }: { readonly after?: string | undefined; readonly limit: number },
+): Omit<DeletedPage, 'records'> & { readonly records: StoredRecordsText } {
+  type Found = ReturnType<typeof deletedRecords>;
+  const none: Found = { records: NO_RECORDS, total: 0 };
+  const found = connection.read<Found>(ref, none, (table) => {
+    if (!table.swept) return none;
+    const swept = `${sweptTable(table.id)} AS s`;
+    const ofCleanUp = 's.revision = ? AND s.doc IS NOT NULL';
+    const total = connection.number(`SELECT count(*) FROM ${swept} WHERE ${ofCleanUp}`, [cleanUp]);
+    const sql = `SELECT s.id, 0, 0, s.width, s.doc, n.batch FROM ${swept} LEFT JOIN batches AS n ON n.id = s.batch
+      WHERE ${ofCleanUp} AND s.id > ? ORDER BY s.id LIMIT ?`;
+    const texts: string[] = [];
+    let characters = 0;
+    const behind = idBytes(after) ?? Buffer.alloc(0);
+    let last: string | undefined;
+    for (const tuple of connection.tuples<StoredTuple>(sql).iterate(cleanUp, behind, limit + 1)) {
+      const text = storedText(table, tuple);
+      characters += text.length;
+      const isFull = texts.length === limit || (texts.length > 0 && characters > MAX_UNDONE_CHARACTERS);
+      if (isFull) return { records: texts.join('\n'), total, next: last };
+      texts.push(text);
+      last = idText(tuple[0]);
+    }
+    return { records: texts.join('\n'), total };
+  });
+  return found.result;
 }
 
 /** Records that have one of these values, exactly, in a field (or `id`). @throws AnswerTooLargeError */

@@ -5,9 +5,10 @@ import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
+import type { StepwiseWriter } from '../../../ports/readModelWriter.js';
 import { layoutOf, type TableLayout } from './layout.js';
 import { RecordWriter } from './recordWriter.js';
-import { addedFieldStatements, NO_BATCH, sweptStatement, tableStatements } from './schema.js';
+import { addedFieldStatements, NO_BATCH, sweptStatements, tableStatements } from './schema.js';
 
 type OpenTable = {
   readonly id: number;
@@ -84,23 +85,19 @@ export class RecordTables {
     event: { readonly revision: Revision; readonly at: string },
   ): void {
     const table = this.#defined(ref);
-    for (const change of changes) this.#apply(table, change);
+    for (const change of changes) this.#apply(table, change, event.revision);
     this.#changed(table, event);
   }
 
   /** See `StepwiseWriter`. */
   sweepSome(
     ref: TableRef,
-    {
-      batchId,
-      limit,
-      after,
-    }: { readonly batchId: string; readonly limit: number; readonly after?: number | undefined },
+    { batchId, revision, ...piece }: Parameters<StepwiseWriter['sweepSome']>[1],
     event: { readonly revision: Revision; readonly at: string },
   ): number | undefined {
     const table = this.#defined(ref);
     const writer = this.#writer(table, { kind: 'sweep', batchId });
-    const swept = writer?.sweepSome(batchId, { limit, after, rowCount: table.rowCount });
+    const swept = writer?.sweepSome(batchId, revision, { ...piece, rowCount: table.rowCount });
     table.rowCount -= swept?.gone ?? 0;
     this.#changed(table, event);
     return swept?.next;
@@ -117,7 +114,7 @@ export class RecordTables {
     this.#setState.run(rowCount, nextRow, event.revision, event.at, Number(hasTables), id);
   }
 
-  #apply(table: OpenTable, change: RecordChange): void {
+  #apply(table: OpenTable, change: RecordChange, revision: Revision): void {
     const writer = this.#writer(table, change);
     if (writer === undefined) return;
     switch (change.kind) {
@@ -137,7 +134,7 @@ export class RecordTables {
         writer.seen(change);
         break;
       case 'sweep':
-        table.rowCount -= writer.sweep(change, table.rowCount);
+        table.rowCount -= writer.sweep(change, revision, table.rowCount);
         break;
     }
   }
@@ -150,7 +147,7 @@ export class RecordTables {
       table.hasTables = true;
     }
     if (change.kind === 'sweep' && !table.isSwept) {
-      this.#db.exec(sweptStatement(table.id));
+      for (const statement of sweptStatements(table.id)) this.#db.exec(statement);
       this.#db.prepare('UPDATE catalog SET swept = 1 WHERE id = ?').run(table.id);
       table.isSwept = true;
     }

@@ -2,22 +2,14 @@
 import type Database from 'better-sqlite3';
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
+import type { Revision } from '../../../ports/eventStore.js';
 import { RecordText } from '../shared/recordText.js';
 import { type CellValue, cellColumns, cellsOf } from './cells.js';
 import type { TableLayout } from './layout.js';
 import type { Cell } from './readConnection.js';
+import { RecordSweeper } from './recordSweeper.js';
 import { idBytes, microseconds } from './rowFormat.js';
-import {
-  batchTable,
-  docTable,
-  dropStatements,
-  recordsTable,
-  sweptTable,
-  tableStatements,
-  trigramColumn,
-  trigramColumns,
-  trigramTable,
-} from './schema.js';
+import { batchTable, docTable, recordsTable, trigramColumn, trigramColumns, trigramTable } from './schema.js';
 
 type Statement = Database.Statement<Cell[]>;
 type TrigramIndex = {
@@ -27,12 +19,6 @@ type TrigramIndex = {
   readonly remove: Statement;
 };
 type StoredRow = { readonly row: number; readonly width: number; readonly doc: string };
-
-/** The share of a table's records from which on a clean-up makes its indexes anew. */
-const MANY = 0.28;
-
-/** Ids are kept in the time in which one record is deleted, out of all indexes. */
-const KEPT_PER_DELETED = 8;
 
 export class RecordWriter {
   readonly #db: Database.Database;
@@ -44,6 +30,7 @@ export class RecordWriter {
   readonly #trigrams: readonly TrigramIndex[];
   readonly #updates = new Map<string, Statement>();
   readonly #batchNumber: (batchId: string | null) => number;
+  readonly #sweeper: RecordSweeper;
 
   constructor(
     db: Database.Database,
@@ -58,6 +45,7 @@ export class RecordWriter {
     this.#text = new RecordText(layout);
     this.#columns = cellColumns(layout);
     this.#statements = prepare(db, id, this.#columns);
+    this.#sweeper = new RecordSweeper(db, table, (row) => this.#removeRow(row));
     this.#trigrams = Array.from({ length: layout.trigramIndexes }, (_, index) => this.#trigramIndex(index));
   }
 
@@ -147,85 +135,17 @@ export class RecordWriter {
   }
 
   /** @returns how many records went, of `rowCount` that there were */
-  sweep(change: RecordChange & { kind: 'sweep' }, rowCount: number): number {
-    const keep = this.#batchNumber(change.batchId);
-    const [records, batches] = [recordsTable(this.#id), batchTable(this.#id)];
-    const outside = `SELECT row FROM ${batches} WHERE batch <> ?`;
-    const gone = this.#outside(keep);
-    if (gone === 0) return 0;
-    this.#keepIds(`row IN (${outside})`, keep);
-    if (gone === rowCount) {
-      this.#removeAll();
-      return gone;
-    }
-    for (let index = 0; index < this.#layout.trigramIndexes; index++) {
-      this.#db.prepare(`DELETE FROM ${trigramTable(this.#id, index)} WHERE rowid IN (${outside})`).run(keep);
-    }
-    this.#db.prepare(`DELETE FROM ${docTable(this.#id)} WHERE row IN (${outside})`).run(keep);
-    const deleteRows = () => this.#db.prepare(`DELETE FROM ${records} WHERE row IN (${outside})`).run(keep);
-    // To take many entries out of each index takes twice as long as to make it anew (docs/decisions/0013).
-    if (gone > rowCount * MANY) this.#withoutIndexes(records, deleteRows);
-    else deleteRows();
-    this.#db.prepare(`DELETE FROM ${batches} WHERE batch <> ?`).run(keep);
-    return gone;
+  sweep({ batchId }: RecordChange & { kind: 'sweep' }, revision: Revision, rowCount: number): number {
+    return this.#sweeper.sweep(this.#batchNumber(batchId), revision, rowCount);
   }
 
-  #outside(batch: number): number {
-    const count = this.#db.prepare<[number], number>(`SELECT count(*) FROM ${batchTable(this.#id)} WHERE batch <> ?`);
-    return count.pluck().get(batch) ?? 0;
-  }
-
-  /** Of the records to be deleted: a key that comes back gets its id back (docs/decisions/0022). */
-  #keepIds(where: string, ...cells: readonly Cell[]): void {
-    if (this.#layout.unique === undefined) return;
-    const ids = `SELECT u, id FROM ${recordsTable(this.#id)} WHERE u IS NOT NULL AND ${where}`;
-    this.#db.prepare<Cell[]>(`INSERT OR REPLACE INTO ${sweptTable(this.#id)} (u, id) ${ids}`).run(...cells);
-  }
-
-  #removeAll(): void {
-    for (const statement of dropStatements(this.#id, this.#layout)) this.#db.exec(statement);
-    for (const statement of tableStatements(this.#id, this.#layout)) this.#db.exec(statement);
-  }
-
-  /**
-   * Sweeps at most `limit` records, of those behind the row `after`. Where all go, they go at once, once all of their ids
-   * are kept: until then `after` is negative.
-   * @returns how many went, and the row to go on behind; undefined where there are no more
-   */
+  /** See `RecordSweeper`. */
   sweepSome(
     batchId: string,
-    {
-      limit,
-      after,
-      rowCount,
-    }: { readonly limit: number; readonly after?: number | undefined; readonly rowCount: number },
-  ): { readonly gone: number; readonly next: number | undefined } {
-    const keep = this.#batchNumber(batchId);
-    const isAll = after === undefined ? this.#outside(keep) === rowCount : after < 0;
-    const from = Math.abs(after ?? 0);
-    const most = isAll ? limit * KEPT_PER_DELETED : limit;
-    const rows = this.#statements.outside.all(from, keep, most);
-    const last = rows.at(-1) ?? from;
-    const outside = `SELECT row FROM ${batchTable(this.#id)} WHERE row > ? AND row <= ? AND batch <> ?`;
-    this.#keepIds(`row IN (${outside})`, from, last, keep);
-    if (isAll) {
-      if (rows.length === most) return { gone: 0, next: -last };
-      this.#removeAll();
-      return { gone: rowCount, next: undefined };
-    }
-    for (const row of rows) this.#removeRow(row);
-    return { gone: rows.length, next: rows.length < limit ? undefined : last };
-  }
-
-  #withoutIndexes(table: string, work: () => unknown): void {
-    const indexes = this.#db
-      .prepare<[string], { name: string; sql: string }>(
-        `SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ?`,
-      )
-      .all(table);
-    for (const { name } of indexes) this.#db.exec(`DROP INDEX ${name}`);
-    work();
-    for (const { sql } of indexes) this.#db.exec(sql);
+    revision: Revision,
+    piece: Parameters<RecordSweeper['sweepSome']>[2],
+  ): ReturnType<RecordSweeper['sweepSome']> {
+    return this.#sweeper.sweepSome(this.#batchNumber(batchId), revision, piece);
   }
 }
 
@@ -240,11 +160,6 @@ function prepare(db: Database.Database, id: number, ownColumns: readonly string[
     select: db.prepare<Cell[], StoredRow>(
       `SELECT row, width, doc FROM ${records} JOIN ${docs} USING (row) WHERE id = ?`,
     ),
-    outside: db
-      .prepare<[number, number, number], number>(
-        `SELECT row FROM ${batches} WHERE row > ? AND batch <> ? ORDER BY row LIMIT ?`,
-      )
-      .pluck(),
     remove: [records, docs, batches].map((table) => db.prepare<Cell[]>(`DELETE FROM ${table} WHERE row = ?`)),
     setBatch: db.prepare<Cell[]>(`UPDATE ${batches} SET batch = ? WHERE row = ?`),
     seen: db.prepare<Cell[]>(`UPDATE ${batches} SET batch = ? WHERE row = (SELECT row FROM ${records} WHERE id = ?)`),

@@ -12,7 +12,7 @@ export const LIVE = 0;
 export const NO_BATCH = 0;
 
 /** The file holds nothing that the log does not. */
-const SCHEMA_VERSION = 6;
+const SCHEMA_VERSION = 7;
 
 /** From this version on, a file is brought up to date when it is opened. */
 const OLDEST_VERSION = 1;
@@ -56,8 +56,23 @@ function makeSchema(db: Database.Database): void {
     throw new Error(`Its schema is version ${version}, newer than ${SCHEMA_VERSION}: delete it; it is rebuilt.`);
   db.exec(SHARED_TABLES);
   if (version === OLDEST_VERSION) dropNgramCounts(db);
-  if (version >= OLDEST_VERSION) db.exec('ALTER TABLE catalog ADD COLUMN swept INTEGER NOT NULL DEFAULT 0');
+  if (version >= OLDEST_VERSION && version < 6) {
+    db.exec('ALTER TABLE catalog ADD COLUMN swept INTEGER NOT NULL DEFAULT 0');
+  }
+  if (version === 6) addSweptRecords(db);
   db.pragma(`user_version = ${SCHEMA_VERSION}`);
+}
+
+/** Version 6 kept only the ids of what clean-ups deleted. */
+function addSweptRecords(db: Database.Database): void {
+  const ids = db.prepare<[], number>('SELECT id FROM catalog WHERE swept = 1').pluck().all();
+  for (const id of ids) {
+    const [swept, before] = [sweptTable(id), `${sweptTable(id)}_before`];
+    db.exec(`ALTER TABLE ${swept} RENAME TO ${before}`);
+    for (const statement of sweptStatements(id)) db.exec(statement);
+    db.exec(`INSERT INTO ${swept} (u, id, revision) SELECT u, id, -1 FROM ${before}`);
+    db.exec(`DROP TABLE ${before}`);
+  }
 }
 
 /** Version 1 counted the unigrams and bigrams of each table of records (g<id>), and listed its trigrams (r<id>_v<n>). */
@@ -110,9 +125,22 @@ export function tableStatements(id: number, layout: TableLayout): readonly strin
   ];
 }
 
-/** Makes the table of the ids that deleted keys had: the last one of each key, the last key of each id. */
-export const sweptStatement = (id: number): string =>
-  `CREATE TABLE IF NOT EXISTS ${sweptTable(id)} (u TEXT PRIMARY KEY, id BLOB NOT NULL UNIQUE) WITHOUT ROWID`;
+/**
+ * Makes the table of the records that clean-ups have deleted: the last one of each key, and of each id. `revision` is that
+ * of the clean-up; without `doc` only the id is known.
+ */
+export const sweptStatements = (id: number): readonly string[] => [
+  `CREATE TABLE IF NOT EXISTS ${sweptTable(id)} (
+     row INTEGER PRIMARY KEY,
+     u TEXT NOT NULL UNIQUE,
+     id BLOB NOT NULL UNIQUE,
+     revision INTEGER NOT NULL,
+     batch INTEGER,
+     width INTEGER,
+     doc TEXT
+   )`,
+  `CREATE INDEX IF NOT EXISTS ${sweptTable(id)}_revision ON ${sweptTable(id)} (revision, id)`,
+];
 
 /** The statements that add fields to a table that is there. */
 export function addedFieldStatements(id: number, before: TableLayout, after: TableLayout): readonly string[] {

@@ -34,7 +34,7 @@ export const SHARED_TABLES = `
 
   -- One row for each table of records. Its own tables are made with its first record: r<id> holds what is sorted and
   -- filtered by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as they move at each sync),
-  -- r<id>_t<n> the trigrams. s<id>, made with the first clean-up that deletes: whose id a deleted key was.
+  -- r<id>_t<n> the trigrams. s<id>, made with the first clean-up that deletes, the records that were deleted.
   CREATE TABLE IF NOT EXISTS catalog (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,

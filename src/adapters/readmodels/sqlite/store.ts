@@ -61,6 +61,10 @@ export async function openSqliteReadModels(options: {
 
     countOutsideBatch: (...asked) => pool.ask({ kind: 'countOutsideBatch', asked }),
     someOutsideBatch: async (...asked) => parseStoredRecords(await pool.ask({ kind: 'someOutsideBatch', asked })),
+    async deletedRecords(...asked) {
+      const page = await pool.ask({ kind: 'deletedRecords', asked });
+      return { ...page, records: await parseStoredRecords(page.records) };
+    },
     find: async (...asked) => parseStoredRecords(await pool.ask({ kind: 'find', asked })),
 
     async history(tenant, orderId, page, cancellation) {

@@ -1,0 +1,87 @@
+/** The records that clean-ups have deleted: a key that comes back gets its id back, and a clean-up can be undone. */
+import type { AnyBulkWriteOperation, Collection, Db, Filter, IndexDescription } from 'mongodb';
+import { MAX_UNDONE_CHARACTERS } from '../../../domain/limits.js';
+import type { DeletedPage, DeletedRecord } from '../../../ports/decisionReads.js';
+import type { Revision } from '../../../ports/eventStore.js';
+import type { RecordText } from '../shared/recordText.js';
+import type { RecordDocument } from './recordDocument.js';
+
+/** A deleted record: its id, its key, the revision of the clean-up, and what it was (see RecordDocument). */
+export type SweptRecord = {
+  readonly _id: string;
+  readonly k: string;
+  readonly r: Revision;
+} & Partial<Pick<RecordDocument, 'b' | 'w' | 'd'>>;
+
+export const sweptOf = (db: Db, collection: string): Collection<SweptRecord> => db.collection<SweptRecord>(collection);
+
+export const SWEPT_INDEXES: readonly IndexDescription[] = [
+  { name: 'key', key: { k: 1 } },
+  { name: 'cleanUp', key: { r: 1, _id: 1 } },
+];
+
+const RECORDS_AT_ONCE = 1_000;
+const CHARACTERS_AT_ONCE = 4_000_000;
+
+/** Keeps the records that are about to be deleted. It leaves the same behind when it is repeated. */
+export async function keepRecords(
+  swept: Collection<SweptRecord>,
+  records: Collection<RecordDocument>,
+  deleted: Filter<RecordDocument>,
+  r: Revision,
+): Promise<void> {
+  const options = { projection: { k: 1, b: 1, w: 1, d: 1 }, batchSize: RECORDS_AT_ONCE };
+  let writes: AnyBulkWriteOperation<SweptRecord>[] = [];
+  let characters = 0;
+  const write = async (): Promise<void> => {
+    if (writes.length > 0) await swept.bulkWrite(writes, { ordered: false });
+    writes = [];
+    characters = 0;
+  };
+  for await (const { _id, k, b, w, d } of records.find<Pick<RecordDocument, '_id' | 'k' | 'b' | 'w' | 'd'>>(
+    deleted,
+    options,
+  )) {
+    if (typeof k !== 'string') continue;
+    writes.push({ updateOne: { filter: { _id }, update: { $set: { k, r, b, w, d } }, upsert: true } });
+    characters += d.length;
+    if (writes.length === RECORDS_AT_ONCE || characters > CHARACTERS_AT_ONCE) await write();
+  }
+  await write();
+}
+
+/** By these keys, those of which there are any: the id that each had when a clean-up deleted it last. */
+export async function formerIds(swept: Collection<SweptRecord>, keys: readonly string[]): Promise<Map<string, string>> {
+  const projection = { k: 1, r: 1 };
+  const found = await swept.find({ k: { $in: [...keys] } }, { projection }).toArray();
+  return new Map(found.sort((a, b) => a.r - b.r).map(({ k, _id }) => [k, _id]));
+}
+
+/** See `DecisionReads`. */
+export async function deletedRecords(
+  swept: Collection<SweptRecord>,
+  text: RecordText,
+  cleanUp: Revision,
+  { after = '', limit }: { readonly after?: string | undefined; readonly limit: number },
+): Promise<DeletedPage> {
+  const ofCleanUp = { r: cleanUp, d: { $exists: true } };
+  const total = await swept.countDocuments(ofCleanUp);
+  const options = { sort: { _id: 1 }, limit: limit + 1, batchSize: limit + 1 } as const;
+  const found: SweptRecord[] = [];
+  let isLast = true;
+  let characters = 0;
+  for await (const record of swept.find({ ...ofCleanUp, _id: { $gt: after } }, options)) {
+    characters += record.d?.length ?? 0;
+    isLast = !(found.length === limit || (found.length > 0 && characters > MAX_UNDONE_CHARACTERS));
+    if (!isLast) break;
+    found.push(record);
+  }
+  const lastOfKey = await formerIds(
+    swept,
+    found.map(({ k }) => k),
+  );
+  const records = found
+    .filter(({ _id, k }) => lastOfKey.get(k) === _id)
+    .map(({ _id, b = null, w = 0, d = '' }): DeletedRecord => ({ id: _id, batchId: b, fields: text.fields(w, d) }));
+  return { records, total, next: isLast ? undefined : found.at(-1)?._id };
+}

@@ -1,0 +1,134 @@
+/** Deletes the records of a table that a clean-up does not leave, and keeps what they were (docs/decisions/0022, 0026). */
+import type Database from 'better-sqlite3';
+import type { Revision } from '../../../ports/eventStore.js';
+import type { TableLayout } from './layout.js';
+import type { Cell } from './readConnection.js';
+import {
+  batchTable,
+  docTable,
+  dropStatements,
+  recordsTable,
+  sweptTable,
+  tableStatements,
+  trigramTable,
+} from './schema.js';
+
+/** The share of a table's records from which on a clean-up makes its indexes anew. */
+const MANY = 0.28;
+
+/** So many records are kept in the time in which one is deleted, out of all indexes. */
+const KEPT_PER_DELETED = 8;
+
+export class RecordSweeper {
+  readonly #db: Database.Database;
+  readonly #id: number;
+  readonly #layout: TableLayout;
+  readonly #removeRow: (row: number) => void;
+  readonly #outside: Database.Statement<[number, number, number], number>;
+
+  constructor(
+    db: Database.Database,
+    { id, layout }: { readonly id: number; readonly layout: TableLayout },
+    removeRow: (row: number) => void,
+  ) {
+    this.#db = db;
+    this.#id = id;
+    this.#layout = layout;
+    this.#removeRow = removeRow;
+    this.#outside = db
+      .prepare<[number, number, number], number>(
+        `SELECT row FROM ${batchTable(id)} WHERE row > ? AND batch <> ? ORDER BY row LIMIT ?`,
+      )
+      .pluck();
+  }
+
+  /**
+   * @param keep number of the batch whose records stay
+   * @param revision of the clean-up
+   * @returns how many records went, of `rowCount` that there were
+   */
+  sweep(keep: number, revision: Revision, rowCount: number): number {
+    const [records, batches] = [recordsTable(this.#id), batchTable(this.#id)];
+    const outside = `SELECT row FROM ${batches} WHERE batch <> ?`;
+    const gone = this.#countOutside(keep);
+    if (gone === 0) return 0;
+    this.#keep(revision, 'b.batch <> ?', keep);
+    if (gone === rowCount) {
+      this.#removeAll();
+      return gone;
+    }
+    for (let index = 0; index < this.#layout.trigramIndexes; index++) {
+      this.#db.prepare(`DELETE FROM ${trigramTable(this.#id, index)} WHERE rowid IN (${outside})`).run(keep);
+    }
+    this.#db.prepare(`DELETE FROM ${docTable(this.#id)} WHERE row IN (${outside})`).run(keep);
+    const deleteRows = () => this.#db.prepare(`DELETE FROM ${records} WHERE row IN (${outside})`).run(keep);
+    // To take many entries out of each index takes twice as long as to make it anew (docs/decisions/0013).
+    if (gone > rowCount * MANY) this.#withoutIndexes(records, deleteRows);
+    else deleteRows();
+    this.#db.prepare(`DELETE FROM ${batches} WHERE batch <> ?`).run(keep);
+    return gone;
+  }
+
+  #countOutside(batch: number): number {
+    const count = this.#db.prepare<[number], number>(`SELECT count(*) FROM ${batchTable(this.#id)} WHERE batch <> ?`);
+    return count.pluck().get(batch) ?? 0;
+  }
+
+  #keep(revision: Revision, where: string, ...cells: readonly Cell[]): void {
+    if (this.#layout.unique === undefined) return;
+    const [records, docs, batches] = [recordsTable(this.#id), docTable(this.#id), batchTable(this.#id)];
+    this.#db
+      .prepare<Cell[]>(
+        `INSERT OR REPLACE INTO ${sweptTable(this.#id)} (u, id, revision, batch, width, doc)
+         SELECT r.u, r.id, ?, b.batch, d.width, d.doc
+         FROM ${batches} AS b CROSS JOIN ${records} AS r ON r.row = b.row CROSS JOIN ${docs} AS d ON d.row = b.row
+         WHERE r.u IS NOT NULL AND ${where}`,
+      )
+      .run(revision, ...cells);
+  }
+
+  #removeAll(): void {
+    for (const statement of dropStatements(this.#id, this.#layout)) this.#db.exec(statement);
+    for (const statement of tableStatements(this.#id, this.#layout)) this.#db.exec(statement);
+  }
+
+  /**
+   * Sweeps at most `limit` records, of those behind the row `after`. Where all go, they go at once, once all of them are
+   * kept: until then `after` is negative.
+   * @returns how many went, and the row to go on behind; undefined where there are no more
+   */
+  sweepSome(
+    keep: number,
+    revision: Revision,
+    {
+      limit,
+      after,
+      rowCount,
+    }: { readonly limit: number; readonly after?: number | undefined; readonly rowCount: number },
+  ): { readonly gone: number; readonly next: number | undefined } {
+    const isAll = after === undefined ? this.#countOutside(keep) === rowCount : after < 0;
+    const from = Math.abs(after ?? 0);
+    const most = isAll ? limit * KEPT_PER_DELETED : limit;
+    const rows = this.#outside.all(from, keep, most);
+    const last = rows.at(-1) ?? from;
+    this.#keep(revision, 'b.row > ? AND b.row <= ? AND b.batch <> ?', from, last, keep);
+    if (isAll) {
+      if (rows.length === most) return { gone: 0, next: -last };
+      this.#removeAll();
+      return { gone: rowCount, next: undefined };
+    }
+    for (const row of rows) this.#removeRow(row);
+    return { gone: rows.length, next: rows.length < limit ? undefined : last };
+  }
+
+  #withoutIndexes(table: string, work: () => unknown): void {
+    const indexes = this.#db
+      .prepare<[string], { name: string; sql: string }>(
+        `SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ?`,
+      )
+      .all(table);
+    for (const { name } of indexes) this.#db.exec(`DROP INDEX ${name}`);
+    work();
+    for (const { sql } of indexes) this.#db.exec(sql);
+  }
+}

@@ -1,0 +1,17 @@
+/** The parameter that asks what a change would do. */
+import { MAX_DIFFERENCES } from '../../domain/limits.js';
+import { badRequest } from '../errors.js';
+import type { QueryParameter } from '../routes/operation.js';
+
+export const DRY_RUN: QueryParameter = {
+  component: 'DryRun',
+  name: 'dry_run',
+  description: `true: checks, counts, shows the first ${MAX_DIFFERENCES} differences field by field, and writes nothing.`,
+  schema: { type: 'boolean', default: false },
+};
+
+export function isDryRun(query: URLSearchParams): boolean {
+  const value = query.get('dry_run') ?? 'false';
+  if (value !== 'true' && value !== 'false') throw badRequest('dry_run must be true or false.');
+  return value === 'true';
+}

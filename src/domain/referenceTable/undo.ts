@@ -1,0 +1,59 @@
+/** Undoing a clean-up: what it deleted comes back with its id and values; what changed since is told and left alone. */
+import type { AssetType } from '../assetTypes/assetType.js';
+import { BatchParts } from './batchParts.js';
+import { changedFields, type KnownRecord, type KnownRecords, keyOf, withoutNulls } from './decide.js';
+import type { BatchUpserted } from './events.js';
+
+/** A deleted record that is not brought back, and why. */
+export type LeftAlone = { readonly id: string; readonly key: string } & (
+  | {
+      /** It has come back in another way, with other values in these fields. */
+      readonly reason: 'changed';
+      readonly fields: readonly string[];
+    }
+  | {
+      /** Another record has its key by now. */
+      readonly reason: 'key_taken';
+      readonly takenBy: string;
+    }
+);
+
+export type UndoDecision = {
+  readonly events: readonly BatchUpserted[];
+  readonly restored: number;
+  /** Deleted records that are there as they were. */
+  readonly unchanged: number;
+  readonly left: readonly LeftAlone[];
+};
+
+/**
+ * @param cleanUp its revision
+ * @param deleted some of the records that it deleted, as they were
+ * @param known all records that have one of their ids or keys
+ */
+export function undoCleanUp(
+  assetType: AssetType,
+  cleanUp: number,
+  deleted: readonly KnownRecord[],
+  known: KnownRecords,
+): UndoDecision {
+  const parts = new BatchParts();
+  const left: LeftAlone[] = [];
+  let [restored, unchanged] = [0, 0];
+  for (const { id, batchId, fields } of deleted) {
+    const key = keyOf(assetType, fields);
+    const current = known.byId(id);
+    const holder = known.byKey(key);
+    if (current !== undefined) {
+      const changed = Object.keys(changedFields(current.fields, fields));
+      if (changed.length === 0) unchanged += 1;
+      else left.push({ id, key, reason: 'changed', fields: changed });
+    } else if (holder !== undefined) {
+      left.push({ id, key, reason: 'key_taken', takenBy: holder.id });
+    } else {
+      restored += 1;
+      parts.of(batchId ?? undefined).created.push({ id, fields: withoutNulls(fields) });
+    }
+  }
+  return { events: parts.toEvents(cleanUp), restored, unchanged, left };
+}
