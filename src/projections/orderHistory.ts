@@ -44,6 +44,8 @@ function reasonsOf(event: OrderEvent): readonly string[] {
   switch (event.type) {
     case 'OrderStatusChanged':
       return event.data.errorReason ?? [];
+    case 'OrderApproved':
+      return event.data.override === undefined ? [] : [event.data.override.reason];
     case 'OrderRejected':
     case 'OrderExportFailed':
       return event.data.reasons;

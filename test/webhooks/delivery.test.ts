@@ -70,7 +70,7 @@ describe('from approval to delivery (spec §6)', () => {
     expect(call.headers['webhook-id']).toMatch(/^[0-9a-f-]{36}$/);
     expect(call.headers).toMatchObject({
       'webhook-event': 'order.approved',
-      'webhook-event-version': '1',
+      'webhook-event-version': '2',
       'webhook-sequence': '1',
       'webhook-timestamp': expect.stringMatching(/^\d{10}$/),
       'webhook-signature': expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/),

@@ -78,7 +78,7 @@ export class Story {
 
   async approve(orderId: string, user: User = eva): Promise<void> {
     await this.#inside.caughtUp();
-    await approveOrder(this.#inside.commands, this.#caller, orderId, user);
+    await approveOrder(this.#inside.commands, this.#caller, orderId, user, 'What is not there follows.');
   }
 
   async failExport(orderId: string): Promise<void> {

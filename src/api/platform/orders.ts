@@ -12,6 +12,7 @@ import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_LIST_ENTRIES, MAX_REASON_LENGTH } from '../../domain/limits.js';
 import { approverOf, type ExportDocument, orderDocument as expanded } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
+import { PROBLEM_CODES, type Problem, problemsOf } from '../../domain/order/problems.js';
 import { ARCHIVED, type OrderStatus, SET_BY_SAVING, TO_VALIDATE } from '../../domain/order/status.js';
 import { collectionEnvelope } from '../assets/envelope.js';
 import { HISTORY_PAGE, historyPage } from '../assets/history.js';
@@ -24,18 +25,35 @@ import * as json from '../openapi/schema.js';
 import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 
+const reasonText = z
+  .string('must be a string.')
+  .min(1, 'must not be empty.')
+  .max(MAX_REASON_LENGTH, `must be at most ${MAX_REASON_LENGTH} characters.`);
+
 const rejectBody = z.strictObject({
   reasons: boundedList({
-    element: z
-      .string('must be a string.')
-      .min(1, 'must not be empty.')
-      .max(MAX_REASON_LENGTH, `must be at most ${MAX_REASON_LENGTH} characters.`),
+    element: reasonText,
     max: MAX_LIST_ENTRIES,
     type: 'must be an array of strings.',
   })
     .refine(...withinListBytes)
     .default([]),
 });
+
+/** What an approval is refused for, the first ones. */
+const problemView = json.view<Problem>({
+  field: [{ type: 'string', description: 'Its path in the order, such as lines.0.item_id.' }, ({ field }) => field],
+  code: [json.oneOf(PROBLEM_CODES), ({ code }) => code],
+  message: [json.text, ({ message }) => message],
+});
+
+/** An approval without a body is one that overrides nothing. */
+const approveBody = z
+  .strictObject({ override: z.boolean('must be true or false.').default(false), reason: reasonText.optional() })
+  .refine(({ override, reason }) => override === (reason !== undefined), {
+    path: ['reason'],
+    error: 'is required with "override": true, and goes with it alone.',
+  });
 
 const QUEUES: ReadonlyMap<string, readonly OrderStatus[]> = new Map([
   ['to_validate', TO_VALIDATE],
@@ -69,10 +87,11 @@ async function orderDocument(
   order: Order,
 ): Promise<ExportDocument> {
   const snapshot = await exportSnapshot(commands, tenant.name, orderId, order);
-  const document = expanded(snapshot, undefined, tenant.assetTypes);
+  const document = expanded(snapshot, undefined, tenant.assetTypes, 'null');
   // Nobody approved it, or the user who did was removed since.
   const user = tenant.users.get(Number(order.fields.approved_by ?? 0));
-  return { ...document, ...snapshot.order, approver: user === undefined ? null : approverOf(user) };
+  const approver = user === undefined ? null : approverOf(user);
+  return { ...document, ...snapshot.order, approver, problems: problemsOf(snapshot, tenant.assetTypes) };
 }
 
 /** The order's record, and an object or a list for each of its relationships. */
@@ -87,8 +106,9 @@ function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
       id: { type: 'string', format: 'uuid', examples: [EXAMPLE_ID] },
       ...Object.fromEntries(relations),
       approver: { description: 'The user who approved.', type: ['object', 'null'] },
+      problems: json.listOf(json.ref('OrderProblem')),
     },
-    required: ['id', ...relations.map(([name]) => name), 'approver'],
+    required: ['id', ...relations.map(([name]) => name), 'approver', 'problems'],
     description: `The fields of ${orderType.name}, and what belongs to it.`,
   };
   return json.answer('The order.', json.dataOf(schema));
@@ -96,6 +116,7 @@ function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
 
 export const orders: Resource = {
   tag: 'platform: orders',
+  schemas: { OrderProblem: problemView.schema },
   pathParameters: { id: { ...RECORD_ID, component: 'OrderId', name: 'order_id' } },
   operations: {
     'GET /orders': {
@@ -165,11 +186,16 @@ export const orders: Resource = {
     'POST /orders/:id/approve': {
       id: 'platform_approve_order',
       summary: 'Approve an order that is validated or failed; it is then sent to the webhooks',
+      description:
+        'One with problems is refused with 422 and their messages. With {"override": true, "reason": "…"} it is sent without the objects that are not there.',
       allow: 'validators',
+      body: { ...json.bodyOf(approveBody, { override: true, reason: 'The item follows tomorrow.' }), optional: true },
       answer: recordResponse('The order.'),
       errors: [409],
-      handle: async ({ commands }, { caller, path, user }) =>
-        writtenReply(await approveOrder(commands, caller, path.id, user)),
+      async handle({ commands }, { caller, path, user, body }) {
+        const { reason } = parseBody(approveBody, body);
+        return writtenReply(await approveOrder(commands, caller, path.id, user, reason));
+      },
     },
     'POST /orders/:id/reject': {
       id: 'platform_reject_order',

@@ -7,13 +7,10 @@ import {
   missingForExport,
 } from '../../domain/order/decide.js';
 import type { OrderEvent } from '../../domain/order/events.js';
-import {
-  approverOf,
-  type ExportSnapshot,
-  OrderDocumentTooLargeError,
-  orderDocument,
-} from '../../domain/order/exportDocument.js';
+import { approverOf, OrderDocumentTooLargeError, orderDocument } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';
+import { problemsOf } from '../../domain/order/problems.js';
+import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { SET_BY_SAVING } from '../../domain/order/status.js';
 import {
   type Caller,
@@ -27,14 +24,25 @@ import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { orderUpdate } from './orderRecords.js';
 import { exportSnapshot, orderView, type WrittenOrder, writeOrder } from './orderWriter.js';
 
-/** Approves an order that is `validated` or `failed`; its export follows. @throws ConflictError otherwise */
-export async function approveOrder(commands: Commands, caller: Caller, id: string, user: User): Promise<WrittenRecord> {
+/**
+ * Approves an order that is `validated` or `failed`; its export follows.
+ * @param reason why in spite of its problems
+ * @throws ConflictError for one in another state; ValidationError with its problems, where no reason is given
+ */
+export async function approveOrder(
+  commands: Commands,
+  caller: Caller,
+  id: string,
+  user: User,
+  reason?: string,
+): Promise<WrittenRecord> {
   const { orderModel, assetTypes } = tenantOf(commands, caller.tenant);
   const orderId = recordId(orderModel, id);
   const written = await writeOrder(commands, caller, orderId, async (order, at) => {
     const snapshot = await exportSnapshot(commands, caller.tenant, orderId, order);
     checkDocument(snapshot, assetTypes);
-    return decideApproval(order, approverOf(user), at, snapshot);
+    const problems = problemsOf(snapshot, assetTypes);
+    return decideApproval(order, approverOf(user), at, snapshot, { problems, reason });
   });
   return view(commands, caller, orderId, written);
 }

@@ -3,8 +3,8 @@ import { type AssetType, type RecordView, recordView } from '../../domain/assetT
 import { ownValue } from '../../domain/assetTypes/fieldTypes.js';
 import { failExport as decideFailure, type ExportFailure, type OrderDecision } from '../../domain/order/decide.js';
 import type { OrderEvent } from '../../domain/order/events.js';
-import type { ExportSnapshot } from '../../domain/order/exportDocument.js';
 import type { Order } from '../../domain/order/order.js';
+import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { orderStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { StoredRecord } from '../../ports/readModels.js';

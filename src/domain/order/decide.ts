@@ -6,9 +6,11 @@ import type { RecordInput } from '../assetTypes/recordSchema.js';
 import { MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
 import type { OrderEvent, OrderExportFailed, PartFields, PartsChange, StatusChange } from './events.js';
-import type { Approver, ExportSnapshot } from './exportDocument.js';
+import type { Approver } from './exportDocument.js';
 import { type Order, toChanges } from './order.js';
 import { refusedChoice, tooManyParts, withDescendants } from './parts.js';
+import { errorsOf, type Problem } from './problems.js';
+import type { ExportSnapshot } from './snapshot.js';
 import { APPROVABLE, type OrderStatus } from './status.js';
 
 /** `invalid` is about the body (422); `conflict` is about the state the order is in (409). */
@@ -176,18 +178,25 @@ export const unknownParent = (field: string): FieldErrors => ({
   [field]: [`The ${field} field names no known record.`],
 });
 
-/** Approval (spec §3): needs `validated` or `failed`; of several at once the first wins. */
+/**
+ * Approval (spec §3): needs `validated` or `failed`; of several at once the first wins. What is named must be there, and
+ * values possible, unless the approver says why not.
+ */
 export function approveOrder(
   order: Order,
   approver: Approver,
   approvedAt: string,
   snapshot: ExportSnapshot,
+  { problems, reason }: { readonly problems: readonly Problem[]; readonly reason?: string | undefined },
 ): OrderDecision {
   if (!APPROVABLE.includes(order.status)) {
     const message = `An order can be approved when it is ${APPROVABLE.join(' or ')}; this one is ${order.status}.`;
     return { kind: 'conflict', message };
   }
-  return accept({ type: 'OrderApproved', data: { status: move(order, 'submitted'), approvedAt, approver, snapshot } });
+  if (problems.length > 0 && reason === undefined) return { kind: 'invalid', errors: errorsOf(problems) };
+  const override = problems.length === 0 || reason === undefined ? {} : { override: { reason, problems } };
+  const data = { status: move(order, 'submitted'), approvedAt, approver, snapshot, ...override };
+  return accept({ type: 'OrderApproved', data });
 }
 
 export function rejectOrder(order: Order, reasons: readonly string[]): OrderDecision {

@@ -1,7 +1,9 @@
 /** Events of an order's stream, `order-<tenant>.<order id>`: the order with all its parts. */
 import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
 import type { EventOf } from '../eventTypes.js';
-import type { Approval, ExportSnapshot } from './exportDocument.js';
+import type { Approval } from './exportDocument.js';
+import type { Problem } from './problems.js';
+import type { ExportSnapshot } from './snapshot.js';
 import type { OrderStatus } from './status.js';
 
 export type Change = { readonly from: FieldValue; readonly to: FieldValue };
@@ -17,7 +19,14 @@ export type PartChanges = Part & { readonly changes: Changes };
 type Reasons = { readonly reasons: readonly string[] };
 
 /** `snapshot` is what was approved, word for word: every export of this approval is made from it. */
-export type OrderApproved = EventOf<'OrderApproved', Moved & Approval & { readonly snapshot: ExportSnapshot }>;
+export type OrderApproved = EventOf<
+  'OrderApproved',
+  Moved &
+    Approval & { readonly snapshot: ExportSnapshot } & {
+      /** Why it was approved in spite of its problems; the first of them. */
+      readonly override?: { readonly reason: string; readonly problems: readonly Problem[] };
+    }
+>;
 
 /** The last delivery attempt failed (spec §3, §6.4): the order is back with the validators. */
 export type OrderExportFailed = EventOf<

@@ -1,8 +1,9 @@
 /** The `validated_order` document of an export (spec §2.3), made from what was approved. */
 import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
-import { type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
+import type { FieldValue } from '../assetTypes/fieldTypes.js';
 import type { User } from '../identity/events.js';
 import { MAX_ORDER_DOCUMENT } from '../limits.js';
+import { type ChildrenOf, childrenIn, type ExportSnapshot, nameIn, relatedRecord } from './snapshot.js';
 
 /** Who approved an order. */
 export type Approver = {
@@ -20,18 +21,6 @@ export const approverOf = ({ id, firstName, lastName, locale, email }: User): Ap
   locale,
   email,
 });
-
-/**
- * Everything an export is made of. Records that several lines name (items, unit codes) are held once,
- * so that an order of many lines stays a small event.
- */
-export type ExportSnapshot = {
-  readonly table: string;
-  readonly order: RecordView;
-  readonly parts: readonly { readonly table: string; readonly record: RecordView }[];
-  /** By table, then by the value that names them. */
-  readonly related: { readonly [table: string]: { readonly [key: string]: RecordView } };
-};
 
 /** A record that thousands of lines name is in the document thousands of times. */
 export class OrderDocumentTooLargeError extends Error {
@@ -63,27 +52,31 @@ export function exportDocument(
  * The order with the status it has in the snapshot. Reads like the API's view of it, with parts, related records and
  * approver expanded.
  * @param approval the latest; undefined before the first
+ * @param missing what becomes of an object that is promised, or named, and is not there; `left_out` says why
  * @throws OrderDocumentTooLargeError
  */
 export function orderDocument(
   snapshot: ExportSnapshot,
   approval: Approval | undefined,
   assetTypes: ReadonlyMap<string, AssetType>,
+  missing: 'left out' | 'null' = 'left out',
 ): ExportDocument {
+  const leftOut: { field: string; reason: string }[] = [];
+  const source: Source = {
+    snapshot,
+    assetTypes,
+    children: childrenIn(snapshot.parts),
+    add: documentSize(),
+    leaveOut: missing === 'null' ? undefined : (field, reason) => leftOut.push({ field, reason }),
+  };
   return {
-    ...expand(snapshot.table, snapshot.order, {
-      snapshot,
-      assetTypes,
-      children: childrenIn(snapshot.parts),
-      add: documentSize(),
-    }),
+    ...expand(snapshot.table, snapshot.order, source, ''),
+    ...(leftOut.length === 0 ? {} : { left_out: leftOut }),
     approved_at: approval === undefined ? null : toSpacedDateTime(approval.approvedAt),
     approved_by: approval?.approver.id ?? null,
     approver: approval?.approver ?? null,
   };
 }
-
-type Part = ExportSnapshot['parts'][number];
 
 /** What a document is made of. */
 type Source = {
@@ -91,7 +84,9 @@ type Source = {
   readonly assetTypes: ReadonlyMap<string, AssetType>;
   /** Counts one more occurrence. */
   readonly add: (record: RecordView) => void;
-  readonly children: (relation: Relationship, id: string) => readonly Part[];
+  readonly children: ChildrenOf;
+  /** Takes what is left out; undefined where it is to be null. */
+  readonly leaveOut: ((field: string, reason: string) => void) | undefined;
 };
 
 /** Adds up what the document's records have, each looked at once. */
@@ -115,51 +110,45 @@ const lengthOf = (record: RecordView): number =>
 
 const lengthOfOther = (value: unknown): number => (Array.isArray(value) ? JSON.stringify(value).length : 8);
 
-/** The parts that name a record, found without going through all parts for each record: there may be thousands of both. */
-function childrenIn(parts: readonly Part[]): Source['children'] {
-  const indexes = new Map<string, ReadonlyMap<unknown, readonly Part[]>>();
-  return ({ table, field }, id) => {
-    const name = `${table}.${field}`;
-    const index = indexes.get(name) ?? indexOf(parts, table, field);
-    indexes.set(name, index);
-    return index.get(id) ?? [];
-  };
-}
+/** Objects that every export of an order promises (spec §2.3), whether the order names them or not; others may be null. */
+const PROMISED: { readonly [table: string]: readonly string[] } = {
+  dyn_stock_order: ['buyer_customer_party', 'accounting_customer_party'],
+  dyn_transport_order: ['buyer_customer_party', 'accounting_customer_party'],
+  dyn_order_line: ['item', 'unit_code'],
+};
 
-/** The parts of one table by what they have in a field. */
-function indexOf(parts: readonly Part[], table: string, field: string): ReadonlyMap<unknown, readonly Part[]> {
-  const index = new Map<unknown, Part[]>();
-  for (const part of parts) {
-    if (part.table !== table) continue;
-    const value = ownValue(part.record, field);
-    const those = index.get(value);
-    if (those === undefined) index.set(value, [part]);
-    else those.push(part);
-  }
-  return index;
-}
+export const isPromised = (table: string, relation: string): boolean => PROMISED[table]?.includes(relation) === true;
 
 /** A record with its relations: objects for belongs_to, arrays for has_many. Related records are expanded one level more. */
-function expand(table: string, record: RecordView, source: Source): ExportDocument {
-  const { snapshot, assetTypes, children, add } = source;
+function expand(table: string, record: RecordView, source: Source, path: string): ExportDocument {
+  const { snapshot, assetTypes, children, add, leaveOut } = source;
+  const type = assetTypes.get(table);
   add(record);
   const document: Record<string, unknown> = { ...record };
-  for (const relation of assetTypes.get(table)?.relationships ?? []) {
+  for (const relation of type?.relationships ?? []) {
+    const { name, field } = relation;
     if (relation.kind === 'has_many') {
-      document[relation.name] = children(relation, record.id).map((part) => expand(part.table, part.record, source));
+      document[name] = children(relation, record.id).map((part, index) =>
+        expand(part.table, part.record, source, `${path}${name}.${index}.`),
+      );
     } else if (assetTypes.get(relation.table)?.role === 'reference') {
-      const related = relatedRecord(snapshot, relation.table, String(ownValue(record, relation.field) ?? ''));
-      document[relation.name] = related === undefined ? null : expand(relation.table, related, source);
+      const related = relatedRecord(snapshot, relation, record);
+      if (related !== undefined) document[name] = expand(relation.table, related, source, `${path}${name}.`);
+      else {
+        const reason = type?.role === 'reference' ? undefined : whyMissing(table, relation, nameIn(record, field));
+        if (reason === undefined || leaveOut === undefined) document[name] = null;
+        else leaveOut(`${path}${name}`, reason);
+      }
     }
   }
   if (table === 'dyn_item') document.category = category(record);
   return document;
 }
 
-/** Keys come from the integrator, so only own properties count. */
-function relatedRecord(snapshot: ExportSnapshot, table: string, key: string): RecordView | undefined {
-  const records = snapshot.related[table];
-  return records !== undefined && Object.hasOwn(records, key) ? records[key] : undefined;
+/** Undefined where nothing was promised, or named. */
+function whyMissing(table: string, relation: Relationship, named: string): string | undefined {
+  if (named !== '') return `There was no record of ${relation.table} with the ${relation.key} ${named}.`;
+  return isPromised(table, relation.name) ? `The ${relation.field} field is not set.` : undefined;
 }
 
 const category = (item: RecordView): { id: FieldValue; name: FieldValue } | null =>

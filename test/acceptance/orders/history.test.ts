@@ -34,6 +34,7 @@ async function history(id: string) {
 
 it('decisions, events and streams: the history of an order shows who, when, from, to, reasons and changed fields', async () => {
   const client = acme().client.client_id;
+  await acme().create('dyn_party', { external_id: 'C1', name: 'Bakkerij De Molen' });
   const order = await acme().create('dyn_stock_order', { customer_reference: 'PO-1', delivery_date: '2026-12-01' });
   const line = await acme().create('dyn_order_line', { order_id: order.id, quantity: 1 });
   await acme().update('dyn_order_line', line.id, { quantity: 5 });

@@ -100,6 +100,27 @@ describe('one order', () => {
       await expectRefused(run.service, 404, () => validator.call('POST', `/orders/${id}/${action}`));
   });
 
+  it('is shown with what is wrong with it; it is approved only with a reason why, which its history shows', async () => {
+    const id = await completeOrder();
+    expect(Object((await auditor.call('GET', `/orders/${id}`)).body).data.problems).toEqual([]);
+    const unknown = '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10';
+    await acme().create('dyn_order_line', { order_id: id, quantity: 0, item_id: unknown });
+    await acme().update('dyn_stock_order', id, { processing_status: 'validated' });
+    const { problems } = Object((await auditor.call('GET', `/orders/${id}`)).body).data;
+    expect(problems).toEqual([
+      { field: 'lines.1.item_id', code: 'unknown_reference', message: expect.stringContaining(unknown) },
+      { field: 'lines.1.quantity', code: 'not_positive', message: expect.any(String) },
+    ]);
+    const approve = (body?: unknown) => validator.call('POST', `/orders/${id}/approve`, body);
+    const refused = await expectInvalid(run.service, ['lines.1.item_id', 'lines.1.quantity'], () => approve());
+    expect(Object(refused.body).errors['lines.1.item_id']).toEqual([problems[0].message]);
+    await expectInvalid(run.service, ['reason'], () => approve({ override: true }));
+    await expectInvalid(run.service, ['reason'], () => approve({ reason: 'Because.' }));
+    expect((await approve({ override: true, reason: 'The item follows.' })).status).toBe(200);
+    const history = dataOf(z.array(z.unknown()), await auditor.call('GET', `/orders/${id}/history`));
+    expect(history.at(-1)).toMatchObject({ event: 'OrderApproved', reasons: ['The item follows.'] });
+  });
+
   it('its history says who did what, with reasons', async () => {
     const id = await validatedOrder();
     const reasons = ['Ordered twice.', 'Wrong price.'];

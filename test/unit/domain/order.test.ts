@@ -15,8 +15,9 @@ import {
   updatePart,
 } from '#app/domain/order/decide.js';
 import type { OrderEvent } from '#app/domain/order/events.js';
-import { type ExportSnapshot, exportDocument } from '#app/domain/order/exportDocument.js';
+import { exportDocument } from '#app/domain/order/exportDocument.js';
 import { evolve, type Order } from '#app/domain/order/order.js';
+import type { ExportSnapshot } from '#app/domain/order/snapshot.js';
 import { copied, copiedOnce } from '#app/domain/writable.js';
 import { cpuMs } from '../cpuTime.js';
 
@@ -222,16 +223,29 @@ const approvedToSaved = (): OrderEvent => ({
 });
 
 describe('§3 approval', () => {
+  it('of an order with problems needs a reason, which is kept with them', () => {
+    const problems = [{ field: 'lines.0.item_id', code: 'unknown_reference', message: 'Unknown.' }] as const;
+    const approve = (status: Order['status'], reason?: string) =>
+      approveOrder(given(created(status)), approver, 'at', snapshot, { problems, reason });
+    expect(approve('validated')).toEqual({ kind: 'invalid', errors: { 'lines.0.item_id': ['Unknown.'] } });
+    expect(approve('saved', 'It follows.').kind).toBe('conflict');
+    expect(events(approve('validated', 'It follows.'))).toMatchObject([
+      { type: 'OrderApproved', data: { override: { reason: 'It follows.', problems } } },
+    ]);
+    const sound = approveOrder(given(created('validated')), approver, 'at', snapshot, { problems: [], reason: 'x' });
+    expect(events(sound)).toMatchObject([{ data: expect.not.objectContaining({ override: expect.anything() }) }]);
+  });
+
   it.each(['validated', 'failed'] as const)('is possible when the order is %s', (status) => {
     expect(
-      events(approveOrder(given(created(status)), approver, '2026-11-21T00:00:09.000000Z', snapshot)),
+      events(approveOrder(given(created(status)), approver, '2026-11-21T00:00:09.000000Z', snapshot, { problems: [] })),
     ).toMatchObject([{ type: 'OrderApproved', data: { status: { from: status, to: 'submitted' } } }]);
   });
 
   it.each(['pending_validation', 'saved', 'submitted', 'completed', 'rejected', 'submit_failed'] as const)(
     'is refused when it is %s',
     (status) => {
-      expect(approveOrder(given(created(status)), approver, 'x', snapshot)).toMatchObject({
+      expect(approveOrder(given(created(status)), approver, 'x', snapshot, { problems: [] })).toMatchObject({
         kind: 'conflict',
         message: expect.stringContaining(status),
       });
@@ -348,7 +362,7 @@ describe('§2.3 the exported document', () => {
       approver,
       processing_status: 'submitted',
       buyer_customer_party: { name: 'Proto' },
-      accounting_customer_party: null,
+      left_out: [{ field: 'accounting_customer_party', reason: expect.any(String) }],
       lines: [
         {
           id: LINE_ID,

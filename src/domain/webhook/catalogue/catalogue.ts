@@ -20,19 +20,19 @@ export type CatalogueEntry = {
  * not when something is added.
  */
 export const PAYLOAD_VERSIONS: { readonly [kind in WebhookEventKind]: string } = {
-  'order.created': '1',
-  'order.updated': '1',
-  'order.status_changed': '1',
-  'order.approved': '1',
-  'order.export_failed': '1',
+  'order.created': '2',
+  'order.updated': '2',
+  'order.status_changed': '2',
+  'order.approved': '2',
+  'order.export_failed': '2',
   'reference.batch_upserted': '1',
   'reference.cleaned_up': '1',
 };
 
 const DESCRIPTIONS: { readonly [kind in WebhookEventKind]: string } = {
   'order.created':
-    'An order was created. Its lines, or its consignments, goods and charges, are added after it: each is an order.updated.',
-  'order.updated': 'Fields of an order were changed, or a part of it was added or changed.',
+    'An order was created, with the lines, or consignments, goods and charges, that it was sent with. Each that is added after it is an order.updated.',
+  'order.updated': 'Fields of an order were changed, or parts of it were added, changed or removed.',
   'order.status_changed':
     'The processing_status of an order is another than before, whoever or whatever changed it; approvals and failed exports are among them.',
   'order.approved':

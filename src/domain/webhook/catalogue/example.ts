@@ -2,13 +2,8 @@
 import type { AssetType, RecordView } from '../../assetTypes/assetType.js';
 import { EXAMPLE_TIME, EXAMPLE_VALUES, type Fields, type FieldValue, ownValue } from '../../assetTypes/fieldTypes.js';
 import type { Tenant } from '../../identity/directory.js';
-import {
-  type Approval,
-  type ExportDocument,
-  type ExportSnapshot,
-  exportDocument,
-  orderDocument,
-} from '../../order/exportDocument.js';
+import { type Approval, type ExportDocument, exportDocument, orderDocument } from '../../order/exportDocument.js';
+import type { ExportSnapshot } from '../../order/snapshot.js';
 import type { CustomData, WebhookEventKind } from '../events.js';
 import { EXAMPLE_ROWS, type ExampleRow } from './exampleRows.js';
 

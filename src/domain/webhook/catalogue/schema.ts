@@ -1,6 +1,7 @@
 /** JSON Schema (2020-12) of the body of each kind, made from the asset types of the tenant. */
 import type { AssetType, Relationship } from '../../assetTypes/assetType.js';
 import { closedObject, type JsonSchema, type Properties, recordProperties } from '../../assetTypes/outputSchema.js';
+import { isPromised } from '../../order/exportDocument.js';
 import { FAILED, ORDER_STATUSES } from '../../order/status.js';
 import type { WebhookEventKind } from '../events.js';
 import type { TenantTables } from './example.js';
@@ -67,20 +68,31 @@ const isShown = ({ kind, table }: Relationship, assetTypes: ReadonlyMap<string, 
 function recordSchema(type: AssetType, relations: readonly Relationship[], state: Properties): JsonSchema {
   const properties: Properties = {
     ...recordProperties(type),
-    ...Object.fromEntries(relations.map(relationProperty)),
+    ...Object.fromEntries(relations.map((relation) => relationProperty(type, relation))),
+    ...(type.role === 'order' ? { left_out: leftOut } : {}),
     ...(type.name === 'dyn_item' ? { category } : {}),
     ...state,
   };
-  // What was approved before the tenant added a field is sent without it.
-  const added = new Set(type.fields.filter(({ custom }) => custom === true).map(({ name }) => name));
-  const required = Object.keys(properties).filter((name) => !added.has(name));
+  // What was approved before the tenant added a field is sent without it; what is named and not there is left out.
+  const optional = new Set([
+    ...type.fields.filter(({ custom }) => custom === true).map(({ name }) => name),
+    ...(type.role === 'reference' ? [] : relations.filter(({ kind }) => kind === 'belongs_to').map(({ name }) => name)),
+    'left_out',
+  ]);
+  const required = Object.keys(properties).filter((name) => !optional.has(name));
   return { title: type.label, description: type.description, type: 'object', properties, required };
 }
 
-const relationProperty = ({ name, kind, table }: Relationship): [string, JsonSchema] => [
-  name,
-  kind === 'has_many' ? { type: 'array', items: definition(table) } : orNull(definition(table)),
-];
+function relationProperty(type: AssetType, { name, kind, table }: Relationship): [string, JsonSchema] {
+  if (kind === 'has_many') return [name, { type: 'array', items: definition(table) }];
+  return [name, isPromised(type.name, name) ? definition(table) : orNull(definition(table))];
+}
+
+const leftOut: JsonSchema = {
+  type: 'array',
+  items: closedObject({ field: text, reason: text }),
+  description: 'Objects that the order could not be sent with, and why; only where there are some.',
+};
 
 const category = orNull(closedObject({ id: text, name: orNull(text) }));
 

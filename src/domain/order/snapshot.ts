@@ -1,0 +1,73 @@
+/** Finding one's way in the snapshot that an export is made of. */
+import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
+import { ownValue } from '../assetTypes/fieldTypes.js';
+
+/**
+ * Everything an export is made of. Records that several lines name (items, unit codes) are held once,
+ * so that an order of many lines stays a small event.
+ */
+export type ExportSnapshot = {
+  readonly table: string;
+  readonly order: RecordView;
+  readonly parts: readonly SnapshotPart[];
+  /** By table, then by the value that names them. */
+  readonly related: { readonly [table: string]: { readonly [key: string]: RecordView } };
+};
+
+export type SnapshotPart = { readonly table: string; readonly record: RecordView };
+
+export type ChildrenOf = (relation: Relationship, id: string) => readonly SnapshotPart[];
+
+/** The parts that name a record, found without going through all parts for each record: there may be thousands of both. */
+export function childrenIn(parts: readonly SnapshotPart[]): ChildrenOf {
+  const indexes = new Map<string, ReadonlyMap<unknown, readonly SnapshotPart[]>>();
+  return ({ table, field }, id) => {
+    const name = `${table}.${field}`;
+    const index = indexes.get(name) ?? indexOf(parts, table, field);
+    indexes.set(name, index);
+    return index.get(id) ?? [];
+  };
+}
+
+/** The parts of one table by what they have in a field. */
+function indexOf(
+  parts: readonly SnapshotPart[],
+  table: string,
+  field: string,
+): ReadonlyMap<unknown, readonly SnapshotPart[]> {
+  const index = new Map<unknown, SnapshotPart[]>();
+  for (const part of parts) {
+    if (part.table !== table) continue;
+    const value = ownValue(part.record, field);
+    const those = index.get(value);
+    if (those === undefined) index.set(value, [part]);
+    else those.push(part);
+  }
+  return index;
+}
+
+/** The record of reference data that a record names by a relation. Keys come from the integrator, so only own properties count. */
+export function relatedRecord(
+  { related }: ExportSnapshot,
+  { table, field }: Relationship,
+  record: RecordView,
+): RecordView | undefined {
+  const key = nameIn(record, field);
+  const records = related[table];
+  return records !== undefined && Object.hasOwn(records, key) ? records[key] : undefined;
+}
+
+/** Whether a record names one of reference data that is not there. */
+export const isUnresolved = (
+  snapshot: ExportSnapshot,
+  assetTypes: ReadonlyMap<string, AssetType>,
+  relation: Relationship,
+  record: RecordView,
+): boolean =>
+  relation.kind === 'belongs_to' &&
+  assetTypes.get(relation.table)?.role === 'reference' &&
+  nameIn(record, relation.field) !== '' &&
+  relatedRecord(snapshot, relation, record) === undefined;
+
+/** '' where it names none. */
+export const nameIn = (record: RecordView, field: string): string => String(ownValue(record, field) ?? '');

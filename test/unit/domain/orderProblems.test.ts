@@ -1,0 +1,130 @@
+/** What keeps an order from being approved, and what its export leaves out. */
+import type { AssetType, RecordView } from '#app/domain/assetTypes/assetType.js';
+import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
+import { stockModel } from '#app/domain/assetTypes/stockModel.js';
+import { transportModel } from '#app/domain/assetTypes/transportModel.js';
+import { exportDocument, orderDocument } from '#app/domain/order/exportDocument.js';
+import { errorsOf, problemsOf } from '#app/domain/order/problems.js';
+import type { ExportSnapshot, SnapshotPart } from '#app/domain/order/snapshot.js';
+
+const types: ReadonlyMap<string, AssetType> = new Map(
+  [...stockModel, ...transportModel].map((type) => [type.name, type]),
+);
+const record = (id: string, fields: Fields = {}) => ({ id, created_at: '', updated_at: '', ...fields }) as RecordView;
+const part = (table: string, id: string, fields: Fields): SnapshotPart => ({ table, record: record(id, fields) });
+const related: ExportSnapshot['related'] = {
+  dyn_party: { P1: record('p1') },
+  dyn_item: { i1: record('i1', { base_unit_code_id: 'gone' }) },
+  dyn_unit_code: { u1: record('u1') },
+};
+const stock = (order: Fields, ...lines: Fields[]): ExportSnapshot => ({
+  table: 'dyn_stock_order',
+  order: record('o', order),
+  parts: lines.map((fields, n) => part('dyn_order_line', `l${n}`, { order_id: 'o', quantity: 1, ...fields })),
+  related,
+});
+const transport = (consignment: Fields, ...goods: Fields[]): ExportSnapshot => ({
+  table: 'dyn_transport_order',
+  order: record('o'),
+  parts: [
+    part('dyn_consignment', 'c', { transport_order_id: 'o', ...consignment }),
+    ...goods.map((fields, n) => part('dyn_goods', `g${n}`, { consignment_id: 'c', quantity: 1, ...fields })),
+  ],
+  related,
+});
+const found = (snapshot: ExportSnapshot) => problemsOf(snapshot, types).map(({ field, code }) => `${field} ${code}`);
+
+it.each<[string, ExportSnapshot, readonly string[]]>([
+  ['an order without references', stock({}, {}), []],
+  ['references that resolve', stock({ buyer_customer_party_id: 'P1' }, { item_id: 'i1', unit_code_id: 'u1' }), []],
+  [
+    'references that do not',
+    stock(
+      { buyer_customer_party_id: 'P2', accounting_customer_party_id: 'constructor' },
+      {},
+      { item_id: 'i2', unit_code_id: 'u2' },
+    ),
+    [
+      'buyer_customer_party_id unknown_reference',
+      'accounting_customer_party_id unknown_reference',
+      'lines.1.item_id unknown_reference',
+      'lines.1.unit_code_id unknown_reference',
+    ],
+  ],
+  [
+    'quantities of nothing, or less',
+    stock({}, { quantity: 0 }, { quantity: -1 }),
+    ['lines.0.quantity not_positive', 'lines.1.quantity not_positive'],
+  ],
+  [
+    'a delivery before the order',
+    stock({ issue_date: '2026-12-02', delivery_date: '2026-12-01' }),
+    ['delivery_date impossible_date'],
+  ],
+  [
+    'a delivery on the day of the order',
+    stock({ issue_date: '2026-12-01', delivery_date: '2026-12-01', issue_time: '23:59:59' }),
+    [],
+  ],
+  ['a time that there is not', stock({ issue_time: '25:00' }), ['issue_time impossible_time']],
+  [
+    'a transport',
+    transport(
+      {
+        loading_location_id: 'L',
+        loading_date: '2026-12-02',
+        unloading_date: '2026-12-01',
+        loading_time_from: '10:00',
+        loading_time_until: '09:00',
+      },
+      { packing_type_id: 'x', gross_weight: 0 },
+      { quantity: 0, net_weight: -1 },
+    ),
+    [
+      'consignments.0.loading_location_id unknown_reference',
+      'consignments.0.unloading_date impossible_date',
+      'consignments.0.loading_time_until impossible_time',
+      'consignments.0.goods.0.packing_type_id unknown_reference',
+      'consignments.0.goods.1.quantity not_positive',
+      'consignments.0.goods.1.net_weight not_positive',
+    ],
+  ],
+])('problems of %s', (_what, snapshot, expected) => {
+  expect(found(snapshot)).toEqual(expected);
+});
+
+it('at most the first hundred are told, by field as in every refusal', () => {
+  const many = problemsOf(stock({}, ...Array.from({ length: 300 }, () => ({ quantity: 0, item_id: 'x' }))), types);
+  expect(many).toHaveLength(100);
+  expect(errorsOf(many.slice(0, 2))).toEqual({
+    'lines.0.item_id': ['There is no record of dyn_item with the id x.'],
+    'lines.0.quantity': ['The quantity must be more than 0.'],
+  });
+});
+
+it('§2.3: an export has no null where an object is promised, and says what it leaves out', () => {
+  const approval = { approvedAt: '2026-11-21T03:11:47.123456Z', approver: { id: 1 } as never };
+  const snapshot = stock({ buyer_customer_party_id: 'P2' }, { item_id: 'i1' }, { item_id: 'i2', unit_code_id: 'u1' });
+  const document = exportDocument(snapshot, approval, types);
+  expect(document.left_out).toEqual([
+    { field: 'buyer_customer_party', reason: 'There was no record of dyn_party with the external_id P2.' },
+    { field: 'accounting_customer_party', reason: 'The accounting_customer_party_id field is not set.' },
+    { field: 'lines.0.unit_code', reason: 'The unit_code_id field is not set.' },
+    { field: 'lines.1.item', reason: 'There was no record of dyn_item with the id i2.' },
+  ]);
+  expect(document).not.toHaveProperty('buyer_customer_party');
+  const [first, second] = document.lines as [Fields, Fields];
+  expect(first).toMatchObject({ item: { id: 'i1', base_unit_code: null, category: null } });
+  expect(first).not.toHaveProperty('unit_code');
+  expect(second).not.toHaveProperty('item');
+  expect(orderDocument(snapshot, undefined, types, 'null')).toMatchObject({
+    buyer_customer_party: null,
+    lines: [{ unit_code: null }, { item: null }],
+  });
+  const whole = exportDocument(
+    stock({ buyer_customer_party_id: 'P1', accounting_customer_party_id: 'P1' }),
+    approval,
+    types,
+  );
+  expect(whole).not.toHaveProperty('left_out');
+});
