@@ -5,10 +5,10 @@
 
 import { orderHistory } from './assets/history.js';
 import { assetInfo } from './assets/info.js';
+import { operations } from './assets/operations.js';
 import { records } from './assets/records.js';
 import { synchronization } from './assets/synchronize.js';
 import { ASSETS_PATH } from './assets/table.js';
-import { undo } from './assets/undo.js';
 import { authenticateClient } from './auth/bearer.js';
 import { forbidCaching, oauthErrorHandler, publicKeys, tokenEndpoint } from './auth/tokenEndpoint.js';
 import { health } from './health.js';
@@ -45,7 +45,7 @@ export const areas: readonly Area[] = [
     checks: [resolveTenant, countingRefusals(authenticateClient), limitCaller],
     errors: COMMON_ERRORS,
     // Batch and clean-up come before `:id`, for which they are no ids.
-    resources: [assetInfo, synchronization, undo, records, orderHistory],
+    resources: [assetInfo, synchronization, operations, records, orderHistory],
   },
   // Before the rest of the platform: nobody is signed in yet.
   { prefix: PLATFORM_PATH, checks: [forbidStoring, resolveTenant], errors: COMMON_ERRORS, resources: [session] },

@@ -43,6 +43,12 @@ export const MAX_BATCH_ITEMS = 1_000;
 export const MAX_DIFFERENCES = 100;
 /** Characters of them as JSON; beyond it fewer are shown, but one. */
 export const MAX_DIFFERENCE_CHARACTERS = 1_048_576;
+/** Batches and clean-ups on a page of a table's operations. */
+export const MAX_OPERATIONS = 25;
+/** Events of a table that one page of them looks at; an operation is never cut. */
+export const MAX_OPERATION_EVENTS = 2_000;
+/** Records in these events, beyond which a page ends. */
+export const MAX_OPERATION_RECORDS = 20_000;
 /** Deleted records that one request of an undo looks at. */
 export const MAX_UNDONE_RECORDS = 1_000;
 /** Characters of them as JSON; beyond it fewer are looked at, but one. */

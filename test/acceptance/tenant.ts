@@ -24,7 +24,13 @@ const links = z.strictObject({
 });
 const listEnvelope = z.strictObject({ data: z.array(record), links, meta });
 const batchEnvelope = z.strictObject({
-  data: z.strictObject({ message: z.string(), created: z.int(), updated: z.int(), unchanged: z.int() }),
+  data: z.strictObject({
+    message: z.string(),
+    created: z.int(),
+    updated: z.int(),
+    unchanged: z.int(),
+    operation_id: z.string().optional(),
+  }),
 });
 const cleanUpEnvelope = z.strictObject({
   data: z.strictObject({ message: z.string(), deleted: z.int(), operation_id: z.string().optional() }),
@@ -170,6 +176,10 @@ export class TenantClient {
 
   postCleanUp(table: string, body: unknown, options: RequestOptions = {}): Promise<Answer> {
     return this.send('POST', `${ASSETS}/${table}/assets/clean-up`, { ...options, body });
+  }
+
+  getOperations(table: string, options: RequestOptions = {}): Promise<Answer> {
+    return this.send('GET', `${ASSETS}/${table}/operations`, options);
   }
 
   postUndo(table: string, operationId: string, options: RequestOptions = {}): Promise<Answer> {

@@ -29,14 +29,19 @@ const withDryRun = (counts: json.Schemas, more: json.Schemas = {}): json.JsonSch
 
 const OPERATION_ID: json.JsonSchema = {
   ...json.text,
-  description: 'By which the clean-up can be undone; missing where nothing was deleted.',
+  description: "Of the table's operations; a clean-up can be undone by it. Missing where nothing was written.",
 };
 
 const schemas: json.Schemas = {
   Difference: difference,
   BatchResult: {
-    ...withDryRun({ message: json.text, created: json.count, updated: json.count, unchanged: json.count }),
-    examples: [{ message: 'Batch upsert of 3 items succeeded.', created: 1, updated: 1, unchanged: 1 }],
+    ...withDryRun(
+      { message: json.text, created: json.count, updated: json.count, unchanged: json.count },
+      { operation_id: OPERATION_ID },
+    ),
+    examples: [
+      { message: 'Batch upsert of 3 items succeeded.', created: 1, updated: 1, unchanged: 1, operation_id: '1041' },
+    ],
   },
   CleanUpResult: {
     ...withDryRun({ message: json.text, deleted: json.count }, { operation_id: OPERATION_ID }),
@@ -73,13 +78,15 @@ export const synchronization: Resource = {
       answer: json.one('BatchResult', 'Everything was written.'),
       async handle({ commands }, { caller, assetType, query, body }) {
         const dryRun = isDryRun(query);
-        const { position, counts, differences } = await upsertBatch(commands, caller, assetType, body, { dryRun });
+        const { position, counts, operationId, differences } = await upsertBatch(commands, caller, assetType, body, {
+          dryRun,
+        });
         const items = counts.created + counts.updated + counts.unchanged;
         const message = dryRun
           ? `Dry run: ${items} items are valid; nothing was written.`
           : `Batch upsert of ${items} items succeeded.`;
         return dataReply(
-          { message, ...counts, ...(dryRun ? { dry_run: true, differences } : {}) },
+          { message, ...counts, ...(dryRun ? { dry_run: true, differences } : { operation_id: operationId }) },
           { written: position },
         );
       },

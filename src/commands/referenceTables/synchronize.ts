@@ -35,6 +35,8 @@ import { tableWriterOf } from './tableWriter.js';
 export type BatchResult = {
   readonly position: Position;
   readonly counts: BatchCounts;
+  /** Among the table's operations; undefined where nothing was written. */
+  readonly operationId?: string | undefined;
   readonly differences: readonly Difference[];
 };
 
@@ -59,7 +61,7 @@ export async function upsertBatch(
   };
   let counts: BatchCounts = { created: 0, updated: 0, unchanged: 0 };
   let differences: readonly Difference[] = [];
-  const { position } = await tableWriterOf(commands).write(caller, assetType, wanted, async (known) => {
+  const written = await tableWriterOf(commands).write(caller, assetType, wanted, async (known) => {
     const pauses = new Pauses();
     const decision = decide(assetType, items, newIds, known);
     if (!decision.ok) throw new ValidationError(decision.errors);
@@ -72,7 +74,9 @@ export async function upsertBatch(
     if (pauses.isDue()) await pauses.take();
     return decision.events;
   });
-  return { position, counts, differences };
+  const { position, revision, events } = written;
+  const operationId = events.length === 0 ? undefined : String(revision - events.length + 1);
+  return { position, counts, operationId, differences };
 }
 
 function itemsOf(body: unknown): readonly unknown[] {

@@ -8,6 +8,7 @@ import type { KnownTable, Wanted } from './tableState.js';
 /** Pure; may run several times; throws to refuse. */
 export type Decide = (known: KnownTable) => Promise<readonly ReferenceTableEvent[]> | readonly ReferenceTableEvent[];
 
+/** `revision` is that of its own last event, where others were appended with it. */
 export type WrittenChange = Written<KnownTable, ReferenceTableEvent>;
 
 /** One that is about more records is decided by itself: a batch. */

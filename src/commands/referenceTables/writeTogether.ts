@@ -126,6 +126,8 @@ async function append(
 
 /** Only now: a refusal, too, may rest on what those before it have written. */
 function conclude(table: TableState, decided: readonly Decided[], appended: AppendResult, at: string): void {
+  const total = decided.reduce((sum, each) => sum + (each.kind === 'accepted' ? each.events.length : 0), 0);
+  let revision = appended.revision - total;
   for (const each of decided) {
     if (each.kind === 'refused') {
       each.change.refuse(each.reason);
@@ -133,6 +135,8 @@ function conclude(table: TableState, decided: readonly Decided[], appended: Appe
     }
     const { change, known, events } = each;
     if (events.length > 0) table.unprojected.add(change.assetType, { ...appended, at, events }, known.byId);
-    change.succeed({ ...appended, position: events.length > 0 ? appended.position : 0, at, events, state: known });
+    revision += events.length;
+    const position = events.length > 0 ? appended.position : 0;
+    change.succeed({ revision, position, at, events, state: known });
   }
 }

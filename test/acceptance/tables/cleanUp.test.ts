@@ -128,6 +128,83 @@ it('additive: a guarded tenant confirms what deletes much, or everything; a dry 
   expect(await acme().cleanUp('dyn_party', 'any')).toMatchObject({ deleted: 6 });
 });
 
+describe('operations', () => {
+  const other = () => run.tenant('other');
+  const page = z.strictObject({
+    data: z.array(z.looseObject({ operation_id: z.string(), kind: z.string() })),
+    links: z.strictObject({ next: z.url().nullable() }),
+  });
+  const pageOf = async (query?: string) => {
+    const answer = await other().getOperations('dyn_item', query === undefined ? {} : { query });
+    expect(answer.status).toBe(200);
+    return page.parse(answer.body);
+  };
+  const items = (count: number, more: object = {}) =>
+    Array.from({ length: count }, (_, n) => ({ external_id: `I${n}`, name: `Item ${n}`, ...more }));
+
+  it('names who did what and when, by the id that the answer had, the newest first, in pages', async () => {
+    expect(await pageOf()).toEqual({ data: [], links: { next: null } });
+    const one = await other().batch('dyn_item', items(3, { _batch_id: 'monday' }));
+    await other().create('dyn_item', { external_id: 'single', name: 'No operation' });
+    const two = await other().batch('dyn_item', [
+      ...items(2, { _batch_id: 'tuesday' }),
+      { external_id: 'I2', name: 'Changed', _batch_id: 'else' },
+    ]);
+    expect(await other().batch('dyn_item', items(2))).not.toHaveProperty('operation_id');
+    const three = await other().cleanUp('dyn_item', 'typing error');
+    expect((await other().postUndo('dyn_item', three.operation_id ?? '')).status).toBe(200);
+    const { data } = await pageOf();
+    const nothing = { created: 0, updated: 0, seen: 0, deleted: 0, undoes: null };
+    const by = { at: expect.any(String), actor: { kind: 'client', id: other().client.client_id } };
+    expect(data).toEqual([
+      {
+        ...nothing,
+        ...by,
+        operation_id: expect.any(String),
+        kind: 'undo',
+        batch_ids: expect.arrayContaining(['tuesday', 'else']),
+        created: 4,
+        undoes: three.operation_id,
+      },
+      {
+        ...nothing,
+        ...by,
+        operation_id: three.operation_id,
+        kind: 'clean_up',
+        batch_ids: ['typing error'],
+        deleted: 4,
+      },
+      {
+        ...nothing,
+        ...by,
+        operation_id: two.operation_id,
+        kind: 'batch',
+        batch_ids: ['tuesday', 'else'],
+        updated: 1,
+        seen: 2,
+      },
+      { ...nothing, ...by, operation_id: one.operation_id, kind: 'batch', batch_ids: ['monday'], created: 3 },
+    ]);
+    for (let n = 0; n < 25; n++) await other().batch('dyn_item', items(1, { _batch_id: `more ${n}` }));
+    const first = await pageOf();
+    expect(first.data).toHaveLength(25);
+    const rest = await pageOf(new URL(first.links.next ?? '').search.slice(1));
+    expect(rest).toEqual({ data, links: { next: null } });
+  });
+
+  it('are refused with a wrong cursor, of Master Data, and without the scope', async () => {
+    const get =
+      (table: string, options = {}) =>
+      () =>
+        other().getOperations(table, options);
+    await expectRefused(run.service, 400, get('dyn_party', { query: 'cursor=-1' }));
+    await expectRefused(run.service, 400, get('dyn_party', { query: 'curser=1' }));
+    await expectRefused(run.service, 400, get('dyn_stock_order'));
+    const token = await other().token('read:order_data');
+    await expectRefused(run.service, 403, get('dyn_party', { token }));
+  });
+});
+
 describe('undo', () => {
   const all = async () => (await acme().list('dyn_party', { perPage: '1000' })).data;
   const values = (records: Awaited<ReturnType<typeof all>>) =>

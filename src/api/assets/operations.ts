@@ -1,10 +1,48 @@
-/** Undoing a clean-up of Reference Data. */
+/** What was done to Reference Data: its batches and clean-ups; and undoing a clean-up. */
+import { z } from 'zod';
+import { NotSupportedError } from '../../commands/context.js';
 import { undoBody, undoCleanUp } from '../../commands/referenceTables/undo.js';
-import { MAX_UNDONE_RECORDS } from '../../domain/limits.js';
+import { inTime } from '../../commands/writeStream.js';
+import { MAX_OPERATIONS, MAX_UNDONE_RECORDS } from '../../domain/limits.js';
 import type { LeftAlone } from '../../domain/referenceTable/undo.js';
+import { tableStream } from '../../domain/streams.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, pathText, type Resource } from '../routes/operation.js';
+import { parametersIn, parseQuery } from '../routes/query.js';
+import { requestUrl } from '../tenantHost.js';
 import { DRY_RUN, isDryRun } from './dryRun.js';
+import { type TableOperation, tableOperations } from './tableOperations.js';
+
+const operationView = json.view<TableOperation>({
+  operation_id: [json.text, ({ revision }) => String(revision)],
+  kind: [json.oneOf(['batch', 'clean_up', 'undo']), ({ kind }) => kind],
+  at: [json.timestamp, ({ at }) => at],
+  actor: [
+    {
+      type: 'object',
+      properties: { kind: json.oneOf(['client', 'user', 'operator', 'system']), id: json.text, name: json.text },
+      required: ['kind', 'id'],
+    },
+    ({ actor }) => actor,
+  ],
+  batch_ids: [json.listOf(json.text), ({ batchIds }) => batchIds],
+  created: [json.count, ({ created }) => created],
+  updated: [json.count, ({ updated }) => updated],
+  seen: [{ ...json.count, description: 'Sent again as they were, with another batch_id.' }, ({ seen }) => seen],
+  deleted: [json.count, ({ deleted }) => deleted],
+  undoes: [
+    { ...json.nullableText, description: 'Of an undo: the clean-up.' },
+    ({ undoes }) => (undoes === undefined ? null : String(undoes)),
+  ],
+});
+
+const operationsQuery = z.strictObject({
+  cursor: z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be that of a link to the next page.')
+    .optional()
+    .describe('That of a link to the next page.'),
+});
 
 const leftAlone: json.JsonSchema = {
   type: 'object',
@@ -39,10 +77,11 @@ const counts = {
   },
 };
 
-export const undo: Resource = {
+export const operations: Resource = {
   tag: '',
   pathParameters: { id: { ...pathText('operation_id'), example: '1042' } },
   schemas: {
+    TableOperation: operationView.schema,
     LeftAlone: leftAlone,
     UndoResult: {
       type: 'object',
@@ -54,6 +93,31 @@ export const undo: Resource = {
     },
   },
   operations: {
+    'GET /:table/operations': {
+      id: 'operations',
+      summary: 'Batches and clean-ups, the newest first',
+      description: `Who, when, and how many records. A page has at most ${MAX_OPERATIONS}, fewer where the table was written to otherwise in between, and a link to the next as long as there may be more.`,
+      allow: 'read',
+      isOffered: ({ supportingData }) => supportingData,
+      query: parametersIn(operationsQuery),
+      answer: json.answer(
+        'One page.',
+        json.closedObject({
+          data: { ...json.listOf(json.ref('TableOperation')), maxItems: MAX_OPERATIONS },
+          links: json.closedObject({ next: json.nullableText }),
+        }),
+      ),
+      async handle({ commands, config }, { req, caller, assetType, query }) {
+        const { name, supportingData } = assetType;
+        if (!supportingData) throw new NotSupportedError(`${name} is Master Data: it has no batches and no clean-ups.`);
+        const { cursor } = parseQuery(operationsQuery, query);
+        const before = cursor === undefined ? undefined : Number(cursor);
+        const stream = tableStream(caller.tenant, name);
+        const page = await inTime(caller, tableOperations(commands.eventStore, stream, before));
+        const next = page.next === undefined ? null : `${requestUrl(req, config)}?cursor=${page.next}`;
+        return { body: JSON.stringify({ data: page.operations.map(operationView.show), links: { next } }) };
+      },
+    },
     'POST /:table/operations/:id/undo': {
       id: 'undo',
       summary: 'Bring back what a clean-up deleted',
