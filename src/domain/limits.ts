@@ -112,6 +112,8 @@ export const MAX_SORT_TERMS = 10;
 
 /** Percent of all webhook attempts at once, and of messages in flight, that are for tenants who have less than is left of them. */
 export const RESERVED_DELIVERY_PERCENT = 10;
+/** Percent of all webhook attempts at once that may be at their beginning, where they wait for this process and the log. */
+export const BEGINNING_DELIVERY_PERCENT = 20;
 /** Bytes of the tables' part of an OpenAPI document; beyond them some tables have to be asked for. */
 export const MAX_OPENAPI_BYTES = 4_000_000;
 

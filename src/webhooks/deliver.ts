@@ -130,7 +130,7 @@ async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
   // A directory that lags behind the relay's would take a new webhook for a removed one.
   await commands.directory.waitFor(requestedAt);
   const endpoint = endpointKey({ tenant, webhookId });
-  const sent = await dispatcher.inSlot({ tenant, webhookId }, () => send(parts, loaded, endpoint));
+  const sent = await dispatcher.inSlot({ tenant, webhookId }, (begun) => send(parts, loaded, endpoint, begun));
   // The service stops.
   if (sent === undefined) return retryIn(0);
   switch (sent.kind) {
@@ -168,7 +168,7 @@ type Sent = Attempted | Unsendable | Outdated | { readonly kind: 'circuit-open' 
 type Unsendable = { readonly kind: 'webhook-removed' | 'webhook-disabled' };
 
 /** In the slot: the webhook as it is now, the permit of its circuit, and the attempt. */
-async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: string): Promise<Sent> {
+async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: string, begun: () => void): Promise<Sent> {
   const { commands, circuits, transport, metrics, tracer, settings } = parts;
   const target = targetOf(commands.directory, loaded);
   if (target.kind !== 'enabled') return target;
@@ -182,6 +182,7 @@ async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: stri
     // Appended before the attempt, so that a crash can hide none; who cannot append it makes none.
     const start = await writeDelivery(commands, loaded, (current) => startAttempt(current, number, url));
     if (!start.appended) return { kind: 'outdated', current: start.written };
+    begun();
     result = await traceAttempt(tracer, loaded, target.webhook, () => post(transport));
     metrics?.attempted({ tenant: loaded.tenant, webhookId: target.webhook.id }, result);
     return { kind: 'attempted', started: start.written, url, result };

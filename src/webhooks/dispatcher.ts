@@ -7,10 +7,13 @@
  *
  * Of tenants: the last tenth is for those who have less than is left of it, however many webhooks another has. Who
  * waits takes turns: the tenants, and then the webhooks of the tenant.
+ *
+ * Of slots: only some may be at the beginning of an attempt, where it waits for this process and the log. Otherwise a process
+ * that is busy would have all of them there, and slow receivers, which need theirs for long, would hardly get any.
  */
 
 import { LRUCache } from 'lru-cache';
-import { RESERVED_DELIVERY_PERCENT } from '../domain/limits.js';
+import { BEGINNING_DELIVERY_PERCENT, RESERVED_DELIVERY_PERCENT } from '../domain/limits.js';
 import { doubled } from '../domain/webhook/delivery.js';
 
 export type Endpoint = { readonly tenant: string; readonly webhookId: string };
@@ -27,7 +30,11 @@ export type DispatcherLimits = {
   readonly slotsPerEndpoint: number;
 };
 
-type Slot = { readonly since: number };
+type Slot = {
+  readonly since: number;
+  /** The attempt has not been made yet. */
+  begins: boolean;
+};
 
 /** What a tenant's webhooks have together. */
 type TenantUse = {
@@ -78,6 +85,8 @@ export class Dispatcher {
   readonly #waiting = new Set<TenantUse>();
   #inFlight = 0;
   #slots = 0;
+  /** Slots in which the attempt begins. */
+  #beginning = 0;
   #stopped = false;
 
   /**
@@ -124,20 +133,33 @@ export class Dispatcher {
     return Math.max(SHORTEST_DELAY_MS, turnMs);
   }
 
-  /** Does the work in a slot, when its turn has come. Returns what it returns; undefined when not done because of `stop`. */
-  async inSlot<T>(endpoint: Endpoint, work: () => Promise<T>): Promise<T | undefined> {
+  /**
+   * Does the work in a slot, when its turn has come.
+   * @param work calls `begun` when all that is left is up to the receiver
+   * @returns what it returns; undefined when not done because of `stop`
+   */
+  async inSlot<T>(endpoint: Endpoint, work: (begun: () => void) => Promise<T>): Promise<T | undefined> {
     const queue = this.#queue(endpoint);
     const slot = await this.#turn(queue);
     if (slot === undefined) return undefined;
     try {
-      return await work();
+      return await work(() => {
+        this.#hasBegun(slot);
+        this.#fillSlots();
+      });
     } finally {
+      this.#hasBegun(slot);
       queue.attemptMs += SMOOTHING * (this.#now() - slot.since - queue.attemptMs);
       queue.slots.delete(slot);
       queue.tenant.slots -= 1;
       this.#slots -= 1;
       this.#fillSlots();
     }
+  }
+
+  #hasBegun(slot: Slot): void {
+    if (slot.begins) this.#beginning -= 1;
+    slot.begins = false;
   }
 
   /** What waits for a slot gets none any more. */
@@ -166,10 +188,11 @@ export class Dispatcher {
       const take = queue.waiting.shift();
       toTheEnd(tenant.waiting, queue, queue.waiting.length > 0);
       toTheEnd(this.#waiting, tenant, tenant.waiting.size > 0);
-      const slot = { since: this.#now() };
+      const slot = { since: this.#now(), begins: true };
       queue.slots.add(slot);
       tenant.slots += 1;
       this.#slots += 1;
+      this.#beginning += 1;
       take?.(slot);
     }
   }
@@ -180,6 +203,7 @@ export class Dispatcher {
    */
   #next(): EndpointQueue | undefined {
     const { slots, slotsPerEndpoint } = this.#limits;
+    if (this.#beginning >= Math.ceil((slots * BEGINNING_DELIVERY_PERCENT) / 100)) return undefined;
     for (const tenant of this.#waiting) {
       for (const queue of tenant.waiting) {
         if (hasRoom(slots, this.#slots, tenant.slots, queue.slots.size, slotsPerEndpoint)) return queue;

@@ -38,8 +38,9 @@ describe('the dispatcher', () => {
       },
     };
     for (let i = 0; i < count; i++) {
-      void of.inSlot(named(endpoint), () => {
+      void of.inSlot(named(endpoint), (begun) => {
         state.begun += 1;
+        begun();
         return new Promise<void>((resolve) => ends.push(resolve));
       });
     }
@@ -60,7 +61,7 @@ describe('the dispatcher', () => {
     const shared = dispatcher();
     const hanging = ['a', 'b', 'c'].map((endpoint) => attempts(shared, endpoint, 100));
     await started();
-    expect(hanging.map(({ begun }) => begun)).toEqual([20, 15, 6]);
+    expect(hanging.map(({ begun }) => begun)).toEqual([18, 11, 10]);
     const another = attempts(shared, 'd', 1);
     await started();
     expect(another.begun).toBe(1);
@@ -107,10 +108,41 @@ describe('the dispatcher', () => {
     expect([a.begun, b.begun, c.begun]).toEqual([1, 1, 0]);
     b.end();
     await started();
-    expect([a.begun, b.begun, c.begun]).toEqual([1, 2, 0]);
-    b.end();
+    expect([a.begun, b.begun, c.begun]).toEqual([1, 1, 1]);
+    c.end();
     await started();
     expect([a.begun, b.begun, c.begun]).toEqual([1, 2, 1]);
+  });
+
+  test('a fifth of the attempts may be at their beginning: a slow webhook gets its slots while the process is busy', async () => {
+    const shared = dispatcher();
+    const busy: { call: () => void; end: () => void }[] = [];
+    for (let n = 0; n < 400; n++) {
+      void shared.inSlot(named(`fast/${n % 20}`), async (begun) => {
+        await new Promise<void>((resolve) => busy.push({ call: begun, end: resolve }));
+      });
+    }
+    await started();
+    expect(busy).toHaveLength(10);
+    const slow = attempts(shared, 'slow', 20);
+    // The process comes to one after the other; their receivers answer at once.
+    for (let n = 0; n < 200; n++) {
+      const first = busy.shift();
+      first?.call();
+      first?.end();
+      await started();
+    }
+    expect(busy).toHaveLength(10);
+    expect(slow.begun).toBe(20);
+  });
+
+  test('an attempt that ends at its beginning makes room for another', async () => {
+    const shared = dispatcher({ slots: 5 });
+    await expect(shared.inSlot(named('a'), () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+    expect(await shared.inSlot(named('a'), async () => 'put off')).toBe('put off');
+    const next = attempts(shared, 'b', 1);
+    await started();
+    expect(next.begun).toBe(1);
   });
 
   test('an attempt that throws gives its slot back', async () => {
