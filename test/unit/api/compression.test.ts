@@ -1,5 +1,6 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import express, { type Request } from 'express';
-import { encodingFor } from '#app/api/compression.js';
+import { Compression, encodingFor } from '#app/api/compression.js';
 import { MIN_COMPRESSED_BYTES } from '#app/domain/limits.js';
 
 const asked = (accepted: string | undefined, method = 'GET'): Request =>
@@ -33,4 +34,14 @@ test('what is short, and what answers a change, is sent as it is', () => {
   expect(encodingFor(asked('br'), ['{"data":[', new Uint8Array(MIN_COMPRESSED_BYTES), ']}'])).toBe('br');
   for (const method of ['HEAD', 'POST', 'PUT', 'DELETE'])
     expect(encodingFor(asked('br', method), LONG)).toBeUndefined();
+});
+
+test('many at once are all whole', async () => {
+  const compression = new Compression();
+  const bodies = Array.from({ length: 40 }, (_, n) => ['{"data":[', Buffer.from(`"${n}é",`.repeat(20_000)), ']}']);
+  const packed = await Promise.all(
+    bodies.map((body, n) => compression.compress(body, n % 2 === 0 ? 'br' : 'gzip', `t${n % 3}`)),
+  );
+  const unpacked = packed.map((bytes, n) => (n % 2 === 0 ? brotliDecompressSync(bytes) : gunzipSync(bytes)).toString());
+  expect(unpacked).toEqual(bodies.map((body) => body.join('')));
 });
