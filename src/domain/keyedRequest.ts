@@ -1,20 +1,20 @@
 /** A request that its client named with a key (Idempotency-Key), so that it is carried out once however often it is sent. */
-import type { RecordView } from './assetTypes/assetType.js';
 import type { EventOf } from './eventTypes.js';
 
 /**
  * The key stands for this body from now on.
- * `body`: hash of it. `id`: what it creates has this id, unless a key of a table brings its own (decision 0022).
+ * `body`: hash of it. `id`: of the request; a record that it creates gets it, unless a key of a table brings its own
+ * (decision 0022). `after`: of a batch or a clean-up, the revision of its table's stream, behind which its events stand.
  */
-export type RequestAccepted = EventOf<'RequestAccepted', { readonly body: string; readonly id: string }>;
+export type RequestAccepted = EventOf<
+  'RequestAccepted',
+  { readonly body: string; readonly id: string; readonly after?: number }
+>;
 
-/** What the request was answered with: the record as it was created, and the lists of parts of an order that was sent with some. */
+/** What the request was answered with: a record as it was created, or what a batch or a clean-up counted. */
 export type RequestAnswered = EventOf<'RequestAnswered', Answer>;
 
-type Answer = {
-  readonly record: RecordView;
-  readonly lists?: { readonly [name: string]: unknown };
-};
+type Answer = { readonly [name: string]: unknown };
 
 export type KeyedRequestEvent = RequestAccepted | RequestAnswered;
 

@@ -1,8 +1,12 @@
 /** Synchronizing Reference Data with its source: batch and clean-up (spec §4.7, §4.8). */
+import type { Request } from 'express';
 import { cleanUpBody, cleanUpTable, upsertBatch } from '../../commands/referenceTables/synchronize.js';
+import { cleanUpTableOnce, upsertBatchOnce } from '../../commands/referenceTables/synchronizeOnce.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_BATCH_ITEMS, MAX_DIFFERENCES } from '../../domain/limits.js';
+import { badRequest } from '../errors.js';
+import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, type Resource } from '../routes/operation.js';
@@ -58,6 +62,13 @@ const batchSchema = ({ name }: AssetType): json.JsonSchema => ({
   additionalProperties: false,
 });
 
+/** @throws HttpError 400 */
+function keyOfChange(req: Request, dryRun: boolean): string | undefined {
+  const key = idempotencyKeyOf(req);
+  if (key !== undefined && dryRun) throw badRequest('A dry run writes nothing: send it without Idempotency-Key.');
+  return key;
+}
+
 /** Both need the scope of Reference Data whatever the table is; Master Data is refused by the command. */
 export const synchronization: Resource = {
   tag: '',
@@ -76,11 +87,15 @@ export const synchronization: Resource = {
         example: (assetType) => ({ items: [{ ...createExample(assetType), _batch_id: EXAMPLE_BATCH_ID }] }),
       },
       answer: json.one('BatchResult', 'Everything was written.'),
-      async handle({ commands }, { caller, assetType, query, body }) {
+      honours: ['idempotency-key'],
+      errors: [409],
+      async handle({ commands }, { req, caller, assetType, query, body }) {
         const dryRun = isDryRun(query);
-        const { position, counts, operationId, differences } = await upsertBatch(commands, caller, assetType, body, {
-          dryRun,
-        });
+        const key = keyOfChange(req, dryRun);
+        const { position, counts, operationId, differences } =
+          key === undefined
+            ? await upsertBatch(commands, caller, assetType, body, { dryRun })
+            : await upsertBatchOnce(commands, caller, assetType, body, key);
         const items = counts.created + counts.updated + counts.unchanged;
         const message = dryRun
           ? `Dry run: ${items} items are valid; nothing was written.`
@@ -100,10 +115,16 @@ export const synchronization: Resource = {
       query: [DRY_RUN],
       body: json.bodyOf(cleanUpBody, { batch_id: EXAMPLE_BATCH_ID }),
       answer: json.one('CleanUpResult', 'The records were deleted.'),
-      async handle({ commands }, { caller, assetType, query, body }) {
+      honours: ['idempotency-key'],
+      errors: [409],
+      async handle({ commands }, { req, caller, assetType, query, body }) {
         const dryRun = isDryRun(query);
+        const key = keyOfChange(req, dryRun);
         const { cleanUpGuard: guard } = tenantOf(commands, caller.tenant);
-        const cleaned = await cleanUpTable(commands, caller, assetType, body, { dryRun, guard });
+        const cleaned =
+          key === undefined
+            ? await cleanUpTable(commands, caller, assetType, body, { dryRun, guard })
+            : await cleanUpTableOnce(commands, caller, assetType, body, key, { guard });
         const { position, deleted, operationId, differences } = cleaned;
         const message = dryRun
           ? `Dry run: ${deleted} records would be deleted; nothing was.`

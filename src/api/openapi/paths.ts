@@ -129,7 +129,7 @@ const HEADER_PARAMETERS: { readonly [name in 'if-match' | 'if-none-match' | 'ide
     component: 'IdempotencyKey',
     name: 'Idempotency-Key',
     in: 'header',
-    description: `A name of the client's own for this request. Sent again with the same body within ${IDEMPOTENCY_KEY_HOURS} hours, it creates nothing more and is answered as before; with another body it is 422.`,
+    description: `A name of the client's own for this request. Sent again with the same body within ${IDEMPOTENCY_KEY_HOURS} hours, it does nothing more and is answered as before; with another body it is 422.`,
     schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY_LENGTH, pattern: '^[!-~]+$' },
     example: 'po-2026-000471',
   },

@@ -329,6 +329,27 @@ describe('Idempotency-Key', () => {
     expect(answers[0]?.status).toBe(201);
   });
 
+  it('a batch and a clean-up are carried out once as well, and answered as before', async () => {
+    const headers = { 'idempotency-key': 'k-6' };
+    const items = ['P1', 'P2'].map((code) => ({ code, value: code, _batch_id: 'keyed' }));
+    const batch = () => acme().postBatch('dyn_unit_code', { items }, { headers });
+    const answers = await Promise.all(Array.from({ length: 4 }, batch));
+    await acme().batch('dyn_unit_code', [{ code: 'P1', value: 'changed since' }]);
+    answers.push(await batch());
+    for (const { body } of answers) expect(body).toMatchObject({ data: { created: 2, updated: 0, unchanged: 0 } });
+    expect((await acme().list('dyn_unit_code', { 'filter[code]': 'P1' })).data).toMatchObject([
+      { value: 'changed since' },
+    ]);
+    const cleanUp = (batch_id: string) =>
+      acme().postCleanUp('dyn_unit_code', { batch_id }, { headers: { 'idempotency-key': 'k-7' } });
+    const [one, other] = [await cleanUp('keyed'), await cleanUp('keyed')];
+    expect([one.status, other.text]).toEqual([200, one.text]);
+    await expectInvalid(run.service, ['Idempotency-Key'], () => cleanUp('another'));
+    await expectRefused(run.service, 400, () =>
+      acme().send('POST', `${ASSETS}/dyn_unit_code/assets/batch?dry_run=true`, { body: { items }, headers }),
+    );
+  });
+
   it('a taken key is still 422, a malformed one 400, and with an id of the client’s own it is 422', async () => {
     const body = newItem();
     await acme().create('dyn_item', body);

@@ -1,10 +1,9 @@
 /** A create with a key is carried out once, wherever the process dies and whoever sends it again. */
-import type { Commands } from '#app/commands/context.js';
 import { createRecord } from '#app/commands/records.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { IDEMPOTENCY_KEY_HOURS } from '#app/domain/limits.js';
-import { type EventToAppend, type RecordedEvent, WrongExpectedRevisionError } from '#app/ports/eventStore.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
+import { LogInMemory } from './logInMemory.js';
 
 const orders = standardTables('dyn_stock_order').get('dyn_stock_order');
 if (orders === undefined) throw new Error('There is no dyn_stock_order.');
@@ -13,53 +12,16 @@ const { tenant, actor, correlationId, causationId } = metadata;
 const caller = { tenant, actor, correlationId, causationId };
 const BODY = { notes: 'by post', customer_reference: 'PO 1' };
 
-/** A log in memory, whose process may die before or after an append is stored. */
 function openLog() {
-  const streams = new Map<string, RecordedEvent[]>();
-  let appends = 0;
-  let ids = 0;
-  let minutes = 0;
-  let dies: { readonly at: number; readonly stored: boolean } | undefined;
-  const store = (stream: string, events: readonly EventToAppend[], expected: number | 'no-stream') => {
-    const stored = streams.get(stream) ?? [];
-    if ((expected === 'no-stream' ? -1 : expected) !== stored.length - 1) {
-      throw new WrongExpectedRevisionError(stream, expected, stored.length - 1);
-    }
-    for (const event of events) stored.push({ ...event, stream, revision: stored.length, position: ++appends });
-    streams.set(stream, stored);
-    return { revision: stored.length - 1, position: appends };
-  };
-  let asked = 0;
-  const commands = {
-    eventStore: {
-      append: async (stream: string, events: readonly EventToAppend[], expected: number | 'no-stream') => {
-        asked += 1;
-        const isDying = dies?.at === asked;
-        if (isDying && dies?.stored === false) throw new Error('died');
-        const result = store(stream, events, expected);
-        if (isDying) throw new Error('died');
-        return result;
-      },
-      readStream: async (stream: string, from = 0, to = Number.MAX_SAFE_INTEGER) =>
-        (streams.get(stream) ?? []).filter(({ revision }) => revision >= from && revision <= to),
-      lastAppend: async (stream: string) => streams.get(stream)?.at(-1),
-      head: async () => appends,
-    },
-    now: () => new Date(Date.UTC(2026, 10, 22, 0, minutes++)).toISOString().replace('Z', '000Z'),
-    newId: () => `00000000-0000-7000-8000-${String(++ids).padStart(12, '0')}`,
-  } as unknown as Commands;
+  const log = new LogInMemory();
+  const commands = log.commands();
   return {
     send: (body: unknown = BODY, key = 'k', client = 'c') =>
       createRecord(commands, { ...caller, actor: { kind: 'client', id: client } }, ORDERS, body, key),
-    dieAt: (at: number, stored: boolean) => {
-      asked = 0;
-      dies = { at, stored };
-    },
-    pass: (hours: number) => {
-      minutes += hours * 60;
-    },
-    orders: () => [...streams.keys()].filter((stream) => stream.startsWith('order-')).length,
-    appends: () => appends,
+    dieAt: (at: number, stored: boolean) => log.dieAtAppend(at, stored),
+    pass: (hours: number) => log.pass(hours),
+    orders: () => log.streams('order').length,
+    appends: () => log.position,
   };
 }
 

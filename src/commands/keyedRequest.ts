@@ -1,0 +1,124 @@
+/**
+ * A request that is carried out once, however often it is sent: its client has named it with a key. The key has a stream of
+ * its own, in which the first request takes it for its body, and in which its answer stands (decision 0027).
+ */
+import { createHash } from 'node:crypto';
+import { evolve, type KeyedRequest, type KeyedRequestEvent } from '../domain/keyedRequest.js';
+import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
+import { requestStream } from '../domain/streams.js';
+import type { EventStore, Position, Revision } from '../ports/eventStore.js';
+import { Pauses } from '../supervision/waiting.js';
+import { type Caller, ValidationError } from './context.js';
+import { appendIfUnchanged, inTime, type LogAccess, loadStream, type StreamEnd, writeStream } from './writeStream.js';
+
+/** What a client has named. A key belongs to its client and table. */
+export type Named = {
+  readonly table: string;
+  readonly key: string;
+  readonly body: unknown;
+};
+
+/** How a request is carried out. `Answer` is JSON. */
+export type Work<Answer extends object> = {
+  /** Revision behind which the events of the request stand in their stream; left out where they are found without it. */
+  readonly after?: () => Promise<Revision>;
+  /** What was done for the request before, and not noted as its answer; undefined where nothing was. */
+  readonly find: (request: KeyedRequest) => Promise<Done<Answer> | undefined>;
+  readonly run: (request: KeyedRequest, isNew: boolean) => Promise<Done<Answer>>;
+};
+
+type Done<Answer> = Answer & { readonly position: Position };
+
+/** @throws ValidationError where the key stands for another body; whatever the work throws */
+export async function carryOutOnce<Answer extends object>(
+  log: LogAccess,
+  caller: Caller,
+  named: Named,
+  { after, find, run }: Work<Answer>,
+): Promise<Done<Answer>> {
+  const stream = streamOf(caller, named);
+  const { request, end, isNew } = await accept(log, caller, stream, await hashOf(named.body), after);
+  if (request.answer !== undefined) return answerOf(log, caller, request);
+  const done = (isNew ? undefined : await find(request)) ?? (await run(request, isNew));
+  const { position: _, ...answer } = done;
+  const events: KeyedRequestEvent[] = [{ type: 'RequestAnswered', data: answer as Record<string, unknown> }];
+  try {
+    if ((await appendIfUnchanged(log, caller, stream, end, events)) !== undefined) return done;
+    // The same request, sent at the same time, was first: both have its answer.
+    const { state } = await loadRequest(log.eventStore, stream);
+    return state?.answer === undefined ? done : await answerOf(log, caller, state);
+  } catch {
+    // What was done stands in any case: without its answer, the next one to ask finds it.
+    return done;
+  }
+}
+
+/** With a position up to which reads show it. */
+async function answerOf<Answer>(
+  { eventStore }: LogAccess,
+  caller: Caller,
+  request: KeyedRequest,
+): Promise<Done<Answer>> {
+  return { ...(request.answer as Answer), position: await inTime(caller, eventStore.head()) };
+}
+
+function streamOf({ tenant, actor }: Caller, { table, key }: Named): string {
+  const name = createHash('sha256').update(JSON.stringify([actor.kind, actor.id, table, key]));
+  return requestStream(tenant, name.digest('hex'));
+}
+
+/** The same for bodies that mean the same: members of an object have no order. Other requests have their turns meanwhile. */
+async function hashOf(body: unknown): Promise<string> {
+  const sorted = (_: string, value: unknown): unknown =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value;
+  const hash = createHash('sha256');
+  const pauses = new Pauses();
+  for (const part of Array.isArray(body) ? body : [body]) {
+    hash.update(JSON.stringify(part, sorted) ?? 'null');
+    if (pauses.isDue()) await pauses.take();
+  }
+  return hash.digest('base64url');
+}
+
+const loadRequest = (eventStore: EventStore, stream: string) =>
+  loadStream<KeyedRequest>(eventStore, stream, (before, { type, data, metadata }) =>
+    evolve(before, { type, data } as KeyedRequestEvent, metadata.occurredAt),
+  );
+
+/** @throws ValidationError where the key stands for another body */
+async function accept(
+  log: LogAccess,
+  caller: Caller,
+  stream: string,
+  body: string,
+  after: Work<object>['after'],
+): Promise<{ readonly request: KeyedRequest; readonly end: StreamEnd; readonly isNew: boolean }> {
+  const written = await writeStream<KeyedRequest | undefined, KeyedRequestEvent>(log, caller, {
+    stream,
+    name: 'The Idempotency-Key',
+    load: () => loadRequest(log.eventStore, stream),
+    decide: async (request, at) => {
+      if (isKept(request, at)) return [];
+      const accepted = { body, id: log.newId() };
+      return [
+        { type: 'RequestAccepted', data: after === undefined ? accepted : { ...accepted, after: await after() } },
+      ];
+    },
+  });
+  const { state, revision, at, events } = written;
+  const request = events.reduce<KeyedRequest | undefined>((before, event) => evolve(before, event, at), state);
+  if (request === undefined) throw new Error(`${stream} has no first event.`);
+  if (request.body !== body) {
+    throw new ValidationError({
+      'Idempotency-Key': ['The key was sent with another body; a new request needs a new key.'],
+    });
+  }
+  return { request, end: { revision, lastEventAt: at }, isNew: events.length > 0 };
+}
+
+const HOUR_MS = 3_600_000;
+
+const isKept = (request: KeyedRequest | undefined, now: string): boolean =>
+  request !== undefined && Date.parse(now) - Date.parse(request.at) < IDEMPOTENCY_KEY_HOURS * HOUR_MS;

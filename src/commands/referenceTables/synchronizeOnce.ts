@@ -1,0 +1,109 @@
+/**
+ * Batches and clean-ups that are carried out once: their events say which request led to them, and stand in the table's
+ * stream behind the revision that it had when the request was accepted.
+ */
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { KeyedRequest } from '../../domain/keyedRequest.js';
+import { MAX_EVENTS_LOOKED_THROUGH } from '../../domain/limits.js';
+import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
+import { tableStream } from '../../domain/streams.js';
+import type { Position, RecordedEvent } from '../../ports/eventStore.js';
+import { type Caller, ConflictError } from '../context.js';
+import { carryOutOnce } from '../keyedRequest.js';
+import { refuseMasterData } from '../tables.js';
+import { inTime } from '../writeStream.js';
+import { type BatchResult, type CleanUpResult, cleanUpTable, upsertBatch } from './synchronize.js';
+import type { TableCommands } from './tableState.js';
+
+/** As `upsertBatch`, once for each key. */
+export async function upsertBatchOnce(
+  commands: TableCommands,
+  caller: Caller,
+  assetType: AssetType,
+  body: unknown,
+  key: string,
+): Promise<BatchResult> {
+  refuseMasterData(assetType, 'written by batch');
+  const items = Object(body).items;
+  // In pieces, as it may be large.
+  const hashed = ['batch', ...(Array.isArray(items) ? items : [body])];
+  const ofEvents = (events: readonly RecordedEvent[]): Omit<BatchResult, 'position'> => {
+    const written = events.map(({ data }) => data as BatchUpserted['data']);
+    const created = written.reduce((sum, data) => sum + data.created.length, 0);
+    const updated = written.reduce((sum, data) => sum + data.changed.length, 0);
+    const unchanged = hashed.length - 1 - created - updated;
+    return { counts: { created, updated, unchanged }, operationId: operationIdOf(events), differences: [] };
+  };
+  const run = (own: Caller) => upsertBatch(commands, own, assetType, body);
+  return once(commands, caller, { table: assetType.name, key, body: hashed }, run, ofEvents);
+}
+
+/** As `cleanUpTable`, once for each key. */
+export async function cleanUpTableOnce(
+  commands: TableCommands,
+  caller: Caller,
+  assetType: AssetType,
+  body: unknown,
+  key: string,
+  options: Parameters<typeof cleanUpTable>[4],
+): Promise<CleanUpResult> {
+  refuseMasterData(assetType, 'cleaned up');
+  const ofEvents = (events: readonly RecordedEvent[]): Omit<CleanUpResult, 'position'> => {
+    const [{ deleted } = { deleted: 0 }] = events.map(({ data }) => data as TableCleanedUp['data']);
+    return { deleted, operationId: operationIdOf(events), differences: [] };
+  };
+  const run = (own: Caller) => cleanUpTable(commands, own, assetType, body, options);
+  return once(commands, caller, { table: assetType.name, key, body: ['clean-up', body] }, run, ofEvents);
+}
+
+/** The revision of its first event. */
+const operationIdOf = (events: readonly RecordedEvent[]): string | undefined =>
+  events[0] === undefined ? undefined : String(events[0].revision);
+
+function once<Result extends { readonly position: Position }>(
+  commands: TableCommands,
+  caller: Caller,
+  named: { readonly table: string; readonly key: string; readonly body: unknown },
+  run: (caller: Caller) => Promise<Result>,
+  ofEvents: (events: readonly RecordedEvent[]) => Omit<Result, 'position'>,
+) {
+  const { eventStore } = commands;
+  const stream = tableStream(caller.tenant, named.table);
+  const find = async (request: KeyedRequest) => {
+    const events = await eventsOf(commands, caller, stream, request);
+    const last = events.at(-1);
+    return last === undefined ? undefined : { ...ofEvents(events), position: last.position };
+  };
+  return carryOutOnce<Omit<Result, 'position'>>(commands, caller, named, {
+    after: async () => (await eventStore.lastAppend(stream))?.revision ?? -1,
+    find,
+    run: async (request, isNew) => {
+      const done = await run({ ...caller, causationId: request.id });
+      // Nothing is left to do where the same request, sent at the same time, was first: what it did is the answer.
+      return ((done.position === 0 || !isNew) && (await find(request))) || done;
+    },
+  });
+}
+
+/** Events that are read at once: each may have 400 KB. */
+const SLICE_EVENTS = 50;
+
+/** The events that the request led to, of one append. @throws ConflictError where too many others stand before them */
+async function eventsOf(
+  { eventStore }: TableCommands,
+  caller: Caller,
+  stream: string,
+  { id, after = -1 }: KeyedRequest,
+): Promise<readonly RecordedEvent[]> {
+  const found: RecordedEvent[] = [];
+  for (let from = after + 1; from <= after + MAX_EVENTS_LOOKED_THROUGH; from += SLICE_EVENTS) {
+    const events = await inTime(caller, eventStore.readStream(stream, from, from + SLICE_EVENTS - 1));
+    const own = events.filter(({ metadata }) => metadata.causationId === id);
+    found.push(...own);
+    const isWhole = found.length > 0 && events.at(-1) !== own.at(-1);
+    if (isWhole || events.length < SLICE_EVENTS) return found;
+  }
+  throw new ConflictError(
+    'Too much was written to the table since to tell whether this was carried out: look at the table, and use a new Idempotency-Key.',
+  );
+}

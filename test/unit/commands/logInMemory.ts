@@ -1,0 +1,113 @@
+/** A log in memory, whose process may die before or after an append is stored; and what decisions read of its tables. */
+import type { Commands } from '#app/commands/context.js';
+import { tableChanges } from '#app/domain/referenceTable/changes.js';
+import type { ReferenceTableEvent } from '#app/domain/referenceTable/events.js';
+import { tableStream } from '#app/domain/streams.js';
+import { type EventToAppend, type RecordedEvent, WrongExpectedRevisionError } from '#app/ports/eventStore.js';
+import type { StoredRecord, TableRef } from '#app/ports/readModels.js';
+
+export class LogInMemory {
+  readonly #streams = new Map<string, RecordedEvent[]>();
+  #position = 0;
+  #ids = 0;
+  #minutes = 0;
+  #asked = 0;
+  #dies: { readonly at: number; readonly stored: boolean } | undefined;
+
+  /** For one process; another one has its own. */
+  commands(): Commands {
+    return {
+      eventStore: {
+        append: async (stream: string, events: readonly EventToAppend[], expected: number | 'no-stream') => {
+          this.#asked += 1;
+          const isDying = this.#dies?.at === this.#asked;
+          if (isDying && this.#dies?.stored === false) throw new Error('died');
+          const result = this.#append(stream, events, expected);
+          if (isDying) throw new Error('died');
+          return result;
+        },
+        readStream: async (stream: string, from = 0, to = Number.MAX_SAFE_INTEGER) =>
+          this.stream(stream).filter(({ revision }) => revision >= from && revision <= to),
+        lastAppend: async (stream: string) => this.stream(stream).at(-1),
+        head: async () => this.#position,
+      },
+      readModels: {
+        snapshot: async (table: TableRef) => ({ ...this.#table(table), formerIds: new Map() }),
+        countOutsideBatch: async (table: TableRef, batchId: string) => {
+          const { records, ...end } = this.#table(table);
+          const count = records.filter((record) => record.batchId !== batchId).length;
+          return { ...end, count, inside: records.length - count };
+        },
+        waitForEvent: async () => true,
+      },
+      now: () => new Date(Date.UTC(2026, 10, 22, 0, this.#minutes++)).toISOString().replace('Z', '000Z'),
+      newId: () => `00000000-0000-7000-8000-${String(++this.#ids).padStart(12, '0')}`,
+    } as unknown as Commands;
+  }
+
+  /** Counted from now on. */
+  dieAtAppend(at: number, stored: boolean): void {
+    this.#asked = 0;
+    this.#dies = { at, stored };
+  }
+
+  pass(hours: number): void {
+    this.#minutes += hours * 60;
+  }
+
+  /** Events that say nothing, in no time. */
+  fill(stream: string, count: number): void {
+    const [last] = this.stream(stream).slice(-1);
+    if (last === undefined) throw new Error(`${stream} is empty.`);
+    const event = { ...last, data: { created: [], changed: [], seen: '' } };
+    this.#append(stream, Array(count).fill(event), last.revision);
+  }
+
+  get position(): number {
+    return this.#position;
+  }
+
+  streams(category: string): readonly string[] {
+    return [...this.#streams.keys()].filter((stream) => stream.startsWith(`${category}-`));
+  }
+
+  stream(name: string): readonly RecordedEvent[] {
+    return this.#streams.get(name) ?? [];
+  }
+
+  #append(stream: string, events: readonly EventToAppend[], expected: number | 'no-stream') {
+    const stored = this.#streams.get(stream) ?? [];
+    if ((expected === 'no-stream' ? -1 : expected) !== stored.length - 1) {
+      throw new WrongExpectedRevisionError(stream, expected, stored.length - 1);
+    }
+    for (const event of events) stored.push({ ...event, stream, revision: stored.length, position: ++this.#position });
+    this.#streams.set(stream, stored);
+    return { revision: stored.length - 1, position: this.#position };
+  }
+
+  #table({ tenant, table }: TableRef) {
+    const records = new Map<string, StoredRecord>();
+    const events = this.stream(tableStream(tenant, table));
+    for (const { type, data, metadata } of events) {
+      const { occurredAt: at } = metadata;
+      for (const change of tableChanges({ type, data } as ReferenceTableEvent, at)) {
+        if (change.kind === 'insert') records.set(change.id, { ...change, createdAt: at, updatedAt: at });
+        const ids = change.kind === 'patch' ? [change.id] : change.kind === 'seen' ? change.ids : [];
+        for (const record of ids.flatMap((id) => records.get(id) ?? [])) {
+          const fields = change.kind === 'patch' ? { ...record.fields, ...change.set } : record.fields;
+          const batchId = 'batchId' in change && change.batchId !== undefined ? change.batchId : record.batchId;
+          records.set(record.id, { ...record, fields, batchId });
+        }
+        if (change.kind === 'sweep') {
+          for (const { id, batchId } of [...records.values()]) if (batchId !== change.batchId) records.delete(id);
+        }
+      }
+    }
+    const last = events.at(-1);
+    return {
+      records: [...records.values()],
+      revision: last?.revision ?? -1,
+      lastEventAt: last?.metadata.occurredAt ?? '',
+    };
+  }
+}
