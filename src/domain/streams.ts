@@ -6,6 +6,8 @@ export const LOG_STREAM = 'log-identity';
 export const tenantStream = (tenant: string): string => `tenant-${tenant}`;
 export const usersStream = (tenant: string): string => `users-${tenant}`;
 export const clientsStream = (tenant: string): string => `clients-${tenant}`;
+/** One stream for each API client, so that noting its use reads nothing of the others. */
+export const clientUseStream = (tenant: string, clientId: string): string => `client-${tenant}.${clientId}`;
 export const webhooksStream = (tenant: string): string => `webhooks-${tenant}`;
 /** One stream for each session that was ended, so that it is ended once, whoever asks. */
 export const sessionStream = (tenant: string, sessionId: string): string => `session-${tenant}.${sessionId}`;

@@ -67,6 +67,7 @@ function tablesChangedBy(event: Exclude<TenantEvent, { type: 'TenantDeleted' }>,
     case 'AssetFieldAdded':
       return [event.data.table];
     case 'RateLimitChanged':
+    case 'RateLimitRemoved':
     case 'CleanUpGuardChanged':
       return [];
   }

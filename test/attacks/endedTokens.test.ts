@@ -40,6 +40,26 @@ describe("a client's token", () => {
     await expectRefused(run.service, 401, () => list(used));
   });
 
+  it('ends with the secret that it was given for, when a rotation ends; while it lasts, both are good', async () => {
+    const secret = (path: string) => `/api-clients/${old.client_id}/secret/${path}`;
+    const old = await newClient();
+    const first = await tokenOf(old);
+    const staged = credentials.parse(await acme().platformData('POST', secret('rotate'), {}));
+    await expectRefused(run.service, 409, () => acme().platform('POST', secret('rotate'), { body: {} }));
+    const second = await tokenOf(staged);
+    for (const token of [first, await tokenOf(old), second]) expect((await list(token)).status).toBe(200);
+    const shown = await acme().platformData('POST', secret('promote'), {});
+    expect(shown).toMatchObject({ client_id: old.client_id, rotation: null });
+    await expectRefused(run.service, 401, () => list(first));
+    expect((await list(second)).status).toBe(200);
+    await expectRefused(run.service, 409, () => acme().platform('POST', secret('promote'), { body: {} }));
+    const taken = credentials.parse(await acme().platformData('POST', secret('rotate'), {}));
+    const third = await tokenOf(taken);
+    expect((await acme().platform('DELETE', secret('staged'))).status).toBe(204);
+    await expectRefused(run.service, 401, () => list(third));
+    expect((await list(second)).status).toBe(200);
+  });
+
   it('ends with the client, also after a restart', async () => {
     const client = await newClient();
     const token = await tokenOf(client);

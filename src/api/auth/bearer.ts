@@ -74,18 +74,19 @@ function enter(context: RequestContext, { clientId, scopes }: ClientToken): void
 function isCurrent({ name, clients }: Tenant, { tenant, clientId, credential }: ClientToken): boolean {
   const client = clients.get(clientId);
   if (tenant !== name || client === undefined) return false;
-  return credential === undefined || credential === credentialOfClient(client);
+  return credential === undefined || credentialsOfClient(client).includes(credential);
 }
 
-const credentials = new WeakMap<ApiClient, string>();
+const credentials = new WeakMap<ApiClient, readonly string[]>();
 
-/** Made once for a client's secret: it is compared with each request. */
-function credentialOfClient(client: ApiClient): string {
+/** Made once for a client's secrets: they are compared with each request. */
+function credentialsOfClient(client: ApiClient): readonly string[] {
   const known = credentials.get(client);
   if (known !== undefined) return known;
-  const credential = credentialOf(client.secretHash);
-  credentials.set(client, credential);
-  return credential;
+  const { secretHash, staged } = client;
+  const made = (staged === undefined ? [secretHash] : [secretHash, staged.secretHash]).map(credentialOf);
+  credentials.set(client, made);
+  return made;
 }
 
 /** A token that is good for the tenant. @throws HttpError 401 */

@@ -2,7 +2,7 @@
 import { parse } from 'content-type';
 import express, { type ErrorRequestHandler } from 'express';
 import { credentialOf, secretMatches } from '../../commands/identity/secrets.js';
-import type { ApiClient } from '../../domain/identity/events.js';
+import type { ApiClient, LiveSecret } from '../../domain/identity/events.js';
 import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES } from '../../domain/limits.js';
 import type { Api } from '../deps.js';
@@ -13,6 +13,7 @@ import * as json from '../openapi/schema.js';
 import { withinGuesses } from '../rateLimit.js';
 import { sendJson } from '../requestContext.js';
 import type { Check, Resource } from '../routes/operation.js';
+import { noteUse } from './clientUse.js';
 import { formParameters, jsonParameters, OAuthError, readTokenRequest, type TokenRequest } from './tokenRequest.js';
 
 const FORM_TYPE = 'application/x-www-form-urlencoded';
@@ -111,9 +112,10 @@ export const tokenEndpoint: Resource = {
         const tenant = req.context.tenant.name;
         const parameters = body instanceof URLSearchParams ? formParameters(body) : jsonParameters(body);
         const request = readTokenRequest(parameters, req.headers.authorization);
-        const client = await authenticated(api, tenant, request, networkOfRequest(req));
+        const { client, secret, secretHash } = await authenticated(api, tenant, request, networkOfRequest(req));
         const scopes = grantedScopes(client, request.scopes);
-        const credential = credentialOf(client.secretHash);
+        const credential = credentialOf(secretHash);
+        noteUse(api, req.context, client, secret);
         const { token, expiresIn } = api.tokens.issueClientToken(tenant, client.clientId, credential, scopes);
         const granted = { access_token: token, token_type: 'Bearer', expires_in: expiresIn, scope: scopes.join(' ') };
         return { body: JSON.stringify(granted) };
@@ -123,7 +125,7 @@ export const tokenEndpoint: Resource = {
 };
 
 /** @throws OAuthError for wrong credentials, HttpError 429 after too many of them */
-async function authenticated(api: Api, tenant: string, request: TokenRequest, network: string): Promise<ApiClient> {
+async function authenticated(api: Api, tenant: string, request: TokenRequest, network: string): Promise<Authenticated> {
   const guess = { kind: 'secret', tenant, account: request.clientId, network } as const;
   const client = await withinGuesses(api, guess, 'Too many refused token requests for this client.', async () => {
     const known = clientWith(api, tenant, request);
@@ -136,10 +138,17 @@ async function authenticated(api: Api, tenant: string, request: TokenRequest, ne
   throw new OAuthError('invalid_client', 'The client is unknown or its secret is wrong.');
 }
 
+/** By which of the client's secrets. */
+type Authenticated = { readonly client: ApiClient; readonly secret: LiveSecret; readonly secretHash: string };
+
 /** The client with this id and secret, as far as they are known here. */
-function clientWith({ directory }: Api, tenant: string, request: TokenRequest): ApiClient | undefined {
+function clientWith({ directory }: Api, tenant: string, request: TokenRequest): Authenticated | undefined {
   const client = directory.tenant(tenant)?.clients.get(request.clientId);
-  return client !== undefined && secretMatches(request.clientSecret, client.secretHash) ? client : undefined;
+  if (client === undefined) return undefined;
+  const { secretHash, staged } = client;
+  if (secretMatches(request.clientSecret, secretHash)) return { client, secret: 'primary', secretHash };
+  const isStaged = staged !== undefined && secretMatches(request.clientSecret, staged.secretHash);
+  return isStaged ? { client, secret: 'staged', secretHash: staged.secretHash } : undefined;
 }
 
 /** Scopes of the new token, a subset of the client's. @throws OAuthError invalid_scope */

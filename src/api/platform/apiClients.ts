@@ -1,5 +1,13 @@
 /** Credentials of integrators (spec §5.1): `/api/v1/platform/api-clients`. A secret is shown once, when it is made. */
-import { clientBody, createClient, regenerateClientSecret, removeClient } from '../../commands/identity/clients.js';
+import {
+  clientBody,
+  createClient,
+  promoteClientSecret,
+  regenerateClientSecret,
+  removeClient,
+  stageClientSecret,
+  unstageClientSecret,
+} from '../../commands/identity/clients.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { ApiClient } from '../../domain/identity/events.js';
 import { SCOPES } from '../../domain/identity/scopes.js';
@@ -16,11 +24,23 @@ import {
   type UserCall,
 } from '../routes/operation.js';
 
+/** A client asks for a token every hour, so a day tells whether a secret is still in use. */
+const lastUsedOn: json.JsonSchema = {
+  type: ['string', 'null'],
+  format: 'date',
+  description: 'The last day on which a token was given for the secret (UTC).',
+};
+
 const clientView = json.view<ApiClient>({
   client_id: [json.uuid, ({ clientId }) => clientId],
   name: [json.text, ({ name }) => name],
   scopes: [json.listOf(json.oneOf(SCOPES)), ({ scopes }) => scopes],
   created_at: [json.timestamp, ({ createdAt }) => createdAt],
+  last_used_on: [lastUsedOn, ({ lastUsed }) => lastUsed ?? null],
+  rotation: [
+    json.orNull(json.closedObject({ since: json.timestamp, last_used_on: lastUsedOn })),
+    ({ staged }) => (staged === undefined ? null : { since: staged.since, last_used_on: staged.lastUsed ?? null }),
+  ],
 });
 
 /** As the directory shows the client now; commands wait for it. @throws HttpError 404 */
@@ -75,6 +95,36 @@ export const apiClients: Resource = {
         const { clientSecret } = await regenerateClientSecret(api.commands, caller, id);
         return replyWithSecret(api, caller.tenant, id, clientSecret);
       },
+    },
+    'POST /api-clients/:id/secret/rotate': {
+      id: 'platform_stage_api_client_secret',
+      summary: 'Begin a rotation: a new secret is good beside the old one',
+      allow: 'admins',
+      status: 201,
+      answer: json.one('ApiClientWithSecret'),
+      errors: [409],
+      async handle(api, { caller, path: { id } }) {
+        const { clientSecret } = await stageClientSecret(api.commands, caller, id);
+        return replyWithSecret(api, caller.tenant, id, clientSecret);
+      },
+    },
+    'POST /api-clients/:id/secret/promote': {
+      id: 'platform_promote_api_client_secret',
+      summary: 'End a rotation: the new secret is the only one; tokens given for the old one end at once',
+      allow: 'admins',
+      answer: json.one('ApiClient'),
+      errors: [409],
+      async handle({ commands }, { caller, path: { id } }) {
+        await promoteClientSecret(commands, caller, id);
+        return dataReply(clientView.show(known(tenantOf(commands, caller.tenant).clients, id, 'API client')));
+      },
+    },
+    'DELETE /api-clients/:id/secret/staged': {
+      id: 'platform_unstage_api_client_secret',
+      summary: 'End a rotation: the old secret is the only one; tokens given for the new one end at once',
+      allow: 'admins',
+      errors: [409],
+      ...noContent(({ commands }, { caller, path }: UserCall) => unstageClientSecret(commands, caller, path.id)),
     },
   },
 };

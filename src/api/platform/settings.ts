@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { addAssetField, addAssetTable, fieldBody, tableBody } from '../../commands/identity/assetTypes.js';
-import { changeCleanUpGuard, changeRateLimit } from '../../commands/identity/tenants.js';
+import { changeCleanUpGuard, changeRateLimit, removeRateLimit } from '../../commands/identity/tenants.js';
 import { assetTypeOf, tenantOf } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
@@ -10,7 +10,15 @@ import type { Position } from '../../ports/eventStore.js';
 import { describeAsset } from '../assets/info.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, listReply, pathText, type Reply, type Resource } from '../routes/operation.js';
+import {
+  dataReply,
+  listReply,
+  noContent,
+  pathText,
+  type Reply,
+  type Resource,
+  type UserCall,
+} from '../routes/operation.js';
 
 const rate = z
   .number('must be a number.')
@@ -101,6 +109,12 @@ export const settings: Resource = {
       allow: 'users',
       answer: json.one('Tenant'),
       handle: (_api, { tenant }) => dataReply(tenantView.show(tenant)),
+    },
+    'DELETE /tenant/rate-limit': {
+      id: 'platform_remove_rate_limit',
+      summary: "The operator's limit counts again",
+      allow: 'admins',
+      ...noContent(({ commands }, { caller }: UserCall) => removeRateLimit(commands, caller)),
     },
     'PUT /tenant/rate-limit': {
       id: 'platform_change_rate_limit',

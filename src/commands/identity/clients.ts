@@ -1,12 +1,13 @@
 /** API clients (spec §5.1): their secret is shown once and kept as a hash. */
 import { z } from 'zod';
 import { boundedList } from '../../domain/boundedList.js';
+import type { ApiClient, ClientEvent, LiveSecret } from '../../domain/identity/events.js';
 import { SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { MAX_CLIENTS, MAX_LIST_ENTRIES } from '../../domain/limits.js';
-import { clientsStream } from '../../domain/streams.js';
+import { clientsStream, clientUseStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseBody, shortText } from '../body.js';
-import { type Caller, NotFoundError } from '../context.js';
+import { type Caller, ConflictError, NotFoundError } from '../context.js';
 import { type DirectoryCommands, refuseMore, writeDirectory } from './directoryWriter.js';
 import { hashSecret, newClientSecret } from './secrets.js';
 
@@ -42,24 +43,81 @@ export async function createClient(commands: DirectoryCommands, caller: Caller, 
   return { position, clientId, clientSecret, scopes };
 }
 
+export type NewClientSecret = Pick<NewClient, 'position' | 'clientSecret'>;
+
 /** A new secret; the old one ends at once, and so do the tokens given for it. @throws NotFoundError */
 export async function regenerateClientSecret(
   commands: DirectoryCommands,
   caller: Caller,
   clientId: string,
-): Promise<{ readonly position: Position; readonly clientSecret: string }> {
+): Promise<NewClientSecret> {
   const clientSecret = newClientSecret();
-  const position = await writeDirectory(commands, caller, clientsStream(caller.tenant), (tenant) => {
-    if (tenant?.clients.has(clientId) !== true) throw new NotFoundError(`There is no API client ${clientId}.`);
+  const position = await writeClient(commands, caller, clientId, () => {
     return [{ type: 'ApiClientSecretRegenerated', data: { clientId, secretHash: hashSecret(clientSecret) } }];
   });
   return { position, clientSecret };
 }
 
+/** Begins a rotation: both secrets are good until it ends. @throws NotFoundError, ConflictError (one is under way) */
+export async function stageClientSecret(
+  commands: DirectoryCommands,
+  caller: Caller,
+  clientId: string,
+): Promise<NewClientSecret> {
+  const clientSecret = newClientSecret();
+  const position = await writeClient(commands, caller, clientId, ({ staged }) => {
+    if (staged !== undefined) {
+      throw new ConflictError('A rotation is under way: promote the staged secret, or take it back.');
+    }
+    return [{ type: 'ApiClientSecretStaged', data: { clientId, secretHash: hashSecret(clientSecret) } }];
+  });
+  return { position, clientSecret };
+}
+
+/** Ends a rotation: the staged secret is the only one; tokens given for the other end. @throws NotFoundError, ConflictError */
+export const promoteClientSecret = (commands: DirectoryCommands, caller: Caller, clientId: string): Promise<Position> =>
+  endRotation(commands, caller, clientId, 'ApiClientSecretPromoted');
+
+/** Ends a rotation: the staged secret is worth nothing, and tokens given for it end. @throws NotFoundError, ConflictError */
+export const unstageClientSecret = (commands: DirectoryCommands, caller: Caller, clientId: string): Promise<Position> =>
+  endRotation(commands, caller, clientId, 'ApiClientSecretUnstaged');
+
+const endRotation = (
+  commands: DirectoryCommands,
+  caller: Caller,
+  clientId: string,
+  type: 'ApiClientSecretPromoted' | 'ApiClientSecretUnstaged',
+): Promise<Position> =>
+  writeClient(commands, caller, clientId, ({ staged }) => {
+    if (staged === undefined) throw new ConflictError('No rotation is under way: no secret is staged.');
+    return [{ type, data: { clientId } }];
+  });
+
 /** Its tokens end with it. @throws NotFoundError */
-export async function removeClient(commands: DirectoryCommands, caller: Caller, clientId: string): Promise<Position> {
+export const removeClient = (commands: DirectoryCommands, caller: Caller, clientId: string): Promise<Position> =>
+  writeClient(commands, caller, clientId, () => [{ type: 'ApiClientRemoved', data: { clientId } }]);
+
+/** Notes that a token was given for a secret of the client. */
+export const noteClientUse = (
+  commands: DirectoryCommands,
+  caller: Caller,
+  clientId: string,
+  secret: LiveSecret,
+): Promise<Position> =>
+  writeDirectory(commands, caller, clientUseStream(caller.tenant, clientId), () => [
+    { type: 'ApiClientUsed', data: { clientId, secret } },
+  ]);
+
+/** @throws NotFoundError */
+function writeClient(
+  commands: DirectoryCommands,
+  caller: Caller,
+  clientId: string,
+  decide: (client: ApiClient) => readonly ClientEvent[],
+): Promise<Position> {
   return writeDirectory(commands, caller, clientsStream(caller.tenant), (tenant) => {
-    if (tenant?.clients.has(clientId) !== true) throw new NotFoundError(`There is no API client ${clientId}.`);
-    return [{ type: 'ApiClientRemoved', data: { clientId } }];
+    const client = tenant?.clients.get(clientId);
+    if (client === undefined) throw new NotFoundError(`There is no API client ${clientId}.`);
+    return decide(client);
   });
 }

@@ -47,6 +47,10 @@ export async function deleteTenant(commands: DirectoryCommands, caller: Caller):
 export const changeRateLimit = (commands: DirectoryCommands, caller: Caller, limit: RateLimit): Promise<Position> =>
   changeTenant(commands, caller, { type: 'RateLimitChanged', data: limit });
 
+/** The operator's counts again. @throws NotFoundError */
+export const removeRateLimit = (commands: DirectoryCommands, caller: Caller): Promise<Position> =>
+  changeTenant(commands, caller, { type: 'RateLimitRemoved', data: {} });
+
 /** @param maxPercent null: clean-ups are not guarded any more */
 export const changeCleanUpGuard = (
   commands: DirectoryCommands,

@@ -5,7 +5,9 @@ import { copied, type Writable } from '../writable.js';
 import { checkShape } from './eventShape.js';
 import {
   type ApiClient,
+  type ChangeOfClient,
   type DirectoryEvent,
+  dayOf,
   ORDER_MODELS,
   type OrderModel,
   type RateLimit,
@@ -46,7 +48,7 @@ export type Tenant = {
 };
 
 /** Streams that the directory is evolved from. */
-export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'session-', 'clients-', 'webhooks-'] as const;
+export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'session-', 'clients-', 'client-', 'webhooks-'] as const;
 
 /** Streams that define a tenant's tables. */
 export const TENANT_STREAM_PREFIX = 'tenant-';
@@ -91,6 +93,10 @@ export function evolveTenant(
     }
     case 'RateLimitChanged':
       return { ...tenant, rateLimit: event.data };
+    case 'RateLimitRemoved': {
+      const { rateLimit: _, ...rest } = tenant;
+      return rest;
+    }
     case 'CleanUpGuardChanged': {
       const { cleanUpGuard: _, ...unguarded } = tenant;
       const { maxPercent } = event.data;
@@ -117,12 +123,16 @@ export function evolveTenant(
     }
     case 'ApiClientCreated':
       return { ...tenant, clients: withEntry(tenant.clients, event.data.clientId, { ...event.data, createdAt: at }) };
-    case 'ApiClientSecretRegenerated': {
-      const { clientId, secretHash } = event.data;
-      return { ...tenant, clients: withChanged(tenant.clients, clientId, (client) => ({ ...client, secretHash })) };
-    }
+    case 'ApiClientSecretRegenerated':
+    case 'ApiClientSecretStaged':
+    case 'ApiClientSecretPromoted':
+    case 'ApiClientSecretUnstaged':
+    case 'ApiClientUsed':
     case 'ApiClientRemoved':
-      return { ...tenant, clients: withEntry(tenant.clients, event.data.clientId, undefined) };
+      return {
+        ...tenant,
+        clients: withChanged(tenant.clients, event.data.clientId, (client) => evolveClient(client, event, at)),
+      };
     case 'WebhookCreated':
       return {
         ...tenant,
@@ -149,6 +159,33 @@ function newTenant({ name, displayName, orderModel }: Pick<Tenant, 'name' | 'dis
     endedSessions: new Map(),
   };
 }
+
+/** undefined when it was removed. */
+function evolveClient(client: ApiClient, event: ChangeOfClient, at: string): ApiClient | undefined {
+  const { staged, ...primary } = client;
+  switch (event.type) {
+    case 'ApiClientSecretRegenerated':
+      return { ...withoutUse(primary), secretHash: event.data.secretHash };
+    case 'ApiClientSecretStaged':
+      return { ...primary, staged: { secretHash: event.data.secretHash, since: at } };
+    case 'ApiClientSecretPromoted': {
+      if (staged === undefined) return client;
+      const { secretHash, lastUsed } = staged;
+      return { ...withoutUse(primary), secretHash, ...(lastUsed === undefined ? {} : { lastUsed }) };
+    }
+    case 'ApiClientSecretUnstaged':
+      return primary;
+    case 'ApiClientUsed': {
+      const lastUsed = dayOf(at);
+      if (event.data.secret === 'primary') return { ...client, lastUsed };
+      return staged === undefined ? client : { ...client, staged: { ...staged, lastUsed } };
+    }
+    case 'ApiClientRemoved':
+      return undefined;
+  }
+}
+
+const withoutUse = ({ lastUsed: _, ...client }: ApiClient): ApiClient => client;
 
 /** undefined when it was removed. */
 function evolveWebhook(

@@ -20,6 +20,8 @@ function isWhole({ type, data }: DirectoryEvent): boolean {
       return Number.isSafeInteger(data.id) && isText(data.email);
     case 'ApiClientCreated':
       return isText(data.clientId) && isText(data.secretHash) && areTexts(data.scopes);
+    case 'ApiClientSecretStaged':
+      return isText(data.clientId) && isText(data.secretHash);
     case 'WebhookCreated':
       return isText(data.id) && isText(data.url) && areTexts(data.events) && isText(data.sealedSecret);
     case 'WebhookChanged':

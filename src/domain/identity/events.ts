@@ -1,4 +1,4 @@
-/** Events about a tenant and who may use it: streams `tenant-`, `users-`, `clients-` and `webhooks-<tenant>`, and `session-<tenant>.<id>`. */
+/** Events about a tenant and who may use it: streams `tenant-`, `users-`, `clients-` and `webhooks-<tenant>`, `session-<tenant>.<id>` and `client-<tenant>.<id>`. */
 import type { AssetField, AssetType } from '../assetTypes/assetType.js';
 import type { EventOf } from '../eventTypes.js';
 import type { WebhookEvent } from '../webhook/events.js';
@@ -19,6 +19,8 @@ export type TenantEvent =
   | EventOf<'AssetFieldAdded', { readonly table: string; readonly field: AssetField }>
   | EventOf<'AssetTableAdded', { readonly assetType: AssetType }>
   | EventOf<'RateLimitChanged', RateLimit>
+  /** The operator's counts again. */
+  | EventOf<'RateLimitRemoved', Record<string, never>>
   /** null: clean-ups are not guarded any more. */
   | EventOf<'CleanUpGuardChanged', { readonly maxPercent: number | null }>
   /** Nothing of the tenant counts any more, before it or behind it, and its name is not given again. */
@@ -52,12 +54,34 @@ export type ApiClient = {
   readonly scopes: readonly Scope[];
   /** SHA-256 of the secret, hex: the secret has 256 random bits, so a slow hash would protect nothing. */
   readonly secretHash: string;
+  /** The last day on which a token was given for the secret, UTC, `YYYY-MM-DD`. */
+  readonly lastUsed?: string;
+  /** Good beside the other during a rotation. */
+  readonly staged?: { readonly secretHash: string; readonly since: string; readonly lastUsed?: string };
   readonly createdAt: string;
 };
 
-export type ClientEvent =
-  | EventOf<'ApiClientCreated', Omit<ApiClient, 'createdAt'>>
+/** Which of a client's secrets. */
+export type LiveSecret = 'primary' | 'staged';
+
+/** The day of a time, both ISO 8601 and UTC. */
+export const dayOf = (time: string): string => time.slice(0, 10);
+
+export type ChangeOfClient =
+  /** At once: the old secret is worth nothing any more, and a rotation under way is over. */
   | EventOf<'ApiClientSecretRegenerated', Pick<ApiClient, 'clientId' | 'secretHash'>>
+  /** A rotation begins: a second secret is good beside the first. */
+  | EventOf<'ApiClientSecretStaged', Pick<ApiClient, 'clientId' | 'secretHash'>>
+  /** It ends: the staged secret is the only one. */
+  | EventOf<'ApiClientSecretPromoted', Pick<ApiClient, 'clientId'>>
+  /** It ends without effect: the staged secret is worth nothing any more. */
+  | EventOf<'ApiClientSecretUnstaged', Pick<ApiClient, 'clientId'>>
+  /** A token was given for it, for the first time of the day. In a stream of the client's own. */
+  | EventOf<'ApiClientUsed', Pick<ApiClient, 'clientId'> & { readonly secret: LiveSecret }>
   | EventOf<'ApiClientRemoved', Pick<ApiClient, 'clientId'>>;
+
+export type ClientEvent =
+  | EventOf<'ApiClientCreated', Pick<ApiClient, 'clientId' | 'name' | 'scopes' | 'secretHash'>>
+  | ChangeOfClient;
 
 export type DirectoryEvent = TenantEvent | UserEvent | SessionEvent | ClientEvent | WebhookEvent;

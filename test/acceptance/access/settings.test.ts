@@ -35,6 +35,10 @@ describe('roles', () => {
     ['POST', '/api-clients'],
     ['DELETE', '/api-clients/x'],
     ['POST', '/api-clients/x/secret'],
+    ['POST', '/api-clients/x/secret/rotate'],
+    ['POST', '/api-clients/x/secret/promote'],
+    ['DELETE', '/api-clients/x/secret/staged'],
+    ['DELETE', '/tenant/rate-limit'],
     ['POST', '/webhooks'],
     ['DELETE', '/webhooks/x'],
     ['POST', '/webhooks/x/secret'],
@@ -71,6 +75,8 @@ describe('API clients', () => {
       name: 'ERP',
       scopes,
       created_at: expect.any(String),
+      last_used_on: null,
+      rotation: null,
     });
     expect(list.text).not.toMatch(/secret|hash/i);
   });
@@ -183,5 +189,7 @@ describe('the tenant', () => {
     await expectInvalid(run.service, ['burst', 'per_second'], () =>
       admin.call('PUT', '/tenant/rate-limit', { per_second: 0, burst: 1.5 }),
     );
+    expect((await admin.call('DELETE', '/tenant/rate-limit')).status).toBe(204);
+    expect((await admin.call('GET', '/tenant')).body).toMatchObject({ data: { rate_limit: null } });
   });
 });

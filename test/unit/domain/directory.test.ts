@@ -42,3 +42,58 @@ describe('a tenant of thousands of users', () => {
     expect(tenant).toEqual(kept);
   });
 });
+
+describe("an API client's secrets", () => {
+  const client: DirectoryEvent = {
+    type: 'ApiClientCreated',
+    data: { clientId: 'c', name: 'ERP', scopes: [], secretHash: 'old' },
+  };
+  const staged: DirectoryEvent = { type: 'ApiClientSecretStaged', data: { clientId: 'c', secretHash: 'new' } };
+  const used = (secret: 'primary' | 'staged'): DirectoryEvent => ({
+    type: 'ApiClientUsed',
+    data: { clientId: 'c', secret },
+  });
+  const about = (type: 'ApiClientSecretPromoted' | 'ApiClientSecretUnstaged'): DirectoryEvent => ({
+    type,
+    data: { clientId: 'c' },
+  });
+  const after = (...events: DirectoryEvent[]) => evolved(undefined, [created, client, ...events])?.clients.get('c');
+  const [name, day] = [{ clientId: 'c', name: 'ERP', scopes: [], createdAt: AT }, '2026-11-21'];
+
+  it.each<[string, readonly DirectoryEvent[], object]>([
+    [
+      'there are two in a rotation, each with its last use',
+      [used('primary'), staged, used('staged')],
+      { secretHash: 'old', lastUsed: day, staged: { secretHash: 'new', since: AT, lastUsed: day } },
+    ],
+    [
+      'the new one is the only one when it is promoted',
+      [used('primary'), staged, about('ApiClientSecretPromoted')],
+      { secretHash: 'new' },
+    ],
+    [
+      'its use is told then',
+      [staged, used('staged'), about('ApiClientSecretPromoted')],
+      { secretHash: 'new', lastUsed: day },
+    ],
+    [
+      'the old one is the only one when the other is taken back',
+      [used('primary'), staged, about('ApiClientSecretUnstaged')],
+      { secretHash: 'old', lastUsed: day },
+    ],
+    [
+      'regenerating ends both',
+      [used('primary'), staged, { type: 'ApiClientSecretRegenerated', data: { clientId: 'c', secretHash: 'third' } }],
+      { secretHash: 'third' },
+    ],
+    ['use of one that is no more is nothing', [used('staged')], { secretHash: 'old' }],
+  ])('%s', (_rule, events, secrets) => {
+    expect(after(...events)).toEqual({ ...name, ...secrets });
+  });
+
+  it('the rate limit of a tenant can be removed again', () => {
+    const limited = evolved(undefined, [created, { type: 'RateLimitChanged', data: { perSecond: 1, burst: 1 } }]);
+    expect(limited?.rateLimit).toEqual({ perSecond: 1, burst: 1 });
+    expect(evolved(limited, [{ type: 'RateLimitRemoved', data: {} }])).not.toHaveProperty('rateLimit');
+  });
+});

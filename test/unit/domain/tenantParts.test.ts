@@ -72,6 +72,8 @@ const history: readonly DirectoryEvent[] = [
   { type: 'SessionEnded', data: { userId: 1, sessionId: 'two', expiresAt: LATER } },
   ...['c', 'a', 'b'].map(client),
   { type: 'ApiClientRemoved', data: { clientId: 'a' } },
+  { type: 'ApiClientSecretStaged', data: { clientId: 'b', secretHash: 'second' } },
+  { type: 'ApiClientUsed', data: { clientId: 'b', secret: 'staged' } },
   ...['w2', 'w1'].map(webhook),
   { type: 'WebhookSecretStaged', data: { id: 'w1', sealedSecret: 't' } },
   { type: 'WebhookDisabled', data: { id: 'w2', cause: 'admin', reason: 'r' } },

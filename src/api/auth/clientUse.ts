@@ -1,0 +1,38 @@
+/** Noting on which day a client has asked for a token last: once a day for each secret, a while later, and no token waits for it. */
+import { noteClientUse } from '../../commands/identity/clients.js';
+import { type ApiClient, dayOf, type LiveSecret } from '../../domain/identity/events.js';
+import type { Api } from '../deps.js';
+import type { RequestContext } from '../requestContext.js';
+
+/** What is not noted yet when a process ends is lost; the next token of the client tells it again. */
+const NOTED_AFTER_MS = 300_000;
+
+/** While it is noted, and until the directory shows it: then there is another object. */
+const noting = new WeakMap<ApiClient, string>();
+
+export function noteUse(
+  { commands, log }: Pick<Api, 'commands' | 'log'>,
+  context: RequestContext,
+  client: ApiClient,
+  secret: LiveSecret,
+): void {
+  const today = dayOf(commands.now());
+  const lastUsed = secret === 'primary' ? client.lastUsed : client.staged?.lastUsed;
+  const key = `${secret} ${today}`;
+  if (lastUsed === today || noting.get(client) === key) return;
+  noting.set(client, key);
+  const { requestId } = context;
+  const caller = {
+    tenant: context.tenant.name,
+    actor: { kind: 'client', id: client.clientId },
+    correlationId: requestId,
+    causationId: requestId,
+  } as const;
+  const { ids } = context;
+  const note = () =>
+    noteClientUse(commands, caller, client.clientId, secret).catch((error: unknown) => {
+      noting.delete(client);
+      log.warn({ err: error, ...ids }, 'the use of an API client was not noted');
+    });
+  setTimeout(note, NOTED_AFTER_MS).unref();
+}

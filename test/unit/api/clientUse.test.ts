@@ -1,0 +1,58 @@
+import { noteUse } from '#app/api/auth/clientUse.js';
+import type { ApiClient } from '#app/domain/identity/events.js';
+
+const NOON = '2026-11-21T12:00:00.000000Z';
+const client: ApiClient = { clientId: 'c', name: 'ERP', scopes: [], secretHash: 'h', createdAt: NOON };
+
+let appended: { stream: string; data: unknown }[];
+let fails: boolean;
+const warnings: unknown[] = [];
+const api = {
+  log: { warn: (about: unknown) => warnings.push(about) },
+  commands: {
+    now: () => NOON,
+    newId: () => 'id',
+    directory: { waitFor: async () => undefined },
+    eventStore: {
+      readStream: async () => [],
+      append: async (stream: string, [event]: { data: unknown }[]) => {
+        if (fails) throw new Error('away');
+        appended.push({ stream, data: event?.data });
+        return { revision: 0, position: 1 };
+      },
+    },
+  },
+} as unknown as Parameters<typeof noteUse>[0];
+const context = { tenant: { name: 'acme' }, requestId: 'r', ids: {} } as unknown as Parameters<typeof noteUse>[1];
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  [appended, fails] = [[], false];
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+it('of many tokens of a day one is noted for each secret, a while later', async () => {
+  const rotating: ApiClient = { ...client, staged: { secretHash: 's', since: NOON } };
+  for (let n = 0; n < 5; n += 1) noteUse(api, context, rotating, 'primary');
+  noteUse(api, context, { ...client, lastUsed: '2026-11-21' }, 'primary');
+  expect(appended).toEqual([]);
+  await jest.advanceTimersByTimeAsync(300_000);
+  expect(appended).toEqual([{ stream: 'client-acme.c', data: { clientId: 'c', secret: 'primary' } }]);
+  noteUse(api, context, { ...rotating, lastUsed: '2026-11-21' }, 'staged');
+  await jest.advanceTimersByTimeAsync(300_000);
+  expect(appended).toHaveLength(2);
+});
+
+it('what could not be noted is noted with the next token', async () => {
+  const used = { ...client };
+  fails = true;
+  noteUse(api, context, used, 'primary');
+  await jest.advanceTimersByTimeAsync(300_000);
+  expect(warnings).toHaveLength(1);
+  fails = false;
+  noteUse(api, context, used, 'primary');
+  await jest.advanceTimersByTimeAsync(300_000);
+  expect(appended).toHaveLength(1);
+});
