@@ -98,6 +98,8 @@ it(
       if (kill % FULL_CHECK_EVERY === 0) await checkAgainstLog();
     }
     await checkAgainstLog();
+    // Keys that went and came back have kept their ids.
+    expect([...work.idsByCode.values()].filter(({ size }) => size !== 1)).toEqual([]);
     expect(service.loggedErrors).toEqual([]);
   },
   60_000 + KILLS * 20_000,

@@ -2,6 +2,7 @@
 
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from '#app/ports/deliveryLog.js';
+import type { TableRef } from '#app/ports/readModels.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import {
   at,
@@ -33,6 +34,8 @@ export class ProjectedLog {
   readonly events: Event[] = [];
   readonly tables = new Map(TABLES.map((table) => [table, new Map<string, Row>()]));
   readonly revisions = new Map(TABLES.map((table) => [table, -1]));
+  /** By the id of what clean-ups have deleted: what it was when the last of them did. */
+  readonly deleted = new Map(TABLES.map((table) => [table, new Map<string, Row & { cleanUp: number }>()]));
   readonly entries = new Map<string, unknown[]>();
   readonly deliveries = new Map<string, DeliveryLogEntry>();
   /** When the last call of each webhook succeeded, and the first failed after it. */
@@ -53,7 +56,7 @@ export class ProjectedLog {
     if (this.events.length === Math.floor(events / 2)) this.events.push({ ...common, define: 'later', changes: [] });
     else if (pick(5) === 0) this.events.push({ ...common, changes: [], history: this.#history() });
     else if (pick(3) === 0) this.events.push({ ...common, changes: [], delivery: this.#delivery(time) });
-    else this.events.push({ ...common, changes: this.#changes(rows, time) });
+    else this.events.push({ ...common, changes: this.#changes(table, rows, { revision, time }) });
   }
 
   #history(): NonNullable<Event['history']> {
@@ -94,12 +97,21 @@ export class ProjectedLog {
     };
   }
 
-  #changes(rows: Map<string, Row>, time: string): readonly RecordChange[] {
+  #changes(
+    table: string,
+    rows: Map<string, Row>,
+    { revision, time }: { readonly revision: number; readonly time: string },
+  ): readonly RecordChange[] {
+    const deleted = this.deleted.get(table) ?? new Map();
     const batchId = ['one', 'two', 'three'][pick(3)] ?? '';
     const known = [...rows.keys()].filter(() => pick(2) === 0);
-    switch (pick(9)) {
+    switch (pick(10)) {
       case 0:
-        for (const [key, row] of rows) if (row.batchId !== batchId) rows.delete(key);
+        for (const [key, row] of rows) {
+          if (row.batchId === batchId) continue;
+          rows.delete(key);
+          deleted.set(key, { ...row, cleanUp: revision });
+        }
         return [{ kind: 'sweep', batchId }];
       case 1:
       case 2:
@@ -119,6 +131,13 @@ export class ProjectedLog {
           Object.assign(row?.fields ?? {}, set);
           Object.assign(row ?? {}, { updatedAt: time });
           return { kind: 'patch', id: key, at: time, set };
+        });
+      case 6:
+        // Some come back, with their ids.
+        return [...deleted].flatMap(([key, { fields }]) => {
+          if (rows.has(key) || pick(2) === 0) return [];
+          rows.set(key, { batchId, fields: { ...fields }, updatedAt: time });
+          return [{ kind: 'insert' as const, id: key, at: time, batchId, fields: { ...fields } }];
         });
       default:
         return Array.from({ length: 1 + pick(30) }, () => {
@@ -148,6 +167,7 @@ export async function expectProjected(readModels: ReadModels, log: ProjectedLog)
       const row = rows.get(key);
       expect({ batchId, updatedAt, fields }).toEqual({ ...row, fields: expect.objectContaining(row?.fields ?? {}) });
     }
+    await expectDeleted(readModels, ref, { rows, deleted: log.deleted.get(table) ?? new Map() });
     const outside = [...rows.values()].filter(({ batchId }) => batchId !== 'one').length;
     expect(await readModels.countOutsideBatch(ref, 'one')).toMatchObject({ count: outside });
   }
@@ -159,5 +179,24 @@ export async function expectProjected(readModels: ReadModels, log: ProjectedLog)
     const entries = [...log.deliveries.values()].filter((each) => each.webhookId === webhookId);
     expect(await readModels.deliveries('acme', { webhookId, order: 'oldest', limit: 1_000 })).toEqual(entries);
     expect(await readModels.webhookHealth('acme', webhookId)).toEqual(health);
+  }
+}
+
+/** What clean-ups have deleted is kept: the ids of keys that are free, and the records of each clean-up. */
+async function expectDeleted(
+  readModels: ReadModels,
+  ref: TableRef,
+  { rows, deleted }: { rows: ReadonlyMap<string, Row>; deleted: ReadonlyMap<string, Row & { cleanUp: number }> },
+): Promise<void> {
+  const keys = [...deleted.values()].map(({ fields }) => String(fields.code));
+  const { formerIds } = await readModels.snapshot(ref, { keys, ids: [] });
+  const free = [...deleted].filter(([key]) => !rows.has(key));
+  expect(formerIds).toEqual(new Map(free.map(([key, { fields }]) => [fields.code, key])));
+  for (const cleanUp of new Set([...deleted.values()].map((each) => each.cleanUp))) {
+    const { records } = await readModels.deletedRecords(ref, cleanUp, { limit: 100_000 });
+    const ofCleanUp = [...deleted].filter(([, each]) => each.cleanUp === cleanUp).sort(([a], [b]) => (a < b ? -1 : 1));
+    expect(records).toEqual(
+      ofCleanUp.map(([key, { batchId, fields }]) => ({ id: key, batchId, fields: expect.objectContaining(fields) })),
+    );
   }
 }

@@ -12,6 +12,8 @@ export class Workload {
   readonly created: Created[] = [];
   readonly orders: OrderLedger[] = [];
   readonly syncs: Sync[] = [];
+  /** Ids that the records of each code have had. */
+  readonly idsByCode = new Map<string, Set<string>>();
   readonly #tenant: TenantClient;
   readonly #random: () => number;
   #round = 0;
@@ -79,7 +81,7 @@ export class Workload {
     });
   }
 
-  /** The synchronisation workflow of spec §4.8: all current records, then the clean-up. */
+  /** The synchronisation workflow of spec §4.8: all current records, then the clean-up, which is sometimes undone and repeated. */
   #syncer(): Promise<void> {
     return this.#repeat(async (n) => {
       const keys = Array.from({ length: 30 }, (_, i) => `u${i}`).filter(() => this.#random() < 0.7);
@@ -90,8 +92,18 @@ export class Workload {
         sync.keys.map((code) => ({ code, value: code, _batch_id: sync.batchId })),
       );
       sync.done = 'upserted';
-      await this.#tenant.cleanUp('dyn_unit_code', sync.batchId);
+      const { operation_id: operation } = await this.#tenant.cleanUp('dyn_unit_code', sync.batchId);
+      if (operation !== undefined && this.#random() < 0.3) {
+        sync.done = 'upserted';
+        await this.#tenant.postUndo('dyn_unit_code', operation);
+        await this.#tenant.cleanUp('dyn_unit_code', sync.batchId);
+      }
       sync.done = 'cleaned';
+      const { data } = await this.#tenant.list('dyn_unit_code', { perPage: '100' });
+      for (const { code, id } of data) {
+        const ids = this.idsByCode.get(String(code)) ?? new Set();
+        this.idsByCode.set(String(code), ids.add(id));
+      }
     });
   }
 

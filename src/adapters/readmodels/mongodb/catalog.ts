@@ -36,7 +36,7 @@ export type CatalogEntry = {
   readonly collection: string;
   /**
    * Where deleted records are kept; missing or null until a clean-up has deleted something. It need not be fenced
-   * off: what a late writer adds is what the log says, too.
+   * off: what a late writer adds does not take the place of what is later.
    */
   readonly swept?: string | null;
   /** False until the first record: the collection and its indexes are not there yet. */
@@ -149,7 +149,7 @@ export async function serverTime(db: Db): Promise<Date> {
   return localTime;
 }
 
-const DUPLICATE_KEY = 11_000;
+export const DUPLICATE_KEY = 11_000;
 
 export const isDuplicateKey = (error: unknown): boolean =>
   error instanceof MongoServerError && error.code === DUPLICATE_KEY;

@@ -1,9 +1,17 @@
 /** The records that clean-ups have deleted: a key that comes back gets its id back, and a clean-up can be undone. */
-import type { AnyBulkWriteOperation, Collection, Db, Filter, IndexDescription } from 'mongodb';
+import {
+  type AnyBulkWriteOperation,
+  type Collection,
+  type Db,
+  type Filter,
+  type IndexDescription,
+  MongoBulkWriteError,
+} from 'mongodb';
 import { MAX_UNDONE_CHARACTERS } from '../../../domain/limits.js';
 import type { DeletedPage, DeletedRecord } from '../../../ports/decisionReads.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { RecordText } from '../shared/recordText.js';
+import { DUPLICATE_KEY } from './catalog.js';
 import type { RecordDocument } from './recordDocument.js';
 
 /** A deleted record: its id, its key, the revision of the clean-up, and what it was (see RecordDocument). */
@@ -23,7 +31,10 @@ export const SWEPT_INDEXES: readonly IndexDescription[] = [
 const RECORDS_AT_ONCE = 1_000;
 const CHARACTERS_AT_ONCE = 4_000_000;
 
-/** Keeps the records that are about to be deleted. It leaves the same behind when it is repeated. */
+/**
+ * Keeps the records that are about to be deleted. It leaves the same behind when it is repeated; and where a writer that has
+ * lost its lease is late with it, what a later clean-up has deleted stays.
+ */
 export async function keepRecords(
   swept: Collection<SweptRecord>,
   records: Collection<RecordDocument>,
@@ -34,7 +45,7 @@ export async function keepRecords(
   let writes: AnyBulkWriteOperation<SweptRecord>[] = [];
   let characters = 0;
   const write = async (): Promise<void> => {
-    if (writes.length > 0) await swept.bulkWrite(writes, { ordered: false });
+    if (writes.length > 0) await swept.bulkWrite(writes, { ordered: false }).catch(ignoreLater);
     writes = [];
     characters = 0;
   };
@@ -43,11 +54,17 @@ export async function keepRecords(
     options,
   )) {
     if (typeof k !== 'string') continue;
-    writes.push({ updateOne: { filter: { _id }, update: { $set: { k, r, b, w, d } }, upsert: true } });
+    writes.push({ updateOne: { filter: { _id, r: { $lte: r } }, update: { $set: { k, r, b, w, d } }, upsert: true } });
     characters += d.length;
     if (writes.length === RECORDS_AT_ONCE || characters > CHARACTERS_AT_ONCE) await write();
   }
   await write();
+}
+
+/** Of a record that a later clean-up has deleted again, a second one is refused. */
+function ignoreLater(error: unknown): void {
+  const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
+  if (errors.length === 0 || !errors.every(({ code }) => code === DUPLICATE_KEY)) throw error;
 }
 
 /** By these keys, those of which there are any: the id that each had when a clean-up deleted it last. */
