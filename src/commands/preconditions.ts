@@ -1,5 +1,5 @@
 /** Changes that are made only to a record as the caller has seen it (RFC 9110 §13.1.1). */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { AssetType, RecordView } from '../domain/assetTypes/assetType.js';
 import { ownValue } from '../domain/assetTypes/fieldTypes.js';
 import { tableStream } from '../domain/streams.js';
@@ -21,8 +21,9 @@ export class PreconditionFailedError extends Error {
 /** 128 bits, of which no two are the same by chance. */
 const TAG_CHARACTERS = 22;
 
+/** (In one call: an object for each hash takes longer than the hash.) */
 export const tagOf = (hashed: string | Uint8Array): string =>
-  createHash('sha256').update(hashed).digest('base64url').slice(0, TAG_CHARACTERS);
+  hash('sha256', hashed, 'base64url').slice(0, TAG_CHARACTERS);
 
 /**
  * Stands for a record as it is shown: the same values have the same tag, whether they were read or evolved. (What a read

@@ -85,6 +85,8 @@ describe('header fields that promise something', () => {
     ['Prefer', 'tx=rollback', 'POST', `${ITEMS}/clean-up`],
     ['Idempotency-Key', 'k-1', 'PUT', `${ITEMS}/${ID}`],
     ['Idempotency-Key', 'k-1', 'POST', `${ORDER}/approve`],
+    ['Idempotency-Key', 'k-1', 'POST', `${ASSETS}/dyn_item/operations/1/undo`],
+    ['X-Idempotency-Key', 'k-1', 'POST', ITEMS],
     ['X-HTTP-Method-Override', 'DELETE', 'POST', ITEMS],
   ])('%s: %s on %s %s is 400, and nothing is written', async (name, value, method, path) => {
     const answer = await expectRefused(run.service, 400, async () =>
