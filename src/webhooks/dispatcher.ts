@@ -61,6 +61,8 @@ type EndpointQueue = {
 const FIRST_GUESS_MS = 20;
 const SMOOTHING = 0.2;
 const SHORTEST_DELAY_MS = 50;
+/** The first time. Each message that comes back too early is taken, looked at and put off again, for nothing. */
+const LONGEST_FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;
 /** A webhook's part of what is left. */
 const TIMES_LEFT = 1.5;
@@ -125,9 +127,10 @@ export class Dispatcher {
     const [oldest] = queue.slots;
     // A receiver that has begun to hang does not show in the attempts that have ended.
     const attemptMs = Math.max(queue.attemptMs, oldest === undefined ? 0 : now - oldest.since);
-    const perMessage = attemptMs / this.#limits.slotsPerEndpoint;
+    // With as many slots as it has now: while many webhooks are busy, that is a tenth of what it may have.
+    const perMessage = attemptMs / (queue.slots.size || this.#limits.slotsPerEndpoint);
     const turnMs = Math.max(queue.nextAt - now, queue.inFlight * perMessage) + perMessage;
-    const longestMs = doubled(2 * SHORTEST_DELAY_MS, LONGEST_DELAY_MS, redeliveries);
+    const longestMs = doubled(LONGEST_FIRST_DELAY_MS, LONGEST_DELAY_MS, redeliveries);
     if (turnMs > longestMs) return longestMs * (1 - this.#random() / 2);
     queue.nextAt = now + turnMs;
     return Math.max(SHORTEST_DELAY_MS, turnMs);
