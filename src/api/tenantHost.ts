@@ -1,9 +1,10 @@
-/** Which tenant a request is for: the first label of its host (decisions, "Tenants"). */
+/** Which tenant a request is for: the first label of its host (decisions, "Tenants"), or X-Tenant on this machine. */
 import { isIP } from 'node:net';
 import type { Request } from 'express';
 import { TENANT_NAME } from '../domain/streams.js';
 import type { ApiConfig } from './deps.js';
 import { badRequest, notFound, unavailable } from './errors.js';
+import { isFromThisMachine } from './network.js';
 import type { Check } from './routes/operation.js';
 
 /** Longest name (RFC 1035 §2.3.4) with a port. */
@@ -47,6 +48,30 @@ export function tenantNameOf(host: string, config: Pick<ApiConfig, 'baseHost' | 
   return bare ? defaultTenant : undefined;
 }
 
+/** Names the tenant where no host name can: many programs resolve no names below `localhost`. */
+const TENANT_HEADER = 'x-tenant';
+
+/**
+ * The tenant that a request is for, by its host; on this machine, at an address that stands for no tenant of its own, by
+ * X-Tenant as well. Elsewhere that must not say anything else than the host: a proxy may let requests through by their host.
+ * @throws HttpError 400 where it does
+ */
+export function tenantNameIn(
+  req: Pick<Request, 'headers' | 'socket'>,
+  host: string,
+  config: Pick<ApiConfig, 'baseHost' | 'defaultTenant' | 'trustProxy'>,
+): string | undefined {
+  const ofHost = tenantNameOf(host, config);
+  const named = req.headers[TENANT_HEADER];
+  if (named === undefined || named === ofHost) return ofHost;
+  const { defaultTenant: _, ...withoutDefault } = config;
+  const isBare = isLoopbackHost(host) && tenantNameOf(host, withoutDefault) === undefined;
+  if (isBare && config.trustProxy === 0 && isFromThisMachine(req)) return String(named);
+  throw badRequest(
+    'X-Tenant names the tenant for programs on the machine of the service, at http://localhost or an address of it; elsewhere the host name does.',
+  );
+}
+
 /** Host as the client used it, with its port; X-Forwarded-Host only behind a trusted proxy. @throws HttpError 400 when it is none */
 export function requestHost(req: Request, { trustProxy }: Pick<ApiConfig, 'trustProxy'>): string {
   const host = (trustProxy > 0 ? req.host : req.headers.host) ?? '';
@@ -68,7 +93,7 @@ export const requestUrl = (req: Request, config: Pick<ApiConfig, 'trustProxy'>):
 export const resolveTenant: Check = ({ directory, config, refresh }, req) => {
   if (config.trustProxy > 0 && !SCHEMES.includes(req.protocol))
     throw badRequest('X-Forwarded-Proto must be http or https.');
-  const name = tenantNameOf(requestHost(req, config), config);
+  const name = tenantNameIn(req, requestHost(req, config), config);
   if (name === undefined) throw unknownTenant();
   const enter = (): void => {
     const tenant = directory.tenant(name);

@@ -12,6 +12,18 @@ const acme = () => run.tenant('acme');
 const rival = () => run.tenant('rival');
 const ITEM = { external_id: 'SHARED', name: 'Secret tea' };
 
+it('a program of this machine that resolves no host below localhost names the tenant by X-Tenant; tokens are bound to theirs', async () => {
+  const item = await rival().create('dyn_item', { external_id: 'X-1', name: 'By header' });
+  const get = async (tenant: string) => {
+    const headers = { 'x-tenant': tenant, authorization: `Bearer ${await rival().token()}` };
+    return fetch(`http://localhost:${run.service.port}${ASSETS}/dyn_item/assets/${item.id}`, { headers });
+  };
+  expect(await (await get('rival')).json()).toEqual({ data: item });
+  expect((await get('acme')).status).toBe(401);
+  expect((await get('nobody')).status).toBe(404);
+  await expectRefused(run.service, 400, () => acme().info('dyn_item', { headers: { 'x-tenant': 'rival' } }));
+});
+
 describe('tokens', () => {
   it('decision: a token is bound to its tenant; on another host every endpoint is 401', async () => {
     const token = await rival().token();

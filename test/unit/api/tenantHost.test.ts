@@ -1,4 +1,4 @@
-import { isHost, isLoopbackHost, tenantNameOf } from '#app/api/tenantHost.js';
+import { isHost, isLoopbackHost, tenantNameIn, tenantNameOf } from '#app/api/tenantHost.js';
 
 const config = { baseHost: 'assets.example.com', defaultTenant: 'initech' };
 
@@ -64,3 +64,29 @@ test.each([
   ['127.0.0.1.evil.example', false],
   ['acme.assets.example.com', false],
 ])('the host %s stands for this machine: %s', (host, expected) => expect(isLoopbackHost(host)).toBe(expected));
+
+describe('X-Tenant', () => {
+  const local = { baseHost: 'localhost', defaultTenant: 'demo', trustProxy: 0 };
+  const named = (host: string, headers: Record<string, string>, remoteAddress = '127.0.0.1', trustProxy = 0) =>
+    tenantNameIn({ headers, socket: { remoteAddress } } as never, host, { ...local, trustProxy });
+  const acme = { 'x-tenant': 'acme' };
+
+  it.each(['localhost:3000', '127.0.0.1:3000', '[::1]'])('names the tenant at %s, asked on this machine', (host) => {
+    expect(named(host, acme)).toBe('acme');
+    expect(named(host, {})).toBe('demo');
+  });
+
+  it.each<[string, Parameters<typeof named>]>([
+    ['of another tenant than the host', ['globex.localhost', acme]],
+    ['from another machine', ['localhost', acme, '10.0.0.7']],
+    ['at an address of another machine', ['10.0.0.7', acme]],
+    ['behind a proxy of this machine', ['localhost', { ...acme, 'x-forwarded-for': '10.0.0.7' }]],
+    ['behind a trusted proxy', ['localhost', acme, '127.0.0.1', 1]],
+  ])('%s is refused', (_where, request) => {
+    expect(() => named(...request)).toThrow('Bad request.');
+  });
+
+  it('that says what the host says is nothing new, from wherever', () => {
+    expect(named('acme.localhost', acme, '10.0.0.7')).toBe('acme');
+  });
+});
