@@ -149,7 +149,7 @@ export async function serverTime(db: Db): Promise<Date> {
   return localTime;
 }
 
-export const DUPLICATE_KEY = 11_000;
+const DUPLICATE_KEY = 11_000;
 
 export const isDuplicateKey = (error: unknown): boolean =>
   error instanceof MongoServerError && error.code === DUPLICATE_KEY;

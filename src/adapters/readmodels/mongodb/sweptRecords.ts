@@ -1,17 +1,10 @@
 /** The records that clean-ups have deleted: a key that comes back gets its id back, and a clean-up can be undone. */
-import {
-  type AnyBulkWriteOperation,
-  type Collection,
-  type Db,
-  type Filter,
-  type IndexDescription,
-  MongoBulkWriteError,
-} from 'mongodb';
+import type { AnyBulkWriteOperation, Collection, Db, Filter, IndexDescription } from 'mongodb';
 import { MAX_UNDONE_CHARACTERS } from '../../../domain/limits.js';
 import type { DeletedPage, DeletedRecord } from '../../../ports/decisionReads.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { RecordText } from '../shared/recordText.js';
-import { DUPLICATE_KEY } from './catalog.js';
+import { isDuplicateKey } from './catalog.js';
 import type { RecordDocument } from './recordDocument.js';
 
 /** A deleted record: its id, its key, the revision of the clean-up, and what it was (see RecordDocument). */
@@ -41,30 +34,42 @@ export async function keepRecords(
   deleted: Filter<RecordDocument>,
   r: Revision,
 ): Promise<void> {
+  type Gone = Pick<RecordDocument, '_id' | 'k' | 'b' | 'w' | 'd'>;
   const options = { projection: { k: 1, b: 1, w: 1, d: 1 }, batchSize: RECORDS_AT_ONCE };
-  let writes: AnyBulkWriteOperation<SweptRecord>[] = [];
+  let some: SweptRecord[] = [];
   let characters = 0;
-  const write = async (): Promise<void> => {
-    if (writes.length > 0) await swept.bulkWrite(writes, { ordered: false }).catch(ignoreLater);
-    writes = [];
-    characters = 0;
-  };
-  for await (const { _id, k, b, w, d } of records.find<Pick<RecordDocument, '_id' | 'k' | 'b' | 'w' | 'd'>>(
-    deleted,
-    options,
-  )) {
+  for await (const { _id, k, b, w, d } of records.find<Gone>(deleted, options)) {
     if (typeof k !== 'string') continue;
-    writes.push({ updateOne: { filter: { _id, r: { $lte: r } }, update: { $set: { k, r, b, w, d } }, upsert: true } });
+    some.push({ _id, k, r, b, w, d });
     characters += d.length;
-    if (writes.length === RECORDS_AT_ONCE || characters > CHARACTERS_AT_ONCE) await write();
+    if (some.length < RECORDS_AT_ONCE && characters <= CHARACTERS_AT_ONCE) continue;
+    await put(swept, some);
+    some = [];
+    characters = 0;
   }
-  await write();
+  await put(swept, some);
 }
 
-/** Of a record that a later clean-up has deleted again, a second one is refused. */
-function ignoreLater(error: unknown): void {
-  const errors = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
-  if (errors.length === 0 || !errors.every(({ code }) => code === DUPLICATE_KEY)) throw error;
+/** Those that a later clean-up has deleted again are left as they are. */
+async function put(swept: Collection<SweptRecord>, records: readonly SweptRecord[]): Promise<void> {
+  const writes = records.map(({ _id, r, ...rest }): AnyBulkWriteOperation<SweptRecord> => {
+    return { updateOne: { filter: { _id, r: { $lte: r } }, update: { $set: { r, ...rest } }, upsert: true } };
+  });
+  if (writes.length === 0) return;
+  try {
+    await swept.bulkWrite(writes, { ordered: false });
+  } catch (error) {
+    // One is there with a later revision; and not every server goes on with the others.
+    if (!isDuplicateKey(error)) throw error;
+    const later = new Set<string>();
+    const there = swept.find({ _id: { $in: records.map(({ _id }) => _id) } }, { projection: { r: 1 } });
+    for await (const { _id, r } of there) if (r > (records[0]?.r ?? r)) later.add(_id);
+    if (later.size === 0) throw error;
+    await put(
+      swept,
+      records.filter(({ _id }) => !later.has(_id)),
+    );
+  }
 }
 
 /** By these keys, those of which there are any: the id that each had when a clean-up deleted it last. */
