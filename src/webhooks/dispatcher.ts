@@ -118,7 +118,7 @@ export class Dispatcher {
   }
 
   /**
-   * How long (ms) a message that did not get in is put off: until its turn at the present pace, but hardly longer than
+   * How long (ms) a message that did not get in is put off: until its turn at the best pace, but hardly longer than
    * it has been waiting, since the pace may grow; 30 s at most.
    */
   delayMs(endpoint: Endpoint, redeliveries: number): number {
@@ -127,8 +127,8 @@ export class Dispatcher {
     const [oldest] = queue.slots;
     // A receiver that has begun to hang does not show in the attempts that have ended.
     const attemptMs = Math.max(queue.attemptMs, oldest === undefined ? 0 : now - oldest.since);
-    // With as many slots as it has now: while many webhooks are busy, that is a tenth of what it may have.
-    const perMessage = attemptMs / (queue.slots.size || this.#limits.slotsPerEndpoint);
+    // With all the slots that it may have: by the pace of now, what comes last would wait on when the others are done.
+    const perMessage = attemptMs / this.#limits.slotsPerEndpoint;
     const turnMs = Math.max(queue.nextAt - now, queue.inFlight * perMessage) + perMessage;
     const longestMs = doubled(LONGEST_FIRST_DELAY_MS, LONGEST_DELAY_MS, redeliveries);
     if (turnMs > longestMs) return longestMs * (1 - this.#random() / 2);

@@ -190,19 +190,6 @@ describe('the dispatcher', () => {
     expect(delays).toEqual([100, 200, 300]);
   });
 
-  test('the pace is that of the slots which a webhook has, not of those which it might have', async () => {
-    const shared = dispatcher({ slotsPerEndpoint: 20 });
-    for (let i = 0; i < 50; i++) {
-      await shared.inSlot(named('a'), async () => {
-        now += 200;
-      });
-    }
-    attempts(shared, 'a', 2);
-    await started();
-    const delays = [1, 2, 3].map(() => Math.round(shared.delayMs(named('a'), 9) / 10) * 10);
-    expect(delays).toEqual([100, 200, 300]);
-  });
-
   test('what is put off for a receiver that hangs is put off longer each time, 30 s at most', async () => {
     const shared = dispatcher({ slotsPerEndpoint: 1 });
     attempts(shared, 'a', 1);
