@@ -199,7 +199,7 @@ export const orders: Resource = {
     },
     'POST /orders/:id/reject': {
       id: 'platform_reject_order',
-      summary: 'Reject an order: it need not be exported',
+      summary: 'Reject an order: it need not be exported; the reasons are shown with it',
       allow: 'validators',
       body: { ...json.bodyOf(rejectBody, { reasons: ['Ordered twice.'] }), optional: true },
       answer: recordResponse('The order.'),

@@ -56,7 +56,7 @@ function checkDocument(snapshot: ExportSnapshot, assetTypes: Tenant['assetTypes'
   }
 }
 
-/** @param reasons shown with the order; may be empty */
+/** @param reasons shown with the order; at least one */
 export async function rejectOrder(
   commands: Commands,
   caller: Caller,

@@ -203,6 +203,8 @@ export function rejectOrder(order: Order, reasons: readonly string[]): OrderDeci
   if (['submitted', 'completed', 'rejected'].includes(order.status)) {
     return { kind: 'conflict', message: `An order that is ${order.status} cannot be rejected.` };
   }
+  if (reasons.length === 0)
+    return refuse('reasons', 'The reasons field must say at least one: a rejection is explained.');
   return accept({ type: 'OrderRejected', data: { status: move(order, 'rejected'), reasons } });
 }
 

@@ -170,7 +170,11 @@ describe('the document tells the truth', () => {
       ['get', '/orders/{order_id}', await admin.call('GET', path)],
       ['put', '/orders/{order_id}', await admin.call('PUT', path, { notes: 'x' })],
       ['post', '/orders/{order_id}/approve', await admin.call('POST', `${path}/approve`)],
-      ['post', '/orders/{order_id}/reject', await admin.call('POST', `${path}/reject`)],
+      [
+        'post',
+        '/orders/{order_id}/reject',
+        await admin.call('POST', `${path}/reject`, { reasons: ['Ordered twice.'] }),
+      ],
       ['get', '/orders/{order_id}/history', await admin.call('GET', `${path}/history`)],
     ];
     for (const [method, below, answer] of answers) {

@@ -185,13 +185,15 @@ describe('approving and rejecting', () => {
     await expectRefused(run.service, 409, () => validator.call('PUT', `/orders/${id}`, { notes: 'late' }));
   });
 
-  it('a rejection needs no body; reasons must be texts', async () => {
+  it('a rejection needs a reason; reasons must be texts', async () => {
     const id = await newOrder();
     await expectInvalid(run.service, ['because', 'reasons.0'], () =>
       validator.call('POST', `/orders/${id}/reject`, { reasons: [1], because: 'x' }),
     );
-    const rejected = await validator.call('POST', `/orders/${id}/reject`);
-    expect(rejected.body).toMatchObject({ data: { processing_status: 'rejected', error_reason: null } });
+    for (const body of [undefined, {}, { reasons: [] }])
+      await expectInvalid(run.service, ['reasons'], () => validator.call('POST', `/orders/${id}/reject`, body));
+    const rejected = await validator.call('POST', `/orders/${id}/reject`, { reasons: ['Ordered twice.'] });
+    expect(rejected.body).toMatchObject({ data: { processing_status: 'rejected', error_reason: ['Ordered twice.'] } });
   });
 
   it('an auditor reads, and changes nothing', async () => {

@@ -280,6 +280,10 @@ describe('§3 approval', () => {
 
   it('an order that was rejected, submitted or completed cannot be rejected', () => {
     expect(rejectOrder(given(created('submitted')), [])).toMatchObject({ kind: 'conflict' });
+    expect(rejectOrder(given(created('saved')), [])).toMatchObject({
+      kind: 'invalid',
+      errors: { reasons: [expect.any(String)] },
+    });
     expect(events(rejectOrder(given(created('saved')), ['double']))).toMatchObject([
       { type: 'OrderRejected', data: { reasons: ['double'] } },
     ]);
