@@ -99,7 +99,7 @@ function withOutcome({ status, body, headers }: Answer, req: Request): Answer {
 const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 
 /** The answer to an error that is expected; undefined for all others. */
-function answerTo(error: unknown): Answer | undefined {
+export function answerTo(error: unknown): Answer | undefined {
   if (error instanceof HttpError) return answer(error.status, error.message, error.reason, error.headers);
   if (error instanceof ValidationError) return invalid(error.message, error.errors);
   if (error instanceof NotFoundError) return answer(404, 'Not found.', error.message);

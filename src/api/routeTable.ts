@@ -14,6 +14,7 @@ import { forbidCaching, oauthErrorHandler, publicKeys, tokenEndpoint } from './a
 import { health } from './health.js';
 import { openApi } from './openapi/document.js';
 import { apiClients } from './platform/apiClients.js';
+import { approvals } from './platform/approvals.js';
 import { orders } from './platform/orders.js';
 import { session } from './platform/session.js';
 import { settings } from './platform/settings.js';
@@ -53,7 +54,8 @@ export const areas: readonly Area[] = [
     prefix: PLATFORM_PATH,
     checks: [countingRefusals(authenticateUser), limitCaller],
     errors: COMMON_ERRORS,
-    resources: [orders, apiClients, webhooks, webhookDeliveries, webhookEvents, users, settings],
+    // Approvals come before `:id`, for which they are no ids.
+    resources: [approvals, orders, apiClients, webhooks, webhookDeliveries, webhookEvents, users, settings],
   },
   {
     prefix: '/oauth',

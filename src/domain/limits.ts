@@ -91,6 +91,9 @@ export const MAX_ORDER_PARTS = 2_500;
 /** Parts that one request gives an order: each is checked, and the event that holds them all is applied in one transaction. */
 export const MAX_REQUEST_PARTS = 1_000;
 
+/** Orders that one request approves. */
+export const MAX_APPROVALS = 100;
+
 /** Bytes of a request's URL and header fields together. */
 export const MAX_HEADER_BYTES = 16_384;
 /** Characters of an Idempotency-Key. */

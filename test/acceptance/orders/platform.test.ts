@@ -178,6 +178,26 @@ describe('approving and rejecting', () => {
     for (const { status, body } of answers) if (status === 409) expect(body).toEqual(SUBMITTED);
   });
 
+  it('many are approved in one request, each answered by itself', async () => {
+    const [sound, open, unsound] = [await validatedOrder(), await newOrder(), await validatedOrder()];
+    await acme().create('dyn_order_line', { order_id: unsound, quantity: 0 });
+    await acme().update('dyn_stock_order', unsound, { processing_status: 'validated' });
+    const unknown = '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10';
+    const approve = (ids: unknown) => validator.call('POST', '/orders/approve', { ids });
+    const answer = await approve([sound, open, unsound, unknown]);
+    expect(answer).toMatchObject({ status: 200 });
+    expect(dataOf(z.array(z.unknown()), answer)).toEqual([
+      { id: sound, status: 200 },
+      { id: open, status: 409, message: expect.any(String), error: expect.any(String) },
+      { id: unsound, status: 422, message: expect.any(String), errors: { 'lines.1.quantity': [expect.any(String)] } },
+      { id: unknown, status: 404, message: expect.any(String), error: expect.any(String) },
+    ]);
+    expect(await idsOf({ queue: 'archive' })).toContain(sound);
+    for (const ids of [[], 'all', Array(101).fill(sound)])
+      await expectInvalid(run.service, ['ids'], () => approve(ids));
+    await expectRefused(run.service, 403, () => auditor.call('POST', '/orders/approve', { ids: [open] }));
+  });
+
   it('§3: an order that was submitted is neither rejected nor changed: 409', async () => {
     const id = await validatedOrder();
     await validator.call('POST', `/orders/${id}/approve`);

@@ -1,0 +1,76 @@
+/** Approving many orders in one request: `/api/v1/platform/orders/approve`. */
+import { z } from 'zod';
+import { parseBody } from '../../commands/body.js';
+import { approveOrder } from '../../commands/orders/lifecycle.js';
+import { boundedList } from '../../domain/boundedList.js';
+import { MAX_APPROVALS } from '../../domain/limits.js';
+import { answerTo } from '../errors.js';
+import { EXAMPLE_ID } from '../openapi/records.js';
+import * as json from '../openapi/schema.js';
+import { dataReply, type Resource } from '../routes/operation.js';
+
+/** Each reads the records that its order names; the request has one deadline for all of them. */
+const AT_ONCE = 8;
+
+const approveBody = z.strictObject({
+  ids: boundedList({
+    element: z.guid('must be a UUID.'),
+    max: MAX_APPROVALS,
+    type: 'must be an array of ids.',
+    entries: 'orders',
+    min: [1, 'must have at least 1 order.'],
+  }),
+});
+
+const outcome: json.JsonSchema = {
+  type: 'object',
+  properties: {
+    id: json.uuid,
+    status: { type: 'integer', description: '200, or what the order would have been refused with by itself.' },
+    message: json.text,
+    error: json.text,
+    errors: { type: 'object', additionalProperties: json.listOf(json.text) },
+  },
+  required: ['id', 'status'],
+};
+
+export const approvals: Resource = {
+  tag: 'platform: orders',
+  schemas: { OrderApproval: outcome },
+  operations: {
+    'POST /orders/approve': {
+      id: 'platform_approve_orders',
+      summary: `Approve up to ${MAX_APPROVALS} orders, each answered by itself`,
+      description:
+        'Orders with problems, or in another state, are told with their reasons; the others are approved all the same.',
+      allow: 'validators',
+      body: json.bodyOf(approveBody, { ids: [EXAMPLE_ID] }),
+      answer: json.answer(
+        'The outcome for each order, in the order of the ids.',
+        json.dataOf(json.listOf(json.ref('OrderApproval'))),
+      ),
+      async handle({ commands, log }, { req, caller, body, user }) {
+        const { ids } = parseBody(approveBody, body);
+        let written = 0;
+        const approve = async (id: string): Promise<object> => {
+          try {
+            const { position } = await approveOrder(commands, caller, id, user);
+            written = Math.max(written, position);
+            return { id, status: 200 };
+          } catch (error) {
+            const known = answerTo(error);
+            if (known !== undefined) return { id, status: known.status, ...known.body };
+            const { ids: requestIds } = req.context;
+            log.error({ err: error, ...requestIds, order: id }, 'an order could not be approved');
+            return { id, status: 500, message: 'Server error', error: requestIds.requestId };
+          }
+        };
+        const outcomes: object[] = [];
+        for (let from = 0; from < ids.length; from += AT_ONCE) {
+          outcomes.push(...(await Promise.all(ids.slice(from, from + AT_ONCE).map(approve))));
+        }
+        return dataReply(outcomes, { written });
+      },
+    },
+  },
+};
