@@ -145,7 +145,7 @@ function describePoisoned(engines: () => { readonly [name: string]: string }): v
     const startedAt = performance.now();
     const created = await acme().postRecord('dyn_stock_order', { notes: 'while parked' });
     expect(created).toMatchObject({ status: 201, headers: { 'projection-pending': 'true' } });
-    const changed = await acme().putRecord('dyn_stock_order', order.id, { processing_status: 'completed' });
+    const changed = await acme().putRecord('dyn_stock_order', order.id, { processing_status: 'validated' });
     expect(changed).toMatchObject({ status: 200, headers: { 'projection-pending': 'true' } });
     // Its order is named, so nothing has to be looked up.
     const moved = await acme().putRecord('dyn_order_line', line.id, { ...ofOrder, quantity: 2 });
