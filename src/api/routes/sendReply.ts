@@ -16,7 +16,7 @@ export async function sendReply(api: Api, req: Request, res: Response, reply: Re
     return;
   }
   tellStaleness(api, req, res);
-  res.vary('Accept-Encoding');
+  res.setHeader('Vary', 'Accept-Encoding');
   if (body === undefined) {
     sendJson(res, status, body, headers);
     return;
