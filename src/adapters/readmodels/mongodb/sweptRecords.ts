@@ -52,6 +52,19 @@ export async function keepRecords(
 
 /** Those that a later clean-up has deleted again are left as they are. */
 async function put(swept: Collection<SweptRecord>, records: readonly SweptRecord[]): Promise<void> {
+  const [first] = records;
+  if (first === undefined) return;
+  // In two calls: not every server finds what an upsert is about without looking through the collection, for each anew.
+  await swept.deleteMany({ _id: { $in: records.map(({ _id }) => _id) }, r: { $lte: first.r } });
+  try {
+    await swept.insertMany([...records], { ordered: false });
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    await putEach(swept, records);
+  }
+}
+
+async function putEach(swept: Collection<SweptRecord>, records: readonly SweptRecord[]): Promise<void> {
   const writes = records.map(({ _id, r, ...rest }): AnyBulkWriteOperation<SweptRecord> => {
     return { updateOne: { filter: { _id, r: { $lte: r } }, update: { $set: { r, ...rest } }, upsert: true } };
   });
@@ -65,7 +78,7 @@ async function put(swept: Collection<SweptRecord>, records: readonly SweptRecord
     const there = swept.find({ _id: { $in: records.map(({ _id }) => _id) } }, { projection: { r: 1 } });
     for await (const { _id, r } of there) if (r > (records[0]?.r ?? r)) later.add(_id);
     if (later.size === 0) throw error;
-    await put(
+    await putEach(
       swept,
       records.filter(({ _id }) => !later.has(_id)),
     );
