@@ -125,8 +125,8 @@ export class SqliteEventStore implements EventStore {
   #slice(after: Position, streamPrefixes: readonly string[] | undefined, maxCount: number): EventSlice {
     const recent = this.#recent.slice(after, streamPrefixes, maxCount);
     if (recent === undefined) return this.#read((reader) => reader.slice(after, streamPrefixes, maxCount));
-    // Whatever is behind it unheard of is told in a moment.
-    return { ...recent, caughtUp: recent.position >= this.#seen };
+    // What was committed last may not have been heard of yet.
+    return { ...recent, caughtUp: recent.position >= this.#look() };
   }
 
   /** Who waits for what is new is awake when this tells of it. */
