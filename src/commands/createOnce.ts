@@ -7,6 +7,7 @@ import type { Fields } from '../domain/assetTypes/fieldTypes.js';
 import type { KeyedRequest } from '../domain/keyedRequest.js';
 import { changedFields, keyOf, uniqueFieldOf } from '../domain/referenceTable/decide.js';
 import { orderStream } from '../domain/streams.js';
+import { CATCH_UP_MS, notCaughtUp } from './catchUp.js';
 import { type Caller, type Commands, patience, TryAgainError, ValidationError, type WrittenRecord } from './context.js';
 import { carryOutOnce } from './keyedRequest.js';
 import { loadOrderAt } from './orders/loadOrder.js';
@@ -59,9 +60,6 @@ function withFirstId(commands: Commands, id: string): Commands {
   return own;
 }
 
-/** How long to wait for the read models, in milliseconds. */
-const CATCH_UP_MS = 30_000;
-
 /** What was made for the request before, and not noted as its answer; undefined where nothing was. @throws TryAgainError */
 async function alreadyMade(
   commands: Commands,
@@ -79,7 +77,7 @@ async function alreadyMade(
   }
   const position = await inTime(caller, eventStore.head());
   if (!(await inTime(caller, readModels.waitFor('records', position, patience(caller, CATCH_UP_MS), tenant)))) {
-    throw new TryAgainError(`The read model of ${assetType.name} has not caught up yet.`);
+    throw new TryAgainError(notCaughtUp(assetType.name));
   }
   const table = { tenant, table: assetType.name };
   if (assetType.role === 'part') {

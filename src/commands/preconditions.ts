@@ -2,9 +2,6 @@
 import { hash } from 'node:crypto';
 import type { AssetType, RecordView } from '../domain/assetTypes/assetType.js';
 import { ownValue } from '../domain/assetTypes/fieldTypes.js';
-import { tableStream } from '../domain/streams.js';
-import type { TableRef } from '../ports/readModels.js';
-import { type Caller, type Commands, patience, TryAgainError } from './context.js';
 
 /** Tags of which the record must have one; `any` where it must only be there. */
 export type Precondition = 'any' | readonly string[];
@@ -47,21 +44,4 @@ export function requireTag(precondition: Precondition | undefined, assetType: As
   if (precondition === undefined || precondition === 'any') return;
   const tag = recordTag(assetType, current);
   if (!precondition.includes(tag)) throw new PreconditionFailedError(tag);
-}
-
-/** How long to wait for the read model, in milliseconds. */
-const CATCH_UP_MS = 30_000;
-
-/**
- * A refusal, and a change that changes nothing, append nothing that could conflict: what is decided on must show all that
- * was written to the table before the request. @throws TryAgainError
- */
-export async function showsAllOf(
-  { eventStore, readModels }: Pick<Commands, 'eventStore' | 'readModels'>,
-  caller: Caller,
-  { tenant, table }: TableRef,
-): Promise<void> {
-  const { position = 0 } = (await eventStore.lastAppend(tableStream(tenant, table))) ?? {};
-  if (await readModels.waitForEvent('records', position, patience(caller, CATCH_UP_MS), tenant)) return;
-  throw new TryAgainError(`The read model of ${table} has not caught up yet.`);
 }

@@ -14,13 +14,14 @@ import {
 import type { Position } from '../ports/eventStore.js';
 import type { StoredRecord } from '../ports/readModels.js';
 import { checkedInput } from './body.js';
+import { untilTableIsShown } from './catchUp.js';
 import { type Caller, type Commands, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
 import { createOnce } from './createOnce.js';
 import { loadOrder } from './orders/loadOrder.js';
 import { checkedOrder, createOrder, updateOrder } from './orders/orderRecords.js';
 import { writeOrder } from './orders/orderWriter.js';
 import { takePartIds } from './orders/partIds.js';
-import { type Precondition, requireTag, showsAllOf } from './preconditions.js';
+import { type Precondition, requireTag } from './preconditions.js';
 import type { KnownTable } from './referenceTables/tableState.js';
 import { tableWriterOf } from './referenceTables/tableWriter.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
@@ -53,7 +54,8 @@ const createReferenceRecord: Create<RecordInput> = async (commands, caller, asse
 
 const updateReferenceRecord: Update<RecordInput> = async (commands, caller, assetType, id, input, precondition) => {
   if (precondition !== undefined) {
-    await inTime(caller, showsAllOf(commands, caller, { tenant: caller.tenant, table: assetType.name }));
+    // A refusal, and a change that changes nothing, append nothing that could conflict: they rest on all that was written.
+    await inTime(caller, untilTableIsShown(commands, caller, assetType.name));
   }
   const key = ownValue(input.fields, uniqueFieldOf(assetType));
   const wanted = { keys: key === undefined ? [] : [String(key)], ids: [id] };

@@ -5,15 +5,15 @@
  */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { keyOf } from '../../domain/referenceTable/decide.js';
-import { tableStream } from '../../domain/streams.js';
 import type { TableSnapshot } from '../../ports/decisionReads.js';
 import type { StoredRecord, TableRef } from '../../ports/readModels.js';
-import { type Caller, type Commands, patience, TryAgainError } from '../context.js';
+import { untilShown, untilTableIsShown } from '../catchUp.js';
+import type { Caller, Commands } from '../context.js';
 import { type Loaded, type LogAccess, notBefore } from '../writeStream.js';
 import { UnprojectedRecords } from './unprojected.js';
 
-/** How long a decision waits for the read model to show what others have written. */
-export const CATCH_UP_MS = 30_000;
+/** Why a decision has to be made later. */
+export const beingCleanedUp = (table: string): string => `${table} is still being cleaned up.`;
 
 /** The records that a decision is about, as they were when it was made. */
 export type KnownTable = {
@@ -66,20 +66,13 @@ export class TableState {
     const snapshot = await readModels.snapshot(this.table, wanted);
     const cleanUp = this.unprojected.cleanUpAfter(snapshot.revision);
     if (cleanUp === undefined) return snapshot;
-    if (!(await readModels.waitForEvent('records', cleanUp, patience(caller, CATCH_UP_MS), this.table.tenant))) {
-      throw new TryAgainError(`${this.name} is still being cleaned up.`);
-    }
+    await untilShown(this.#commands, caller, cleanUp, beingCleanedUp(this.name));
     return readModels.snapshot(this.table, wanted);
   }
 
   /** Waits until the read model shows what has been written to the table until now, by whatever process. */
   async catchUp(caller: Caller): Promise<void> {
-    const { eventStore, readModels } = this.#commands;
-    const stream = tableStream(this.table.tenant, this.name);
-    const { position = 0 } = (await eventStore.lastAppend(stream)) ?? {};
-    if (!(await readModels.waitForEvent('records', position, patience(caller, CATCH_UP_MS), this.table.tenant))) {
-      throw new TryAgainError(`The read model of ${this.name} has not caught up yet.`);
-    }
+    await untilTableIsShown(this.#commands, caller, this.name);
     this.unprojected.clear();
   }
 }

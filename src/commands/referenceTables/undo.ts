@@ -8,10 +8,11 @@ import { undoCleanUp as decide, type UndoDecision } from '../../domain/reference
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { parseBody } from '../body.js';
-import { type Caller, ConflictError, NotFoundError, patience, TryAgainError } from '../context.js';
+import { untilShown } from '../catchUp.js';
+import { type Caller, ConflictError, NotFoundError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
 import { inTime } from '../writeStream.js';
-import { CATCH_UP_MS, type TableCommands } from './tableState.js';
+import { beingCleanedUp, type TableCommands } from './tableState.js';
 import { tableWriterOf } from './tableWriter.js';
 
 export const undoBody = z.strictObject({
@@ -48,9 +49,7 @@ export async function undoCleanUp(
   const cleanUp = await inTime(caller, findCleanUp(commands, caller, assetType, operationId));
   const { revision, position: shown } = cleanUp;
   const { readModels } = commands;
-  if (!(await readModels.waitForEvent('records', shown, patience(caller, CATCH_UP_MS), caller.tenant))) {
-    throw new TryAgainError(`${assetType.name} is still being cleaned up.`);
-  }
+  await untilShown(commands, caller, shown, beingCleanedUp(assetType.name));
   const table = { tenant: caller.tenant, table: assetType.name };
   const page = await inTime(caller, readModels.deletedRecords(table, revision, { after, limit: MAX_UNDONE_RECORDS }));
   const wanted = {
