@@ -122,35 +122,32 @@ class Retry {
     const { writer, onParked } = this.#parts;
     const from = this.#parked;
     let isOurs = true;
-    const failures = await inTransactionWithout(
-      writer,
-      { projections: [this.#projection], steps: () => steps },
-      async (found) => {
-        const stored = (await writer.parked()).find(
-          ({ tenant, projection }) => tenant === from.tenant && projection === from.projection,
+    const work = { projections: [this.#projection], steps: () => steps };
+    const failures = await inTransactionWithout(writer, work, async (found) => {
+      const stored = (await writer.parked()).find(
+        ({ tenant, projection }) => tenant === from.tenant && projection === from.projection,
+      );
+      isOurs = stored?.checkpoint === from.checkpoint;
+      if (!isOurs) return new Map();
+      const [failure] = found.values();
+      const applying = new Applying(writer);
+      const ahead = await writer.ahead();
+      for (const step of steps) {
+        if (failure !== undefined && step.event.position >= failure.event.position) break;
+        const before = ahead.find(
+          ({ projection, position }) => projection === from.projection && position === step.event.position,
         );
-        isOurs = stored?.checkpoint === from.checkpoint;
-        if (!isOurs) return new Map();
-        const [failure] = found.values();
-        const applying = new Applying(writer);
-        const ahead = await writer.ahead();
-        for (const step of steps) {
-          if (failure !== undefined && step.event.position >= failure.event.position) break;
-          const before = ahead.find(
-            ({ projection, position }) => projection === from.projection && position === step.event.position,
-          );
-          if (before === undefined) await applying.apply(this.#projection, step);
-          else if (before.pieces !== null) await applying.applyRest(this.#projection, step, before.pieces);
-        }
-        if (failure === undefined) await move();
-        else {
-          const own = new Map([[this.#projection.name, from.checkpoint]]);
-          this.#parked = parkedAt(failure, lastBefore(failure, steps, own));
-          await writer.park(this.#parked);
-        }
-        return new Map();
-      },
-    );
+        if (before === undefined) await applying.apply(this.#projection, step);
+        else if (before.pieces !== null) await applying.applyRest(this.#projection, step, before.pieces);
+      }
+      if (failure === undefined) await move();
+      else {
+        const own = new Map([[this.#projection.name, from.checkpoint]]);
+        this.#parked = parkedAt(failure, lastBefore(failure, steps, own));
+        await writer.park(this.#parked);
+      }
+      return new Map();
+    });
     if (failures.size > 0) onParked?.(this.#parked);
     return isOurs && failures.size === 0 ? 'moved' : 'ended';
   }
