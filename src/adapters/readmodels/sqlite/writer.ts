@@ -16,7 +16,7 @@ import { ParkedTable, partOf, unparkAll } from './parked.js';
 import { PLACE, type PlaceRow, placeOf } from './place.js';
 import { beginRebuild, isRebuilding } from './rebuild.js';
 import { LIVE, openConnection } from './schema.js';
-import { beginImmediate, inTransaction } from './transactions.js';
+import { FairTransactions, inTransaction } from './transactions.js';
 import { WalCopier } from './walCopier.js';
 
 const CACHE_MEGABYTES = 40;
@@ -41,6 +41,7 @@ type Stored = {
 class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, RebuildableReadModels {
   readonly #file: string;
   readonly #channel: BroadcastChannel;
+  readonly #transactions: FairTransactions;
   readonly #walCopier: WalCopier;
   /** Moves with what other connections commit. */
   readonly #dataVersion: Database.Statement<[], number>;
@@ -61,6 +62,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     super(db, LIVE);
     this.#file = file;
     this.#channel = channel;
+    this.#transactions = new FairTransactions(db);
     this.#walCopier = new WalCopier({ file });
     this.#dataVersion = db.prepare<[], number>('PRAGMA data_version').pluck();
     this.#lastVersion = this.#dataVersion.get();
@@ -72,7 +74,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   }
 
   async begin(): Promise<void> {
-    await beginImmediate(this.db);
+    await this.#transactions.begin();
     this.#appliedAhead = [];
     this.#forgetWhatOthersChanged();
   }
@@ -88,6 +90,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   override async rollback(): Promise<void> {
     this.#stored = undefined;
     await super.rollback();
+    this.#transactions.ended();
   }
 
   #known(): Stored {
@@ -117,6 +120,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#stored = { ...known, checkpoints: new Map([...known.checkpoints, ...checkpoints]) };
     const parked = known.parked.map(partOf);
     this.db.exec('COMMIT');
+    this.#transactions.ended();
     this.#channel.postMessage({ checkpoints, ahead: this.#appliedAhead, parked } satisfies Reached);
     this.#walCopier.committed();
   }
