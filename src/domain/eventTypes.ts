@@ -58,6 +58,7 @@ export const eventTypes: { readonly [type: string]: readonly Upcaster[] } = {
   OrderApproved: [],
   OrderRejected: [],
   OrderExportFailed: [],
+  OrderExportDelivered: [],
   DeliveryRequested: [],
   DeliveryAttemptStarted: [],
   DeliveryAttemptFailed: [],

@@ -48,6 +48,7 @@ function reasonsOf(event: OrderEvent): readonly string[] {
       return event.data.override === undefined ? [] : [event.data.override.reason];
     case 'OrderRejected':
     case 'OrderExportFailed':
+    case 'OrderExportDelivered':
       return event.data.reasons;
     default:
       return [];

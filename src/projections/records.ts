@@ -126,6 +126,7 @@ function orderChanges(event: OrderEvent, orderModel: string, orderId: string, at
       ];
     case 'OrderRejected':
     case 'OrderExportFailed':
+    case 'OrderExportDelivered':
       return [withStatus({ error_reason: event.data.reasons.length > 0 ? event.data.reasons : null })];
   }
 }

@@ -6,7 +6,6 @@
  */
 import type { Logger } from 'pino';
 import type { Commands, TenantDirectory } from '../commands/context.js';
-import { failExport } from '../commands/orders/orderWriter.js';
 import { type LoadedDelivery, loadDelivery, writeDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
 import {
@@ -29,6 +28,7 @@ import type { CircuitBreakers } from './circuitBreaker.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
 import { type Dispatcher, type Endpoint, endpointKey } from './dispatcher.js';
 import type { EndpointHealth } from './endpointHealth.js';
+import { tellOfFailure, tellOfSuccess } from './exportOutcome.js';
 import type { WebhookTransport } from './httpsTransport.js';
 import type { OrderTurns } from './orderTurns.js';
 import { type DeliveryJob, deliveryJob } from './queue.js';
@@ -108,6 +108,8 @@ async function proceed(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
   const step = nextStep(loaded.delivery, parts.commands.now(), parts.settings);
   switch (step.kind) {
     case 'over':
+      // At each message: a crash may have come between the success and this.
+      await tellOfSuccess(parts.commands, loaded);
       return DONE;
     case 'wait':
       return retryIn(step.delayMs);
@@ -240,15 +242,12 @@ async function appendOutcome(
  * delivery: after a crash in between, the message comes again, finds no attempt left, and gets here.
  */
 async function giveUp({ commands, logger, metrics }: DeliveryParts, loaded: LoadedDelivery): Promise<Outcome> {
-  const { delivery, deliveryId, tenant, caller } = loaded;
-  const { kind, purpose, orderId, webhookId, sourceEventId } = delivery.subject;
+  const { delivery, deliveryId, tenant } = loaded;
+  const { orderId, webhookId } = delivery.subject;
   const webhook = commands.directory.tenant(tenant)?.webhooks.get(webhookId);
   const reason = `All ${delivery.started} attempts to deliver to webhook ${webhook?.name ?? webhookId} failed.`;
   const reasons = [reason, ...delivery.failures];
-  // Only an export that was due matters to the order: not other kinds of event, and not replays.
-  if (kind === 'order.approved' && purpose === undefined) {
-    await failExport(commands, caller, orderId, { approvalEventId: sourceEventId, reasons, webhookId, deliveryId });
-  }
+  await tellOfFailure(commands, loaded, reasons);
   const lastReason = delivery.failures.at(-1) ?? reason;
   const { appended } = await writeDelivery(commands, loaded, (current) => failDelivery(current, lastReason));
   if (!appended) return DONE;

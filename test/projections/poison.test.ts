@@ -31,6 +31,7 @@ const TYPES = {
     'OrderApproved',
     'OrderRejected',
     'OrderExportFailed',
+    'OrderExportDelivered',
   ],
   delivery: [
     'DeliveryRequested',

@@ -5,7 +5,7 @@ import {
   approveOrder as decideApproval,
   rejectOrder as decideRejection,
   missingForExport,
-} from '../../domain/order/decide.js';
+} from '../../domain/order/approval.js';
 import type { OrderEvent } from '../../domain/order/events.js';
 import { approverOf, OrderDocumentTooLargeError, orderDocument } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';

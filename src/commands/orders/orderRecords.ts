@@ -3,11 +3,8 @@ import { type AssetType, recordView } from '../../domain/assetTypes/assetType.js
 import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
 import { ownValue } from '../../domain/assetTypes/fieldTypes.js';
 import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
-import {
-  createOrder as decideCreation,
-  updateOrder as decideUpdate,
-  type OrderDecision,
-} from '../../domain/order/decide.js';
+import { createOrder as decideCreation, updateOrder as decideUpdate } from '../../domain/order/decide.js';
+import type { OrderDecision } from '../../domain/order/decision.js';
 import type { Order } from '../../domain/order/order.js';
 import { type DecidedParts, decideParts, type GivenParts } from '../../domain/order/parts.js';
 import { checkedInput } from '../body.js';

@@ -1,7 +1,13 @@
 /** One order: its stream written, and what it shows: its view, and the snapshot that exports are made of. */
 import { type AssetType, type RecordView, recordView } from '../../domain/assetTypes/assetType.js';
 import { ownValue } from '../../domain/assetTypes/fieldTypes.js';
-import { failExport as decideFailure, type ExportFailure, type OrderDecision } from '../../domain/order/decide.js';
+import {
+  deliverExport as decideDelivery,
+  failExport as decideFailure,
+  type ExportFailure,
+  type LateDelivery,
+} from '../../domain/order/approval.js';
+import type { OrderDecision } from '../../domain/order/decision.js';
 import type { OrderEvent } from '../../domain/order/events.js';
 import type { Order } from '../../domain/order/order.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
@@ -50,6 +56,16 @@ export async function failExport(
   failure: ExportFailure,
 ): Promise<void> {
   await writeOrder(commands, caller, orderId, (order) => decideFailure(order, failure));
+}
+
+/** A webhook to which an export had failed has it after all: the order is `submitted` again. Safe to repeat, as above. */
+export async function deliverExport(
+  commands: Commands,
+  caller: Caller,
+  orderId: string,
+  delivery: LateDelivery,
+): Promise<void> {
+  await writeOrder(commands, caller, orderId, (order) => decideDelivery(order, delivery));
 }
 
 /** @throws ValidationError when there is an order of this id */

@@ -1,29 +1,15 @@
-/** The rules of an order (spec §3, §4.5, §4.6, §4.9). Pure: time, ids and look-ups come in as values. */
+/** The rules of an order and its parts: create, update, removal (spec §4.5, §4.6, §4.9). Pure: time, ids and look-ups come in as values. */
 import type { AssetType } from '../assetTypes/assetType.js';
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import type { RecordInput } from '../assetTypes/recordSchema.js';
 import { MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
-import type { OrderEvent, OrderExportFailed, PartFields, PartsChange, StatusChange } from './events.js';
-import type { Approver } from './exportDocument.js';
+import { accept, move, type OrderDecision, refuse, stay } from './decision.js';
+import type { OrderEvent, PartFields, PartsChange, StatusChange } from './events.js';
 import { type Order, toChanges } from './order.js';
 import { refusedChoice, tooManyParts, withDescendants } from './parts.js';
-import { errorsOf, type Problem } from './problems.js';
-import type { ExportSnapshot } from './snapshot.js';
-import { APPROVABLE, type OrderStatus } from './status.js';
-
-/** `invalid` is about the body (422); `conflict` is about the state the order is in (409). */
-export type OrderDecision =
-  | { readonly kind: 'accepted'; readonly events: readonly OrderEvent[] }
-  | { readonly kind: 'invalid'; readonly errors: FieldErrors }
-  | { readonly kind: 'conflict'; readonly message: string };
-
-const refuse = (field: string, message: string): OrderDecision => ({ kind: 'invalid', errors: { [field]: [message] } });
-const accept = (...events: OrderEvent[]): OrderDecision => ({ kind: 'accepted', events });
-
-const stay = (order: Order): StatusChange => ({ from: order.status, to: order.status });
-const move = (order: Order, to: OrderStatus): StatusChange => ({ from: order.status, to });
+import type { OrderStatus } from './status.js';
 
 export function createOrder(
   assetType: AssetType,
@@ -177,73 +163,3 @@ function checkParent(order: Order, assetType: AssetType, fields: Fields): OrderD
 export const unknownParent = (field: string): FieldErrors => ({
   [field]: [`The ${field} field names no known record.`],
 });
-
-/**
- * Approval (spec §3): needs `validated` or `failed`; of several at once the first wins. What is named must be there, and
- * values possible, unless the approver says why not.
- */
-export function approveOrder(
-  order: Order,
-  approver: Approver,
-  approvedAt: string,
-  snapshot: ExportSnapshot,
-  { problems, reason }: { readonly problems: readonly Problem[]; readonly reason?: string | undefined },
-): OrderDecision {
-  if (!APPROVABLE.includes(order.status)) {
-    const message = `An order can be approved when it is ${APPROVABLE.join(' or ')}; this one is ${order.status}.`;
-    return { kind: 'conflict', message };
-  }
-  if (problems.length > 0 && reason === undefined) return { kind: 'invalid', errors: errorsOf(problems) };
-  const override = problems.length === 0 || reason === undefined ? {} : { override: { reason, problems } };
-  const data = { status: move(order, 'submitted'), approvedAt, approver, snapshot, ...override };
-  return accept({ type: 'OrderApproved', data });
-}
-
-export function rejectOrder(order: Order, reasons: readonly string[]): OrderDecision {
-  if (['submitted', 'completed', 'rejected'].includes(order.status)) {
-    return { kind: 'conflict', message: `An order that is ${order.status} cannot be rejected.` };
-  }
-  if (reasons.length === 0)
-    return refuse('reasons', 'The reasons field must say at least one: a rejection is explained.');
-  return accept({ type: 'OrderRejected', data: { status: move(order, 'rejected'), reasons } });
-}
-
-/** Of the export that an approval led to. */
-export type ExportFailure = Omit<OrderExportFailed['data'], 'status'> & { readonly approvalEventId: string };
-
-/**
- * The export of approval `approvalEventId` has failed for good. Says nothing about an order that has moved
- * on since (another approval, a status reported by the integration), so it may be decided twice.
- */
-export function failExport(order: Order, failure: ExportFailure): OrderDecision {
-  if (order.status !== 'submitted' || order.approval !== failure.approvalEventId) return accept();
-  const { reasons, webhookId, deliveryId } = failure;
-  return accept({ type: 'OrderExportFailed', data: { status: move(order, 'failed'), reasons, webhookId, deliveryId } });
-}
-
-/** What an order must have to be exported ("all required fields filled", spec §3). */
-const NEEDED: {
-  readonly [orderModel: string]: { readonly fields: readonly string[]; readonly part: string; readonly label: string };
-} = {
-  dyn_stock_order: {
-    fields: ['buyer_customer_party_id', 'delivery_date'],
-    part: 'dyn_order_line',
-    label: 'order line',
-  },
-  dyn_transport_order: { fields: ['buyer_customer_party_id'], part: 'dyn_consignment', label: 'consignment' },
-};
-
-/** Errors by field for what is still missing; empty when it is complete. */
-export function missingForExport(order: Order): FieldErrors {
-  const needed = NEEDED[order.table];
-  if (needed === undefined) return {};
-  const errors: Record<string, readonly string[]> = {};
-  for (const field of needed.fields) {
-    if ((ownValue(order.fields, field) ?? '') === '')
-      errors[field] = [`The ${field} field is needed before the order can be validated.`];
-  }
-  if (![...order.parts.values()].some((part) => part.table === needed.part)) {
-    errors[needed.part] = [`The order needs at least one ${needed.label} before it can be validated.`];
-  }
-  return errors;
-}

@@ -28,10 +28,16 @@ export type OrderApproved = EventOf<
     }
 >;
 
-/** The last delivery attempt failed (spec §3, §6.4): the order is back with the validators. */
+/** The last delivery attempt to a webhook failed (spec §3, §6.4): the order is back with the validators. */
 export type OrderExportFailed = EventOf<
   'OrderExportFailed',
   Moved & Reasons & { readonly webhookId: string; readonly deliveryId: string }
+>;
+
+/** A webhook to which the export had failed got it when it was sent again; `reasons` are left of other webhooks. */
+export type OrderExportDelivered = EventOf<
+  'OrderExportDelivered',
+  Moved & Reasons & { readonly approvalEventId: string; readonly webhookId: string; readonly deliveryId: string }
 >;
 
 /** Fields that are null are left out. `table` is the order model. */
@@ -60,4 +66,5 @@ export type OrderEvent =
   | EventOf<'OrderStatusChanged', Moved & { readonly errorReason: readonly string[] | null }>
   | OrderApproved
   | EventOf<'OrderRejected', Moved & Reasons>
-  | OrderExportFailed;
+  | OrderExportFailed
+  | OrderExportDelivered;

@@ -16,6 +16,8 @@ export type Order = Times & {
   readonly parts: ReadonlyMap<string, OrderPart>;
   /** Event id of the approval in force; undefined once anything else moved the status. */
   readonly approval?: string;
+  /** While the order is `failed`: the approval whose export failed, and the webhooks that lack it. */
+  readonly failed?: { readonly approvalEventId: string; readonly webhookIds: readonly string[] };
 };
 
 /** Each field that is set, with what it was. */
@@ -64,10 +66,20 @@ export function evolve(
     case 'OrderStatusChanged':
       return { ...moved, fields: { ...order.fields, error_reason: event.data.errorReason }, updatedAt: at };
     case 'OrderRejected':
+      return { ...moved, ...withReasons(order, event.data.reasons), updatedAt: at };
     case 'OrderExportFailed': {
-      const { reasons } = event.data;
-      const set = { error_reason: reasons.length > 0 ? reasons : null };
-      return { ...moved, fields: { ...order.fields, ...set }, updatedAt: at };
+      const { approvalEventId = order.approval, webhookIds = [] } = order.failed ?? {};
+      const failed =
+        approvalEventId === undefined
+          ? {}
+          : { failed: { approvalEventId, webhookIds: [...webhookIds, event.data.webhookId] } };
+      return { ...moved, ...failed, ...withReasons(order, event.data.reasons), updatedAt: at };
+    }
+    case 'OrderExportDelivered': {
+      const { approvalEventId, webhookId, reasons } = event.data;
+      const webhookIds = order.failed?.webhookIds.filter((each) => each !== webhookId) ?? [];
+      const export_ = to === 'submitted' ? { approval: approvalEventId } : { failed: { approvalEventId, webhookIds } };
+      return { ...moved, ...export_, ...withReasons(order, reasons), updatedAt: at };
     }
   }
 }
@@ -86,4 +98,8 @@ function changedPart({ parts }: Order, { id, changes }: PartChanges, at: string)
   return { ...part, fields: applied(part.fields, changes), updatedAt: at };
 }
 
-const withoutApproval = ({ approval: _, ...order }: Order): Order => order;
+const withReasons = ({ fields }: Order, reasons: readonly string[]): Pick<Order, 'fields'> => ({
+  fields: { ...fields, error_reason: reasons.length > 0 ? reasons : null },
+});
+
+const withoutApproval = ({ approval: _, failed: __, ...order }: Order): Order => order;

@@ -61,7 +61,7 @@ export type WebhookEvent =
     >
   | About<'WebhookRemoved'>;
 
-/** Why a delivery was made, other than that its event happened. None of these ever changes an order. */
+/** Why a delivery was made, other than that its event happened. None of these fails an order. */
 export type ReplayPurpose = 'resend' | 'backfill' | 'test';
 
 /** What a delivery is about; enough to make its body from the log again. */

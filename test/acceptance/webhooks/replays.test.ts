@@ -41,7 +41,7 @@ it('a delivery that is resent has the same bytes and the same webhook-id', async
   });
 });
 
-it('all that failed since a time is resent, and no order changes by that', async () => {
+it('all that failed since a time is resent; orders whose export had failed are submitted again', async () => {
   receiver.reply('/broken', (nth) => ({ status: nth <= 10 ? 500 : 200 }));
   await withWebhook(acme(), receiver, '/broken', async ({ id }) => {
     const orders = [await validatedOrder(acme()), await validatedOrder(acme())].map(({ order }) => order.id);
@@ -50,7 +50,13 @@ it('all that failed since a time is resent, and no order changes by that', async
     expect(await accepted(`/webhooks/${id}/resend`, { since: LONG_AGO })).toEqual({ count: 2 });
     const calls = await receiver.received('/broken', 12);
     expect(new Set(calls.slice(10).map(orderIn))).toEqual(new Set(orders));
-    for (const order of orders) expect(await reaches(acme(), order, 'failed')).toBeDefined();
+    for (const order of orders) {
+      expect(await reaches(acme(), order, 'submitted')).toMatchObject({ error_reason: null });
+      const history = await acme().platformData('GET', `/orders/${order}/history`);
+      expect(history).toContainEqual(
+        expect.objectContaining({ event: 'OrderExportDelivered', status_from: 'failed', status_to: 'submitted' }),
+      );
+    }
     expect(await accepted(`/webhooks/${id}/resend`, { since: LONG_AGO })).toEqual({ count: 0 });
   });
 });

@@ -3,17 +3,9 @@ import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
 import { transportModel } from '#app/domain/assetTypes/transportModel.js';
-import {
-  addPart,
-  approveOrder,
-  createOrder,
-  failExport,
-  type OrderDecision,
-  rejectOrder,
-  removePart,
-  updateOrder,
-  updatePart,
-} from '#app/domain/order/decide.js';
+import { approveOrder, deliverExport, failExport, rejectOrder } from '#app/domain/order/approval.js';
+import { addPart, createOrder, removePart, updateOrder, updatePart } from '#app/domain/order/decide.js';
+import type { OrderDecision } from '#app/domain/order/decision.js';
 import type { OrderEvent } from '#app/domain/order/events.js';
 import { exportDocument } from '#app/domain/order/exportDocument.js';
 import { evolve, type Order } from '#app/domain/order/order.js';
@@ -262,6 +254,49 @@ describe('§3 approval', () => {
     const after = given(created('validated'), approved, ...(failed.kind === 'accepted' ? failed.events : []));
     expect(after.fields.error_reason).toEqual(['HTTP 500']);
     expect(events(failExport(after, failure))).toEqual([]);
+  });
+
+  it('an export that was sent again brings the order back when no webhook lacks it any more', () => {
+    const history: OrderEvent[] = [created('validated'), approved];
+    const happens = (decide: (order: Order) => OrderDecision): readonly OrderEvent[] => {
+      const decision = decide(given(...history));
+      const more = decision.kind === 'accepted' ? decision.events : [];
+      history.push(...more);
+      return more;
+    };
+    const failure = (webhookId: string, approvalEventId = 'event-1') => ({
+      approvalEventId,
+      reasons: [`${webhookId}: HTTP 500`],
+      webhookId,
+      deliveryId: `d-${webhookId}`,
+    });
+    const late = (webhookId: string, approvalEventId = 'event-1') => ({ approvalEventId, webhookId, deliveryId: 'r' });
+    expect(happens((order) => deliverExport(order, late('a')))).toEqual([]);
+    for (const webhook of ['a', 'b']) {
+      expect(happens((order) => failExport(order, failure(webhook)))).toHaveLength(1);
+      expect(happens((order) => failExport(order, failure(webhook)))).toEqual([]);
+    }
+    expect(given(...history).fields.error_reason).toEqual(['a: HTTP 500', 'b: HTTP 500']);
+    expect(happens((order) => deliverExport(order, late('a', 'another')))).toEqual([]);
+    expect(happens((order) => deliverExport(order, late('a')))).toMatchObject([
+      { type: 'OrderExportDelivered', data: { status: { from: 'failed', to: 'failed' }, webhookId: 'a' } },
+    ]);
+    expect(happens((order) => deliverExport(order, late('a')))).toEqual([]);
+    expect(happens((order) => deliverExport(order, late('b')))).toMatchObject([
+      { data: { status: { from: 'failed', to: 'submitted' }, reasons: [] } },
+    ]);
+    expect(given(...history)).toMatchObject({
+      status: 'submitted',
+      approval: 'event-1',
+      fields: { error_reason: null },
+    });
+    // Another webhook's own attempts may still be under way.
+    expect(happens((order) => failExport(order, failure('c')))).toHaveLength(1);
+    history.push({
+      type: 'OrderStatusChanged',
+      data: { status: { from: 'failed', to: 'saved' }, errorReason: null },
+    });
+    expect(happens((order) => deliverExport(order, late('c')))).toEqual([]);
   });
 
   it('a failure of an earlier approval does not touch an order that moved on', () => {
