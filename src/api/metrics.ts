@@ -9,6 +9,8 @@ export class ServiceMetrics {
   /** More metrics may be registered here. */
   readonly registry = new Registry();
   readonly #requests: Histogram<'method' | 'route' | 'status'>;
+  /** By method, status and route, of which there are as many as operations: finding one by its labels takes longer. */
+  readonly #series = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
 
   /** @param projectionLag how far each projection is behind the log */
   constructor(projectionLag: () => Promise<readonly ProjectionLag[]>) {
@@ -50,6 +52,12 @@ export class ServiceMetrics {
   /** @param mount,route express path templates; together they name the route. Both '' for unknown paths. */
   observeRequest(method: string, mount: string, route: string, status: number, seconds: number): void {
     const template = mount + route;
-    this.#requests.observe({ method, route: template === '' ? 'unmatched' : template, status }, seconds);
+    const key = `${method} ${status} ${template}`;
+    let series = this.#series.get(key);
+    if (series === undefined) {
+      series = this.#requests.labels({ method, route: template === '' ? 'unmatched' : template, status });
+      this.#series.set(key, series);
+    }
+    series.observe(seconds);
   }
 }

@@ -27,13 +27,15 @@ const SANE_REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 /** The answer is made so long before the time of the request is over: those who hear of it then can still say what became of their work. */
 export const ANSWER_MS = 250;
 
+const NO_SCOPES: ReadonlySet<string> = new Set();
+
 export class RequestContext {
   readonly startedAt = performance.now();
   readonly deadline: RequestDeadline;
   /** Path under which the router is mounted that serves the request, for metrics. */
   mount = '';
   /** Scopes of the token; empty for users and before authentication. */
-  scopes: ReadonlySet<string> = new Set();
+  scopes: ReadonlySet<string> = NO_SCOPES;
   /** Who is signed in; undefined for API clients and before authentication. */
   user: User | undefined;
   /** Of the whole request; undefined while no traces are made. */

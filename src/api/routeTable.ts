@@ -45,8 +45,8 @@ export const areas: readonly Area[] = [
     prefix: ASSETS_PATH,
     checks: [resolveTenant, countingRefusals(authenticateClient), limitCaller],
     errors: COMMON_ERRORS,
-    // Batch and clean-up come before `:id`, for which they are no ids.
-    resources: [assetInfo, synchronization, operations, records, orderHistory],
+    // Batch and clean-up come before `:id`, for which they are no ids; what is asked for most comes before all else.
+    resources: [synchronization, records, assetInfo, operations, orderHistory],
   },
   // Before the rest of the platform: nobody is signed in yet.
   { prefix: PLATFORM_PATH, checks: [forbidStoring, resolveTenant], errors: COMMON_ERRORS, resources: [session] },
