@@ -50,7 +50,7 @@ export class Compression {
   }
 }
 
-const oneBuffer = (body: JsonText): Buffer =>
+export const oneBuffer = (body: JsonText): Buffer =>
   typeof body === 'string'
     ? Buffer.from(body)
     : Buffer.concat(body.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));

@@ -23,18 +23,15 @@ export const tagOf = (hashed: string | Uint8Array): string =>
   hash('sha256', hashed, 'base64url').slice(0, TAG_CHARACTERS);
 
 /**
- * Stands for a record as it is shown: the same values have the same tag, whether they were read or evolved. (What a read
- * model stores may have its fields in another order, after a release that added one.)
+ * Stands for a record as it is shown, its text with the fields in the order of the asset type: the same values have the same
+ * tag, whether they were read or evolved.
  */
-export const recordTag = ({ fields }: AssetType, record: RecordView): string =>
-  tagOf(
-    JSON.stringify([
-      record.id,
-      record.created_at,
-      record.updated_at,
-      ...fields.map(({ name }) => ownValue(record, name) ?? null),
-    ]),
-  );
+export const recordTag = ({ fields }: AssetType, record: RecordView): string => {
+  const { id, created_at, updated_at } = record;
+  const head = JSON.stringify({ id, created_at, updated_at }).slice(0, -1);
+  const own = fields.map(({ name }) => `,${JSON.stringify(name)}:${JSON.stringify(ownValue(record, name) ?? null)}`);
+  return tagOf(`${head}${own.join('')}}`);
+};
 
 /**
  * To be called by a decision, on the state that its append insists on: of two writers with the same tag one is decided on

@@ -74,13 +74,19 @@ export type HistoryEntry = {
   }[];
 };
 
+/** The same array for the same order, as long as that can be: it is compared once. */
+export type FieldOrder = readonly { readonly name: string }[];
+
 /**
  * Records and histories, for the lists and pages that the API answers. Where a search is cancelled, it ends soon, and the
  * promise rejects with the reason.
  */
 export interface RecordQueries {
-  /** One record, or undefined. A malformed id is simply not found. */
-  get(table: TableRef, id: string): Promise<RecordJson | undefined>;
+  /**
+   * One record, or undefined. A malformed id is simply not found.
+   * @param fields the record has these, in this order, and null for what it has none of. Default: as they are stored
+   */
+  get(table: TableRef, id: string, fields?: FieldOrder): Promise<RecordJson | undefined>;
   /**
    * @throws AnswerTooLargeError when the page has more than MAX_PAGE_BYTES, as soon as so much of it is read;
    *   ReadModelsWithheldError while the table cannot be sorted or filtered by a field

@@ -58,6 +58,16 @@ export function describeLayouts(engine: string, openReadModels: OpenReadModels):
     const apply = (changes: Parameters<typeof writer.applyToTable>[1], revision = 6) =>
       write(writer, () => writer.applyToTable(acmePlaces, changes, { revision, at: at(9) }));
     const shown = async (n: number) => JSON.parse((await readModels.get(acmePlaces, id(n))) ?? '');
+    /** With the keys in the order of the asset type. */
+    const inOrderOf = async ({ fields }: AssetType, n: number) => {
+      const { id: own, created_at, updated_at, ...stored } = await shown(n);
+      return {
+        id: own,
+        created_at,
+        updated_at,
+        ...Object.fromEntries(fields.map(({ name: field }) => [field, stored[field]])),
+      };
+    };
     const sorted = async (field: string, direction: 'asc' | 'desc' = 'asc') =>
       (await found(readModels, { sort: [{ field, direction }] })).records;
     const filtered = async (field: string, ...anyOf: string[]) =>
@@ -72,6 +82,11 @@ export function describeLayouts(engine: string, openReadModels: OpenReadModels):
       expect(Object.keys(await shown(3)).sort()).toEqual(
         ['id', 'created_at', 'updated_at', ...grown.fields.map((field) => field.name)].sort(),
       );
+      const inOrder = await readModels.get(acmePlaces, id(1), grown.fields);
+      expect(inOrder).toBe(JSON.stringify(await inOrderOf(grown, 1)));
+      expect(await readModels.get(acmePlaces, id(1), grown.fields)).toBe(inOrder);
+      const turned = { ...grown, fields: grown.fields.toReversed() };
+      expect(await readModels.get(acmePlaces, id(1), turned.fields)).toBe(JSON.stringify(await inOrderOf(turned, 1)));
       const { records } = await readModels.snapshot(acmePlaces, { keys: ['C1', 'C3'], ids: [] });
       expect(records.map(({ fields }) => [fields.code, fields.kind, fields.region]).sort()).toEqual([
         ['C1', null, null],

@@ -1,7 +1,7 @@
 /** Records of a table: list, get, create and update (spec §4.3 to §4.6, §4.9). */
 
 import type { WrittenRecord } from '../../commands/context.js';
-import { recordTag } from '../../commands/preconditions.js';
+import { recordTag, tagOf } from '../../commands/preconditions.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { preconditionOf } from '../entityTags.js';
@@ -90,9 +90,10 @@ export const records: Resource = {
       allow: 'read',
       answer: recordResponse('The record.'),
       async handle({ readModels }, { caller, assetType, path: { id } }) {
-        const record = await readModels.get({ tenant: caller.tenant, table: assetType.name }, id.toLowerCase());
+        const table = { tenant: caller.tenant, table: assetType.name };
+        const record = await readModels.get(table, id.toLowerCase(), assetType.fields);
         if (record === undefined) throw unknownRecord(assetType, id);
-        return { body: `{"data":${record}}`, tag: recordTag(assetType, JSON.parse(record)) };
+        return { body: `{"data":${record}}`, tag: tagOf(record) };
       },
     },
     'PUT /:table/assets/:id': {

@@ -3,7 +3,7 @@ import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { Position, Revision } from '../../../ports/eventStore.js';
-import type { RecordJson, StoredRecord } from '../../../ports/readModels.js';
+import type { FieldOrder, RecordJson, StoredRecord } from '../../../ports/readModels.js';
 import { RecordText, storedId } from '../shared/recordText.js';
 import {
   type IndexedValues,
@@ -57,8 +57,8 @@ export const storedRecord = (text: RecordText, { _id, c, u, b, w, d }: WholeReco
   fields: text.fields(w, d),
 });
 
-export const recordJson = (text: RecordText, { _id, c, u, w, d }: WholeRecord): RecordJson =>
-  text.json(_id, c, u, w, d);
+export const recordJson = (text: RecordText, { _id, c, u, w, d }: WholeRecord, order?: FieldOrder): RecordJson =>
+  text.json({ id: _id, createdAt: c, updatedAt: u }, { width: w, own: d }, order);
 
 /** A change names a record that is not there, or makes one that is: the records are not what the log says. */
 export class RecordMisfitError extends Error {

@@ -50,14 +50,14 @@ export async function openMongoReadModels({
     tables.read(recordsEntryId(table), work);
 
   return {
-    async get(table, id) {
+    async get(table, id, order) {
       const _id = storedId(id);
       if (_id === undefined) return undefined;
       const found = await tables.read(
         recordsEntryId(table),
         async ({ records, text }) => {
           const record = await records.findOne<WholeRecord>({ _id }, { projection: WHOLE_RECORD });
-          return record === null ? undefined : recordJson(text, record);
+          return record === null ? undefined : recordJson(text, record, order);
         },
         (record) => record !== undefined,
       );

@@ -1,6 +1,6 @@
 /** A record as JSON text: its own fields as they are stored, and the whole as it is sent. */
 import { type Fields, isInheritedName, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
-import type { RecordJson } from '../../../ports/readModels.js';
+import type { FieldOrder, RecordJson } from '../../../ports/readModels.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -19,8 +19,10 @@ export class RecordText {
   readonly #endings: readonly string[];
   /** `"constructor":`, which an earlier release wrote `undefined` behind where the record has none. */
   readonly #inherited: readonly string[];
+  /** What was asked for last, and how it is written where that is not how it is stored. */
+  #asked: { readonly order: FieldOrder; readonly text: RecordText | undefined } | undefined;
 
-  constructor({ fields }: { readonly fields: readonly { readonly name: string }[] }) {
+  constructor({ fields }: { readonly fields: FieldOrder }) {
     this.width = fields.length;
     this.#keys = fields.map(({ name }, index) => ({
       name,
@@ -52,10 +54,24 @@ export class RecordText {
     return JSON.parse(`{${this.complete(width, own)}}`);
   }
 
-  /** The record as it is sent. */
-  json(id: string, createdAt: string, updatedAt: string, width: number, own: string): RecordJson {
-    const all = this.complete(width, own);
+  /** The record as it is sent. @param order of its fields; default as they are stored */
+  json(
+    { id, createdAt, updatedAt }: { readonly id: string; readonly createdAt: string; readonly updatedAt: string },
+    { width, own }: { readonly width: number; readonly own: string },
+    order?: FieldOrder,
+  ): RecordJson {
+    const other = order && this.#otherThan(order);
+    const all = other === undefined ? this.complete(width, own) : other.write(this.fields(width, own));
     const head = `{"id":"${id}","created_at":"${createdAt}","updated_at":"${updatedAt}"`;
     return all === '' ? `${head}}` : `${head},${all}}`;
+  }
+
+  /** Undefined where the stored order is the one that is asked for. */
+  #otherThan(order: FieldOrder): RecordText | undefined {
+    if (this.#asked?.order !== order) {
+      const isStored = order.length === this.width && this.#keys.every(({ name }, at) => name === order[at]?.name);
+      this.#asked = { order, text: isStored ? undefined : new RecordText({ fields: order }) };
+    }
+    return this.#asked.text;
   }
 }

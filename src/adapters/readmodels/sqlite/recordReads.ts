@@ -3,7 +3,7 @@ import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import { MAX_DIFFERENCE_CHARACTERS, MAX_UNDONE_CHARACTERS } from '../../../domain/limits.js';
 import type { DecisionReads, DeletedPage, TableSnapshot } from '../../../ports/decisionReads.js';
 import type { Revision } from '../../../ports/eventStore.js';
-import type { RecordJson, StoredRecord, TableRef } from '../../../ports/readModels.js';
+import type { FieldOrder, RecordJson, StoredRecord, TableRef } from '../../../ports/readModels.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { AnswerSize } from '../shared/answerSize.js';
 import { conditionOf } from './query/conditions.js';
@@ -16,8 +16,13 @@ const RECORD_COLUMNS = 'r.id, r.created_at, r.updated_at, d.width, d.doc';
 const records = (table: Pick<ReadTable, 'id'>): string =>
   `${recordsTable(table.id)} AS r JOIN ${docTable(table.id)} AS d ON d.row = r.row`;
 
-function recordText(table: KnownTable, [id, createdAt, updatedAt, width, doc]: RecordTuple): RecordJson {
-  return table.shape.text.json(idText(id), timeText(createdAt), timeText(updatedAt), width, doc);
+function recordText(
+  table: KnownTable,
+  [id, createdAt, updatedAt, width, own]: RecordTuple,
+  order?: FieldOrder,
+): RecordJson {
+  const head = { id: idText(id), createdAt: timeText(createdAt), updatedAt: timeText(updatedAt) };
+  return table.shape.text.json(head, { width, own }, order);
 }
 
 /** The records of these rows, as they are sent. @throws AnswerTooLargeError when they are too large for a page */
@@ -30,36 +35,43 @@ export function recordTexts(connection: ReadConnection, table: ReadTable, rows: 
   });
 }
 
-export function getRecord(connection: ReadConnection, ref: TableRef, id: string): RecordJson | undefined {
+export function getRecord(
+  connection: ReadConnection,
+  ref: TableRef,
+  id: string,
+  order?: FieldOrder,
+): RecordJson | undefined {
   const bytes = idBytes(id);
   if (bytes === undefined) return undefined;
-  return getOfLastSeen(connection, ref, bytes) ?? getOfTable(connection, ref, bytes);
+  return getOfLastSeen(connection, ref, bytes, order) ?? getOfTable(connection, ref, bytes, order);
 }
 
-function getOfTable(connection: ReadConnection, ref: TableRef, id: Buffer): RecordJson | undefined {
+type GetRecord = (connection: ReadConnection, ref: TableRef, id: Buffer, order?: FieldOrder) => RecordJson | undefined;
+
+const getOfTable: GetRecord = (connection, ref, id, order) => {
   const found = connection.read<RecordJson | undefined>(ref, undefined, (table) => {
     connection.remember(ref, table);
     const sql = `SELECT ${RECORD_COLUMNS} FROM ${records(table)} WHERE r.id = ?`;
     const tuple = connection.tuples<RecordTuple>(sql).get(id);
-    return tuple === undefined ? undefined : recordText(table, tuple);
+    return tuple === undefined ? undefined : recordText(table, tuple, order);
   });
   return found.result;
-}
+};
 
 /** In one statement instead of four, which asks as well whether the table is what it last was. Undefined says nothing. */
-function getOfLastSeen(connection: ReadConnection, ref: TableRef, id: Buffer): RecordJson | undefined {
+const getOfLastSeen: GetRecord = (connection, ref, id, order) => {
   const table = connection.lastSeen(ref);
   if (table === undefined) return undefined;
   try {
     const sql = `SELECT ${RECORD_COLUMNS} FROM catalog AS c CROSS JOIN ${records(table)}
       WHERE c.id = ${table.id} AND c.copy = ${LIVE} AND c.version = ? AND r.id = ?`;
     const tuple = connection.tuples<RecordTuple>(sql).get(table.shape.version, id);
-    return tuple === undefined ? undefined : recordText(table, tuple);
+    return tuple === undefined ? undefined : recordText(table, tuple, order);
   } catch {
     // A rebuild may have taken its tables away; whatever else is wrong shows itself on the other way.
     return undefined;
   }
-}
+};
 
 /** Stored records on their way between threads, one a line: one text is far cheaper to hand over than many objects. */
 export type StoredRecordsText = string;

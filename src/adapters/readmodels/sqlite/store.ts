@@ -46,7 +46,7 @@ export async function openSqliteReadModels(options: {
   const watch = new CheckpointWatch(openCheckpointChannel(file), progress);
 
   return {
-    get: async (table, id) => getRecord(connection, table, id),
+    get: async (...asked) => getRecord(connection, ...asked),
 
     list: (table, query, cancellation) => pool.ask({ kind: 'list', asked: [table, query] }, cancellation),
 
