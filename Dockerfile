@@ -3,6 +3,7 @@ FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json tsconfig.json tsconfig.build.json ./
 COPY src ./src
+COPY docs ./docs
 # What is optional serves the build, and other versions of Node.
 RUN npm ci && npm prune --omit=dev --omit=optional --ignore-scripts
 

@@ -11,6 +11,7 @@ import { synchronization } from './assets/synchronize.js';
 import { ASSETS_PATH } from './assets/table.js';
 import { authenticateClient } from './auth/bearer.js';
 import { forbidCaching, oauthErrorHandler, publicKeys, tokenEndpoint } from './auth/tokenEndpoint.js';
+import { docs, home } from './docs/docs.js';
 import { health } from './health.js';
 import { openApi } from './openapi/document.js';
 import { apiClients } from './platform/apiClients.js';
@@ -65,6 +66,7 @@ export const areas: readonly Area[] = [
     onError: oauthErrorHandler,
   },
   { prefix: '/.well-known', checks: [limitNetwork], errors: [429, 500, 503], resources: [publicKeys] },
-  { prefix: '', checks: [], errors: [429, 500, 503], resources: [openApi] },
+  { prefix: '/docs', checks: [limitNetwork], errors: [429, 500, 503], resources: [docs] },
+  { prefix: '', checks: [], errors: [429, 500, 503], resources: [openApi, home] },
   healthArea,
 ];

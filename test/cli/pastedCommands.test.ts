@@ -2,12 +2,12 @@
  * The command blocks of the pages are pasted: all of a page in order, into one shell, in a fresh directory, beside a service
  * that runs there. `npx` finds the built command as it does in a clone. Engines that a page names are stood in for.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, readFile, symlink } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
-import { ENTRY, REPOSITORY, RunningCli, Workplace } from './cli.js';
+import { REPOSITORY, RunningCli, Workplace } from './cli.js';
+import { linkCommand, Shell } from './shell.js';
 
 /** What starts the service that the other blocks of a page are pasted beside. */
 const START = 'npm ci && npm start\n';
@@ -19,38 +19,6 @@ const STARTING = /^.* dynamic-assets start\n$/m;
 async function commandBlocks(page: string): Promise<readonly string[]> {
   const text = await readFile(join(REPOSITORY, page), 'utf8');
   return [...text.matchAll(/^```(?:sh|bash|shell|console)\n(.*?)^```$/gms)].map(([, block = '']) => block);
-}
-
-/** Ends at the first command that fails, also within a pipe. `curl` as pasted shows an error answer and succeeds. */
-const PROLOGUE = 'set -euo pipefail\ncurl() { command curl --fail-with-body "$@"; }\n';
-
-class Shell {
-  readonly #bash: ChildProcess;
-  output = '';
-
-  constructor(cwd: string) {
-    this.#bash = spawn('bash', [], { cwd, env: { ...process.env, npm_config_update_notifier: 'false' } });
-    for (const stream of [this.#bash.stdout, this.#bash.stderr]) {
-      stream?.on('data', (chunk) => {
-        this.output += String(chunk);
-      });
-    }
-    this.#bash.stdin?.write(PROLOGUE);
-  }
-
-  /** @throws Error when a command of it fails */
-  async paste(block: string): Promise<void> {
-    const end = `pasted ${this.output.length}`;
-    this.#bash.stdin?.write(`${block}\necho '${end}'\n`);
-    while (!this.output.includes(end)) {
-      if (this.#bash.exitCode !== null) throw new Error(`${block}ended with ${this.#bash.exitCode}:\n${this.output}`);
-      await wait(20);
-    }
-  }
-
-  close(): void {
-    this.#bash.stdin?.end();
-  }
 }
 
 /** A service that a line of a page starts; without npx, so that it is the process that is stopped. */
@@ -70,9 +38,7 @@ describe('command blocks do what they say, as printed', () => {
 
   beforeEach(async () => {
     workplace = await Workplace.make();
-    const bin = join(workplace.directory, 'node_modules/.bin');
-    await mkdir(bin, { recursive: true });
-    await symlink(ENTRY, join(bin, 'dynamic-assets'));
+    await linkCommand(workplace.directory);
     shell = new Shell(workplace.directory);
     double = new EventStoreDouble();
     await double.start();

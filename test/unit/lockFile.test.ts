@@ -43,6 +43,7 @@ const INSTALL_SCRIPTS: { readonly [name: string]: string } = {
   'better-sqlite3': 'version 12, for Node 20: compiles SQLite, or fetches it compiled',
   '@swc/core': 'checks that the binary for this machine is there; development only',
   '@parcel/watcher': 'not allowed to run; its optional package brings the binary; development only',
+  'core-js-pure': 'not allowed to run; prints a request for donations; development only',
   protobufjs: 'not allowed to run; prints a warning only',
 };
 

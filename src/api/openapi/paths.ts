@@ -44,7 +44,7 @@ function pathsOf(areas: readonly Area[], assetType: AssetType, isSelected: (oper
   for (const area of areas) {
     for (const route of routesOf(area).filter(({ operation }) => isSelected(operation))) {
       const { path, parameters } = documentedPath(route, assetType);
-      const whole = `${area.prefix}${path}`;
+      const whole = `${area.prefix}${path}` || '/';
       const item = paths[whole] ?? (parameters.length === 0 ? {} : { parameters });
       paths[whole] = { ...item, [route.method.toLowerCase()]: operationObject(area, route, assetType) };
     }

@@ -11,6 +11,7 @@ import { isScope, type Role, type Scope, scopeFor } from '../../domain/identity/
 import { CREDENTIALS_BODY_BYTES, RECORD_BODY_BYTES, SETTINGS_BODY_BYTES } from '../../domain/limits.js';
 import type { Position } from '../../ports/eventStore.js';
 import { mapWithPauses } from '../../supervision/waiting.js';
+import type { Encoding } from '../compression.js';
 import type { Api } from '../deps.js';
 import type { BodyReader } from '../jsonBody.js';
 import type { LongNumbers } from '../jsonLook.js';
@@ -80,7 +81,7 @@ type Description = {
   readonly honours?: readonly PromisingHeader[];
   readonly body?: BodyDescription;
   /** Of the answer when all goes well; 200 by default. */
-  readonly status?: 200 | 201 | 202 | 204;
+  readonly status?: 200 | 201 | 202 | 204 | 302;
   readonly answer: PerTable<ResponseObject>;
   /** Error answers besides those of the area, of who may call, and of the body. */
   readonly errors?: readonly ErrorStatus[];
@@ -157,6 +158,8 @@ export type UserCall = Call & { readonly caller: Caller; readonly tenant: Tenant
 export type Reply = {
   /** Sent as it is. */
   readonly body?: JsonText;
+  /** The body as it was compressed before; made anew for each answer by default. */
+  readonly compressed?: { readonly [encoding in Encoding]: Uint8Array };
   readonly headers?: { readonly [name: string]: string };
   /** Of the record that is answered; of what is read, one is made of the bytes where it has none. */
   readonly tag?: string;

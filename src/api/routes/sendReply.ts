@@ -34,7 +34,8 @@ export async function sendReply(api: Api, req: Request, res: Response, reply: Re
     return;
   }
   const { tenantName = '', deadline } = req.context;
-  const bytes = await deadline.within(api.compression.compress(body, encoding, tenantName));
+  const bytes =
+    reply.compressed?.[encoding] ?? (await deadline.within(api.compression.compress(body, encoding, tenantName)));
   if (!res.writableEnded) sendJson(res, status, [bytes], { ...described, 'Content-Encoding': encoding });
 }
 

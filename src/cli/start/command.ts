@@ -108,7 +108,7 @@ function welcome(address: string, { admin, client }: OpenedTenant): string[] {
     `  | sed -E 's/.*"access_token": *"([^"]+)".*/\\1/')`,
     `curl -sS "${address}/api/v1/dynamic-assets/dyn/dyn_item/assets?sort=name" -H "Authorization: Bearer $TOKEN"`,
     '',
-    `Everything the API offers: ${address}/openapi.json`,
+    `To read and to try, in a browser: ${address}/docs (as a program reads it: ${address}/openapi.json)`,
     '',
     `Another tenant has a host name of its own, such as ${address.replace('://', '://acme.')}. A program`,
     `that does not resolve it (most but curl and browsers) asks ${address} with the header X-Tenant: acme.`,

@@ -1,0 +1,54 @@
+/** HTML of a page of docs/. Of the page's own HTML nothing gets through but what folds a part of it away. */
+import { posix } from 'node:path';
+import { Marked } from 'marked';
+
+const LANGUAGES = { sh: 'curl', js: 'Node', python: 'Python' };
+
+const ESCAPES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+const escaped = (text) => text.replace(/[&<>"]/g, (character) => ESCAPES[character]);
+
+/** As GitHub makes them, so that a link to a heading works in both places. */
+const slug = (text) =>
+  text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replace(/\s/g, '-');
+
+/**
+ * @param page its `path` below docs/, and its `markdown`; the code of a guide (`isGuide`) is shown in one language at a time
+ * @param pages all that are served, with the `path` and the `name` of each
+ */
+export function pageHtml(page, pages) {
+  const href = (target) => {
+    const [file, heading] = target.split('#');
+    const end = heading === undefined ? '' : `#${heading}`;
+    if (file === '') return end;
+    const path = posix.join(posix.dirname(page.path), file);
+    const found = pages.find((each) => each.path === path);
+    return found === undefined ? undefined : `/docs/${found.name}${end}`;
+  };
+  const renderer = {
+    html: ({ text }) =>
+      text.startsWith('<!--') ? '' : escaped(text).replace(/&lt;(\/?(?:details|summary))&gt;/g, '<$1>'),
+    heading({ tokens, depth, text }) {
+      return `<h${depth} id="${escaped(slug(text))}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+    },
+    link({ href: target, tokens }) {
+      const text = this.parser.parseInline(tokens);
+      const address = target.startsWith('https://') ? target : href(target);
+      // In the repository alone, not on this site.
+      return address === undefined ? text : `<a href="${escaped(address)}" rel="noreferrer">${text}</a>`;
+    },
+    image({ href: source }) {
+      throw new Error(`${page.path} shows ${source}; there are no pictures on this site.`);
+    },
+    code({ text, lang = '' }) {
+      const [language] = lang.split(' ');
+      const name = page.isGuide ? LANGUAGES[language] : undefined;
+      // What every reader needs has `all` behind its language.
+      const only = name === undefined || lang.split(' ').includes('all') ? '' : ` data-language="${language}"`;
+      return `<pre${only}><code>${escaped(text)}</code></pre>\n`;
+    },
+  };
+  return new Marked({ gfm: true, renderer }).parse(page.markdown);
+}

@@ -1,0 +1,93 @@
+/** What people read: the pages at /docs, which need no token, and `/`, which leads there. */
+import type { Api } from '../deps.js';
+import { notFound } from '../errors.js';
+import { pathText, type Reply, type Resource } from '../routes/operation.js';
+import { siteFiles } from './siteFiles.js';
+
+/** What pages may do: use what comes from here. Nothing else is loaded, framed or run. */
+const POLICY = {
+  'default-src': "'none'",
+  'base-uri': "'none'",
+  'form-action': "'none'",
+  'frame-ancestors': "'none'",
+  'connect-src': "'self'",
+  'img-src': 'data:',
+  'script-src': "'self'",
+  'style-src': "'self'",
+};
+const policyText = (policy: { readonly [directive: string]: string }): string =>
+  Object.entries(policy)
+    .map(([directive, sources]) => `${directive} ${sources}`)
+    .join('; ');
+
+const STRICT = policyText(POLICY);
+/** The component that shows the reference has styles in its HTML; scripts it has none there. */
+const REFERENCE = policyText({ ...POLICY, 'style-src': "'self' 'unsafe-inline'" });
+const REFERENCE_PAGE = 'index.html';
+
+const PAGE_HEADERS = { 'Referrer-Policy': 'no-referrer', 'Cross-Origin-Opener-Policy': 'same-origin' };
+
+/** A page is asked for anew, and mostly is what the browser has. All else has a hash of its contents in its name. */
+const cacheControl = (type: string): string =>
+  type.startsWith('text/html') ? 'no-cache' : 'public, max-age=31536000, immutable';
+
+async function send({ log }: Api, name: string): Promise<Reply> {
+  const files = await siteFiles(log);
+  const { type, tag, bytes, compressed } = files.get(name) ?? files.get(`${name}.html`) ?? noSuchPage(name);
+  return {
+    body: [bytes],
+    compressed,
+    tag,
+    headers: {
+      'Content-Type': type,
+      'Cache-Control': cacheControl(type),
+      'Content-Security-Policy': name === REFERENCE_PAGE ? REFERENCE : STRICT,
+      ...PAGE_HEADERS,
+    },
+  };
+}
+
+function noSuchPage(name: string): never {
+  throw notFound(`There is no page ${name} here; /docs leads to all there are.`);
+}
+
+const html = (description: string) => ({ description, content: { 'text/html': { schema: { type: 'string' } } } });
+
+export const docs: Resource = {
+  tag: 'service',
+  pathParameters: { page: pathText('page') },
+  operations: {
+    'GET /': {
+      id: 'docs',
+      summary: 'The reference, to read and to try',
+      description: 'A page for browsers, which shows /openapi.json.',
+      allow: 'anyone',
+      answer: html('The page.'),
+      handle: (api) => send(api, REFERENCE_PAGE),
+    },
+    'GET /:page': {
+      id: 'docs_page',
+      summary: 'A guide',
+      description: 'Such as getting-started.',
+      allow: 'anyone',
+      answer: html('The page, or a file that a page names.'),
+      errors: [404],
+      handle: (api, { req }) => send(api, String(req.params.page)),
+    },
+  },
+};
+
+/** Where whoever opens the service's address is led. */
+export const home: Resource = {
+  tag: 'service',
+  operations: {
+    'GET /': {
+      id: 'home',
+      summary: 'Leads to /docs',
+      allow: 'anyone',
+      status: 302,
+      answer: { description: 'It does.', headers: { Location: { description: '/docs', schema: { type: 'string' } } } },
+      handle: () => ({ headers: { Location: '/docs', 'Cache-Control': 'no-cache' } }),
+    },
+  },
+};

@@ -1,0 +1,169 @@
+/**
+ * The guides do what they say, as printed: each in order, beside one service with the demo tenant, once in each language.
+ * Blocks of `sh` are pasted into one shell a guide; those of Node and of Python make one program each. Blocks that name a
+ * file are saved under that name.
+ */
+import { execFile, spawnSync } from 'node:child_process';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { REPOSITORY, type RunningCli, Workplace } from './cli.js';
+import { linkCommand, Shell } from './shell.js';
+
+const execute = promisify(execFile);
+
+type Block = { readonly language: string; readonly about: string; readonly text: string };
+
+async function blocksOf(guide: string, address: string): Promise<readonly Block[]> {
+  const page = await readFile(join(REPOSITORY, 'docs/guides', `${guide}.md`), 'utf8');
+  const port = new URL(address).port;
+  return [...page.matchAll(/^```(\w+)([^\n]*)\n(.*?)^```$/gms)].map(([, language = '', about = '', text = '']) => ({
+    language,
+    about,
+    text: text.replaceAll('localhost:3000', `localhost:${port}`),
+  }));
+}
+
+const PROGRAMS = [
+  { language: 'js', command: process.execPath, ending: 'mjs' },
+  { language: 'python', command: 'python3', ending: 'py' },
+] as const;
+
+/** What each language prints in the guide. */
+const PRINTED: readonly { readonly guide: string; readonly curl: RegExp; readonly programs: RegExp }[] = [
+  {
+    guide: 'getting-started',
+    curl: /"name":"dyn_item".*"total":4.*"name":"Cocoa 1 kg"/s,
+    programs: /'dyn_item'.*4 items:.*'Ground coffee 250 g'.*Cocoa \d kg Cacaofabriek\n$/s,
+  },
+];
+
+const isThere = (command: string): boolean => spawnSync(command, ['--version']).status === 0;
+
+describe('the guides, as printed', () => {
+  let workplace: Workplace;
+  let service: RunningCli;
+
+  beforeAll(async () => {
+    workplace = await Workplace.make();
+    await linkCommand(workplace.directory);
+    service = await workplace.start();
+    await service.printed('/docs');
+  });
+  afterAll(() => workplace.remove());
+
+  describe.each(PRINTED)('$guide', ({ guide, curl, programs }) => {
+    beforeAll(async () => {
+      for (const { about, text } of await blocksOf(guide, service.address)) {
+        const [, file] = / file=(\S+)/.exec(about) ?? [];
+        if (file !== undefined) await writeFile(join(workplace.directory, file), text);
+      }
+    });
+
+    it('curl', async () => {
+      const shell = new Shell(workplace.directory);
+      try {
+        for (const { language, about, text } of await blocksOf(guide, service.address)) {
+          if (language === 'sh' && !about.includes('file=') && text !== 'npm ci && npm start\n')
+            await shell.paste(text);
+        }
+        expect(shell.output).toMatch(curl);
+      } finally {
+        shell.close();
+      }
+    });
+
+    for (const { language, command, ending } of PROGRAMS) {
+      (isThere(command) ? it : it.skip)(language, async () => {
+        const blocks = await blocksOf(guide, service.address);
+        const isStep = (block: Block): boolean => block.language === language && !block.about.includes('file=');
+        const program = join(workplace.directory, `guide.${ending}`);
+        await writeFile(
+          program,
+          blocks
+            .filter(isStep)
+            .map(({ text }) => text)
+            .join('\n'),
+        );
+        const { stdout, stderr } = await execute(command, [program], { cwd: workplace.directory });
+        expect(stderr).toBe('');
+        expect(stdout).toMatch(programs);
+      });
+    }
+  });
+
+  describe('/docs', () => {
+    const get = (path: string, headers: { readonly [name: string]: string } = {}) =>
+      fetch(`${service.origin}${path}`, { headers, redirect: 'manual' });
+    const named = (html: string): readonly string[] =>
+      [...html.matchAll(/ (?:href|src)="([^"]*)"/g)].map(([, address = '']) => address);
+
+    it('is where / leads', async () => {
+      const { status, headers } = await get('/');
+      expect({ status, location: headers.get('location') }).toEqual({ status: 302, location: '/docs' });
+    });
+
+    it('leads to every guide, and every address on every page is one of the service', async () => {
+      const pages = new Map<string, string>();
+      const open = ['/docs'];
+      for (let path = open.pop(); path !== undefined; path = open.pop()) {
+        const answer = await get(path);
+        expect({ path, status: answer.status }).toEqual({ path, status: 200 });
+        pages.set(path, await answer.text());
+        const isPage = answer.headers.get('content-type')?.startsWith('text/html') === true;
+        const addresses = isPage ? named(pages.get(path) ?? '') : [];
+        for (const address of addresses)
+          expect(address).toMatch(/^(\/docs|#|data:,$|https:\/\/www\.standardwebhooks\.com$)/);
+        const local = addresses
+          .filter((address) => address.startsWith('/docs'))
+          .map((address) => address.split('#')[0] ?? '');
+        open.push(...local.filter((address) => !pages.has(address) && !open.includes(address)));
+      }
+      const guides = (await readdir(join(REPOSITORY, 'docs/guides'))).map((name) => `/docs/${name.replace('.md', '')}`);
+      expect([...pages.keys()]).toEqual(expect.arrayContaining(guides));
+      expect(PRINTED.map(({ guide }) => `/docs/${guide}`).sort()).toEqual(guides.sort());
+    });
+
+    it('has a component that names no host it could call', async () => {
+      const [script = ''] = named(await (await get('/docs')).text()).filter((address) => address.includes('explorer'));
+      const hosts = (await (await get(script)).text()).match(/(?:https?|wss?):\/\/[\w.-]+/g) ?? [];
+      // Examples of values, and comments.
+      const known = ['http://localhost', 'https://example.com', 'https://github.com', 'https://marked.js.org'];
+      expect([...new Set(hosts)].filter((host) => !known.includes(host))).toEqual([]);
+    });
+
+    it('lets pages run, load and call what comes from the service, and nothing else', async () => {
+      for (const path of ['/docs', '/docs/getting-started']) {
+        const policy = (await get(path)).headers.get('content-security-policy')?.split('; ');
+        expect(policy).toEqual(
+          expect.arrayContaining(["default-src 'none'", "script-src 'self'", "connect-src 'self'"]),
+        );
+      }
+    });
+
+    it('is not sent again to who has it, and what has its contents in its name is not even asked for', async () => {
+      const page = await get('/docs');
+      expect(page.headers.get('cache-control')).toBe('no-cache');
+      const again = await get('/docs', { 'If-None-Match': page.headers.get('etag') ?? '' });
+      expect({ status: again.status, body: await again.text() }).toEqual({ status: 304, body: '' });
+      const scripts = named(await page.text()).filter((address) => address.endsWith('.js'));
+      for (const script of scripts) {
+        const { headers } = await get(script, { 'Accept-Encoding': 'br' });
+        expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+        expect(headers.get('content-encoding')).toBe('br');
+      }
+      expect(scripts).toHaveLength(2);
+    });
+
+    it('has no other files', async () => {
+      for (const path of [
+        '/docs/nothing',
+        '/docs/..%2f..%2fpackage.json',
+        '/docs/constructor',
+        '/docs/index.html.br',
+      ]) {
+        expect((await get(path)).status).toBe(404);
+      }
+    });
+  });
+});

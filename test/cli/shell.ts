@@ -1,0 +1,45 @@
+/** A shell that commands of a page are pasted into. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { ENTRY } from './cli.js';
+
+/** Lets `npx dynamic-assets` in this directory find the built command, as it does in a clone. */
+export async function linkCommand(directory: string): Promise<void> {
+  const bin = join(directory, 'node_modules/.bin');
+  await mkdir(bin, { recursive: true });
+  await symlink(ENTRY, join(bin, 'dynamic-assets'));
+}
+
+/** Ends at the first command that fails, also within a pipe. `curl` as pasted shows an error answer and succeeds. */
+const PROLOGUE = 'set -euo pipefail\ncurl() { command curl --fail-with-body "$@"; }\n';
+
+export class Shell {
+  readonly #bash: ChildProcess;
+  output = '';
+
+  constructor(cwd: string) {
+    this.#bash = spawn('bash', [], { cwd, env: { ...process.env, npm_config_update_notifier: 'false' } });
+    for (const stream of [this.#bash.stdout, this.#bash.stderr]) {
+      stream?.on('data', (chunk) => {
+        this.output += String(chunk);
+      });
+    }
+    this.#bash.stdin?.write(PROLOGUE);
+  }
+
+  /** @throws Error when a command of it fails */
+  async paste(block: string): Promise<void> {
+    const end = `pasted ${this.output.length}`;
+    this.#bash.stdin?.write(`${block}\necho '${end}'\n`);
+    while (!this.output.includes(end)) {
+      if (this.#bash.exitCode !== null) throw new Error(`${block}ended with ${this.#bash.exitCode}:\n${this.output}`);
+      await wait(20);
+    }
+  }
+
+  close(): void {
+    this.#bash.stdin?.end();
+  }
+}
