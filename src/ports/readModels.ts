@@ -27,13 +27,27 @@ export type StoredRecord = {
 export type Filter =
   /** Text of the field contains one of these, without regard to case. Values are literal text. */
   | { readonly kind: 'contains'; readonly field: string; readonly anyOf: readonly string[] }
-  /** The field is one of these, exactly. Not offered by the API; for the service's own lists. */
-  | { readonly kind: 'equals'; readonly field: string; readonly anyOf: readonly (string | number | boolean)[] };
+  /** The field is one of these, exactly. */
+  | { readonly kind: 'equals'; readonly field: string; readonly anyOf: readonly FilterValue[] }
+  /** It is not: every record that `equals` leaves out, also one without a value. */
+  | { readonly kind: 'differs'; readonly field: string; readonly anyOf: readonly FilterValue[] }
+  /** It comes before or behind the value in the order of lists: text without regard to case. Null is neither. */
+  | { readonly kind: 'compares'; readonly field: string; readonly is: Comparison; readonly value: string | number }
+  | { readonly kind: 'null'; readonly field: string; readonly isNull: boolean };
+
+/** As the field is stored: dates and times as text in their normal form. */
+export type FilterValue = string | number | boolean;
+
+export const COMPARISONS = ['gt', 'gte', 'lt', 'lte'] as const;
+export type Comparison = (typeof COMPARISONS)[number];
+
+/** How many values are looked for. */
+export const valuesOf = (filter: Filter): number => ('anyOf' in filter ? filter.anyOf.length : 1);
 
 export type SortTerm = { readonly field: string; readonly direction: 'asc' | 'desc' };
 
 export type RecordQuery = {
-  /** All must hold. */
+  /** All must hold. Beside the fields, `created_at` and `updated_at` may be named, except in `contains`. */
   readonly filters: readonly Filter[];
   /**
    * Applied in order. Strings without regard to case, null first when ascending. Ties, and a

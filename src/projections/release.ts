@@ -30,7 +30,7 @@ type ReleaseDeps = RebuildDeps & {
 };
 
 /** Raised when the rules change by which a table is laid out for its asset type. */
-const LAYOUT_VERSION = 1;
+const LAYOUT_VERSION = 2;
 
 /** Beside the checkpoints: a number that tells which release the tables were brought to last. */
 const MARK = 'records.release';

@@ -1,6 +1,6 @@
 /** Tables whose asset type another release, or the tenant, has changed while they hold records. */
 import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
-import { ReadModelsWithheldError } from '#app/ports/readModels.js';
+import { type Filter, ReadModelsWithheldError } from '#app/ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { textField } from '../fixtures/textField.js';
@@ -157,6 +157,11 @@ export function describeLayouts(engine: string, openReadModels: OpenReadModels):
         });
       expect([['C2', 'C3', 'C1', 'C4'], 'withheld']).toContainEqual(await orWithheld(sorted('notes')));
       expect([['C3', 'C4'], 'withheld']).toContainEqual(await orWithheld(filtered('notes', 'ir')));
+      const compared = { kind: 'compares', field: 'notes', is: 'gt', value: 'FIRST' } as const;
+      const behind = async (...filters: Filter[]) => (await found(readModels, { filters })).records;
+      expect([['C1', 'C4'], 'withheld']).toContainEqual(await orWithheld(behind(compared)));
+      const without = { kind: 'null', field: 'notes', isNull: true } as const;
+      expect([['C2'], 'withheld']).toContainEqual(await orWithheld(behind(without)));
       // What served before goes on.
       expect(await sorted('name')).toEqual(['C3', 'C2', 'C1', 'C4']);
       expect(await filtered('name', 'on', 'gh')).toEqual(['C1', 'C4']);

@@ -63,6 +63,12 @@ const RAW_BODIES = [
   '[1e999999]',
 ];
 
+/** An object as a deep one: `filter[name][eq]=…`; of its values the first. */
+function asPair(name: string, value: unknown): readonly [string, string] {
+  const [first] = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  return first === undefined ? [name, String(value)] : asPair(`${name}[${first[0]}]`, first[1]);
+}
+
 /** What random requests for an operation are made of. */
 export class Requests {
   readonly #values: FromSchema;
@@ -119,7 +125,7 @@ export class Requests {
     }
     const one = fc.constantFrom(...described).chain(({ name, schema }: Json) =>
       fc.oneof(
-        { weight: 4, arbitrary: this.#values.valid(schema).map((value) => [name, String(value)] as const) },
+        { weight: 4, arbitrary: this.#values.valid(schema).map((value) => asPair(name, value)) },
         { weight: 1, arbitrary: hostileText.map((text) => [name, text] as const) },
         // Right for a sort or a filter of any table.
         { weight: 1, arbitrary: fc.constant([name, 'name'] as const) },

@@ -104,9 +104,16 @@ export class NaiveTable {
   }
 
   #fulfils(record: NaiveRecord, filter: Filter): boolean {
-    const value = record.fields[filter.field] ?? null;
+    const { field } = filter;
+    const value = field === 'created_at' || field === 'updated_at' ? record[field] : (record.fields[field] ?? null);
+    if (filter.kind === 'null') return (value === null) === filter.isNull;
+    if (filter.kind === 'differs') return !filter.anyOf.some((one) => one === value);
     if (value === null) return false;
     if (filter.kind === 'equals') return filter.anyOf.some((one) => one === value);
+    if (filter.kind === 'compares') {
+      const order = compareValues(this.#sortValue(record, field), foldedText(filter.value, field));
+      return { gt: order > 0, gte: order >= 0, lt: order < 0, lte: order <= 0 }[filter.is];
+    }
     return filter.anyOf.some((one) => one.isWellFormed() && matchText(value).includes(fold(one)));
   }
 
@@ -127,6 +134,10 @@ export class NaiveTable {
     return typeof value === 'boolean' ? Number(value) : matchText(value);
   }
 }
+
+/** A text as lists are sorted by it; times of the record are not folded. */
+const foldedText = (value: string | number, field: string): string | number =>
+  typeof value === 'number' || field.endsWith('_at') ? value : matchText(value);
 
 /** Null first; text by code point. */
 function compareValues(a: string | number | null, b: string | number | null): number {

@@ -18,6 +18,7 @@ const walking = {
   fetched: 0.001,
   collected: 1000,
   walkShare: 1,
+  lookUpShare: 1,
   listedRows: 2,
 };
 const PLANNERS = {
@@ -26,7 +27,7 @@ const PLANNERS = {
   'walking by sets': { ...walking, scanned: 1, fetched: 1, probed: 0.001, gathered: 0, listedRows: 50 },
   'giving up': { ...walking, scanned: 0.3, fetched: 0.3, collected: 1, listedRows: 1 },
   'giving up by sets': { ...walking, scanned: 1, fetched: 1, probed: 0.1, gathered: 0, collected: 1, listedRows: 50 },
-  collecting: { ...walking, fetched: 1, collected: 0, listedRows: 3 },
+  collecting: { ...walking, fetched: 1, collected: 0, listedRows: 3, lookUpShare: 0 },
 };
 
 const queries = fc.array(queryOf(allFields.map(({ name }) => name)), { minLength: 8, maxLength: 12 });

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { FieldType } from '#app/domain/assetTypes/fieldTypes.js';
-import type { RecordQuery } from '#app/ports/readModels.js';
+import { COMPARISONS, type RecordQuery } from '#app/ports/readModels.js';
 
 const field = (name: string, type: FieldType, more: Partial<AssetField> = {}): AssetField => ({
   name,
@@ -158,10 +158,46 @@ const equals = fc.constantFrom(...allFields).chain((one) =>
     anyOf: fc.array(value(one), { minLength: 1, maxLength: 3 }),
   }),
 );
+const compared = allFields.filter(({ filterable, type }) => filterable && type !== 'Boolean');
+const isOrder = fc.constantFrom(...COMPARISONS);
+const comparisons = fc.oneof(
+  fc.constantFrom(...compared).chain((one) =>
+    fc.record({
+      kind: fc.constant('compares' as const),
+      field: fc.constant(one.name),
+      is: isOrder,
+      value: value(one).map((each) => (typeof each === 'boolean' ? Number(each) : each)),
+    }),
+  ),
+  fc.record({
+    kind: fc.constant('compares' as const),
+    field: fc.constantFrom('created_at', 'updated_at'),
+    is: isOrder,
+    value: times,
+  }),
+  equals.map((filter) => ({ ...filter, kind: 'differs' as const })),
+  fc.record({
+    kind: fc.constantFrom('equals' as const, 'differs' as const),
+    field: fc.constantFrom('created_at', 'updated_at'),
+    anyOf: fc.array(times, { minLength: 1, maxLength: 2 }),
+  }),
+  fc.record({
+    kind: fc.constant('null' as const),
+    field: fc.constantFrom(...allFields.filter(({ filterable }) => filterable).map(({ name }) => name), 'created_at'),
+    isNull: fc.boolean(),
+  }),
+);
 /** @param sortBy names of the fields of the asset type that a list may be sorted by */
 export const queryOf = (sortBy: readonly string[]): fc.Arbitrary<RecordQuery> =>
   fc.record({
-    filters: fc.array(fc.oneof({ weight: 4, arbitrary: contains }, { weight: 1, arbitrary: equals }), { maxLength: 3 }),
+    filters: fc.array(
+      fc.oneof(
+        { weight: 4, arbitrary: contains },
+        { weight: 1, arbitrary: equals },
+        { weight: 3, arbitrary: comparisons },
+      ),
+      { maxLength: 3 },
+    ),
     sort: fc.array(
       fc.record({
         field: fc.constantFrom(...sortBy, 'created_at', 'updated_at', 'id'),

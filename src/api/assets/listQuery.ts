@@ -1,18 +1,12 @@
 /** The query parameters of a list (spec §4.3): page, perPage, filter[…], sort. */
-import { ALWAYS_SORTABLE, type AssetType, isFilterable, isSortable } from '../../domain/assetTypes/assetType.js';
-import {
-  MAX_FILTER_VALUE_LENGTH,
-  MAX_FILTER_VALUES,
-  MAX_FILTERS,
-  MAX_PAGE_BYTES,
-  MAX_SORT_TERMS,
-  MAX_VALUES_OF_FILTER,
-} from '../../domain/limits.js';
-import { shownName } from '../../domain/shownName.js';
-import type { Filter, RecordQuery, SortTerm } from '../../ports/readModels.js';
+import { ALWAYS_SORTABLE, type AssetType, isSortable } from '../../domain/assetTypes/assetType.js';
+import { MAX_PAGE_BYTES, MAX_SORT_TERMS } from '../../domain/limits.js';
+import { type RecordQuery, type SortTerm, valuesOf } from '../../ports/readModels.js';
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { QueryParameter } from '../routes/operation.js';
+import { operatorsParameter } from './filterOperators.js';
+import { parseFilters, quoted } from './filters.js';
 
 const PAGE_SIZES = [25, 100, 1000] as const;
 const DEFAULT_PAGE_SIZE = 25;
@@ -52,15 +46,17 @@ const SORT: QueryParameter = {
 
 const FILTERS: QueryParameter = {
   name: 'filter[<field>]',
-  ofTable: ({ fields }) =>
-    fields
+  ofTable: (assetType) => [
+    ...assetType.fields
       .filter((field) => field.filterable)
       .map(({ name, label }) => ({
         name: `filter[${name}]`,
-        in: 'query',
+        in: 'query' as const,
         description: `${label} contains this, without regard to case. Several values, of which one must match, are separated by commas.`,
         schema: { type: 'string', minLength: 1 },
       })),
+    operatorsParameter(assetType),
+  ],
 };
 
 export const PAGING_PARAMETERS: readonly QueryParameter[] = [PAGE, PER_PAGE];
@@ -108,8 +104,8 @@ export function parseListQuery(assetType: AssetType, parameters: URLSearchParams
 
 /** What to change about a list that takes too long. */
 export function narrowing({ filters, sort }: RecordQuery): string {
-  const values = filters.reduce((count, { anyOf }) => count + anyOf.length, 0);
-  const [most] = filters.toSorted((a, b) => b.anyOf.length - a.anyOf.length);
+  const values = filters.reduce((count, filter) => count + valuesOf(filter), 0);
+  const [most] = filters.toSorted((a, b) => valuesOf(b) - valuesOf(a));
   return [
     ...(most === undefined || values < 2
       ? []
@@ -118,47 +114,6 @@ export function narrowing({ filters, sort }: RecordQuery): string {
     ...(sort.length > 1 ? [`Sort by ${sort[0]?.field} alone.`] : []),
   ].join(' ');
 }
-
-/** `filter[name]`; `filter[name][]` and `filter[name][0]` for several values. */
-const FILTER_NAME = /^filter\[([^[\]]+)\](?:\[\d{0,4}\])?$/;
-
-function parseFilters(assetType: AssetType, parameters: URLSearchParams): readonly Filter[] {
-  const values = new Map<string, string[]>();
-  for (const [name, value] of parameters) {
-    if (!/^(filter|sort)(\[|$)/.test(name) || name === 'sort') continue;
-    const field = FILTER_NAME.exec(name)?.[1];
-    if (field === undefined)
-      throw badRequest(`${quoted(name)} is malformed: write filter[<field>]=<value> and sort=<field>,-<field>.`);
-    if (!isFilterable(assetType, field)) throw badRequest(`${assetType.name} cannot be filtered by ${quoted(field)}.`);
-    const anyOf = values.get(field) ?? [];
-    anyOf.push(...filterValues(field, value));
-    if (anyOf.length > MAX_VALUES_OF_FILTER) {
-      throw badRequest(`filter[${field}] has more than ${MAX_VALUES_OF_FILTER} values.`);
-    }
-    values.set(field, anyOf);
-  }
-  // Each value is looked for in each record.
-  const count = [...values.values()].reduce((sum, anyOf) => sum + anyOf.length, 0);
-  if (count > MAX_FILTER_VALUES) throw badRequest(`The filters have more than ${MAX_FILTER_VALUES} values in all.`);
-  if (values.size > MAX_FILTERS) throw badRequest(`There are more than ${MAX_FILTERS} filters.`);
-  return [...values].map(([field, anyOf]) => ({ kind: 'contains', field, anyOf }));
-}
-
-/** The values between commas; `\,` is a literal comma. An empty value would match everything, so it is refused. */
-function filterValues(field: string, text: string): readonly string[] {
-  const values = splitAtCommas(text).filter((value) => value !== '');
-  if (values.length === 0) throw badRequest(`filter[${field}] has an empty value.`);
-  for (const value of values) {
-    if (value.length > MAX_FILTER_VALUE_LENGTH) {
-      throw badRequest(`filter[${field}] has a value of more than ${MAX_FILTER_VALUE_LENGTH} characters.`);
-    }
-    if (value.includes('\0')) throw badRequest(`filter[${field}] has a NUL character.`);
-  }
-  return values;
-}
-
-export const splitAtCommas = (text: string): string[] =>
-  text.split(/(?<!\\),/).map((piece) => piece.replaceAll('\\,', ','));
 
 function parseSort(assetType: AssetType, texts: readonly string[]): readonly SortTerm[] {
   const [text, second] = texts;
@@ -176,5 +131,3 @@ function parseSort(assetType: AssetType, texts: readonly string[]): readonly Sor
   }
   return [...terms.values()];
 }
-
-const quoted = (name: string): string => JSON.stringify(shownName(name));

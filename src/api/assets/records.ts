@@ -11,6 +11,7 @@ import * as json from '../openapi/schema.js';
 import { dataReply, type Reply, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 import { collectionEnvelope, pageSchemas } from './envelope.js';
+import { filterSchemas } from './filterOperators.js';
 import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, parseListQuery } from './listQuery.js';
 import { ASSETS_PATH, RECORD_ID, unknownRecord } from './table.js';
 
@@ -47,7 +48,7 @@ export const writtenReply = ({ record, lists, position }: WrittenRecord): Reply 
 export const records: Resource = {
   tag: '',
   pathParameters: { id: RECORD_ID },
-  schemas: pageSchemas,
+  schemas: { ...pageSchemas, ...filterSchemas },
   operations: {
     'GET /:table/assets': {
       id: 'list',

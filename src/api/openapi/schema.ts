@@ -11,6 +11,9 @@ export type Parameter = {
   readonly description?: string;
   readonly schema: JsonSchema;
   readonly example?: unknown;
+  /** An object's properties are written as `name[property]=value`. */
+  readonly style?: 'deepObject';
+  readonly explode?: true;
 };
 
 export type Ref = { readonly $ref: string };

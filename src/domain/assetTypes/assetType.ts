@@ -67,9 +67,6 @@ export function findField(assetType: AssetType, name: string): AssetField | unde
 export const isSortable = (assetType: AssetType, name: string): boolean =>
   (ALWAYS_SORTABLE as readonly string[]).includes(name) || findField(assetType, name)?.sortable === true;
 
-export const isFilterable = (assetType: AssetType, name: string): boolean =>
-  findField(assetType, name)?.filterable === true;
-
 /** id, created_at, updated_at, then every field of the asset type, null where unset. */
 export type RecordView = { readonly id: string; readonly created_at: string; readonly updated_at: string } & Fields;
 

@@ -71,6 +71,13 @@ describe('GET /openapi.json', () => {
     expect(schemas['dyn_item.create'].properties).toHaveProperty('colour');
     const filters = document.paths[dyn('/dyn_item/assets')].get.parameters.map(({ name }: { name?: string }) => name);
     expect(filters).toContain('filter[colour]');
+    const operators = document.paths[dyn('/dyn_item/assets')].get.parameters.find(
+      ({ name }: { name?: string }) => name === 'filter',
+    );
+    expect(operators.schema.properties).toMatchObject({
+      colour: { $ref: '#/components/schemas/StringFilter' },
+      updated_at: { $ref: '#/components/schemas/DateTimeFilter' },
+    });
     expect((await documentOf('cargo')).components.schemas).not.toHaveProperty('dyn_carrier');
   });
 });

@@ -204,6 +204,58 @@ describe('other types', () => {
     expect(ids(data)).toEqual(ids(wanted));
   });
 
+  const fifth = '2026-01-01T05:00:00.000000Z';
+  it.each<[filter: string, matches: (record: AssetRecord) => boolean]>([
+    ['filter[count][gt]=5', ({ count }) => count !== null && Number(count) > 5],
+    [
+      'filter[count][gte]=-10&filter[count][lt]=10',
+      ({ count }) => count !== null && Math.abs(Number(count)) <= 10 && count !== 10,
+    ],
+    ['filter[amount][lte]=-2.5', ({ amount }) => amount !== null && Number(amount) <= -2.5],
+    ['filter[amount][in]=-3,0.25,7', ({ amount }) => [-3, 0.25, 7].includes(Number(amount ?? Number.NaN))],
+    ['filter[amount][ne]=0.25', ({ amount }) => amount !== 0.25],
+    ['filter[day][gte]=2026-08-15', ({ day }) => String(day) >= '2026-08-15'],
+    ['filter[moment][eq]=2026-01-01T06:00:00%2B01:00', ({ moment }) => moment === fifth],
+    ['filter[moment][gt]=2026-01-01T22:00:00Z', ({ moment }) => String(moment).includes('T23')],
+    ['filter[flag][eq]=true', ({ flag }) => flag === true],
+    ['filter[flag][ne]=true', ({ flag }) => flag !== true],
+    ['filter[flag][null]=true', ({ flag }) => flag === null],
+    ['filter[count][null]=false', ({ count }) => count !== null],
+    ['filter[code][in]=N1,n2,N3', ({ code }) => code === 'N1' || code === 'N3'],
+    ['filter[code][gte]=n30&filter[code][lt]=N32', ({ code }) => code === 'N30' || code === 'N31'],
+    ['filter[code][ne]=N1&filter[code]=N1', ({ code }) => /^N1\d/.test(String(code))],
+    ['filter[title][null]=true&filter[text][ne]=x&filter[short][null]=true', () => true],
+    ['filter[created_at][gt]=2020-01-01T00:00:00Z&filter[updated_at][null]=false', () => true],
+    ['filter[updated_at][lt]=2020-01-01T00:00:00Z', () => false],
+  ])('%s compares values of their type', async (query, matches) => {
+    const wanted = (await all()).filter(matches);
+    const { data, meta } = await acme().list(EVERY_TYPE, `${query}&perPage=100`);
+    expect(ids(data)).toEqual(ids(wanted));
+    expect(meta.total).toBe(wanted.length);
+  });
+
+  it('a list by updated_at goes on where it was', async () => {
+    const [tenth] = (await acme().list(EVERY_TYPE, 'filter[code][eq]=N10')).data;
+    await acme().update(EVERY_TYPE, String(tenth?.id), { title: 'later' });
+    const { updated_at: at } = await acme().get(EVERY_TYPE, String(tenth?.id));
+    const found = async (operator: string) =>
+      ids((await acme().list(EVERY_TYPE, { [`filter[updated_at][${operator}]`]: at, sort: '-updated_at' })).data);
+    expect(await found('gte')).toEqual([tenth?.id]);
+    expect(await found('eq')).toEqual([tenth?.id]);
+    expect(await found('gt')).toEqual([]);
+    expect(await found('lt')).toHaveLength(25);
+  });
+
+  it.each([
+    ['a number that is none', { 'filter[count][gt]': 'many' }],
+    ['a time that is none', { 'filter[updated_at][gt]': 'yesterday' }],
+    ['an unknown operator', { 'filter[count][like]': '1' }],
+    ['a comparison of truth values', { 'filter[flag][gt]': 'false' }],
+    ['a field that is not filterable', { 'filter[id][eq]': 'x' }],
+  ])('an operator with %s is 400', async (_what, query) => {
+    await expectRefused(run.service, 400, () => acme().getList(EVERY_TYPE, query));
+  });
+
   it.each(['count', 'amount', 'flag'])(
     '§4.3, decision: sort=%s goes by value, not by text, null first',
     async (name) => {

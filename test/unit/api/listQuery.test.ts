@@ -1,6 +1,10 @@
 import fc from 'fast-check';
-import { parseListQuery, splitAtCommas } from '#app/api/assets/listQuery.js';
+import { splitAtCommas } from '#app/api/assets/filters.js';
+import { parseListQuery } from '#app/api/assets/listQuery.js';
+import { HttpError } from '#app/api/errors.js';
 import { parametersOf } from '#app/api/routes/query.js';
+import type { AssetField, AssetType } from '#app/domain/assetTypes/assetType.js';
+import type { FieldType } from '#app/domain/assetTypes/fieldTypes.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
 
 const item = stockModel.find((assetType) => assetType.name === 'dyn_item');
@@ -8,7 +12,47 @@ const parse = (query: string) => {
   if (item === undefined) throw new Error('There is no dyn_item.');
   return parseListQuery(item, parametersOf(`/dyn_item/assets?${query}`));
 };
-const values = (query: string) => parse(query).query.filters.map((filter) => [filter.field, filter.anyOf]);
+const values = (query: string) =>
+  parse(query).query.filters.map((filter) => [filter.field, 'anyOf' in filter && filter.anyOf]);
+
+const field = (name: string, type: FieldType, more: Partial<AssetField> = {}): AssetField => ({
+  name,
+  label: name,
+  type,
+  required: false,
+  filterable: true,
+  sortable: false,
+  ...more,
+});
+const everyType: AssetType = {
+  name: 'dyn_every',
+  label: '',
+  description: '',
+  supportingData: true,
+  role: 'reference',
+  relationships: [],
+  fields: [
+    field('name', 'String'),
+    field('text', 'LongText'),
+    field('count', 'Integer'),
+    field('amount', 'Decimal'),
+    field('day', 'Date'),
+    field('moment', 'DateTime'),
+    field('flag', 'Boolean'),
+    field('item_id', 'String', { format: 'uuid' }),
+    field('plain', 'String', { filterable: false }),
+  ],
+};
+
+function reasonOf(act: () => unknown): string {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof HttpError) return `${error.status === 400 ? '' : error.status}${error.reason}`;
+    throw error;
+  }
+  return 'It was not refused.';
+}
 
 describe('§4.3 filters', () => {
   test('commas separate values, an escaped comma is part of one, empty pieces are dropped', () => {
@@ -55,6 +99,73 @@ describe('§4.3 filters', () => {
         expect(splitAtCommas(text)).toEqual(plain.length === 0 ? [''] : plain);
       }),
     );
+  });
+});
+
+describe('filters with operators', () => {
+  const typed = (query: string) => {
+    const { filters } = parseListQuery(everyType, parametersOf(`/dyn_every/assets?${query}`)).query;
+    return filters;
+  };
+  const equals = (field: string, ...anyOf: unknown[]) => ({ kind: 'equals', field, anyOf });
+
+  test.each([
+    ['filter[name][eq]=a,b', equals('name', 'a,b')],
+    ['filter[name][eq]=', equals('name', '')],
+    ['filter[name][in]=a,b\\,c,,d', equals('name', 'a', 'b,c', 'd')],
+    ['filter[name][ne]=a', { kind: 'differs', field: 'name', anyOf: ['a'] }],
+    ['filter[text][gte]=m', { kind: 'compares', field: 'text', is: 'gte', value: 'm' }],
+    ['filter[count][gt]=-12', { kind: 'compares', field: 'count', is: 'gt', value: -12 }],
+    ['filter[count][in]=1,2', equals('count', 1, 2)],
+    ['filter[amount][lte]=1e3', { kind: 'compares', field: 'amount', is: 'lte', value: 1000 }],
+    ['filter[day][lt]=2026-11-21', { kind: 'compares', field: 'day', is: 'lt', value: '2026-11-21' }],
+    ['filter[flag][eq]=true', equals('flag', true)],
+    ['filter[flag][null]=false', { kind: 'null', field: 'flag', isNull: false }],
+    ['filter[day][null]=true', { kind: 'null', field: 'day', isNull: true }],
+    [
+      'filter[item_id][eq]=0198C1F2-0000-7000-8000-000000000002',
+      equals('item_id', '0198c1f2-0000-7000-8000-000000000002'),
+    ],
+    ['filter[moment][eq]=2026-11-21T04:11:47%2B01:00', equals('moment', '2026-11-21T03:11:47.000000Z')],
+    [
+      'filter[updated_at][gte]=2026-11-21T03:11:00Z',
+      { kind: 'compares', field: 'updated_at', is: 'gte', value: '2026-11-21T03:11:00.000000Z' },
+    ],
+    ['filter%5Bcreated_at%5D%5Bnull%5D=true', { kind: 'null', field: 'created_at', isNull: true }],
+  ])('%s', (query, filter) => {
+    expect(typed(query)).toEqual([filter]);
+  });
+
+  test('each holds by itself, beside a part of the text', () => {
+    const found = typed('filter[name][gte]=a&filter[name]=x&filter[name][lt]=c&filter[name][ne]=b&filter[name][ne]=bb');
+    expect(found.map(({ kind }) => kind)).toEqual(['contains', 'compares', 'compares', 'differs', 'differs']);
+  });
+
+  test.each([
+    ['filter[count][eq]=1.5', 'filter[count][eq] must be an integer.'],
+    ['filter[count][in]=1,x', 'filter[count][in] must be an integer.'],
+    ['filter[count][gt]=', 'filter[count][gt] must be an integer.'],
+    ['filter[count][gt]=9007199254740993', 'filter[count][gt] must be an integer between'],
+    ['filter[amount][gt]=many', 'filter[amount][gt] must be a number.'],
+    ['filter[amount][eq]=0.1234567890123456', 'filter[amount][eq] must have at most 15 significant digits.'],
+    ['filter[day][gt]=2026-02-30', 'filter[day][gt] must be a date'],
+    ['filter[updated_at][gt]=yesterday', 'filter[updated_at][gt] must be an ISO 8601 date and time'],
+    ['filter[updated_at][gt]=2026-11-21', 'filter[updated_at][gt] must be an ISO 8601 date and time'],
+    ['filter[flag][eq]=1', 'filter[flag][eq] must be true or false.'],
+    ['filter[flag][gt]=true', 'filter[flag][gt]: "flag" takes eq, ne, in, null.'],
+    ['filter[name][null]=yes', 'filter[name][null] must be true or false.'],
+    ['filter[name][in]=,', 'filter[name][in] has an empty value.'],
+    ['filter[name][eq]=a%00', 'filter[name][eq] has a NUL character.'],
+    [`filter[name][eq]=${'x'.repeat(256)}`, 'filter[name][eq] has a value of more than 255 characters.'],
+    [`filter[name][in]=${'1,'.repeat(101)}`, 'filter[name][in] has more than 100 values.'],
+    ['filter[name][like]=a', 'filter[name][like] has no operator that is known: eq, ne,'],
+    ['filter[plain][eq]=a', 'cannot be filtered by "plain"'],
+    ['filter[id][eq]=a', 'cannot be filtered by "id"'],
+    ['filter[updated_at]=2026', 'cannot be filtered by "updated_at"'],
+    ['filter[name][EQ]=a', 'is malformed'],
+    [Array.from({ length: 21 }, (_, n) => `filter[count][ne]=${n}`).join('&'), 'There are more than 20 filters.'],
+  ])('%s is refused: %s', (query, reason) => {
+    expect(reasonOf(() => typed(query))).toContain(reason);
   });
 });
 

@@ -1,8 +1,8 @@
 /** Filters and sort terms of a query, as MongoDB has them. */
 import type { Filter as MongoFilter } from 'mongodb';
-import type { Filter, RecordQuery } from '../../../ports/readModels.js';
+import type { Filter, FilterValue, RecordQuery } from '../../../ports/readModels.js';
 import { sortValue, uniqueText } from '../shared/fieldRules.js';
-import { notYet, selectionOf, sortTermsOf } from '../shared/query.js';
+import { notYet, type Selection, selectionOf, sortTermsOf } from '../shared/query.js';
 import { type FieldLayout, ngramsToFind, type TableLayout } from './layout.js';
 import type { RecordDocument } from './recordDocument.js';
 
@@ -19,8 +19,9 @@ const MOST_LOOK_UPS = 20;
  */
 export function filterOf(filters: readonly Filter[], layout: TableLayout): RecordFilter | undefined {
   const conditions: RecordFilter[] = [];
+  const fields = new Map([...TIMES, ...layout.byName]);
   for (const filter of filters) {
-    const condition = conditionOf(filter, layout);
+    const condition = conditionOf(selectionOf(filter, fields), layout);
     if (condition === undefined) return undefined;
     conditions.push(condition);
   }
@@ -28,8 +29,19 @@ export function filterOf(filters: readonly Filter[], layout: TableLayout): Recor
   return others.length === 0 ? (only ?? {}) : { $and: conditions };
 }
 
-function conditionOf(filter: Filter, layout: TableLayout): RecordFilter | undefined {
-  const selection = selectionOf(filter, layout.byName);
+/** The times of a record itself. */
+const TIMES: ReadonlyMap<string, FieldLayout> = new Map(
+  [['created_at', 'c'] as const, ['updated_at', 'u'] as const].map(([name, sort]) => [
+    name,
+    { name, type: 'DateTime', sort, isIndexed: true, exactWhenFolded: true },
+  ]),
+);
+
+/** As it is stored to be sorted by. */
+const storedValue = ({ name }: FieldLayout, value: FilterValue): string | number | null =>
+  TIMES.has(name) ? String(value) : sortValue(value);
+
+function conditionOf(selection: Selection<FieldLayout>, layout: TableLayout): RecordFilter | undefined {
   switch (selection.kind) {
     case 'nothing':
       return undefined;
@@ -39,7 +51,23 @@ function conditionOf(filter: Filter, layout: TableLayout): RecordFilter | undefi
       return contains(selection.field, selection.anyOf);
     case 'equals':
       return equals(selection.field, selection.anyOf, layout);
+    case 'compares': {
+      const { field, is, value } = selection;
+      return { [sortKey(field)]: { [`$${is}`]: storedValue(field, value) } };
+    }
+    case 'null':
+      return { [selection.field.sort ?? selection.field.match ?? sortKey(selection.field)]: null };
+    case 'not': {
+      const selected = conditionOf(selection.selected, layout);
+      return selected === undefined ? {} : { $nor: [selected] };
+    }
   }
+}
+
+/** @throws ReadModelsWithheldError */
+function sortKey({ name, sort }: FieldLayout): string {
+  if (sort === undefined) throw notYet(name);
+  return sort;
 }
 
 function contains(field: FieldLayout, needles: readonly string[]): RecordFilter | undefined {
@@ -59,9 +87,10 @@ function contains(field: FieldLayout, needles: readonly string[]): RecordFilter 
   );
 }
 
-function equals(field: FieldLayout, values: readonly (string | number | boolean)[], layout: TableLayout): RecordFilter {
+function equals(field: FieldLayout, values: readonly FilterValue[], layout: TableLayout): RecordFilter {
   if (field.name === layout.unique) return { k: { $in: values.map(uniqueText) } };
-  const found: RecordFilter = field.sort === undefined ? {} : { [field.sort]: { $in: values.map(sortValue) } };
+  const found: RecordFilter =
+    field.sort === undefined ? {} : { [field.sort]: { $in: values.map((value) => storedValue(field, value)) } };
   if (field.sort !== undefined && field.exactWhenFolded) return found;
   return {
     ...found,

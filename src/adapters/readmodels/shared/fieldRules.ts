@@ -33,7 +33,8 @@ export function fieldRules(field: AssetField): FieldRules {
   const type = field.list === true ? 'List' : field.type;
   const isText = isTextType(type);
   const isShort = type !== 'LongText' && type !== 'List';
-  const hasSort = sortable || (filterable && isText);
+  // Filters compare numbers.
+  const hasSort = sortable || (filterable && type !== 'Boolean');
   return {
     name,
     type,

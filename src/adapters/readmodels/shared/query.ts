@@ -1,7 +1,13 @@
 /** What the filters and the sort of a query mean, before an engine writes them in its own language. */
 import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
 import { isStorableText } from '../../../domain/assetTypes/fieldTypes.js';
-import { type Filter, ReadModelsWithheldError, type SortTerm } from '../../../ports/readModels.js';
+import {
+  type Comparison,
+  type Filter,
+  type FilterValue,
+  ReadModelsWithheldError,
+  type SortTerm,
+} from '../../../ports/readModels.js';
 import { isTextType, type StoredType } from './fieldRules.js';
 import { storedId } from './recordText.js';
 
@@ -14,7 +20,11 @@ export type Selection<Field> =
   | { readonly kind: 'ids'; readonly anyOf: readonly string[] }
   /** Parts of text, folded. */
   | { readonly kind: 'contains'; readonly field: Field; readonly anyOf: readonly [string, ...string[]] }
-  | { readonly kind: 'equals'; readonly field: Field; readonly anyOf: readonly (string | number | boolean)[] };
+  | { readonly kind: 'equals'; readonly field: Field; readonly anyOf: readonly FilterValue[] }
+  /** All that the other does not select. */
+  | { readonly kind: 'not'; readonly selected: Selection<Field> }
+  | { readonly kind: 'compares'; readonly field: Field; readonly is: Comparison; readonly value: string | number }
+  | { readonly kind: 'null'; readonly field: Field };
 
 const NOTHING = { kind: 'nothing' } as const;
 
@@ -41,11 +51,26 @@ export function selectionOf<Field extends QueriedField>(
     const [first, ...others] = new Set(filter.anyOf.filter(isStorableText).map(foldCase));
     return first === undefined ? NOTHING : { kind: 'contains', field, anyOf: [first, ...others] };
   }
-  const anyOf = filter.anyOf.filter((value) => isOfType(field, value));
+  switch (filter.kind) {
+    case 'equals':
+      return equalsOf(field, filter.anyOf);
+    case 'differs':
+      return { kind: 'not', selected: equalsOf(field, filter.anyOf) };
+    case 'compares': {
+      const { is, value } = filter;
+      return isOfType(field, value) ? { kind: 'compares', field, is, value } : NOTHING;
+    }
+    case 'null':
+      return filter.isNull ? { kind: 'null', field } : { kind: 'not', selected: { kind: 'null', field } };
+  }
+}
+
+function equalsOf<Field extends QueriedField>(field: Field, values: readonly FilterValue[]): Selection<Field> {
+  const anyOf = values.filter((value) => isOfType(field, value));
   return anyOf.length === 0 ? NOTHING : { kind: 'equals', field, anyOf };
 }
 
-function isOfType({ type }: QueriedField, value: string | number | boolean): boolean {
+function isOfType({ type }: QueriedField, value: FilterValue): boolean {
   if (isTextType(type)) return typeof value === 'string' && isStorableText(value);
   return typeof value === (type === 'Boolean' ? 'boolean' : 'number');
 }

@@ -14,6 +14,16 @@ export type FieldLayout = Pick<FieldRules, 'name' | 'type' | 'exactWhenFolded'> 
   readonly trigrams?: number;
 };
 
+/** The times of a record itself, in columns that every table has: microseconds since 1970. */
+export const TIMES: readonly FieldLayout[] = ['created_at', 'updated_at'].map((name) => ({
+  name,
+  type: 'DateTime',
+  sort: name,
+  sortIndexed: true,
+  matchIndexed: false,
+  exactWhenFolded: true,
+}));
+
 export type TableLayout = {
   /** In the order in which the table got them, which is that of the documents; columns go by it. */
   readonly fields: readonly FieldLayout[];

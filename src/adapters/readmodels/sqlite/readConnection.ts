@@ -6,7 +6,7 @@ import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import { RecordText } from '../shared/recordText.js';
-import type { FieldLayout, TableLayout } from './layout.js';
+import { type FieldLayout, type TableLayout, TIMES } from './layout.js';
 import { type ConnectionOptions, LIVE, openConnection } from './schema.js';
 
 /** What can be bound to a statement. */
@@ -31,6 +31,7 @@ export type KnownTable = Pick<ReadTable, 'id' | 'shape'>;
 export type TableShape = {
   readonly version: number;
   readonly layout: TableLayout;
+  /** With the times of a record itself. */
   readonly fields: ReadonlyMap<string, FieldLayout>;
   /** Of the fields' values, in characters, where there is a limit. */
   readonly maxLengths: ReadonlyMap<string, number>;
@@ -140,7 +141,7 @@ export class ReadConnection {
     const shape = {
       version,
       layout,
-      fields: new Map(layout.fields.map((field) => [field.name, field])),
+      fields: new Map([...TIMES, ...layout.fields].map((field) => [field.name, field])),
       maxLengths: new Map(assetType.fields.flatMap(({ name, maxLength }) => (maxLength ? [[name, maxLength]] : []))),
       text: new RecordText(layout),
     };

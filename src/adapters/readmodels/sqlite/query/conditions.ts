@@ -1,10 +1,10 @@
 /** Filters as SQL over one row `r` of a table of records. */
-import type { Filter } from '../../../../ports/readModels.js';
+import type { Comparison, Filter, FilterValue } from '../../../../ports/readModels.js';
 import { isTextType, sortValue, uniqueText } from '../../shared/fieldRules.js';
-import { selectionOf } from '../../shared/query.js';
-import type { FieldLayout } from '../layout.js';
+import { type Selection, selectionOf } from '../../shared/query.js';
+import { type FieldLayout, TIMES } from '../layout.js';
 import type { Cell, ReadTable } from '../readConnection.js';
-import { idBytes, LAST_CHARACTER } from '../rowFormat.js';
+import { idBytes, LAST_CHARACTER, microseconds } from '../rowFormat.js';
 import { docTable, trigramColumn } from '../schema.js';
 
 /** What a record has to fulfil. */
@@ -48,8 +48,10 @@ const LOOKED_UP = 24;
 const END_OF_TEXT = '\u0003';
 
 /** @throws ReadModelsWithheldError when the table has no such field yet */
-export function conditionOf(filter: Filter, table: ReadTable): Condition {
-  const selection = selectionOf(filter, table.shape.fields);
+export const conditionOf = (filter: Filter, table: ReadTable): Condition =>
+  selected(selectionOf(filter, table.shape.fields), table);
+
+function selected(selection: Selection<FieldLayout>, table: ReadTable): Condition {
   switch (selection.kind) {
     case 'nothing':
       return NEVER;
@@ -61,8 +63,47 @@ export function conditionOf(filter: Filter, table: ReadTable): Condition {
       return contains(selection.field, selection.anyOf, table);
     case 'equals':
       return equals(selection.field, selection.anyOf, table);
+    case 'compares':
+      return compares(selection.field, selection.is, selection.value, table);
+    case 'null':
+      return isNull(selection.field, table);
+    case 'not': {
+      const { sql, cells } = selected(selection.selected, table);
+      return { sql: `NOT coalesce(${sql}, 0)`, cells, how: 'scan' };
+    }
   }
 }
+
+/** A value as the field's column to sort by has it. */
+const sortCell = (field: FieldLayout, value: FilterValue): Cell =>
+  TIMES.includes(field) ? microseconds(String(value)) : sortValue(value);
+
+const OPERATORS: { readonly [is in Comparison]: string } = { gt: '>', gte: '>=', lt: '<', lte: '<=' };
+
+function compares(field: FieldLayout, is: Comparison, value: FilterValue, table: ReadTable): Condition {
+  const cell = sortCell(field, value);
+  const test = `${OPERATORS[is]} ?`;
+  if (field.sort === undefined) return byDocument(`(${extractedSort(field, table)} ${test})`, [jsonPath(field), cell]);
+  return { sql: `${field.sort} ${test}`, cells: [cell], ...lookedUp(field) };
+}
+
+function isNull(field: FieldLayout, table: ReadTable): Condition {
+  if (field.sort !== undefined) return { sql: `${field.sort} IS NULL`, cells: [], ...lookedUp(field) };
+  if (field.match !== undefined) return { sql: `${field.match} IS NULL`, cells: [], how: 'scan' };
+  return byDocument(`${extractedSort(field, table)} IS NULL`, [jsonPath(field)]);
+}
+
+const lookedUp = ({ sort, sortIndexed }: FieldLayout): Pick<Condition, 'how' | 'index'> => ({
+  how: 'look up',
+  ...(sort !== undefined && sortIndexed ? { index: sort } : {}),
+});
+
+/** To read each document takes long. */
+const byDocument = (sql: string, cells: readonly Cell[]): Condition => ({
+  sql: `(${STILL_WANTED} AND ${sql})`,
+  cells,
+  how: 'scan',
+});
 
 function contains(field: FieldLayout, needles: readonly [string, ...string[]], table: ReadTable): Condition {
   const [needle] = needles;
@@ -131,22 +172,21 @@ const startsWith = ({ match }: FieldLayout, needle: string): Condition => ({
 const hasTrigrams = (needle: string): boolean => [...needle].length >= TRIGRAM && !needle.includes(END_OF_TEXT);
 const phrase = (needle: string): string => `"${needle.replaceAll('"', '""')}"`;
 
-function equals(field: FieldLayout, values: readonly (string | number | boolean)[], table: ReadTable): Condition {
+function equals(field: FieldLayout, values: readonly FilterValue[], table: ReadTable): Condition {
   if (field.name === table.shape.layout.unique) {
     const texts = values.map(uniqueText);
     return { sql: `u IN (${marks(texts)})`, cells: texts, index: 'u', how: 'look up' };
   }
   const exact = `${extracted(table)} IN (${marks(values)})`;
   const exactCells = [jsonPath(field), ...values.map((value) => (typeof value === 'boolean' ? Number(value) : value))];
-  if (field.sort === undefined) return { sql: `(${exact})`, cells: exactCells, how: 'scan' };
+  if (field.sort === undefined) return byDocument(exact, exactCells);
 
-  const sortValues = values.map(sortValue);
+  const sortCells = values.map((value) => sortCell(field, value));
   const found = `${field.sort} IN (${marks(values)})`;
   return {
     sql: field.exactWhenFolded ? found : `(${found} AND ${exact})`,
-    cells: field.exactWhenFolded ? sortValues : [...sortValues, ...exactCells],
-    how: 'look up',
-    ...(field.sortIndexed ? { index: field.sort } : {}),
+    cells: field.exactWhenFolded ? sortCells : [...sortCells, ...exactCells],
+    ...lookedUp(field),
   };
 }
 

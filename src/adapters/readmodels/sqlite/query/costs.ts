@@ -11,6 +11,8 @@ export const COSTS = {
   collected: 6,
   /** What a walk along an index may cost, as a share of the cost of collecting: it may end without a full page. */
   walkShare: 0.6,
+  /** A look-up that finds a larger share of the rows takes longer, where they are tested by other conditions, than a scan. */
+  lookUpShare: 0.03,
   /** So many rows: fewer matches than this are kept with their filter, so that they are looked for once. */
   listedRows: 16_000,
 };

@@ -35,8 +35,11 @@ export function walkIndex<Value>(run: Run, what: string, skip: number, wanted: n
   const direction = first.descending ? ' DESC' : '';
   const order = first.sql === 'id' ? `id${direction}` : `${first.sql}${direction}, id${direction}`;
   const from = `${recordsTable(table.id)} AS r INDEXED BY ${indexOf(table.id, first.sql)}`;
-  if (filters.length + ranges.length === 0) {
-    return connection.column<Value>(`SELECT ${what} FROM ${from} ORDER BY ${order} LIMIT ? OFFSET ?`, [wanted, skip]);
+  // The index itself begins and ends where these say.
+  const inIndex = allOf(filters.filter(({ how, index }) => how === 'look up' && index === first.sql));
+  if (ranges.length === 0 && filters.every(({ how, index }) => how === 'look up' && index === first.sql)) {
+    const inOrder = `SELECT ${what} FROM ${from} WHERE ${inIndex.sql} ORDER BY ${order} LIMIT ? OFFSET ?`;
+    return connection.column<Value>(inOrder, [...inIndex.cells, wanted, skip]);
   }
 
   const rows = ((skip + wanted) * table.rowCount) / Math.max(1, matches.total);
@@ -44,9 +47,10 @@ export function walkIndex<Value>(run: Run, what: string, skip: number, wanted: n
   // The matches may all lie at the far end: then collecting them is still to come.
   const affordable = Math.ceil((matches.cost * costs.walkShare - setUp) / unit);
   if (rows > affordable) return undefined;
-  const cells: Cell[] = [...tests.cells, Math.min(table.rowCount, affordable), wanted, skip];
+  const most = Math.min(table.rowCount, affordable);
+  const cells: Cell[] = [...tests.cells, ...inIndex.cells, most, wanted, skip];
   const found = connection.column<Value>(
-    `SELECT value FROM (SELECT ${what} AS value, ${tests.sql} AS hit FROM ${from} ORDER BY ${order} LIMIT ?)
+    `SELECT value FROM (SELECT ${what} AS value, ${tests.sql} AS hit FROM ${from} WHERE ${inIndex.sql} ORDER BY ${order} LIMIT ?)
      WHERE hit LIMIT ? OFFSET ?`,
     cells,
   );

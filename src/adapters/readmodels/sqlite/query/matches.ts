@@ -33,12 +33,33 @@ export function findMatches(search: Search): Matches {
     const source = { from: `${recordsTable(table.id)} AS r`, where: '1', cells: [] };
     return { total: table.rowCount, source, cost: table.rowCount * costs.collected };
   }
-  const lookUp = conditions.find(({ how, index }) => how === 'look up' && index !== undefined);
+  const lookUp = bestLookUp(search);
   const trigrams = trigramQuery(search);
   if (trigrams === undefined) return lookUp === undefined ? byScan(search) : byLookUp(search, lookUp);
   return lookUp !== undefined && findsFewer(search, lookUp, trigrams)
     ? byLookUp(search, lookUp)
     : byTrigrams(search, trigrams);
+}
+
+const isLookUp = ({ how, index }: Condition): boolean => how === 'look up' && index !== undefined;
+
+/** The look-up that finds the fewest rows; undefined where each finds many that other conditions would have to test. */
+function bestLookUp({ connection, table, conditions, costs }: Search): Condition | undefined {
+  let best: Condition | undefined;
+  let most = Math.ceil(table.rowCount * costs.lookUpShare);
+  for (const lookUp of conditions.filter(isLookUp)) {
+    const inIndex = conditions.filter((condition) => isLookUp(condition) && condition.index === lookUp.index);
+    if (inIndex.length === conditions.length) return lookUp;
+    const { from, where, cells } = indexSource(table, inIndex, lookUp);
+    const found = connection.number(`SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ?)`, [
+      ...cells,
+      most,
+    ]);
+    if (found >= most) continue;
+    best = lookUp;
+    most = found;
+  }
+  return best;
 }
 
 /** One query of a trigram index cannot be ended before it is answered: so many take half a second at 1,000,000 records. */

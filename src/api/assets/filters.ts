@@ -1,0 +1,138 @@
+/**
+ * The filters of a list (spec §4.3): `filter[<field>]=` for a part of its text, and beside it `filter[<field>][<operator>]=`
+ * for values of its type.
+ */
+import { ALWAYS_SORTABLE, type AssetField, type AssetType, findField } from '../../domain/assetTypes/assetType.js';
+import { valueSchema } from '../../domain/assetTypes/valueSchemas.js';
+import { MAX_FILTER_VALUE_LENGTH, MAX_FILTER_VALUES, MAX_FILTERS, MAX_VALUES_OF_FILTER } from '../../domain/limits.js';
+import { shownName } from '../../domain/shownName.js';
+import { COMPARISONS, type Comparison, type Filter, type FilterValue, valuesOf } from '../../ports/readModels.js';
+import { badRequest } from '../errors.js';
+
+export const OPERATORS = ['eq', 'ne', ...COMPARISONS, 'in', 'null'] as const;
+export type Operator = (typeof OPERATORS)[number];
+
+/** `filter[name]`; `filter[name][]` and `filter[name][0]` for several values; `filter[name][gte]`. */
+const FILTER_NAME = /^filter\[([^[\]]+)\](?:\[(\d{0,4}|[a-z]+)\])?$/;
+
+/** @throws HttpError 400 naming what is wrong: a disallowed field, an unknown operator, a value of another type, too many */
+export function parseFilters(assetType: AssetType, parameters: URLSearchParams): readonly Filter[] {
+  const parts = new Map<string, string[]>();
+  const typed: Filter[] = [];
+  for (const [name, value] of parameters) {
+    if (!/^(filter|sort)(\[|$)/.test(name) || name === 'sort') continue;
+    const [, field, bracket = ''] = FILTER_NAME.exec(name) ?? [];
+    if (field === undefined)
+      throw badRequest(`${quoted(name)} is malformed: write filter[<field>]=<value> and sort=<field>,-<field>.`);
+    if (/[a-z]/.test(bracket)) {
+      typed.push(typedFilter(comparedField(assetType, field), operatorOf(field, bracket), value));
+      continue;
+    }
+    if (!isFilterable(assetType, field)) throw notFilterable(assetType, field);
+    const anyOf = parts.get(field) ?? [];
+    anyOf.push(...separated(`filter[${field}]`, value));
+    if (anyOf.length > MAX_VALUES_OF_FILTER) throw tooManyValues(`filter[${field}]`);
+    parts.set(field, anyOf);
+  }
+  const filters = [...[...parts].map(([field, anyOf]): Filter => ({ kind: 'contains', field, anyOf })), ...typed];
+  // Each value is looked for in each record.
+  const count = filters.reduce((sum, filter) => sum + valuesOf(filter), 0);
+  if (count > MAX_FILTER_VALUES) throw badRequest(`The filters have more than ${MAX_FILTER_VALUES} values in all.`);
+  if (filters.length > MAX_FILTERS) throw badRequest(`There are more than ${MAX_FILTERS} filters.`);
+  return filters;
+}
+
+const isFilterable = (assetType: AssetType, name: string): boolean => findField(assetType, name)?.filterable === true;
+
+const notFilterable = ({ name }: AssetType, field: string) =>
+  badRequest(`${name} cannot be filtered by ${quoted(field)}.`);
+
+const tooManyValues = (name: string) => badRequest(`${name} has more than ${MAX_VALUES_OF_FILTER} values.`);
+
+type ComparedField = Pick<AssetField, 'name' | 'type' | 'format' | 'list'>;
+
+/** The times of a record itself. */
+export const TIMES: readonly ComparedField[] = ALWAYS_SORTABLE.map((name) => ({ name, type: 'DateTime' }));
+
+function comparedField(assetType: AssetType, name: string): ComparedField {
+  const time = TIMES.find((each) => each.name === name);
+  if (time !== undefined) return time;
+  const field = findField(assetType, name);
+  if (field?.filterable !== true) throw notFilterable(assetType, name);
+  return field;
+}
+
+/** Those that a field takes: a truth value is neither before nor behind the other, and a list has no value of its own. */
+export function operatorsOf({ type, list }: Pick<AssetField, 'type' | 'list'>): readonly Operator[] {
+  if (list === true) return ['null'];
+  return type === 'Boolean' ? ['eq', 'ne', 'in', 'null'] : OPERATORS;
+}
+
+function operatorOf(field: string, text: string): Operator {
+  const operator = OPERATORS.find((each) => each === text);
+  if (operator !== undefined) return operator;
+  throw badRequest(`filter[${field}][${shownName(text)}] has no operator that is known: ${OPERATORS.join(', ')}.`);
+}
+
+const isComparison = (operator: Operator): operator is Comparison =>
+  (COMPARISONS as readonly Operator[]).includes(operator);
+
+function typedFilter(field: ComparedField, operator: Operator, text: string): Filter {
+  const name = `filter[${field.name}][${operator}]`;
+  const taken = operatorsOf(field);
+  if (!taken.includes(operator)) throw badRequest(`${name}: ${quoted(field.name)} takes ${taken.join(', ')}.`);
+  if (operator === 'null') {
+    if (text !== 'true' && text !== 'false') throw badRequest(`${name} must be true or false.`);
+    return { kind: 'null', field: field.name, isNull: text === 'true' };
+  }
+  if (operator === 'in') {
+    const anyOf = separated(name, text).map((each) => typedValue(name, field, each));
+    if (anyOf.length > MAX_VALUES_OF_FILTER) throw tooManyValues(name);
+    return { kind: 'equals', field: field.name, anyOf };
+  }
+  const value = typedValue(name, field, checkedLength(name, text));
+  if (operator === 'eq') return { kind: 'equals', field: field.name, anyOf: [value] };
+  if (operator === 'ne' || !isComparison(operator)) return { kind: 'differs', field: field.name, anyOf: [value] };
+  return {
+    kind: 'compares',
+    field: field.name,
+    is: operator,
+    value: typeof value === 'boolean' ? Number(value) : value,
+  };
+}
+
+/** As the field has it in a record. @throws HttpError 400 */
+function typedValue(name: string, { type, format }: ComparedField, text: string): FilterValue {
+  const parsed = valueSchema(type).safeParse(jsonValue(type, text));
+  const value = parsed.success ? parsed.data : undefined;
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
+    throw badRequest(`${name} ${parsed.error?.issues[0]?.message ?? 'has no value of its type.'}`);
+  }
+  return format === 'uuid' && typeof value === 'string' ? value.toLowerCase() : value;
+}
+
+/** What JSON would have in place of a text of the URL. */
+function jsonValue(type: AssetField['type'], text: string): string | number | boolean {
+  if (type === 'Boolean' && (text === 'true' || text === 'false')) return text === 'true';
+  return type === 'Integer' && /^-?\d{1,16}$/.test(text) ? Number(text) : text;
+}
+
+/** The values between commas; `\,` is a literal comma. An empty value would match everything, so it is refused. */
+function separated(name: string, text: string): readonly string[] {
+  const values = splitAtCommas(text).filter((value) => value !== '');
+  if (values.length === 0) throw badRequest(`${name} has an empty value.`);
+  return values.map((value) => checkedLength(name, value));
+}
+
+function checkedLength(name: string, value: string): string {
+  if (value.length > MAX_FILTER_VALUE_LENGTH) {
+    throw badRequest(`${name} has a value of more than ${MAX_FILTER_VALUE_LENGTH} characters.`);
+  }
+  if (value.includes('\0')) throw badRequest(`${name} has a NUL character.`);
+  return value;
+}
+
+export const splitAtCommas = (text: string): string[] =>
+  text.split(/(?<!\\),/).map((piece) => piece.replaceAll('\\,', ','));
+
+export const quoted = (name: string): string => JSON.stringify(shownName(name));
