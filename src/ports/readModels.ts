@@ -64,6 +64,29 @@ export type RecordPage = {
   readonly total: number;
 };
 
+/** Where a record is in the order of creation, which it keeps as long as it exists. */
+export type CreationKey = { readonly createdAt: string; readonly id: string };
+
+export type ListBehind = {
+  readonly filters: readonly Filter[];
+  readonly direction: 'asc' | 'desc';
+  /** The record with this key, which may be gone, and all before it are left out; none where it is undefined. */
+  readonly behind?: CreationKey | undefined;
+  readonly limit: number;
+};
+
+export type RecordsBehind = Pick<RecordPage, 'records'> & {
+  /** Of the last record; undefined where there are no more behind it. */
+  readonly next?: CreationKey | undefined;
+};
+
+export type RecordsById = {
+  /** Of the table's stream: all up to there is shown; -1 before its first event. */
+  readonly revision: Revision;
+  /** Of the first ids, as many as fit; null for one that no record has. */
+  readonly records: readonly (RecordJson | null)[];
+};
+
 /** One line of an order's history, for auditors. */
 export type HistoryEntry = {
   readonly position: Position;
@@ -106,6 +129,21 @@ export interface RecordQueries {
    *   ReadModelsWithheldError while the table cannot be sorted or filtered by a field
    */
   list(table: TableRef, query: RecordQuery, cancellation?: Cancellation): Promise<RecordPage>;
+  /**
+   * Records in the order of their creation, fewer than `limit` where they have more than MAX_PAGE_BYTES together. Whoever goes
+   * on behind `next` until there is none gets every record that is there all the while, once.
+   * @throws ReadModelsWithheldError as `list` does
+   */
+  listBehind(table: TableRef, query: ListBehind, cancellation?: Cancellation): Promise<RecordsBehind>;
+  /** Records as they are now; fewer than were asked for where they have more than MAX_PAGE_BYTES together, but one at least. */
+  byIds(table: TableRef, ids: readonly string[], cancellation?: Cancellation): Promise<RecordsById>;
+  /** Ids of what the clean-up of this revision deleted, as far as no later one has deleted them again: in order, behind one. */
+  sweptIds(
+    table: TableRef,
+    cleanUp: Revision,
+    page: { readonly behind?: string | undefined; readonly limit: number },
+    cancellation?: Cancellation,
+  ): Promise<readonly string[]>;
   /** @throws AnswerTooLargeError as `list` does */
   history(
     tenant: string,

@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
 import { Cancellation } from '#app/supervision/cancellation.js';
 import { describeReadModels } from './readModels.js';
@@ -74,6 +75,38 @@ test('a file of a release that kept only the ids of deleted records keeps them, 
     total: 1,
     records: [{ id: id(2) }],
   });
+  await readModels.close();
+  await writer.close();
+});
+
+test('a file of a release that kept one deleted record of each key keeps them, and each id from then on', async () => {
+  const file = join(directory, 'keys.db');
+  const earlier = await openSqliteReadModelWriter({ file });
+  await fill(earlier, [insert(1, {}), { kind: 'sweep', batchId: 'x' }]);
+  await earlier.close();
+  const db = openSqlite(file);
+  const swept = `s${db.prepare('SELECT id FROM catalog WHERE swept = 1').pluck().get()}`;
+  db.exec(`DROP INDEX ${swept}_u`);
+  db.exec(`DROP INDEX ${swept}_revision`);
+  db.exec(`ALTER TABLE ${swept} RENAME TO later`);
+  db.exec(`CREATE TABLE ${swept} (row INTEGER PRIMARY KEY, u TEXT NOT NULL UNIQUE, id BLOB NOT NULL UNIQUE,
+    revision INTEGER NOT NULL, batch INTEGER, width INTEGER, doc TEXT)`);
+  db.exec(`CREATE INDEX ${swept}_revision ON ${swept} (revision, id)`);
+  db.exec(`INSERT INTO ${swept} SELECT * FROM later`);
+  db.exec('DROP TABLE later');
+  db.pragma('user_version = 7');
+  db.close();
+
+  const readModels = await openSqliteReadModels({ file, readers: 1 });
+  const writer = await openSqliteReadModelWriter({ file });
+  expect(await readModels.deletedRecords(acmePlaces, 4, { limit: 5 })).toMatchObject({ records: [{ id: id(1) }] });
+  const again = [{ ...insert(1, {}), id: id(2) } as RecordChange, { kind: 'sweep', batchId: 'x' } as const];
+  await write(writer, () => writer.applyToTable(acmePlaces, again, { revision: 5, at: at(5) }));
+  expect(await readModels.sweptIds(acmePlaces, 4, { limit: 5 })).toEqual([id(1)]);
+  expect(await readModels.sweptIds(acmePlaces, 5, { limit: 5 })).toEqual([id(2)]);
+  expect(await readModels.deletedRecords(acmePlaces, 4, { limit: 5 })).toEqual({ records: [], total: 0 });
+  const { formerIds } = await readModels.snapshot(acmePlaces, { keys: ['C1'], ids: [] });
+  expect(formerIds).toEqual(new Map([['C1', id(2)]]));
   await readModels.close();
   await writer.close();
 });

@@ -282,6 +282,20 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
         await apply({ kind: 'sweep', batchId: 'new' }, 8);
         expect((await page(5)).records).toEqual([[id(4), 'old', 'C4']]);
         expect((await page(8)).records.map(([of]) => of)).toEqual([id(1), id(9)]);
+        // Ids are kept of all that went, also where a key has had another one since.
+        expect(await readModels.sweptIds(acmePlaces, 5, { limit: 9 })).toEqual([id(3), id(4)]);
+        expect(await readModels.sweptIds(acmePlaces, 8, { limit: 1 })).toEqual([id(1)]);
+        expect(await readModels.sweptIds(acmePlaces, 8, { limit: 9, behind: id(1) })).toEqual([id(9)]);
+        expect(await readModels.sweptIds(acmePlaces, 7, { limit: 9 })).toEqual([]);
+        expect(await readModels.sweptIds(unknown, 5, { limit: 9 })).toEqual([]);
+      });
+
+      test('records are read by their ids, in the order asked, with the revision that is shown', async () => {
+        const { revision, records } = await readModels.byIds(acmePlaces, [id(3), id(99), id(1)]);
+        expect(records.map((record) => record && JSON.parse(record).code)).toEqual(['C3', null, 'C1']);
+        expect(revision).toBe((await readModels.snapshot(acmePlaces, { keys: [], ids: [] })).revision);
+        expect(await readModels.byIds(acmePlaces, [])).toEqual({ revision, records: [] });
+        expect(await readModels.byIds(unknown, [id(1)])).toEqual({ revision: -1, records: [null] });
         expect(await readModels.deletedRecords(unknown, 5, { limit: 1 })).toEqual({ records: [], total: 0 });
       });
 

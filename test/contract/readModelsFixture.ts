@@ -148,7 +148,7 @@ export const fill = (
     await writer.applyToTable(table, changes, { revision: 4, at: at(4) });
   });
 
-export const recordsOn = <Shown extends object>({ records }: RecordPage): readonly Shown[] =>
+export const recordsOn = <Shown extends object>({ records }: Pick<RecordPage, 'records'>): readonly Shown[] =>
   JSON.parse(`[${Buffer.from(records)}]`);
 
 /** The values of one field (default: code) of the records that a query finds, and the total. */

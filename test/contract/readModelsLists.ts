@@ -1,7 +1,21 @@
+import type { RecordChange } from '#app/domain/referenceTable/changes.js';
+import type { CreationKey } from '#app/ports/readModels.js';
 import type { ReadModelWriter } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { Cancellation } from '#app/supervision/cancellation.js';
-import { acmePlaces, contains, fill, found, insert, type OpenReadModels, query } from './readModelsFixture.js';
+import {
+  acmePlaces,
+  at,
+  contains,
+  fill,
+  found,
+  id,
+  insert,
+  type OpenReadModels,
+  query,
+  recordsOn,
+  write,
+} from './readModelsFixture.js';
 
 const unknown = { tenant: 'acme', table: 'unheard_of' };
 const asc = (field: string) => ({ field, direction: 'asc' as const });
@@ -123,6 +137,45 @@ export function describeLists(name: string, open: OpenReadModels): void {
       expect(await found(readModels, { filters: [contains('name', 'dam'), contains('size', '9')] })).toMatchObject({
         total: 0,
       });
+    });
+
+    test('give behind a record what was created after it, whatever else comes and goes meanwhile', async () => {
+      const batchOf = (n: number) => (n % 3 === 0 ? 'one' : 'two');
+      await fill(
+        writer,
+        Array.from({ length: 20 }, (_, n) => insert(n, { name: n % 2 === 0 ? 'even' : 'odd' }, batchOf(n))),
+      );
+      const codes: string[] = [];
+      let behind: CreationKey | undefined;
+      for (let revision = 5; revision === 5 || behind !== undefined; revision++) {
+        const asked = { filters: [], direction: 'asc', behind, limit: 4 } as const;
+        const page = await readModels.listBehind(acmePlaces, asked);
+        codes.push(...recordsOn<{ code: string }>(page).map(({ code }) => code));
+        behind = page.next;
+        await write(writer, () =>
+          writer.applyToTable(
+            acmePlaces,
+            [
+              { kind: 'patch', id: id(3), at: at(100 + revision), set: { name: 'later' } },
+              { ...insert(100 + revision, {}), at: at(revision - 5), batchId: 'one' } as RecordChange,
+              ...(revision === 6 ? [{ kind: 'sweep', batchId: 'one' } as const] : []),
+            ],
+            { revision, at: at(revision) },
+          ),
+        );
+      }
+      // Those of the second batch that had not come when they were deleted do not come.
+      expect(codes.filter((code) => Number(code.slice(1)) < 100)).toEqual(
+        Array.from({ length: 20 }, (_, n) => n)
+          .filter((n) => n < 8 || batchOf(n) === 'one')
+          .map((n) => `C${n}`),
+      );
+      expect(new Set(codes).size).toBe(codes.length);
+      const even = { filters: [contains('name', 'even')], direction: 'desc', limit: 25 } as const;
+      const page = await readModels.listBehind(acmePlaces, { ...even, behind: { createdAt: at(12), id: id(12) } });
+      expect(recordsOn<{ code: string }>(page).map(({ code }) => code)).toEqual(['C6', 'C0']);
+      expect(page.next).toBeUndefined();
+      expect(await readModels.listBehind(unknown, even)).toEqual({ records: '' });
     });
 
     test('can be asked for exact values', async () => {

@@ -4,6 +4,7 @@ import type { ReadModelWriter } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import {
   acmePlaces,
+  at,
   fill,
   found,
   historyEntry,
@@ -11,6 +12,7 @@ import {
   insert,
   type OpenReadModels,
   query,
+  recordsOn,
   write,
 } from './readModelsFixture.js';
 
@@ -42,6 +44,17 @@ export function describeSizes(name: string, open: OpenReadModels): void {
       await expect(whole).rejects.toThrow(/Ask for fewer/);
       expect((await found(readModels, { limit: longOnPage })).records).toHaveLength(longOnPage);
       expect(await found(readModels, { limit: 25, offset: longOnPage })).toMatchObject({ total: longOnPage + 1 });
+      // One of those that go on behind a record ends there instead.
+      const asked = { filters: [], direction: 'asc', limit: 1000 } as const;
+      const { records, next } = await readModels.listBehind(acmePlaces, asked);
+      expect([recordsOn({ records }).length, next]).toEqual([
+        longOnPage,
+        { createdAt: at(longOnPage - 1), id: id(longOnPage - 1) },
+      ]);
+      const ids = Array.from({ length: longOnPage + 1 }, (_, n) => id(n));
+      expect((await readModels.byIds(acmePlaces, ids)).records).toHaveLength(longOnPage);
+      const rest = await readModels.listBehind(acmePlaces, { ...asked, behind: next });
+      expect([recordsOn(rest).length, rest.next]).toEqual([1, undefined]);
     });
 
     test('so is a page of a history', async () => {

@@ -8,7 +8,16 @@ import { ReadConnection } from '#app/adapters/readmodels/sqlite/readConnection.j
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import { NaiveTable } from './naiveTable.js';
-import { allFields, assetType, firstFields, history, places, queryOf } from './tableHistories.js';
+import {
+  allFields,
+  assetType,
+  firstFields,
+  history,
+  inOrderOfCreation,
+  places,
+  queryOf,
+  walked,
+} from './tableHistories.js';
 
 // Each makes the planner take another way: walk or collect, test rows or sets of rows, give up or not.
 const walking = {
@@ -76,6 +85,11 @@ describe('the query engine of the embedded read models', () => {
                 const { records, total } = lister.list(places, one);
                 const answer = { planner: name, total, records: records.map((record) => JSON.parse(record)) };
                 expect(answer).toEqual({ planner: name, ...naive.list(one) });
+                const exported = await walked(inOrderOfCreation(one), async (query) => {
+                  const { records: texts, next } = lister.listBehind(places, query);
+                  return { records: texts.map((record) => JSON.parse(record)), next };
+                });
+                expect({ planner: name, exported }).toEqual({ planner: name, exported: naive.all(one) });
               }
             }
           } finally {

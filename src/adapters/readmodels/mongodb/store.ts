@@ -1,11 +1,10 @@
 /** The read side of the read models on MongoDB. */
-import type { FindCursor } from 'mongodb';
 import { ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { MAX_DIFFERENCE_CHARACTERS } from '../../../domain/limits.js';
-import type { HistoryEntry, RecordPage, RecordQuery, StoredRecord, TableRef } from '../../../ports/readModels.js';
+import type { HistoryEntry, StoredRecord, TableRef } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
-import { AnswerSize, pageText } from '../shared/answerSize.js';
+import { AnswerSize } from '../shared/answerSize.js';
 import { storedId } from '../shared/recordText.js';
 import {
   type CatalogEntry,
@@ -16,10 +15,12 @@ import {
   recordsEntryId,
   tenantEntryId,
 } from './catalog.js';
+import { readByIds, readSweptIds } from './changedRecords.js';
 import { CheckpointPoll } from './checkpointPoll.js';
 import { MongoConnection, whileWanted } from './connection.js';
 import { deliveryReads } from './deliveries.js';
-import { filterOf, type RecordFilter, sortOf } from './filters.js';
+import { filterOf, type RecordFilter } from './filters.js';
+import { listRecords, recordsBehind } from './lists.js';
 import { parkedOf } from './parked.js';
 import { recordJson, storedRecord, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
 import { deletedRecords, formerIds, sweptOf } from './sweptRecords.js';
@@ -28,8 +29,6 @@ import { type ReadTable, TableReader } from './tableReader.js';
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** At most so many values are named in one query. */
 const VALUES_AT_ONCE = 200;
-/** Behind so many records a page is found in the index alone before its records are read. */
-const FAR = 1_000;
 
 const NO_IDS: ReadonlyMap<string, string> = new Map();
 
@@ -67,6 +66,28 @@ export async function openMongoReadModels({
     async list(table, query, cancellation) {
       const page = await read(table, (opened) => listRecords(opened, query, whileWanted(cancellation)));
       return page?.result ?? { records: '', total: 0 };
+    },
+
+    async listBehind(table, query, cancellation) {
+      const page = await read(table, (opened) => recordsBehind(opened, query, whileWanted(cancellation)));
+      return page?.result ?? { records: '' };
+    },
+
+    async byIds(table, ids, cancellation) {
+      const wanted = whileWanted(cancellation);
+      const found = await read(table, (opened) =>
+        readByIds(
+          opened,
+          ids.map((id) => id.toLowerCase()),
+          wanted,
+        ),
+      );
+      return { revision: readAt(found).revision, records: found?.result ?? ids.map(() => null) };
+    },
+
+    async sweptIds(table, cleanUp, page, cancellation) {
+      const found = await read(table, (opened) => readSweptIds(opened, cleanUp, page, whileWanted(cancellation)));
+      return found?.result ?? [];
     },
 
     async snapshot(table, { keys, ids }) {
@@ -177,52 +198,11 @@ export async function openMongoReadModels({
   };
 }
 
-type Wanted = ReturnType<typeof whileWanted>;
-
 /** How far the log was in what was read. */
 const readAt = (read: { readonly entry: CatalogEntry } | undefined) => ({
   revision: read?.entry.revision ?? -1,
   lastEventAt: read?.entry.lastEventAt ?? '',
 });
-
-/** @throws AnswerTooLargeError, before the rest of the page is asked of the server */
-async function listRecords(
-  { entry, records, layout, text }: ReadTable,
-  query: RecordQuery,
-  wanted: Wanted,
-): Promise<RecordPage> {
-  const filter = filterOf(query.filters, layout);
-  const sort = sortOf(query.sort, layout);
-  const { offset: skip, limit } = query;
-  const isAll = query.filters.length === 0;
-  if (filter === undefined || (isAll && skip >= entry.count)) {
-    return { records: '', total: filter === undefined ? 0 : entry.count };
-  }
-  const options = { ...wanted, sort, batchSize: limit, projection: WHOLE_RECORD };
-  const find = async (): Promise<FindCursor<WholeRecord>> => {
-    if (!isAll || skip < FAR) return records.find<WholeRecord>(filter, { ...options, skip, limit });
-    const ids = { ...wanted, sort, skip, limit, batchSize: limit, projection: { _id: 1 } };
-    const page = await records.find({}, ids).toArray();
-    return records.find<WholeRecord>({ _id: { $in: page.map(({ _id }) => _id) } }, options);
-  };
-  const size = new AnswerSize('page');
-  const page: string[] = [];
-  for await (const record of await find()) page.push(size.add(recordJson(text, record)));
-  const total = isAll ? entry.count : await totalOf(records, filter, query, page.length, wanted);
-  return { records: pageText(page), total };
-}
-
-/** A page that is not full is the last one, and tells how many there are. */
-async function totalOf(
-  records: ReadTable['records'],
-  filter: RecordFilter,
-  { offset, limit }: RecordQuery,
-  found: number,
-  wanted: Wanted,
-): Promise<number> {
-  const isLast = found < limit && (found > 0 || offset === 0);
-  return isLast ? offset + found : records.countDocuments(filter, wanted);
-}
 
 /** @throws AnswerTooLargeError */
 async function storedRecords(

@@ -33,6 +33,19 @@ export class AnswerSize {
   }
 }
 
+/** Tells how much fits on a page, in bytes; one text does in any case. */
+export class PageRoom {
+  #bytes = 0;
+
+  /** Is there room for it? It takes it. */
+  take(text: string): boolean {
+    const isFirst = this.#bytes === 0;
+    // Between two records is a comma.
+    this.#bytes += Buffer.byteLength(text) + 1;
+    return isFirst || this.#bytes <= MAX_PAGE_BYTES;
+  }
+}
+
 const utf8 = new TextEncoder();
 /** A text of fewer characters is handed to another thread, and sent, sooner than its bytes. */
 const SHORT_PAGE = 65_536;

@@ -4,16 +4,20 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { DeliveryQuery } from '../../../ports/deliveryLog.js';
+import type { Revision } from '../../../ports/eventStore.js';
 import {
   AnswerTooLargeError,
+  type ListBehind,
   ReadModelsWithheldError,
   type RecordPage,
   type RecordQuery,
+  type RecordsBehind,
   type TableRef,
 } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { sendable } from '../../../supervision/sendable.js';
 import { pageText } from '../shared/answerSize.js';
+import { type RecordLines, readByIds, readSweptIds } from './changedRecords.js';
 import { listDeliveries, readBacklog } from './deliveries.js';
 import { readHistory } from './history.js';
 import { Lister } from './query/lister.js';
@@ -24,8 +28,11 @@ import type { ConnectionOptions } from './schema.js';
 /** What is asked of a thread: functions of the port, and their arguments. */
 type Asked = {
   list: [table: TableRef, query: RecordQuery];
+  listBehind: [table: TableRef, query: ListBehind];
   history: [tenant: string, orderId: string, page: { readonly offset: number; readonly limit: number }];
   deliveries: [tenant: string, query: DeliveryQuery];
+  byIds: [table: TableRef, ids: readonly string[]];
+  sweptIds: [table: TableRef, cleanUp: Revision, page: Parameters<ReadModels['sweptIds']>[2]];
 } & {
   [Kind in
     | 'snapshot'
@@ -42,12 +49,15 @@ export type Question = {
 
 type Answers = {
   list: RecordPage;
+  listBehind: RecordsBehind;
   history: ReturnType<typeof readHistory>;
   snapshot: ReturnType<typeof readSnapshot>;
   find: ReturnType<typeof findRecords>;
   countOutsideBatch: ReturnType<typeof countOutsideBatch>;
   someOutsideBatch: ReturnType<typeof someOutsideBatch>;
   deletedRecords: ReturnType<typeof deletedRecords>;
+  byIds: RecordLines;
+  sweptIds: readonly string[];
   /** JSON text. */
   deliveries: string;
   deliveryBacklog: ReturnType<typeof readBacklog>;
@@ -77,6 +87,11 @@ function answer(question: Question): [answer: Answers[Question['kind']], handedO
       const records = pageText(page.records);
       return [{ records, total: page.total }, typeof records === 'string' ? [] : [records.buffer]];
     }
+    case 'listBehind': {
+      const { records: texts, next } = lister.listBehind(...question.asked);
+      const records = pageText(texts);
+      return [{ records, next }, typeof records === 'string' ? [] : [records.buffer]];
+    }
     case 'history':
       return [readHistory(connection, ...question.asked)];
     case 'snapshot':
@@ -89,6 +104,10 @@ function answer(question: Question): [answer: Answers[Question['kind']], handedO
       return [someOutsideBatch(connection, ...question.asked)];
     case 'deletedRecords':
       return [deletedRecords(connection, ...question.asked)];
+    case 'byIds':
+      return [readByIds(connection, ...question.asked)];
+    case 'sweptIds':
+      return [readSweptIds(connection, ...question.asked)];
     case 'deliveries':
       return [`[${listDeliveries(connection, ...question.asked).join()}]`];
     case 'deliveryBacklog':

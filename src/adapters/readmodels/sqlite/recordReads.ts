@@ -35,6 +35,19 @@ export function recordTexts(connection: ReadConnection, table: ReadTable, rows: 
   });
 }
 
+/** Reads one record after another, as it is sent. */
+export function recordReader(
+  connection: ReadConnection,
+  table: ReadTable,
+  by: 'row' | 'id',
+): (value: Cell) => RecordJson | undefined {
+  const select = connection.tuples<RecordTuple>(`SELECT ${RECORD_COLUMNS} FROM ${records(table)} WHERE r.${by} = ?`);
+  return (value) => {
+    const tuple = select.get(value);
+    return tuple === undefined ? undefined : recordText(table, tuple);
+  };
+}
+
 export function getRecord(
   connection: ReadConnection,
   ref: TableRef,
@@ -104,7 +117,9 @@ const NO_RECORDS: StoredRecordsText = '';
 function formerIds(connection: ReadConnection, table: ReadTable, keys: readonly string[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   if (!table.swept) return found;
-  const select = connection.tuples<[Buffer]>(`SELECT id FROM ${sweptTable(table.id)} WHERE u = ?`);
+  const select = connection.tuples<[Buffer]>(
+    `SELECT id FROM ${sweptTable(table.id)} WHERE u = ? ORDER BY revision DESC, row DESC LIMIT 1`,
+  );
   for (const key of keys) {
     const [id] = select.get(key) ?? [];
     if (id !== undefined) found.set(key, idText(id));
@@ -156,7 +171,8 @@ export function deletedRecords(
   const found = connection.read<Found>(ref, none, (table) => {
     if (!table.swept) return none;
     const swept = `${sweptTable(table.id)} AS s`;
-    const ofCleanUp = 's.revision = ? AND s.doc IS NOT NULL';
+    const ofCleanUp = `s.revision = ? AND s.doc IS NOT NULL AND NOT EXISTS (
+      SELECT 1 FROM ${sweptTable(table.id)} AS later WHERE later.u = s.u AND later.revision > s.revision)`;
     const total = connection.number(`SELECT count(*) FROM ${swept} WHERE ${ofCleanUp}`, [cleanUp]);
     const sql = `SELECT s.id, 0, 0, s.width, s.doc, n.batch FROM ${swept} LEFT JOIN batches AS n ON n.id = s.batch
       WHERE ${ofCleanUp} AND s.id > ? ORDER BY s.id LIMIT ?`;

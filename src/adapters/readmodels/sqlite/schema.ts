@@ -12,7 +12,7 @@ export const LIVE = 0;
 export const NO_BATCH = 0;
 
 /** The file holds nothing that the log does not. */
-const SCHEMA_VERSION = 7;
+const SCHEMA_VERSION = 8;
 
 /** From this version on, a file is brought up to date when it is opened. */
 const OLDEST_VERSION = 1;
@@ -59,18 +59,21 @@ function makeSchema(db: Database.Database): void {
   if (version >= OLDEST_VERSION && version < 6) {
     db.exec('ALTER TABLE catalog ADD COLUMN swept INTEGER NOT NULL DEFAULT 0');
   }
-  if (version === 6) addSweptRecords(db);
+  if (version === 6) makeSweptAnew(db, 'id, -1, NULL, NULL, NULL');
+  if (version === 7) makeSweptAnew(db, 'id, revision, batch, width, doc');
   db.pragma(`user_version = ${SCHEMA_VERSION}`);
 }
 
-/** Version 6 kept only the ids of what clean-ups deleted. */
-function addSweptRecords(db: Database.Database): void {
+/** Version 6 kept only the ids of what clean-ups deleted, version 7 only the last record of each key. */
+function makeSweptAnew(db: Database.Database, columns: string): void {
   const ids = db.prepare<[], number>('SELECT id FROM catalog WHERE swept = 1').pluck().all();
   for (const id of ids) {
     const [swept, before] = [sweptTable(id), `${sweptTable(id)}_before`];
     db.exec(`ALTER TABLE ${swept} RENAME TO ${before}`);
+    // It has gone along with the table that was renamed.
+    db.exec(`DROP INDEX IF EXISTS ${swept}_revision`);
     for (const statement of sweptStatements(id)) db.exec(statement);
-    db.exec(`INSERT INTO ${swept} (u, id, revision) SELECT u, id, -1 FROM ${before}`);
+    db.exec(`INSERT INTO ${swept} (u, id, revision, batch, width, doc) SELECT u, ${columns} FROM ${before}`);
     db.exec(`DROP TABLE ${before}`);
   }
 }
@@ -126,19 +129,20 @@ export function tableStatements(id: number, layout: TableLayout): readonly strin
 }
 
 /**
- * Makes the table of the records that clean-ups have deleted: the last one of each key, and of each id. `revision` is that
- * of the clean-up; without `doc` only the id is known.
+ * Makes the table of the records that clean-ups have deleted: of each id the last time. `revision` is that of the clean-up;
+ * without `doc` only the id is known.
  */
 export const sweptStatements = (id: number): readonly string[] => [
   `CREATE TABLE IF NOT EXISTS ${sweptTable(id)} (
      row INTEGER PRIMARY KEY,
-     u TEXT NOT NULL UNIQUE,
+     u TEXT NOT NULL,
      id BLOB NOT NULL UNIQUE,
      revision INTEGER NOT NULL,
      batch INTEGER,
      width INTEGER,
      doc TEXT
    )`,
+  `CREATE INDEX IF NOT EXISTS ${sweptTable(id)}_u ON ${sweptTable(id)} (u)`,
   `CREATE INDEX IF NOT EXISTS ${sweptTable(id)}_revision ON ${sweptTable(id)} (revision, id)`,
 ];
 

@@ -5,6 +5,7 @@ import type { Ahead, HistoryEntry } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { ALL_AHEAD, IS_AHEAD } from './ahead.js';
+import { readByIds, recordsOf } from './changedRecords.js';
 import { CheckpointWatch, openCheckpointChannel, type StoredProgress } from './checkpointWatch.js';
 import { readDelivery, readHealth } from './deliveries.js';
 import { ALL_PARKED, IS_PARKED, type ParkedRow, parkedOf } from './parked.js';
@@ -49,6 +50,16 @@ export async function openSqliteReadModels(options: {
     get: async (...asked) => getRecord(connection, ...asked),
 
     list: (table, query, cancellation) => pool.ask({ kind: 'list', asked: [table, query] }, cancellation),
+
+    listBehind: (table, query, cancellation) => pool.ask({ kind: 'listBehind', asked: [table, query] }, cancellation),
+
+    async byIds(table, ids, cancellation) {
+      // How far the table is: soon said.
+      if (ids.length === 0) return recordsOf(readByIds(connection, table, ids));
+      return recordsOf(await pool.ask({ kind: 'byIds', asked: [table, ids] }, cancellation));
+    },
+    sweptIds: (table, cleanUp, page, cancellation) =>
+      pool.ask({ kind: 'sweptIds', asked: [table, cleanUp, page] }, cancellation),
 
     async snapshot(...asked) {
       const [, { keys, ids }] = asked;

@@ -1,9 +1,10 @@
 /** Answers a query for one page of a table, with the exact total. */
 import { LRUCache } from 'lru-cache';
-import type { RecordJson, RecordQuery, TableRef } from '../../../../ports/readModels.js';
+import type { CreationKey, ListBehind, RecordJson, RecordQuery, TableRef } from '../../../../ports/readModels.js';
 import type { ReadConnection, ReadTable } from '../readConnection.js';
 import { recordTexts } from '../recordReads.js';
-import { conditionOf } from './conditions.js';
+import { creationKey, fittingTexts, rowsBehind } from './behind.js';
+import { type Condition, conditionOf } from './conditions.js';
 import { COSTS, type Costs } from './costs.js';
 import { findMatches, type Matches } from './matches.js';
 import { rowsOf } from './pageRows.js';
@@ -11,6 +12,7 @@ import { reversed, termsOf } from './sortTerms.js';
 
 const KEPT_FILTERS = 64;
 
+type Behind = { readonly records: readonly RecordJson[]; readonly next?: CreationKey | undefined };
 type Page = { readonly records: readonly RecordJson[]; readonly total: number };
 
 export class Lister {
@@ -34,13 +36,7 @@ export class Lister {
     const costs = this.#costs;
     const conditions = query.filters.map((filter) => conditionOf(filter, table));
     const terms = termsOf(query.sort, table);
-    const key = JSON.stringify([table.id, table.changes, query.filters]);
-    let matches = this.#matches.get(key);
-    if (matches === undefined) {
-      matches = findMatches({ connection, table, conditions, costs });
-      this.#matches.set(key, matches);
-    }
-
+    const matches = this.#matchesOf(table, query, conditions);
     const { total } = matches;
     const wanted = Math.max(0, Math.min(query.limit, total - query.offset));
     const filters = total === table.rowCount ? [] : conditions;
@@ -50,5 +46,32 @@ export class Lister {
     const run = { connection, table, costs, filters, ranges: [], skip, wanted, matches };
     const rows = rowsOf({ ...run, terms: fromEnd ? reversed(terms) : terms });
     return { records: recordTexts(connection, table, fromEnd ? rows.toReversed() : rows), total };
+  }
+
+  #matchesOf(table: ReadTable, { filters }: Pick<RecordQuery, 'filters'>, conditions: readonly Condition[]): Matches {
+    const key = JSON.stringify([table.id, table.changes, filters]);
+    let matches = this.#matches.get(key);
+    if (matches === undefined) {
+      matches = findMatches({ connection: this.#connection, table, conditions, costs: this.#costs });
+      this.#matches.set(key, matches);
+    }
+    return matches;
+  }
+
+  /** See `RecordQueries`. @throws ReadModelsWithheldError */
+  listBehind(ref: TableRef, query: ListBehind): Behind {
+    return this.#connection.read<Behind>(ref, { records: [] }, (table) => this.#behind(table, query)).result;
+  }
+
+  #behind(table: ReadTable, query: ListBehind): Behind {
+    const connection = this.#connection;
+    const conditions = query.filters.map((filter) => conditionOf(filter, table));
+    const matches = conditions.length === 0 ? undefined : this.#matchesOf(table, query, conditions);
+    const search = { connection, table, costs: this.#costs, conditions, matches };
+    const rows = rowsBehind(search, query, query.limit + 1);
+    const records = fittingTexts(connection, table, rows.slice(0, query.limit));
+    const last = rows[records.length - 1];
+    const isLast = records.length === rows.length || last === undefined;
+    return { records, next: isLast ? undefined : creationKey(connection, table, last) };
   }
 }

@@ -1,0 +1,52 @@
+/** Reads records by their ids, and the ids of what clean-ups have deleted: what has changed since, for those who follow. */
+import type { Revision } from '../../../ports/eventStore.js';
+import type { RecordJson, RecordQueries } from '../../../ports/readModels.js';
+import { PageRoom } from '../shared/answerSize.js';
+import type { whileWanted } from './connection.js';
+import { recordJson, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
+import { sweptOf } from './sweptRecords.js';
+import type { ReadTable } from './tableReader.js';
+
+/** Each may have megabytes. */
+const RECORDS_AT_ONCE = 50;
+
+type Wanted = ReturnType<typeof whileWanted>;
+
+/** The records of the first ids, as many as fit on a page. */
+export async function readByIds(
+  { records, text }: ReadTable,
+  ids: readonly string[],
+  wanted: Wanted,
+): Promise<readonly (RecordJson | null)[]> {
+  const room = new PageRoom();
+  const found: (RecordJson | null)[] = [];
+  for (let at = 0; at < ids.length; at += RECORDS_AT_ONCE) {
+    const some = ids.slice(at, at + RECORDS_AT_ONCE);
+    const options = { ...wanted, projection: WHOLE_RECORD, batchSize: RECORDS_AT_ONCE };
+    const byId = new Map<string, RecordJson>();
+    for await (const record of records.find<WholeRecord>({ _id: { $in: some } }, options)) {
+      byId.set(record._id, recordJson(text, record));
+    }
+    for (const id of some) {
+      const json = byId.get(id) ?? null;
+      if (!room.take(json ?? '')) return found;
+      found.push(json);
+    }
+  }
+  return found;
+}
+
+/** See `RecordQueries`. */
+export async function readSweptIds(
+  { db, entry }: ReadTable,
+  cleanUp: Revision,
+  { behind = '', limit }: Parameters<RecordQueries['sweptIds']>[2],
+  wanted: Wanted,
+): Promise<readonly string[]> {
+  if (!entry.swept) return [];
+  const options = { ...wanted, sort: { _id: 1 }, limit, batchSize: limit, projection: { _id: 1 } } as const;
+  const found = await sweptOf(db, entry.swept)
+    .find({ r: cleanUp, _id: { $gt: behind } }, options)
+    .toArray();
+  return found.map(({ _id }) => _id);
+}

@@ -1,0 +1,96 @@
+/** Lists of a table's records: by page, and behind a record in the order of their creation. */
+import type { FindCursor } from 'mongodb';
+import type { CreationKey, ListBehind, RecordPage, RecordQuery, RecordsBehind } from '../../../ports/readModels.js';
+import { AnswerSize, PageRoom, pageText } from '../shared/answerSize.js';
+import { storedId } from '../shared/recordText.js';
+import type { whileWanted } from './connection.js';
+import { filterOf, type RecordFilter, sortOf } from './filters.js';
+import { recordJson, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
+import type { ReadTable } from './tableReader.js';
+
+type Wanted = ReturnType<typeof whileWanted>;
+
+/** Behind so many records a page is found in the index alone before its records are read. */
+const FAR = 1_000;
+
+/** @throws AnswerTooLargeError, before the rest of the page is asked of the server */
+export async function listRecords(
+  { entry, records, layout, text }: ReadTable,
+  query: RecordQuery,
+  wanted: Wanted,
+): Promise<RecordPage> {
+  const filter = filterOf(query.filters, layout);
+  const sort = sortOf(query.sort, layout);
+  const { offset: skip, limit } = query;
+  const isAll = query.filters.length === 0;
+  if (filter === undefined || (isAll && skip >= entry.count)) {
+    return { records: '', total: filter === undefined ? 0 : entry.count };
+  }
+  const options = { ...wanted, sort, batchSize: limit, projection: WHOLE_RECORD };
+  const find = async (): Promise<FindCursor<WholeRecord>> => {
+    if (!isAll || skip < FAR) return records.find<WholeRecord>(filter, { ...options, skip, limit });
+    const ids = { ...wanted, sort, skip, limit, batchSize: limit, projection: { _id: 1 } };
+    const page = await records.find({}, ids).toArray();
+    return records.find<WholeRecord>({ _id: { $in: page.map(({ _id }) => _id) } }, options);
+  };
+  const size = new AnswerSize('page');
+  const page: string[] = [];
+  for await (const record of await find()) page.push(size.add(recordJson(text, record)));
+  const total = isAll ? entry.count : await totalOf(records, filter, query, page.length, wanted);
+  return { records: pageText(page), total };
+}
+
+/** A page that is not full is the last one, and tells how many there are. */
+async function totalOf(
+  records: ReadTable['records'],
+  filter: RecordFilter,
+  { offset, limit }: RecordQuery,
+  found: number,
+  wanted: Wanted,
+): Promise<number> {
+  const isLast = found < limit && (found > 0 || offset === 0);
+  return isLast ? offset + found : records.countDocuments(filter, wanted);
+}
+
+/** @throws ReadModelsWithheldError */
+export async function recordsBehind(
+  { records, layout, text }: ReadTable,
+  { filters, direction, behind, limit }: ListBehind,
+  wanted: Wanted,
+): Promise<RecordsBehind> {
+  const filter = filterOf(filters, layout);
+  if (filter === undefined) return { records: '' };
+  const order = direction === 'asc' ? 1 : -1;
+  const options = {
+    ...wanted,
+    sort: { c: order, _id: order },
+    limit: limit + 1,
+    batchSize: limit + 1,
+    projection: WHOLE_RECORD,
+  } as const;
+  const room = new PageRoom();
+  const page: string[] = [];
+  let last: CreationKey | undefined;
+  for await (const record of records.find<WholeRecord>(both(filter, rangeOf(direction, behind)), options)) {
+    const json = recordJson(text, record);
+    if (page.length === limit || !room.take(json)) return { records: pageText(page), next: last };
+    page.push(json);
+    last = { createdAt: record.c, id: record._id };
+  }
+  return { records: pageText(page) };
+}
+
+/** The first condition bounds the index; of those with the same time the second leaves out what has been. */
+function rangeOf(direction: ListBehind['direction'], behind: CreationKey | undefined): RecordFilter {
+  if (behind === undefined) return {};
+  const { createdAt } = behind;
+  const id = storedId(behind.id) ?? '';
+  return direction === 'asc'
+    ? { c: { $gte: createdAt }, $or: [{ c: { $gt: createdAt } }, { _id: { $gt: id } }] }
+    : { c: { $lte: createdAt }, $or: [{ c: { $lt: createdAt } }, { _id: { $lt: id } }] };
+}
+
+const both = (filter: RecordFilter, range: RecordFilter): RecordFilter => {
+  const parts = [filter, range].filter((part) => Object.keys(part).length > 0);
+  return parts.length < 2 ? (parts[0] ?? {}) : { $and: parts };
+};
