@@ -23,6 +23,11 @@ const links = z.strictObject({
   next: z.string().nullable(),
 });
 const listEnvelope = z.strictObject({ data: z.array(record), links, meta });
+const exportEnvelope = z.strictObject({
+  data: z.array(record),
+  links: z.strictObject({ next: z.string().nullable() }),
+  meta: z.strictObject({ per_page: z.int(), next_cursor: z.string().nullable() }),
+});
 const batchEnvelope = z.strictObject({
   data: z.strictObject({
     message: z.string(),
@@ -41,6 +46,7 @@ const dataEnvelope = z.object({ data: z.unknown() });
 
 export type AssetRecord = z.output<typeof record>;
 export type RecordList = z.output<typeof listEnvelope>;
+export type RecordExport = z.output<typeof exportEnvelope>;
 export type Fields = { readonly [field: string]: unknown };
 export type Query = { readonly [parameter: string]: string };
 
@@ -138,6 +144,11 @@ export class TenantClient {
 
   async list(table: string, query?: Query | string): Promise<RecordList> {
     return listEnvelope.parse(expected(await this.getList(table, query), 200));
+  }
+
+  /** A page of a list with `cursor`. */
+  async export(table: string, query: Query | string): Promise<RecordExport> {
+    return exportEnvelope.parse(expected(await this.getList(table, query), 200));
   }
 
   async batch(table: string, items: readonly unknown[]): Promise<z.output<typeof batchEnvelope>['data']> {

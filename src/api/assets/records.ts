@@ -4,6 +4,7 @@ import type { WrittenRecord } from '../../commands/context.js';
 import { recordTag, tagOf } from '../../commands/preconditions.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
 import { preconditionOf } from '../entityTags.js';
 import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { createExample, recordExample, updateExample } from '../openapi/records.js';
@@ -11,6 +12,7 @@ import * as json from '../openapi/schema.js';
 import { dataReply, type Reply, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 import { collectionEnvelope, pageSchemas } from './envelope.js';
+import { CURSOR, exportEnvelope, exportSchemas, pageOrExport, parseExportQuery } from './export.js';
 import { filterSchemas } from './filterOperators.js';
 import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, parseListQuery } from './listQuery.js';
 import { ASSETS_PATH, RECORD_ID, unknownRecord } from './table.js';
@@ -48,24 +50,29 @@ export const writtenReply = ({ record, lists, position }: WrittenRecord): Reply 
 export const records: Resource = {
   tag: '',
   pathParameters: { id: RECORD_ID },
-  schemas: { ...pageSchemas, ...filterSchemas },
+  schemas: { ...pageSchemas, ...exportSchemas, ...filterSchemas },
   operations: {
     'GET /:table/assets': {
       id: 'list',
       summary: 'Records, page by page',
       allow: 'read',
-      query: LIST_PARAMETERS,
-      answer: pageResponse('A page of records.'),
+      query: [...LIST_PARAMETERS, CURSOR],
+      answer: ({ name }) => json.answer('A page of records.', pageOrExport(json.ref(name))),
       answers: LIST_ANSWERS,
       async handle({ readModels, config, lists }, { req, caller: { tenant }, assetType, query: parameters }) {
-        const { query, ...list } = parseListQuery(assetType, parameters);
-        const { records, total } = await lists.run({
-          tenant,
-          context: req.context,
-          advice: narrowing(query),
-          find: (cancellation) => readModels.list({ tenant, table: assetType.name }, query, cancellation),
-        });
-        return { body: collectionEnvelope(records, { ...list, url: requestUrl(req, config), total }) };
+        const list = parseListQuery(assetType, parameters);
+        const { query } = list;
+        const table = { tenant, table: assetType.name };
+        const turn = { tenant, context: req.context, advice: narrowing(query) };
+        const url = requestUrl(req, config);
+        if (parameters.has('cursor')) {
+          const { query: behind, mark } = parseExportQuery({ tenant, assetType }, list, parameters);
+          const find = (cancellation: Cancellation) => readModels.listBehind(table, behind, cancellation);
+          return { body: exportEnvelope(await lists.run({ ...turn, find }), mark, { ...list, url }) };
+        }
+        const find = (cancellation: Cancellation) => readModels.list(table, query, cancellation);
+        const { records, total } = await lists.run({ ...turn, find });
+        return { body: collectionEnvelope(records, { ...list, url, total }) };
       },
     },
     'POST /:table/assets': {

@@ -1,7 +1,7 @@
 /** Lists: pages and links (spec §2.2, §4.3, §8). */
 import { contains, fillItems, follow, ITEMS, ids } from '../itemList.js';
 import { expectRefused } from '../refusals.js';
-import type { AssetRecord, Query } from '../tenant.js';
+import type { AssetRecord, Query, RecordExport } from '../tenant.js';
 import { useService } from '../useService.js';
 
 const run = useService({ tenants: { acme: 'dyn_stock_order' } });
@@ -161,5 +161,78 @@ describe('compression', () => {
     expect(created).toMatchObject({ status: 201 });
     expect(created.text.length).toBeGreaterThan(1_024);
     for (const { headers: sent } of [short, created]) expect(sent).not.toHaveProperty('content-encoding');
+  });
+});
+
+describe('cursors', () => {
+  it('go through all records in the order of creation, once each, and end', async () => {
+    const found: AssetRecord[] = [];
+    const sizes: number[] = [];
+    let page = await acme().export('dyn_item', { cursor: '', perPage: '1000' });
+    for (;;) {
+      found.push(...page.data);
+      sizes.push(page.data.length);
+      if (page.links.next === null) break;
+      expect(new URL(page.links.next).searchParams.get('cursor')).toBe(page.meta.next_cursor);
+      page = await acme().export('dyn_item', new URL(page.links.next).search.slice(1));
+    }
+    expect(found).toEqual(records);
+    expect(sizes).toEqual([1000, ITEMS - 1000]);
+    expect(page.meta).toEqual({ per_page: 1000, next_cursor: null });
+  });
+
+  it('go with filters and backwards, and the size of a page may change', async () => {
+    const asked = { 'filter[name]': 'coffee', 'filter[sku][gte]': 'S5', sort: '-created_at' };
+    const wanted = records.filter((r) => contains(r, 'name', 'coffee') && String(r.sku) >= 'S5').toReversed();
+    const first = await acme().export('dyn_item', { ...asked, cursor: '' });
+    expect(ids(first.data)).toEqual(ids(wanted.slice(0, 25)));
+    const rest = await acme().export('dyn_item', { ...asked, cursor: String(first.meta.next_cursor), perPage: '1000' });
+    expect(ids(rest.data)).toEqual(ids(wanted.slice(25)));
+    expect(rest.meta.next_cursor).toBeNull();
+  });
+
+  it('a record that is there all the while comes once, whatever is written meanwhile', async () => {
+    const seen: string[] = [];
+    let cursor: string | null = '';
+    for (let n = 0; cursor !== null; n++) {
+      const page: RecordExport = await acme().export('dyn_party', { cursor, perPage: '25' });
+      seen.push(...ids(page.data));
+      cursor = page.meta.next_cursor;
+      if (n > 3) continue;
+      const items = Array.from({ length: 40 }, (_, at) => ({ external_id: `P${n}-${at}`, name: `Party ${at}` }));
+      await acme().batch('dyn_party', [...items, ...seen.slice(0, 5).map((id) => ({ external_id: id, name: 'x' }))]);
+      if (n === 0) cursor = '';
+    }
+    const all = await acme().list('dyn_party', { perPage: '1000' });
+    expect(new Set(seen).size).toBe(seen.length);
+    expect([...seen].sort()).toEqual([...ids(all.data)].sort());
+  });
+
+  it('a cursor goes on only with the list that it came with', async () => {
+    const { meta } = await acme().export('dyn_item', { cursor: '', 'filter[name]': 'coffee' });
+    const cursor = String(meta.next_cursor);
+    for (const query of [
+      { cursor },
+      { cursor, 'filter[name]': 'tea' },
+      { cursor, 'filter[name]': 'coffee', sort: '-created_at' },
+    ]) {
+      await expectRefused(run.service, 400, () => acme().getList('dyn_item', query));
+    }
+    await expectRefused(run.service, 400, () => acme().getList('dyn_party', { cursor }));
+  });
+
+  it.each([
+    ['a page', { cursor: '', page: '2' }],
+    ['a sort by what may change', { cursor: '', sort: 'updated_at' }],
+    ['a sort by more than the time of creation', { cursor: '', sort: 'created_at,name' }],
+    ['a text of another kind', { cursor: 'abc' }],
+    ['JSON of another kind', { cursor: Buffer.from('{"a":1}').toString('base64url') }],
+    ['hundreds of characters', { cursor: 'A'.repeat(2_000) }],
+  ])('with %s is 400', async (_what, query) => {
+    await expectRefused(run.service, 400, () => acme().getList('dyn_item', query));
+  });
+
+  it('twice is 400', async () => {
+    await expectRefused(run.service, 400, () => acme().getList('dyn_item', 'cursor=&cursor='));
   });
 });

@@ -1,0 +1,42 @@
+/**
+ * Cursors: where a client goes on. They hold all there is to know, so no process keeps anything for them; and a mark of the
+ * question that they came with, so that they are not taken for the answer to another one.
+ */
+import { createHash } from 'node:crypto';
+import type { z } from 'zod';
+import { badRequest } from '../errors.js';
+
+/** Longer ones are none of ours. */
+const LONGEST = 500;
+
+/** @param of all that the question says: tenant, table, what is asked for */
+export const markOf = (...of: readonly unknown[]): string =>
+  createHash('sha256').update(JSON.stringify(of)).digest('base64url').slice(0, 16);
+
+export const toCursor = (mark: string, at: readonly unknown[]): string =>
+  Buffer.from(JSON.stringify([mark, ...at])).toString('base64url');
+
+/** @throws HttpError 400 for a text that is no cursor, and for the cursor of another question */
+export function fromCursor<At extends readonly unknown[]>(
+  name: string,
+  text: string,
+  mark: string,
+  schema: z.ZodType<At>,
+): At {
+  const unknown = badRequest(`${name} is not one that this service has given.`);
+  if (text.length > LONGEST || !/^[\w-]+$/.test(text)) throw unknown;
+  let values: unknown;
+  try {
+    values = JSON.parse(Buffer.from(text, 'base64url').toString());
+  } catch {
+    throw unknown;
+  }
+  if (!Array.isArray(values)) throw unknown;
+  const [given, ...at] = values;
+  if (given !== mark) {
+    throw badRequest(`${name} is of another list: it goes on only with the table, filters and sort that it came with.`);
+  }
+  const parsed = schema.safeParse(at);
+  if (!parsed.success) throw unknown;
+  return parsed.data;
+}
