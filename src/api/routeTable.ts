@@ -3,6 +3,7 @@
  * route that the document lacks.
  */
 
+import { changes } from './assets/changes.js';
 import { orderHistory } from './assets/history.js';
 import { assetInfo } from './assets/info.js';
 import { operations } from './assets/operations.js';
@@ -47,7 +48,7 @@ export const areas: readonly Area[] = [
     checks: [resolveTenant, countingRefusals(authenticateClient), limitCaller],
     errors: COMMON_ERRORS,
     // Batch and clean-up come before `:id`, for which they are no ids; what is asked for most comes before all else.
-    resources: [synchronization, records, assetInfo, operations, orderHistory],
+    resources: [synchronization, records, assetInfo, operations, changes, orderHistory],
   },
   // Before the rest of the platform: nobody is signed in yet.
   { prefix: PLATFORM_PATH, checks: [forbidStoring, resolveTenant], errors: COMMON_ERRORS, resources: [session] },

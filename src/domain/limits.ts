@@ -45,6 +45,10 @@ export const MAX_DIFFERENCES = 100;
 export const MAX_DIFFERENCE_CHARACTERS = 1_048_576;
 /** Batches and clean-ups on a page of a table's operations. */
 export const MAX_OPERATIONS = 25;
+/** Records that one page of a table's changes names. */
+export const MAX_CHANGES = 1_000;
+/** Events of the table that one such page looks at. */
+export const MAX_CHANGE_EVENTS = 500;
 /** Events of a table that one page of them looks at; an operation is never cut. */
 export const MAX_OPERATION_EVENTS = 2_000;
 /** Records in these events, beyond which a page ends. */

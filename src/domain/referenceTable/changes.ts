@@ -46,6 +46,14 @@ export function tableChanges(event: ReferenceTableEvent, at: string): readonly R
   }
 }
 
+/** Whose records an event changed. What it swept besides, it does not name. */
+export function changedIds(event: ReferenceTableEvent): { readonly ids: readonly string[]; readonly sweeps: boolean } {
+  const changes = tableChanges(event, '');
+  // To be seen again changes nothing that is shown.
+  const ids = changes.flatMap((change) => ('id' in change ? [change.id.toLowerCase()] : []));
+  return { ids, sweeps: changes.some(({ kind }) => kind === 'sweep') };
+}
+
 const isText = (value: unknown): boolean => typeof value === 'string';
 const isTextOrNull = (value: unknown): boolean => value === null || isText(value);
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,117 @@
+/**
+ * What has changed in a table behind a place of its stream. The events say whose records changed, and the read models say
+ * what these records are now: whoever has got all that is behind a place has what the table has. Nothing is kept for it.
+ */
+import { MAX_CHANGE_EVENTS, MAX_CHANGES } from '../../domain/limits.js';
+import { changedIds } from '../../domain/referenceTable/changes.js';
+import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
+import { tableStream } from '../../domain/streams.js';
+import type { EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import type { RecordJson, RecordQueries, TableRef } from '../../ports/readModels.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
+
+/** Where somebody who follows a table is. */
+export type FeedPlace = {
+  /** Of the event that was read last; -1 before the first. */
+  readonly revision: Revision;
+  /** By which the log is known again; '' before the first event. */
+  readonly eventId: string;
+  /** How many of the ids that the event names were read, and the last of those that it swept; undefined: all of it. */
+  readonly within?: { readonly named: number; readonly swept: string } | undefined;
+};
+
+export type Changes = {
+  /** Each id once. Without a record it is deleted. */
+  readonly changed: readonly { readonly id: string; readonly record: RecordJson | null }[];
+  readonly next: FeedPlace;
+  /** More is shown already. */
+  readonly hasMore: boolean;
+};
+
+export type FeedDeps = {
+  readonly eventStore: Pick<EventStore, 'readStream'>;
+  readonly readModels: Pick<RecordQueries, 'byIds' | 'sweptIds'>;
+};
+
+type Feed = FeedDeps & { readonly table: TableRef; readonly cancellation: Cancellation };
+
+/** Where the table is now. */
+export async function latestPlace({ eventStore, readModels }: FeedDeps, table: TableRef): Promise<FeedPlace> {
+  const { revision } = await readModels.byIds(table, []);
+  const [event] = revision < 0 ? [] : await eventStore.readStream(streamOf(table), revision, revision);
+  return event === undefined ? BEFORE_ALL : { revision, eventId: event.id };
+}
+
+const BEFORE_ALL: FeedPlace = { revision: -1, eventId: '' };
+
+const streamOf = ({ tenant, table }: TableRef): string => tableStream(tenant, table);
+
+/** @returns undefined when the log does not hold the place (any more) */
+export async function changesBehind(feed: Feed, from: FeedPlace): Promise<Changes | undefined> {
+  if (!(await holds(feed, from))) return undefined;
+  const { table, readModels, cancellation } = feed;
+  const { revision: shown } = await readModels.byIds(table, [], cancellation);
+  /** By id, the place before it. */
+  const found = new Map<string, FeedPlace>();
+  let end = from;
+  for await (const { id, place } of stepsBehind(feed, from, shown)) {
+    if (id !== undefined && !found.has(id)) {
+      if (found.size === MAX_CHANGES) break;
+      found.set(id, end);
+    }
+    end = place;
+  }
+  const ids = [...found.keys()];
+  const { records } = ids.length === 0 ? { records: [] } : await readModels.byIds(table, ids, cancellation);
+  const next = found.get(ids[records.length] ?? '') ?? end;
+  const changed = records.map((record, at) => ({ id: ids[at] ?? '', record }));
+  return { changed, next, hasMore: next.within !== undefined || next.revision < shown };
+}
+
+async function holds({ eventStore, table }: Feed, { revision, eventId }: FeedPlace): Promise<boolean> {
+  if (revision < 0) return true;
+  const [event] = await eventStore.readStream(streamOf(table), revision, revision);
+  return event?.id === eventId;
+}
+
+/** An event may have 400,000 bytes, and one of those may fill a page: more are read at once as long as it does not. */
+const FIRST_EVENTS = 2;
+const MOST_EVENTS = 32;
+
+/** To `place` all is known, `id` included. */
+type Step = { readonly id?: string; readonly place: FeedPlace };
+
+/** What changed behind a place, up to a revision, or to the end of what one page looks at. */
+async function* stepsBehind(feed: Feed, from: FeedPlace, shown: Revision): AsyncGenerator<Step> {
+  const { eventStore, table, cancellation } = feed;
+  const first = from.within === undefined ? from.revision + 1 : from.revision;
+  const last = Math.min(shown, first + MAX_CHANGE_EVENTS - 1);
+  let atOnce = FIRST_EVENTS;
+  for (let at = first; at <= last; at += atOnce, atOnce = Math.min(2 * atOnce, MOST_EVENTS)) {
+    cancellation.throwIfCancelled();
+    for (const event of await eventStore.readStream(streamOf(table), at, Math.min(last, at + atOnce - 1))) {
+      yield* stepsWithin(feed, event, event.revision === from.revision ? from.within : undefined);
+    }
+  }
+}
+
+async function* stepsWithin(
+  { readModels, table, cancellation }: Feed,
+  event: RecordedEvent,
+  { named, swept }: NonNullable<FeedPlace['within']> = { named: 0, swept: '' },
+): AsyncGenerator<Step> {
+  const { revision, id: eventId } = event;
+  const { ids, sweeps } = changedIds({ type: event.type, data: event.data } as ReferenceTableEvent);
+  for (const [at, id] of ids.entries()) {
+    if (at >= named) yield { id, place: { revision, eventId, within: { named: at + 1, swept: '' } } };
+  }
+  let behind = swept;
+  for (let mayBeMore = sweeps; mayBeMore; ) {
+    const page = { behind, limit: MAX_CHANGES };
+    const gone = await readModels.sweptIds(table, revision, page, cancellation);
+    for (const id of gone) yield { id, place: { revision, eventId, within: { named: ids.length, swept: id } } };
+    behind = gone.at(-1) ?? behind;
+    mayBeMore = gone.length === MAX_CHANGES;
+  }
+  yield { place: { revision, eventId } };
+}

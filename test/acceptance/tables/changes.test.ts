@@ -1,0 +1,262 @@
+/** What has changed in a table since a cursor. */
+import { z } from 'zod';
+import { seeded } from '../../faults/seeded.js';
+import { ids } from '../itemList.js';
+import { expectRefused } from '../refusals.js';
+import { ASSETS, type AssetRecord } from '../tenant.js';
+import { useService } from '../useService.js';
+
+const run = useService({ tenants: { acme: 'dyn_stock_order', cargo: 'dyn_transport_order' } });
+const acme = () => run.tenant('acme');
+
+const changesPage = z.strictObject({
+  data: z.array(
+    z.strictObject({
+      id: z.uuid(),
+      deleted: z.boolean(),
+      record: z.looseObject({ id: z.string(), created_at: z.string(), updated_at: z.string() }).nullable(),
+    }),
+  ),
+  links: z.strictObject({ next: z.url() }),
+  meta: z.strictObject({ next_cursor: z.string(), has_more: z.boolean() }),
+});
+type ChangesPage = z.output<typeof changesPage>;
+
+const ask = (table: string, query: Record<string, string> = {}) =>
+  acme().send('GET', `${ASSETS}/${table}/changes`, { query });
+
+async function changes(table: string, after?: string): Promise<ChangesPage> {
+  const answer = await ask(table, after === undefined ? {} : { after });
+  expect(answer).toMatchObject({ status: 200 });
+  return changesPage.parse(answer.body);
+}
+const cursorNow = async (table: string) => (await changes(table)).meta.next_cursor;
+const told = ({ data }: ChangesPage) =>
+  data.map(({ id, deleted }) => `${id} ${deleted ? 'deleted' : 'changed'}`).sort();
+
+async function wholeTable(table: string): Promise<readonly AssetRecord[]> {
+  const records: AssetRecord[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: Awaited<ReturnType<ReturnType<typeof acme>['export']>> = await acme().export(table, {
+      cursor,
+      perPage: '100',
+    });
+    records.push(...page.data);
+    cursor = page.meta.next_cursor;
+  }
+  return records;
+}
+
+describe('changes', () => {
+  it('of records that are created, changed, deleted and brought back, each as it is now', async () => {
+    const table = 'dyn_unit_code';
+    const start = await changes(table);
+    expect(start).toMatchObject({ data: [], meta: { has_more: false } });
+    const after = start.meta.next_cursor;
+    const one = await acme().create(table, { code: 'ONE', value: 'one' });
+    await acme().batch(table, [
+      { code: 'TWO', value: 'two', _batch_id: 'a' },
+      { code: 'SIX', value: 'six', _batch_id: 'a' },
+    ]);
+    const changed = await acme().update(table, one.id, { value: 'uno' });
+    const first = await changes(table, after);
+    expect(first.data.find(({ id }) => id === one.id)).toEqual({ id: one.id, deleted: false, record: changed });
+    expect(first.data).toHaveLength(3);
+    expect(new URL(first.links.next).searchParams.get('after')).toBe(first.meta.next_cursor);
+    expect(told(await changes(table, after))).toEqual(told(first));
+
+    const cursor = first.meta.next_cursor;
+    // Seen again, and nothing else.
+    await acme().batch(table, [{ code: 'TWO', value: 'two', _batch_id: 'b' }]);
+    const seen = await changes(table, cursor);
+    expect(seen.data).toEqual([]);
+    expect(seen.meta.next_cursor).not.toBe(cursor);
+    const [six] = (await acme().list(table, 'filter[code][eq]=SIX')).data;
+    const { deleted, operation_id: operation } = await acme().cleanUp(table, 'b');
+    expect(deleted).toBe(2);
+    const swept = await changes(table, seen.meta.next_cursor);
+    expect(swept.data.filter(({ record }) => record === null)).toHaveLength(2);
+    expect(told(swept)).toEqual([`${one.id} deleted`, `${six?.id} deleted`].sort());
+    await acme().postUndo(table, String(operation));
+    expect(told(await changes(table, swept.meta.next_cursor))).toEqual(
+      told(swept).map((text) => text.replace('deleted', 'changed')),
+    );
+    // Who is behind gets all of it as it is now.
+    expect((await changes(table, after)).data.every((change) => !change.deleted)).toBe(true);
+  });
+
+  it('of a key that came back with another id are told for each id that it had', async () => {
+    const table = 'dyn_unit_code';
+    const [first, second] = ['5f0c7a2e-31c5-4b8e-9d5f-0a1b2c3d4e51', '5f0c7a2e-31c5-4b8e-9d5f-0a1b2c3d4e52'];
+    await acme().batch(table, [{ code: 'KEPT', value: 'kept', _batch_id: 'kept' }]);
+    await acme().create(table, { id: first, code: 'KEY', value: 'one' });
+    const after = await cursorNow(table);
+    await acme().cleanUp(table, 'kept');
+    await acme().create(table, { id: second, code: 'KEY', value: 'two' });
+    await acme().cleanUp(table, 'kept');
+    const page = told(await changes(table, after));
+    expect(page).toEqual(expect.arrayContaining([`${first} deleted`, `${second} deleted`]));
+  });
+
+  it('of many come in pages', async () => {
+    const after = await cursorNow('dyn_party');
+    const parties = Array.from({ length: 1_200 }, (_, n) => ({
+      external_id: `P${n}`,
+      name: `Party ${n}`,
+      _batch_id: 'p',
+    }));
+    await acme().batch('dyn_party', parties.slice(0, 1000));
+    await acme().batch('dyn_party', parties.slice(1000));
+    await acme().cleanUp('dyn_party', 'none of them');
+    const pages: ChangesPage[] = [];
+    for (let cursor = after; pages.at(-1)?.meta.has_more !== false; ) {
+      const page = await changes('dyn_party', cursor);
+      cursor = page.meta.next_cursor;
+      pages.push(page);
+    }
+    // They are gone when they are first told.
+    expect(pages.map(({ data }) => data.length)).toEqual([1000, 1000, 400]);
+    expect(pages.flatMap(({ data }) => data).every(({ deleted }) => deleted)).toBe(true);
+    expect(new Set(pages.flatMap(({ data }) => data.map(({ id }) => id))).size).toBe(1_200);
+  });
+
+  it.each([
+    ['of another table', async () => ({ after: await cursorNow('dyn_party') })],
+    ['of a list', async () => ({ after: String((await acme().export('dyn_item', { cursor: '' })).meta.next_cursor) })],
+    ['that is none', async () => ({ after: 'x' })],
+    ['by another name', async () => ({ cursor: '' })],
+  ])('a cursor %s is 400', async (_what, query) => {
+    const asked = await query();
+    await expectRefused(run.service, 400, () => ask('dyn_item', asked));
+  });
+
+  it('a cursor of another tenant is 400', async () => {
+    const { body } = await run.tenant('cargo').send('GET', `${ASSETS}/dyn_party/changes`);
+    const { next_cursor: after } = changesPage.parse(body).meta;
+    await expectRefused(run.service, 400, () => ask('dyn_party', { after }));
+  });
+
+  it('are of Reference Data', async () => {
+    await expectRefused(run.service, 400, () => ask('dyn_stock_order'));
+    await expectRefused(run.service, 404, () => ask('dyn_nothing'));
+  });
+});
+
+/**
+ * A copy of a table, kept by a program that is killed at random: what it has not stored is lost, and it may have stored
+ * records without their cursor, but never a cursor without its records.
+ */
+class Mirror {
+  readonly records = new Map<string, unknown>();
+  #cursor: string | undefined;
+
+  constructor(
+    readonly table: string,
+    readonly random: () => number,
+  ) {}
+
+  #dies(): boolean {
+    return this.random() < 0.25;
+  }
+
+  /** @returns whether it has come to the end, alive */
+  async follow(): Promise<boolean> {
+    if (this.#cursor === undefined) {
+      const start = await cursorNow(this.table);
+      // What it had may be gone by now, and nobody would tell.
+      this.records.clear();
+      for (const record of await wholeTable(this.table)) {
+        if (this.random() < 0.005) return false;
+        this.records.set(record.id, record);
+      }
+      this.#cursor = start;
+    }
+    for (;;) {
+      const { data, meta } = await changes(this.table, this.#cursor);
+      if (this.#dies()) return false;
+      for (const { id, record } of data) {
+        if (this.random() < 0.01) return false;
+        if (record === null) this.records.delete(id);
+        else this.records.set(id, record);
+      }
+      if (this.#dies()) return false;
+      this.#cursor = meta.next_cursor;
+      if (!meta.has_more) return true;
+    }
+  }
+
+  /** Until it has all that was written before. */
+  async catchUp(): Promise<void> {
+    while (!(await this.follow()));
+  }
+}
+
+it('a reader that is killed at random ends with an exact mirror of the table', async () => {
+  const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
+  const random = seeded(seed);
+  const table = 'dyn_item';
+  const below = (n: number): number => Math.floor(random() * n);
+  const some = (batchId: string) =>
+    Array.from({ length: 1 + below(60) }, () => ({
+      external_id: `E${below(150)}`,
+      name: `Item ${below(4)}`,
+      ...(random() < 0.8 ? { _batch_id: batchId } : {}),
+    }));
+  const operations: string[] = [];
+  const writes = [
+    () =>
+      acme().batch(
+        table,
+        some(`s${below(3)}`).filter(
+          ({ external_id }, at, all) => all.findIndex((each) => each.external_id === external_id) === at,
+        ),
+      ),
+    async () => {
+      const { operation_id: operation } = await acme().cleanUp(table, `s${below(3)}`);
+      if (operation !== undefined) operations.push(operation);
+    },
+    () => acme().postUndo(table, operations[below(operations.length)] ?? '0'),
+    () => acme().postRecord(table, { external_id: `E${below(150)}`, name: 'single' }),
+    async () => {
+      const { data } = await acme().list(table, { perPage: '100' });
+      const record = data[below(data.length)];
+      if (record !== undefined) await acme().putRecord(table, record.id, { name: `changed ${below(3)}` });
+    },
+  ];
+  const weights = [0, 0, 0, 1, 2, 2, 3, 4, 4];
+  let isWriting = true;
+  const write = async (count: number): Promise<void> => {
+    for (let n = 0; n < count; n++) await writes[weights[below(weights.length)] ?? 0]?.();
+  };
+  const mirrors = [new Mirror(table, seeded(seed + 1)), new Mirror(table, seeded(seed + 2))];
+  const read = async (mirror: Mirror | undefined): Promise<void> => {
+    while (isWriting) await mirror?.follow();
+  };
+  const reading = mirrors.map(read);
+  await write(40);
+  isWriting = false;
+  await Promise.all(reading);
+  // Cursors outlive the read models, and the process.
+  const rebuilt = await run.service.cli(
+    'projections',
+    'rebuild',
+    '--projection',
+    'records',
+    '--tenant',
+    'acme',
+    '--table',
+    table,
+  );
+  expect(rebuilt).toMatchObject({ code: 0 });
+  await write(10);
+  for (const mirror of mirrors) {
+    await mirror.catchUp();
+    const whole = await wholeTable(table);
+    const shown = { seed, records: [...mirror.records.values()].sort(byId) };
+    expect(shown).toEqual({ seed, records: [...whole].sort(byId) });
+    expect(ids(whole).length).toBe(mirror.records.size);
+  }
+});
+
+const byId = (a: unknown, b: unknown): number => (idOf(a) < idOf(b) ? -1 : 1);
+const idOf = (record: unknown): string => z.looseObject({ id: z.string() }).parse(record).id;
