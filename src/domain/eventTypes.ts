@@ -46,6 +46,7 @@ export const eventTypes: { readonly [type: string]: readonly Upcaster[] } = {
   RecordCreated: [],
   RecordChanged: [],
   BatchUpserted: [],
+  BatchUndone: [],
   TableCleanedUp: [],
   OrderCreated: [],
   OrderCreatedWithParts: [],

@@ -5,7 +5,12 @@ import { TENANT_STREAM_PREFIX, type Tenant } from '../domain/identity/directory.
 import type { TenantEvent } from '../domain/identity/events.js';
 import type { Changes, OrderEvent, PartsChange } from '../domain/order/events.js';
 import { checkChange, type RecordChange, tableChanges } from '../domain/referenceTable/changes.js';
-import type { BatchUpserted, ReferenceTableEvent, TableCleanedUp } from '../domain/referenceTable/events.js';
+import type {
+  BatchUndone,
+  BatchUpserted,
+  ReferenceTableEvent,
+  TableCleanedUp,
+} from '../domain/referenceTable/events.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { Projection, ProjectionTarget } from './projection.js';
@@ -40,12 +45,12 @@ const PACKED_ID_LENGTH = 64 / 3;
 /** About how many records an event changes or deletes. Whether it can be applied shows when it is. */
 export function changesOf({ stream, type, data }: RecordedEvent): number {
   if (parseStream(stream).category !== 'table') return 1;
-  const said = (data ?? {}) as Partial<BatchUpserted['data'] & TableCleanedUp['data']>;
-  const { created, changed, seen, deleted } = said;
+  type Said = Omit<BatchUpserted['data'], 'deleted'> & { deleted: (BatchUndone | TableCleanedUp)['data']['deleted'] };
+  const { created, changed, seen, deleted } = (data ?? {}) as Partial<Said>;
   if (type === 'TableCleanedUp') return Number.isSafeInteger(deleted) ? Number(deleted) || 1 : 1;
-  if (type !== 'BatchUpserted') return 1;
-  const count = (created?.length ?? 0) + (changed?.length ?? 0) + Math.round((seen?.length ?? 0) / PACKED_ID_LENGTH);
-  return count || 1;
+  if (type !== 'BatchUpserted' && type !== 'BatchUndone') return 1;
+  const packed = (seen?.length ?? 0) + (typeof deleted === 'string' ? deleted.length : 0);
+  return (created?.length ?? 0) + (changed?.length ?? 0) + Math.round(packed / PACKED_ID_LENGTH) || 1;
 }
 
 async function defineTables(event: TenantEvent, tenant: Tenant, target: ProjectionTarget): Promise<void> {

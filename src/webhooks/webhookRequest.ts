@@ -8,7 +8,12 @@ import type { DomainEvent } from '../commands/writeStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
 import type { OrderApproved } from '../domain/order/events.js';
 import { exportDocument, OrderDocumentTooLargeError, orderDocument } from '../domain/order/exportDocument.js';
-import { type BatchUpserted, type TableCleanedUp, unpackIds } from '../domain/referenceTable/events.js';
+import {
+  type BatchUndone,
+  type BatchUpserted,
+  type TableCleanedUp,
+  unpackIds,
+} from '../domain/referenceTable/events.js';
 import { orderStream, tableStream } from '../domain/streams.js';
 import { PAYLOAD_VERSIONS } from '../domain/webhook/catalogue/catalogue.js';
 import { exampleBody, orderBody, tableBody } from '../domain/webhook/catalogue/example.js';
@@ -97,20 +102,23 @@ async function bodyOf(
   const { kind, orderId, table = '', sourceRevision: revision } = subject;
   switch (kind) {
     case 'reference.batch_upserted': {
-      const event = await sourceEvent<BatchUpserted>(commands, tableStream(name, table), subject, 'BatchUpserted');
-      const { batchId, created, changed, seen } = event.data;
+      const types = ['BatchUpserted', 'BatchUndone'] as const;
+      const stream = tableStream(name, table);
+      const event = await sourceEvent<BatchUpserted | BatchUndone>(commands, stream, subject, types);
+      const { batchId, changed, seen } = event.data;
+      const created = 'created' in event.data ? event.data.created : [];
       const counts = { created: created.length, updated: changed.length, unchanged: unpackIds(seen).length };
       const about = { table, revision, occurredAt: event.metadata.occurredAt };
       return tableBody(kind, about, batchId ?? null, counts, customData);
     }
     case 'reference.cleaned_up': {
-      const event = await sourceEvent<TableCleanedUp>(commands, tableStream(name, table), subject, 'TableCleanedUp');
+      const event = await sourceEvent<TableCleanedUp>(commands, tableStream(name, table), subject, ['TableCleanedUp']);
       const about = { table, revision, occurredAt: event.metadata.occurredAt };
       return tableBody(kind, about, event.data.batchId, { deleted: event.data.deleted }, customData);
     }
     case 'order.approved': {
       // What was approved, not what the order has become since.
-      const event = await sourceEvent<OrderApproved>(commands, orderStream(name, orderId), subject, 'OrderApproved');
+      const event = await sourceEvent<OrderApproved>(commands, orderStream(name, orderId), subject, ['OrderApproved']);
       const { snapshot, ...approval } = event.data;
       return orderBody(exportDocument(snapshot, approval, assetTypes), customData);
     }
@@ -126,15 +134,15 @@ async function bodyOf(
   }
 }
 
-/** The event that the delivery is about. @throws Error when it is not of this type */
+/** The event that the delivery is about. @throws Error when it is of none of these types */
 async function sourceEvent<Event extends DomainEvent>(
   { eventStore }: Pick<Commands, 'eventStore'>,
   stream: string,
   subject: DeliverySubject,
-  type: Event['type'],
+  types: readonly Event['type'][],
 ): Promise<RecordedEvent & Pick<Event, 'data'>> {
   const event = await readSourceEvent(eventStore, { stream, revision: subject.sourceRevision });
-  if (event?.id !== subject.sourceEventId || event.type !== type) throw missing(stream, subject);
+  if (event?.id !== subject.sourceEventId || !types.some((type) => type === event.type)) throw missing(stream, subject);
   return event;
 }
 

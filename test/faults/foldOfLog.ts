@@ -9,9 +9,10 @@ type Data = {
   fields: Record<string, unknown>;
   set: Record<string, unknown>;
   batchId?: string | null;
-  created: { id: string; fields: Record<string, unknown> }[];
+  created?: { id: string; fields: Record<string, unknown> }[];
   changed: { id: string; set: Record<string, unknown> }[];
   seen: string;
+  deleted: string;
   status: string & { to: string };
   errorReason: string[] | null;
   changes: Record<string, { to: unknown }>;
@@ -50,11 +51,10 @@ function applyToTable(table: Table, type: string, data: Data): void {
     Object.assign(table.get(data.id)?.fields ?? {}, data.set);
   } else if (type === 'TableCleanedUp') {
     for (const row of [...table.values()]) if (row.batchId !== data.batchId) table.delete(row.id);
-  } else if (type === 'BatchUpserted') {
-    for (const { id, fields } of data.created) table.set(id, { id, batchId: data.batchId ?? null, fields });
-    const seen = Buffer.from(data.seen, 'base64').toString('hex').match(/.{32}/g) ?? [];
-    const seenIds = seen.map((hex) => hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'));
-    for (const { id, set } of [...data.changed, ...seenIds.map((id) => ({ id, set: {} }))]) {
+  } else if (type === 'BatchUpserted' || type === 'BatchUndone') {
+    for (const id of unpacked(type === 'BatchUndone' ? data.deleted : '')) table.delete(id);
+    for (const { id, fields } of data.created ?? []) table.set(id, { id, batchId: data.batchId ?? null, fields });
+    for (const { id, set } of [...data.changed, ...unpacked(data.seen).map((id) => ({ id, set: {} }))]) {
       const row = table.get(id);
       if (row === undefined) throw new Error(`${id} was changed before it was made.`);
       Object.assign(row.fields, set);
@@ -63,6 +63,11 @@ function applyToTable(table: Table, type: string, data: Data): void {
   } else {
     throw new Error(`The fold does not know ${type}.`);
   }
+}
+
+function unpacked(packed: string): string[] {
+  const ids = Buffer.from(packed, 'base64').toString('hex').match(/.{32}/g) ?? [];
+  return ids.map((hex) => hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'));
 }
 
 function applyToOrder(tables: Map<string, Table>, orderId: string, type: string, data: Data): void {

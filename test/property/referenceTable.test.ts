@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { ValidationError } from '#app/commands/context.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
-import { undoCleanUp } from '#app/commands/referenceTables/undo.js';
+import { undoOperation } from '#app/commands/referenceTables/undo.js';
 import { recordsOn } from '../contract/readModelsFixture.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
 
@@ -34,7 +34,7 @@ const step = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant('update' as const), key, newKey: fc.option(key), name: fc.option(name) }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('cleanUp' as const), batchId }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('undo' as const), ago: fc.nat({ max: 2 }) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('undo' as const), ago: fc.nat({ max: 3 }) }) },
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 type Undo = Extract<Step, { kind: 'undo' }>;
@@ -90,7 +90,7 @@ async function apply(
   const caller = inside.caller(tenant);
   const party = inside.assetType(tenant, 'dyn_party');
   if (step.kind === 'create') await createRecord(commands, caller, party, { external_id: step.key, name: step.name });
-  else if (step.kind === 'batch') await upsertBatch(commands, caller, party, { items: step.items });
+  else if (step.kind === 'batch') return upsertBatch(commands, caller, party, { items: step.items });
   else if (step.kind === 'cleanUp') return cleanUpTable(commands, caller, party, { batch_id: step.batchId });
   else {
     const id = ids.get(step.key);
@@ -162,6 +162,51 @@ class Ids {
   }
 }
 
+/** A record that a batch has created, changed or moved: as it was before it, if it was, and after it. */
+type Replaced = { id: string; before: Row | undefined; after: Row };
+
+const replacedBy = (
+  { items }: Extract<Step, { kind: 'batch' }>,
+  before: ReadonlyMap<string, Row>,
+  now: ReadonlyMap<string, Row>,
+  ids: ReadonlyMap<string, string>,
+): Replaced[] =>
+  items.flatMap(({ external_id: key }) => {
+    const after = now.get(key);
+    const id = ids.get(key);
+    if (after === undefined || id === undefined) throw new Error(`${key} is not there after its batch.`);
+    const was = before.get(key);
+    return JSON.stringify(was) === JSON.stringify(after) ? [] : [{ id, before: was, after }];
+  });
+
+/** Takes back what nobody has changed since. @returns what the answer must count */
+function undoInModel(batch: readonly Replaced[], model: Map<string, Row>, ids: ReadonlyMap<string, string>) {
+  const counts = { restored: 0, deleted: 0, unchanged: 0, left: 0 };
+  const keys = new Map([...ids].map(([key, id]) => [id, key]));
+  for (const { id, before, after } of batch) {
+    const key = keys.get(id) ?? '';
+    const row = model.get(key);
+    const names = (['key', 'name', 'city', 'batchId'] as const).filter((one) => before?.[one] !== after[one]);
+    const isAs = (other: Row): boolean => names.every((one) => row?.[one] === other[one]);
+    if (row === undefined) counts[before === undefined ? 'unchanged' : 'left'] += 1;
+    else if (before !== undefined && isAs(before)) counts.unchanged += 1;
+    else if (!isAs(after)) counts.left += 1;
+    else if (before === undefined) {
+      counts.deleted += 1;
+      model.delete(key);
+    } else {
+      counts.restored += 1;
+      model.set(key, {
+        ...row,
+        name: names.includes('name') ? before.name : row.name,
+        city: names.includes('city') ? before.city : row.city,
+        batchId: names.includes('batchId') ? before.batchId : row.batchId,
+      });
+    }
+  }
+  return counts;
+}
+
 type Shown = { id: string; external_id: string; name: string; city_name: string | null };
 
 it('shows what a naive model holds, and refuses what it refuses, over random commands', async () => {
@@ -172,26 +217,33 @@ it('shows what a naive model holds, and refuses what it refuses, over random com
       await openTenant(inside, tenant);
       const model = new Map<string, Row>();
       const idsToBe = new Ids();
-      const cleanUps: string[] = [];
+      const operations: { id: string; replaced?: Replaced[] }[] = [];
+      const idsNow = async () => new Map([...(await shown(tenant))].map(([k, { id }]) => [k, id]));
       for (const each of steps) {
-        const ids = new Map([...(await shown(tenant))].map(([k, { id }]) => [k, id]));
-        const idsNow = async () => new Map([...(await shown(tenant))].map(([k, { id }]) => [k, id]));
+        const ids = await idsNow();
         if (each.kind === 'undo') {
-          const cleanUp = cleanUps.at(-1 - each.ago);
-          if (cleanUp === undefined) continue;
+          const operation = operations.at(-1 - each.ago);
+          if (operation === undefined) continue;
+          const { id, replaced } = operation;
           const party = inside.assetType(tenant, 'dyn_party');
-          const undone = await undoCleanUp(inside.commands, inside.caller(tenant), party, cleanUp, {});
-          expect(undone).toMatchObject({ restored: idsToBe.undo(cleanUp, model), next: undefined });
+          const undone = await undoOperation(inside.commands, inside.caller(tenant), party, id, {});
+          if (replaced === undefined) {
+            expect(undone).toMatchObject({ restored: idsToBe.undo(id, model), deleted: 0, next: undefined });
+          } else {
+            expect({ ...undone, left: undone.left.length }).toMatchObject(undoInModel(replaced, model, ids));
+          }
           idsToBe.check(await idsNow());
           continue;
         }
         const before = new Map(model);
         const expected = applyToModel(model, each);
         const outcome = await apply(tenant, each, ids).catch((error: unknown) => error);
-        if (each.kind === 'cleanUp') {
-          const { operationId } = outcome as { operationId?: string };
-          if (operationId !== undefined) {
-            cleanUps.push(operationId);
+        const { operationId } = outcome as { operationId?: string };
+        if (operationId !== undefined) {
+          if (each.kind === 'batch') {
+            operations.push({ id: operationId, replaced: replacedBy(each, before, model, await idsNow()) });
+          } else {
+            operations.push({ id: operationId });
             idsToBe.cleanedUp(operationId, before, model);
           }
         }

@@ -1,7 +1,7 @@
-/** What was done to Reference Data: its batches and clean-ups; and undoing a clean-up. */
+/** What was done to Reference Data: its batches and clean-ups; and undoing them. */
 import { z } from 'zod';
 import { NotSupportedError } from '../../commands/context.js';
-import { undoBody, undoCleanUp } from '../../commands/referenceTables/undo.js';
+import { undoBody, undoOperation } from '../../commands/referenceTables/undo.js';
 import { inTime } from '../../commands/writeStream.js';
 import { MAX_OPERATIONS, MAX_UNDONE_RECORDS } from '../../domain/limits.js';
 import type { LeftAlone } from '../../domain/referenceTable/undo.js';
@@ -31,7 +31,7 @@ const operationView = json.view<TableOperation>({
   seen: [{ ...json.count, description: 'Sent again as they were, with another batch_id.' }, ({ seen }) => seen],
   deleted: [json.count, ({ deleted }) => deleted],
   undoes: [
-    { ...json.nullableText, description: 'Of an undo: the clean-up.' },
+    { ...json.nullableText, description: 'Of an undo: the batch or the clean-up.' },
     ({ undoes }) => (undoes === undefined ? null : String(undoes)),
   ],
 });
@@ -48,10 +48,11 @@ const leftAlone: json.JsonSchema = {
   type: 'object',
   properties: {
     id: json.uuid,
-    key: json.text,
+    key: { ...json.nullableText, description: 'null where it has been deleted.' },
     reason: {
-      ...json.oneOf(['changed', 'key_taken']),
-      description: 'changed: it has come back with other values. key_taken: another record has its key.',
+      ...json.oneOf(['changed', 'key_taken', 'deleted']),
+      description:
+        'changed: it has other values by now. key_taken: another record has its key. deleted: since the batch.',
     },
     fields: { ...json.listOf(json.text), description: 'Those that have other values.' },
     taken_by: { ...json.uuid, description: 'Id of the record that has the key.' },
@@ -60,11 +61,12 @@ const leftAlone: json.JsonSchema = {
 };
 
 const showLeft = (left: LeftAlone) =>
-  left.reason === 'changed' ? left : { id: left.id, key: left.key, reason: left.reason, taken_by: left.takenBy };
+  left.reason === 'key_taken' ? { id: left.id, key: left.key, reason: left.reason, taken_by: left.takenBy } : left;
 
 const counts = {
   message: json.text,
   restored: json.count,
+  deleted: { ...json.count, description: 'Of a batch: the records that it had created.' },
   unchanged: { ...json.count, description: 'They are there as they were.' },
   left: { ...json.listOf(json.ref('LeftAlone')), maxItems: MAX_UNDONE_RECORDS },
   unavailable: {
@@ -88,7 +90,15 @@ export const operations: Resource = {
       properties: { ...counts, dry_run: { type: 'boolean', const: true } },
       required: Object.keys(counts),
       examples: [
-        { message: 'Undo: 12 records are back.', restored: 12, unchanged: 0, left: [], unavailable: 0, next: null },
+        {
+          message: 'Undo: 12 records are back.',
+          restored: 12,
+          deleted: 0,
+          unchanged: 0,
+          left: [],
+          unavailable: 0,
+          next: null,
+        },
       ],
     },
   },
@@ -120,8 +130,8 @@ export const operations: Resource = {
     },
     'POST /:table/operations/:id/undo': {
       id: 'undo',
-      summary: 'Bring back what a clean-up deleted',
-      description: `With the ids and values of then; created_at is new. What has changed since is told and left alone. At most ${MAX_UNDONE_RECORDS} records in a request: repeat it with \`after\` until \`next\` is null.`,
+      summary: 'Bring back what a clean-up or a batch replaced',
+      description: `Of a clean-up the records that it deleted, with their ids and values; created_at is new. Of a batch the values and batch ids of before; the records that it created are deleted. What has changed since is told and left alone. At most ${MAX_UNDONE_RECORDS} records in a request: of a clean-up, repeat it with \`after\` until \`next\` is null.`,
       allow: 'write:reference_data',
       isOffered: ({ supportingData }) => supportingData,
       query: [DRY_RUN],
@@ -130,12 +140,13 @@ export const operations: Resource = {
       errors: [409],
       async handle({ commands }, { caller, assetType, path, query, body }) {
         const dryRun = isDryRun(query);
-        const undone = await undoCleanUp(commands, caller, assetType, path.id, body, { dryRun });
-        const { position, restored, unchanged, left, unavailable, next = null } = undone;
+        const undone = await undoOperation(commands, caller, assetType, path.id, body, { dryRun });
+        const { position, restored, deleted, unchanged, left, unavailable, next = null } = undone;
+        const gone = deleted === 0 ? '' : `, ${deleted} that it had created`;
         const message = dryRun
-          ? `Dry run: ${restored} records would be brought back; nothing was written.`
-          : `Undo: ${restored} records are back.`;
-        const result = { message, restored, unchanged, left: left.map(showLeft), unavailable, next };
+          ? `Dry run: ${restored} records would be brought back${gone && `${gone} deleted`}; nothing was written.`
+          : `Undo: ${restored} records are back${gone && `${gone} are deleted`}.`;
+        const result = { message, restored, deleted, unchanged, left: left.map(showLeft), unavailable, next };
         return dataReply({ ...result, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
       },
     },

@@ -33,7 +33,7 @@ const withDryRun = (counts: json.Schemas, more: json.Schemas = {}): json.JsonSch
 
 const OPERATION_ID: json.JsonSchema = {
   ...json.text,
-  description: "Of the table's operations; a clean-up can be undone by it. Missing where nothing was written.",
+  description: "Of the table's operations; both can be undone by it. Missing where nothing was written.",
 };
 
 const schemas: json.Schemas = {

@@ -1,7 +1,7 @@
 /** The batches, clean-ups and undos of a table, as its stream tells them. */
 
 import { MAX_OPERATION_EVENTS, MAX_OPERATION_RECORDS, MAX_OPERATIONS } from '../../domain/limits.js';
-import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
+import type { BatchUndone, BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
 import type { Actor, EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
 
 export type TableOperation = {
@@ -18,7 +18,7 @@ export type TableOperation = {
   /** Sent again as they were: they moved to the batch. */
   readonly seen: number;
   readonly deleted: number;
-  /** Of an undo: the clean-up. */
+  /** Of an undo: the batch or the clean-up. */
   readonly undoes?: Revision | undefined;
 };
 
@@ -69,6 +69,11 @@ function operationOf({ type, revision, metadata, data }: RecordedEvent): TableOp
     const { batchId, deleted } = data as TableCleanedUp['data'];
     return { ...counted, kind: 'clean_up', batchIds: [batchId], deleted };
   }
+  if (type === 'BatchUndone') {
+    const { batchId, changed, seen, deleted, undoes } = data as BatchUndone['data'];
+    const counts = { updated: changed.length, seen: packedIds(seen), deleted: packedIds(deleted) };
+    return { ...counted, ...counts, kind: 'undo', batchIds: typeof batchId === 'string' ? [batchId] : [], undoes };
+  }
   if (type !== 'BatchUpserted') return undefined;
   const { batchId, created, changed, seen, undoes } = data as BatchUpserted['data'];
   return {
@@ -77,10 +82,12 @@ function operationOf({ type, revision, metadata, data }: RecordedEvent): TableOp
     batchIds: typeof batchId === 'string' ? [batchId] : [],
     created: created.length,
     updated: changed.length,
-    seen: Buffer.byteLength(seen, 'base64') / PACKED_ID_BYTES,
+    seen: packedIds(seen),
     undoes,
   };
 }
+
+const packedIds = (packed: string): number => Buffer.byteLength(packed, 'base64') / PACKED_ID_BYTES;
 
 const together = (part: TableOperation, later: TableOperation): TableOperation => ({
   ...part,
@@ -88,4 +95,5 @@ const together = (part: TableOperation, later: TableOperation): TableOperation =
   created: part.created + later.created,
   updated: part.updated + later.updated,
   seen: part.seen + later.seen,
+  deleted: part.deleted + later.deleted,
 });

@@ -7,7 +7,7 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
 import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { MAX_BATCH_ITEMS, MAX_DIFFERENCES } from '../../domain/limits.js';
-import { type CleanUpGuard, refusalOfCleanUp } from '../../domain/referenceTable/cleanUpGuard.js';
+import { type CleanUpCounts, type CleanUpGuard, refusalOfCleanUp } from '../../domain/referenceTable/cleanUpGuard.js';
 import {
   type BatchCounts,
   cleanUp,
@@ -23,11 +23,12 @@ import {
 } from '../../domain/referenceTable/differences.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Position } from '../../ports/eventStore.js';
+import type { TableRef } from '../../ports/readModels.js';
 import { Pauses } from '../../supervision/waiting.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
-import { inTime } from '../writeStream.js';
+import { inTime, type Loaded } from '../writeStream.js';
 import type { TableCommands } from './tableState.js';
 import { tableWriterOf } from './tableWriter.js';
 
@@ -155,21 +156,32 @@ export async function cleanUpTable(
   const { batch_id: batchId, confirm } = parseBody(cleanUpBody, body);
   const dryRun = options.dryRun === true;
   const guard = dryRun ? undefined : options.guard;
-  const { position, revision, deleted } = await tableWriterOf(commands).cleanUp(
+  const table = { tenant: caller.tenant, table: assetType.name };
+  const { position, revision, state } = await tableWriterOf(commands).alone<CleanUpCounts>(
     caller,
     assetType,
-    batchId,
+    () => countCleanUp(commands, table, batchId),
     (counts) => {
       const refusal = refusalOfCleanUp(guard, { batchId, confirm }, counts);
       if (refusal !== undefined) throw new ValidationError(refusal);
       return counts.deleted === 0 || dryRun ? [] : [cleanUp(batchId, counts.deleted)];
     },
   );
+  const { deleted } = state;
   if (!dryRun) {
     const operationId = deleted === 0 ? undefined : String(revision);
     return { position, deleted, operationId, differences: [] };
   }
-  const table = { tenant: caller.tenant, table: assetType.name };
   const some = await inTime(caller, commands.readModels.someOutsideBatch(table, batchId, MAX_DIFFERENCES));
   return { position, deleted, differences: firstDifferences(cleanUpDifferences(assetType, some)) };
+}
+
+/** As of the revision that the append is to insist on. */
+export async function countCleanUp(
+  { readModels }: TableCommands,
+  table: TableRef,
+  batchId: string,
+): Promise<Loaded<CleanUpCounts>> {
+  const { count: deleted, inside: kept, ...end } = await readModels.countOutsideBatch(table, batchId);
+  return { ...end, state: { deleted, kept } };
 }

@@ -64,9 +64,9 @@ export class TableState {
   async #snapshot(caller: Caller, wanted: Wanted): Promise<TableSnapshot> {
     const { readModels } = this.#commands;
     const snapshot = await readModels.snapshot(this.table, wanted);
-    const cleanUp = this.unprojected.cleanUpAfter(snapshot.revision);
-    if (cleanUp === undefined) return snapshot;
-    await untilShown(this.#commands, caller, cleanUp, beingCleanedUp(this.name));
+    const deletion = this.unprojected.deletionAfter(snapshot.revision);
+    if (deletion === undefined) return snapshot;
+    await untilShown(this.#commands, caller, deletion, beingCleanedUp(this.name));
     return readModels.snapshot(this.table, wanted);
   }
 

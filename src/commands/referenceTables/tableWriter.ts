@@ -5,13 +5,11 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import type { CleanUpCounts } from '../../domain/referenceTable/cleanUpGuard.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
-import type { Position, Revision } from '../../ports/eventStore.js';
 import { Turns } from '../../supervision/turns.js';
 import type { Caller } from '../context.js';
-import { type Loaded, writeStream } from '../writeStream.js';
+import { type Loaded, type Written, writeStream } from '../writeStream.js';
 import { type TableCommands, TableState, type Wanted } from './tableState.js';
 import { type Decide, takeTogether, WaitingChange, type WrittenChange } from './waitingChange.js';
 import { writeTogether } from './writeTogether.js';
@@ -56,36 +54,28 @@ export class TableWriter {
   }
 
   /**
-   * Counts what a clean-up deletes, decides, appends. So it waits until the read model shows everything.
+   * Reads, decides, appends, for what deletes records: nothing is decided with it, the read model shows everything before, and
+   * whoever writes next waits until it shows this.
    * @param decide pure; may run several times; throws to refuse
    */
-  async cleanUp(
+  alone<State>(
     caller: Caller,
     assetType: AssetType,
-    batchId: string,
-    decide: (counts: CleanUpCounts) => readonly ReferenceTableEvent[],
-  ): Promise<CleanUpCounts & { readonly position: Position; readonly revision: Revision }> {
+    read: (table: TableState) => Promise<Loaded<State>>,
+    decide: (state: State) => readonly ReferenceTableEvent[],
+  ): Promise<Written<State, ReferenceTableEvent>> {
     const session = this.#session(caller.tenant, assetType.name);
     const { table, unprojected } = session.table;
     return this.#turn(caller, session, async () => {
-      const load = async (): Promise<Loaded<CleanUpCounts>> => {
+      const load = async (): Promise<Loaded<State>> => {
         await session.table.catchUp(caller);
-        const {
-          count: deleted,
-          inside: kept,
-          ...end
-        } = await this.#commands.readModels.countOutsideBatch(table, batchId);
-        return { ...end, state: { deleted, kept } };
+        return read(session.table);
       };
       const stream = tableStream(table.tenant, table.table);
-      const written = await writeStream<CleanUpCounts, ReferenceTableEvent>(this.#commands, caller, {
-        stream,
-        name: table.table,
-        load,
-        decide,
-      });
-      if (written.events.length > 0) unprojected.addCleanUp(written);
-      return { position: written.position, revision: written.revision, ...written.state };
+      const write = { stream, name: table.table, load, decide };
+      const written = await writeStream<State, ReferenceTableEvent>(this.#commands, caller, write);
+      if (written.events.length > 0) unprojected.addDeletion(written);
+      return written;
     });
   }
 

@@ -14,7 +14,7 @@ export class UnprojectedRecords {
   readonly #byId = new Map<string, Entry>();
   readonly #idByKey = new Map<string, string>();
   #end = NO_STREAM;
-  #cleanUp: AppendResult = { revision: NO_STREAM.revision, position: 0 };
+  #deletion: AppendResult = { revision: NO_STREAM.revision, position: 0 };
 
   /** The last append that the read model may not show; NO_STREAM when it shows all. */
   get end(): StreamEnd {
@@ -62,20 +62,20 @@ export class UnprojectedRecords {
           break;
         case 'delete':
         case 'sweep':
-          throw new Error('Which records a clean-up deletes is known to the read model alone.');
+          throw new Error('What was deleted is not kept here: the read model is waited for.');
       }
     }
     this.#end = { revision, lastEventAt: at };
   }
 
-  /** A clean-up was appended: nothing can be decided until the read model shows it. */
-  addCleanUp(appended: AppendResult): void {
-    this.#cleanUp = appended;
+  /** Something was appended that deletes records: nothing can be decided until the read model shows it. */
+  addDeletion(appended: AppendResult): void {
+    this.#deletion = appended;
   }
 
-  /** Position of a clean-up that is still to be waited for, where the read model shows this revision. */
-  cleanUpAfter(shown: Revision): Position | undefined {
-    return shown < this.#cleanUp.revision ? this.#cleanUp.position : undefined;
+  /** Position of a deletion that is still to be waited for, where the read model shows this revision. */
+  deletionAfter(shown: Revision): Position | undefined {
+    return shown < this.#deletion.revision ? this.#deletion.position : undefined;
   }
 
   /** Forgets what the read model shows by now. */

@@ -1,15 +1,18 @@
-/** The events of a batch: one for each `_batch_id`, cut where it would be too large. */
-import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
-import { type BatchUpserted, packIds } from './events.js';
+/** The events of a batch, or of its undo: one for each `_batch_id`, cut where it would be too large. */
+import { type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
+import { type BatchUndone, type BatchUpserted, packIds, type Run } from './events.js';
 
 /** A batch upsert's parts stay well under the limit of one event. */
 const PART_BYTES = 400_000;
 
+/** `from`: the batch id that the record had before. */
 type Part = {
   readonly created: { id: string; fields: Fields }[];
-  readonly changed: { id: string; set: Fields }[];
-  readonly seen: string[];
+  readonly changed: { id: string; set: Fields; was: readonly FieldValue[]; from: string | null }[];
+  readonly seen: { id: string; from: string | null }[];
 };
+
+const emptyPart = (): Part => ({ created: [], changed: [], seen: [] });
 
 /** Groups the items of a batch by their `_batch_id` and cuts groups that are too large for one event. */
 export class BatchParts {
@@ -18,7 +21,7 @@ export class BatchParts {
   of(batchId: string | null | undefined): Part {
     let part = this.#groups.get(batchId);
     if (part === undefined) {
-      part = { created: [], changed: [], seen: [] };
+      part = emptyPart();
       this.#groups.set(batchId, part);
     }
     return part;
@@ -26,49 +29,92 @@ export class BatchParts {
 
   /** @param undoes revision of the clean-up that they undo */
   toEvents(undoes?: number): BatchUpserted[] {
-    return [...this.#groups].flatMap(([batchId, part]) =>
-      cut(part).map((piece) => ({
-        type: 'BatchUpserted' as const,
-        data: {
-          ...(batchId === undefined ? {} : { batchId }),
-          created: piece.created,
-          changed: piece.changed,
-          seen: packIds(piece.seen),
-          ...(undoes === undefined ? {} : { undoes }),
-        },
-      })),
-    );
+    return this.#pieces(({ batchId, created, changed, seen }) => ({
+      type: 'BatchUpserted' as const,
+      data: {
+        ...batchId,
+        created,
+        changed: changed.map(({ id, set, was }) => ({ id, set, was })),
+        seen: packIds(seen.map(({ id }) => id)),
+        ...('batchId' in batchId && changed.length + seen.length > 0 ? { from: runsOf([...changed, ...seen]) } : {}),
+        ...(undoes === undefined ? {} : { undoes }),
+      },
+    }));
+  }
+
+  /**
+   * @param undoes revision of the batch that they undo
+   * @param deleted ids of the records that it has created
+   */
+  toUndo(undoes: number, deleted: readonly string[]): BatchUndone[] {
+    if (deleted.length > 0 && this.#groups.size === 0) this.of(undefined);
+    return this.#pieces(({ batchId, changed, seen }, index) => ({
+      type: 'BatchUndone' as const,
+      data: {
+        undoes,
+        ...batchId,
+        changed: changed.map(({ id, set }) => ({ id, set })),
+        seen: packIds(seen.map(({ id }) => id)),
+        deleted: index === 0 ? packIds(deleted) : '',
+      },
+    }));
+  }
+
+  #pieces<Event>(toEvent: (piece: Part & { batchId: { batchId?: string | null } }, index: number) => Event): Event[] {
+    return [...this.#groups]
+      .flatMap(([id, part]) =>
+        cut(part).map((piece) => ({ ...piece, batchId: id === undefined ? {} : { batchId: id } })),
+      )
+      .map(toEvent);
   }
 }
 
 function cut(part: Part): Part[] {
   const pieces: Part[] = [];
-  let piece: Part = { created: [], changed: [], seen: part.seen };
-  let bytes = part.seen.length * 22;
-  const room = (size: number): Part => {
-    if (bytes > 0 && bytes + size > PART_BYTES) {
+  let piece = emptyPart();
+  let bytes = 0;
+  let before: string | null | undefined;
+  const room = (size: number, from = before): Part => {
+    const needed = size + (from === before ? 0 : 16 + (from ?? '').length * 3);
+    before = from;
+    if (bytes > 0 && bytes + needed > PART_BYTES) {
       pieces.push(piece);
-      piece = { created: [], changed: [], seen: [] };
+      piece = emptyPart();
       bytes = 0;
     }
-    bytes += size;
+    bytes += needed;
     return piece;
   };
+  for (const seen of part.seen) room(22, seen.from).seen.push(seen);
   for (const created of part.created) room(estimateBytes(created.fields)).created.push(created);
-  for (const changed of part.changed) room(estimateBytes(changed.set)).changed.push(changed);
+  for (const changed of part.changed) {
+    room(estimateBytes(changed.set) + estimateValues(changed.was), changed.from).changed.push(changed);
+  }
   pieces.push(piece);
   return pieces;
 }
 
-/** Upper bound of the JSON bytes of some fields, without making the JSON: text counts three bytes a character. */
+/** Records of one batch have mostly come from one as well. */
+function runsOf(records: readonly { readonly from: string | null }[]): Run[] {
+  const runs: [number, string | null][] = [];
+  for (const { from } of records) {
+    const last = runs.at(-1);
+    if (last?.[1] === from) last[0] += 1;
+    else runs.push([1, from]);
+  }
+  return runs;
+}
+
+/** Upper bound of the JSON bytes of some fields, without making the JSON. */
 function estimateBytes(fields: Fields): number {
   let bytes = 64;
-  for (const name of Object.keys(fields)) {
-    const value = ownValue(fields, name);
-    bytes +=
-      name.length +
-      8 +
-      (typeof value === 'string' ? value.length * 3 : Array.isArray(value) ? JSON.stringify(value).length * 3 : 24);
-  }
+  for (const name of Object.keys(fields)) bytes += name.length + 8 + estimateValue(ownValue(fields, name));
   return bytes;
 }
+
+const estimateValues = (values: readonly FieldValue[]): number =>
+  values.reduce<number>((bytes, value) => bytes + 4 + estimateValue(value), 0);
+
+/** Text counts three bytes a character. */
+const estimateValue = (value: FieldValue | undefined): number =>
+  typeof value === 'string' ? value.length * 3 : Array.isArray(value) ? JSON.stringify(value).length * 3 : 24;

@@ -33,10 +33,14 @@ export function tableChanges(event: ReferenceTableEvent, at: string): readonly R
       return [{ kind: 'patch', id: event.data.id, at, set: event.data.set }];
     case 'TableCleanedUp':
       return [{ kind: 'sweep', batchId: event.data.batchId }];
-    case 'BatchUpserted': {
-      const { batchId, created, changed, seen } = event.data;
+    case 'BatchUpserted':
+    case 'BatchUndone': {
+      const { batchId, changed, seen } = event.data;
+      const { created, deleted } =
+        event.type === 'BatchUpserted' ? { ...event.data, deleted: '' } : { ...event.data, created: [] };
       const moved = batchId === undefined ? {} : { batchId };
       const changes: RecordChange[] = [
+        ...unpackIds(deleted).map((id) => ({ kind: 'delete' as const, id })),
         ...created.map(({ id, fields }) => ({ kind: 'insert' as const, id, at, batchId: batchId ?? null, fields })),
         ...changed.map(({ id, set }) => ({ kind: 'patch' as const, id, at, set, ...moved })),
       ];

@@ -130,10 +130,13 @@ export function upsertBatch(
     const set = changedFields(current.fields, item.fields);
     if (Object.keys(set).length > 0) {
       counts.updated += 1;
-      parts.of(item.batchId).changed.push({ id: current.id, set });
+      const was = Object.keys(set).map((name) => ownValue(current.fields, name) ?? null);
+      parts.of(item.batchId).changed.push({ id: current.id, set, was, from: current.batchId });
     } else {
       counts.unchanged += 1;
-      if (item.batchId !== undefined && item.batchId !== current.batchId) parts.of(item.batchId).seen.push(current.id);
+      if (item.batchId !== undefined && item.batchId !== current.batchId) {
+        parts.of(item.batchId).seen.push({ id: current.id, from: current.batchId });
+      }
     }
   }
   if (Object.keys(errors).length > 0) return { ok: false, errors };

@@ -1,9 +1,14 @@
 /** Events of a reference table's stream, `table-<tenant>.<table>`. */
-import type { Fields } from '../assetTypes/fieldTypes.js';
+import type { Fields, FieldValue } from '../assetTypes/fieldTypes.js';
 import type { EventOf } from '../eventTypes.js';
 
 type NewRecord = { readonly id: string; readonly fields: Fields };
 type ChangedRecord = { readonly id: string; readonly set: Fields };
+/** With what its fields had before, in the order of `set`; missing in batches of earlier releases. */
+type ReplacedRecord = ChangedRecord & { readonly was?: readonly FieldValue[] };
+
+/** So many records, one after the other, had this batch id. */
+export type Run = readonly [count: number, batchId: string | null];
 
 /** Fields that are null are left out. */
 export type RecordCreated = EventOf<'RecordCreated', NewRecord>;
@@ -21,18 +26,40 @@ export type BatchUpserted = EventOf<
     /** Absent: the items named none; new records have none and known ones keep theirs. */
     readonly batchId?: string | null;
     readonly created: readonly NewRecord[];
-    readonly changed: readonly ChangedRecord[];
+    readonly changed: readonly ReplacedRecord[];
     /** Records that were sent again unchanged: their ids, packed (see packIds). */
     readonly seen: string;
+    /** The batch ids that the records of `changed`, then those of `seen`, had before; missing where they keep theirs. */
+    readonly from?: readonly Run[];
     /** Revision of the clean-up whose deleted records these are. */
     readonly undoes?: number;
+  }
+>;
+
+/**
+ * Takes back a batch, as far as nothing has changed since: one for each batch id that its records had before. It is one
+ * append of as many of these as it takes.
+ */
+export type BatchUndone = EventOf<
+  'BatchUndone',
+  {
+    /** Revision of the batch's first event. */
+    readonly undoes: number;
+    /** Absent: the records keep theirs. */
+    readonly batchId?: string | null;
+    /** To the values before. */
+    readonly changed: readonly ChangedRecord[];
+    /** Records of which only the batch id goes back; packed. */
+    readonly seen: string;
+    /** Records that the batch has created; packed. */
+    readonly deleted: string;
   }
 >;
 
 /** Deletes every record whose batch id is not this one, records without one included. */
 export type TableCleanedUp = EventOf<'TableCleanedUp', { readonly batchId: string; readonly deleted: number }>;
 
-export type ReferenceTableEvent = RecordCreated | RecordChanged | BatchUpserted | TableCleanedUp;
+export type ReferenceTableEvent = RecordCreated | RecordChanged | BatchUpserted | BatchUndone | TableCleanedUp;
 
 /**
  * UUIDs packed for an event: 16 bytes each, one after another, as base64. A thousand take 21 KB instead of 39.

@@ -4,17 +4,24 @@ import { BatchParts } from './batchParts.js';
 import { changedFields, type KnownRecord, type KnownRecords, keyOf, withoutNulls } from './decide.js';
 import type { BatchUpserted } from './events.js';
 
-/** A deleted record that is not brought back, and why. */
-export type LeftAlone = { readonly id: string; readonly key: string } & (
+/** A record that an undo does not touch, and why. */
+export type LeftAlone = { readonly id: string } & (
   | {
-      /** It has come back in another way, with other values in these fields. */
+      /** It has got other values in these fields since, in whatever way. */
       readonly reason: 'changed';
+      readonly key: string;
       readonly fields: readonly string[];
     }
   | {
       /** Another record has its key by now. */
       readonly reason: 'key_taken';
+      readonly key: string;
       readonly takenBy: string;
+    }
+  | {
+      /** It has been deleted since. */
+      readonly reason: 'deleted';
+      readonly key: null;
     }
 );
 

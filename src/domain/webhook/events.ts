@@ -116,6 +116,7 @@ const KINDS_OF_TYPE: ReadonlyMap<string, WebhookEventKind> = new Map([
   ['OrderApproved', 'order.approved'],
   ['OrderExportFailed', 'order.export_failed'],
   ['BatchUpserted', 'reference.batch_upserted'],
+  ['BatchUndone', 'reference.batch_upserted'],
   ['TableCleanedUp', 'reference.cleaned_up'],
 ]);
 

@@ -229,6 +229,7 @@ describe('undo', () => {
     expect(await undo(operation)).toEqual({
       message: expect.any(String),
       restored: 6,
+      deleted: 0,
       unchanged: 0,
       left: [],
       unavailable: 0,
@@ -268,8 +269,33 @@ describe('undo', () => {
     expect(await undo(later)).toMatchObject({ restored: 1000, unavailable: 0 });
   });
 
-  it('is refused of what is no clean-up of the table, and on Master Data', async () => {
-    await acme().batch('dyn_party', parties(0, 2));
+  it('of a batch brings back values and batch ids and deletes what it created; what changed since is told', async () => {
+    await acme().batch('dyn_party', parties(0, 5, { _batch_id: 'monday', notes: 'old' }));
+    const before = values(await all());
+    const { operation_id: batch = '' } = await acme().batch('dyn_party', [
+      ...parties(0, 3, { _batch_id: 'tuesday', notes: 'new' }),
+      ...parties(3, 6, { _batch_id: 'tuesday', notes: 'old' }),
+    ]);
+    const [p0, p1] = [...before.values()];
+    expect(await undo(batch, undefined, { dry_run: 'true' })).toMatchObject({ restored: 5, deleted: 1, dry_run: true });
+    await acme().update('dyn_party', p0?.id ?? '', { notes: 'by hand' });
+    const left = [{ id: p0?.id, key: 'P0', reason: 'changed', fields: ['notes'] }];
+    expect(await undo(batch)).toMatchObject({ restored: 4, deleted: 1, unchanged: 0, left, next: null });
+    expect(await undo(batch)).toMatchObject({ restored: 0, deleted: 0, unchanged: 5, left });
+    const now = values(await all());
+    expect(now.size).toBe(5);
+    expect(now.get(p1?.id ?? '')).toEqual(p1);
+    expect(await acme().cleanUp('dyn_party', 'monday')).toMatchObject({ deleted: 1 });
+    const again = await acme().batch('dyn_party', parties(5, 6));
+    expect(again).toMatchObject({ created: 1 });
+    expect((await undo(again.operation_id ?? '')).deleted).toBe(1);
+    const { body } = await acme().getOperations('dyn_party');
+    const newest = expect.objectContaining({ kind: 'undo', deleted: 1, undoes: again.operation_id });
+    expect(body).toMatchObject({ data: expect.arrayContaining([newest]) });
+  });
+
+  it('is refused of what is neither, of an undo, and on Master Data', async () => {
+    await acme().create('dyn_party', { external_id: 'by hand', name: 'No operation' });
     const operation = await mistyped();
     const post = (table: string, id: string, body?: object) => () => acme().postUndo(table, id, { body: body ?? {} });
     for (const wrong of ['99999999', '-1', '01', 'x', '9'.repeat(30)]) {

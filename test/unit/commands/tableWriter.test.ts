@@ -1,4 +1,5 @@
 /** What a decision about a table waits for. */
+import { countCleanUp } from '#app/commands/referenceTables/synchronize.js';
 import type { TableCommands } from '#app/commands/referenceTables/tableState.js';
 import { TableWriter } from '#app/commands/referenceTables/tableWriter.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
@@ -28,11 +29,11 @@ it('a clean-up waits for the last write to its table, however much else is in th
   } as unknown as TableCommands;
   const { tenant, actor, correlationId, causationId } = metadata;
   const caller = { tenant, actor, correlationId, causationId };
-  expect(await new TableWriter(commands).cleanUp(caller, item, 'b', () => [])).toEqual({
+  const count = () => countCleanUp(commands, { tenant, table: item.name }, 'b');
+  expect(await new TableWriter(commands).alone(caller, item, count, () => [])).toMatchObject({
     position: 0,
     revision: 4,
-    deleted: 0,
-    kept: 3,
+    state: { deleted: 0, kept: 3 },
   });
   expect(waitedFor).toEqual([['records', 10]]);
 });

@@ -101,8 +101,9 @@ describe('§4.7 a batch', () => {
           data: {
             batchId: 'tuesday',
             created: [{ id: id(101), fields: { external_id: 'new', name: 'New' } }],
-            changed: [{ id: id(2), set: { name: 'Other' } }],
+            changed: [{ id: id(2), set: { name: 'Other' }, was: ['B'] }],
             seen: packIds([id(1)]),
+            from: [[2, acme.batchId]],
           },
         },
         {

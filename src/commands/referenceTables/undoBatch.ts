@@ -1,0 +1,69 @@
+/** Undoes a batch: what it replaced stands in its own events. */
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { MAX_BATCH_ITEMS } from '../../domain/limits.js';
+import type { BatchUpserted } from '../../domain/referenceTable/events.js';
+import {
+  type BatchUndoDecision,
+  undoBatch as decide,
+  idsOf,
+  saysWhatItReplaces,
+} from '../../domain/referenceTable/undoBatch.js';
+import type { Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import { type Caller, ConflictError, NotFoundError } from '../context.js';
+import type { KnownTable, TableCommands } from './tableState.js';
+import { tableWriterOf } from './tableWriter.js';
+
+type Batch = { readonly revision: Revision; readonly events: readonly BatchUpserted['data'][] };
+
+/** Events that are read at once: each may have 400 KB. */
+const SLICE_EVENTS = 20;
+
+/**
+ * A batch is one append of as many events as it takes, one for each item at most.
+ * @throws NotFoundError where the event is not the first; ConflictError where it is no batch, or one of an earlier release
+ */
+export async function eventsOfBatch(
+  { eventStore }: TableCommands,
+  stream: string,
+  first: RecordedEvent & BatchUpserted,
+): Promise<Batch> {
+  const { revision, metadata, data } = first;
+  const isPart = (event: RecordedEvent | undefined): boolean =>
+    event?.type === 'BatchUpserted' && event.metadata.causationId === metadata.causationId;
+  if (data.undoes !== undefined) throw new ConflictError(`${revision} is an undo, which cannot be undone.`);
+  const [before] = revision === 0 ? [] : await eventStore.readStream(stream, revision - 1, revision - 1);
+  if (isPart(before)) throw new NotFoundError(`${revision} is a part of another operation.`);
+  const events: BatchUpserted['data'][] = [];
+  for (let from = revision; from < revision + MAX_BATCH_ITEMS; from += SLICE_EVENTS) {
+    const slice = await eventStore.readStream(stream, from, from + SLICE_EVENTS - 1);
+    const end = slice.findIndex((event) => !isPart(event));
+    events.push(...slice.slice(0, end < 0 ? undefined : end).map((event) => event.data as BatchUpserted['data']));
+    if (end >= 0 || slice.length < SLICE_EVENTS) break;
+  }
+  if (!events.every(saysWhatItReplaces)) {
+    throw new ConflictError(`The batch ${revision} was written by a release that did not keep what a batch replaces.`);
+  }
+  return { revision, events };
+}
+
+export async function undoBatch(
+  commands: TableCommands,
+  caller: Caller,
+  assetType: AssetType,
+  { revision, events }: Batch,
+  { dryRun = false }: { readonly dryRun?: boolean },
+): Promise<Omit<BatchUndoDecision, 'events'> & { readonly position: Position; readonly unavailable: number }> {
+  const ids = events.flatMap(idsOf);
+  let undone: BatchUndoDecision = { events: [], restored: 0, deleted: 0, unchanged: 0, left: [] };
+  const { position } = await tableWriterOf(commands).alone<KnownTable>(
+    caller,
+    assetType,
+    (table) => table.load(caller, assetType, { keys: [], ids }),
+    (known) => {
+      undone = decide(assetType, revision, events, known);
+      return dryRun ? [] : undone.events;
+    },
+  );
+  const { events: _, ...counts } = undone;
+  return { position, ...counts, unavailable: 0 };
+}
