@@ -6,6 +6,7 @@
  * What every adapter must do is written down as tests: `test/contract/readModels.ts`.
  */
 import type { Fields, FieldValue } from '../domain/assetTypes/fieldTypes.js';
+import type { Repeat } from '../domain/order/events.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { KeptPlace, Position, Revision } from './eventStore.js';
 
@@ -101,6 +102,8 @@ export type HistoryEntry = {
   readonly statusFrom: string | null;
   readonly statusTo: string;
   readonly reasons: readonly string[];
+  /** Of a further approval: earlier exports that may have arrived. */
+  readonly repeats?: readonly Repeat[];
   /** Changed fields with old and new value; a part of the order is named by its table and id. */
   readonly changes: readonly {
     readonly table: string;

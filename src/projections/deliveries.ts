@@ -64,7 +64,7 @@ function changed(
     case 'DeliveryAttemptStarted':
       return { retryAt: null, attempts: [...attempts, begun(event.data, at)] };
     case 'DeliveryAttemptFailed': {
-      const { attempt, retryAt, ...outcome } = event.data;
+      const { attempt, retryAt, notSent: _, ...outcome } = event.data;
       return { retryAt: retryAt ?? null, attempts: ended(attempts, attempt, { ...outcome, endedAt: at }) };
     }
     case 'DeliverySucceeded': {

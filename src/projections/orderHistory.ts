@@ -36,6 +36,7 @@ function historyEntry(recorded: RecordedEvent, orderModel: string, orderId: stri
     statusFrom: status.from,
     statusTo: status.to,
     reasons: reasonsOf(event),
+    ...(event.type === 'OrderApproved' && event.data.repeats !== undefined ? { repeats: event.data.repeats } : {}),
     changes: changesOf(event, orderModel, orderId),
   };
 }

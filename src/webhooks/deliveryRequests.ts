@@ -2,6 +2,7 @@
 import { LRUCache } from 'lru-cache';
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
+import { messageIdOf } from '../commands/webhooks/deliveryIds.js';
 import { requestDelivery } from '../commands/webhooks/deliveryStream.js';
 import { parseStream } from '../domain/streams.js';
 import { type DeliverySubject, kindsOf, type WebhookEventKind } from '../domain/webhook/events.js';
@@ -13,8 +14,8 @@ export type Subscription = {
   readonly webhookId: string;
   readonly wants: (event: RecordedEvent, kind: WebhookEventKind) => boolean;
   readonly deliveryId: (event: RecordedEvent, kind: WebhookEventKind) => string;
-  /** Of a replay: what its deliveries have besides. */
-  readonly replay?: (event: RecordedEvent, kind: WebhookEventKind) => Pick<DeliverySubject, 'purpose' | 'messageId'>;
+  /** Of a replay. */
+  readonly replay?: Pick<DeliverySubject, 'purpose'>;
 };
 
 export type DeliveryRequest = {
@@ -23,11 +24,6 @@ export type DeliveryRequest = {
   readonly subject: DeliverySubject;
   readonly source: RecordedEvent;
 };
-
-/** Id of the delivery that an event itself leads to: whoever goes through the log again finds it taken. */
-export const firstDeliveryId = (webhookId: string, event: RecordedEvent, kind: WebhookEventKind): string =>
-  // Approvals were once the only kind.
-  v5(kind === 'order.approved' ? event.id : `${kind} ${event.id}`, webhookId);
 
 /** Where a delivery's id would stand. */
 const NONE = '';
@@ -86,8 +82,10 @@ export class RequestSequence {
     let after = isOrder ? await this.#before(event, subscription, earlier) : undefined;
     const requests = kinds.map((kind): DeliveryRequest => {
       const sequence = after === undefined ? {} : { after };
-      const subject = { webhookId, kind, ...about, ...source, ...replay?.(event, kind), ...sequence };
       const id = deliveryId(event, kind);
+      const message = messageIdOf(webhookId, event, kind);
+      const named = message === id ? {} : { messageId: message };
+      const subject = { webhookId, kind, ...about, ...source, ...replay, ...named, ...sequence };
       if (isOrder) after = id;
       return { tenant, deliveryId: id, subject, source: event };
     });

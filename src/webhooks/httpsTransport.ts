@@ -95,10 +95,14 @@ async function post(agent: Agent, request: WebhookRequest, totalTimeoutMs: numbe
   const startedAt = performance.now();
   const durationMs = (): number => Math.round(performance.now() - startedAt);
   const signal = AbortSignal.timeout(totalTimeoutMs);
+  let isBegun = false;
+  const begin = (): void => {
+    isBegun = true;
+  };
   try {
     const answer = await send(request.url, {
       method: 'POST',
-      dispatcher: agent,
+      dispatcher: agent.compose(noticing(begin)),
       headers: request.headers,
       body: request.body,
       signal,
@@ -112,11 +116,25 @@ async function post(agent: Agent, request: WebhookRequest, totalTimeoutMs: numbe
     return asked === undefined ? failed : { ...failed, retryAfterMs: asked };
   } catch (error) {
     const reason = signal.aborted ? `no answer within ${totalTimeoutMs} ms` : describe(error);
-    const failed = { ok: false, reason, status: null, durationMs: durationMs(), responseBody: null } as const;
+    const sent = isBegun ? {} : ({ notSent: true } as const);
+    const failed = { ok: false, reason, status: null, durationMs: durationMs(), responseBody: null, ...sent } as const;
     const cause = signal.aborted ? 'timeout' : causeOf(error);
     return cause === undefined ? failed : { ...failed, cause };
   }
 }
+
+/** Calls `begin` when a connection is there and the request is about to be written to it. */
+const noticing =
+  (begin: () => void): Dispatcher.DispatcherComposeInterceptor =>
+  (dispatch) =>
+  (options, handler) => {
+    const start = handler.onRequestStart;
+    handler.onRequestStart = (...given) => {
+      begin();
+      start?.apply(handler, given);
+    };
+    return dispatch(options, handler);
+  };
 
 function causeOf(error: unknown): 'timeout' | 'refused_address' | undefined {
   if (error instanceof RefusedAddressError) return 'refused_address';

@@ -1,11 +1,12 @@
 /** What events ask of the relay: which streams it reads, who wants an event, and which messages follow from it. */
 import type { Caller, TenantDirectory } from '../commands/context.js';
+import { firstDeliveryId } from '../commands/webhooks/deliveryIds.js';
 import { type Webhook, wantedSince } from '../domain/identity/directory.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { DeliverySubject, WebhookEvent, WebhookEventKind } from '../domain/webhook/events.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { Message } from '../ports/messageBroker.js';
-import { firstDeliveryId, type Subscription } from './deliveryRequests.js';
+import type { Subscription } from './deliveryRequests.js';
 import { type BackfillJob, deliveryMessage, type ResumeJob } from './queue.js';
 
 /** Approvals carry whole orders, so a slice is kept small; with fewer events, the writes at its end would dominate. */

@@ -12,7 +12,7 @@ import { doubled } from '../domain/webhook/delivery.js';
 import type { DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../ports/deliveryLog.js';
 import type { Position } from '../ports/eventStore.js';
 import type { MessageBroker, Outcome, ReceivedMessage } from '../ports/messageBroker.js';
-import { appendRequests, firstDeliveryId, RequestSequence, type Subscription } from './deliveryRequests.js';
+import { appendRequests, RequestSequence, type Subscription } from './deliveryRequests.js';
 import {
   BACKFILL_QUEUE,
   type BackfillJob,
@@ -137,6 +137,5 @@ const subscriptionOf = ({ webhookId, backfillId, kinds, from, to }: BackfillJob)
   webhookId,
   wants: (event, kind) => kinds.includes(kind) && event.metadata.occurredAt >= from && event.metadata.occurredAt < to,
   deliveryId: (event, kind) => v5(`${backfillId} ${kind} ${event.id}`, webhookId),
-  // Whoever has had the event already knows it by the id it came with.
-  replay: (event, kind) => ({ purpose: 'backfill', messageId: firstDeliveryId(webhookId, event, kind) }),
+  replay: { purpose: 'backfill' },
 });

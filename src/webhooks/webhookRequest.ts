@@ -37,7 +37,7 @@ export async function prepareAttempt(
   } catch (error) {
     if (!(error instanceof OrderDocumentTooLargeError || error instanceof AnswerTooLargeError)) throw error;
     const { message: reason } = error;
-    return async () => ({ ok: false, reason, status: null, durationMs: 0, responseBody: null });
+    return async () => ({ ok: false, reason, status: null, durationMs: 0, responseBody: null, notSent: true });
   }
 }
 

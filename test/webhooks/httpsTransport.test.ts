@@ -75,6 +75,15 @@ describe('a call to a receiver', () => {
     });
   });
 
+  test('what may have been sent is told from what was not', async () => {
+    receiver.answers = [hang, (response) => response.destroy()];
+    open({ totalTimeoutMs: 100 });
+    for (const _ of receiver.answers) expect(await post()).not.toHaveProperty('notSent');
+    expect(await post(`https://127.0.0.1:1/`)).toMatchObject({ status: null, notSent: true });
+    open({ totalTimeoutMs: 100, lookUp: () => {} });
+    expect(await post(`https://receiver.test:${receiver.port}/`)).toMatchObject({ cause: 'timeout', notSent: true });
+  });
+
   test('a receiver that drips its body is cut off; its status counts', async () => {
     receiver.answers = [(response) => response.writeHead(500).write('start')];
     open({ totalTimeoutMs: 100 });
@@ -107,7 +116,12 @@ describe('a call to a receiver', () => {
 
   test('a certificate that nobody vouches for is a failure', async () => {
     transport = createHttpsTransport({ policy: allowLoopback });
-    expect(await post()).toMatchObject({ ok: false, status: null, reason: expect.stringMatching(/self.signed/i) });
+    expect(await post()).toMatchObject({
+      ok: false,
+      status: null,
+      reason: expect.stringMatching(/self.signed/i),
+      notSent: true,
+    });
     expect(receiver.calls).toEqual([]);
   });
 

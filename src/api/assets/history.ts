@@ -5,6 +5,7 @@ import { mapWithPauses } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
+import { repeatWarning, warnings } from '../repeatWarning.js';
 import type { JsonText } from '../requestContext.js';
 import type { Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
@@ -27,6 +28,7 @@ const historyEntry = json.view<HistoryEntry>({
   status_from: [json.nullableText, ({ statusFrom }) => statusFrom],
   status_to: [json.text, ({ statusTo }) => statusTo],
   reasons: [json.listOf(json.text), ({ reasons }) => reasons],
+  warnings: [warnings, ({ repeats = [] }) => repeats.map(repeatWarning.show)],
   changes: [
     json.listOf(json.closedObject({ table: json.text, id: json.uuid, field: json.text, from: {}, to: {} })),
     ({ changes }) => changes,
@@ -65,7 +67,7 @@ export async function historyPage(
 export const orderHistory: Resource = {
   tag: '',
   pathParameters: { id: RECORD_ID },
-  schemas: { HistoryEntry: historyEntry.schema },
+  schemas: { HistoryEntry: historyEntry.schema, RepeatWarning: repeatWarning.schema },
   operations: {
     'GET /:table/assets/:id/history': {
       id: 'history',

@@ -7,6 +7,7 @@ import { MAX_APPROVALS } from '../../domain/limits.js';
 import { answerTo } from '../errors.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
+import { warnings, warningsOf } from '../repeatWarning.js';
 import { dataReply, type Resource } from '../routes/operation.js';
 
 /** Each reads the records that its order names; the request has one deadline for all of them. */
@@ -30,6 +31,7 @@ const outcome: json.JsonSchema = {
     message: json.text,
     error: json.text,
     errors: { type: 'object', additionalProperties: json.listOf(json.text) },
+    warnings,
   },
   required: ['id', 'status'],
 };
@@ -54,9 +56,9 @@ export const approvals: Resource = {
         let written = 0;
         const approve = async (id: string): Promise<object> => {
           try {
-            const { position } = await approveOrder(commands, caller, id, user);
+            const { position, repeats } = await approveOrder(commands, caller, id, user);
             written = Math.max(written, position);
-            return { id, status: 200 };
+            return { id, status: 200, ...warningsOf(repeats) };
           } catch (error) {
             const known = answerTo(error);
             if (known !== undefined) return { id, status: known.status, ...known.body };

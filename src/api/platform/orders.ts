@@ -22,6 +22,7 @@ import { RECORD_ID } from '../assets/table.js';
 import { badRequest } from '../errors.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
+import { warnings, warningsOf } from '../repeatWarning.js';
 import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 
@@ -114,6 +115,14 @@ function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
   return json.answer('The order.', json.dataOf(schema));
 }
 
+const approvedResponse = ({ name }: AssetType): json.ResponseObject =>
+  json.answer('The order.', {
+    type: 'object',
+    properties: { data: json.ref(name), warnings },
+    required: ['data'],
+    additionalProperties: false,
+  });
+
 export const orders: Resource = {
   tag: 'platform: orders',
   schemas: { OrderProblem: problemView.schema },
@@ -187,14 +196,15 @@ export const orders: Resource = {
       id: 'platform_approve_order',
       summary: 'Approve an order that is validated or failed; it is then sent to the webhooks',
       description:
-        'One with problems is refused with 422 and their messages. With {"override": true, "reason": "…"} it is sent without the objects that are not there.',
+        'One with problems is refused with 422 and their messages. With {"override": true, "reason": "…"} it is sent without the objects that are not there. Where a webhook may have an earlier export of the order, `warnings` says so.',
       allow: 'validators',
       body: { ...json.bodyOf(approveBody, { override: true, reason: 'The item follows tomorrow.' }), optional: true },
-      answer: recordResponse('The order.'),
+      answer: approvedResponse,
       errors: [409],
       async handle({ commands }, { caller, path, user, body }) {
         const { reason } = parseBody(approveBody, body);
-        return writtenReply(await approveOrder(commands, caller, path.id, user, reason));
+        const { record, repeats, position } = await approveOrder(commands, caller, path.id, user, reason);
+        return { body: JSON.stringify({ data: record, ...warningsOf(repeats) }), written: position };
       },
     },
     'POST /orders/:id/reject': {

@@ -13,6 +13,7 @@ import { problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { SET_BY_SAVING } from '../../domain/order/status.js';
 import {
+  type ApprovedOrder,
   type Caller,
   type Commands,
   ConflictError,
@@ -21,11 +22,12 @@ import {
   type WrittenRecord,
 } from '../context.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
+import { earlierExports } from './earlierExports.js';
 import { orderUpdate } from './orderRecords.js';
 import { exportSnapshot, orderView, type WrittenOrder, writeOrder } from './orderWriter.js';
 
 /**
- * Approves an order that is `validated` or `failed`; its export follows.
+ * Approves an order that is `validated` or `failed`; its export follows. What webhooks may have of it already is told.
  * @param reason why in spite of its problems
  * @throws ConflictError for one in another state; ValidationError with its problems, where no reason is given
  */
@@ -35,16 +37,17 @@ export async function approveOrder(
   id: string,
   user: User,
   reason?: string,
-): Promise<WrittenRecord> {
+): Promise<ApprovedOrder> {
   const { orderModel, assetTypes } = tenantOf(commands, caller.tenant);
   const orderId = recordId(orderModel, id);
   const written = await writeOrder(commands, caller, orderId, async (order, at) => {
     const snapshot = await exportSnapshot(commands, caller.tenant, orderId, order);
     checkDocument(snapshot, assetTypes);
     const problems = problemsOf(snapshot, assetTypes);
-    return decideApproval(order, approverOf(user), at, snapshot, { problems, reason });
+    const repeats = await earlierExports(commands, caller.tenant, order);
+    return decideApproval(order, approverOf(user), at, snapshot, { problems, reason, repeats });
   });
-  return view(commands, caller, orderId, written);
+  return { ...view(commands, caller, orderId, written), repeats: written.order.lastApproval?.repeats ?? [] };
 }
 
 /** What is approved can be exported. @throws ConflictError */

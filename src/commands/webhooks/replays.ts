@@ -2,7 +2,7 @@
  * Sending again what a webhook was sent, sending it what it never was, and trying it out. Each is a new delivery with a
  * purpose, and none changes an order. It is requested here, and made by a process with the role `webhooks`.
  */
-import { v5, validate } from 'uuid';
+import { validate } from 'uuid';
 import { z } from 'zod';
 import { normalizeDateTime } from '../../domain/assetTypes/fieldTypes.js';
 import { type DeliverySubject, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
@@ -11,6 +11,7 @@ import type { Position } from '../../ports/eventStore.js';
 import { parseBody } from '../body.js';
 import { type Caller, NotFoundError, patience, TryAgainError, ValidationError } from '../context.js';
 import { type DirectoryCommands, writeWebhook } from '../identity/directoryWriter.js';
+import { resendId } from './deliveryIds.js';
 import { loadDelivery, type RequestedDelivery, requestDelivery } from './deliveryStream.js';
 import { eventKind, eventKinds } from './settings.js';
 
@@ -140,8 +141,6 @@ export async function sendTestEvent(
 /** As the log has it, for this process may not have heard of it yet. @throws NotFoundError */
 const checkWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<unknown> =>
   writeWebhook(commands, caller, id, () => []);
-
-const resendId = (webhookId: string, deliveryId: string): string => v5(`resend ${deliveryId}`, webhookId);
 
 /** The same event with the same `webhook-id`, so that a receiver that has had it after all knows it. */
 function resent(deliveryId: string, { after: _, ...sent }: DeliverySubject): DeliverySubject {

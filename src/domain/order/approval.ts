@@ -3,7 +3,7 @@ import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { ownValue } from '../assetTypes/fieldTypes.js';
 import { MAX_LIST_ENTRIES } from '../limits.js';
 import { accept, move, type OrderDecision, refuse } from './decision.js';
-import type { OrderExportDelivered, OrderExportFailed } from './events.js';
+import type { OrderExportDelivered, OrderExportFailed, Repeat } from './events.js';
 import type { Approver } from './exportDocument.js';
 import type { Order } from './order.js';
 import { errorsOf, type Problem } from './problems.js';
@@ -19,7 +19,16 @@ export function approveOrder(
   approver: Approver,
   approvedAt: string,
   snapshot: ExportSnapshot,
-  { problems, reason }: { readonly problems: readonly Problem[]; readonly reason?: string | undefined },
+  {
+    problems,
+    reason,
+    repeats = [],
+  }: {
+    readonly problems: readonly Problem[];
+    readonly reason?: string | undefined;
+    /** Exports of earlier approvals that may have arrived. */
+    readonly repeats?: readonly Repeat[];
+  },
 ): OrderDecision {
   if (!APPROVABLE.includes(order.status)) {
     const message = `An order can be approved when it is ${APPROVABLE.join(' or ')}; this one is ${order.status}.`;
@@ -27,7 +36,8 @@ export function approveOrder(
   }
   if (problems.length > 0 && reason === undefined) return { kind: 'invalid', errors: errorsOf(problems) };
   const override = problems.length === 0 || reason === undefined ? {} : { override: { reason, problems } };
-  const data = { status: move(order, 'submitted'), approvedAt, approver, snapshot, ...override };
+  const repeated = repeats.length === 0 ? {} : { repeats };
+  const data = { status: move(order, 'submitted'), approvedAt, approver, snapshot, ...override, ...repeated };
   return accept({ type: 'OrderApproved', data });
 }
 

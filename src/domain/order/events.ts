@@ -18,6 +18,9 @@ export type PartFields = Part & { readonly fields: Fields };
 export type PartChanges = Part & { readonly changes: Changes };
 type Reasons = { readonly reasons: readonly string[] };
 
+/** An earlier export of the order that a webhook has, or may have: its delivery, of which nobody knows for sure that it did not arrive. */
+export type Repeat = { readonly webhookId: string; readonly deliveryId: string };
+
 /** `snapshot` is what was approved, word for word: every export of this approval is made from it. */
 export type OrderApproved = EventOf<
   'OrderApproved',
@@ -25,6 +28,8 @@ export type OrderApproved = EventOf<
     Approval & { readonly snapshot: ExportSnapshot } & {
       /** Why it was approved in spite of its problems; the first of them. */
       readonly override?: { readonly reason: string; readonly problems: readonly Problem[] };
+      /** Of a further approval; one for each webhook that may get the order twice by it. */
+      readonly repeats?: readonly Repeat[];
     }
 >;
 

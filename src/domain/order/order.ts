@@ -1,7 +1,7 @@
 /** The state of one order, evolved from its events. */
 import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import { copied, type Writable } from '../writable.js';
-import type { Changes, OrderEvent, PartChanges, PartFields } from './events.js';
+import type { Changes, OrderEvent, PartChanges, PartFields, Repeat } from './events.js';
 import type { OrderStatus } from './status.js';
 
 type Times = { readonly createdAt: string; readonly updatedAt: string };
@@ -16,6 +16,8 @@ export type Order = Times & {
   readonly parts: ReadonlyMap<string, OrderPart>;
   /** Event id of the approval in force; undefined once anything else moved the status. */
   readonly approval?: string;
+  /** The latest one, in force or not. */
+  readonly lastApproval?: { readonly id: string; readonly at: string; readonly repeats: readonly Repeat[] };
   /** While the order is `failed`: the approval whose export failed, and the webhooks that lack it. */
   readonly failed?: { readonly approvalEventId: string; readonly webhookIds: readonly string[] };
 };
@@ -61,7 +63,8 @@ export function evolve(
     }
     case 'OrderApproved': {
       const set = { approved_at: event.data.approvedAt, approved_by: event.data.approver.id, error_reason: null };
-      return { ...moved, fields: { ...order.fields, ...set }, approval: id, updatedAt: at };
+      const lastApproval = { id, at, repeats: event.data.repeats ?? [] };
+      return { ...moved, fields: { ...order.fields, ...set }, approval: id, lastApproval, updatedAt: at };
     }
     case 'OrderStatusChanged':
       return { ...moved, fields: { ...order.fields, error_reason: event.data.errorReason }, updatedAt: at };

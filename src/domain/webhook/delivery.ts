@@ -36,6 +36,8 @@ export type Delivery = {
   readonly started: number;
   /** The attempt that has no outcome yet: being made now, or cut off by a crash. */
   readonly inFlight: { readonly attempt: number; readonly since: string } | undefined;
+  /** Whether of an attempt that failed nobody knows if the receiver got it. */
+  readonly isUncertain: boolean;
   /** Why each attempt failed, in order. */
   readonly failures: readonly string[];
   readonly outcome: 'open' | 'succeeded' | 'failed';
@@ -57,6 +59,8 @@ export type AttemptResult =
       readonly responseBody: string | null;
       /** Why there was no answer, where the metrics distinguish it. */
       readonly cause?: 'timeout' | 'refused_address';
+      /** The request was not begun, so the receiver cannot have it. */
+      readonly notSent?: true;
       /** How long the receiver asks for no attempt. */
       readonly retryAfterMs?: number;
     };
@@ -68,6 +72,7 @@ export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at:
       subject: event.data,
       started: 0,
       inFlight: undefined,
+      isUncertain: false,
       failures: [],
       outcome: 'open',
       waitsSince: at,
@@ -79,11 +84,12 @@ export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at:
     case 'DeliveryAttemptStarted':
       return { ...delivery, started: event.data.attempt, inFlight: { attempt: event.data.attempt, since: at } };
     case 'DeliveryAttemptFailed': {
-      const { attempt, reason, retryAt } = event.data;
+      const { attempt, reason, retryAt, status, notSent } = event.data;
       const inFlight = delivery.inFlight?.attempt === attempt ? undefined : delivery.inFlight;
       return {
         ...delivery,
         inFlight,
+        isUncertain: delivery.isUncertain || (notSent !== true && UNCERTAIN.includes(status)),
         failures: [...delivery.failures, `Attempt ${attempt}: ${reason}`],
         waitsSince: at,
         retryAt,
@@ -91,10 +97,18 @@ export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at:
     }
     case 'DeliverySucceeded':
       return { ...delivery, inFlight: undefined, outcome: 'succeeded' };
-    case 'DeliveryFailed':
-      return { ...delivery, inFlight: undefined, outcome: 'failed' };
+    case 'DeliveryFailed': {
+      const isUncertain = delivery.isUncertain || delivery.inFlight !== undefined;
+      return { ...delivery, inFlight: undefined, isUncertain, outcome: 'failed' };
+    }
   }
 }
+
+/** No answer, and what gateways answer that may have handed the request on (RFC 9110 §15.6.3, §15.6.5). */
+const UNCERTAIN: readonly (number | null)[] = [null, 502, 504];
+
+/** Whether the receiver has the message, may have it, or will be sent it. */
+export const mayHaveArrived = ({ outcome, isUncertain }: Delivery): boolean => outcome !== 'failed' || isUncertain;
 
 /** What to do next about a delivery. */
 export type NextStep =
@@ -145,7 +159,7 @@ export function startAttempt(delivery: Delivery, attempt: number, url: string): 
 }
 
 /** The result of an attempt that was cut off by a crash. */
-export const CUT_OFF: AttemptResult = {
+export const CUT_OFF: AttemptResult & { readonly ok: false } = {
   ok: false,
   reason: 'The service stopped before the outcome was known.',
   status: null,
@@ -170,8 +184,8 @@ export function decideOutcome(
     return [{ type: 'DeliverySucceeded', data: { attempt, status: result.status, durationMs, responseBody } }];
   }
   if (delivery.inFlight?.attempt !== attempt) return [];
-  const { reason, status } = result;
-  const failure = { attempt, reason, status, durationMs, responseBody };
+  const { reason, status, notSent } = result;
+  const failure = { attempt, reason, status, durationMs, responseBody, ...(notSent ? { notSent } : {}) };
   const isLast = delivery.started >= MAX_DELIVERY_ATTEMPTS;
   return [{ type: 'DeliveryAttemptFailed', data: isLast ? failure : { ...failure, retryAt } }];
 }

@@ -97,6 +97,8 @@ export type DeliveryEvent =
         readonly reason: string;
         /** The first part of the answer. */
         readonly responseBody: string | null;
+        /** There was no answer because the request was never begun. */
+        readonly notSent?: true;
         /** When the next attempt is due (ISO 8601); absent after the last one. */
         readonly retryAt?: string;
       }

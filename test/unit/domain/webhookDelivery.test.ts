@@ -10,6 +10,7 @@ import {
   failDelivery,
   jittered,
   MAX_DELIVERY_ATTEMPTS,
+  mayHaveArrived,
   nextStep,
 } from '#app/domain/webhook/delivery.js';
 import type { DeliveryEvent } from '#app/domain/webhook/events.js';
@@ -160,6 +161,36 @@ describe('a delivery (spec §6.4)', () => {
   test('the reasons of all attempts are kept for the order', () => {
     const delivery = given(requested, started(1), failed(1, 'HTTP 500'), started(2), failed(2, 'no answer'));
     expect(delivery.failures).toEqual(['Attempt 1: HTTP 500', 'Attempt 2: no answer']);
+  });
+});
+
+describe('whether the receiver may have it', () => {
+  const failure = (more: object): DeliveryEvent => {
+    const data = { attempt: 1, reason: 'no', status: 500, durationMs: 7, responseBody: null, ...more };
+    return { type: 'DeliveryAttemptFailed', data };
+  };
+  const over: DeliveryEvent = { type: 'DeliveryFailed', data: { attempts: 1, reason: 'no' } };
+
+  test.each<[string, DeliveryEvent[], boolean]>([
+    ['it is still to be sent', [], true],
+    ['it has it', [started(1), succeeded(1)], true],
+    ['it answered that it has not', [started(1), failure({ status: 500 }), over], false],
+    ['a gateway answered for it', [started(1), failure({ status: 504 }), over], true],
+    ['there was no answer', [started(1), failure({ status: null }), over], true],
+    ['nothing was sent', [started(1), failure({ status: null, notSent: true }), over], false],
+    ['the webhook was removed during an attempt', [started(1), over], true],
+    ['one attempt of several is uncertain', [started(1), failure({ status: null }), started(2), failed(2), over], true],
+  ])('%s', (_, events, expected) => {
+    expect(mayHaveArrived(given(requested, ...events))).toBe(expected);
+  });
+
+  test('what was not sent is recorded as that', () => {
+    const result: AttemptResult = { ...CUT_OFF, notSent: true };
+    expect(decideOutcome(given(requested, started(1)), 1, result, RETRY_AT)).toMatchObject([
+      { data: { notSent: true } },
+    ]);
+    const cut = decideOutcome(given(requested, started(1)), 1, CUT_OFF, RETRY_AT);
+    expect(cut).toMatchObject([{ data: expect.not.objectContaining({ notSent: true }) }]);
   });
 });
 

@@ -1,0 +1,48 @@
+/** What receivers may have of an order that is approved again. */
+import { type Webhook, wantedSince } from '../../domain/identity/directory.js';
+import type { Repeat } from '../../domain/order/events.js';
+import type { Order } from '../../domain/order/order.js';
+import { mayHaveArrived } from '../../domain/webhook/delivery.js';
+import type { Commands } from '../context.js';
+import { tenantOf } from '../tables.js';
+import { firstDeliveryId, resendId } from '../webhooks/deliveryIds.js';
+import { loadDelivery } from '../webhooks/deliveryStream.js';
+
+const KIND = 'order.approved';
+
+/**
+ * For each webhook the latest earlier export that it may have. Costs nothing at a first approval; later two streams are
+ * read for each webhook.
+ */
+export async function earlierExports(
+  commands: Commands,
+  tenantName: string,
+  { lastApproval }: Order,
+): Promise<readonly Repeat[]> {
+  if (lastApproval === undefined) return [];
+  const { webhooks } = tenantOf(commands, tenantName);
+  const wanting = [...webhooks.values()].filter(({ events }) => events.includes(KIND));
+  const repeats = await Promise.all(
+    wanting.map(async (webhook) =>
+      (await mayHave(commands, tenantName, webhook, lastApproval))
+        ? { webhookId: webhook.id, deliveryId: firstDeliveryId(webhook.id, lastApproval, KIND) }
+        : lastApproval.repeats.find(({ webhookId }) => webhookId === webhook.id),
+    ),
+  );
+  return repeats.filter((repeat) => repeat !== undefined);
+}
+
+async function mayHave(
+  { eventStore }: Commands,
+  tenant: string,
+  webhook: Webhook,
+  approval: NonNullable<Order['lastApproval']>,
+): Promise<boolean> {
+  const deliveryId = firstDeliveryId(webhook.id, approval, KIND);
+  const first = await loadDelivery(eventStore, { tenant, deliveryId });
+  // The relay, or whoever makes deliveries, may be behind: it will be sent.
+  if (first === undefined) return wantedSince(webhook, KIND) <= approval.at;
+  if (mayHaveArrived(first.delivery)) return true;
+  const again = await loadDelivery(eventStore, { tenant, deliveryId: resendId(webhook.id, deliveryId) });
+  return again !== undefined && mayHaveArrived(again.delivery);
+}
