@@ -2,18 +2,24 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
-import { credentialOf } from '../../commands/identity/secrets.js';
+import { ValidationError } from '../../commands/context.js';
+import { credentialOf, passwordMatches } from '../../commands/identity/secrets.js';
 import { endSession } from '../../commands/identity/sessions.js';
-import { authenticateUser as checkPassword } from '../../commands/identity/users.js';
+import {
+  changeOwnPassword,
+  authenticateUser as checkPassword,
+  ownPasswordBody,
+} from '../../commands/identity/users.js';
+import { tenantOf } from '../../commands/tables.js';
 import type { User } from '../../domain/identity/events.js';
 import { MAX_EMAIL_LENGTH, MAX_PASSWORD_LENGTH } from '../../domain/limits.js';
 import { unauthenticated } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
-import { HttpError } from '../errors.js';
+import { HttpError, known } from '../errors.js';
 import { networkOfRequest } from '../network.js';
 import * as json from '../openapi/schema.js';
 import { limitNetwork, tooManyRequests, withinGuesses } from '../rateLimit.js';
-import { type Call, dataReply, noContent, type Resource } from '../routes/operation.js';
+import { type Call, dataReply, noContent, type Reply, type Resource } from '../routes/operation.js';
 import { clearSessionCookie, openSession, sessionTokenIn, setSessionCookie } from './signedIn.js';
 import { userView } from './users.js';
 
@@ -49,21 +55,36 @@ export const session: Resource = {
         await limitNetwork(api, req, res);
         const { email, password } = parseBody(signInBody, body);
         const user = await signedIn(api, req, email, password);
-        const tenant = req.context.tenant.name;
-        // Each may end up as an event, when it is signed out.
-        const { signInsPerHour: burst } = api.config;
-        const signIns = api.buckets.take(`${tenant} sign-in ${user.id}`, { perSecond: burst / 3600, burst });
-        if (!signIns.isTaken)
-          throw tooManyRequests('Too many sessions were opened; use one of them.', signIns.secondsToNext);
-        const { token, expiresIn } = api.tokens.issueUserToken(tenant, user.id, credentialOf(user.passwordHash));
-        setSessionCookie(api, call, token, expiresIn);
-        return dataReply({ token, expires_in: expiresIn, user: userView.show(user) });
+        takeSignIn(api, req, user);
+        return sessionReply(api, call, user);
+      },
+    },
+    'POST /session/password': {
+      id: 'platform_change_own_password',
+      summary: 'Change your own password; all other sessions end, and this one goes on with a new token',
+      allow: 'users',
+      withFirstPassword: true,
+      body: {
+        ...json.bodyOf(ownPasswordBody, { old_password: 'correct horse battery', new_password: 'staple the battery' }),
+        limit: 'credentials',
+      },
+      answer: json.one('Session'),
+      errors: [409],
+      async handle(api, call) {
+        const { req, caller, user } = call;
+        const input = parseBody(ownPasswordBody, call.body);
+        await requirePassword(api, req, user, input.old_password);
+        // Before the change, so that it is not refused after it.
+        takeSignIn(api, req, user);
+        await changeOwnPassword(api.commands, caller, user, input);
+        return sessionReply(api, call, known(tenantOf(api.commands, caller.tenant).users, user.id, 'user'));
       },
     },
     'GET /session': {
       id: 'platform_session',
       summary: 'Who is signed in',
       allow: 'users',
+      withFirstPassword: true,
       answer: json.one('User'),
       handle: (_api, { user }) => dataReply(userView.show(user)),
     },
@@ -79,6 +100,34 @@ export const session: Resource = {
     },
   },
 };
+
+/** Counts a session that is to be opened: each may end up as an event, when it is signed out. @throws HttpError 429 */
+function takeSignIn({ config, buckets }: Api, { context: { tenant } }: Request, { id }: User): void {
+  const { signInsPerHour: burst } = config;
+  const { isTaken, secondsToNext } = buckets.take(`${tenant.name} sign-in ${id}`, { perSecond: burst / 3600, burst });
+  if (!isTaken) throw tooManyRequests('Too many sessions were opened; use one of them.', secondsToNext);
+}
+
+/** A new session of the user. */
+function sessionReply(api: Api, call: Call, user: User): Reply {
+  const { name } = call.req.context.tenant;
+  const { token, expiresIn } = api.tokens.issueUserToken(name, user.id, credentialOf(user.passwordHash));
+  setSessionCookie(api, call, token, expiresIn);
+  return dataReply({ token, expires_in: expiresIn, user: userView.show(user) });
+}
+
+/**
+ * Whoever has found an open session does not know the password, and guesses it no faster than at a sign-in.
+ * @throws ValidationError where it is wrong; HttpError 429 after too many wrong ones
+ */
+async function requirePassword(api: Api, req: Request, { email, passwordHash }: User, given: string): Promise<void> {
+  const { tenant, deadline } = req.context;
+  const guess = { kind: 'password', tenant: tenant.name, account: email, network: networkOfRequest(req) } as const;
+  const isRight = await withinGuesses(api, guess, 'Too many wrong passwords; try again later.', async () =>
+    (await passwordMatches(tenant.name, given, passwordHash, deadline)) ? true : undefined,
+  );
+  if (isRight !== true) throw new ValidationError({ old_password: ['The old_password field is wrong.'] });
+}
 
 /** The user with this e-mail address and password. @throws HttpError 401, and 429 after too many wrong ones */
 async function signedIn(api: Api, req: Request, email: string, password: string): Promise<User> {

@@ -9,17 +9,30 @@ import type { UserToken } from '../auth/tokens.js';
 import type { Api } from '../deps.js';
 import { forbidden, unsupportedMediaType } from '../errors.js';
 import { countingRefusals, limitCaller } from '../rateLimit.js';
-import { type Call, type Check, ROLE_GROUPS, type RoleGroup } from '../routes/operation.js';
+import { type Call, type Check, ROLE_GROUPS, type UserOperation } from '../routes/operation.js';
 import { isLoopbackHost, requestHost, requestOrigin } from '../tenantHost.js';
 
 const SAFE_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
+/** The request must come from a user of its tenant who has a password of their own. @throws HttpError 401, 403, 415 */
+export const authenticateUser: Check = async (api, req, res) => {
+  await identifyUser(api, req, res);
+  refuseFirstPassword(req);
+};
+
+function refuseFirstPassword({ context: { user } }: Request): void {
+  if (user?.mustChangePassword !== true) return;
+  throw forbidden(
+    'This password is for the first sign-in alone: change it with POST /api/v1/platform/session/password.',
+  );
+}
+
 /**
- * The request must come from a user of its tenant, by bearer token or by the console's cookie. The user is looked up
- * each time, so a removal, other roles, a new password and a sign-out count at once. @throws HttpError 401, 403, 415
+ * The user, by bearer token or by the console's cookie. Looked up each time, so a removal, other roles, a new password and
+ * a sign-out count at once. @throws HttpError 401, 403, 415
  */
-export const authenticateUser: Check = async (api, req) => {
+const identifyUser: Check = async (api, req) => {
   const text = sessionTokenIn(req);
   if (text === undefined) throw missingToken();
   if (bearerToken(req.headers.authorization) === undefined) refuseForgery(req, requestOrigin(req, api.config));
@@ -73,12 +86,18 @@ function userOf(tenant: Tenant, { userId, sessionId, credential }: UserToken): U
 }
 
 /** The signed-in user, with one of the roles. @throws HttpError 401 where nobody is signed in, 403 for others */
-export async function requireRole(api: Api, req: Request, res: Response, group: RoleGroup): Promise<User> {
+export async function requireRole(
+  api: Api,
+  req: Request,
+  res: Response,
+  { allow: group, withFirstPassword }: UserOperation,
+): Promise<User> {
   // Where nobody has asked who it is before.
   if (req.context.user === undefined) {
-    await countingRefusals(authenticateUser)(api, req, res);
+    await countingRefusals(identifyUser)(api, req, res);
     await limitCaller(api, req, res);
   }
+  if (withFirstPassword !== true) refuseFirstPassword(req);
   const { user } = req.context;
   if (user === undefined) throw missingToken();
   const roles: readonly Role[] = ROLE_GROUPS[group];

@@ -1,5 +1,12 @@
 /** The people of the platform: `/api/v1/platform/users`. */
-import { addUser, changeUser, changeUserBody, newUserBody, removeUser } from '../../commands/identity/users.js';
+import {
+  addUser,
+  changeUser,
+  changeUserBody,
+  newUserBody,
+  removeUser,
+  resetPassword,
+} from '../../commands/identity/users.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { User } from '../../domain/identity/events.js';
 import { ROLES } from '../../domain/identity/scopes.js';
@@ -16,9 +23,15 @@ export const userView = json.view<User>({
   locale: [json.text, ({ locale }) => locale],
   email: [json.text, ({ email }) => email],
   roles: [json.listOf(json.oneOf(ROLES)), ({ roles }) => roles],
+  must_change_password: [
+    { type: 'boolean', description: 'The password is for the next sign-in alone: it is changed before anything else.' },
+    ({ mustChangePassword }) => mustChangePassword === true,
+  ],
 });
 
 const EXAMPLE = { first_name: 'Vera', last_name: 'Bos', locale: 'nl', email: 'vera@example.com', roles: ['validator'] };
+
+const madePassword = { ...json.text, description: 'One that was made for the first sign-in. Shown this once.' };
 
 /** @throws HttpError 404 for what is no positive integer */
 function userId(id: string): number {
@@ -33,7 +46,15 @@ const viewOf = ({ commands }: Api, tenant: string, id: number) =>
 export const users: Resource = {
   tag: 'platform: users',
   pathParameters: { id: { name: 'user_id', in: 'path', required: true, schema: { type: 'integer', minimum: 1 } } },
-  schemas: { User: { ...userView.schema, examples: [{ id: 1, ...EXAMPLE }] } },
+  schemas: {
+    User: { ...userView.schema, examples: [{ id: 1, ...EXAMPLE, must_change_password: false }] },
+    UserWithPassword: {
+      type: 'object',
+      properties: { ...userView.properties, password: madePassword },
+      required: Object.keys(userView.properties),
+      additionalProperties: false,
+    },
+  },
   operations: {
     'GET /users': {
       id: 'platform_list_users',
@@ -44,15 +65,15 @@ export const users: Resource = {
     },
     'POST /users': {
       id: 'platform_add_user',
-      summary: 'Add a user',
+      summary: 'Add a user; without a password one is made for the first sign-in',
       allow: 'admins',
-      body: json.bodyOf(newUserBody, { ...EXAMPLE, password: 'correct horse battery' }),
+      body: json.bodyOf(newUserBody, EXAMPLE),
       errors: [409],
       status: 201,
-      answer: json.one('User'),
+      answer: json.one('UserWithPassword'),
       async handle(api, { caller, body }) {
-        const { id } = await addUser(api.commands, caller, body);
-        return dataReply(viewOf(api, caller.tenant, id));
+        const { id, password } = await addUser(api.commands, caller, body);
+        return dataReply({ ...viewOf(api, caller.tenant, id), ...(password === undefined ? {} : { password }) });
       },
     },
     'GET /users/:id': {
@@ -73,6 +94,17 @@ export const users: Resource = {
         const id = userId(path.id);
         await changeUser(api.commands, caller, id, body);
         return dataReply(viewOf(api, caller.tenant, id));
+      },
+    },
+    'POST /users/:id/password': {
+      id: 'platform_reset_password',
+      summary: 'A new password for the next sign-in of a user who has forgotten theirs; the sessions end at once',
+      allow: 'admins',
+      answer: json.one('UserWithPassword'),
+      async handle(api, { caller, path }) {
+        const id = userId(path.id);
+        const { password } = await resetPassword(api.commands, caller, id);
+        return dataReply({ ...viewOf(api, caller.tenant, id), password });
       },
     },
     'DELETE /users/:id': {

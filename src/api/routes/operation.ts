@@ -108,7 +108,12 @@ export type TableOperation = Description & {
 };
 
 /** For users of the platform with one of the roles. */
-export type UserOperation = Description & { readonly allow: RoleGroup; readonly handle: Handler<UserCall> };
+export type UserOperation = Description & {
+  readonly allow: RoleGroup;
+  /** Also for a user who has to change their password first. */
+  readonly withFirstPassword?: true;
+  readonly handle: Handler<UserCall>;
+};
 
 /** Whether the path of a table has the operation's method. */
 export const hasMethodAt = (operation: Operation, assetType: () => AssetType): boolean =>

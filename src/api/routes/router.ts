@@ -140,7 +140,7 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
       case 'validators':
       case 'admins':
       case 'adminsAndAuditors': {
-        const user = await requireRole(api, req, res, operation.allow);
+        const user = await requireRole(api, req, res, operation);
         const { tenant } = context;
         return operation.handle(api, await toCall(req, res, { caller: context.caller(), tenant, user }));
       }

@@ -13,7 +13,7 @@ const SECRET_BYTES = 32;
 /** A new client secret: 256 random bits, with a prefix that scanners for leaked secrets can know. */
 export const newClientSecret = (): string => `das_${randomBytes(SECRET_BYTES).toString('base64url')}`;
 
-/** A password for a first admin; to be changed. */
+/** A password for a first sign-in; to be changed. */
 export const newPassword = (): string => randomBytes(12).toString('base64url');
 
 /** SHA-256, hex. For generated secrets only: they cannot be guessed, so a slow hash would protect nothing. */

@@ -10,7 +10,7 @@ import type { Cancellation } from '../../supervision/cancellation.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ConflictError, NotFoundError, type TenantDirectory, ValidationError } from '../context.js';
 import { type DirectoryCommands, refuseMore, writeDirectory } from './directoryWriter.js';
-import { hashPassword, NOBODYS_HASH, passwordMatches } from './secrets.js';
+import { hashPassword, NOBODYS_HASH, newPassword, passwordMatches } from './secrets.js';
 
 const password = z
   .string('must be a string.')
@@ -32,7 +32,8 @@ export const newUserBody = z.strictObject({
     .max(MAX_EMAIL_LENGTH, { error: `must be at most ${MAX_EMAIL_LENGTH} characters.`, abort: true })
     .check(z.email('must be an e-mail address.'))
     .transform((email) => email.toLowerCase()),
-  password,
+  password: password.optional(),
+  must_change_password: z.boolean('must be true or false.').optional(),
   first_name: shortText,
   last_name: shortText,
   locale: locale.default('en'),
@@ -40,17 +41,30 @@ export const newUserBody = z.strictObject({
 });
 
 export const changeUserBody = z
-  .strictObject({ password, first_name: shortText, last_name: shortText, locale, roles })
+  .strictObject({
+    password,
+    must_change_password: z.boolean('must be true or false.'),
+    first_name: shortText,
+    last_name: shortText,
+    locale,
+    roles,
+  })
   .partial();
 
-/** @param body see newUserBody. @throws ValidationError (also for an e-mail address in use), NotFoundError (tenant) */
+/**
+ * @param body see newUserBody; without a password one is made for the first sign-in
+ * @returns the password that was made, which nobody is told again
+ * @throws ValidationError (also for an e-mail address in use), NotFoundError (tenant)
+ */
 export async function addUser(
   commands: DirectoryCommands,
   caller: Caller,
   body: unknown,
-): Promise<{ readonly position: Position; readonly id: number }> {
+): Promise<{ readonly position: Position; readonly id: number; readonly password?: string }> {
   const input = parseBody(newUserBody, body);
-  const passwordHash = await hashPassword(caller.tenant, input.password, caller.deadline);
+  const made = input.password === undefined ? newPassword() : undefined;
+  const mustChange = input.must_change_password ?? made !== undefined;
+  const passwordHash = await hashPassword(caller.tenant, input.password ?? made ?? '', caller.deadline);
   let id = 0;
   const position = await writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
     if (tenant === undefined) throw new NotFoundError(`There is no tenant ${caller.tenant}.`);
@@ -61,9 +75,9 @@ export async function addUser(
     id = tenant.lastUserId + 1;
     const { email, locale: userLocale, roles: userRoles, first_name: firstName, last_name: lastName } = input;
     const data = { id, email, firstName, lastName, locale: userLocale, roles: userRoles, passwordHash };
-    return [{ type: 'UserAdded', data }];
+    return [{ type: 'UserAdded', data: mustChange ? { ...data, mustChangePassword: true } : data }];
   });
-  return { position, id };
+  return { position, id, ...(made === undefined ? {} : { password: made }) };
 }
 
 /** @param body see changeUserBody. @throws ValidationError, NotFoundError, ConflictError (last admin) */
@@ -78,8 +92,9 @@ export async function changeUser(
     input.password === undefined ? undefined : await hashPassword(caller.tenant, input.password, caller.deadline);
   return writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
     const users = tenant?.users ?? new Map<number, User>();
-    if (!users.has(id)) throw new NotFoundError(`There is no user ${id}.`);
+    const { mustChangePassword = false } = userOf(users, id);
     if (input.roles !== undefined && !input.roles.includes('admin')) keepAnAdmin(users, id);
+    const mustChange = input.must_change_password ?? (passwordHash === undefined && mustChangePassword);
     const data = {
       id,
       ...(input.first_name === undefined ? {} : { firstName: input.first_name }),
@@ -87,16 +102,69 @@ export async function changeUser(
       ...(input.locale === undefined ? {} : { locale: input.locale }),
       ...(input.roles === undefined ? {} : { roles: input.roles }),
       ...(passwordHash === undefined ? {} : { passwordHash }),
+      ...(mustChange === mustChangePassword ? {} : { mustChangePassword: mustChange }),
     };
     return Object.keys(data).length === 1 ? [] : [{ type: 'UserChanged', data }];
   });
+}
+
+/**
+ * Gives a user who has forgotten theirs a password for the next sign-in, where it is changed. Sessions end at once.
+ * @returns the password, which nobody is told again
+ * @throws NotFoundError
+ */
+export async function resetPassword(
+  commands: DirectoryCommands,
+  caller: Caller,
+  id: number,
+): Promise<{ readonly position: Position; readonly password: string }> {
+  const made = newPassword();
+  const position = await changeUser(commands, caller, id, { password: made, must_change_password: true });
+  return { position, password: made };
+}
+
+export const ownPasswordBody = z.strictObject({
+  old_password: z
+    .string('must be a string.')
+    .max(MAX_PASSWORD_LENGTH, `must be at most ${MAX_PASSWORD_LENGTH} characters.`),
+  new_password: password,
+});
+
+/**
+ * A user's own change. All sessions that were opened with the old password end.
+ * @param known the user with the old password, which was asked for
+ * @throws ConflictError where the password has changed since; ValidationError where it is the same again
+ */
+export async function changeOwnPassword(
+  commands: DirectoryCommands,
+  caller: Caller,
+  known: User,
+  { old_password: old, new_password: chosen }: z.output<typeof ownPasswordBody>,
+): Promise<Position> {
+  if (chosen.normalize('NFKC') === old.normalize('NFKC')) {
+    throw new ValidationError({ new_password: ['The new_password field must differ from the old one.'] });
+  }
+  const passwordHash = await hashPassword(caller.tenant, chosen, caller.deadline);
+  return writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
+    const { id, passwordHash: current, mustChangePassword } = userOf(tenant?.users ?? new Map(), known.id);
+    if (current !== known.passwordHash) throw new ConflictError('The password was changed by somebody else just now.');
+    const changed = mustChangePassword ? { mustChangePassword: false } : {};
+    return [{ type: 'UserChanged', data: { id, passwordHash, ...changed } }];
+  });
+}
+
+/** @throws NotFoundError */
+function userOf(users: ReadonlyMap<number, User>, id: number): User {
+  const user = users.get(id);
+  if (user === undefined) throw new NotFoundError(`There is no user ${id}.`);
+  return user;
 }
 
 /** @throws NotFoundError, ConflictError (last admin) */
 export async function removeUser(commands: DirectoryCommands, caller: Caller, id: number): Promise<Position> {
   return writeDirectory(commands, caller, usersStream(caller.tenant), (tenant) => {
     const users = tenant?.users ?? new Map<number, User>();
-    if (!users.has(id)) throw new NotFoundError(`There is no user ${id}.`);
+    userOf(users, id);
     keepAnAdmin(users, id);
     return [{ type: 'UserRemoved', data: { id } }];
   });

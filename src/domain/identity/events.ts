@@ -34,6 +34,8 @@ export type User = {
   readonly locale: string;
   readonly roles: readonly Role[];
   readonly passwordHash: string;
+  /** The password is one that an admin knows: the user changes it before anything else. */
+  readonly mustChangePassword?: boolean;
 };
 
 export type UserEvent =

@@ -37,6 +37,7 @@ describe('signing in', () => {
       locale: 'en',
       email: 'anna@example.com',
       roles: ['admin'],
+      must_change_password: false,
     };
     expect(answer).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
     expect(answer.body).toEqual({
@@ -130,6 +131,72 @@ describe('a session ends', () => {
     expect((await mover.call('GET', '/webhooks')).status).toBe(200);
     expect((await admin.call('PUT', `/users/${mover.id}`, { password: 'another long password' })).status).toBe(200);
     expect((await mover.call('GET', '/webhooks')).status).toBe(401);
+  });
+});
+
+describe('a password', () => {
+  const NEW = 'another long password';
+  const withToken = z.looseObject({ token: z.string(), user: z.looseObject({ must_change_password: z.boolean() }) });
+  const change = (token: string, old_password: string, new_password: string) =>
+    acme().platform('POST', '/session/password', { token, body: { old_password, new_password } });
+  const sees = async (token: string): Promise<number> => (await acme().platform('GET', '/orders', { token })).status;
+
+  it('is changed by the person, who is asked for the old one; all other sessions end', async () => {
+    const pam = await addPerson(acme(), 'pam', ['validator']);
+    const elsewhere = await acme().signIn({ email: pam.email, password: PASSWORD });
+    await expectInvalid(run.service, ['old_password'], () => change(pam.token, NEW, NEW));
+    await expectInvalid(run.service, ['new_password'], () => change(pam.token, PASSWORD, 'short'));
+    await expectInvalid(run.service, ['new_password'], () => change(pam.token, PASSWORD, PASSWORD));
+    expect(await sees(elsewhere)).toBe(200);
+    const answer = await change(pam.token, PASSWORD, NEW);
+    expect(answer.status).toBe(200);
+    const { token } = dataOf(withToken, answer);
+    expect(cookieOf(answer).get('da_session')).toBe(token);
+    expect(await Promise.all([token, pam.token, elsewhere].map(sees))).toEqual([200, 401, 401]);
+    expect((await askSession(acme(), pam.email, PASSWORD)).status).toBe(401);
+    expect((await askSession(acme(), pam.email, NEW)).status).toBe(200);
+  });
+
+  it('is guessed by whoever has found an open session no faster than at a sign-in', async () => {
+    const { token } = await addPerson(acme(), 'gus', ['validator']);
+    const answers = await Promise.all(Array.from({ length: 12 }, () => change(token, 'wrong password', NEW)));
+    expect(answers.filter(({ status }) => status === 422)).toHaveLength(10);
+    await expectRefused(run.service, 429, () => change(token, PASSWORD, NEW));
+  });
+
+  it('that an admin knows is for one sign-in: nothing works before it is changed', async () => {
+    const email = 'nina@example.com';
+    const added = await admin.call('POST', '/users', { email, first_name: 'N', last_name: 'B', roles: ['admin'] });
+    expect(added).toMatchObject({ status: 201, body: { data: { must_change_password: true } } });
+    const { id, password } = dataOf(z.looseObject({ id: z.int(), password: z.string() }), added);
+    const first = dataOf(withToken, await askSession(acme(), email, password));
+    expect(first.user.must_change_password).toBe(true);
+    for (const path of ['/orders', '/users', '/nothing']) {
+      const { body } = await expectRefused(run.service, 403, () =>
+        acme().platform('GET', path, { token: first.token }),
+      );
+      expect(body).toMatchObject({ error: expect.stringContaining('POST /api/v1/platform/session/password') });
+    }
+    expect((await session({ token: first.token })).status).toBe(200);
+    const second = dataOf(withToken, await change(first.token, password, NEW));
+    expect(second.user.must_change_password).toBe(false);
+    expect(await sees(second.token)).toBe(200);
+
+    // Forgotten: the same again.
+    await expectRefused(run.service, 404, () => admin.call('POST', '/users/999999/password'));
+    const reset = await admin.call('POST', `/users/${id}/password`);
+    expect(await sees(second.token)).toBe(401);
+    const { password: next } = dataOf(z.looseObject({ password: z.string() }), reset);
+    expect((await askSession(acme(), email, NEW)).status).toBe(401);
+    const third = dataOf(withToken, await askSession(acme(), email, next));
+    expect([third.user.must_change_password, await sees(third.token)]).toEqual([true, 403]);
+    expect((await admin.call('PUT', `/users/${id}`, { must_change_password: false })).status).toBe(200);
+    expect(await sees(third.token)).toBe(200);
+  });
+
+  it('is reset by admins only', async () => {
+    const vic = await addPerson(acme(), 'vic', ['validator', 'auditor']);
+    await expectRefused(run.service, 403, () => vic.call('POST', `/users/${admin.id}/password`));
   });
 });
 
