@@ -1,10 +1,12 @@
 /** Records of a table: list, get, create and update (spec §4.3 to §4.6, §4.9). */
 
+import type { Request } from 'express';
 import type { WrittenRecord } from '../../commands/context.js';
 import { recordTag, tagOf } from '../../commands/preconditions.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
+import type { Api } from '../deps.js';
 import { preconditionOf } from '../entityTags.js';
 import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { createExample, recordExample, updateExample } from '../openapi/records.js';
@@ -39,13 +41,48 @@ export const pageResponse =
     json.answer(description, json.pageOf(json.ref(name)));
 
 /** With the tag that a get would show. */
-const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply => ({
+export const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply => ({
   ...writtenReply(written),
   tag: recordTag(assetType, written.record),
 });
 
 export const writtenReply = ({ record, lists, position }: WrittenRecord): Reply =>
   dataReply(lists === undefined ? record : { ...record, ...lists }, { written: position });
+
+/** A page of a table's records, or of an export of it. @throws HttpError 400 */
+export async function pageReply(
+  { readModels, config, lists }: Api,
+  req: Request,
+  tenant: string,
+  assetType: AssetType,
+  parameters: URLSearchParams,
+): Promise<Reply> {
+  const list = parseListQuery(assetType, parameters);
+  const { query } = list;
+  const table = { tenant, table: assetType.name };
+  const turn = { tenant, context: req.context, advice: narrowing(query) };
+  const url = requestUrl(req, config);
+  if (parameters.has('cursor')) {
+    const { query: behind, mark } = parseExportQuery({ tenant, assetType }, list, parameters);
+    const find = (cancellation: Cancellation) => readModels.listBehind(table, behind, cancellation);
+    return { body: exportEnvelope(await lists.run({ ...turn, find }), mark, { ...list, url }) };
+  }
+  const find = (cancellation: Cancellation) => readModels.list(table, query, cancellation);
+  const { records, total } = await lists.run({ ...turn, find });
+  return { body: collectionEnvelope(records, { ...list, url, total }) };
+}
+
+/** One record. @throws HttpError 404 */
+export async function recordReply(
+  { readModels }: Api,
+  tenant: string,
+  assetType: AssetType,
+  id: string,
+): Promise<Reply> {
+  const record = await readModels.get({ tenant, table: assetType.name }, id.toLowerCase(), assetType.fields);
+  if (record === undefined) throw unknownRecord(assetType, id);
+  return { body: `{"data":${record}}`, tag: tagOf(record) };
+}
 
 export const records: Resource = {
   tag: '',
@@ -59,21 +96,7 @@ export const records: Resource = {
       query: [...LIST_PARAMETERS, CURSOR],
       answer: ({ name }) => json.answer('A page of records.', pageOrExport(json.ref(name))),
       answers: LIST_ANSWERS,
-      async handle({ readModels, config, lists }, { req, caller: { tenant }, assetType, query: parameters }) {
-        const list = parseListQuery(assetType, parameters);
-        const { query } = list;
-        const table = { tenant, table: assetType.name };
-        const turn = { tenant, context: req.context, advice: narrowing(query) };
-        const url = requestUrl(req, config);
-        if (parameters.has('cursor')) {
-          const { query: behind, mark } = parseExportQuery({ tenant, assetType }, list, parameters);
-          const find = (cancellation: Cancellation) => readModels.listBehind(table, behind, cancellation);
-          return { body: exportEnvelope(await lists.run({ ...turn, find }), mark, { ...list, url }) };
-        }
-        const find = (cancellation: Cancellation) => readModels.list(table, query, cancellation);
-        const { records, total } = await lists.run({ ...turn, find });
-        return { body: collectionEnvelope(records, { ...list, url, total }) };
-      },
+      handle: (api, { req, caller, assetType, query }) => pageReply(api, req, caller.tenant, assetType, query),
     },
     'POST /:table/assets': {
       id: 'create',
@@ -97,12 +120,7 @@ export const records: Resource = {
       summary: 'One record',
       allow: 'read',
       answer: recordResponse('The record.'),
-      async handle({ readModels }, { caller, assetType, path: { id } }) {
-        const table = { tenant: caller.tenant, table: assetType.name };
-        const record = await readModels.get(table, id.toLowerCase(), assetType.fields);
-        if (record === undefined) throw unknownRecord(assetType, id);
-        return { body: `{"data":${record}}`, tag: tagOf(record) };
-      },
+      handle: (api, { caller, assetType, path }) => recordReply(api, caller.tenant, assetType, path.id),
     },
     'PUT /:table/assets/:id': {
       id: 'update',

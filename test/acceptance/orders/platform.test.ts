@@ -150,6 +150,67 @@ describe('saving', () => {
   });
 });
 
+describe('the tables', () => {
+  const part = (id: string) => `/tables/dyn_order_line/assets${id === '' ? '' : `/${id}`}`;
+
+  it('are read by every role: fields, lists with filters, one record', async () => {
+    const party = await acme().create('dyn_party', { external_id: 'C-9', name: 'Slagerij De Os' });
+    expect((await auditor.call('GET', '/tables/dyn_party/info')).body).toMatchObject({ data: { name: 'dyn_party' } });
+    const found = await acme().platform('GET', '/tables/dyn_party/assets', {
+      query: 'filter[name]=slagerij&sort=-name',
+      token: auditor.token,
+    });
+    expect(found.body).toMatchObject({ data: [party], meta: { total: 1 } });
+    const one = await auditor.call('GET', `/tables/dyn_party/assets/${party.id}`);
+    expect(one.body).toEqual((await acme().getRecord('dyn_party', party.id)).body);
+    for (const path of ['/tables/dyn_nothing/info', `/tables/dyn_item/assets/${party.id}`])
+      await expectRefused(run.service, 404, () => auditor.call('GET', path));
+  });
+
+  it('with an order’s lines are changed by validators, on their own behalf; others are only read', async () => {
+    const order_id = await newOrder();
+    const added = await validator.call('POST', part(''), { order_id, quantity: 3 });
+    expect(added).toMatchObject({ status: 201, body: { data: { order_id, quantity: 3 } } });
+    const { id } = dataOf(z.looseObject({ id: z.string() }), added);
+    const change = (quantity: number, tag: unknown) =>
+      acme().platform('PUT', part(id), {
+        token: validator.token,
+        body: { quantity },
+        headers: { 'if-match': String(tag) },
+      });
+    const changed = await change(4, added.headers.etag);
+    expect(changed.body).toMatchObject({ data: { id, quantity: 4 } });
+    await expectRefused(run.service, 412, () => change(5, added.headers.etag));
+    await expectInvalid(run.service, ['quantity'], () => validator.call('PUT', part(id), { quantity: 'many' }));
+    expect((await validator.call('DELETE', part(id))).status).toBe(204);
+    const history = dataOf(z.array(z.unknown()), await validator.call('GET', `/orders/${order_id}/history`));
+    const actor = { kind: 'user', id: String(validator.id), name: 'vera Bos' };
+    expect(history.slice(1)).toMatchObject([{ actor }, { actor }, { actor }]);
+
+    await expectRefused(run.service, 403, () => auditor.call('POST', part(''), { order_id, quantity: 3 }));
+    for (const table of ['dyn_stock_order', 'dyn_item'])
+      await expectRefused(run.service, 400, () => validator.call('POST', `/tables/${table}/assets`, {}));
+    const submitted = await validatedOrder();
+    await validator.call('POST', `/orders/${submitted}/approve`);
+    const late = { order_id: submitted, quantity: 3 };
+    await expectRefused(run.service, 409, () => validator.call('POST', part(''), late));
+    const client = await acme().token();
+    await expectRefused(run.service, 401, () => acme().platform('GET', '/tables/dyn_item/assets', { token: client }));
+  });
+
+  it('are changed with the cookie only by requests that another site cannot make', async () => {
+    const order_id = await newOrder();
+    const send = (headers: { readonly [name: string]: string }) =>
+      acme().platform('POST', part(''), {
+        token: null,
+        body: { order_id, quantity: 1 },
+        headers: { cookie: `da_session=${validator.token}`, ...headers },
+      });
+    await expectRefused(run.service, 403, () => send({ origin: 'https://evil.example' }));
+    expect((await send({})).status).toBe(201);
+  });
+});
+
 describe('approving and rejecting', () => {
   const SUBMITTED = { message: 'Conflict.', error: expect.stringContaining('submitted') };
 

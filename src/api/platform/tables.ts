@@ -1,0 +1,104 @@
+/** The tables as people see them: `/api/v1/platform/tables`. All roles read them; validators change the parts of orders. */
+import { NotSupportedError } from '../../commands/context.js';
+import { createRecord, removePart, updateRecord } from '../../commands/records.js';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { describeAsset } from '../assets/info.js';
+import { LIST_ANSWERS, LIST_PARAMETERS } from '../assets/listQuery.js';
+import { pageReply, recordReply, taggedReply } from '../assets/records.js';
+import { RECORD_ID } from '../assets/table.js';
+import { preconditionOf } from '../entityTags.js';
+import { known } from '../errors.js';
+import * as json from '../openapi/schema.js';
+import { dataReply, pathText, type QueryParameter, type Resource, type UserCall } from '../routes/operation.js';
+
+/** @throws HttpError 404 */
+const tableOf = ({ tenant, path }: UserCall): AssetType => known(tenant.assetTypes, path.table, 'asset');
+
+/** Orders are changed as orders, and reference tables by integrators. @throws HttpError 404; NotSupportedError */
+function partTableOf(call: UserCall): AssetType {
+  const assetType = tableOf(call);
+  if (assetType.role === 'part') return assetType;
+  throw new NotSupportedError(
+    assetType.role === 'order' ? 'Orders are changed at /orders here.' : 'Reference tables are only read here.',
+  );
+}
+
+/** Of any table: which fields it has, its info tells. */
+const anyRecord: json.JsonSchema = { type: 'object', properties: { id: json.uuid }, required: ['id'] };
+const anyFields: json.JsonSchema = { type: 'object', description: 'Fields as the info of the table names them.' };
+const oneRecord = json.answer('The record.', json.dataOf(anyRecord));
+
+const PARAMETERS: readonly QueryParameter[] = LIST_PARAMETERS.map(({ ofTable, ...parameter }) =>
+  ofTable === undefined
+    ? parameter
+    : { ...parameter, description: 'As for API clients, by the fields of the table.', schema: { type: 'string' } },
+);
+
+export const tables: Resource = {
+  tag: 'platform: tables',
+  pathParameters: { table: pathText('table'), id: RECORD_ID },
+  operations: {
+    'GET /tables/:table/info': {
+      id: 'platform_table_info',
+      summary: 'Fields and relationships of a table',
+      allow: 'users',
+      answer: json.one('AssetType'),
+      handle: (_api, call) => dataReply(describeAsset(tableOf(call))),
+    },
+    'GET /tables/:table/assets': {
+      id: 'platform_list_records',
+      summary: 'Records of a table, page by page',
+      allow: 'users',
+      query: PARAMETERS,
+      answer: json.answer('A page of records.', json.pageOf(anyRecord)),
+      answers: LIST_ANSWERS,
+      handle: (api, call) => pageReply(api, call.req, call.tenant.name, tableOf(call), call.query),
+    },
+    'POST /tables/:table/assets': {
+      id: 'platform_add_part',
+      summary: 'Add a line, consignment, goods or charge to an order',
+      allow: 'validators',
+      body: { limit: 'record', schema: anyFields, example: { quantity: 3 } },
+      status: 201,
+      answer: oneRecord,
+      errors: [409],
+      async handle({ commands }, call) {
+        const assetType = partTableOf(call);
+        return taggedReply(assetType, await createRecord(commands, call.caller, assetType, call.body));
+      },
+    },
+    'GET /tables/:table/assets/:id': {
+      id: 'platform_get_record',
+      summary: 'One record of a table',
+      allow: 'users',
+      answer: oneRecord,
+      handle: (api, call) => recordReply(api, call.tenant.name, tableOf(call), call.path.id),
+    },
+    'PUT /tables/:table/assets/:id': {
+      id: 'platform_change_part',
+      summary: 'Change a part of an order; fields that the body does not name stay',
+      allow: 'validators',
+      body: { limit: 'record', schema: anyFields, example: { quantity: 4 } },
+      answer: oneRecord,
+      honours: ['if-match'],
+      errors: [409, 412],
+      async handle({ commands }, call) {
+        const assetType = partTableOf(call);
+        const { req, caller, path, body } = call;
+        const precondition = preconditionOf(req);
+        return taggedReply(assetType, await updateRecord(commands, caller, assetType, path.id, body, precondition));
+      },
+    },
+    'DELETE /tables/:table/assets/:id': {
+      id: 'platform_remove_part',
+      summary: 'Remove a part of an order, with the parts that belong to it',
+      allow: 'validators',
+      status: 204,
+      answer: json.NO_CONTENT,
+      errors: [409],
+      async handle({ commands }, call) {
+        return { written: await removePart(commands, call.caller, partTableOf(call), call.path.id) };
+      },
+    },
+  },
+};
