@@ -16,7 +16,14 @@ const DOCS = resolve(HERE, '..');
 const SITE = resolve(HERE, '../../dist/site');
 
 /** In the order of the menu. */
-const GUIDES = ['getting-started'];
+const GUIDES = [
+  'getting-started',
+  'synchronise-a-table',
+  'orders-and-lines',
+  'receive-a-webhook',
+  'roles-and-scopes',
+  'errors-and-retries',
+];
 /** What the guides lead on to. */
 const FURTHER = ['webhooks', 'webhook-events', 'limits'];
 

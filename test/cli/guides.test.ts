@@ -7,6 +7,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { freePort } from '../engines/freePort.js';
 import { REPOSITORY, type RunningCli, Workplace } from './cli.js';
 import { linkCommand, Shell } from './shell.js';
 
@@ -14,13 +15,16 @@ const execute = promisify(execFile);
 
 type Block = { readonly language: string; readonly about: string; readonly text: string };
 
-async function blocksOf(guide: string, address: string): Promise<readonly Block[]> {
+/** Of the receiver that a guide has on this machine; another one stands for it. */
+const RECEIVER_PORT = /\b4443\b/g;
+
+async function blocksOf(guide: string, address: string, receiverPort: number): Promise<readonly Block[]> {
   const page = await readFile(join(REPOSITORY, 'docs/guides', `${guide}.md`), 'utf8');
   const port = new URL(address).port;
   return [...page.matchAll(/^```(\w+)([^\n]*)\n(.*?)^```$/gms)].map(([, language = '', about = '', text = '']) => ({
     language,
     about,
-    text: text.replaceAll('localhost:3000', `localhost:${port}`),
+    text: text.replaceAll('localhost:3000', `localhost:${port}`).replaceAll(RECEIVER_PORT, String(receiverPort)),
   }));
 }
 
@@ -29,32 +33,65 @@ const PROGRAMS = [
   { language: 'python', command: 'python3', ending: 'py' },
 ] as const;
 
-/** What each language prints in the guide. */
+/** What each language prints in the guide, in the order in which a reader takes them. */
 const PRINTED: readonly { readonly guide: string; readonly curl: RegExp; readonly programs: RegExp }[] = [
   {
     guide: 'getting-started',
     curl: /"name":"dyn_item".*"total":4.*"name":"Cocoa 1 kg"/s,
     programs: /'dyn_item'.*4 items:.*'Ground coffee 250 g'.*Cocoa \d kg Cacaofabriek\n$/s,
   },
+  {
+    guide: 'synchronise-a-table',
+    curl: /2 items succeeded.*4 would be deleted.*"kind":"clean_up".*Undo: 4 records are back/s,
+    programs: /2 items succeeded.*4 would be deleted: .*'CUST-005'.*4 records were deleted.*clean_up.*Undo: 4 records/s,
+  },
+  {
+    guide: 'orders-and-lines',
+    curl: /order \S{36}\n.*"processing_status":"completed".*"OrderStatusChanged"/s,
+    programs: /^pending_validation\ncompleted\n\d+ entries\n$/,
+  },
+  { guide: 'receive-a-webhook', curl: /PO 4713, lines: 1\n/, programs: /^PO 4713, lines: 1\n$/ },
+  {
+    guide: 'roles-and-scopes',
+    curl: /\n2\d\n.*lacks the scope write:reference_data.*403\n/s,
+    programs: /^read:reference_data\n2\d+\n403 .*write:reference_data/,
+  },
+  {
+    guide: 'errors-and-retries',
+    curl: /items\.0\.name.*items\.1\.net_weight.*422\n.*\n(\S{36})\n\1\n.*"notes":"Ring twice"/s,
+    programs: /422 .*items\.0\.name.*one order: [tT]rue\n412 Precondition failed\.\n$/s,
+  },
 ];
+
+/** The service is there already. */
+const START = 'npm ci && npm start\n';
+const RESTART = 'npm start\n';
 
 const isThere = (command: string): boolean => spawnSync(command, ['--version']).status === 0;
 
 describe('the guides, as printed', () => {
   let workplace: Workplace;
   let service: RunningCli;
+  let receiverPort: number;
 
   beforeAll(async () => {
     workplace = await Workplace.make();
     await linkCommand(workplace.directory);
+    receiverPort = await freePort();
     service = await workplace.start();
     await service.printed('/docs');
   });
   afterAll(() => workplace.remove());
 
+  async function restart(): Promise<void> {
+    const { port } = new URL(service.address);
+    await service.stop();
+    service = await workplace.start({ PORT: port });
+  }
+
   describe.each(PRINTED)('$guide', ({ guide, curl, programs }) => {
     beforeAll(async () => {
-      for (const { about, text } of await blocksOf(guide, service.address)) {
+      for (const { about, text } of await blocksOf(guide, service.address, receiverPort)) {
         const [, file] = / file=(\S+)/.exec(about) ?? [];
         if (file !== undefined) await writeFile(join(workplace.directory, file), text);
       }
@@ -63,9 +100,10 @@ describe('the guides, as printed', () => {
     it('curl', async () => {
       const shell = new Shell(workplace.directory);
       try {
-        for (const { language, about, text } of await blocksOf(guide, service.address)) {
-          if (language === 'sh' && !about.includes('file=') && text !== 'npm ci && npm start\n')
-            await shell.paste(text);
+        for (const { language, about, text } of await blocksOf(guide, service.address, receiverPort)) {
+          if (language !== 'sh' || about.includes('file=') || text === START) continue;
+          if (text === RESTART) await restart();
+          else await shell.paste(text);
         }
         expect(shell.output).toMatch(curl);
       } finally {
@@ -75,7 +113,7 @@ describe('the guides, as printed', () => {
 
     for (const { language, command, ending } of PROGRAMS) {
       (isThere(command) ? it : it.skip)(language, async () => {
-        const blocks = await blocksOf(guide, service.address);
+        const blocks = await blocksOf(guide, service.address, receiverPort);
         const isStep = (block: Block): boolean => block.language === language && !block.about.includes('file=');
         const program = join(workplace.directory, `guide.${ending}`);
         await writeFile(

@@ -12,8 +12,14 @@ export async function linkCommand(directory: string): Promise<void> {
   await symlink(ENTRY, join(bin, 'dynamic-assets'));
 }
 
-/** Ends at the first command that fails, also within a pipe. `curl` as pasted shows an error answer and succeeds. */
-const PROLOGUE = 'set -euo pipefail\ncurl() { command curl --fail-with-body "$@"; }\n';
+/**
+ * Ends at the first command that fails, also within a pipe. `curl` as pasted shows an error answer and succeeds: here it
+ * fails, unless it is to show the status, as it does where an error is what the page is about.
+ */
+const PROLOGUE = `set -euo pipefail
+trap 'kill $(jobs -p) 2>/dev/null' EXIT
+curl() { case "$*" in *http_code*) command curl "$@";; *) command curl --fail-with-body "$@";; esac; }
+`;
 
 export class Shell {
   readonly #bash: ChildProcess;
