@@ -9,7 +9,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Request } from 'express';
 import { COMPRESSIONS_AT_ONCE, MIN_COMPRESSED_BYTES } from '../domain/limits.js';
 import { Turns } from '../supervision/turns.js';
-import { bytesOf, type JsonText } from './requestContext.js';
+import { bytesOf, type JsonText, oneBuffer } from './requestContext.js';
 
 /** By their names in Content-Encoding; of those that a client likes best, the first. */
 const ENCODINGS = ['br', 'gzip'] as const;
@@ -49,8 +49,3 @@ export class Compression {
     return this.#turns.run(group, () => COMPRESS[encoding](oneBuffer(body)));
   }
 }
-
-export const oneBuffer = (body: JsonText): Buffer =>
-  typeof body === 'string'
-    ? Buffer.from(body)
-    : Buffer.concat(body.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Request } from 'express';
 import { type Precondition, tagOf } from '../commands/preconditions.js';
 import { Pauses } from '../supervision/waiting.js';
-import { type Encoding, oneBuffer } from './compression.js';
+import type { Encoding } from './compression.js';
 import { badRequest } from './errors.js';
 import { bytesOf, type JsonText } from './requestContext.js';
 
@@ -13,7 +13,8 @@ const PIECE_BYTES = 1_048_576;
 /** The tag of an answer that has none of its own. */
 export async function tagOfText(body: JsonText): Promise<string> {
   if (typeof body === 'string') return tagOf(body);
-  if (bytesOf(body) <= PIECE_BYTES) return tagOf(oneBuffer(body));
+  const [whole, ...others] = body;
+  if (others.length === 0 && bytesOf(body) <= PIECE_BYTES) return tagOf(whole ?? '');
   const pauses = new Pauses();
   const hash = createHash('sha256');
   for (const part of body) {

@@ -4,12 +4,13 @@ import { encodingFor } from '../compression.js';
 import type { Api } from '../deps.js';
 import { etag, isKnown, tagOfText } from '../entityTags.js';
 import { tooManyRequests } from '../rateLimit.js';
-import { bytesOf, type JsonText, sendJson } from '../requestContext.js';
+import { bytesOf, type JsonText, joined, sendJson } from '../requestContext.js';
 import type { Reply } from './operation.js';
 
 /** @param reply with the status that the operation names, where it has none of its own */
 export async function sendReply(api: Api, req: Request, res: Response, reply: Reply): Promise<void> {
-  const { status = 200, body, headers } = reply;
+  const { status = 200, headers } = reply;
+  const body = reply.body && joined(reply.body);
   if (req.method !== 'GET' && req.method !== 'HEAD') {
     if (body !== undefined) countInFlight(api, req, res, body);
     sendJson(res, status, body, reply.tag === undefined ? headers : { ...headers, ETag: etag(reply.tag) });
