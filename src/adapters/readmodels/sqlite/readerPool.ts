@@ -19,7 +19,7 @@ type Thread = {
 };
 
 /** These may take long. All others are short, and decisions wait for them. */
-const LONG: readonly Question['kind'][] = ['list', 'listBehind', 'history', 'deliveries'];
+const LONG: readonly Question['kind'][] = ['list', 'listBehind', 'byIds', 'history', 'deliveries'];
 const isLong = ({ question }: Job): boolean => LONG.includes(question.kind);
 
 const closed = (): Error => new ReadModelsUnavailableError('The read models are closed.');
