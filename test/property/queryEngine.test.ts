@@ -85,6 +85,9 @@ describe('the query engine of the embedded read models', () => {
                 const { records, total } = lister.list(places, one);
                 const answer = { planner: name, total, records: records.map((record) => JSON.parse(record)) };
                 expect(answer).toEqual({ planner: name, ...naive.list(one) });
+              }
+              // Many pages each: some queries are enough.
+              for (const one of asked.slice(0, 3)) {
                 const exported = await walked(inOrderOfCreation(one), async (query) => {
                   const { records: texts, next } = lister.listBehind(places, query);
                   return { records: texts.map((record) => JSON.parse(record)), next };

@@ -213,7 +213,7 @@ export const queryOf = (sortBy: readonly string[]): fc.Arbitrary<RecordQuery> =>
 export const inOrderOfCreation = ({ filters, sort: [first], limit }: RecordQuery): ListBehind => ({
   filters,
   direction: first?.direction ?? 'asc',
-  limit,
+  limit: limit + 5,
 });
 
 /** All records of all pages. */
