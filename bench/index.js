@@ -19,6 +19,7 @@ import { measureEngines } from './engines.js';
 import { atMost, note, summary } from './figures.js';
 import { measureGet } from './get.js';
 import { measureLists } from './lists.js';
+import { measureOrders } from './orders.js';
 import { startService } from './service.js';
 import { measureWaterfall } from './waterfall/index.js';
 
@@ -39,6 +40,7 @@ async function measureEmbedded(directory) {
   try {
     await measureBatches(service, directory, records);
     await measureCreate(service);
+    await measureOrders(service);
     await measureGet(service);
     await measureLists(service, records);
     atMost(`memory of the service at ${records} records`, await service.residentMb(), 400, 'MB');
