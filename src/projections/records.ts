@@ -113,14 +113,15 @@ function orderChanges(event: OrderEvent, orderModel: string, orderId: string, at
     table: orderModel,
     changes: [{ kind: 'patch' as const, id: orderId, at, set: { ...set, processing_status: to } }],
   });
-  const statusOnly = from === to ? [] : [withStatus({})];
+  const order = ({ updatesOrder }: { readonly updatesOrder?: true }) =>
+    from === to && !updatesOrder ? [] : [withStatus({})];
   switch (event.type) {
     case 'OrderChanged':
       return [withStatus(newValues(event.data.changes))];
     case 'OrderPartAdded':
-      return [...partChanges({ added: [event.data] }, at), ...statusOnly];
+      return [...partChanges({ added: [event.data] }, at), ...order(event.data)];
     case 'OrderPartChanged':
-      return [...partChanges({ changed: [event.data] }, at), ...statusOnly];
+      return [...partChanges({ changed: [event.data] }, at), ...order(event.data)];
     case 'OrderPartsChanged':
       return [...partChanges(event.data, at), withStatus({})];
     case 'OrderStatusChanged':
