@@ -9,6 +9,7 @@ import { assetInfo } from './assets/info.js';
 import { operations } from './assets/operations.js';
 import { records } from './assets/records.js';
 import { synchronization } from './assets/synchronize.js';
+import { syncs } from './assets/syncs.js';
 import { ASSETS_PATH } from './assets/table.js';
 import { authenticateClient } from './auth/bearer.js';
 import { forbidCaching, oauthErrorHandler, publicKeys, tokenEndpoint } from './auth/tokenEndpoint.js';
@@ -49,7 +50,7 @@ export const areas: readonly Area[] = [
     checks: [resolveTenant, countingRefusals(authenticateClient), limitCaller],
     errors: COMMON_ERRORS,
     // Batch and clean-up come before `:id`, for which they are no ids; what is asked for most comes before all else.
-    resources: [synchronization, records, assetInfo, operations, changes, orderHistory],
+    resources: [synchronization, records, assetInfo, operations, syncs, changes, orderHistory],
   },
   // Before the rest of the platform: nobody is signed in yet.
   { prefix: PLATFORM_PATH, checks: [forbidStoring, resolveTenant], errors: COMMON_ERRORS, resources: [session] },

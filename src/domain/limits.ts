@@ -104,8 +104,10 @@ export const MAX_HEADER_BYTES = 16_384;
 export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 /** Hours for which an Idempotency-Key stands for what it was first sent with. */
 export const IDEMPOTENCY_KEY_HOURS = 24;
-/** Events of a table that are looked through for what a batch or a clean-up with a key, which was never answered, has done. */
+/** Events of a table that are looked through for what a batch or a clean-up with a key, or a commit, has done without its answer. */
 export const MAX_EVENTS_LOOKED_THROUGH = 5_000;
+/** Hours for which a sync session takes batches and can be committed. */
+export const SYNC_HOURS = 24;
 /** Parameters of a query. */
 export const MAX_QUERY_PARAMETERS = 100;
 /** Fields that a list is filtered by. */

@@ -12,6 +12,8 @@ export const webhooksStream = (tenant: string): string => `webhooks-${tenant}`;
 /** One stream for each session that was ended, so that it is ended once, whoever asks. */
 export const sessionStream = (tenant: string, sessionId: string): string => `session-${tenant}.${sessionId}`;
 export const tableStream = (tenant: string, table: string): string => `table-${tenant}.${table}`;
+/** The sync sessions of a table. */
+export const syncStream = (tenant: string, table: string): string => `sync-${tenant}.${table}`;
 export const orderStream = (tenant: string, orderId: string): string => `order-${tenant}.${orderId}`;
 /** One stream for each id that a client has chosen for a part of an order, so that one order has it, whoever asks. */
 export const partIdStream = (tenant: string, partId: string): string => `part-${tenant}.${partId}`;

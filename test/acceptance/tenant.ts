@@ -189,6 +189,14 @@ export class TenantClient {
     return this.send('POST', `${ASSETS}/${table}/assets/clean-up`, { ...options, body });
   }
 
+  startSync(table: string, options: RequestOptions = {}): Promise<Answer> {
+    return this.send('POST', `${ASSETS}/${table}/syncs`, options);
+  }
+
+  commitSync(table: string, id: string, options: RequestOptions = {}): Promise<Answer> {
+    return this.send('POST', `${ASSETS}/${table}/syncs/${id}/commit`, options);
+  }
+
   getOperations(table: string, options: RequestOptions = {}): Promise<Answer> {
     return this.send('GET', `${ASSETS}/${table}/operations`, options);
   }

@@ -21,6 +21,7 @@ import {
   type Difference,
   firstDifferences,
 } from '../../domain/referenceTable/differences.js';
+import { isSyncId } from '../../domain/referenceTable/sync.js';
 import { shownName } from '../../domain/shownName.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { TableRef } from '../../ports/readModels.js';
@@ -29,6 +30,7 @@ import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
 import { inTime, type Loaded } from '../writeStream.js';
+import { failSyncOf, refuseUnlessOpen, syncIdsOf } from './syncState.js';
 import type { TableCommands } from './tableState.js';
 import { tableWriterOf } from './tableWriter.js';
 
@@ -54,7 +56,24 @@ export async function upsertBatch(
   options: { readonly dryRun?: boolean } = {},
 ): Promise<BatchResult> {
   refuseMasterData(assetType, 'written by batch');
-  const items = await checkItems(assetType, itemsOf(body));
+  const given = itemsOf(body);
+  try {
+    return await writeBatch(commands, caller, assetType, given, options.dryRun === true);
+  } catch (error) {
+    if (options.dryRun !== true) await failSyncOf(commands, caller, assetType.name, given, error);
+    throw error;
+  }
+}
+
+async function writeBatch(
+  commands: TableCommands,
+  caller: Caller,
+  assetType: AssetType,
+  given: readonly unknown[],
+  dryRun: boolean,
+): Promise<BatchResult> {
+  const items = await checkItems(assetType, given);
+  const syncs = syncIdsOf(items.map(({ batchId }) => batchId));
   const newIds = items.map(() => commands.newId());
   const wanted = {
     keys: items.map((item) => keyOf(assetType, item.fields)),
@@ -64,10 +83,12 @@ export async function upsertBatch(
   let differences: readonly Difference[] = [];
   const written = await tableWriterOf(commands).write(caller, assetType, wanted, async (known) => {
     const pauses = new Pauses();
+    // Here, behind what was read of the table: a commit closes the session before it deletes anything.
+    for (const id of syncs) await refuseUnlessOpen(commands, caller, assetType.name, id);
     const decision = decide(assetType, items, newIds, known);
     if (!decision.ok) throw new ValidationError(decision.errors);
     counts = decision.counts;
-    if (options.dryRun === true) {
+    if (dryRun) {
       differences = firstDifferences(batchDifferences(assetType, decision.events, known, newIds));
       return [];
     }
@@ -122,7 +143,7 @@ async function checkItems(assetType: AssetType, items: readonly unknown[]): Prom
   return inputs.map(({ input }) => input);
 }
 
-const confirmed = z.number('must be a number.').int('must be an integer.').min(0, 'must be at least 0.');
+export const confirmed = z.number('must be a number.').int('must be an integer.').min(0, 'must be at least 0.');
 
 export const cleanUpBody = z.strictObject({
   batch_id: shortText,
@@ -154,6 +175,7 @@ export async function cleanUpTable(
 ): Promise<CleanUpResult> {
   refuseMasterData(assetType, 'cleaned up');
   const { batch_id: batchId, confirm } = parseBody(cleanUpBody, body);
+  if (isSyncId(batchId)) throw new ValidationError({ batch_id: [`${batchId} is a sync: commit it instead.`] });
   const dryRun = options.dryRun === true;
   const guard = dryRun ? undefined : options.guard;
   const table = { tenant: caller.tenant, table: assetType.name };

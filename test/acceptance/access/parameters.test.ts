@@ -86,6 +86,7 @@ describe('header fields that promise something', () => {
     ['Idempotency-Key', 'k-1', 'PUT', `${ITEMS}/${ID}`],
     ['Idempotency-Key', 'k-1', 'POST', `${ORDER}/approve`],
     ['Idempotency-Key', 'k-1', 'POST', `${ASSETS}/dyn_item/operations/1/undo`],
+    ['Idempotency-Key', 'k-1', 'POST', `${ASSETS}/dyn_item/syncs`],
     ['X-Idempotency-Key', 'k-1', 'POST', ITEMS],
     ['X-HTTP-Method-Override', 'DELETE', 'POST', ITEMS],
   ])('%s: %s on %s %s is 400, and nothing is written', async (name, value, method, path) => {

@@ -310,6 +310,88 @@ describe('undo', () => {
   });
 });
 
+describe('additive: a sync session', () => {
+  const started = async () => {
+    const answer = await acme().startSync('dyn_party');
+    expect(answer.status).toBe(201);
+    return dataOf(z.looseObject({ id: z.string() }), answer).id;
+  };
+  const commit = (id: string, body: object = {}, query = {}) => acme().commitSync('dyn_party', id, { body, query });
+
+  it('deletes what its batches did not carry, once, shows it before, and can be undone', async () => {
+    await acme().batch('dyn_party', parties(0, 5, { _batch_id: 'monday' }));
+    const id = await started();
+    await acme().batch('dyn_party', parties(0, 2, { _batch_id: id }));
+    await acme().batch('dyn_party', parties(2, 3, { _batch_id: id }));
+    expect(await commit(id, {}, { dry_run: 'true' })).toMatchObject({
+      status: 200,
+      body: { data: { deleted: 2, carried: 3, dry_run: true, differences: [{ key: 'P3' }, { key: 'P4' }] } },
+    });
+    await expectInvalid(run.service, ['records'], () => commit(id));
+    await expectInvalid(run.service, ['records'], () => commit(id, { records: 4 }));
+    await expectInvalid(run.service, ['confirm'], () => commit(id, { records: 3, confirm: 1 }));
+    await acme().batch('dyn_party', parties(0, 1, { _batch_id: id, notes: 'still open' }));
+    const committed = await commit(id, { records: 3, confirm: 2 });
+    expect(committed).toMatchObject({ status: 200, body: { data: { deleted: 2, operation_id: expect.any(String) } } });
+    await acme().create('dyn_party', { external_id: 'by hand', name: 'Since' });
+    expect((await commit(id, { records: 3 })).body).toEqual(committed.body);
+    expect(await keys('dyn_party')).toEqual(['P0', 'P1', 'P2', 'by hand']);
+    const late = { items: parties(7, 8, { _batch_id: id }) };
+    await expectRefused(run.service, 409, () => acme().postBatch('dyn_party', late));
+    const { operation_id } = dataOf(z.looseObject({ operation_id: z.string() }), committed);
+    expect(await acme().postUndo('dyn_party', operation_id)).toMatchObject({ body: { data: { restored: 2 } } });
+  });
+
+  it('is committed once, also where many ask at the same time and one carries nothing', async () => {
+    await acme().batch('dyn_party', parties(0, 5, { _batch_id: 'monday' }));
+    const id = await started();
+    await acme().batch('dyn_party', parties(0, 2, { _batch_id: id }));
+    const answers = await Promise.all([1, 2, 3, 4].map(() => commit(id, { records: 2 })));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(await keys('dyn_party')).toEqual(['P0', 'P1']);
+    const empty = await started();
+    expect(await commit(empty, { records: 0 })).toMatchObject({ status: 200, body: { data: { deleted: 2 } } });
+  });
+
+  it('is refused when a batch of it was, when another was started, and by a plain clean-up', async () => {
+    await acme().batch('dyn_party', parties(0, 3, { _batch_id: 'monday' }));
+    const failed = await started();
+    await acme().batch('dyn_party', parties(0, 1, { _batch_id: failed }));
+    const wrong = [...parties(1, 2, { _batch_id: failed }), { external_id: 'no name', _batch_id: failed }];
+    expect(await acme().postBatch('dyn_party', { items: wrong })).toMatchObject({ status: 422 });
+    await expectRefused(run.service, 409, () => commit(failed, { records: 1 }));
+    await expectRefused(run.service, 409, () =>
+      acme().postBatch('dyn_party', { items: parties(1, 2, { _batch_id: failed }) }),
+    );
+    const first = await started();
+    const second = await started();
+    await expectRefused(run.service, 409, () => commit(first, { records: 0 }));
+    await expectRefused(run.service, 409, () =>
+      acme().postBatch('dyn_party', { items: parties(1, 2, { _batch_id: first }) }),
+    );
+    await expectInvalid(run.service, ['batch_id'], () => acme().postCleanUp('dyn_party', { batch_id: second }));
+    await expectRefused(run.service, 409, () => commit('monday', { records: 3 }));
+    await expectRefused(run.service, 400, () => acme().startSync('dyn_stock_order'));
+    const token = await acme().token('read:reference_data');
+    await expectRefused(run.service, 403, () => acme().startSync('dyn_party', { token }));
+    expect((await acme().list('dyn_party')).meta.total).toBe(3);
+  });
+
+  it('takes a batch that is sent beside its commit as a whole before it, or not at all', async () => {
+    await acme().batch('dyn_party', parties(0, 40, { _batch_id: 'monday' }));
+    const id = await started();
+    await acme().batch('dyn_party', parties(0, 30, { _batch_id: id }));
+    const [late, committed] = await Promise.all([
+      acme().postBatch('dyn_party', { items: parties(30, 40, { _batch_id: id }) }),
+      commit(id, { records: 30 }),
+    ]);
+    const total = (await acme().list('dyn_party')).meta.total;
+    const wasFirst = late.status === 200;
+    expect([committed.status, total]).toEqual(wasFirst ? [422, 40] : [200, 30]);
+  });
+});
+
 it('§4.8: other tables and other tenants keep their records', async () => {
   const other = run.tenant('other');
   await other.batch('dyn_party', parties(0, 5));

@@ -1,0 +1,82 @@
+/** The newest sync session of a table, from the last events of its stream. */
+import {
+  evolve,
+  isSyncId,
+  MAX_EVENTS_OF_SYNC,
+  refusalOfSync,
+  type Sync,
+  type SyncEvent,
+} from '../../domain/referenceTable/sync.js';
+import { syncStream } from '../../domain/streams.js';
+import { type Caller, ConflictError, ValidationError } from '../context.js';
+import { inTime, type Loaded, type LogAccess, NO_STREAM, type Written, writeStream } from '../writeStream.js';
+
+type Log = Pick<LogAccess, 'eventStore'>;
+
+export async function loadSync({ eventStore }: Log, tenant: string, table: string): Promise<Loaded<Sync | undefined>> {
+  const stream = syncStream(tenant, table);
+  const end = await eventStore.lastAppend(stream);
+  if (end === undefined) return { ...NO_STREAM, state: undefined };
+  // From there on, so that what is appended meanwhile is not missed.
+  const events = await eventStore.readStream(stream, Math.max(0, end.revision - MAX_EVENTS_OF_SYNC + 1));
+  const last = events.at(-1);
+  const state = events.reduce<Sync | undefined>(
+    (sync, { type, data, metadata }) => evolve(sync, { type, data } as SyncEvent, metadata.occurredAt),
+    undefined,
+  );
+  return {
+    state,
+    revision: last?.revision ?? end.revision,
+    lastEventAt: last?.metadata.occurredAt ?? NO_STREAM.lastEventAt,
+  };
+}
+
+export function changeSync(
+  log: LogAccess,
+  caller: Caller,
+  table: string,
+  decide: (newest: Sync | undefined) => readonly SyncEvent[] | Promise<readonly SyncEvent[]>,
+): Promise<Written<Sync | undefined, SyncEvent>> {
+  const stream = syncStream(caller.tenant, table);
+  const load = () => loadSync(log, caller.tenant, table);
+  return writeStream(log, caller, { stream, name: `The syncs of ${table}`, load, decide });
+}
+
+/** @throws ConflictError where the session takes no batch, and cannot be committed */
+export async function refuseUnlessOpen(
+  log: Pick<LogAccess, 'eventStore' | 'now'>,
+  caller: Caller,
+  table: string,
+  id: string,
+): Promise<void> {
+  const { state } = await inTime(caller, loadSync(log, caller.tenant, table));
+  const refusal = refusalOfSync(state, id, log.now());
+  if (refusal !== undefined) throw new ConflictError(refusal);
+  if (state?.closed !== undefined) throw new ConflictError(`${id} is being committed, or is committed already.`);
+}
+
+/** Those that batch ids name. */
+export const syncIdsOf = (batchIds: Iterable<unknown>): readonly string[] => [
+  ...new Set([...batchIds].filter((id): id is string => typeof id === 'string' && isSyncId(id))),
+];
+
+/** A batch that is refused for good fails its session, so that it cannot be committed without what the batch carried. */
+export async function failSyncOf(
+  log: LogAccess,
+  caller: Caller,
+  table: string,
+  items: readonly unknown[],
+  error: unknown,
+): Promise<void> {
+  if (!(error instanceof ValidationError || error instanceof ConflictError)) return;
+  for (const id of syncIdsOf(items.map((item) => Object(item)._batch_id))) {
+    await changeSync(log, caller, table, (sync) =>
+      sync?.id !== id || sync.failure !== undefined || sync.closed !== undefined
+        ? []
+        : [{ type: 'SyncFailed', data: { id, reason: error.message.slice(0, MAX_REASON) } }],
+    );
+  }
+}
+
+/** Characters of a reason that are kept. */
+const MAX_REASON = 500;

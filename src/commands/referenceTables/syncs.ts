@@ -1,0 +1,185 @@
+/** Sync sessions: which one a table's batches may belong to, and the commit, which is carried out once (decision 0034). */
+import { z } from 'zod';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { MAX_DIFFERENCES, MAX_EVENTS_LOOKED_THROUGH } from '../../domain/limits.js';
+import { type CleanUpCounts, type CleanUpGuard, refusalOfCleanUp } from '../../domain/referenceTable/cleanUpGuard.js';
+import { cleanUp } from '../../domain/referenceTable/decide.js';
+import { cleanUpDifferences, type Difference, firstDifferences } from '../../domain/referenceTable/differences.js';
+import { expiryOf, type Sync, type SyncCommitted, type SyncEvent } from '../../domain/referenceTable/sync.js';
+import { tableStream } from '../../domain/streams.js';
+import type { Position, Revision } from '../../ports/eventStore.js';
+import { parseBody } from '../body.js';
+import { type Caller, ConflictError, ValidationError } from '../context.js';
+import { refuseMasterData } from '../tables.js';
+import { inTime, type Loaded } from '../writeStream.js';
+import { confirmed, countCleanUp } from './synchronize.js';
+import { changeSync, loadSync, refuseUnlessOpen } from './syncState.js';
+import type { TableCommands } from './tableState.js';
+import { tableWriterOf } from './tableWriter.js';
+
+export const commitBody = z.strictObject({
+  /** How many records the session has carried: a batch that got lost on its way is noticed by it. */
+  records: confirmed.optional(),
+  /** How many records the commit is to delete. */
+  confirm: confirmed.optional(),
+});
+
+export type StartedSync = { readonly id: string; readonly startedAt: string; readonly expiresAt: string };
+
+/** @throws NotSupportedError on Master Data */
+export async function startSync(commands: TableCommands, caller: Caller, assetType: AssetType): Promise<StartedSync> {
+  refuseMasterData(assetType, 'synchronized');
+  const id = `sync-${commands.newId()}`;
+  const { at } = await changeSync(commands, caller, assetType.name, () => [{ type: 'SyncStarted', data: { id } }]);
+  return { id, startedAt: at, expiresAt: expiryOf({ id, startedAt: at }) };
+}
+
+export type CommitResult = {
+  readonly position: Position;
+  readonly deleted: number;
+  readonly operationId?: string | undefined;
+  /** Of a dry run: how many records the session has carried. */
+  readonly carried?: number;
+  readonly differences: readonly Difference[];
+};
+
+/**
+ * Repeated, it answers as before and deletes nothing more.
+ * @param body `{ records, confirm? }`; a dry run needs none
+ * @throws ConflictError where a batch of it was refused, it is too old, or not the newest
+ * @throws ValidationError with other numbers than there are, and where the guard refuses it
+ */
+export async function commitSync(
+  commands: TableCommands,
+  caller: Caller,
+  assetType: AssetType,
+  id: string,
+  body: unknown,
+  options: { readonly dryRun?: boolean; readonly guard?: CleanUpGuard | undefined } = {},
+): Promise<CommitResult> {
+  refuseMasterData(assetType, 'synchronized');
+  const { records, confirm } = parseBody(commitBody, body);
+  if (records === undefined && options.dryRun !== true) {
+    throw new ValidationError({ records: ['The records field is required: how many the session has carried.'] });
+  }
+  const check = ({ deleted, kept }: CleanUpCounts): void => {
+    if (records !== undefined && records !== kept) {
+      throw new ValidationError({ records: [`${kept} records have ${id} as their batch id, not ${records}.`] });
+    }
+    const guard = options.dryRun === true ? undefined : options.guard;
+    const refusal = refusalOfCleanUp(guard, { batchId: id, confirm }, { deleted, kept });
+    if (refusal !== undefined) throw new ValidationError(refusal);
+  };
+  const { state: newest } = await inTime(caller, loadSync(commands, caller.tenant, assetType.name));
+  if (options.dryRun === true) return look(commands, caller, assetType, id, check);
+  if (newest?.id === id && newest.committed !== undefined) return again(commands, caller, newest.committed);
+  if (newest?.id !== id || newest.closed === undefined) {
+    await look(commands, caller, assetType, id, check, 0);
+  }
+  const closed = await close(commands, caller, assetType, id);
+  const swept = await sweep(commands, caller, assetType, closed, check);
+  const committed: SyncCommitted = { type: 'SyncCommitted', data: { id, ...swept.done } };
+  const note = (sync: Sync | undefined) => (sync?.id === id && sync.committed === undefined ? [committed] : []);
+  // It is done in any case: without the note, the next one to ask finds it in the table's stream.
+  await changeSync(commands, caller, assetType.name, note).catch(() => undefined);
+  return { ...swept.done, position: swept.position, differences: [] };
+}
+
+async function again({ eventStore }: TableCommands, caller: Caller, { deleted, operationId }: SyncCommitted['data']) {
+  return { deleted, operationId, position: await inTime(caller, eventStore.head()), differences: [] };
+}
+
+/** What it would delete. */
+async function look(
+  commands: TableCommands,
+  caller: Caller,
+  assetType: AssetType,
+  id: string,
+  check: (counts: CleanUpCounts) => void,
+  shown = MAX_DIFFERENCES,
+): Promise<CommitResult> {
+  await refuseUnlessOpen(commands, caller, assetType.name, id);
+  const table = { tenant: caller.tenant, table: assetType.name };
+  const read = () => countCleanUp(commands, table, id);
+  const { position, state } = await tableWriterOf(commands).alone<CleanUpCounts>(caller, assetType, read, (counts) => {
+    check(counts);
+    return [];
+  });
+  const some = shown === 0 ? [] : await inTime(caller, commands.readModels.someOutsideBatch(table, id, shown));
+  const differences = firstDifferences(cleanUpDifferences(assetType, some));
+  return { position, deleted: state.deleted, carried: state.kept, differences };
+}
+
+type Closed = { readonly id: string; readonly after: Revision; readonly expiresAt: string };
+
+/**
+ * Before anything is deleted: a batch asks once it has read the table, so it is counted, or conflicts with the deletion and
+ * is refused.
+ */
+async function close(commands: TableCommands, caller: Caller, { name }: AssetType, id: string): Promise<Closed> {
+  const stream = tableStream(caller.tenant, name);
+  const { events, state } = await changeSync(commands, caller, name, async (sync) => {
+    if (sync?.id === id && sync.closed !== undefined) return [];
+    await refuseUnlessOpen(commands, caller, name, id);
+    const after = (await commands.eventStore.lastAppend(stream))?.revision ?? -1;
+    return [{ type: 'SyncClosed', data: { id, after } }];
+  });
+  const [closing] = events as readonly Extract<SyncEvent, { type: 'SyncClosed' }>[];
+  const closed = closing?.data ?? state?.closed;
+  if (closed === undefined || state === undefined) throw new Error(`${id} is not closed.`);
+  return { ...closed, expiresAt: expiryOf(state) };
+}
+
+type Sweep = Pick<SyncCommitted['data'], 'deleted' | 'operationId'>;
+
+/** Once, whoever asks how often: the table's stream says whether it was done. */
+async function sweep(
+  commands: TableCommands,
+  caller: Caller,
+  assetType: AssetType,
+  { id, after, expiresAt }: Closed,
+  check: (counts: CleanUpCounts) => void,
+): Promise<{ readonly done: Sweep; readonly position: Position }> {
+  const table = { tenant: caller.tenant, table: assetType.name };
+  type State = { readonly counts: CleanUpCounts; readonly before?: Sweep | undefined };
+  const read = async (): Promise<Loaded<State>> => {
+    const { state: counts, ...end } = await countCleanUp(commands, table, id);
+    return {
+      ...end,
+      state: { counts, before: await sweepOf(commands, tableStream(table.tenant, table.table), id, after) },
+    };
+  };
+  const written = await tableWriterOf(commands).alone<State>(caller, assetType, read, ({ counts, before }) => {
+    if (before !== undefined) return [];
+    if (Date.parse(commands.now()) >= Date.parse(expiresAt))
+      throw new ConflictError(`${id} has expired: start another.`);
+    check(counts);
+    return [cleanUp(id, counts.deleted)];
+  });
+  const { state, revision } = written;
+  const done = state.before ?? { deleted: state.counts.deleted, operationId: String(revision) };
+  return { done, position: written.position || (await inTime(caller, commands.eventStore.head())) };
+}
+
+/** Events that are read at once: each may have 400 KB. */
+const SLICE_EVENTS = 50;
+
+/** @throws ConflictError where too many others stand before it */
+async function sweepOf(
+  { eventStore }: TableCommands,
+  stream: string,
+  id: string,
+  after: Revision,
+): Promise<Sweep | undefined> {
+  for (let from = after + 1; from <= after + MAX_EVENTS_LOOKED_THROUGH; from += SLICE_EVENTS) {
+    const events = await eventStore.readStream(stream, from, from + SLICE_EVENTS - 1);
+    for (const { type, data, revision } of events) {
+      const { batchId, deleted } = data as { batchId?: unknown; deleted: number };
+      if (type === 'TableCleanedUp' && batchId === id) return { deleted, operationId: String(revision) };
+    }
+    if (events.length < SLICE_EVENTS) return undefined;
+  }
+  throw new ConflictError(
+    `Too much was written to the table since ${id} was closed: look at it, and start another sync.`,
+  );
+}

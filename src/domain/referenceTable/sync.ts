@@ -1,0 +1,64 @@
+/** A sync session of a table: batches that carry its id, then one commit, which deletes what they did not carry. */
+import type { EventOf } from '../eventTypes.js';
+import { SYNC_HOURS } from '../limits.js';
+
+/** It is the newest of its table from now on; the one before takes no batch any more. */
+export type SyncStarted = EventOf<'SyncStarted', { readonly id: string }>;
+
+/** A batch of it was refused, so it cannot be committed. */
+export type SyncFailed = EventOf<'SyncFailed', { readonly id: string; readonly reason: string }>;
+
+/** It takes no batch any more. What it deletes stands behind revision `after` of the table's stream. */
+export type SyncClosed = EventOf<'SyncClosed', { readonly id: string; readonly after: number }>;
+
+/** What its commit was answered with. */
+export type SyncCommitted = EventOf<
+  'SyncCommitted',
+  { readonly id: string; readonly deleted: number; readonly operationId: string }
+>;
+
+export type SyncEvent = SyncStarted | SyncFailed | SyncClosed | SyncCommitted;
+
+/** No session has more events, so the last ones of the stream say all about the newest. */
+export const MAX_EVENTS_OF_SYNC = 3;
+
+export type Sync = {
+  readonly id: string;
+  /** ISO 8601. */
+  readonly startedAt: string;
+  readonly failure?: string;
+  readonly closed?: SyncClosed['data'];
+  readonly committed?: SyncCommitted['data'];
+};
+
+export function evolve(newest: Sync | undefined, { type, data }: SyncEvent, at: string): Sync | undefined {
+  if (type === 'SyncStarted') return { id: data.id, startedAt: at };
+  if (newest?.id !== data.id) return newest;
+  switch (type) {
+    case 'SyncFailed':
+      return { ...newest, failure: data.reason };
+    case 'SyncClosed':
+      return { ...newest, closed: data };
+    case 'SyncCommitted':
+      return { ...newest, committed: data };
+  }
+}
+
+const SYNC_ID = /^sync-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export const isSyncId = (batchId: string): boolean => batchId.startsWith('sync-') && SYNC_ID.test(batchId);
+
+const HOUR_MS = 3_600_000;
+
+/** ISO 8601. */
+export const expiryOf = ({ startedAt }: Sync): string =>
+  new Date(Date.parse(startedAt) + SYNC_HOURS * HOUR_MS).toISOString();
+
+/** Why nothing can be done with it; undefined where it can. @param id the session that is meant @param now ISO 8601 */
+export function refusalOfSync(newest: Sync | undefined, id: string, now: string): string | undefined {
+  const remedy = 'Start another: what is sent again unchanged costs little.';
+  if (newest?.id !== id) return `${id} is not the newest sync of this table.`;
+  if (newest.failure !== undefined) return `A batch of ${id} was refused (${newest.failure}). ${remedy}`;
+  if (Date.parse(now) >= Date.parse(expiryOf(newest))) return `${id} is older than ${SYNC_HOURS} hours. ${remedy}`;
+  return undefined;
+}
