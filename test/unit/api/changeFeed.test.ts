@@ -113,6 +113,17 @@ test('each record that an event names comes once, as it is now; what is only see
   expect(await of.behind(next)).toEqual({ changed: [], next, hasMore: false });
 });
 
+test('the undo of a batch tells what it deleted and what it put back', async () => {
+  const undone = { undoes: 0, changed: [{ id: id(2), set: {} }], seen: packIds([id(9)]), deleted: packIds([id(1)]) };
+  const of = new Table([batch([id(1)], [id(2)]), { type: 'BatchUndone', data: undone }]);
+  of.deleted.add(id(1));
+  const { changed } = await of.behind({ revision: 0, eventId: 'event 0' });
+  expect(changed).toEqual([
+    { id: id(1), record: null },
+    { id: id(2), record: `{"id":"${id(2)}"}` },
+  ]);
+});
+
 test('only what is shown is told', async () => {
   const of = new Table([created(1), created(2), created(3)], 1);
   const { changed, next, hasMore } = await of.behind(BEGIN);
