@@ -8,7 +8,7 @@ import { DRY_RUN, isDryRun } from './dryRun.js';
 
 export const syncs: Resource = {
   tag: '',
-  pathParameters: { id: { ...pathText('sync_id'), example: 'sync-0198c1f2-0000-7000-8000-000000000001' } },
+  pathParameters: { id: { ...pathText('sync_id'), example: 'sync-session-0198c1f2-0000-7000-8000-000000000001' } },
   schemas: {
     Sync: json.closedObject({
       id: { ...json.text, description: 'The `_batch_id` of its batches.' },

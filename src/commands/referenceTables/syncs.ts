@@ -5,7 +5,7 @@ import { MAX_DIFFERENCES, MAX_EVENTS_LOOKED_THROUGH } from '../../domain/limits.
 import { type CleanUpCounts, type CleanUpGuard, refusalOfCleanUp } from '../../domain/referenceTable/cleanUpGuard.js';
 import { cleanUp } from '../../domain/referenceTable/decide.js';
 import { cleanUpDifferences, type Difference, firstDifferences } from '../../domain/referenceTable/differences.js';
-import { expiryOf, type Sync, type SyncCommitted, type SyncEvent } from '../../domain/referenceTable/sync.js';
+import { expiryOf, type Sync, type SyncCommitted, type SyncEvent, syncId } from '../../domain/referenceTable/sync.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position, Revision } from '../../ports/eventStore.js';
 import { parseBody } from '../body.js';
@@ -29,7 +29,7 @@ export type StartedSync = { readonly id: string; readonly startedAt: string; rea
 /** @throws NotSupportedError on Master Data */
 export async function startSync(commands: TableCommands, caller: Caller, assetType: AssetType): Promise<StartedSync> {
   refuseMasterData(assetType, 'synchronized');
-  const id = `sync-${commands.newId()}`;
+  const id = syncId(commands.newId());
   const { at } = await changeSync(commands, caller, assetType.name, () => [{ type: 'SyncStarted', data: { id } }]);
   return { id, startedAt: at, expiresAt: expiryOf({ id, startedAt: at }) };
 }

@@ -44,9 +44,14 @@ export function evolve(newest: Sync | undefined, { type, data }: SyncEvent, at: 
   }
 }
 
-const SYNC_ID = /^sync-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** Long, since clients choose batch ids of their own, and many would begin with `sync-`. */
+const PREFIX = 'sync-session-';
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-export const isSyncId = (batchId: string): boolean => batchId.startsWith('sync-') && SYNC_ID.test(batchId);
+export const syncId = (uuid: string): string => PREFIX + uuid;
+
+export const isSyncId = (batchId: string): boolean =>
+  batchId.startsWith(PREFIX) && UUID.test(batchId.slice(PREFIX.length));
 
 const HOUR_MS = 3_600_000;
 

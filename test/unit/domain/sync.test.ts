@@ -29,8 +29,13 @@ it('one with a refused batch, or older than a day, is over', () => {
 });
 
 it('a batch id that a client has made up is no session', () => {
-  expect(isSyncId('sync-0198c1f2-0000-7000-8000-000000000001')).toBe(true);
-  for (const other of ['sync-1', 'sync-2026-11-21', '0198c1f2-0000-7000-8000-000000000001', '']) {
+  expect(isSyncId('sync-session-0198c1f2-0000-7000-8000-000000000001')).toBe(true);
+  for (const other of [
+    'sync-1',
+    'sync-0198c1f2-0000-7000-8000-000000000001',
+    '0198c1f2-0000-7000-8000-000000000001',
+    '',
+  ]) {
     expect(isSyncId(other)).toBe(false);
   }
 });
