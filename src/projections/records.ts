@@ -113,15 +113,14 @@ function orderChanges(event: OrderEvent, orderModel: string, orderId: string, at
     table: orderModel,
     changes: [{ kind: 'patch' as const, id: orderId, at, set: { ...set, processing_status: to } }],
   });
-  const order = ({ updatesOrder }: { readonly updatesOrder?: true }) =>
-    from === to && !updatesOrder ? [] : [withStatus({})];
+  const statusOnly = from === to ? [] : [withStatus({})];
   switch (event.type) {
     case 'OrderChanged':
       return [withStatus(newValues(event.data.changes))];
     case 'OrderPartAdded':
-      return [...partChanges({ added: [event.data] }, at), ...order(event.data)];
+      return [...partChanges({ added: [event.data] }, at), ...statusOnly];
     case 'OrderPartChanged':
-      return [...partChanges({ changed: [event.data] }, at), ...order(event.data)];
+      return [...partChanges({ changed: [event.data] }, at), ...statusOnly];
     case 'OrderPartsChanged':
       return [...partChanges(event.data, at), withStatus({})];
     case 'OrderStatusChanged':

@@ -108,7 +108,6 @@ export function addPart(order: Order, assetType: AssetType, input: RecordInput, 
       id: newId,
       fields: withoutNulls(input.fields),
       status: statusAfterPartChange(order),
-      updatesOrder: true,
     },
   });
 }
@@ -129,7 +128,7 @@ export function updatePart(order: Order, assetType: AssetType, partId: string, i
   const changes = toChanges(part.fields, set);
   return accept({
     type: 'OrderPartChanged',
-    data: { table: assetType.name, id: partId, changes, status: statusAfterPartChange(order), updatesOrder: true },
+    data: { table: assetType.name, id: partId, changes, status: statusAfterPartChange(order) },
   });
 }
 

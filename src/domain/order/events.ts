@@ -48,9 +48,6 @@ export type OrderExportDelivered = EventOf<
 /** Fields that are null are left out. `table` is the order model. */
 type Created = { readonly table: string; readonly fields: Fields; readonly status: OrderStatus };
 
-/** The order counts as updated, though only a part of it was changed; not so in events of earlier releases. */
-type Updating = { readonly updatesOrder?: true };
-
 /** Parts that one request adds, changes and removes; of a removed one, what it was. */
 export type PartsChange = {
   readonly added: readonly PartFields[];
@@ -67,8 +64,8 @@ export type OrderEvent =
   | EventOf<'OrderCreatedWithParts', Created & { readonly parts: readonly PartFields[] }>
   | EventOf<'OrderChanged', Moved & { readonly changes: Changes }>
   /** A part: an order line, or a consignment, goods, an allowance or charge. */
-  | EventOf<'OrderPartAdded', Moved & PartFields & Updating>
-  | EventOf<'OrderPartChanged', Moved & PartChanges & Updating>
+  | EventOf<'OrderPartAdded', Moved & PartFields>
+  | EventOf<'OrderPartChanged', Moved & PartChanges>
   | EventOf<'OrderPartsChanged', Moved & PartsChange>
   /** A status was reported or set (spec §4.9). */
   | EventOf<'OrderStatusChanged', Moved & { readonly errorReason: readonly string[] | null }>

@@ -47,18 +47,13 @@ export function evolve(
   if (order === undefined) throw new Error(`${event.type} before OrderCreated.`);
   const { from, to } = event.data.status;
   const moved = from === to ? order : withoutApproval({ ...order, status: to, updatedAt: at });
-  const updated = ({ updatesOrder }: { readonly updatesOrder?: true }): Order =>
-    updatesOrder ? { ...moved, updatedAt: at } : moved;
   switch (event.type) {
     case 'OrderChanged':
       return { ...moved, fields: applied(order.fields, event.data.changes), updatedAt: at };
     case 'OrderPartAdded':
-      return { ...updated(event.data), parts: writable(order.parts).set(event.data.id, newPart(event.data, at)) };
+      return { ...moved, parts: writable(order.parts).set(event.data.id, newPart(event.data, at)) };
     case 'OrderPartChanged':
-      return {
-        ...updated(event.data),
-        parts: writable(order.parts).set(event.data.id, changedPart(order, event.data, at)),
-      };
+      return { ...moved, parts: writable(order.parts).set(event.data.id, changedPart(order, event.data, at)) };
     case 'OrderPartsChanged': {
       const parts = writable(order.parts);
       for (const { id: partId } of event.data.removed) parts.delete(partId);
