@@ -86,8 +86,13 @@ export const home: Resource = {
       summary: 'Leads to /docs',
       allow: 'anyone',
       status: 302,
+      errors: [404],
       answer: { description: 'It does.', headers: { Location: { description: '/docs', schema: { type: 'string' } } } },
-      handle: () => ({ headers: { Location: '/docs', 'Cache-Control': 'no-cache' } }),
+      handle(_api, { req }) {
+        // express takes // for / as well.
+        if (!/^\/(?:\?|$)/.test(req.originalUrl)) throw notFound(`There is nothing at ${req.path}.`);
+        return { headers: { Location: '/docs', 'Cache-Control': 'no-cache' } };
+      },
     },
   },
 };
