@@ -40,6 +40,7 @@ const batchEnvelope = z.strictObject({
 const cleanUpEnvelope = z.strictObject({
   data: z.strictObject({ message: z.string(), deleted: z.int(), operation_id: z.string().optional() }),
 });
+const syncEnvelope = z.object({ data: z.looseObject({ id: z.string() }) });
 const tokenBody = z.looseObject({ access_token: z.string() });
 const sessionEnvelope = z.object({ data: z.looseObject({ token: z.string() }) });
 const dataEnvelope = z.object({ data: z.unknown() });
@@ -157,6 +158,20 @@ export class TenantClient {
 
   async cleanUp(table: string, batchId: string): Promise<z.output<typeof cleanUpEnvelope>['data']> {
     return cleanUpEnvelope.parse(expected(await this.postCleanUp(table, { batch_id: batchId }), 200)).data;
+  }
+
+  async undo(table: string, operationId: string): Promise<void> {
+    expected(await this.postUndo(table, operationId), 200);
+  }
+
+  /** @returns the id of a new sync session */
+  async sync(table: string): Promise<string> {
+    return syncEnvelope.parse(expected(await this.startSync(table), 201)).data.id;
+  }
+
+  /** @param records that the session has carried */
+  async commit(table: string, id: string, records: number): Promise<z.output<typeof cleanUpEnvelope>['data']> {
+    return cleanUpEnvelope.parse(expected(await this.commitSync(table, id, { body: { records } }), 200)).data;
   }
 
   // The same as they come.

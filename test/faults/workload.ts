@@ -2,7 +2,7 @@
 import type { TenantClient } from '../acceptance/tenant.js';
 
 /** A batch's items share a prefix of their key, so that a part of it can be told from all of it. */
-type Batch = { readonly prefix: string; readonly size: number; acknowledged: boolean };
+type Batch = { readonly prefix: string; readonly size: number; acknowledged: boolean; undo?: 'asked for' | 'done' };
 type Created = { readonly key: string; id?: string };
 type OrderLedger = { readonly id: string; status: string; underWay?: string };
 type Sync = { readonly batchId: string; readonly keys: readonly string[]; done: 'begun' | 'upserted' | 'cleaned' };
@@ -68,8 +68,12 @@ export class Workload {
         name: `Party ${i}`,
         _batch_id: 'x',
       }));
-      await this.#tenant.batch('dyn_party', items);
+      const { operation_id: operation } = await this.#tenant.batch('dyn_party', items);
       batch.acknowledged = true;
+      if (operation === undefined || this.#random() >= 0.2) return;
+      batch.undo = 'asked for';
+      await this.#tenant.undo('dyn_party', operation);
+      batch.undo = 'done';
     });
   }
 
@@ -81,22 +85,30 @@ export class Workload {
     });
   }
 
-  /** The synchronisation workflow of spec §4.8: all current records, then the clean-up, which is sometimes undone and repeated. */
+  /**
+   * The synchronisation workflow of spec §4.8: all current records, then the clean-up, which is sometimes undone and
+   * repeated. Or the same as a sync session.
+   */
   #syncer(): Promise<void> {
     return this.#repeat(async (n) => {
       const keys = Array.from({ length: 30 }, (_, i) => `u${i}`).filter(() => this.#random() < 0.7);
-      const sync: Sync = { batchId: `r${this.#round}-s${n}`, keys: ['always', ...keys], done: 'begun' };
+      const isSession = this.#random() < 0.4;
+      const batchId = isSession ? await this.#tenant.sync('dyn_unit_code') : `r${this.#round}-s${n}`;
+      const sync: Sync = { batchId, keys: ['always', ...keys], done: 'begun' };
       this.syncs.push(sync);
       await this.#tenant.batch(
         'dyn_unit_code',
         sync.keys.map((code) => ({ code, value: code, _batch_id: sync.batchId })),
       );
       sync.done = 'upserted';
-      const { operation_id: operation } = await this.#tenant.cleanUp('dyn_unit_code', sync.batchId);
-      if (operation !== undefined && this.#random() < 0.3) {
-        sync.done = 'upserted';
-        await this.#tenant.postUndo('dyn_unit_code', operation);
-        await this.#tenant.cleanUp('dyn_unit_code', sync.batchId);
+      if (isSession) {
+        await this.#tenant.commit('dyn_unit_code', batchId, sync.keys.length);
+      } else {
+        const { operation_id: operation } = await this.#tenant.cleanUp('dyn_unit_code', batchId);
+        if (operation !== undefined && this.#random() < 0.3) {
+          await this.#tenant.undo('dyn_unit_code', operation);
+          await this.#tenant.cleanUp('dyn_unit_code', batchId);
+        }
       }
       sync.done = 'cleaned';
       const { data } = await this.#tenant.list('dyn_unit_code', { perPage: '100' });
