@@ -4,14 +4,13 @@
  */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { KeyedRequest } from '../../domain/keyedRequest.js';
-import { MAX_EVENTS_LOOKED_THROUGH } from '../../domain/limits.js';
 import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
-import { type Caller, ConflictError } from '../context.js';
+import type { Caller } from '../context.js';
 import { carryOutOnce } from '../keyedRequest.js';
 import { refuseMasterData } from '../tables.js';
-import { inTime } from '../writeStream.js';
+import { eventsBehind } from './eventsBehind.js';
 import { type BatchResult, type CleanUpResult, cleanUpTable, upsertBatch } from './synchronize.js';
 import type { TableCommands } from './tableState.js';
 
@@ -85,25 +84,22 @@ function once<Result extends { readonly position: Position }>(
   });
 }
 
-/** Events that are read at once: each may have 400 KB. */
-const SLICE_EVENTS = 50;
+const TOO_MANY =
+  'Too much was written to the table since to tell whether this was carried out: look at the table, and use a new Idempotency-Key.';
 
 /** The events that the request led to, of one append. @throws ConflictError where too many others stand before them */
 async function eventsOf(
-  { eventStore }: TableCommands,
+  commands: TableCommands,
   caller: Caller,
   stream: string,
   { id, after = -1 }: KeyedRequest,
 ): Promise<readonly RecordedEvent[]> {
   const found: RecordedEvent[] = [];
-  for (let from = after + 1; from <= after + MAX_EVENTS_LOOKED_THROUGH; from += SLICE_EVENTS) {
-    const events = await inTime(caller, eventStore.readStream(stream, from, from + SLICE_EVENTS - 1));
+  for await (const events of eventsBehind(commands, caller, stream, after, TOO_MANY)) {
     const own = events.filter(({ metadata }) => metadata.causationId === id);
     found.push(...own);
     const isWhole = found.length > 0 && events.at(-1) !== own.at(-1);
-    if (isWhole || events.length < SLICE_EVENTS) return found;
+    if (isWhole) break;
   }
-  throw new ConflictError(
-    'Too much was written to the table since to tell whether this was carried out: look at the table, and use a new Idempotency-Key.',
-  );
+  return found;
 }

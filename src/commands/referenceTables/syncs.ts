@@ -1,7 +1,7 @@
 /** Sync sessions: which one a table's batches may belong to, and the commit, which is carried out once (decision 0034). */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { MAX_DIFFERENCES, MAX_EVENTS_LOOKED_THROUGH } from '../../domain/limits.js';
+import { MAX_DIFFERENCES } from '../../domain/limits.js';
 import { type CleanUpCounts, type CleanUpGuard, refusalOfCleanUp } from '../../domain/referenceTable/cleanUpGuard.js';
 import { cleanUp } from '../../domain/referenceTable/decide.js';
 import { cleanUpDifferences, type Difference, firstDifferences } from '../../domain/referenceTable/differences.js';
@@ -12,6 +12,7 @@ import { parseBody } from '../body.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
 import { inTime, type Loaded } from '../writeStream.js';
+import { eventsBehind } from './eventsBehind.js';
 import { confirmed, countCleanUp } from './synchronize.js';
 import { changeSync, loadSync, refuseUnlessOpen } from './syncState.js';
 import type { TableCommands } from './tableState.js';
@@ -146,7 +147,7 @@ async function sweep(
     const { state: counts, ...end } = await countCleanUp(commands, table, id);
     return {
       ...end,
-      state: { counts, before: await sweepOf(commands, tableStream(table.tenant, table.table), id, after) },
+      state: { counts, before: await sweepOf(commands, caller, tableStream(table.tenant, table.table), id, after) },
     };
   };
   const written = await tableWriterOf(commands).alone<State>(caller, assetType, read, ({ counts, before }) => {
@@ -161,25 +162,20 @@ async function sweep(
   return { done, position: written.position || (await inTime(caller, commands.eventStore.head())) };
 }
 
-/** Events that are read at once: each may have 400 KB. */
-const SLICE_EVENTS = 50;
-
 /** @throws ConflictError where too many others stand before it */
 async function sweepOf(
-  { eventStore }: TableCommands,
+  commands: TableCommands,
+  caller: Caller,
   stream: string,
   id: string,
   after: Revision,
 ): Promise<Sweep | undefined> {
-  for (let from = after + 1; from <= after + MAX_EVENTS_LOOKED_THROUGH; from += SLICE_EVENTS) {
-    const events = await eventStore.readStream(stream, from, from + SLICE_EVENTS - 1);
+  const tooMany = `Too much was written to the table since ${id} was closed: look at it, and start another sync.`;
+  for await (const events of eventsBehind(commands, caller, stream, after, tooMany)) {
     for (const { type, data, revision } of events) {
       const { batchId, deleted } = data as { batchId?: unknown; deleted: number };
       if (type === 'TableCleanedUp' && batchId === id) return { deleted, operationId: String(revision) };
     }
-    if (events.length < SLICE_EVENTS) return undefined;
   }
-  throw new ConflictError(
-    `Too much was written to the table since ${id} was closed: look at it, and start another sync.`,
-  );
+  return undefined;
 }

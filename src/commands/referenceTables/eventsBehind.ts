@@ -1,0 +1,27 @@
+/** Looks through a table's stream for what a request has done of which nobody was told. */
+import { MAX_EVENTS_LOOKED_THROUGH } from '../../domain/limits.js';
+import type { EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import { type Caller, ConflictError } from '../context.js';
+import { inTime } from '../writeStream.js';
+
+/** Events that are read at once: each may have 400 KB. */
+const SLICE_EVENTS = 50;
+
+/**
+ * The events behind a revision, some at a time, to the end of the stream.
+ * @throws ConflictError with `tooMany` where the end is further than is looked
+ */
+export async function* eventsBehind(
+  { eventStore }: { readonly eventStore: Pick<EventStore, 'readStream'> },
+  caller: Caller,
+  stream: string,
+  after: Revision,
+  tooMany: string,
+): AsyncGenerator<readonly RecordedEvent[]> {
+  for (let from = after + 1; from <= after + MAX_EVENTS_LOOKED_THROUGH; from += SLICE_EVENTS) {
+    const events = await inTime(caller, eventStore.readStream(stream, from, from + SLICE_EVENTS - 1));
+    yield events;
+    if (events.length < SLICE_EVENTS) return;
+  }
+  throw new ConflictError(tooMany);
+}
