@@ -36,8 +36,12 @@ export type FeedDeps = {
 type Feed = FeedDeps & { readonly table: TableRef; readonly cancellation: Cancellation };
 
 /** Where the table is now. */
-export async function latestPlace({ eventStore, readModels }: FeedDeps, table: TableRef): Promise<FeedPlace> {
-  const { revision } = await readModels.byIds(table, []);
+export async function latestPlace(
+  { eventStore, readModels }: FeedDeps,
+  table: TableRef,
+  cancellation?: Cancellation,
+): Promise<FeedPlace> {
+  const { revision } = await readModels.byIds(table, [], cancellation);
   const [event] = revision < 0 ? [] : await eventStore.readStream(streamOf(table), revision, revision);
   return event === undefined ? BEFORE_ALL : { revision, eventId: event.id };
 }

@@ -91,12 +91,16 @@ export const changes: Resource = {
         const { after } = parseQuery(changesQuery, query);
         const mark = markOf('changes', tenant, name);
         const table = { tenant, table: name };
-        const from = after === '' ? await latestPlace({ eventStore, readModels }, table) : placeOf(after, mark);
+        const from = after === '' ? undefined : placeOf(after, mark);
         const changes = await lists.run({
           tenant,
           context: req.context,
           advice: 'Ask again.',
-          find: (cancellation) => changesBehind({ eventStore, readModels, table, cancellation }, from),
+          find: async (cancellation) => {
+            const feed = { eventStore, readModels, table, cancellation };
+            if (from !== undefined) return changesBehind(feed, from);
+            return { changed: [], next: await latestPlace(feed, table, cancellation), hasMore: false };
+          },
         });
         if (changes === undefined) throw gone();
         return reply(requestUrl(req, config), mark, changes);

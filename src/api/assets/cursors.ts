@@ -2,16 +2,15 @@
  * Cursors: where a client goes on. They hold all there is to know, so no process keeps anything for them; and a mark of the
  * question that they came with, so that they are not taken for the answer to another one.
  */
-import { createHash } from 'node:crypto';
 import type { z } from 'zod';
+import { tagOf } from '../../commands/preconditions.js';
 import { badRequest } from '../errors.js';
 
 /** Longer ones are none of ours. */
 const LONGEST = 500;
 
 /** @param of all that the question says: tenant, table, what is asked for */
-export const markOf = (...of: readonly unknown[]): string =>
-  createHash('sha256').update(JSON.stringify(of)).digest('base64url').slice(0, 16);
+export const markOf = (...of: readonly unknown[]): string => tagOf(JSON.stringify(of));
 
 export const toCursor = (mark: string, at: readonly unknown[]): string =>
   Buffer.from(JSON.stringify([mark, ...at])).toString('base64url');
