@@ -9,7 +9,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Request } from 'express';
 import { COMPRESSIONS_AT_ONCE, MIN_COMPRESSED_BYTES } from '../domain/limits.js';
 import { Turns } from '../supervision/turns.js';
-import { bytesOf, type JsonText, oneBuffer } from './requestContext.js';
+import { bytesOf, type JsonText, oneBuffer } from './jsonAnswer.js';
 
 /** By their names in Content-Encoding; of those that a client likes best, the first. */
 const ENCODINGS = ['br', 'gzip'] as const;

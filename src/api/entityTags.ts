@@ -5,7 +5,7 @@ import { type Precondition, tagOf } from '../commands/preconditions.js';
 import { Pauses } from '../supervision/waiting.js';
 import type { Encoding } from './compression.js';
 import { badRequest } from './errors.js';
-import { bytesOf, type JsonText } from './requestContext.js';
+import { bytesOf, type JsonText } from './jsonAnswer.js';
 
 /** Bytes that are hashed without a pause. */
 const PIECE_BYTES = 1_048_576;

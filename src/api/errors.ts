@@ -14,7 +14,7 @@ import { EventStoreUnavailableError, EventTooLargeError } from '../ports/eventSt
 import { AnswerTooLargeError, ReadModelsUnavailableError, ReadModelsWithheldError } from '../ports/readModels.js';
 import { DeadlineError } from '../supervision/deadline.js';
 import { TooManyWaitingError } from '../supervision/turns.js';
-import { sendJson } from './requestContext.js';
+import { sendJson } from './jsonAnswer.js';
 
 /** An answer other than success that the API itself decides on. `message` says what is wrong, `reason` why or what to do. */
 export class HttpError extends Error {

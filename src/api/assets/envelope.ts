@@ -1,6 +1,7 @@
 /** The answer envelopes (spec §2.2), made around JSON text that is ready to be sent. */
+
+import type { JsonText } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
-import type { JsonText } from '../requestContext.js';
 import type { ListQuery, Paging } from './listQuery.js';
 
 export const pageSchemas: json.Schemas = {

@@ -13,6 +13,7 @@ import type { Position } from '../../ports/eventStore.js';
 import { mapWithPauses } from '../../supervision/waiting.js';
 import type { Encoding } from '../compression.js';
 import type { Api } from '../deps.js';
+import type { JsonText } from '../jsonAnswer.js';
 import type { BodyReader } from '../jsonBody.js';
 import type { LongNumbers } from '../jsonLook.js';
 import type { ErrorStatus } from '../openapi/errorResponses.js';
@@ -24,7 +25,6 @@ import {
   type Responses,
   type Schemas,
 } from '../openapi/schema.js';
-import type { JsonText } from '../requestContext.js';
 import type { PromisingHeader } from './promisingHeaders.js';
 
 export const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const;

@@ -3,8 +3,8 @@ import type { Request, Response } from 'express';
 import { encodingFor } from '../compression.js';
 import type { Api } from '../deps.js';
 import { etag, isKnown, tagOfText } from '../entityTags.js';
+import { bytesOf, type JsonText, joined, sendJson } from '../jsonAnswer.js';
 import { tooManyRequests } from '../rateLimit.js';
-import { bytesOf, type JsonText, joined, sendJson } from '../requestContext.js';
 import type { Reply } from './operation.js';
 
 /** @param reply with the status that the operation names, where it has none of its own */

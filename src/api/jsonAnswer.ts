@@ -1,0 +1,38 @@
+/** The JSON text of answers: its bytes, and how it is sent. */
+import type { Response } from 'express';
+
+/** JSON text, whole, or in parts that are sent one behind the other: bytes that are large are joined to nothing. */
+export type JsonText = string | readonly (string | Uint8Array)[];
+
+export const bytesOf = (json: JsonText): number =>
+  typeof json === 'string' ? Buffer.byteLength(json) : json.reduce((bytes, part) => bytes + Buffer.byteLength(part), 0);
+
+export const oneBuffer = (json: JsonText): Buffer =>
+  typeof json === 'string'
+    ? Buffer.from(json)
+    : Buffer.concat(json.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
+
+const SMALL_BYTES = 262_144;
+
+/** The parts of a small text as one: what is done with each of them takes longer than to copy it. */
+export const joined = (json: JsonText): JsonText =>
+  typeof json === 'string' || bytesOf(json) > SMALL_BYTES ? json : [oneBuffer(json)];
+
+/** Answers with JSON text as it is, or without a body. (express' own `json` and `send` would serialize, hash and re-encode.) */
+export function sendJson(
+  res: Response,
+  status: number,
+  json: JsonText | undefined,
+  headers: { readonly [name: string]: string } = {},
+): void {
+  res.statusCode = status;
+  if (json !== undefined) res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  if (json === undefined || typeof json === 'string') {
+    res.end(json);
+    return;
+  }
+  if (json.length > 1) res.setHeader('Content-Length', bytesOf(json));
+  for (const part of json.slice(0, -1)) res.write(part);
+  res.end(json.at(-1));
+}
