@@ -11,7 +11,7 @@ export type RequestAccepted = EventOf<
   { readonly body: string; readonly id: string; readonly after?: number }
 >;
 
-/** What the request was answered with: a record as it was created, or what a batch or a clean-up counted. */
+/** What the request was answered with: a record as it was created or approved, or what a batch or a clean-up counted. */
 export type RequestAnswered = EventOf<'RequestAnswered', Answer>;
 
 type Answer = { readonly [name: string]: unknown };

@@ -1,10 +1,13 @@
 /** Approving many orders in one request: `/api/v1/platform/orders/approve`. */
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
+import type { ApprovedOrder } from '../../commands/context.js';
+import { approveOrderOnce } from '../../commands/orders/approveOnce.js';
 import { approveOrder } from '../../commands/orders/lifecycle.js';
 import { boundedList } from '../../domain/boundedList.js';
 import { MAX_APPROVALS } from '../../domain/limits.js';
 import { answerTo } from '../errors.js';
+import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { warnings, warningsOf } from '../repeatWarning.js';
@@ -44,19 +47,26 @@ export const approvals: Resource = {
       id: 'platform_approve_orders',
       summary: `Approve up to ${MAX_APPROVALS} orders, each answered by itself`,
       description:
-        'Orders with problems, or in another state, are told with their reasons; the others are approved all the same.',
+        'Orders with problems, or in another state, are told with their reasons; the others are approved all the same. With an Idempotency-Key, each that the same request has approved before is answered as then.',
       allow: 'validators',
       body: json.bodyOf(approveBody, { ids: [EXAMPLE_ID] }),
       answer: json.answer(
         'The outcome for each order, in the order of the ids.',
         json.dataOf(json.listOf(json.ref('OrderApproval'))),
       ),
+      honours: ['idempotency-key'],
       async handle({ commands, log }, { req, caller, body, user }) {
         const { ids } = parseBody(approveBody, body);
+        const key = idempotencyKeyOf(req);
+        const approved = (id: string): Promise<ApprovedOrder> =>
+          key === undefined
+            ? approveOrder(commands, caller, id, user)
+            : // Each order has a key of its own; one that was sent has no space.
+              approveOrderOnce(commands, caller, id, user, undefined, { key: `${key} ${id.toLowerCase()}`, body });
         let written = 0;
         const approve = async (id: string): Promise<object> => {
           try {
-            const { position, repeats } = await approveOrder(commands, caller, id, user);
+            const { position, repeats } = await approved(id);
             written = Math.max(written, position);
             return { id, status: 200, ...warningsOf(repeats) };
           } catch (error) {

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { type Commands, NotFoundError } from '../../commands/context.js';
+import { approveOrderOnce } from '../../commands/orders/approveOnce.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
 import { loadOrder } from '../../commands/orders/loadOrder.js';
 import { exportSnapshot } from '../../commands/orders/orderWriter.js';
@@ -20,6 +21,7 @@ import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, PAGING_PARAMETERS, parseListQ
 import { pageResponse, recordResponse, writtenReply } from '../assets/records.js';
 import { RECORD_ID } from '../assets/table.js';
 import { badRequest } from '../errors.js';
+import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { warnings, warningsOf } from '../repeatWarning.js';
@@ -200,10 +202,15 @@ export const orders: Resource = {
       allow: 'validators',
       body: { ...json.bodyOf(approveBody, { override: true, reason: 'The item follows tomorrow.' }), optional: true },
       answer: approvedResponse,
+      honours: ['idempotency-key'],
       errors: [409],
-      async handle({ commands }, { caller, path, user, body }) {
+      async handle({ commands }, { req, caller, path, user, body }) {
         const { reason } = parseBody(approveBody, body);
-        const { record, repeats, position } = await approveOrder(commands, caller, path.id, user, reason);
+        const key = idempotencyKeyOf(req);
+        const { record, repeats, position } =
+          key === undefined
+            ? await approveOrder(commands, caller, path.id, user, reason)
+            : await approveOrderOnce(commands, caller, path.id, user, reason, { key, body });
         return { body: JSON.stringify({ data: record, ...warningsOf(repeats) }), written: position };
       },
     },

@@ -8,6 +8,7 @@ import { pageReply, recordReply, taggedReply } from '../assets/records.js';
 import { RECORD_ID } from '../assets/table.js';
 import { preconditionOf } from '../entityTags.js';
 import { known } from '../errors.js';
+import { idempotencyKeyOf } from '../idempotencyKey.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, pathText, type QueryParameter, type Resource, type UserCall } from '../routes/operation.js';
 
@@ -61,10 +62,12 @@ export const tables: Resource = {
       body: { limit: 'record', schema: anyFields, example: { quantity: 3 } },
       status: 201,
       answer: oneRecord,
+      honours: ['idempotency-key'],
       errors: [409],
       async handle({ commands }, call) {
         const assetType = partTableOf(call);
-        return taggedReply(assetType, await createRecord(commands, call.caller, assetType, call.body));
+        const { req, caller, body } = call;
+        return taggedReply(assetType, await createRecord(commands, caller, assetType, body, idempotencyKeyOf(req)));
       },
     },
     'GET /tables/:table/assets/:id': {

@@ -15,7 +15,7 @@ const INSTEAD = {
   'if-range': 'Lists have page and perPage.',
   'content-range': 'A body is whole; PUT changes the fields that it names.',
   prefer: 'What can be chosen is in the query of the operation.',
-  'idempotency-key': 'POST to a table honours it; send this without.',
+  'idempotency-key': 'POST of a record, a batch, a clean-up or an approval honours it; send this without.',
   'x-idempotency-key': 'The name of the field is Idempotency-Key.',
   'x-http-method-override': 'Send the method itself.',
   'x-http-method': 'Send the method itself.',

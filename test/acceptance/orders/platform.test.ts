@@ -150,6 +150,47 @@ describe('saving', () => {
   });
 });
 
+describe('Idempotency-Key', () => {
+  const post = (path: string, body: unknown, key: string) =>
+    acme().platform('POST', path, { token: validator.token, body, headers: { 'idempotency-key': key } });
+  const approvals = async (id: string): Promise<number> => {
+    const history = await auditor.call('GET', `/orders/${id}/history`);
+    return dataOf(z.array(z.looseObject({ event: z.string() })), history).filter(
+      ({ event }) => event === 'OrderApproved',
+    ).length;
+  };
+
+  it('an approval is made once and answered as before, also where the order could be approved again by then', async () => {
+    const id = await validatedOrder();
+    const approve = (key: string, body: unknown = {}) => post(`/orders/${id}/approve`, body, key);
+    const answers = await Promise.all(Array.from({ length: 6 }, () => approve('a-1')));
+    await acme().update('dyn_stock_order', id, { processing_status: 'validated' });
+    answers.push(await approve('a-1'));
+    for (const { status, text } of answers) expect({ status, text }).toEqual({ status: 200, text: answers[0]?.text });
+    expect(await approvals(id)).toBe(1);
+    await expectInvalid(run.service, ['Idempotency-Key'], () => approve('a-1', { override: true, reason: 'Other.' }));
+    expect((await approve('a-2')).status).toBe(200);
+    expect(await approvals(id)).toBe(2);
+  });
+
+  it('of many approved at once, those that were refused are tried again', async () => {
+    const [one, two] = [await validatedOrder(), await completeOrder()];
+    const approve = () => post('/orders/approve', { ids: [one, two] }, 'b-1');
+    expect((await approve()).body).toMatchObject({ data: [{ status: 200 }, { status: 409 }] });
+    await validator.call('PUT', `/orders/${two}`, { processing_status: 'validated' });
+    expect((await approve()).body).toMatchObject({ data: [{ status: 200 }, { status: 200 }] });
+    expect([await approvals(one), await approvals(two)]).toEqual([1, 1]);
+  });
+
+  it('a line is added once', async () => {
+    const order_id = await newOrder();
+    const add = () => post('/tables/dyn_order_line/assets', { order_id, quantity: 3 }, 'c-1');
+    const [one, other] = await Promise.all([add(), add()]);
+    expect([one.status, other.text]).toEqual([201, one.text]);
+    expect(Object((await auditor.call('GET', `/orders/${order_id}`)).body).data.lines).toHaveLength(1);
+  });
+});
+
 describe('the tables', () => {
   const part = (id: string) => `/tables/dyn_order_line/assets${id === '' ? '' : `/${id}`}`;
 

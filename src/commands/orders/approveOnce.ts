@@ -1,0 +1,54 @@
+/** An approval that is carried out once: its event says which request led to it (decision 0027). */
+import type { User } from '../../domain/identity/events.js';
+import type { KeyedRequest } from '../../domain/keyedRequest.js';
+import { orderStream } from '../../domain/streams.js';
+import { type ApprovedOrder, type Caller, type Commands, ConflictError } from '../context.js';
+import { carryOutOnce } from '../keyedRequest.js';
+import { assetTypeOf, recordId, tenantOf } from '../tables.js';
+import { inTime } from '../writeStream.js';
+import { approveOrder } from './lifecycle.js';
+import { loadOrderAt } from './loadOrder.js';
+import { orderView } from './orderWriter.js';
+
+/** As `approveOrder`, once for each key. @param body what the key stands for */
+export async function approveOrderOnce(
+  commands: Commands,
+  caller: Caller,
+  id: string,
+  user: User,
+  reason: string | undefined,
+  { key, body }: { readonly key: string; readonly body: unknown },
+): Promise<ApprovedOrder> {
+  const { orderModel } = tenantOf(commands, caller.tenant);
+  const orderId = recordId(orderModel, id);
+  const find = (request: KeyedRequest) => approvedBy(commands, caller, orderId, request);
+  const named = { table: orderModel, key, body: ['approve', orderId, body] };
+  return carryOutOnce<Omit<ApprovedOrder, 'position'>>(commands, caller, named, {
+    find,
+    run: (request) =>
+      approveOrder(commands, { ...caller, causationId: request.id }, orderId, user, reason).catch(async (error) => {
+        // Refused because the same request, sent at the same time, was first?
+        const byAnother = error instanceof ConflictError ? await find(request) : undefined;
+        if (byAnother === undefined) throw error;
+        return byAnother;
+      }),
+  });
+}
+
+/** The order as the approval that the request led to has left it; undefined where it led to none. */
+async function approvedBy(
+  commands: Commands,
+  caller: Caller,
+  orderId: string,
+  request: KeyedRequest,
+): Promise<ApprovedOrder | undefined> {
+  const { eventStore } = commands;
+  const { tenant } = caller;
+  const events = await inTime(caller, eventStore.readStream(orderStream(tenant, orderId)));
+  const approval = events.find(({ type, metadata }) => type === 'OrderApproved' && metadata.causationId === request.id);
+  if (approval === undefined) return undefined;
+  const order = (await inTime(caller, loadOrderAt(eventStore, tenant, orderId, approval.revision)))?.state;
+  if (order === undefined) return undefined;
+  const record = orderView(assetTypeOf(tenantOf(commands, tenant), order.table), orderId, order);
+  return { position: approval.position, id: orderId, record, repeats: order.lastApproval?.repeats ?? [] };
+}
