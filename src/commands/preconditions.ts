@@ -39,6 +39,10 @@ export const recordTag = ({ fields }: AssetType, record: RecordView): string => 
  */
 export function requireTag(precondition: Precondition | undefined, assetType: AssetType, current: RecordView): void {
   if (precondition === undefined || precondition === 'any') return;
-  const tag = recordTag(assetType, current);
-  if (!precondition.includes(tag)) throw new PreconditionFailedError(tag);
+  requireOneOf(precondition, recordTag(assetType, current));
+}
+
+/** The same of what has a tag of another kind. @throws PreconditionFailedError */
+export function requireOneOf(precondition: Precondition, tag: string): void {
+  if (precondition !== 'any' && !precondition.includes(tag)) throw new PreconditionFailedError(tag);
 }

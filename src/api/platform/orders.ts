@@ -6,6 +6,7 @@ import { approveOrderOnce } from '../../commands/orders/approveOnce.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
 import { loadOrder } from '../../commands/orders/loadOrder.js';
 import { exportSnapshot } from '../../commands/orders/orderWriter.js';
+import { requireOneOf, tagOf } from '../../commands/preconditions.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { boundedList, withinListBytes } from '../../domain/boundedList.js';
@@ -20,12 +21,13 @@ import { HISTORY_PAGE, historyPage } from '../assets/history.js';
 import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, PAGING_PARAMETERS, parseListQuery } from '../assets/listQuery.js';
 import { pageResponse, recordResponse, writtenReply } from '../assets/records.js';
 import { RECORD_ID } from '../assets/table.js';
+import { preconditionOf } from '../entityTags.js';
 import { badRequest } from '../errors.js';
 import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { warnings, warningsOf } from '../repeatWarning.js';
-import { dataReply, type QueryParameter, type Resource } from '../routes/operation.js';
+import type { QueryParameter, Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 
 const reasonText = z
@@ -97,6 +99,10 @@ async function orderDocument(
   return { ...document, ...snapshot.order, approver, problems: problemsOf(snapshot, tenant.assetTypes) };
 }
 
+/** As it is answered: its tag is that of these bytes, so it changes with the parts and with what they name. */
+const orderAnswer = async (...of: Parameters<typeof orderDocument>): Promise<string> =>
+  JSON.stringify({ data: await orderDocument(...of) });
+
 /** The order's record, and an object or a list for each of its relationships. */
 function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
   const relations = orderType.relationships.map(({ name, kind }): [string, json.JsonSchema] => [
@@ -163,7 +169,7 @@ export const orders: Resource = {
         const id = recordId(tenant.orderModel, path.id);
         const order = await loadOrder(commands.eventStore, tenant.name, id);
         if (order === undefined) throw unknownOrder(id);
-        return dataReply(await orderDocument(commands, tenant, id, order.state));
+        return { body: await orderAnswer(commands, tenant, id, order.state) };
       },
     },
     'PUT /orders/:id': {
@@ -176,9 +182,19 @@ export const orders: Resource = {
         example: { customer_reference: 'PO 4711', processing_status: 'validated' },
       },
       answer: recordResponse('The order.'),
-      errors: [409],
-      handle: async ({ commands }, { caller, path, body }) =>
-        writtenReply(await saveOrder(commands, caller, path.id, body)),
+      honours: ['if-match'],
+      errors: [409, 412],
+      async handle({ commands }, { req, caller, tenant, path, body }) {
+        const precondition = preconditionOf(req);
+        if (precondition === undefined) return writtenReply(await saveOrder(commands, caller, path.id, body));
+        const id = recordId(tenant.orderModel, path.id);
+        const tagOfOrder = async (order: Order): Promise<string> =>
+          tagOf(await orderAnswer(commands, tenant, id, order));
+        const saved = await saveOrder(commands, caller, id, body, async (order) =>
+          requireOneOf(precondition, await tagOfOrder(order)),
+        );
+        return { ...writtenReply(saved), tag: await tagOfOrder(saved.order) };
+      },
     },
     'GET /orders/:id/history': {
       id: 'platform_order_history',

@@ -8,7 +8,7 @@ import { badRequest } from '../errors.js';
 
 /** What to do instead, by the field's name in lower case. */
 const INSTEAD = {
-  'if-match': 'PUT of a record honours it.',
+  'if-match': 'PUT of a record or an order honours it.',
   'if-none-match': 'GET honours it.',
   'if-unmodified-since': 'Send If-Match with the ETag of the record.',
   range: 'Lists have page and perPage.',

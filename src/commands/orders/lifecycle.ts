@@ -26,6 +26,8 @@ import { earlierExports } from './earlierExports.js';
 import { orderUpdate } from './orderRecords.js';
 import { exportSnapshot, orderView, type WrittenOrder, writeOrder } from './orderWriter.js';
 
+export type SavedOrder = WrittenRecord & { readonly order: Order };
+
 /**
  * Approves an order that is `validated` or `failed`; its export follows. What webhooks may have of it already is told.
  * @param reason why in spite of its problems
@@ -76,9 +78,16 @@ export async function rejectOrder(
  * Saves a validator's changes, of the parts as well. The order becomes `saved`, or `validated` when the body says so and nothing
  * that an export needs is missing.
  * @param body asset fields; `processing_status` may only be `saved` or `validated`
+ * @param check of the order as it is before; throws to refuse
  * @throws ValidationError naming what is missing; ConflictError for an order that has left the validators
  */
-export async function saveOrder(commands: Commands, caller: Caller, id: string, body: unknown): Promise<WrittenRecord> {
+export async function saveOrder(
+  commands: Commands,
+  caller: Caller,
+  id: string,
+  body: unknown,
+  check?: (order: Order) => Promise<void>,
+): Promise<SavedOrder> {
   const tenant = tenantOf(commands, caller.tenant);
   const assetType = assetTypeOf(tenant, tenant.orderModel);
   const orderId = recordId(assetType.name, id);
@@ -89,6 +98,7 @@ export async function saveOrder(commands: Commands, caller: Caller, id: string, 
     throw new ValidationError({ processing_status: ['The processing_status field must be saved or validated here.'] });
   }
   const saved = await writeOrder(commands, caller, orderId, async (order, at) => {
+    await check?.(order);
     if (order.status === 'submitted' || order.status === 'completed') {
       throw new ConflictError(`An order that is ${order.status} cannot be saved.`);
     }
@@ -99,7 +109,7 @@ export async function saveOrder(commands: Commands, caller: Caller, id: string, 
     }
     return decision;
   });
-  return written(saved);
+  return { ...written(saved), order: saved.order };
 }
 
 const afterDecision = (order: Order, events: readonly OrderEvent[], at: string): Order =>

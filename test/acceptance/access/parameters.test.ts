@@ -75,7 +75,7 @@ describe('header fields that promise something', () => {
   it.each([
     ['If-Match', '"1"', 'POST', ITEMS],
     ['If-Match', '*', 'POST', `${ITEMS}/batch`],
-    ['If-Match', '"1"', 'PUT', ORDER],
+    ['If-Match', '"1"', 'POST', `${ORDER}/approve`],
     ['If-Match', '"1"', 'GET', ITEMS],
     ['If-None-Match', '*', 'POST', ITEMS],
     ['If-None-Match', '*', 'PUT', `${ITEMS}/${ID}`],

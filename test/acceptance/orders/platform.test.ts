@@ -150,6 +150,46 @@ describe('saving', () => {
   });
 });
 
+describe('If-Match', () => {
+  it('an order is saved as it was seen, with its lines and what they name, or it is 412 with the ETag of today', async () => {
+    const id = await completeOrder();
+    const tagOf = async () => String((await validator.call('GET', `/orders/${id}`)).headers.etag);
+    const save = (tag: string, body: unknown) =>
+      acme().platform('PUT', `/orders/${id}`, { token: validator.token, body, headers: { 'if-match': tag } });
+    const seen = await tagOf();
+    const saved = await save(seen, { notes: 'Ring twice' });
+    expect(saved).toMatchObject({ status: 200, headers: { etag: await tagOf() } });
+    expect((await save(String(saved.headers.etag), { notes: 'Ring once' })).status).toBe(200);
+    const refused = await expectRefused(run.service, 412, () => save(seen, { notes: 'Do not ring' }));
+    expect(refused.headers.etag).toBe(await tagOf());
+    const changes = [
+      () => acme().create('dyn_order_line', { order_id: id, quantity: 2 }),
+      () => acme().batch('dyn_party', [{ external_id: 'C-1', name: `Bakkerij ${id}` }]),
+    ];
+    for (const change of changes) {
+      const before = await tagOf();
+      await change();
+      await expectRefused(run.service, 412, () => save(before, { notes: 'Do not ring' }));
+    }
+    expect((await save('*', { notes: 'Knock' })).status).toBe(200);
+  });
+
+  it('of two validators who have seen the same, one saves', async () => {
+    const id = await completeOrder();
+    const tag = String((await validator.call('GET', `/orders/${id}`)).headers.etag);
+    const answers = await Promise.all(
+      ['a', 'b', 'c', 'd'].map((notes) =>
+        acme().platform('PUT', `/orders/${id}`, {
+          token: validator.token,
+          body: { notes },
+          headers: { 'if-match': tag },
+        }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412]);
+  });
+});
+
 describe('Idempotency-Key', () => {
   const post = (path: string, body: unknown, key: string) =>
     acme().platform('POST', path, { token: validator.token, body, headers: { 'idempotency-key': key } });
