@@ -18,6 +18,7 @@ const SITE = resolve(HERE, '../../dist/site');
 /** In the order of the menu. */
 const GUIDES = [
   'getting-started',
+  'read-and-follow-a-table',
   'synchronise-a-table',
   'orders-and-lines',
   'receive-a-webhook',

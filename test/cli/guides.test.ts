@@ -41,9 +41,15 @@ const PRINTED: readonly { readonly guide: string; readonly curl: RegExp; readonl
     programs: /'dyn_item'.*4 items:.*'Ground coffee 250 g'.*Cocoa \d kg Cacaofabriek\n$/s,
   },
   {
+    guide: 'read-and-follow-a-table',
+    curl: /"ITEM-003".*"total":5,.*2\d\n.*PCE BX CS KGM PX.*'Keg'/s,
+    programs: /^ITEM-003 ITEM-004 ITEM-008 ITEM-009 ITEM-010\n2\d changed today\nPCE BX CS KGM PX.*\n(Crate|Tub)\n$/,
+  },
+  {
     guide: 'synchronise-a-table',
-    curl: /2 items succeeded.*4 would be deleted.*"kind":"clean_up".*Undo: 4 records are back/s,
-    programs: /2 items succeeded.*4 would be deleted: .*'CUST-005'.*4 records were deleted.*clean_up.*Undo: 4 records/s,
+    curl: /2 items succeeded.*4 would be deleted.*"kind":"clean_up".*Undo: 4 records are back.*"carried":2.*Undo: 5 records are back.*Undo: /s,
+    programs:
+      /2 items succeeded.*4 would be deleted: .*'CUST-005'.*4 records were deleted.*clean_up.*Undo: 4 records.* 2 were carried.*Sync committed: 5 records.*Undo: 5 records.*Undo: /s,
   },
   {
     guide: 'orders-and-lines',
