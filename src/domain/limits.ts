@@ -106,6 +106,8 @@ export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 export const IDEMPOTENCY_KEY_HOURS = 24;
 /** Events of a table that are looked through for what a batch or a clean-up with a key, or a commit, has done without its answer. */
 export const MAX_EVENTS_LOOKED_THROUGH = 5_000;
+/** Days for which it is known what a clean-up has deleted: it can be undone, its keys bring back their ids, and cursors of changes hold. */
+export const KEPT_DELETED_DAYS = 90;
 /** Hours for which a sync session takes batches and can be committed. */
 export const SYNC_HOURS = 24;
 /** Parameters of a query. */

@@ -42,7 +42,7 @@ const PRINTED: readonly { readonly guide: string; readonly curl: RegExp; readonl
   },
   {
     guide: 'read-and-follow-a-table',
-    curl: /"ITEM-003".*"total":5,.*2\d\n.*PCE BX CS KGM PX.*'Keg'/s,
+    curl: /"ITEM-003".*"total":5\}\}2\d\n.*PCE BX CS KGM PX.*'Keg'/s,
     programs: /^ITEM-003 ITEM-004 ITEM-008 ITEM-009 ITEM-010\n2\d changed today\nPCE BX CS KGM PX.*\n(Crate|Tub)\n$/,
   },
   {

@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { KEPT_DELETED_DAYS } from '#app/domain/limits.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
 import { Cancellation } from '#app/supervision/cancellation.js';
@@ -79,6 +80,30 @@ test('a file of a release that kept only the ids of deleted records keeps them, 
   await writer.close();
 });
 
+test('a file of a release that kept deleted records without their time keeps them for as long as those deleted now', async () => {
+  const file = join(directory, 'times.db');
+  const earlier = await openSqliteReadModelWriter({ file });
+  await fill(earlier, [insert(1, {}), { kind: 'sweep', batchId: 'x' }]);
+  await earlier.close();
+  const db = openSqlite(file);
+  db.exec(`ALTER TABLE s${db.prepare('SELECT id FROM catalog WHERE swept = 1').pluck().get()} DROP COLUMN at`);
+  db.pragma('user_version = 8');
+  db.close();
+
+  const readModels = await openSqliteReadModels({ file, readers: 1 });
+  const writer = await openSqliteReadModelWriter({ file });
+  const sweepOn = async (day: number, revision: number) => {
+    const changes = [insert(revision, {}), { kind: 'sweep', batchId: 'x' }] as const;
+    const time = new Date(Date.now() + day * 86_400_000).toISOString();
+    await write(writer, () => writer.applyToTable(acmePlaces, changes, { revision, at: time }));
+    return readModels.sweptIds(acmePlaces, 4, { limit: 5 });
+  };
+  expect(await sweepOn(KEPT_DELETED_DAYS - 1, 5)).toEqual([id(1)]);
+  expect(await sweepOn(KEPT_DELETED_DAYS + 1, 6)).toEqual([]);
+  await readModels.close();
+  await writer.close();
+});
+
 test('a file of a release that kept one deleted record of each key keeps them, and each id from then on', async () => {
   const file = join(directory, 'keys.db');
   const earlier = await openSqliteReadModelWriter({ file });
@@ -92,7 +117,7 @@ test('a file of a release that kept one deleted record of each key keeps them, a
   db.exec(`CREATE TABLE ${swept} (row INTEGER PRIMARY KEY, u TEXT NOT NULL UNIQUE, id BLOB NOT NULL UNIQUE,
     revision INTEGER NOT NULL, batch INTEGER, width INTEGER, doc TEXT)`);
   db.exec(`CREATE INDEX ${swept}_revision ON ${swept} (revision, id)`);
-  db.exec(`INSERT INTO ${swept} SELECT * FROM later`);
+  db.exec(`INSERT INTO ${swept} SELECT row, u, id, revision, batch, width, doc FROM later`);
   db.exec('DROP TABLE later');
   db.pragma('user_version = 7');
   db.close();

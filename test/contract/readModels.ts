@@ -1,6 +1,7 @@
 /** What every adapter of the read models port must do. */
 
 import type { AssetField } from '#app/domain/assetTypes/assetType.js';
+import { KEPT_DELETED_DAYS } from '#app/domain/limits.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import { MisfitError, type ReadModelWriter, type RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
@@ -288,6 +289,22 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
         expect(await readModels.sweptIds(acmePlaces, 8, { limit: 9, behind: id(1) })).toEqual([id(9)]);
         expect(await readModels.sweptIds(acmePlaces, 7, { limit: 9 })).toEqual([]);
         expect(await readModels.sweptIds(unknown, 5, { limit: 9 })).toEqual([]);
+      });
+
+      test('what a sweep kept is forgotten by one that comes more than KEPT_DELETED_DAYS later, and not sooner', async () => {
+        const later = (days: number) => new Date(Date.parse(at(0)) + days * 86_400_000).toISOString();
+        const sweepAfter = async (days: number, revision: number, code: number) => {
+          const changes = [insert(code, {}, 'gone'), { kind: 'sweep', batchId: 'new' }] as const;
+          await write(writer, () => writer.applyToTable(acmePlaces, changes, { revision, at: later(days) }));
+        };
+        await apply({ kind: 'sweep', batchId: 'new' }, 5);
+        await sweepAfter(KEPT_DELETED_DAYS - 1, 6, 20);
+        expect(await readModels.sweptIds(acmePlaces, 5, { limit: 9 })).toHaveLength(3);
+        for (const n of [1, 2, 3]) await sweepAfter(KEPT_DELETED_DAYS + n, 6 + n, 20 + n);
+        expect(await readModels.sweptIds(acmePlaces, 5, { limit: 9 })).toEqual([]);
+        expect(await readModels.deletedRecords(acmePlaces, 5, { limit: 9 })).toEqual({ records: [], total: 0 });
+        const { formerIds } = await readModels.snapshot(acmePlaces, { keys: ['C1', 'C20', 'C23'], ids: [] });
+        expect(new Set(formerIds.keys())).toEqual(new Set(['C20', 'C23']));
       });
 
       test('records are read by their ids, in the order asked, with the revision that is shown', async () => {

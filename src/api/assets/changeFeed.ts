@@ -2,9 +2,11 @@
  * What has changed in a table behind a place of its stream. The events say whose records changed, and the read models say
  * what these records are now: whoever has got all that is behind a place has what the table has. Nothing is kept for it.
  */
+
 import { MAX_CHANGE_EVENTS, MAX_CHANGES } from '../../domain/limits.js';
 import { changedIds } from '../../domain/referenceTable/changes.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
+import { forgottenBefore } from '../../domain/referenceTable/keptDeleted.js';
 import { tableStream } from '../../domain/streams.js';
 import type { EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { RecordJson, RecordQueries, TableRef } from '../../ports/readModels.js';
@@ -29,6 +31,8 @@ export type Changes = {
 };
 
 export type FeedDeps = {
+  /** ISO 8601. */
+  readonly now: () => string;
   readonly eventStore: Pick<EventStore, 'readStream'>;
   readonly readModels: Pick<RecordQueries, 'byIds' | 'sweptIds'>;
 };
@@ -37,7 +41,7 @@ type Feed = FeedDeps & { readonly table: TableRef; readonly cancellation: Cancel
 
 /** Where the table is now. */
 export async function latestPlace(
-  { eventStore, readModels }: FeedDeps,
+  { eventStore, readModels }: Pick<FeedDeps, 'eventStore' | 'readModels'>,
   table: TableRef,
   cancellation?: Cancellation,
 ): Promise<FeedPlace> {
@@ -50,7 +54,7 @@ const BEFORE_ALL: FeedPlace = { revision: -1, eventId: '' };
 
 const streamOf = ({ tenant, table }: TableRef): string => tableStream(tenant, table);
 
-/** @returns undefined when the log does not hold the place (any more) */
+/** @returns undefined when the log does not hold the place (any more), or it is not known what was deleted behind it */
 export async function changesBehind(feed: Feed, from: FeedPlace): Promise<Changes | undefined> {
   if (!(await holds(feed, from))) return undefined;
   const { table, readModels, cancellation } = feed;
@@ -58,7 +62,9 @@ export async function changesBehind(feed: Feed, from: FeedPlace): Promise<Change
   /** By id, the place before it. */
   const found = new Map<string, FeedPlace>();
   let end = from;
-  for await (const { id, place } of stepsBehind(feed, from, shown)) {
+  for await (const step of stepsBehind(feed, from, shown)) {
+    if (step === 'forgotten') return undefined;
+    const { id, place } = step;
     if (id !== undefined && !found.has(id)) {
       if (found.size === MAX_CHANGES) break;
       found.set(id, end);
@@ -83,7 +89,7 @@ const FIRST_EVENTS = 2;
 const MOST_EVENTS = 32;
 
 /** To `place` all is known, `id` included. */
-type Step = { readonly id?: string; readonly place: FeedPlace };
+type Step = { readonly id?: string; readonly place: FeedPlace } | 'forgotten';
 
 /** What changed behind a place, up to a revision, or to the end of what one page looks at. */
 async function* stepsBehind(feed: Feed, from: FeedPlace, shown: Revision): AsyncGenerator<Step> {
@@ -100,7 +106,7 @@ async function* stepsBehind(feed: Feed, from: FeedPlace, shown: Revision): Async
 }
 
 async function* stepsWithin(
-  { readModels, table, cancellation }: Feed,
+  { readModels, table, cancellation, now }: Feed,
   event: RecordedEvent,
   { named, swept }: NonNullable<FeedPlace['within']> = { named: 0, swept: '' },
 ): AsyncGenerator<Step> {
@@ -109,6 +115,7 @@ async function* stepsWithin(
   for (const [at, id] of ids.entries()) {
     if (at >= named) yield { id, place: { revision, eventId, within: { named: at + 1, swept: '' } } };
   }
+  if (sweeps && event.metadata.occurredAt < forgottenBefore(now())) yield 'forgotten';
   let behind = swept;
   for (let mayBeMore = sweeps; mayBeMore; ) {
     const page = { behind, limit: MAX_CHANGES };

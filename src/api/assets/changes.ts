@@ -1,7 +1,7 @@
 /** Changes of Reference Data, for those who keep a copy of a table. */
 import { z } from 'zod';
 import { NotSupportedError } from '../../commands/context.js';
-import { MAX_CHANGES } from '../../domain/limits.js';
+import { KEPT_DELETED_DAYS, MAX_CHANGES } from '../../domain/limits.js';
 import { HttpError } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { Reply, Resource } from '../routes/operation.js';
@@ -31,7 +31,7 @@ const gone = (): HttpError =>
   new HttpError(
     410,
     'Gone.',
-    'The event log does not hold this place any more: it was put back to an older copy. Begin anew: ask for changes without after, keep that cursor, read the whole list with cursor= into an empty copy, and go on from the cursor.',
+    `What was deleted since is not known any more: a clean-up behind this place is more than ${KEPT_DELETED_DAYS} days old, or the event log was put back to an older copy. Begin anew: ask for changes without after, keep that cursor, read the whole list with cursor= into an empty copy, and go on from the cursor.`,
   );
 
 /** The records are texts already. */
@@ -56,7 +56,7 @@ export const changes: Resource = {
     'GET /:table/changes': {
       id: 'changes',
       summary: 'What has changed since a cursor',
-      description: `Each record that was created, changed or deleted since, once, as it is now: whoever applies all of it to a copy of the table (put the record under its id, or remove it) has what the table has. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_CHANGES} records, and may have none and yet \`has_more\`. A cursor holds as long as the event log does.`,
+      description: `Each record that was created, changed or deleted since, once, as it is now: whoever applies all of it to a copy of the table (put the record under its id, or remove it) has what the table has. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_CHANGES} records, and may have none and yet \`has_more\`. A cursor holds for ${KEPT_DELETED_DAYS} days, and as long as no clean-up behind it is older than that.`,
       allow: 'read',
       isOffered: ({ supportingData }) => supportingData,
       query: parametersIn(changesQuery),
@@ -79,12 +79,12 @@ export const changes: Resource = {
           }),
         ),
       answers: {
-        410: json.answer('The log does not hold the cursor any more.', json.ref('Error'), {
+        410: json.answer('The cursor does not hold any more.', json.ref('Error'), {
           message: 'Gone.',
           error: gone().reason,
         }),
       },
-      async handle({ commands: { eventStore }, readModels, config, lists }, { req, caller, assetType, query }) {
+      async handle({ commands: { eventStore, now }, readModels, config, lists }, { req, caller, assetType, query }) {
         const { name, supportingData } = assetType;
         if (!supportingData) throw new NotSupportedError(`${name} is Master Data: changes of orders come by webhooks.`);
         const { tenant } = caller;
@@ -97,7 +97,7 @@ export const changes: Resource = {
           context: req.context,
           advice: 'Ask again.',
           find: async (cancellation) => {
-            const feed = { eventStore, readModels, table, cancellation };
+            const feed = { eventStore, readModels, table, cancellation, now };
             if (from !== undefined) return changesBehind(feed, from);
             return { changed: [], next: await latestPlace(feed, table, cancellation), hasMore: false };
           },

@@ -28,13 +28,13 @@ describeEngine('mongodb', 'records that clean-ups delete, on MongoDB', mongoDbMi
       (await swept.find({}, { sort: { _id: 1 } }).toArray()).map(({ _id, r, d }) => `${_id} ${r} ${d}`);
 
     await put(['a', 'b'], 'second');
-    await keepRecords(swept, records, { b: { $ne: 'kept' } }, 8);
-    await keepRecords(swept, records, { b: { $ne: 'kept' } }, 8);
+    await keepRecords(swept, records, { b: { $ne: 'kept' } }, { r: 8, t: '2026-11-21T03:11:47.000000Z' });
+    await keepRecords(swept, records, { b: { $ne: 'kept' } }, { r: 8, t: '2026-11-21T03:11:47.000000Z' });
     await put(['a', 'b', 'c'], 'first');
-    await keepRecords(swept, records, { b: { $ne: 'kept' } }, 5);
+    await keepRecords(swept, records, { b: { $ne: 'kept' } }, { r: 5, t: '2026-11-21T03:11:47.000000Z' });
     expect(await kept()).toEqual(['a 8 second', 'b 8 second', 'c 5 first']);
     await put(['a'], 'third');
-    await keepRecords(swept, records, { b: { $ne: 'kept' } }, 9);
+    await keepRecords(swept, records, { b: { $ne: 'kept' } }, { r: 9, t: '2026-11-21T03:11:47.000000Z' });
     expect(await kept()).toEqual(['a 9 third', 'b 8 second', 'c 5 first']);
   });
 });

@@ -1,5 +1,5 @@
 import { type Changes, changesBehind, type FeedPlace, latestPlace } from '#app/api/assets/changeFeed.js';
-import { MAX_CHANGE_EVENTS, MAX_CHANGES } from '#app/domain/limits.js';
+import { KEPT_DELETED_DAYS, MAX_CHANGE_EVENTS, MAX_CHANGES } from '#app/domain/limits.js';
 import { packIds } from '#app/domain/referenceTable/events.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
 import { Cancellation } from '#app/supervision/cancellation.js';
@@ -55,9 +55,12 @@ class Table {
     }
   }
 
+  now = metadata.occurredAt;
+
   get feed() {
     return {
       table,
+      now: () => this.now,
       cancellation: new Cancellation(),
       eventStore: {
         readStream: async (_stream: string, from = 0, to = 0) => {
@@ -184,4 +187,15 @@ test('ends when nobody waits for it any more', async () => {
   const reason = new Error('left');
   feed.cancellation.cancel(reason);
   await expect(changesBehind(feed, BEGIN)).rejects.toBe(reason);
+});
+
+test('behind a clean-up of which it is not known any more what it deleted, there are no changes to tell', async () => {
+  const of = new Table([created(1), cleanUp, created(2)]);
+  of.swept.set(1, [id(1)]);
+  const days = (count: number): string => new Date(Date.parse(metadata.occurredAt) + count * 86_400_000).toISOString();
+  of.now = days(KEPT_DELETED_DAYS - 1);
+  expect(await changesBehind(of.feed, BEGIN)).toBeDefined();
+  of.now = days(KEPT_DELETED_DAYS + 1);
+  expect(await changesBehind(of.feed, BEGIN)).toBeUndefined();
+  expect(await changesBehind(of.feed, { revision: 1, eventId: 'event 1' })).toBeDefined();
 });

@@ -14,17 +14,21 @@ import {
   WHOLE_RECORD,
   type WholeRecord,
 } from './recordDocument.js';
-import { keepRecords, type SweptRecord } from './sweptRecords.js';
+import { forgetRecords, keepRecords, type SweptRecord } from './sweptRecords.js';
 
 /** Changes of single records stand in any order between two sweeps, each record's own in theirs. */
 export type TableStep =
   | { readonly kind: 'records'; readonly byId: Map<string, RecordStep[]> }
-  | { readonly kind: 'sweep'; readonly batchId: string; readonly revision: Revision };
+  | { readonly kind: 'sweep'; readonly batchId: string; readonly revision: Revision; readonly at: string };
 
 /** Puts a change behind those that came before it. */
-export function addStep(steps: TableStep[], change: RecordChange, { revision, position }: StepEvent): void {
+export function addStep(
+  steps: TableStep[],
+  change: RecordChange,
+  { revision, position, at }: StepEvent & { readonly at: string },
+): void {
   if (change.kind === 'sweep') {
-    steps.push({ kind: 'sweep', batchId: change.batchId, revision });
+    steps.push({ kind: 'sweep', batchId: change.batchId, revision, at });
     return;
   }
   const last = steps.at(-1);
@@ -76,7 +80,7 @@ export class RecordWriter {
 
   /** @param goneLater the changes of a commit that failed may have gone on to delete what is changed here */
   async #write(step: TableStep, goneLater: boolean): Promise<void> {
-    if (step.kind === 'sweep') return this.#sweep(step.batchId, step.revision);
+    if (step.kind === 'sweep') return this.#sweep(step);
     const seen = new Map<string, SeenGroup>();
     const changed: [string, RecordStep[]][] = [];
     for (const [id, steps] of step.byId) {
@@ -89,11 +93,14 @@ export class RecordWriter {
       for (const ids of inChunks(group.ids)) await this.#markSeen(group, ids, goneLater);
   }
 
-  async #sweep(batchId: string, revision: number): Promise<void> {
+  async #sweep({ batchId, revision, at }: TableStep & { kind: 'sweep' }): Promise<void> {
     // What later events touched has outlived this sweep already, when it is repeated.
     const outside = { b: { $ne: batchId }, ...(this.#isRepeated ? { r: { $lt: revision } } : {}) };
-    if (this.#shape.layout.unique !== undefined)
-      await keepRecords(await this.#swept(), this.#collection, outside, revision);
+    if (this.#shape.layout.unique !== undefined) {
+      const swept = await this.#swept();
+      await keepRecords(swept, this.#collection, outside, { r: revision, t: at });
+      await forgetRecords(swept, at);
+    }
     const { deletedCount } = await this.#collection.deleteMany(outside);
     this.added -= deletedCount;
   }

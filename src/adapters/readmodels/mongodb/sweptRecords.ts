@@ -1,17 +1,20 @@
 /** The records that clean-ups have deleted: a key that comes back gets its id back, and a clean-up can be undone. */
 import type { AnyBulkWriteOperation, Collection, Db, Filter, IndexDescription } from 'mongodb';
 import { MAX_UNDONE_CHARACTERS } from '../../../domain/limits.js';
+import { forgottenBefore } from '../../../domain/referenceTable/keptDeleted.js';
 import type { DeletedPage, DeletedRecord } from '../../../ports/decisionReads.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { RecordText } from '../shared/recordText.js';
 import { isDuplicateKey } from './catalog.js';
 import type { RecordDocument } from './recordDocument.js';
 
-/** A deleted record: its id, its key, the revision of the clean-up, and what it was (see RecordDocument). */
+/** A deleted record: its id, its key, revision and time of the clean-up, and what it was (see RecordDocument). */
 export type SweptRecord = {
   readonly _id: string;
   readonly k: string;
   readonly r: Revision;
+  /** Left out by earlier releases. */
+  readonly t?: string;
 } & Partial<Pick<RecordDocument, 'b' | 'w' | 'd'>>;
 
 export const sweptOf = (db: Db, collection: string): Collection<SweptRecord> => db.collection<SweptRecord>(collection);
@@ -19,6 +22,7 @@ export const sweptOf = (db: Db, collection: string): Collection<SweptRecord> => 
 export const SWEPT_INDEXES: readonly IndexDescription[] = [
   { name: 'key', key: { k: 1 } },
   { name: 'cleanUp', key: { r: 1, _id: 1 } },
+  { name: 'time', key: { t: 1 } },
 ];
 
 const RECORDS_AT_ONCE = 1_000;
@@ -32,7 +36,7 @@ export async function keepRecords(
   swept: Collection<SweptRecord>,
   records: Collection<RecordDocument>,
   deleted: Filter<RecordDocument>,
-  r: Revision,
+  { r, t }: { readonly r: Revision; readonly t: string },
 ): Promise<void> {
   type Gone = Pick<RecordDocument, '_id' | 'k' | 'b' | 'w' | 'd'>;
   const options = { projection: { k: 1, b: 1, w: 1, d: 1 }, batchSize: RECORDS_AT_ONCE };
@@ -40,7 +44,7 @@ export async function keepRecords(
   let characters = 0;
   for await (const { _id, k, b, w, d } of records.find<Gone>(deleted, options)) {
     if (typeof k !== 'string') continue;
-    some.push({ _id, k, r, b, w, d });
+    some.push({ _id, k, r, t, b, w, d });
     characters += d.length;
     if (some.length < RECORDS_AT_ONCE && characters <= CHARACTERS_AT_ONCE) continue;
     await put(swept, some);
@@ -48,6 +52,13 @@ export async function keepRecords(
     characters = 0;
   }
   await put(swept, some);
+}
+
+/** What was deleted longer ago than it is kept, at the time of a clean-up; with it all that was deleted before. */
+export async function forgetRecords(swept: Collection<SweptRecord>, at: string): Promise<void> {
+  const options = { sort: { t: -1 }, projection: { r: 1 } } as const;
+  const last = await swept.findOne({ t: { $lt: forgottenBefore(at) } }, options);
+  if (last !== null) await swept.deleteMany({ r: { $lte: last.r } });
 }
 
 /** Those that a later clean-up has deleted again are left as they are. */

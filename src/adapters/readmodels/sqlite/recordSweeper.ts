@@ -1,5 +1,6 @@
 /** Deletes the records of a table that a clean-up does not leave, and keeps what they were (docs/decisions/0022, 0026). */
 import type Database from 'better-sqlite3';
+import { forgottenBefore } from '../../../domain/referenceTable/keptDeleted.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { TableLayout } from './layout.js';
 import type { Cell } from './readConnection.js';
@@ -18,6 +19,12 @@ const MANY = 0.28;
 
 /** So many records are kept in the time in which one is deleted, out of all indexes. */
 const KEPT_PER_DELETED = 8;
+
+/** For each record that is kept so many are forgotten whose time is over: so they end, however many there are. */
+const FORGOTTEN_PER_KEPT = 2;
+
+/** The event that deletes. */
+export type CleanUp = { readonly revision: Revision; readonly at: string };
 
 export class RecordSweeper {
   readonly #db: Database.Database;
@@ -44,15 +51,15 @@ export class RecordSweeper {
 
   /**
    * @param keep number of the batch whose records stay
-   * @param revision of the clean-up
    * @returns how many records went, of `rowCount` that there were
    */
-  sweep(keep: number, revision: Revision, rowCount: number): number {
+  sweep(keep: number, cleanUp: CleanUp, rowCount: number): number {
     const [records, batches] = [recordsTable(this.#id), batchTable(this.#id)];
     const outside = `SELECT row FROM ${batches} WHERE batch <> ?`;
     const gone = this.#countOutside(keep);
     if (gone === 0) return 0;
-    this.#keep(revision, 'b.batch <> ?', keep);
+    this.#keep(cleanUp, 'b.batch <> ?', keep);
+    this.#forget(cleanUp, gone * FORGOTTEN_PER_KEPT);
     if (gone === rowCount) {
       this.#removeAll();
       return gone;
@@ -74,17 +81,32 @@ export class RecordSweeper {
     return count.pluck().get(batch) ?? 0;
   }
 
-  #keep(revision: Revision, where: string, ...cells: readonly Cell[]): void {
+  #keep({ revision, at }: CleanUp, where: string, ...cells: readonly Cell[]): void {
     if (this.#layout.unique === undefined) return;
     const [records, docs, batches] = [recordsTable(this.#id), docTable(this.#id), batchTable(this.#id)];
     this.#db
       .prepare<Cell[]>(
-        `INSERT OR REPLACE INTO ${sweptTable(this.#id)} (u, id, revision, batch, width, doc)
-         SELECT r.u, r.id, ?, b.batch, d.width, d.doc
+        `INSERT OR REPLACE INTO ${sweptTable(this.#id)} (u, id, revision, batch, width, doc, at)
+         SELECT r.u, r.id, ?, b.batch, d.width, d.doc, ?
          FROM ${batches} AS b CROSS JOIN ${records} AS r ON r.row = b.row CROSS JOIN ${docs} AS d ON d.row = b.row
          WHERE r.u IS NOT NULL AND ${where}`,
       )
-      .run(revision, ...cells);
+      .run(revision, at, ...cells);
+  }
+
+  /** Of what was deleted longest ago so many at most. */
+  #forget({ at }: CleanUp, most: number): void {
+    if (this.#layout.unique === undefined) return;
+    const swept = sweptTable(this.#id);
+    const before = forgottenBefore(at);
+    const oldest = this.#db.prepare<[], string>(`SELECT at FROM ${swept} ORDER BY revision LIMIT 1`).pluck().get();
+    if (oldest === undefined || oldest >= before) return;
+    this.#db
+      .prepare<[number, string]>(
+        `DELETE FROM ${swept} WHERE row IN
+           (SELECT row FROM (SELECT row, at FROM ${swept} ORDER BY revision LIMIT ?) WHERE at < ?)`,
+      )
+      .run(most, before);
   }
 
   #removeAll(): void {
@@ -99,7 +121,7 @@ export class RecordSweeper {
    */
   sweepSome(
     keep: number,
-    revision: Revision,
+    cleanUp: CleanUp,
     {
       limit,
       after,
@@ -111,7 +133,8 @@ export class RecordSweeper {
     const most = isAll ? limit * KEPT_PER_DELETED : limit;
     const rows = this.#outside.all(from, keep, most);
     const last = rows.at(-1) ?? from;
-    this.#keep(revision, 'b.row > ? AND b.row <= ? AND b.batch <> ?', from, last, keep);
+    this.#forget(cleanUp, rows.length * FORGOTTEN_PER_KEPT);
+    this.#keep(cleanUp, 'b.row > ? AND b.row <= ? AND b.batch <> ?', from, last, keep);
     if (isAll) {
       if (rows.length === most) return { gone: 0, next: -last };
       this.#removeAll();

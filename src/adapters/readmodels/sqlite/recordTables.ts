@@ -7,6 +7,7 @@ import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import type { StepwiseWriter } from '../../../ports/readModelWriter.js';
 import { layoutOf, type TableLayout } from './layout.js';
+import type { CleanUp } from './recordSweeper.js';
 import { RecordWriter } from './recordWriter.js';
 import { addedFieldStatements, NO_BATCH, sweptStatements, tableStatements } from './schema.js';
 
@@ -85,7 +86,7 @@ export class RecordTables {
     event: { readonly revision: Revision; readonly at: string },
   ): void {
     const table = this.#defined(ref);
-    for (const change of changes) this.#apply(table, change, event.revision);
+    for (const change of changes) this.#apply(table, change, event);
     this.#changed(table, event);
   }
 
@@ -97,7 +98,7 @@ export class RecordTables {
   ): number | undefined {
     const table = this.#defined(ref);
     const writer = this.#writer(table, { kind: 'sweep', batchId });
-    const swept = writer?.sweepSome(batchId, revision, { ...piece, rowCount: table.rowCount });
+    const swept = writer?.sweepSome(batchId, { revision, at: event.at }, { ...piece, rowCount: table.rowCount });
     table.rowCount -= swept?.gone ?? 0;
     this.#changed(table, event);
     return swept?.next;
@@ -114,7 +115,7 @@ export class RecordTables {
     this.#setState.run(rowCount, nextRow, event.revision, event.at, Number(hasTables), id);
   }
 
-  #apply(table: OpenTable, change: RecordChange, revision: Revision): void {
+  #apply(table: OpenTable, change: RecordChange, event: CleanUp): void {
     const writer = this.#writer(table, change);
     if (writer === undefined) return;
     switch (change.kind) {
@@ -134,7 +135,7 @@ export class RecordTables {
         writer.seen(change);
         break;
       case 'sweep':
-        table.rowCount -= writer.sweep(change, revision, table.rowCount);
+        table.rowCount -= writer.sweep(change, event, table.rowCount);
         break;
     }
   }

@@ -2,12 +2,11 @@
 import type Database from 'better-sqlite3';
 import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
-import type { Revision } from '../../../ports/eventStore.js';
 import { RecordText } from '../shared/recordText.js';
 import { type CellValue, cellColumns, cellsOf } from './cells.js';
 import type { TableLayout } from './layout.js';
 import type { Cell } from './readConnection.js';
-import { RecordSweeper } from './recordSweeper.js';
+import { type CleanUp, RecordSweeper } from './recordSweeper.js';
 import { idBytes, microseconds } from './rowFormat.js';
 import { batchTable, docTable, recordsTable, trigramColumn, trigramColumns, trigramTable } from './schema.js';
 
@@ -135,17 +134,17 @@ export class RecordWriter {
   }
 
   /** @returns how many records went, of `rowCount` that there were */
-  sweep({ batchId }: RecordChange & { kind: 'sweep' }, revision: Revision, rowCount: number): number {
-    return this.#sweeper.sweep(this.#batchNumber(batchId), revision, rowCount);
+  sweep({ batchId }: RecordChange & { kind: 'sweep' }, cleanUp: CleanUp, rowCount: number): number {
+    return this.#sweeper.sweep(this.#batchNumber(batchId), cleanUp, rowCount);
   }
 
   /** See `RecordSweeper`. */
   sweepSome(
     batchId: string,
-    revision: Revision,
+    cleanUp: CleanUp,
     piece: Parameters<RecordSweeper['sweepSome']>[2],
   ): ReturnType<RecordSweeper['sweepSome']> {
-    return this.#sweeper.sweepSome(this.#batchNumber(batchId), revision, piece);
+    return this.#sweeper.sweepSome(this.#batchNumber(batchId), cleanUp, piece);
   }
 }
 

@@ -12,7 +12,7 @@ export const LIVE = 0;
 export const NO_BATCH = 0;
 
 /** The file holds nothing that the log does not. */
-const SCHEMA_VERSION = 8;
+const SCHEMA_VERSION = 9;
 
 /** From this version on, a file is brought up to date when it is opened. */
 const OLDEST_VERSION = 1;
@@ -61,22 +61,36 @@ function makeSchema(db: Database.Database): void {
   }
   if (version === 6) makeSweptAnew(db, 'id, -1, NULL, NULL, NULL');
   if (version === 7) makeSweptAnew(db, 'id, revision, batch, width, doc');
+  if (version === 8) dateSwept(db);
   db.pragma(`user_version = ${SCHEMA_VERSION}`);
 }
 
 /** Version 6 kept only the ids of what clean-ups deleted, version 7 only the last record of each key. */
 function makeSweptAnew(db: Database.Database, columns: string): void {
-  const ids = db.prepare<[], number>('SELECT id FROM catalog WHERE swept = 1').pluck().all();
-  for (const id of ids) {
+  for (const id of sweptTables(db)) {
     const [swept, before] = [sweptTable(id), `${sweptTable(id)}_before`];
     db.exec(`ALTER TABLE ${swept} RENAME TO ${before}`);
     // It has gone along with the table that was renamed.
     db.exec(`DROP INDEX IF EXISTS ${swept}_revision`);
     for (const statement of sweptStatements(id)) db.exec(statement);
-    db.exec(`INSERT INTO ${swept} (u, id, revision, batch, width, doc) SELECT u, ${columns} FROM ${before}`);
+    db.prepare(
+      `INSERT INTO ${swept} (u, id, revision, batch, width, doc, at) SELECT u, ${columns}, ? FROM ${before}`,
+    ).run(now());
     db.exec(`DROP TABLE ${before}`);
   }
 }
+
+/** Until version 8 nobody kept when it was deleted: it counts as deleted now. */
+function dateSwept(db: Database.Database): void {
+  for (const id of sweptTables(db)) {
+    db.exec(`ALTER TABLE ${sweptTable(id)} ADD COLUMN at TEXT NOT NULL DEFAULT '${now()}'`);
+  }
+}
+
+const now = (): string => new Date().toISOString();
+
+const sweptTables = (db: Database.Database): readonly number[] =>
+  db.prepare<[], number>('SELECT id FROM catalog WHERE swept = 1').pluck().all();
 
 /** Version 1 counted the unigrams and bigrams of each table of records (g<id>), and listed its trigrams (r<id>_v<n>). */
 function dropNgramCounts(db: Database.Database): void {
@@ -129,7 +143,7 @@ export function tableStatements(id: number, layout: TableLayout): readonly strin
 }
 
 /**
- * Makes the table of the records that clean-ups have deleted: of each id the last time. `revision` is that of the clean-up;
+ * Makes the table of the records that clean-ups have deleted: of each id the last time. `revision` and `at` are those of the clean-up;
  * without `doc` only the id is known.
  */
 export const sweptStatements = (id: number): readonly string[] => [
@@ -140,7 +154,8 @@ export const sweptStatements = (id: number): readonly string[] => [
      revision INTEGER NOT NULL,
      batch INTEGER,
      width INTEGER,
-     doc TEXT
+     doc TEXT,
+     at TEXT NOT NULL
    )`,
   `CREATE INDEX IF NOT EXISTS ${sweptTable(id)}_u ON ${sweptTable(id)} (u)`,
   `CREATE INDEX IF NOT EXISTS ${sweptTable(id)}_revision ON ${sweptTable(id)} (revision, id)`,
