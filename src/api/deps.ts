@@ -18,6 +18,8 @@ import type { ServiceMetrics } from './metrics.js';
 import type { TokenBuckets } from './tokenBuckets.js';
 
 export type ApiConfig = {
+  /** Of the software: what it shows of the same data may differ from one to the next. */
+  readonly release: string;
   /** Tenants live under this host: `<tenant>.<baseHost>`. Lower case, no port. */
   readonly baseHost: string;
   /** Tenant of a request that names no tenant: a bare host, localhost, an IP address. */

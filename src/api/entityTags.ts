@@ -1,4 +1,4 @@
-/** ETag, If-None-Match and If-Match (RFC 9110 §8.8.3, §13.1). A record's tag goes by its values, any other by the bytes. */
+/** ETag, If-None-Match and If-Match (RFC 9110 §8.8.3, §13.1). Where an answer has no tag of its own, it goes by the bytes. */
 import { createHash } from 'node:crypto';
 import type { Request } from 'express';
 import { type Precondition, tagOf } from '../commands/preconditions.js';
@@ -31,11 +31,15 @@ export async function tagOfText(body: JsonText): Promise<string> {
 export const etag = (tag: string, encoding?: Encoding): string =>
   encoding === undefined ? `"${tag}"` : `"${tag}.${encoding}"`;
 
-/** Whether the client has what it asks for already. */
-export function isKnown(req: Request, tag: string): boolean {
+/** Whether the client asks for what it may have already. */
+export const mayHaveAnswer = (req: Request): boolean => req.headers['if-none-match'] !== undefined;
+
+/** The ETag under which the client has what this tag stands for; undefined when it has not. */
+export function heldTag(req: Request, tag: string): string | undefined {
   const given = req.headers['if-none-match'];
-  if (given === undefined) return false;
-  return given.trim() === '*' || (tagsIn(given) ?? []).some((known) => known.tag === tag);
+  if (given === undefined) return undefined;
+  if (given.trim() === '*') return etag(tag);
+  return tagsIn(given)?.find((held) => held.tag === tag)?.text;
 }
 
 /** What a change insists on. @throws HttpError 400 for what is no list of tags */
@@ -53,13 +57,16 @@ const ENTITY_TAG = /^(W\/)?"([^"\s]*)"$/;
 /** What `etag` puts behind. */
 const ENDING = /\.(?:br|gzip)$/;
 
+/** `text` is without the mark of a weak one. */
+type EntityTag = { readonly isWeak: boolean; readonly tag: string; readonly text: string };
+
 /** Undefined for what is no list of tags. Ours have no commas, so one of somebody else's that has is none of ours. */
-function tagsIn(list: string): readonly { readonly isWeak: boolean; readonly tag: string }[] | undefined {
+function tagsIn(list: string): readonly EntityTag[] | undefined {
   const tags = [];
   for (const text of list.split(',')) {
     const [, weak, tag] = ENTITY_TAG.exec(text.trim()) ?? [];
     if (tag === undefined) return undefined;
-    tags.push({ isWeak: weak !== undefined, tag: tag.replace(ENDING, '') });
+    tags.push({ isWeak: weak !== undefined, tag: tag.replace(ENDING, ''), text: `"${tag}"` });
   }
   return tags;
 }

@@ -23,7 +23,7 @@ export type List<Result> = {
   /** Of its request: it is given up when the request's time is over, or its client has left. */
   readonly context: Pick<RequestContext, 'deadline' | 'atEnd'>;
   /** What the client is told to ask for instead when it takes too long. */
-  readonly advice: string;
+  readonly advice: () => string;
   /** Rejects soon after it is cancelled. */
   readonly find: (cancellation: Cancellation) => Promise<Result>;
 };
@@ -42,7 +42,7 @@ export class ListTurns {
   /** @throws HttpError 429 when too many lists of the tenant wait already, 503 when the time is over; else what `find` throws */
   async run<Result>({ tenant, context, advice, find }: List<Result>): Promise<Result> {
     const timeoutMs = Math.min(this.#timeoutMs, context.deadline.leftMs);
-    const deadline = new Deadline(timeoutMs, () => tookTooLong(timeoutMs, advice));
+    const deadline = new Deadline(timeoutMs, () => tookTooLong(timeoutMs, advice()));
     let isFound = false;
     context.atEnd(() => {
       if (!isFound) deadline.cancel(clientHasLeft());

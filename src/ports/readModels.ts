@@ -63,6 +63,8 @@ export type RecordPage = {
   /** The records' JSON texts with commas between them, as they are sent: a long page in UTF-8, a short one as text. */
   readonly records: string | Uint8Array<ArrayBuffer>;
   readonly total: number;
+  /** As `tableState` tells it, of the moment of this page. */
+  readonly state?: string | undefined;
 };
 
 /** Where a record is in the order of creation, which it keeps as long as it exists. */
@@ -132,6 +134,12 @@ export interface RecordQueries {
    *   ReadModelsWithheldError while the table cannot be sorted or filtered by a field
    */
   list(table: TableRef, query: RecordQuery, cancellation?: Cancellation): Promise<RecordPage>;
+  /**
+   * Stands for all that the table shows: the same query finds the same while it is the same, and it never comes back for
+   * anything else. It can be part of an ETag (RFC 9110 §8.8.3). Undefined before the first record, and where it would cost
+   * more than to compare what is found.
+   */
+  tableState(table: TableRef): Promise<string | undefined>;
   /**
    * Records in the order of their creation, fewer than `limit` where they have more than MAX_PAGE_BYTES together. Whoever goes
    * on behind `next` until there is none gets every record that is there all the while, once.

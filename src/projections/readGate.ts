@@ -116,6 +116,7 @@ export class ReadGate {
       ...readModels,
       get: guarded('records', readModels.get, ofTable),
       list: guarded('records', readModels.list, ofTable),
+      tableState: guarded('records', readModels.tableState, ofTable),
       listBehind: guarded('records', readModels.listBehind, ofTable),
       byIds: guarded('records', readModels.byIds, ofTable),
       sweptIds: guarded('records', readModels.sweptIds, ofTable),

@@ -1,11 +1,12 @@
 /** The settings of the service as the HTTP API takes them. */
 import type { ApiConfig } from '../api/deps.js';
-import type { Config } from '../config.js';
+import { type Config, version } from '../config.js';
 
 /** Lists that MongoDB is asked for at once: it has its own threads. */
 const MONGODB_LISTS = { atOnce: 32, ofOneTenant: 8 };
 
 export const apiConfig = (config: Config): ApiConfig => ({
+  release: version(),
   baseHost: config.BASE_HOST.toLowerCase(),
   ...(config.DEFAULT_TENANT === undefined ? {} : { defaultTenant: config.DEFAULT_TENANT }),
   trustProxy: config.TRUST_PROXY,

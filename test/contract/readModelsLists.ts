@@ -40,6 +40,19 @@ export function describeLists(name: string, open: OpenReadModels): void {
       expect(await found(readModels, {})).toEqual({ records: [], total: 0 });
     });
 
+    test('tell the state of the table, where there is one: each change makes another, and other tables none', async () => {
+      const state = () => readModels.tableState(acmePlaces);
+      expect(await readModels.tableState(unknown)).toBeUndefined();
+      await fill(writer, [insert(1, { size: 1 })]);
+      const first = await state();
+      expect((await readModels.list(acmePlaces, query())).state).toBe(first);
+      await fill(writer, [insert(2, {})], { tenant: 'globex', table: 'places' });
+      expect(await state()).toBe(first);
+      await fill(writer, [insert(3, {})]);
+      if (first !== undefined) expect(await state()).not.toBe(first);
+      expect((await readModels.list(acmePlaces, query())).state).toBe(await state());
+    });
+
     test('go by creation where no sort is asked, in pages that never overlap', async () => {
       await fill(
         writer,

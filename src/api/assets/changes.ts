@@ -95,7 +95,7 @@ export const changes: Resource = {
         const changes = await lists.run({
           tenant,
           context: req.context,
-          advice: 'Ask again.',
+          advice: () => 'Ask again.',
           find: async (cancellation) => {
             const feed = { eventStore, readModels, table, cancellation, now };
             if (from !== undefined) return changesBehind(feed, from);

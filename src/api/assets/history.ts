@@ -56,7 +56,7 @@ export async function historyPage(
   const { entries, total } = await lists.run({
     tenant: order.tenant,
     context: req.context,
-    advice: 'Ask for fewer entries with perPage.',
+    advice: () => 'Ask for fewer entries with perPage.',
     find: (cancellation) => readModels.history(order.tenant, order.id, slice, cancellation),
   });
   if (total === 0) return undefined;

@@ -7,7 +7,7 @@ import { createRecord, removePart, updateRecord } from '../../commands/records.j
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
-import { preconditionOf } from '../entityTags.js';
+import { heldTag, mayHaveAnswer, preconditionOf } from '../entityTags.js';
 import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { createExample, recordExample, updateExample } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
@@ -60,16 +60,24 @@ export async function pageReply(
   const list = parseListQuery(assetType, parameters);
   const { query } = list;
   const table = { tenant, table: assetType.name };
-  const turn = { tenant, context: req.context, advice: narrowing(query) };
+  const turn = { tenant, context: req.context, advice: () => narrowing(query) };
   const url = requestUrl(req, config);
   if (parameters.has('cursor')) {
     const { query: behind, mark } = parseExportQuery({ tenant, assetType }, list, parameters);
     const find = (cancellation: Cancellation) => readModels.listBehind(table, behind, cancellation);
     return { body: exportEnvelope(await lists.run({ ...turn, find }), mark, { ...list, url }) };
   }
+  // A tag is compared with others of its own URL only (RFC 9110 §8.8.3), so nothing of the query is in it.
+  const tagAt = (state: string | undefined): string | undefined =>
+    state === undefined ? undefined : `${config.release}.${state}`;
+  if (mayHaveAnswer(req)) {
+    const tag = tagAt(await readModels.tableState(table));
+    // Nothing is searched for a client that has the page already.
+    if (tag !== undefined && heldTag(req, tag) !== undefined) return { tag };
+  }
   const find = (cancellation: Cancellation) => readModels.list(table, query, cancellation);
-  const { records, total } = await lists.run({ ...turn, find });
-  return { body: collectionEnvelope(records, { ...list, url, total }) };
+  const { records, total, state } = await lists.run({ ...turn, find });
+  return { body: collectionEnvelope(records, { ...list, url, total }), tag: tagAt(state) };
 }
 
 /** One record. @throws HttpError 404 */

@@ -152,7 +152,7 @@ export const orders: Resource = {
         const { records, total } = await lists.run({
           tenant: tenant.name,
           context: req.context,
-          advice: narrowing(query),
+          advice: () => narrowing(query),
           find: (cancellation) => readModels.list(table, whole, cancellation),
         });
         const list = { ...paging, url: requestUrl(req, config), total };

@@ -125,7 +125,7 @@ export const webhookDeliveries: Resource = {
         const found = await lists.run({
           tenant: tenant.name,
           context: req.context,
-          advice: 'Narrow the time with since and until.',
+          advice: () => 'Narrow the time with since and until.',
           find: (cancellation) => readModels.deliveries(tenant.name, asked, cancellation),
         });
         const page = found.slice(0, limit);

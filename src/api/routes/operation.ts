@@ -161,13 +161,13 @@ export type UserCall = Call & { readonly caller: Caller; readonly tenant: Tenant
 
 /** What a handler answers, with the status that its operation names. */
 export type Reply = {
-  /** Sent as it is. */
+  /** Sent as it is. None is needed where the client has what the tag stands for (`heldTag`). */
   readonly body?: JsonText;
   /** The body as it was compressed before; made anew for each answer by default. */
   readonly compressed?: { readonly [encoding in Encoding]: Uint8Array };
   readonly headers?: { readonly [name: string]: string };
-  /** Of the record that is answered; of what is read, one is made of the bytes where it has none. */
-  readonly tag?: string;
+  /** Of the record or page that is answered; of what is read, one is made of the bytes where it has none. */
+  readonly tag?: string | undefined;
   /** Position of what was written: the answer waits until reads show it. */
   readonly written?: Position;
   /** Where it is not the operation's own. */

@@ -2,7 +2,7 @@
 import type { Request, Response } from 'express';
 import { encodingFor } from '../compression.js';
 import type { Api } from '../deps.js';
-import { etag, isKnown, tagOfText } from '../entityTags.js';
+import { etag, heldTag, tagOfText } from '../entityTags.js';
 import { bytesOf, type JsonText, joined, sendJson } from '../jsonAnswer.js';
 import { tooManyRequests } from '../rateLimit.js';
 import type { Reply } from './operation.js';
@@ -18,17 +18,18 @@ export async function sendReply(api: Api, req: Request, res: Response, reply: Re
   }
   tellStaleness(api, req, res);
   res.setHeader('Vary', 'Accept-Encoding');
+  const tag = reply.tag ?? (status === 200 && body !== undefined ? await tagOfText(body) : undefined);
+  const held = tag === undefined ? undefined : heldTag(req, tag);
+  if (held !== undefined) {
+    sendJson(res, 304, undefined, { ...headers, ETag: held });
+    return;
+  }
   if (body === undefined) {
     sendJson(res, status, body, headers);
     return;
   }
-  const tag = status === 200 ? (reply.tag ?? (await tagOfText(body))) : undefined;
   const encoding = encodingFor(req, body);
   const described = tag === undefined ? headers : { ...headers, ETag: etag(tag, encoding) };
-  if (tag !== undefined && isKnown(req, tag)) {
-    sendJson(res, 304, undefined, described);
-    return;
-  }
   countInFlight(api, req, res, body);
   if (encoding === undefined) {
     sendJson(res, status, body, described);

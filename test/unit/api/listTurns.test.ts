@@ -25,7 +25,7 @@ function openTurns(limits: Partial<ListLimits> = {}) {
     const list = turns.run({
       tenant: name.slice(0, 1),
       context,
-      advice: 'Ask for less.',
+      advice: () => 'Ask for less.',
       find: (cancellation) =>
         new Promise<string>((resolve, reject) => {
           begun.push(name);

@@ -68,6 +68,9 @@ export async function openMongoReadModels({
       return page?.result ?? { records: '', total: 0 };
     },
 
+    // A list is not read in one moment there, so no state could be said to be its own.
+    tableState: async () => undefined,
+
     async listBehind(table, query, cancellation) {
       const page = await read(table, (opened) => recordsBehind(opened, query, whileWanted(cancellation)));
       return page?.result ?? { records: '' };

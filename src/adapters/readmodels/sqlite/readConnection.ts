@@ -25,6 +25,10 @@ export type ReadTable = {
   readonly shape: TableShape;
 };
 
+/** See `RecordQueries.tableState`. With the last event: the file may be deleted, and then its numbers begin anew. */
+export const stateOf = ({ id, shape, changes, revision, lastEventAt }: ReadTable): string =>
+  `${id}.${shape.version}.${changes}.${revision}.${lastEventAt}`;
+
 export type KnownTable = Pick<ReadTable, 'id' | 'shape'>;
 
 /** What stays the same until the asset type changes. */

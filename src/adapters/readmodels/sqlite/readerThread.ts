@@ -85,7 +85,7 @@ function answer(question: Question): [answer: Answers[Question['kind']], handedO
     case 'list': {
       const page = lister.list(...question.asked);
       const records = pageText(page.records);
-      return [{ records, total: page.total }, typeof records === 'string' ? [] : [records.buffer]];
+      return [{ ...page, records }, typeof records === 'string' ? [] : [records.buffer]];
     }
     case 'listBehind': {
       const { records: texts, next } = lister.listBehind(...question.asked);

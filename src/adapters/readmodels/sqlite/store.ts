@@ -10,7 +10,7 @@ import { CheckpointWatch, openCheckpointChannel, type StoredProgress } from './c
 import { readDelivery, readHealth } from './deliveries.js';
 import { ALL_PARKED, IS_PARKED, type ParkedRow, parkedOf } from './parked.js';
 import { PLACE, type PlaceRow, placeOf } from './place.js';
-import { ReadConnection } from './readConnection.js';
+import { ReadConnection, stateOf } from './readConnection.js';
 import { ReaderPool } from './readerPool.js';
 import { getRecord, parseStoredRecords, readSnapshot } from './recordReads.js';
 
@@ -50,6 +50,8 @@ export async function openSqliteReadModels(options: {
     get: async (...asked) => getRecord(connection, ...asked),
 
     list: (table, query, cancellation) => pool.ask({ kind: 'list', asked: [table, query] }, cancellation),
+
+    tableState: async (table) => connection.read<string | undefined>(table, undefined, stateOf).result,
 
     listBehind: (table, query, cancellation) => pool.ask({ kind: 'listBehind', asked: [table, query] }, cancellation),
 

@@ -1,7 +1,7 @@
 /** Answers a query for one page of a table, with the exact total. */
 import { LRUCache } from 'lru-cache';
 import type { CreationKey, ListBehind, RecordJson, RecordQuery, TableRef } from '../../../../ports/readModels.js';
-import type { ReadConnection, ReadTable } from '../readConnection.js';
+import { type ReadConnection, type ReadTable, stateOf } from '../readConnection.js';
 import { recordTexts } from '../recordReads.js';
 import { creationKey, fittingTexts, rowsBehind } from './behind.js';
 import { type Condition, conditionOf } from './conditions.js';
@@ -13,7 +13,7 @@ import { reversed, termsOf } from './sortTerms.js';
 const KEPT_FILTERS = 64;
 
 type Behind = { readonly records: readonly RecordJson[]; readonly next?: CreationKey | undefined };
-type Page = { readonly records: readonly RecordJson[]; readonly total: number };
+type Page = { readonly records: readonly RecordJson[]; readonly total: number; readonly state?: string };
 
 export class Lister {
   readonly #connection: ReadConnection;
@@ -45,7 +45,8 @@ export class Lister {
     const skip = fromEnd ? total - query.offset - wanted : query.offset;
     const run = { connection, table, costs, filters, ranges: [], skip, wanted, matches };
     const rows = rowsOf({ ...run, terms: fromEnd ? reversed(terms) : terms });
-    return { records: recordTexts(connection, table, fromEnd ? rows.toReversed() : rows), total };
+    const records = recordTexts(connection, table, fromEnd ? rows.toReversed() : rows);
+    return { records, total, state: stateOf(table) };
   }
 
   #matchesOf(table: ReadTable, { filters }: Pick<RecordQuery, 'filters'>, conditions: readonly Condition[]): Matches {
