@@ -31,6 +31,8 @@ module.exports = {
       testMatch: ['<rootDir>/test/**/*.test.ts'],
       testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/unit/'],
       moduleNameMapper: relativeImports,
+      globalSetup: '<rootDir>/test/acceptance/keepTenants.cjs',
+      globalTeardown: '<rootDir>/test/acceptance/forgetTenants.cjs',
     },
   ],
   // Names suites that were skipped because their engine is not to be had.

@@ -16,6 +16,7 @@ import { z } from 'zod';
 import { ownDatabase } from '../engines/mongodb.js';
 import { ownQueues } from '../engines/rabbitmq.js';
 import { type Answer, type Outgoing, send } from './http.js';
+import { withKeptTenants } from './keptTenants.js';
 import { TenantClient } from './tenant.js';
 
 export type OrderModel = 'dyn_stock_order' | 'dyn_transport_order';
@@ -43,9 +44,11 @@ export type CreatedTenant = z.output<typeof createdTenant>;
 
 /** Makes the tenants, starts the service and resolves when it listens. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
-  const service = new Service(dataDir, options.env ?? {});
-  for (const [name, model] of Object.entries(options.tenants ?? {})) await service.createTenant(name, model);
+  const { tenants = {}, env = {} } = options;
+  const service = new Service(await mkdtemp(join(tmpdir(), 'dynamic-assets-')), env);
+  // A log on a server cannot be copied, and another release makes other tables.
+  if (env.EVENTSTORE_URL === undefined && env.NODE_OPTIONS === undefined) await service.takeTenants(tenants);
+  else for (const [name, model] of Object.entries(tenants)) await service.createTenant(name, model);
   await service.start();
   return service;
 }
@@ -160,8 +163,26 @@ export class Service {
   async createTenant(name: string, model: OrderModel): Promise<TenantClient> {
     const made = await this.cli('tenant', 'create', name, '--order-model', model, '--json');
     if (made.code !== 0) throw new Error(`tenant create ${name}: ${made.stderr}`);
-    const tenant = new TenantClient(this, createdTenant.parse(JSON.parse(made.stdout)), model);
-    this.#tenants.set(name, tenant);
+    return this.#know(createdTenant.parse(JSON.parse(made.stdout)), model);
+  }
+
+  /** The same before the first start, with a copy of what was made elsewhere. */
+  async takeTenants(tenants: NonNullable<ServiceOptions['tenants']>): Promise<void> {
+    const made = await withKeptTenants(this.dataDir, tenants, async (dataDir) => {
+      const elsewhere = new Service(dataDir, {});
+      const created: CreatedTenant[] = [];
+      for (const [name, model] of Object.entries(tenants)) {
+        const { admin, client } = await elsewhere.createTenant(name, model);
+        created.push({ tenant: name, admin, client });
+      }
+      return created;
+    });
+    for (const created of made) this.#know(created, tenants[created.tenant] ?? 'dyn_stock_order');
+  }
+
+  #know(created: CreatedTenant, model: OrderModel): TenantClient {
+    const tenant = new TenantClient(this, created, model);
+    this.#tenants.set(created.tenant, tenant);
     return tenant;
   }
 
