@@ -6,21 +6,30 @@ import { z } from 'zod';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { ApiClient, at } from '#app/cli/demo/apiClient.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
-import { type RunningCli, Workplace } from './cli.js';
+import { type Environment, type RunningCli, Workplace } from './cli.js';
 
 const ITEMS = '/api/v1/dynamic-assets/dyn/dyn_item/assets';
 const NETWORKS = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
 
 let workplace: Workplace;
+/** Where acme has been made. */
+let ofAcme: Workplace;
+let client: Client;
+beforeAll(async () => {
+  ofAcme = await Workplace.make();
+  client = await createAcme(ofAcme);
+});
+afterAll(() => ofAcme.remove());
 beforeEach(async () => {
-  workplace = await Workplace.make();
+  workplace = await ofAcme.copy();
 });
 afterEach(() => workplace.remove());
 
 const within = (...path: string[]): string => join(workplace.directory, ...path);
-const createAcme = async () => {
-  const made = await workplace.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order']);
-  await workplace.json(['webhook', 'create', '--tenant', 'acme', '--url', 'https://127.0.0.1/hook'], NETWORKS);
+const createAcme = async (where: Workplace, more: Environment = {}) => {
+  const made = await where.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order'], more);
+  const webhook = ['webhook', 'create', '--tenant', 'acme', '--url', 'https://127.0.0.1/hook'];
+  await where.json(webhook, { ...NETWORKS, ...more });
   return z.object({ client: z.object({ client_id: z.string(), client_secret: z.string() }) }).parse(made).client;
 };
 type Client = Awaited<ReturnType<typeof createAcme>>;
@@ -46,20 +55,17 @@ const proof = {
   sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
 };
 
-/** A data directory with one tenant and three records, backed up as `first`. */
-async function backedUp(): Promise<Client> {
-  const client = await createAcme();
+/** The data directory with three records, backed up as `first`. */
+async function backedUp(): Promise<void> {
   const service = await workplace.start();
   await withApi(service, client, async (api) => {
     for (const n of [1, 2, 3]) await create(api, n);
   });
   await workplace.json(['backup', 'first']);
   await service.stop();
-  return client;
 }
 
 test('made while records are written, each into a directory of its own; put back, it holds what was there at its moment', async () => {
-  const client = await createAcme();
   const service = await workplace.start();
   let written = 0;
   let isOver = false;
@@ -89,7 +95,7 @@ test('made while records are written, each into a directory of its own; put back
 });
 
 test('in place of what is there it is put only when told, and while nobody uses it; what was there is kept', async () => {
-  const client = await backedUp();
+  await backedUp();
   const service = await workplace.start();
   await withApi(service, client, (api) => create(api, 4));
   expect(await workplace.run(['restore', 'first'])).toMatchObject({
@@ -127,7 +133,6 @@ test('a backup whose log was changed is refused, and nothing is touched', async 
 });
 
 test('a backup of an earlier release, and a copy made by hand with its write-ahead log, are put back as well', async () => {
-  const client = await createAcme();
   const service = await workplace.start();
   await withApi(service, client, (api) => create(api, 1));
   await mkdir(within('by-hand', 'keys'), { recursive: true });
@@ -140,7 +145,6 @@ test('a backup of an earlier release, and a copy made by hand with its write-ahe
 });
 
 test('what a backup that was killed left behind is replaced; a whole one is not', async () => {
-  await createAcme();
   await mkdir(within('first', 'draft.part', 'keys'), { recursive: true });
   await writeFile(within('first', 'draft.part', 'events.db'), 'half');
   expect(await workplace.json(['backup', 'first'])).toMatchObject({ log: proof });
@@ -155,11 +159,7 @@ test('with EVENTSTORE_URL: keys and the id of the log; what fits no such install
   const double = await EventStoreDouble.start();
   try {
     const environment = { EVENTSTORE_URL: double.url, DATA_DIR: 'beside' };
-    await workplace.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order'], environment);
-    await workplace.json(['webhook', 'create', '--tenant', 'acme', '--url', 'https://127.0.0.1/hook'], {
-      ...environment,
-      ...NETWORKS,
-    });
+    await createAcme(workplace, environment);
     const { code, stdout } = await workplace.run(['backup', 'keys-only'], environment);
     expect(code).toBe(0);
     expect(stdout).toContain('The event log is on its own server');
@@ -173,7 +173,6 @@ test('with EVENTSTORE_URL: keys and the id of the log; what fits no such install
       code: 1,
       stderr: expect.stringContaining('holds keys only'),
     });
-    await createAcme();
     await workplace.json(['backup', 'embedded']);
     expect(await workplace.run(['restore', 'embedded'], { ...environment, DATA_DIR: 'other' })).toMatchObject({
       code: 1,

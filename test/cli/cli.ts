@@ -1,7 +1,7 @@
 /** Runs the command line as a user does: `node dist/cli/index.js …`, in a fresh directory, with nothing but these settings. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
@@ -23,6 +23,13 @@ export class Workplace {
 
   static async make(): Promise<Workplace> {
     return new Workplace(await mkdtemp(join(tmpdir(), 'cli-test-')));
+  }
+
+  /** Another one that begins with all that is in this one. */
+  async copy(): Promise<Workplace> {
+    const other = await Workplace.make();
+    await cp(this.directory, other.directory, { recursive: true });
+    return other;
   }
 
   /** @param input what is piped into it */

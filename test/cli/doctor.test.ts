@@ -17,13 +17,19 @@ const report = z.strictObject({
 const ALL = ['settings', 'files', 'keys', 'disk', 'event log', 'event types and secrets', 'read models', 'broker'];
 const NETWORKS = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
 
+let healthy: Workplace;
+beforeAll(async () => {
+  healthy = await Workplace.make();
+  await healthy.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order']);
+  await healthy.json(['webhook', 'create', '--tenant', 'acme', '--url', 'https://127.0.0.1/hook'], NETWORKS);
+  const service = await healthy.start();
+  await service.stop();
+});
+afterAll(() => healthy.remove());
+
 let workplace: Workplace;
 beforeEach(async () => {
-  workplace = await Workplace.make();
-  await workplace.json(['tenant', 'create', 'acme', '--order-model', 'dyn_stock_order']);
-  await workplace.json(['webhook', 'create', '--tenant', 'acme', '--url', 'https://127.0.0.1/hook'], NETWORKS);
-  const service = await workplace.start();
-  await service.stop();
+  workplace = await healthy.copy();
 });
 afterEach(() => workplace.remove());
 

@@ -19,8 +19,17 @@ const [OLD, NEW, LOST] = [1, 2, 3] as const;
 const RESEAL = ['webhook', 'reseal'];
 
 let workplace: Workplace;
+/** With the tenants acme and other; no secret is sealed yet. */
+let withTenants: Workplace;
+beforeAll(async () => {
+  withTenants = await Workplace.make();
+  for (const name of ['acme', 'other']) {
+    await withTenants.json(['tenant', 'create', name, '--order-model', 'dyn_stock_order'], withKeys(OLD));
+  }
+});
+afterAll(() => withTenants.remove());
 beforeEach(async () => {
-  workplace = await Workplace.make();
+  workplace = await withTenants.copy();
 });
 afterEach(() => workplace.remove());
 
@@ -37,11 +46,8 @@ async function rotate(tenant: string, id: string, environment: Environment): Pro
   return shown.parse(staged).secret;
 }
 
-/** Tenant acme with two webhooks, one in rotation, and tenant other with one; under these keys. */
+/** Of tenant acme two webhooks, one in rotation, and of tenant other one; under these keys. */
 async function makeWebhooks(environment: Environment) {
-  for (const name of ['acme', 'other']) {
-    await workplace.json(['tenant', 'create', name, '--order-model', 'dyn_stock_order'], environment);
-  }
   const still = await makeWebhook('acme', environment);
   const rotating = await makeWebhook('acme', environment);
   const staged = await rotate('acme', rotating.id, environment);
@@ -132,6 +138,7 @@ describe('webhook reseal', () => {
   });
 
   it('where there is no tenant yet, there is nothing to do', async () => {
+    await rm(join(workplace.directory, 'data'), { recursive: true });
     expect(await workplace.json(RESEAL, withKeys(NEW))).toEqual({ resealed: 0, current: 0, unopenable: [] });
   });
 });
