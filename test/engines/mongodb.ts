@@ -16,6 +16,8 @@ import { onPath } from './onPath.js';
 
 const BUILD = resolve('test/engines/ferretdb/build.mjs');
 const START_TIMEOUT_MS = 60_000;
+/** FerretDB is written in Go, and took a quarter of its time to collect the garbage of a small heap. */
+const SELDOM_COLLECTED = { GOGC: 'off', GOMEMLIMIT: '512MiB' };
 /** The first build of FerretDB fetches and compiles it. */
 export const ENGINE_START_MS = 600_000;
 
@@ -98,7 +100,7 @@ export class MongoDbServer {
   /** After `stop` or `kill`: starts it again on its data. */
   async start(): Promise<void> {
     const [command, args] = onPath('mongod') !== undefined ? this.#mongod() : await this.#ferretDb();
-    const child = spawn(command, args, { stdio: 'ignore' });
+    const child = spawn(command, args, { stdio: 'ignore', env: { ...process.env, ...SELDOM_COLLECTED } });
     this.#server = child;
     await once(child, 'spawn');
     const deadline = Date.now() + START_TIMEOUT_MS;
