@@ -1,6 +1,6 @@
 /** A service that is given another event log than before: it is refused with what to do, or accepted when told to. */
 import { existsSync } from 'node:fs';
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -36,8 +36,21 @@ afterAll(async () => {
   for (const service of services) await service.dispose();
 });
 
+type Used = { readonly service: Service; readonly tenant: TenantClient };
+const installations = new Map<number, Promise<Used>>();
+
+/** A copy of an installation on the embedded engines that has run and has so many items: the same one for the same number. */
+async function copyOfUsed(items: number, env: Env = {}): Promise<Used> {
+  const installation = installations.get(items) ?? used(items);
+  installations.set(items, installation);
+  const { service, tenant } = await installation;
+  const copy = await newService(env);
+  await cp(service.dataDir, copy.dataDir, { recursive: true });
+  return { service: copy, tenant: seenBy(copy, tenant) };
+}
+
 /** A service that has run, and its tenant, with so many items. */
-async function used(items: number, env: Env = {}): Promise<{ service: Service; tenant: TenantClient }> {
+async function used(items: number, env: Env = {}): Promise<Used> {
   const service = await newService(env);
   const tenant = await service.createTenant('acme', 'dyn_stock_order');
   await service.start();
@@ -91,7 +104,7 @@ describe('EVENTSTORE_URL of an empty server', () => {
     { before: 'a log with an id', prepare: async () => undefined },
     { before: 'a log of an earlier release', prepare: asOfEarlierRelease },
   ])('is refused beside $before, by each command, and nothing is written there', async ({ prepare }) => {
-    const { service, tenant } = await used(3);
+    const { service, tenant } = await copyOfUsed(3);
     await prepare(service);
     const onServer = serviceOn(service.dataDir, { EVENTSTORE_URL: double.url });
     const before = double.log.backup();
@@ -111,7 +124,7 @@ describe('EVENTSTORE_URL of an empty server', () => {
   });
 
   test('is taken with --accept-log, and from then on without', async () => {
-    const { service } = await used(3);
+    const { service } = await copyOfUsed(3);
     const accepting = serviceOn(service.dataDir, { EVENTSTORE_URL: double.url }, '--accept-log');
     await accepting.start();
     while (!(await isReady(accepting)));
@@ -128,7 +141,7 @@ describe('EVENTSTORE_URL of an empty server', () => {
 
 describe('the log of another installation', () => {
   test('is refused with what to do, also by the command line', async () => {
-    const [{ service }, other] = [await used(3), await used(5)];
+    const [{ service }, other] = [await copyOfUsed(3), await copyOfUsed(5)];
     await replaceLog(service, other.service);
     expect(await refusal(service)).toMatch(/is another one/);
     for (const command of [
@@ -144,7 +157,7 @@ describe('the log of another installation', () => {
   test('is taken with --accept-log: lists show what it holds, and what is open in it is sent', async () => {
     const receiver = await Receiver.start();
     const env = quickDelivery(receiver);
-    const [{ service }, other] = [await used(3, env), await used(5, env)];
+    const [{ service }, other] = [await copyOfUsed(3, env), await copyOfUsed(5, env)];
     await other.service.start();
     await addWebhook(other.tenant, receiver.url('/hook'));
     const [sent, unsent] = [await validatedOrder(other.tenant), await validatedOrder(other.tenant)];
@@ -177,7 +190,7 @@ describe('the log of another installation', () => {
 });
 
 test('a data directory of an earlier release just works, and belongs to its log from then on', async () => {
-  const { service, tenant } = await used(3);
+  const { service, tenant } = await copyOfUsed(3);
   await asOfEarlierRelease(service);
   await service.start();
   while (!(await isReady(service)));
