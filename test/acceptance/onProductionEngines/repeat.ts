@@ -4,12 +4,16 @@ import { join, resolve } from 'node:path';
 import { describeEngine } from '../../engines/describeEngine.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../../engines/mongodb.js';
 import { anyRabbitMq, rabbitMqMissing } from '../../engines/rabbitmq.js';
+import { REPEATED } from './ofRequests.js';
+
+const ACCEPTANCE = resolve(__dirname, '..');
 
 /**
- * Registers the tests of a folder of test/acceptance.
- * @param except files that are left out, such as `auth.test.ts`: what they are about is decided before an engine is asked
+ * Registers the tests of folders of test/acceptance, but not those of ofRequests.ts.
+ * @param except files that are left out, such as `access/auth.test.ts`: what they are about is decided before an engine is asked
  */
-export function repeatOnProductionEngines(folder: string, except: readonly string[] = []): void {
+export function repeatOnProductionEngines(folders: readonly string[], except: readonly string[] = []): void {
+  process.env[REPEATED] = 'yes';
   describeEngine('mongodb', 'with MongoDB as the read models', mongoDbMissing(), () => {
     describeEngine('rabbitmq', 'and RabbitMQ as the broker', rabbitMqMissing(), () => {
       const before = { ...process.env };
@@ -26,11 +30,15 @@ export function repeatOnProductionEngines(folder: string, except: readonly strin
         await mongoDb?.dispose();
         await rabbitMq?.dispose();
       });
-      const directory = resolve(__dirname, '..', folder);
-      for (const file of readdirSync(directory).filter((name) => name.endsWith('.test.ts') && !except.includes(name))) {
+      for (const file of folders.flatMap(testsOf).filter((name) => !except.includes(name))) {
         // Loading the file registers its tests.
-        describe(`${folder}/${file}`, () => void require(join(directory, file)));
+        describe(file, () => void require(join(ACCEPTANCE, file)));
       }
     });
   });
 }
+
+const testsOf = (folder: string): readonly string[] =>
+  readdirSync(join(ACCEPTANCE, folder))
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => `${folder}/${name}`);

@@ -1,3 +1,3 @@
 import { repeatOnProductionEngines } from './repeat.js';
 
-repeatOnProductionEngines('webhooks');
+repeatOnProductionEngines(['webhooks']);

@@ -1,4 +1,5 @@
 /** The states of an order, and who moves it between them (spec §3, §4.9). */
+import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { party } from '../samples.js';
 import type { AssetRecord, Fields, TenantClient } from '../tenant.js';
@@ -39,7 +40,7 @@ describe('status update', () => {
     expect((await hauler().create('dyn_transport_order', {})).processing_status).toBe('pending_validation');
   });
 
-  it.each(STATES)('§3, §4.9: from %s the API moves an order to any state of the list', async (from) => {
+  itOfRequests.each(STATES)('§3, §4.9: from %s the API moves an order to any state of the list', async (from) => {
     const { id } = await acme().create('dyn_stock_order', {});
     for (const to of STATES) {
       expect(await setStatus(id, from)).toMatchObject({ status: 200, body: { data: { processing_status: from } } });
@@ -55,7 +56,7 @@ describe('status update', () => {
     });
   });
 
-  it.each([
+  itOfRequests.each([
     ['failed, which only the service sets (decision)', 'failed'],
     ['an unknown state', 'done'],
     ['another case', 'COMPLETED'],
@@ -91,7 +92,7 @@ describe('status update', () => {
     });
   });
 
-  it.each([
+  itOfRequests.each([
     ['a text', 'one'],
     ['a number', 1],
     ['an object', { 0: 'one' }],

@@ -1,5 +1,6 @@
 /** Orders as the people of the platform see them: the two queues, one order, saving, approving and rejecting (spec §3). */
 import { z } from 'zod';
+import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { addPerson, dataOf, type Person } from '../people.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import type { Query } from '../tenant.js';
@@ -67,7 +68,7 @@ describe('the queues', () => {
     expect(second.links).toMatchObject({ prev: first.links.first, next: null });
   });
 
-  it.each(['queue=all', 'sort=notes', 'filter[notes]=x', 'page=0', 'filter[customer_reference]='])(
+  itOfRequests.each(['queue=all', 'sort=notes', 'filter[notes]=x', 'page=0', 'filter[customer_reference]='])(
     '§4.3, §7: %s is 400',
     async (query) => {
       await expectRefused(run.service, 400, () => acme().platform('GET', '/orders', { query, token: validator.token }));
@@ -140,7 +141,7 @@ describe('one order', () => {
 });
 
 describe('saving', () => {
-  it.each([
+  itOfRequests.each([
     [{ processing_status: 'completed' }, 'processing_status'],
     [{ colour: 'red' }, 'colour'],
     [{ delivery_date: 'tomorrow' }, 'delivery_date'],

@@ -1,5 +1,6 @@
 /** Which assets there are, and what is told about them (spec §1, §2.1, §4.1, §4.2). */
 import { z } from 'zod';
+import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectRefused } from '../refusals.js';
 import { fullestRecord, infoOf, smallestRecord } from '../samples.js';
 import { ASSETS, type TenantClient } from '../tenant.js';
@@ -92,7 +93,7 @@ describe('the list of assets', () => {
 });
 
 describe('info', () => {
-  it.each(ALL)(
+  itOfRequests.each(ALL)(
     '§4.2: info of %s %s shows schema, relationships and flags',
     async (tenant, table, supportingData, uniqueField) => {
       const info = await infoOf(run.tenant(tenant), table);
@@ -108,7 +109,7 @@ describe('info', () => {
     },
   );
 
-  it.each(ALL)('decision: info of %s %s shows the same as JSON Schema', async (tenant, table) => {
+  itOfRequests.each(ALL)('decision: info of %s %s shows the same as JSON Schema', async (tenant, table) => {
     const { fields, relationships, json_schema } = await infoOf(run.tenant(tenant), table);
     // An order may be sent with the lists of its parts.
     const isOrder = table.endsWith('_order');
@@ -120,12 +121,12 @@ describe('info', () => {
     expect(json_schema.additionalProperties).toBe(false);
   });
 
-  it.each(ALL)('§2.1: _batch_id is hidden from the info of %s %s', async (tenant, table) => {
+  itOfRequests.each(ALL)('§2.1: _batch_id is hidden from the info of %s %s', async (tenant, table) => {
     const { fields } = await infoOf(run.tenant(tenant), table);
     expect(fields.map(({ name }) => name)).not.toContain('_batch_id');
   });
 
-  it.each([
+  itOfRequests.each([
     [
       'acme',
       'dyn_stock_order',

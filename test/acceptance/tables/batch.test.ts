@@ -1,4 +1,5 @@
 /** Batch upsert: up to 1000 items, all or nothing, matched on the unique field (spec §4.7, §8). */
+import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectInvalid, expectRefused, fieldErrors } from '../refusals.js';
 import { ASSETS } from '../tenant.js';
 import { useService } from '../useService.js';
@@ -27,7 +28,7 @@ describe('rule 1', () => {
     expect(await total()).toBe(before + count);
   });
 
-  it.each([
+  itOfRequests.each([
     ['no items', {}],
     ['an empty list', { items: [] }],
     ['null', { items: null }],
@@ -66,7 +67,7 @@ describe('rule 2', () => {
     ['a string as item', '"X"', 'items.1'],
     ['null as item', 'null', 'items.1'],
   ];
-  it.each(bad)(
+  itOfRequests.each(bad)(
     '§4.7 rules 2 and 4: an item with %s rejects the whole batch, and nothing is written',
     async (_what, item, key) => {
       const before = await total();

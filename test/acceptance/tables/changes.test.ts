@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { seeded } from '../../faults/seeded.js';
 import { ids } from '../itemList.js';
+import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectRefused } from '../refusals.js';
 import { ASSETS, type AssetRecord } from '../tenant.js';
 import { useService } from '../useService.js';
@@ -120,7 +121,7 @@ describe('changes', () => {
     expect(new Set(pages.flatMap(({ data }) => data.map(({ id }) => id))).size).toBe(1_200);
   });
 
-  it.each([
+  itOfRequests.each([
     ['of another table', async () => ({ after: await cursorNow('dyn_party') })],
     ['of a list', async () => ({ after: String((await acme().export('dyn_item', { cursor: '' })).meta.next_cursor) })],
     ['that is none', async () => ({ after: 'x' })],

@@ -1,6 +1,7 @@
 /** Clean-up, and the synchronisation it ends (spec §4.8). */
 import { v7 as uuid } from 'uuid';
 import { z } from 'zod';
+import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { dataOf } from '../people.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';
@@ -436,7 +437,7 @@ it('§4.8: a clean-up counts exactly while others write', async () => {
   expect((await acme().list('dyn_party')).meta.total).toBe(500 + created - deleted);
 });
 
-it.each([
+itOfRequests.each([
   ['no batch_id', {}],
   ['null', { batch_id: null }],
   ['an empty text', { batch_id: '' }],
@@ -452,10 +453,13 @@ it.each([
   expect((await acme().list('dyn_party')).meta.total).toBe(3);
 });
 
-it.each(['null', '[]', '"sync"', '1'])('§4.8, §7: the body %s is 422, and nothing is deleted', async (raw) => {
-  const path = '/api/v1/dynamic-assets/dyn/dyn_party/assets/clean-up';
-  await expectInvalid(run.service, ['body'], () => acme().send('POST', path, { raw }));
-});
+itOfRequests.each(['null', '[]', '"sync"', '1'])(
+  '§4.8, §7: the body %s is 422, and nothing is deleted',
+  async (raw) => {
+    const path = '/api/v1/dynamic-assets/dyn/dyn_party/assets/clean-up';
+    await expectInvalid(run.service, ['body'], () => acme().send('POST', path, { raw }));
+  },
+);
 
 it.each(['dyn_stock_order', 'dyn_order_line'])(
   '§4.8, decision: on the Master Data table %s it is 400 with message and error',

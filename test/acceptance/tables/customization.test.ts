@@ -1,4 +1,5 @@
 /** Reference Data is customizable, Master Data is not (spec §1): fields and tables that a tenant adds. */
+import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { fullestRecord, infoOf } from '../samples.js';
 import type { Fields } from '../tenant.js';
@@ -138,7 +139,7 @@ describe('a table added', () => {
     ['a system field', { ...good, fields: [KEY, { name: 'created_at', type: 'DateTime' }] }, ['fields']],
     ['an unknown property', { ...good, supporting_data: false }, ['supporting_data']],
   ];
-  it.each(wrong)('§7: a table with %s is 422', async (_what, body, fields) => {
+  itOfRequests.each(wrong)('§7: a table with %s is 422', async (_what, body, fields) => {
     await expectInvalid(run.service, fields, () => addTable(body));
   });
 });
@@ -163,7 +164,7 @@ describe('refusals', () => {
     ['a length over 255 of a String', { name: 'own', type: 'String', max_length: 256 }, ['max_length']],
     ['an unknown property', { name: 'own', type: 'String', unique: true }, ['unique']],
   ];
-  it.each(wrong)('§7: a field with %s is 422', async (_what, body, fields) => {
+  itOfRequests.each(wrong)('§7: a field with %s is 422', async (_what, body, fields) => {
     await expectInvalid(run.service, fields, () => addField('dyn_item', body));
   });
 

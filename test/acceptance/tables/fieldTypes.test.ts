@@ -1,5 +1,6 @@
 /** The seven field types: what each takes, what it gives back, what it refuses (spec §2.1). */
 import { addTableOfEveryType, EVERY_TYPE } from '../everyType.js';
+import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectInvalid } from '../refusals.js';
 import { useService } from '../useService.js';
 
@@ -122,7 +123,7 @@ const refused: readonly (readonly [field: string, why: string, json: string])[] 
   ['flag', 'an empty string', '""'],
 ];
 
-it.each(refused)(
+itOfRequests.each(refused)(
   '§2.1, §7: %s refuses %s on create, update and batch, and nothing is stored',
   async (field, _why, json) => {
     const record = await acme().create(EVERY_TYPE, { code: newCode() });

@@ -1,5 +1,6 @@
 /** Lists: pages and links (spec §2.2, §4.3, §8). */
 import { contains, fillItems, follow, ITEMS, ids } from '../itemList.js';
+import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectRefused } from '../refusals.js';
 import type { AssetRecord, Query, RecordExport } from '../tenant.js';
 import { useService } from '../useService.js';
@@ -39,7 +40,7 @@ describe('pages', () => {
     });
   });
 
-  it.each(['10', '0', '-25', '26', '50', '1e2', '100.0', 'abc', '', ' 100', '1000000'])(
+  itOfRequests.each(['10', '0', '-25', '26', '50', '1e2', '100.0', 'abc', '', ' 100', '1000000'])(
     '§4.3: perPage=%j falls back to 25',
     async (perPage) => {
       const { data, meta } = await list({ perPage });
@@ -66,7 +67,7 @@ describe('pages', () => {
     },
   );
 
-  it.each(['0', '-1', '1.5', 'abc', '', '1e3', '0x10', ' 1', '99999999999999999999', 'Infinity', 'null'])(
+  itOfRequests.each(['0', '-1', '1.5', 'abc', '', '1e3', '0x10', ' 1', '99999999999999999999', 'Infinity', 'null'])(
     'decision: page=%j is 400',
     async (page) => {
       await expectRefused(run.service, 400, () => acme().getList('dyn_item', { page }));
@@ -221,7 +222,7 @@ describe('cursors', () => {
     await expectRefused(run.service, 400, () => acme().getList('dyn_party', { cursor }));
   });
 
-  it.each([
+  itOfRequests.each([
     ['a page', { cursor: '', page: '2' }],
     ['a sort by what may change', { cursor: '', sort: 'updated_at' }],
     ['a sort by more than the time of creation', { cursor: '', sort: 'created_at,name' }],

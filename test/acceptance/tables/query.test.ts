@@ -1,6 +1,7 @@
 /** Lists: filters and sorts, compared with the same done by hand in memory (spec §4.3). */
 import { addTableOfEveryType, EVERY_TYPE } from '../everyType.js';
 import { contains, fillItems, follow, ITEMS, ids } from '../itemList.js';
+import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectRefused } from '../refusals.js';
 import type { AssetRecord, Query } from '../tenant.js';
 import { useService } from '../useService.js';
@@ -78,7 +79,7 @@ describe('filters', () => {
   });
 
   const field = (name: string) => ({ [`filter[${name}]`]: 'a' });
-  it.each([
+  itOfRequests.each([
     ['a field that is not filterable', field('description')],
     ['an unknown field', field('colour')],
     ['id', field('id')],
@@ -150,7 +151,7 @@ describe('sorts', () => {
     },
   );
 
-  it.each([
+  itOfRequests.each([
     'description',
     'colour',
     'id',
@@ -169,9 +170,12 @@ describe('sorts', () => {
     await expectRefused(run.service, 400, () => acme().getList('dyn_item', { sort }));
   });
 
-  it.each(['sort=name&sort=sku', 'sort[]=name'])('decision: %s is 400, since sort is one text', async (query) => {
-    await expectRefused(run.service, 400, () => acme().getList('dyn_item', query));
-  });
+  itOfRequests.each(['sort=name&sort=sku', 'sort[]=name'])(
+    'decision: %s is 400, since sort is one text',
+    async (query) => {
+      await expectRefused(run.service, 400, () => acme().getList('dyn_item', query));
+    },
+  );
 });
 
 describe('other types', () => {
@@ -246,7 +250,7 @@ describe('other types', () => {
     expect(await found('lt')).toHaveLength(25);
   });
 
-  it.each([
+  itOfRequests.each([
     ['a number that is none', { 'filter[count][gt]': 'many' }],
     ['a time that is none', { 'filter[updated_at][gt]': 'yesterday' }],
     ['an unknown operator', { 'filter[count][like]': '1' }],

@@ -1,4 +1,5 @@
 /** One record: create, read, update (spec §2.1, §2.2, §4.4 to §4.6). */
+import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { ASSETS, type Fields } from '../tenant.js';
 import { useService } from '../useService.js';
@@ -41,7 +42,7 @@ describe('create', () => {
     expect(Object.keys(created)).not.toContain('_batch_id');
   });
 
-  it.each([
+  itOfRequests.each([
     ['name', 'missing', { external_id: 'X' }],
     ['name', 'null', { external_id: 'X', name: null }],
     ['name', 'empty', { external_id: 'X', name: '' }],
@@ -396,7 +397,7 @@ describe('bodies that are no record', () => {
     ['more bytes than the limit', `{${required},"description":"${'x'.repeat(1_100_000)}"}`, 413, []],
   ];
 
-  it.each(bodies)(
+  itOfRequests.each(bodies)(
     '§7: a body with %s is refused on create and update, and nothing is stored',
     async (_what, raw, status, fields) => {
       const target = await acme().create('dyn_item', newItem());

@@ -1,6 +1,7 @@
 /** Changing a webhook, its secret, and whether it is enabled (spec §6.3, §6.5). */
 import { z } from 'zod';
 import { addWebhook, type Webhook } from '../export.js';
+import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';
 
@@ -131,7 +132,7 @@ describe('disable and enable', () => {
     expect((await command(id, '/disable')).disabled?.reason).toBe('Disabled by an admin.');
   });
 
-  it.each([
+  itOfRequests.each([
     ['empty', { reason: '' }, 'reason'],
     ['of 256 characters', { reason: 'x'.repeat(256) }, 'reason'],
     ['no text', { reason: 1 }, 'reason'],
@@ -143,7 +144,7 @@ describe('disable and enable', () => {
   });
 });
 
-it.each([
+itOfRequests.each([
   ['PATCH', '', 'GET, HEAD, PUT, DELETE'],
   ['GET', '/enable', 'POST'],
   ['DELETE', '/disable', 'POST'],

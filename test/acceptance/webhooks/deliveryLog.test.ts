@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { addWebhook, approve, quickDelivery, reaches, validatedOrder, type Webhook } from '../export.js';
 import type { Answer } from '../http.js';
+import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { Receiver } from '../receiver.js';
 import { expectRefused } from '../refusals.js';
 import type { TenantClient } from '../tenant.js';
@@ -172,7 +173,7 @@ describe('the log of a webhook', () => {
     expect((await log(webhook, { limit: '4' })).links.next).toBeNull();
   });
 
-  it.each([
+  itOfRequests.each([
     ['state', 'done'],
     ['state', ''],
     ['kind', 'order.eaten'],

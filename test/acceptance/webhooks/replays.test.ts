@@ -1,5 +1,6 @@
 /** Resend, backfill and test events, through the platform API. */
 import { addWebhook, approve, parsed, quickDelivery, reaches, validatedOrder, withWebhook } from '../export.js';
+import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { type Call, Receiver } from '../receiver.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';
@@ -131,7 +132,7 @@ it('§6: replays are for admins, of webhooks and deliveries that are theirs', as
   }
 });
 
-it.each([
+itOfRequests.each([
   ['resend', {}, 'since'],
   ['resend', { since: 'yesterday' }, 'since'],
   ['backfill', { from: '2999-01-01T00:00:00Z' }, 'from'],

@@ -1,6 +1,7 @@
 /** Making and managing webhooks (spec §6): admins only, HTTPS only, no way into private networks. */
 import { z } from 'zod';
 import { addWebhook } from '../export.js';
+import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';
 
@@ -65,7 +66,7 @@ it('§6: only a person with the admin role manages webhooks', async () => {
   await expectRefused(run.service, 401, () => post({ url: GOOD }, client));
 });
 
-it.each([
+itOfRequests.each([
   ['http', 'http://127.0.0.1/orders'],
   ['another scheme', 'ftp://127.0.0.1/orders'],
   ['a file', 'file:///etc/passwd'],
@@ -77,7 +78,7 @@ it.each([
   await expectInvalid(run.service, ['url'], () => post({ url }));
 });
 
-it.each([
+itOfRequests.each([
   'https://10.0.0.1/',
   'https://192.168.1.1/',
   'https://172.16.0.1/',
@@ -94,7 +95,7 @@ it.each([
   await expectInvalid(run.service, ['url'], () => post({ url }));
 });
 
-it.each([
+itOfRequests.each([
   ['an unknown kind of event', { url: GOOD, events: ['order.eaten'] }, 'events.0'],
   ['no kind of event', { url: GOOD, events: [] }, 'events'],
   ['custom data that is no object', { url: GOOD, custom_data: [1] }, 'custom_data'],

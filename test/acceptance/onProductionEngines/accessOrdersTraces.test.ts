@@ -3,7 +3,8 @@ import { repeatOnProductionEngines } from './repeat.js';
 // Who may ask for what is decided by the directory of the process, whatever the engines of the read models and the broker.
 const BEFORE_ANY_ENGINE = ['auth', 'errors', 'limits', 'parameters', 'session', 'settings', 'tokens'];
 
+// In one file, since each file starts engines of its own.
 repeatOnProductionEngines(
-  'access',
-  BEFORE_ANY_ENGINE.map((name) => `${name}.test.ts`),
+  ['access', 'orders', 'traces'],
+  BEFORE_ANY_ENGINE.map((name) => `access/${name}.test.ts`),
 );

@@ -1,3 +1,0 @@
-import { repeatOnProductionEngines } from './repeat.js';
-
-repeatOnProductionEngines('orders');
