@@ -34,7 +34,7 @@ export async function measureDeliveries(directory) {
   const person = await signIn(service);
   try {
     await measureIdle(service.client, person, receivers);
-    await measureSustained(service.client, person, receivers);
+    await measureSustained(service, person, receivers);
     note('memory of the service', `${(await service.residentMb()).toFixed(0)} MB`);
   } finally {
     person.close();
@@ -76,12 +76,14 @@ async function measureIdle(client, person, receivers) {
 }
 
 /** From the first approval to the last arrival; then the bare client sends the same, retries and all. */
-async function measureSustained(client, person, receivers) {
+async function measureSustained({ client, processorMs }, person, receivers) {
   for (const path of PATHS) await person.ok('POST', `${PLATFORM}/webhooks`, { url: receivers.url(path) });
   const ids = await makeOrders(client, APPROVALS);
   const count = APPROVALS * PATHS.length;
   const approving = new PQueue({ concurrency: APPROVERS });
+  const before = await processorMs();
   const ms = await receivers.delivered(count, () => approving.addAll(ids.map((id) => () => approve(person, id))));
+  const processor = (await processorMs()) - before;
   const calls = await receivers.calls();
   const bareMs = await receivers.delivered(count, () => sendAll(calls, receivers));
   const bareCalls = await receivers.calls();
@@ -96,6 +98,7 @@ async function measureSustained(client, person, receivers) {
     'all that is for fast receivers has arrived after',
     `${fastSeconds(calls).toFixed(1)} s; from the bare client ${fastSeconds(bareCalls).toFixed(1)} s`,
   );
+  note('processor of the service', `${(processor / count).toFixed(2)} ms a delivery`);
   share('deliveries, beside a bare client', perSecond(ms), perSecond(bareMs), 0.5, 'deliveries/s');
 }
 

@@ -3,19 +3,24 @@
  * answers sooner than a server. What others have written to the log should cost nothing.
  */
 import { fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { EventStoreDBClient, jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { WebhookReceiver } from '../../dist/cli/demo/receiver.js';
-import { atMost, milliseconds, note, p99, quantile } from '../figures.js';
+import { measureCreate } from '../create.js';
+import { atMost, milliseconds, note, p99, quantile, share } from '../figures.js';
 import { callCli, createClient, spawnService, startService, stopService } from '../service.js';
 import { approvalTimes, createOrder } from './approvals.js';
 
 const DOUBLE = fileURLToPath(new URL('./double.cjs', import.meta.url));
 const APPROVALS = 200;
 const NAMES = 200;
+const APPENDS = 8_000;
+const APPENDERS = 16;
 const IDLE_MS = 10_000;
 const FOREIGN = [1_000, 5_000_000];
 const TIMES = 5;
@@ -62,10 +67,30 @@ async function measureLog(directory, name, double) {
     atMost(`${name}: approval to arrival, half of them`, quantile(times, 0.5), 20, 'ms');
     await measureUnknownNames(name, service);
     if (double !== undefined) await measureIdle(name, double);
+    note('event log', name);
+    const creates = await measureCreate(service);
+    if (double !== undefined) await compareWithBareClient(name, creates, double);
   } finally {
     await service.stop();
     await receiver.stop();
   }
+}
+
+/** Appends of an event like that of a create, each to a stream of its own: over the double the client makes a call for each. */
+async function compareWithBareClient(name, creates, { settings }) {
+  const client = EventStoreDBClient.connectionString(settings.EVENTSTORE_URL);
+  const event = () => jsonEvent({ type: 'ClientTest', data: { text: 'x'.repeat(300) } });
+  const start = performance.now();
+  await Promise.all(
+    Array.from({ length: APPENDERS }, async () => {
+      for (let n = 0; n < APPENDS / APPENDERS; n++)
+        await client.appendToStream(`client-${randomUUID()}`, event(), { expectedRevision: NO_STREAM });
+    }),
+  );
+  const bare = (APPENDS * 1000) / (performance.now() - start);
+  await client.dispose();
+  for (const [what, rate] of Object.entries(creates))
+    share(`${name}: ${what}s, 16 clients, beside the bare client`, rate, bare, 0.3, 'a second');
 }
 
 /** Requests for tenants that do not exist, each for another one, while orders are written; beside a call that looks nothing up. */
