@@ -82,6 +82,9 @@ export const settings = {
   READER_THREADS: integer(2, 1, 32).describe(
     'Threads that answer lists and counts from the embedded read models, for one tenant; two more are started when others need them',
   ),
+  PROJECTION_LANES: integer(1, 1, 16).describe(
+    'Threads that project into embedded read models, each with a file and tenants of its own; settled when the files are made',
+  ),
   // Longer than /health/ready waits for an engine.
   REQUEST_TIMEOUT_MS: integer(10_000, 4000, 600_000).describe(
     'How long a request may take with all that it waits for, in milliseconds, besides the arrival of its body; more is 503, which says whether anything may have been written',

@@ -13,9 +13,11 @@ import { newId, now } from './commands/clock.js';
 import type { Commands } from './commands/context.js';
 import { type Config, ROLES, type Role } from './config.js';
 import type { KeptPlace } from './ports/eventStore.js';
+import type { ReadModels } from './ports/readSide.js';
 import type { Tracer } from './ports/tracing.js';
 import type { Directory } from './projections/directory.js';
 import { projectedPlace } from './projections/keptPlace.js';
+import { type Lane, logOf } from './projections/lanes.js';
 import { ProjectionWatch, projections } from './projections/projections.js';
 import { ReadGate } from './projections/readGate.js';
 import { apiConfig } from './service/apiConfig.js';
@@ -31,7 +33,9 @@ import {
 import { openBroker, openReadModels } from './service/engines.js';
 import { openDirectory } from './service/openDirectory.js';
 import { openOwnLog, refuseMadeOfOther } from './service/ownLog.js';
-import { type ProjectorConfig, startProjector } from './service/projectorThread.js';
+import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
+import { gateOf, readLanes } from './service/readLanes.js';
+import { ownLanes } from './service/readModelFiles.js';
 import { type OpenParts, type Parts, Restartable } from './service/restartable.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
 import { startTracing, traceAppends } from './service/tracing.js';
@@ -148,20 +152,28 @@ async function openParts(
         (each) => each.close(),
       )
     : undefined;
-  const stored = opened(await openReadModels(config), (models) => models.close());
+  const lanes = await ownLanes(config);
+  const stored: { readonly lane: Lane; readonly models: ReadModels }[] = [];
+  for (const lane of lanes)
+    stored.push({ lane, models: opened(await openReadModels(config, lane), (models) => models.close()) });
   const check = (whose: string, place: () => Promise<KeptPlace>, onAway: (error: unknown) => void) =>
     refuseMadeOfOther(eventStore, whose, place, { acceptLog: config.acceptLog, onAway });
-  await check('The read models', () => projectedPlace(stored, projections), logs(log, 'warn', READ_MODELS_AWAY));
+  for (const { models } of stored)
+    await check('The read models', () => projectedPlace(models, projections), logs(log, 'warn', READ_MODELS_AWAY));
   if (broker !== undefined)
     await check(
       'The webhook jobs',
       () => relayedPlace(broker),
       logs(log, 'warn', 'the message broker cannot be reached'),
     );
-  const gate = new ReadGate(eventStore, stored, config.READ_MAX_STALENESS_SECONDS);
-  const readModels = gate.guard(stored);
+  const gated = stored.map(({ lane, models }) => {
+    const own = new ReadGate(logOf(lane, eventStore), models, config.READ_MAX_STALENESS_SECONDS);
+    return { gate: own, readModels: own.guard(models) };
+  });
+  const gate = gateOf(gated.map((each) => each.gate));
+  const readModels = readLanes(gated.map((each) => each.readModels));
   const projector = roles.has('projector')
-    ? opened(startProjector(config, log, tracer), (thread) => thread.stop())
+    ? opened(startProjectors(lanes, config, log, tracer), (thread) => thread.stop())
     : undefined;
   const directory = opened(await openDirectory(config, eventStore, log, onReplaced), (each) => each.stop());
   const secretBox = createSecretBox(...(await installationKeys(config)));

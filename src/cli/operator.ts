@@ -11,10 +11,13 @@ import type { Tenant } from '../domain/identity/directory.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Parked } from '../ports/readModels.js';
 import { Directory } from '../projections/directory.js';
+import { logOf } from '../projections/lanes.js';
 import type { VerifyDeps } from '../projections/verify.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { openReadModelWriter, openStoredDirectory } from '../service/engines.js';
 import { openOwnLog } from '../service/ownLog.js';
+import { ofTenant } from '../service/readLanes.js';
+import { ownLanes } from '../service/readModelFiles.js';
 import { createSecretBox, installationKeys } from '../service/secretBox.js';
 import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
 import { UnknownNameError } from './errors.js';
@@ -108,7 +111,11 @@ async function toolsOn(eventStore: EventStore, config: Config): Promise<Operator
   };
 }
 
-export type ProjectionTools = VerifyDeps & {
+export type ProjectionTools = Pick<VerifyDeps, 'eventStore'> & {
+  /** One or several, each with the tenants that are projected there. */
+  readonly lanes: readonly VerifyDeps[];
+  /** The tenant's; all of them without one. */
+  readonly lanesOf: (tenant: string | undefined) => readonly VerifyDeps[];
   /** A tenant that must exist. @throws UnknownNameError */
   readonly tenant: (name: string) => Promise<Tenant>;
 };
@@ -117,16 +124,20 @@ export type ProjectionTools = VerifyDeps & {
 export function withProjections<T>(work: (tools: ProjectionTools) => Promise<T>): Promise<T> {
   const config = readConfig(process.env);
   return withEventStore(config, async (eventStore) => {
-    const writer = await openReadModelWriter(config);
+    const lanes: VerifyDeps[] = [];
     try {
+      for (const lane of await ownLanes(config)) {
+        const writer = await openReadModelWriter(config, undefined, lane);
+        lanes.push({ eventStore: logOf(lane, eventStore), writer, deliveryLogDays: config.DELIVERY_LOG_DAYS });
+      }
       return await work({
         eventStore,
-        writer,
-        deliveryLogDays: config.DELIVERY_LOG_DAYS,
+        lanes,
+        lanesOf: (name) => (name === undefined ? lanes : [ofTenant(lanes, name)]),
         tenant: (name) => mustExist(eventStore, config, name),
       });
     } finally {
-      await writer.close();
+      for (const { writer } of lanes) await writer.close();
     }
   });
 }

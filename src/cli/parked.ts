@@ -33,12 +33,13 @@ type Outcome = { readonly tenant: string; readonly projection: string } & (
 async function retry(options: RetryOptions): Promise<void> {
   const outcomes = await withProjections(async (tools) => {
     await tools.tenant(options.tenant);
-    const asked = (await tools.writer.parked()).filter(
+    const lanes = tools.lanesOf(options.tenant);
+    const asked = (await parkedIn(lanes)).filter(
       ({ tenant, projection }) =>
         tenant === options.tenant && (options.projection === undefined || projection === options.projection),
     );
-    for (const each of asked) await tools.writer.askRetry(each);
-    return outcomesOf(tools, asked);
+    for (const each of asked) for (const { writer } of lanes) await writer.askRetry(each);
+    return outcomesOf(lanes, asked);
   });
   const lines = outcomes.length === 0 ? [`Nothing of ${options.tenant} is parked there.`] : outcomes.flatMap(sentences);
   printResult(options, outcomes, lines);
@@ -48,11 +49,16 @@ async function retry(options: RetryOptions): Promise<void> {
 const WAIT_MS = 10_000;
 const LOOK_MS = 200;
 
+type Lane = ProjectionTools['lanes'][number];
+
+const parkedIn = async (lanes: readonly Lane[]): Promise<readonly Parked[]> =>
+  (await Promise.all(lanes.map(({ writer }) => writer.parked()))).flat();
+
 /** As soon as all are known, or after a while. */
-async function outcomesOf({ writer }: ProjectionTools, asked: readonly Parked[]): Promise<readonly Outcome[]> {
+async function outcomesOf(lanes: readonly Lane[], asked: readonly Parked[]): Promise<readonly Outcome[]> {
   const until = performance.now() + WAIT_MS;
   for (;;) {
-    const now = await writer.parked();
+    const now = await parkedIn(lanes);
     const outcomes = asked.map(({ tenant, projection }): Outcome => {
       const parked = now.find((each) => each.tenant === tenant && each.projection === projection);
       if (parked === undefined) return { tenant, projection, outcome: 'goes on' };

@@ -1,10 +1,10 @@
 import { Command } from 'commander';
-import { projectionStatus } from '../projections/projections.js';
+import { projectionStatus, statusOfLanes } from '../projections/projections.js';
 import { type RebuildReport, rebuildProjection } from '../projections/rebuild.js';
 import { tenantsBehind } from '../projections/staleness.js';
 import { behindText } from '../service/tenantsTold.js';
 import { interruptible } from './interruption.js';
-import { withProjections } from './operator.js';
+import { type ProjectionTools, withProjections } from './operator.js';
 import { columns, type JsonOption, printResult, withJson, withProgressBar } from './output.js';
 import { parkedLines, retryCommand } from './parked.js';
 import { type Name, namesIn, type ScopeOptions, scopeIn, scopeText, withScope } from './projectionScope.js';
@@ -27,14 +27,14 @@ function listCommand(): Command {
 }
 
 async function list(options: JsonOption): Promise<void> {
-  const status = await withProjections(async (tools) =>
-    Promise.all(
-      (await projectionStatus(tools)).map(async (each) => ({
-        ...each,
-        tenantsBehind: await tenantsBehind(tools.eventStore, each, await tools.writer.ahead()),
-      })),
-    ),
-  );
+  const status = await withProjections(async ({ lanes }) => {
+    const behind = (await Promise.all(lanes.map(behindIn))).flat();
+    return (await statusOfLanes(lanes)).map((each) => {
+      const own = behind.filter(({ name }) => name === each.name);
+      const names = own.flatMap((found) => found.names);
+      return { ...each, tenantsBehind: { names, isAll: own.every(({ isAll }) => isAll) } };
+    });
+  });
   const rows = status.map(({ name, position, head, behind, parked }) => [
     name,
     ...[position, head, behind, parked.length].map(String),
@@ -46,6 +46,15 @@ async function list(options: JsonOption): Promise<void> {
   });
   printResult(options, status, [...table, ...late, ...parkedLines(status.flatMap(({ parked }) => parked))]);
 }
+
+/** By projection. */
+const behindIn = async (lane: ProjectionTools['lanes'][number]) =>
+  Promise.all(
+    (await projectionStatus(lane)).map(async (each) => ({
+      name: each.name,
+      ...(await tenantsBehind(lane.eventStore, each, await lane.writer.ahead())),
+    })),
+  );
 
 function rebuildCommand(): Command {
   const definition = new Command('rebuild').description(
@@ -62,19 +71,20 @@ async function rebuild(options: ScopeOptions): Promise<void> {
   const work = (signal: AbortSignal) =>
     withProjections(async (tools) => {
       const scope = await scopeIn(tools, options);
-      for (const projection of names) {
-        const format = `${projection} {bar} {percentage}% {value}/{total}, {events} events, {records} records`;
-        done.push(
-          await withProgressBar(format, (onProgress) =>
-            rebuildProjection(
-              tools,
-              { projection, ...scope },
-              ({ position, head, ...applied }) => onProgress(position, head, applied),
-              signal,
+      for (const projection of names)
+        for (const lane of tools.lanesOf(options.tenant)) {
+          const format = `${projection} {bar} {percentage}% {value}/{total}, {events} events, {records} records`;
+          done.push(
+            await withProgressBar(format, (onProgress) =>
+              rebuildProjection(
+                lane,
+                { projection, ...scope },
+                ({ position, head, ...applied }) => onProgress(position, head, applied),
+                signal,
+              ),
             ),
-          ),
-        );
-      }
+          );
+        }
     });
   await interruptible(work, () => leftBy(done, names));
   printResult(options, done, done.map(sentence));

@@ -2,10 +2,10 @@
 import { Command } from 'commander';
 import type { Difference } from '../ports/readModelProof.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
-import { MAX_DIFFERENCES, type VerifyReport, verifyProjection } from '../projections/verify.js';
+import { MAX_DIFFERENCES, type VerifyDeps, type VerifyReport, verifyProjection } from '../projections/verify.js';
 import { EXIT_FAILURE } from './errors.js';
 import { interruptible } from './interruption.js';
-import { type ProjectionTools, withProjections } from './operator.js';
+import { withProjections } from './operator.js';
 import { printResult, withJson, withProgressBar } from './output.js';
 import { namesIn, type ScopeOptions, scopeIn, scopeText, withScope } from './projectionScope.js';
 
@@ -24,7 +24,10 @@ async function verify(options: ScopeOptions): Promise<void> {
     withProjections(async (tools) => {
       const scope = await scopeIn(tools, options);
       const reports: VerifyReport[] = [];
-      for (const projection of names) reports.push(await verifyOne(tools, { projection, ...scope }, signal));
+      for (const projection of names) {
+        for (const lane of tools.lanesOf(options.tenant))
+          reports.push(await verifyOne(lane, { projection, ...scope }, signal));
+      }
       return reports;
     });
   const reports = await interruptible(work, () => 'Nothing was changed. The next one can begin at once.');
@@ -33,10 +36,10 @@ async function verify(options: ScopeOptions): Promise<void> {
   if (!result.equal) process.exitCode = EXIT_FAILURE;
 }
 
-const verifyOne = (tools: ProjectionTools, scope: RebuildScope, signal: AbortSignal): Promise<VerifyReport> =>
+const verifyOne = (lane: VerifyDeps, scope: RebuildScope, signal: AbortSignal): Promise<VerifyReport> =>
   withProgressBar(`${scope.projection}, {step} {bar} {percentage}% {value}/{total}, {records} records`, (onProgress) =>
     verifyProjection(
-      tools,
+      lane,
       scope,
       (progress) => {
         const { step, records } = progress;

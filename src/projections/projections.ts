@@ -26,6 +26,25 @@ export async function projectionStatus(deps: {
   );
 }
 
+export type ProjectionStatus = Awaited<ReturnType<typeof projectionStatus>>[number];
+
+/** Of all lanes together: a projection is where the last of them is. */
+export async function statusOfLanes(
+  lanes: readonly Parameters<typeof projectionStatus>[0][],
+): Promise<readonly ProjectionStatus[]> {
+  const found = (await Promise.all(lanes.map(projectionStatus))).flat();
+  return projections.map(({ name }) => {
+    const own = found.filter((each) => each.name === name);
+    return {
+      name,
+      position: Math.min(...own.map(({ position }) => position)),
+      head: Math.max(...own.map(({ head }) => head)),
+      behind: Math.max(...own.map(({ behind }) => behind)),
+      parked: own.flatMap(({ parked }) => parked),
+    };
+  });
+}
+
 /** A projection that is behind and has not moved for this long is not just busy. */
 const STANDSTILL_MS = 30_000;
 

@@ -5,6 +5,8 @@ import type { Config } from '../config.js';
 
 /** Holds the id of the log that the directory belongs to. */
 export const LOG_ID_FILE = 'log-id';
+/** Holds how many lanes the embedded read models have. */
+export const LANES_FILE = 'projection-lanes';
 /** Databases with what SQLite keeps beside them. */
 const DATABASE_FILE = /\.db(?:-wal|-shm|-journal)?$/;
 const KEYS = 'keys';
@@ -12,7 +14,8 @@ const OTHERS = 0o077;
 const STICKY = 0o1000;
 
 /** Whether an entry of the directory is one of ours. Others are left alone. */
-export const isOwnEntry = (name: string): boolean => DATABASE_FILE.test(name) || name === LOG_ID_FILE || name === KEYS;
+export const isOwnEntry = (name: string): boolean =>
+  DATABASE_FILE.test(name) || name === LOG_ID_FILE || name === LANES_FILE || name === KEYS;
 
 /** Files are made for the owner alone from here on, whatever the shell or the container says. */
 export const makeFilesPrivate = (): void => {

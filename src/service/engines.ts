@@ -16,7 +16,9 @@ import type { EventStore } from '../ports/eventStore.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import type { ReadModelWriter, RebuildableReadModels } from '../ports/readModelWriter.js';
 import type { ReadModels } from '../ports/readSide.js';
+import { ONLY_LANE } from '../projections/lanes.js';
 import { PARTS_VERSION } from '../projections/storedDirectory.js';
+import { readModelFile } from './readModelFiles.js';
 
 export type EngineConfig = Pick<
   Config,
@@ -55,9 +57,11 @@ export async function openStoredLog({
 export const openStoredDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): DirectoryStore =>
   openDirectoryStore(join(DATA_DIR, 'directory.db'), String(PARTS_VERSION));
 
-export async function openReadModels(config: EngineConfig): Promise<ReadModels> {
-  const { DATA_DIR, MONGODB_URL: url, READER_THREADS: readers, REQUEST_TIMEOUT_MS: timeoutMs } = config;
-  if (url === undefined) return openSqliteReadModels({ file: join(DATA_DIR, 'readmodels.db'), readers });
+export async function openReadModels(config: EngineConfig, lane = ONLY_LANE): Promise<ReadModels> {
+  const { MONGODB_URL: url, READER_THREADS, REQUEST_TIMEOUT_MS: timeoutMs } = config;
+  // Each thread has memory of its own: the lanes share them out.
+  const readers = Math.ceil(READER_THREADS / lane.of);
+  if (url === undefined) return openSqliteReadModels({ file: readModelFile(config, lane), readers });
   const { openMongoReadModels } = await import('../adapters/readmodels/mongodb/store.js');
   // Nobody waits longer for what is read.
   return openMongoReadModels({ url, timeoutMs });
@@ -67,9 +71,10 @@ export async function openReadModels(config: EngineConfig): Promise<ReadModels> 
 export async function openReadModelWriter(
   config: EngineConfig,
   owner?: string,
+  lane = ONLY_LANE,
 ): Promise<ReadModelWriter & RebuildableReadModels> {
   const url = config.MONGODB_URL;
-  if (url === undefined) return openSqliteReadModelWriter({ file: join(config.DATA_DIR, 'readmodels.db') });
+  if (url === undefined) return openSqliteReadModelWriter({ file: readModelFile(config, lane) });
   const { openMongoReadModelWriter } = await import('../adapters/readmodels/mongodb/writer.js');
   return openMongoReadModelWriter({ url, ...(owner === undefined ? {} : { owner }) });
 }

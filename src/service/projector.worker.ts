@@ -2,6 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import PQueue from 'p-queue';
 import { ProjectorLeaseHeldError } from '../ports/readModelWriter.js';
+import { logOf } from '../projections/lanes.js';
 import { projections } from '../projections/projections.js';
 import { followRelease } from '../projections/release.js';
 import { keepRemoving } from '../projections/removal.js';
@@ -82,9 +83,9 @@ async function project(): Promise<void> {
   }
 }
 
-const writer = await openReadModelWriter(config, config.projectorId);
+const writer = await openReadModelWriter(config, config.projectorId, config.lane);
 // What the process has accepted is the data directory's own by now.
-const eventStore = await openOwnLog(config, { acceptLog: false });
+const eventStore = logOf(config.lane, await openOwnLog(config, { acceptLog: false }));
 try {
   await run();
 } catch (error) {

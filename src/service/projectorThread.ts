@@ -6,6 +6,7 @@ import { youngHeap } from '../adapters/youngHeap.js';
 import type { Config } from '../config.js';
 import type { Parked } from '../ports/readModels.js';
 import type { Tracer } from '../ports/tracing.js';
+import type { Lane } from '../projections/lanes.js';
 import { afterFix } from '../projections/parkedText.js';
 import type { ProjectedTraces } from '../projections/projectedTraces.js';
 import type { RebuildReport } from '../projections/rebuild.js';
@@ -34,7 +35,7 @@ const BACKOFF = { firstMs: 100, longestMs: 3_000 };
 export type ProjectorConfig = Config & { readonly acceptLog: boolean };
 
 /** Threads of one projector come one after the other. */
-export type ProjectorThreadData = ProjectorConfig & { readonly projectorId: string };
+export type ProjectorThreadData = ProjectorConfig & { readonly projectorId: string; readonly lane: Lane };
 
 export type Projector = {
   /** What stopped the projector last; undefined while it runs or stands by. */
@@ -42,7 +43,25 @@ export type Projector = {
   readonly stop: () => Promise<void>;
 };
 
-export function startProjector(config: ProjectorConfig, log: Logger, tracer: Tracer | undefined): Projector {
+/** One for each lane. */
+export function startProjectors(
+  lanes: readonly Lane[],
+  config: ProjectorConfig,
+  log: Logger,
+  tracer: Tracer | undefined,
+): Projector {
+  const projectors = lanes.map((lane) =>
+    startProjector(lane, config, lane.of === 1 ? log : log.child({ lane: lane.index + 1 }), tracer),
+  );
+  return {
+    failure: () => projectors.map(({ failure }) => failure()).find((failure) => failure !== undefined),
+    async stop() {
+      await Promise.all(projectors.map((projector) => projector.stop()));
+    },
+  };
+}
+
+function startProjector(lane: Lane, config: ProjectorConfig, log: Logger, tracer: Tracer | undefined): Projector {
   const stopping = new AbortController();
   const projectorId = randomUUID();
   let standingBy = false;
@@ -80,7 +99,7 @@ export function startProjector(config: ProjectorConfig, log: Logger, tracer: Tra
   const runThread = async (): Promise<void> => {
     const resourceLimits = youngHeap(16);
     const worker = new Worker(new URL('./projector.worker.js', import.meta.url), {
-      workerData: { ...config, projectorId } satisfies ProjectorThreadData,
+      workerData: { ...config, projectorId, lane } satisfies ProjectorThreadData,
       resourceLimits,
     });
     worker.on('message', receive);

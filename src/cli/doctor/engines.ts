@@ -8,7 +8,7 @@ import type { Config } from '../../config.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { Parked } from '../../ports/readModels.js';
 import { afterFix, parkedSentence } from '../../projections/parkedText.js';
-import { projectionStatus } from '../../projections/projections.js';
+import { type ProjectionStatus, statusOfLanes } from '../../projections/projections.js';
 import { openBroker } from '../../service/engines.js';
 import { withinTime } from '../../supervision/waiting.js';
 import { DELIVERY_QUEUE } from '../../webhooks/queue.js';
@@ -70,11 +70,11 @@ function opens(secretBox: OperatorTools['commands']['secretBox'], sealed: string
 }
 
 /** Behind is only who does not move. */
-export async function readModels(tools: ProjectionTools): Promise<Looked> {
-  const first = await withinTime(ANSWER_WITHIN_MS, 'The read models do not answer.', projectionStatus(tools));
+export async function readModels({ lanes }: ProjectionTools): Promise<Looked> {
+  const first = await withinTime(ANSWER_WITHIN_MS, 'The read models do not answer.', statusOfLanes(lanes));
   const late = first.filter(({ behind }) => behind > 0);
   if (late.length > 0) await wait(MOVES_WITHIN_MS);
-  const now = late.length > 0 ? await projectionStatus(tools) : first;
+  const now = late.length > 0 ? await statusOfLanes(lanes) : first;
   const standing = now.filter(
     ({ name, position, behind }) => behind > 0 && late.some((each) => each.name === name && each.position === position),
   );
@@ -84,9 +84,7 @@ export async function readModels(tools: ProjectionTools): Promise<Looked> {
   };
 }
 
-type Status = Awaited<ReturnType<typeof projectionStatus>>[number];
-
-const standsStill = ({ name, position, behind }: Status): Finding => ({
+const standsStill = ({ name, position, behind }: ProjectionStatus): Finding => ({
   problem: `The projection ${name} stands still at position ${position}, ${behind} positions behind the log.`,
   remedy: 'Start the service, or its role projector; where it runs, its log and /health/ready say what stops it.',
 });

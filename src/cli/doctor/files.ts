@@ -52,8 +52,9 @@ export async function keys(config: Config): Promise<Looked> {
 export async function disk({ DATA_DIR }: Config): Promise<Looked> {
   const { bavail, bsize } = await statfs(DATA_DIR);
   const free = bavail * bsize;
-  const readModels = join(DATA_DIR, 'readmodels.db');
-  const rebuild = existsSync(readModels) ? (await stat(readModels)).size : 0;
+  const readModels = (await readdir(DATA_DIR)).filter((name) => /^readmodels(-\d+)?\.db$/.test(name));
+  const sizes = await Promise.all(readModels.map(async (name) => (await stat(join(DATA_DIR, name))).size));
+  const rebuild = Math.max(0, ...sizes);
   const remedy = 'Make room, or move DATA_DIR to a larger disk while the service does not run.';
   const findings: Finding[] = [];
   if (free < LEAST_FREE_BYTES) findings.push({ problem: `${shown(free)} are free below ${DATA_DIR}.`, remedy });

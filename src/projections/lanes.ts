@@ -1,0 +1,40 @@
+/**
+ * Projection is shared out to lanes by tenants: each lane has read models of its own, which one projector keeps current, and
+ * sees of the log what concerns its tenants. So it has checkpoints, parked tenants, rebuilds and proofs of its own as well.
+ */
+import { createHash } from 'node:crypto';
+import { parseStream } from '../domain/streams.js';
+import type { EventSlice, EventStore, SubscribeOptions } from '../ports/eventStore.js';
+
+/** One of `of` lanes; the first has index 0. */
+export type Lane = { readonly index: number; readonly of: number };
+
+/** All tenants are in it. */
+export const ONLY_LANE: Lane = { index: 0, of: 1 };
+
+export const lanesOf = (of: number): readonly Lane[] => Array.from({ length: of }, (_, index) => ({ index, of }));
+
+/** Index of the tenant's lane: follows from its name alone, so that no two lanes ever have it. */
+export const laneIndex = (tenant: string, of: number): number =>
+  of === 1 ? 0 : createHash('sha256').update(tenant).digest().readUInt32BE() % of;
+
+/** The log as the lane's projector reads it: without the events of others' tenants. Streams that are named are all there. */
+export function logOf({ index, of }: Lane, log: EventStore): EventStore {
+  if (of === 1) return log;
+  const isOwn = ({ stream }: EventSlice['events'][number]) => laneIndex(parseStream(stream).tenant, of) === index;
+  async function* subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice, void, void> {
+    for await (const slice of log.subscribe(options)) yield { ...slice, events: slice.events.filter(isOwn) };
+  }
+  return {
+    subscribe,
+    append: (...asked) => log.append(...asked),
+    readStream: (...asked) => log.readStream(...asked),
+    lastAppend: (stream) => log.lastAppend(stream),
+    head: () => log.head(),
+    identity: () => log.identity(),
+    holds: (place) => log.holds(place),
+    ping: () => log.ping(),
+    storedEventTypes: () => log.storedEventTypes(),
+    close: () => log.close(),
+  };
+}

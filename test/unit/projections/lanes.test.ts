@@ -1,0 +1,13 @@
+import { laneIndex } from '#app/projections/lanes.js';
+
+const names = Array.from({ length: 1000 }, (_, number) => `tenant-${number}`);
+
+test('tenants are spread over the lanes by their names', () => {
+  const lanes = names.map((name) => laneIndex(name, 4));
+  for (const lane of [0, 1, 2, 3]) expect(lanes.filter((each) => each === lane).length).toBeGreaterThan(200);
+  expect(names.every((name) => laneIndex(name, 1) === 0)).toBe(true);
+});
+
+test('no release moves a tenant to another lane: its read models are where they were', () => {
+  expect(['acme', 'globex', 'initech', 'umbrella'].map((name) => laneIndex(name, 2))).toEqual([1, 1, 0, 1]);
+});
