@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { MAX_HEADER_BYTES } from '../domain/limits.js';
+import { ApiRequest, ApiResponse } from './messageClasses.js';
 
 export type HttpServer = {
   readonly port: number;
@@ -33,6 +34,8 @@ export async function startHttpServer(
       headersTimeout: HEADERS_TIMEOUT_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
       requireHostHeader: false,
+      IncomingMessage: ApiRequest,
+      ServerResponse: ApiResponse,
     },
     (req, res) =>
       isForOneHost(req) ? listener(req, res) : refuse(res, '400 Bad Request', 'One Host header is needed.'),

@@ -9,6 +9,7 @@ import { directoryRefresh } from './directoryRefresh.js';
 import { errorHandler, unknownPath } from './errors.js';
 import { InFlight } from './inFlight.js';
 import { ListTurns } from './listTurns.js';
+import { useMessageClasses } from './messageClasses.js';
 import { openApiWriter } from './openapi/document.js';
 import { openRequest } from './requestContext.js';
 import type { Area } from './routes/operation.js';
@@ -37,6 +38,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     openApiText: openApiWriter(served),
   };
   const app = express();
+  useMessageClasses(app);
   app.disable('x-powered-by');
   app.disable('etag');
   app.enable('case sensitive routing');
