@@ -6,9 +6,6 @@ import type { Response } from 'express';
 import { MAX_ANSWER_BYTES_IN_FLIGHT, MAX_ANSWER_MS, MAX_TENANT_ANSWER_BYTES_IN_FLIGHT } from '../domain/limits.js';
 import { Tally } from '../supervision/tally.js';
 
-/** So small an answer is not counted: the connection holds it, and a tenant has only so many requests at once. */
-const SMALL_BYTES = 16_384;
-
 export class AnswersInFlight {
   readonly #bytes = new Tally();
 
@@ -18,9 +15,12 @@ export class AnswersInFlight {
     return own === 0 || (own < MAX_TENANT_ANSWER_BYTES_IN_FLIGHT && this.#bytes.total < MAX_ANSWER_BYTES_IN_FLIGHT);
   }
 
-  /** Counts an answer until its client has taken it, or has left. A client that takes too long is cut off. */
+  /**
+   * Counts so many bytes until the client has taken its answer, or has left. A client that takes too long is cut off.
+   * @param bytes 0, as nearly always, of an answer that the connection took whole
+   */
   add(tenant: string, bytes: number, res: Response): void {
-    if (bytes <= SMALL_BYTES || res.closed) return;
+    if (bytes === 0 || res.closed) return;
     this.#bytes.add(tenant, bytes);
     const cut = setTimeout(() => res.destroy(), MAX_ANSWER_MS).unref();
     res.once('close', () => {

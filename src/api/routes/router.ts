@@ -81,9 +81,11 @@ const unlessAnswered =
 
 /** Waits only for checks that have to: most have nothing to wait for, and every request passes them. */
 function passChecks(checks: readonly Check[], api: Api, req: Request, res: Response): void | Promise<void> {
-  for (const [at, check] of checks.entries()) {
+  let at = 0;
+  for (const check of checks) {
+    at += 1;
     const passed = check(api, req, res);
-    if (passed !== undefined) return passed.then(() => passChecks(checks.slice(at + 1), api, req, res));
+    if (passed !== undefined) return passed.then(() => passChecks(checks.slice(at), api, req, res));
   }
 }
 

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { encodingFor } from '../compression.js';
 import type { Api } from '../deps.js';
 import { etag, heldTag, tagOfText } from '../entityTags.js';
-import { bytesOf, type JsonText, joined, sendJson } from '../jsonAnswer.js';
+import { bytesOf, joined, sendJson } from '../jsonAnswer.js';
 import { tooManyRequests } from '../rateLimit.js';
 import type { Reply } from './operation.js';
 
@@ -12,8 +12,9 @@ export async function sendReply(api: Api, req: Request, res: Response, reply: Re
   const { status = 200, headers } = reply;
   const body = reply.body && joined(reply.body);
   if (req.method !== 'GET' && req.method !== 'HEAD') {
-    if (body !== undefined) countInFlight(api, req, res, body);
+    // What was written is answered in any case.
     sendJson(res, status, body, reply.tag === undefined ? headers : { ...headers, ETag: etag(reply.tag) });
+    countInFlight(api, req, res, res.writableLength);
     return;
   }
   tellStaleness(api, req, res);
@@ -30,11 +31,14 @@ export async function sendReply(api: Api, req: Request, res: Response, reply: Re
   }
   const encoding = encodingFor(req, body);
   const described = tag === undefined ? headers : { ...headers, ETag: etag(tag, encoding) };
-  countInFlight(api, req, res, body);
+  requireRoom(api, req);
   if (encoding === undefined) {
     sendJson(res, status, body, described);
+    countInFlight(api, req, res, res.writableLength);
     return;
   }
+  // It may wait for its turn.
+  countInFlight(api, req, res, bytesOf(body));
   const { tenantName = '', deadline } = req.context;
   const bytes =
     reply.compressed?.[encoding] ?? (await deadline.within(api.compression.compress(body, encoding, tenantName)));
@@ -48,12 +52,12 @@ function tellStaleness({ staleness }: Api, { context }: Request, res: Response):
   if (seconds > 0) res.setHeader('Projection-Staleness', String(seconds));
 }
 
-/** What was written is answered in any case. @throws HttpError 429 for a read, while clients of the tenant leave too much untaken */
-function countInFlight({ answers }: Api, { context, method }: Request, res: Response, body: JsonText): void {
-  const { tenantName } = context;
-  if (tenantName === undefined) return;
-  if (method === 'GET' && !answers.hasRoom(tenantName)) {
-    throw tooManyRequests('Too many answers wait for the clients of this tenant to take them.', 1);
-  }
-  answers.add(tenantName, bytesOf(body), res);
+/** @throws HttpError 429 while clients of the tenant leave too much untaken */
+function requireRoom({ answers }: Api, { context: { tenantName } }: Request): void {
+  if (tenantName === undefined || answers.hasRoom(tenantName)) return;
+  throw tooManyRequests('Too many answers wait for the clients of this tenant to take them.', 1);
+}
+
+function countInFlight({ answers }: Api, { context: { tenantName } }: Request, res: Response, bytes: number): void {
+  if (tenantName !== undefined) answers.add(tenantName, bytes, res);
 }
