@@ -31,9 +31,9 @@ const sync = (tenant: string, body: unknown) =>
 async function everything(tenant: string, table: string): Promise<unknown> {
   await inside.caughtUp();
   const query = { filters: [], sort: [], offset: 0, limit: 1000 };
-  const page = await inside.readModels.list({ tenant, table }, query);
+  const { records, total } = await inside.readModels.list({ tenant, table }, query);
   const counted = await inside.readModels.countOutsideBatch({ tenant, table }, 'nothing has this batch id');
-  return { page, counted };
+  return { records, total, counted };
 }
 
 async function history(tenant: string, orderId: string): Promise<unknown> {
