@@ -3,16 +3,19 @@
  * beside them: a tenant's lane follows from it.
  */
 import { existsSync } from 'node:fs';
-import { link, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '../config.js';
-import { type Lane, lanesOf, ONLY_LANE } from '../projections/lanes.js';
+import { LANE_RULE, type Lane, lanesOf, ONLY_LANE } from '../projections/lanes.js';
 import { LANES_FILE } from './dataDirectory.js';
 
 type Settings = Pick<Config, 'DATA_DIR' | 'MONGODB_URL' | 'PROJECTION_LANES'>;
 
 export const readModelFile = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>, { index }: Lane): string =>
   join(DATA_DIR, index === 0 ? 'readmodels.db' : `readmodels-${index + 1}.db`);
+
+/** With what SQLite keeps beside them: a file of theirs, of whatever number of lanes. */
+export const isReadModelFile = (name: string): boolean => /^readmodels(-\d+)?\.db/.test(name);
 
 /** Made by the setting where there are no read models yet. @throws ConfigError where nobody knows how many there are */
 export async function ownLanes(config: Settings): Promise<readonly Lane[]> {
@@ -23,8 +26,10 @@ export async function ownLanes(config: Settings): Promise<readonly Lane[]> {
   // Files from before there were lanes, or for one alone, need no number.
   if (!existsSync(file) && (hasReadModels || config.PROJECTION_LANES === 1)) return only(config);
   if (!existsSync(file)) await keep(file, config.PROJECTION_LANES);
-  const count = Number(await readFile(file, 'utf8'));
-  if (!Number.isSafeInteger(count) || count < 1) throw new ConfigError(`${file} does not hold a number of lanes.`);
+  const [count, rule] = (await readFile(file, 'utf8')).trim().split(' ').map(Number);
+  if (count === undefined || !Number.isSafeInteger(count) || count < 1)
+    throw new ConfigError(`${file} does not hold a number of lanes.`);
+  if (rule !== LANE_RULE) await startAnew(config, file, count);
   return lanesOf(count);
 }
 
@@ -37,12 +42,23 @@ function only(config: Settings): readonly Lane[] {
   );
 }
 
+/** Another rule had the tenants in other lanes: the files are made again from the log. */
+async function startAnew({ DATA_DIR }: Settings, file: string, count: number): Promise<void> {
+  for (const name of (await readdir(DATA_DIR)).filter(isReadModelFile)) await rm(join(DATA_DIR, name), { force: true });
+  await rename(await drafted(file, count), file);
+}
+
 /** Of several processes one settles it. */
 async function keep(file: string, count: number): Promise<void> {
-  const draft = `${file}.${process.pid}`;
-  await writeFile(draft, `${count}\n`, { mode: 0o600 });
+  const draft = await drafted(file, count);
   await link(draft, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });
   await rm(draft);
+}
+
+async function drafted(file: string, count: number): Promise<string> {
+  const draft = `${file}.${process.pid}`;
+  await writeFile(draft, `${count} ${LANE_RULE}\n`, { mode: 0o600 });
+  return draft;
 }

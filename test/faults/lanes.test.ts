@@ -2,16 +2,15 @@
  * Two lanes: each tenant's read models are in the file of its lane and nowhere else, also after kills under load, where a file
  * is lost, and for the commands of an operator. What was made with one lane serves on with one.
  */
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { Service, startService } from '../acceptance/service.js';
 import { TenantClient } from '../acceptance/tenant.js';
 
-/** Of two lanes the first has `initech`, the second the others. */
-const LANES = { initech: 0, acme: 1, umbrella: 1 } as const;
-const TENANTS = Object.keys(LANES);
+/** Of two lanes the second has `globex`, the first the others. */
+const TENANTS = ['globex', 'acme', 'umbrella'];
 const FILES = ['readmodels.db', 'readmodels-2.db'] as const;
 const TWO = { PROJECTION_LANES: '2' };
 const KILLS = 5;
@@ -61,7 +60,7 @@ it(`shows all that was acknowledged of each tenant over ${KILLS} kills under loa
       atLeast.set(tenant, shown);
     }
   }
-  expect([tenantsIn(0), tenantsIn(1)]).toEqual([['initech'], ['acme', 'umbrella']]);
+  expect([tenantsIn(0), tenantsIn(1)]).toEqual([['acme', 'umbrella'], ['globex']]);
 });
 
 it('answers a write when its lane shows it, and lists of all lanes', async () => {
@@ -77,7 +76,7 @@ it('lists, proves and rebuilds them, of one tenant and of all', async () => {
     ['projections', 'verify', '--json'],
     ['projections', 'verify', '--tenant', 'acme', '--json'],
     ['projections', 'rebuild', '--json'],
-    ['projections', 'rebuild', '--tenant', 'initech', '--json'],
+    ['projections', 'rebuild', '--tenant', 'globex', '--json'],
     ['projections', 'list', '--json'],
     ['doctor', '--json'],
   ]) {
@@ -86,7 +85,7 @@ it('lists, proves and rebuilds them, of one tenant and of all', async () => {
   }
   const { stdout } = await service.cli('projections', 'list', '--json');
   expect(JSON.parse(stdout)).toMatchObject(Array(3).fill({ behind: 0, parked: [] }));
-  expect([tenantsIn(0), tenantsIn(1)]).toEqual([['initech'], ['acme', 'umbrella']]);
+  expect([tenantsIn(0), tenantsIn(1)]).toEqual([['acme', 'umbrella'], ['globex']]);
 });
 
 it('builds a file that is lost again, and refuses to start where nobody knows how many lanes there are', async () => {
@@ -107,6 +106,22 @@ it('builds a file that is lost again, and refuses to start where nobody knows ho
   await service.start();
   while ((await shown()).some((count) => count < 0)) await wait(100);
   expect(await shown()).toEqual(before);
+});
+
+it('builds the files anew where another rule had shared the tenants out', async () => {
+  const before = await Promise.all(TENANTS.map(total));
+  await service.stop();
+  writeFileSync(join(service.dataDir, 'projection-lanes'), '2\n');
+  for (const suffix of ['', '-wal', '-shm']) {
+    if (existsSync(`${file(0)}${suffix}`)) renameSync(`${file(0)}${suffix}`, `${file(0)}${suffix}.was`);
+    if (existsSync(`${file(1)}${suffix}`)) renameSync(`${file(1)}${suffix}`, `${file(0)}${suffix}`);
+    if (existsSync(`${file(0)}${suffix}.was`)) renameSync(`${file(0)}${suffix}.was`, `${file(1)}${suffix}`);
+  }
+  await service.start();
+  const shown = async () => Promise.all(TENANTS.map((tenant) => total(tenant).catch(() => -1)));
+  while ((await shown()).some((count) => count < 0)) await wait(100);
+  expect(await shown()).toEqual(before);
+  expect([tenantsIn(0), tenantsIn(1)]).toEqual([['acme', 'umbrella'], ['globex']]);
 });
 
 it('serves on with one lane what was made with one, whatever the setting', async () => {

@@ -5,6 +5,7 @@ import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../config.js';
 import { prepareDataDirectory } from '../../service/dataDirectory.js';
+import { isReadModelFile } from '../../service/readModelFiles.js';
 import { installationKeys } from '../../service/secretBox.js';
 import type { Checked, Finding } from './finding.js';
 
@@ -52,7 +53,7 @@ export async function keys(config: Config): Promise<Looked> {
 export async function disk({ DATA_DIR }: Config): Promise<Looked> {
   const { bavail, bsize } = await statfs(DATA_DIR);
   const free = bavail * bsize;
-  const readModels = (await readdir(DATA_DIR)).filter((name) => /^readmodels(-\d+)?\.db$/.test(name));
+  const readModels = (await readdir(DATA_DIR)).filter(isReadModelFile);
   const sizes = await Promise.all(readModels.map(async (name) => (await stat(join(DATA_DIR, name))).size));
   const rebuild = Math.max(0, ...sizes);
   const remedy = 'Make room, or move DATA_DIR to a larger disk while the service does not run.';
