@@ -104,20 +104,15 @@ describe('a log that hangs', () => {
     expect((await acme().list(ORDERS)).meta.total).toBe(meta.total + 1);
   });
 
-  it('writes that wait for their turn at a table were not written, and are not written later', async () => {
+  it('writes to one table say whether they were asked of the log or waited for their turn, and are not written later', async () => {
     const names = Array.from({ length: 8 }, (_, index) => `of ${index}`);
     await acme().create('dyn_item', { external_id: 'known', name: 'Tea' });
     log.freeze(true);
     const answers = await Promise.all(
       names.map((name) => timed(acme().postRecord('dyn_item', { external_id: name, name }))),
     );
-    const [waited, asked] = [true, false].map((tryLater) =>
-      answers.filter(({ answer }) => tryLater === 'retry-after' in answer.headers),
-    );
-    // Who comes to its turn late asks the log all the same, while it has time.
-    for (const answered of [waited, asked]) expect(answered).not.toHaveLength(0);
-    asked?.forEach(outcomeIsUnknown);
-    waited?.forEach(nothingWasWritten);
+    // Who comes to its turn while it has time asks the log as well; how many do, the machine decides.
+    for (const each of answers) ('retry-after' in each.answer.headers ? nothingWasWritten : outcomeIsUnknown)(each);
     log.freeze(false);
     await wait(LIMIT_MS);
     for (const name of names) await acme().create('dyn_item', { external_id: name, name });
