@@ -152,6 +152,21 @@ export interface EventStore {
   close(): Promise<void>;
 }
 
+/** A store that does some things in its own way, and all else as the given one does. */
+export const storeWith = (store: EventStore, own: Partial<EventStore>): EventStore => ({
+  append: (...asked) => store.append(...asked),
+  readStream: (...asked) => store.readStream(...asked),
+  lastAppend: (stream) => store.lastAppend(stream),
+  subscribe: (options) => store.subscribe(options),
+  head: () => store.head(),
+  identity: () => store.identity(),
+  holds: (place) => store.holds(place),
+  ping: () => store.ping(),
+  storedEventTypes: () => store.storedEventTypes(),
+  close: () => store.close(),
+  ...own,
+});
+
 export class WrongExpectedRevisionError extends Error {
   override readonly name = 'WrongExpectedRevisionError';
   constructor(

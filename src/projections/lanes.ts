@@ -3,7 +3,7 @@
  * sees of the log what concerns its tenants. So it has checkpoints, parked tenants, rebuilds and proofs of its own as well.
  */
 import { parseStream } from '../domain/streams.js';
-import type { EventSlice, EventStore, SubscribeOptions } from '../ports/eventStore.js';
+import { type EventSlice, type EventStore, type SubscribeOptions, storeWith } from '../ports/eventStore.js';
 
 /** One of `of` lanes; the first has index 0. */
 export type Lane = { readonly index: number; readonly of: number };
@@ -30,16 +30,5 @@ export function logOf({ index, of }: Lane, log: EventStore): EventStore {
   async function* subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice, void, void> {
     for await (const slice of log.subscribe(options)) yield { ...slice, events: slice.events.filter(isOwn) };
   }
-  return {
-    subscribe,
-    append: (...asked) => log.append(...asked),
-    readStream: (...asked) => log.readStream(...asked),
-    lastAppend: (stream) => log.lastAppend(stream),
-    head: () => log.head(),
-    identity: () => log.identity(),
-    holds: (place) => log.holds(place),
-    ping: () => log.ping(),
-    storedEventTypes: () => log.storedEventTypes(),
-    close: () => log.close(),
-  };
+  return storeWith(log, { subscribe });
 }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { OpenTracer } from '../adapters/tracing/openTelemetry.js';
 import { type Config, version } from '../config.js';
 import { parseStream } from '../domain/streams.js';
-import type { EventStore, EventToAppend } from '../ports/eventStore.js';
+import { type EventStore, type EventToAppend, storeWith } from '../ports/eventStore.js';
 import { countByTrace, type Tracer } from '../ports/tracing.js';
 import type { ProjectedTraces } from '../projections/projectedTraces.js';
 
@@ -25,19 +25,10 @@ export async function startTracing(
 /** The log, with a span for each append in each trace that it is part of. */
 export function traceAppends(log: EventStore, tracer: Tracer | undefined): EventStore {
   if (tracer === undefined) return log;
-  return {
+  return storeWith(log, {
     append: (stream, events, ...options) =>
       appendTraced(tracer, stream, events, () => log.append(stream, events, ...options)),
-    readStream: (...asked) => log.readStream(...asked),
-    lastAppend: (stream) => log.lastAppend(stream),
-    subscribe: (options) => log.subscribe(options),
-    head: () => log.head(),
-    identity: () => log.identity(),
-    holds: (place) => log.holds(place),
-    ping: () => log.ping(),
-    storedEventTypes: () => log.storedEventTypes(),
-    close: () => log.close(),
-  };
+  });
 }
 
 /** Changes of several requests may share an append. */

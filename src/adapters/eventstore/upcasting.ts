@@ -1,6 +1,6 @@
 /** An event store whose readers see only current versions of events, whatever the log holds. */
 import { currentVersion, type EventTypes, isReadable, UnreadableEventError, upcast } from '../../domain/eventTypes.js';
-import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import { type EventStore, type RecordedEvent, storeWith } from '../../ports/eventStore.js';
 
 /**
  * Wraps a store.
@@ -17,18 +17,10 @@ export async function withUpcasting(store: EventStore, types: EventTypes): Promi
     return { ...event, data: upcast(types, event.type, schemaVersion, event.data) };
   };
 
-  return {
-    append: (...append) => store.append(...append),
+  return storeWith(store, {
     readStream: async (stream, from, to) => (await store.readStream(stream, from, to)).map(toCurrent),
     async *subscribe(options) {
       for await (const slice of store.subscribe(options)) yield { ...slice, events: slice.events.map(toCurrent) };
     },
-    lastAppend: (stream) => store.lastAppend(stream),
-    head: () => store.head(),
-    identity: () => store.identity(),
-    holds: (place) => store.holds(place),
-    ping: () => store.ping(),
-    storedEventTypes: () => store.storedEventTypes(),
-    close: () => store.close(),
-  };
+  });
 }

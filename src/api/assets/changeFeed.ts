@@ -2,7 +2,6 @@
  * What has changed in a table behind a place of its stream. The events say whose records changed, and the read models say
  * what these records are now: whoever has got all that is behind a place has what the table has. Nothing is kept for it.
  */
-
 import { MAX_CHANGE_EVENTS, MAX_CHANGES } from '../../domain/limits.js';
 import { changedIds } from '../../domain/referenceTable/changes.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
