@@ -6,6 +6,9 @@
  *   npm run bench -- --deliveries      webhook deliveries, about a minute, on the engines that are named as below
  *   npm run bench -- --waterfall       where the time of one create goes; writes docs/performance.md
  *   npm run bench -- --engines         on the engines that EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL name
+ *   npm run bench -- --peers           beside PocketBase, Directus and Parse Server, which it installs, at 10,000, 150,000 and
+ *                                      1,000,000 records, about half an hour; writes bench/RESULTS.md
+ *   npm run bench -- --peers --records 10000 --only pocketbase     the same with one size, and only this peer
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,18 +23,23 @@ import { atMost, note, summary } from './figures.js';
 import { measureGet } from './get.js';
 import { measureLists } from './lists.js';
 import { measureOrders } from './orders.js';
+import { measurePeers } from './peers/index.js';
 import { startService } from './service.js';
 import { measureWaterfall } from './waterfall/index.js';
 
 const { values } = parseArgs({
   options: {
-    records: { type: 'string', default: '1000000' },
+    records: { type: 'string' },
     deliveries: { type: 'boolean', default: false },
     waterfall: { type: 'boolean', default: false },
     engines: { type: 'boolean', default: false },
+    peers: { type: 'boolean', default: false },
+    only: { type: 'string' },
   },
 });
-const records = Number(values.records);
+const sizes = values.records?.split(',').map(Number);
+const [records] = sizes ?? [1_000_000];
+const PEER_SIZES = [10_000, 150_000, 1_000_000];
 
 /** The embedded default, in depth. */
 async function measureEmbedded(directory) {
@@ -54,6 +62,7 @@ async function measureEmbedded(directory) {
 const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-bench-'));
 try {
   if (values.engines) await measureEngines(directory);
+  else if (values.peers) await measurePeers(directory, sizes ?? PEER_SIZES, values.only?.split(','));
   else if (values.waterfall) await measureWaterfall(directory);
   else if (values.deliveries) await measureDeliveries(directory);
   else await measureEmbedded(directory);

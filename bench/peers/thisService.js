@@ -1,0 +1,42 @@
+/** This service with its defaults, by the interface of peers (index.js). */
+import { join } from 'node:path';
+import { startService } from '../service.js';
+
+const ASSETS = '/api/v1/dynamic-assets/dyn/dyn_location/assets';
+
+export const thisService = {
+  name: 'this service',
+  given: 'its defaults, its own embedded engines; batch upsert by `external_id` (up to 1000); the clean-up call',
+  durability: 'each answer after its event is synchronised to the disk (DURABILITY=full)',
+  async install() {
+    return { version: 'of this commit' };
+  },
+  async start(directory) {
+    const data = join(directory, 'data');
+    const service = await startService(data, { EVENTSTORE_URL: '', MONGODB_URL: '', RABBITMQ_URL: '' });
+    const { client } = service;
+    const upsert = (places, batchId) =>
+      client.ok('POST', `${ASSETS}/batch`, { items: places.map((place) => ({ ...place, _batch_id: batchId })) });
+    return {
+      pids: [service.pid],
+      data,
+      create: (place) => client.ok('POST', ASSETS, place),
+      addBatch: upsert,
+      repeatBatch: upsert,
+      async ids() {
+        return JSON.parse(await client.ok('GET', `${ASSETS}?perPage=1000`)).data.map(({ id }) => id);
+      },
+      get: (id) => client.ok('GET', `${ASSETS}/${id}`),
+      async list({ page = 1, sort, filters = {} }) {
+        const query = new URLSearchParams({ page, ...(sort && { sort }) });
+        for (const [field, term] of Object.entries(filters)) query.set(`filter[${field}]`, term);
+        return JSON.parse(await client.ok('GET', `${ASSETS}?${query}`)).meta.total;
+      },
+      async cleanUp(batchId) {
+        return JSON.parse(await client.ok('POST', `${ASSETS}/clean-up`, { batch_id: batchId })).data.deleted;
+      },
+      async settle() {},
+      stop: () => service.stop(),
+    };
+  },
+};
