@@ -93,7 +93,9 @@ export const settings = {
   READ_MAX_STALENESS_SECONDS: integer(60, 1, 86400).describe(
     'Reads of a tenant are 503 while its oldest write that they would not show is older than this',
   ),
-  WRITE_WAIT_MS: integer(5000, 0, 60000).describe('How long an answer to a write waits for the read model to show it'),
+  WRITE_WAIT_MS: integer(5000, 0, 60000).describe(
+    'How long an answer to a write, or a read after it, waits for the read model to show it',
+  ),
   BODY_LIMIT_BYTES: integer(8 * 1024 * 1024, 1024, 64 * 1024 * 1024).describe('Largest request body; more is 413'),
   TRUST_PROXY: integer(0, 0, 10).describe(
     'How many proxies in front set X-Forwarded-For, -Host and -Proto; 0 ignores these headers',

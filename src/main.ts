@@ -36,6 +36,7 @@ import { openOwnLog, refuseMadeOfOther } from './service/ownLog.js';
 import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
 import { gateOf, readLanes } from './service/readLanes.js';
 import { ownLanes } from './service/readModelFiles.js';
+import { readsAfterWrites } from './service/readsAfterWrites.js';
 import { type OpenParts, type Parts, Restartable } from './service/restartable.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
 import { startTracing, traceAppends } from './service/tracing.js';
@@ -171,11 +172,12 @@ async function openParts(
     return { gate: own, readModels: own.guard(models) };
   });
   const gate = gateOf(gated.map((each) => each.gate));
-  const readModels = readLanes(gated.map((each) => each.readModels));
+  const gatedModels = readLanes(gated.map((each) => each.readModels));
   const projector = roles.has('projector')
     ? opened(startProjectors(lanes, config, log, tracer), (thread) => thread.stop())
     : undefined;
   const directory = opened(await openDirectory(config, eventStore, log, onReplaced), (each) => each.stop());
+  const { readModels, unshown } = readsAfterWrites(config, roles, gate, gatedModels, directory);
   const secretBox = createSecretBox(...(await installationKeys(config)));
   const commands = { eventStore, readModels, directory, secretBox, now, newId };
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
@@ -220,6 +222,7 @@ async function openParts(
     commands,
     readModels,
     staleness: (tenant) => gate.staleness(tenant),
+    unshown,
     directory,
     tokens: new TokenService(keys, {
       issuer: `https://${config.BASE_HOST}`,

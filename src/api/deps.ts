@@ -6,6 +6,7 @@ import type { OrderModel } from '../domain/identity/events.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { ProjectionProgress, RecordQueries } from '../ports/readModels.js';
 import type { Tracer } from '../ports/tracing.js';
+import type { UnshownWrites } from '../projections/unshownWrites.js';
 import type { AnswersInFlight } from './answersInFlight.js';
 import type { Guesses } from './auth/guesses.js';
 import type { TokenService } from './auth/tokens.js';
@@ -38,7 +39,7 @@ export type ApiConfig = {
   readonly metricsToken?: string;
   /** How long a request may take, in milliseconds. */
   readonly requestTimeoutMs: number;
-  /** How long a write waits for the read models before it answers all the same, in milliseconds. */
+  /** How long a write, or a read of what was written, waits for the read models before it is answered all the same, in milliseconds. */
   readonly projectionWaitMs: number;
   readonly lists: ListLimits;
 };
@@ -60,6 +61,8 @@ export type ApiDeps = {
   readonly readModels: RecordQueries & DeliveryLog & Pick<ProjectionProgress, 'waitFor' | 'waitForEvent'>;
   /** How old what a read of the tenant has shown last may be, in whole seconds; 0 while it is current. */
   readonly staleness: (tenant: string) => number;
+  /** Unset where other processes project, or read what this one writes: writes are answered when they are shown. */
+  readonly unshown: UnshownWrites | undefined;
   readonly directory: TenantDirectory;
   readonly tokens: TokenService;
   readonly config: ApiConfig;

@@ -138,6 +138,10 @@ export const MAX_ORDER_DOCUMENT = 16 * 1024 * 1024;
 
 /** Lists of one tenant that wait for their turn. */
 export const MAX_WAITING_LISTS = 100;
+/** Writes of one tenant that were answered and are not shown yet: those beyond wait until they are. */
+export const MAX_TENANT_UNSHOWN_WRITES = 128;
+/** The same of all tenants. */
+export const MAX_UNSHOWN_WRITES = 4_096;
 
 /** Bytes of answers that clients of one tenant have not taken yet: slow readers keep them in memory. */
 export const MAX_TENANT_ANSWER_BYTES_IN_FLIGHT = 64 * 1024 * 1024;

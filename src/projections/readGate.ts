@@ -34,6 +34,8 @@ type Withheld = {
   readonly parts: ReadonlyMap<string, string>;
 };
 
+const NOTHING_KNOWN: Withheld = { all: 'Nothing is known yet.', filled: new Map(), parts: new Map() };
+
 const isOpen = ({ all, filled, parts }: Withheld): boolean =>
   all === undefined && filled.size === 0 && parts.size === 0;
 
@@ -50,6 +52,8 @@ export class ReadGate {
   /** The log was found to be that of the read models, once: from then on, whoever finds out otherwise marks them. */
   #isOfLog = false;
   #look: Look | undefined;
+  /** By the last look. */
+  #found: Withheld | undefined;
   /** By the clock of `performance`: until then a look holds that let everybody pass, and nobody need wait for it. */
   #isOpenUntil = 0;
 
@@ -64,6 +68,18 @@ export class ReadGate {
   /** How old what is shown of the tenant is, in whole seconds; 0 while it is current. Known as of its last read. */
   staleness(tenant: string): number {
     return this.#staleness.known(tenant);
+  }
+
+  /** As of the last look: the tenant's records are read, and not notably old. */
+  isCurrent(tenant: string): boolean {
+    if (performance.now() <= this.#isOpenUntil) return true;
+    const { all, filled, parts } = this.#found ?? NOTHING_KNOWN;
+    return (
+      all === undefined &&
+      !filled.has('records') &&
+      !parts.has(partOf('records', tenant)) &&
+      this.staleness(tenant) === 0
+    );
   }
 
   /** Why nothing is read by anybody; undefined while reads are answered. @throws what an engine throws */
@@ -84,6 +100,7 @@ export class ReadGate {
     this.#look = look;
     look.withheld.then(
       (withheld) => {
+        this.#found = withheld;
         if (!isOpen(withheld)) look.validUntil = now + WITHHELD_LOOKS_MS;
         this.#isOpenUntil = isOpen(withheld) && !this.#staleness.isNotable ? look.validUntil : 0;
       },

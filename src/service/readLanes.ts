@@ -58,11 +58,12 @@ function lowest(all: readonly ReadonlyMap<string, Position>[]): ReadonlyMap<stri
 }
 
 /** The gates of the lanes as one. */
-export type Gate = Pick<ReadGate, 'staleness' | 'withheld' | 'behind'>;
+export type Gate = Pick<ReadGate, 'staleness' | 'isCurrent' | 'withheld' | 'behind'>;
 
 export function gateOf(gates: readonly ReadGate[]): Gate {
   return {
     staleness: (tenant) => ofTenant(gates, tenant).staleness(tenant),
+    isCurrent: (tenant) => ofTenant(gates, tenant).isCurrent(tenant),
     async withheld() {
       return (await Promise.all(gates.map((gate) => gate.withheld()))).find((reason) => reason !== undefined);
     },

@@ -13,6 +13,7 @@ const LIMIT_MS = 4_000;
 /** What the machine may take beside. */
 const MARGIN_MS = 1_500;
 const ORDERS = 'dyn_stock_order';
+const NOT_PENDING = expect.not.objectContaining({ 'projection-pending': 'true' });
 
 type Timed = { readonly answer: Answer; readonly ms: number };
 async function timed(request: Promise<Answer>): Promise<Timed> {
@@ -120,7 +121,7 @@ describe('a log that hangs', () => {
 });
 
 describe('the embedded engines', () => {
-  beforeAll(() => start());
+  beforeAll(() => start({ WRITE_WAIT_MS: '1500' }));
   afterAll(() => service.dispose());
 
   /** Nobody else writes to the file meanwhile. */
@@ -148,16 +149,25 @@ describe('the embedded engines', () => {
     await acme().create('dyn_item', { external_id: 'known', name: 'Tea' });
     let id = '';
     await holding('readmodels.db', async () => {
-      const created = await timed(acme().postRecord(ORDERS, { notes: 'while it stands still' }));
-      inTime(created);
-      expect(created.answer).toMatchObject({ status: 201, headers: { 'projection-pending': 'true' } });
+      const create = () => timed(acme().postRecord(ORDERS, { notes: 'while it stands still' }));
+      const created = await create();
+      expect(created.answer).toMatchObject({ status: 201, headers: NOT_PENDING });
       id = (created.answer.body as { data: { id: string } }).data.id;
+      // Reads wait for it; then nobody is told that what was answered is not there.
+      const [got, listed] = await Promise.all([timed(acme().getRecord(ORDERS, id)), timed(acme().getList(ORDERS))]);
+      for (const read of [got, listed]) inTime(read);
+      expect(got.answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
+      expect(listed.answer).toMatchObject({ status: 200, headers: { 'projection-pending': 'true' } });
+      const later = await create();
+      inTime(later);
+      expect(later.answer).toMatchObject({ status: 201, headers: { 'projection-pending': 'true' } });
       // A clean-up waits until the read models show the last write to its table.
       expect((await acme().postRecord('dyn_item', { external_id: 'not shown', name: 'Tea' })).status).toBe(201);
       nothingWasWritten(await timed(acme().postCleanUp('dyn_item', { batch_id: 'none' })));
     });
     while ((await acme().getRecord(ORDERS, id)).status !== 200) await wait(50);
     await acme().create('dyn_item', { external_id: 'after', name: 'Tea' });
+    expect((await acme().getList(ORDERS)).headers).toEqual(NOT_PENDING);
   });
 
   it('sign-ins that wait for others are given up in time', async () => {

@@ -147,7 +147,10 @@ export const operations: Resource = {
           ? `Dry run: ${restored} records would be brought back${gone && `${gone} deleted`}; nothing was written.`
           : `Undo: ${restored} records are back${gone && `${gone} are deleted`}.`;
         const result = { message, restored, deleted, unchanged, left: left.map(showLeft), unavailable, next };
-        return dataReply({ ...result, ...(dryRun ? { dry_run: true } : {}) }, { written: position });
+        return dataReply(
+          { ...result, ...(dryRun ? { dry_run: true } : {}) },
+          { written: position, changed: { part: assetType.name, isFew: false } },
+        );
       },
     },
   },

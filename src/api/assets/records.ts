@@ -5,13 +5,16 @@ import type { WrittenRecord } from '../../commands/context.js';
 import { recordTag, tagOf } from '../../commands/preconditions.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { Position } from '../../ports/eventStore.js';
+import { ReadModelsWithheldError } from '../../ports/readModels.js';
+import { ORDERS } from '../../projections/unshownWrites.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
 import { heldTag, mayHaveAnswer, preconditionOf } from '../entityTags.js';
 import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { createExample, recordExample, updateExample } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, type Reply, type Resource } from '../routes/operation.js';
+import { type Changed, dataReply, type Reply, type Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 import { collectionEnvelope, pageSchemas } from './envelope.js';
 import { CURSOR, exportEnvelope, exportSchemas, pageOrExport, parseExportQuery } from './export.js';
@@ -42,12 +45,25 @@ export const pageResponse =
 
 /** With the tag that a get would show. */
 export const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply => ({
-  ...writtenReply(written),
+  ...writtenReply(written, partOf(assetType)),
   tag: recordTag(assetType, written.record),
 });
 
-export const writtenReply = ({ record, lists, position }: WrittenRecord): Reply =>
-  dataReply(lists === undefined ? record : { ...record, ...lists }, { written: position });
+/** @param part of the tenant's records that it is in */
+export const writtenReply = ({ record, lists, position }: WrittenRecord, part = ORDERS): Reply =>
+  dataReply(lists === undefined ? record : { ...record, ...lists }, {
+    written: position,
+    changed: { part, isFew: true },
+  });
+
+/** An order, or a part of one. */
+export const ONE_ORDER: Changed = { part: ORDERS, isFew: true };
+
+/** Of a part of an order. */
+export const removedReply = (written: Position): Reply => ({ written, changed: ONE_ORDER });
+
+/** The part of the tenant's records that the asset type is of. */
+export const partOf = ({ role, name }: AssetType): string => (role === 'reference' ? name : ORDERS);
 
 /** A page of a table's records, or of an export of it. @throws HttpError 400 */
 export async function pageReply(
@@ -80,15 +96,18 @@ export async function pageReply(
   return { body: collectionEnvelope(records, { ...list, url, total }), tag: tagAt(state) };
 }
 
-/** One record. @throws HttpError 404 */
+/** One record. @throws HttpError 404; ReadModelsWithheldError where it may be one that was answered and is not shown yet */
 export async function recordReply(
-  { readModels }: Api,
+  { readModels, unshown }: Api,
   tenant: string,
   assetType: AssetType,
   id: string,
 ): Promise<Reply> {
   const record = await readModels.get({ tenant, table: assetType.name }, id.toLowerCase(), assetType.fields);
-  if (record === undefined) throw unknownRecord(assetType, id);
+  if (record === undefined) {
+    if (unshown?.isLate(tenant)) throw new ReadModelsWithheldError('What was written last is not shown yet.');
+    throw unknownRecord(assetType, id);
+  }
   return { body: `{"data":${record}}`, tag: tagOf(record) };
 }
 
@@ -157,7 +176,7 @@ export const records: Resource = {
       answer: json.NO_CONTENT,
       errors: [409],
       async handle({ commands }, { caller, assetType, path: { id } }) {
-        return { written: await removePart(commands, caller, assetType, id) };
+        return removedReply(await removePart(commands, caller, assetType, id));
       },
     },
   },

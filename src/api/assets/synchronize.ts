@@ -102,7 +102,7 @@ export const synchronization: Resource = {
           : `Batch upsert of ${items} items succeeded.`;
         return dataReply(
           { message, ...counts, ...(dryRun ? { dry_run: true, differences } : { operation_id: operationId }) },
-          { written: position },
+          { written: position, changed: { part: assetType.name, isFew: false } },
         );
       },
     },
@@ -130,7 +130,10 @@ export const synchronization: Resource = {
           ? `Dry run: ${deleted} records would be deleted; nothing was.`
           : `Clean-up succeeded: ${deleted} records were deleted.`;
         const more = dryRun ? { dry_run: true, differences } : { operation_id: operationId };
-        return dataReply({ message, deleted, ...more }, { written: position });
+        return dataReply(
+          { message, deleted, ...more },
+          { written: position, changed: { part: assetType.name, isFew: false } },
+        );
       },
     },
   },

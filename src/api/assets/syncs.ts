@@ -63,7 +63,10 @@ export const syncs: Resource = {
           ? `Dry run: ${deleted} records would be deleted; nothing was.`
           : `Sync committed: ${deleted} records were deleted.`;
         const more = dryRun ? { carried, dry_run: true, differences } : { operation_id: operationId };
-        return dataReply({ message, deleted, ...more }, { written: position });
+        return dataReply(
+          { message, deleted, ...more },
+          { written: position, changed: { part: assetType.name, isFew: false } },
+        );
       },
     },
   },

@@ -6,6 +6,7 @@ import { approveOrderOnce } from '../../commands/orders/approveOnce.js';
 import { approveOrder } from '../../commands/orders/lifecycle.js';
 import { boundedList } from '../../domain/boundedList.js';
 import { MAX_APPROVALS } from '../../domain/limits.js';
+import { ORDERS } from '../../projections/unshownWrites.js';
 import { answerTo } from '../errors.js';
 import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
@@ -81,7 +82,7 @@ export const approvals: Resource = {
         for (let from = 0; from < ids.length; from += AT_ONCE) {
           outcomes.push(...(await Promise.all(ids.slice(from, from + AT_ONCE).map(approve))));
         }
-        return dataReply(outcomes, { written });
+        return dataReply(outcomes, { written, changed: { part: ORDERS, isFew: false } });
       },
     },
   },

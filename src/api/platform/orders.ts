@@ -19,7 +19,7 @@ import { ARCHIVED, type OrderStatus, SET_BY_SAVING, TO_VALIDATE } from '../../do
 import { collectionEnvelope } from '../assets/envelope.js';
 import { HISTORY_PAGE, historyPage } from '../assets/history.js';
 import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, PAGING_PARAMETERS, parseListQuery } from '../assets/listQuery.js';
-import { pageResponse, recordResponse, writtenReply } from '../assets/records.js';
+import { ONE_ORDER, pageResponse, recordResponse, writtenReply } from '../assets/records.js';
 import { RECORD_ID } from '../assets/table.js';
 import { preconditionOf } from '../entityTags.js';
 import { badRequest } from '../errors.js';
@@ -227,7 +227,8 @@ export const orders: Resource = {
           key === undefined
             ? await approveOrder(commands, caller, path.id, user, reason)
             : await approveOrderOnce(commands, caller, path.id, user, reason, { key, body });
-        return { body: JSON.stringify({ data: record, ...warningsOf(repeats) }), written: position };
+        const approved = JSON.stringify({ data: record, ...warningsOf(repeats) });
+        return { body: approved, written: position, changed: ONE_ORDER };
       },
     },
     'POST /orders/:id/reject': {

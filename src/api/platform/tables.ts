@@ -4,7 +4,7 @@ import { createRecord, removePart, updateRecord } from '../../commands/records.j
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { describeAsset } from '../assets/info.js';
 import { LIST_ANSWERS, LIST_PARAMETERS } from '../assets/listQuery.js';
-import { pageReply, recordReply, taggedReply } from '../assets/records.js';
+import { pageReply, recordReply, removedReply, taggedReply } from '../assets/records.js';
 import { RECORD_ID } from '../assets/table.js';
 import { preconditionOf } from '../entityTags.js';
 import { known } from '../errors.js';
@@ -100,7 +100,7 @@ export const tables: Resource = {
       answer: json.NO_CONTENT,
       errors: [409],
       async handle({ commands }, call) {
-        return { written: await removePart(commands, call.caller, partTableOf(call), call.path.id) };
+        return removedReply(await removePart(commands, call.caller, partTableOf(call), call.path.id));
       },
     },
   },

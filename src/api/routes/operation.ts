@@ -159,6 +159,14 @@ export type TableCall = Call & { readonly caller: Caller; readonly assetType: As
 
 export type UserCall = Call & { readonly caller: Caller; readonly tenant: Tenant; readonly user: User };
 
+/** Records of one part of the tenant's. */
+export type Changed = {
+  /** A reference table's name, or ORDERS. */
+  readonly part: string;
+  /** One record, or one order with its parts. */
+  readonly isFew: boolean;
+};
+
 /** What a handler answers, with the status that its operation names. */
 export type Reply = {
   /** Sent as it is. None is needed where the client has what the tag stands for (`heldTag`). */
@@ -168,8 +176,10 @@ export type Reply = {
   readonly headers?: { readonly [name: string]: string };
   /** Of the record or page that is answered; of what is read, one is made of the bytes where it has none. */
   readonly tag?: string | undefined;
-  /** Position of what was written: the answer waits until reads show it. */
+  /** Position of what was written: it is shown by each read that comes after the answer. */
   readonly written?: Position;
+  /** What that has changed; unset: anything of the tenant. */
+  readonly changed?: Changed;
   /** Where it is not the operation's own. */
   readonly status?: number;
 };

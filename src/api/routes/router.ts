@@ -5,8 +5,6 @@
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import type { Position } from '../../ports/eventStore.js';
-import { continueTrace, within } from '../../ports/tracing.js';
 import { requireScope } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
 import { HttpError, known } from '../errors.js';
@@ -32,6 +30,7 @@ import {
 import { promisingHeadersCheck } from './promisingHeaders.js';
 import { parametersOf, unknownParameterCheck } from './query.js';
 import { sendReply } from './sendReply.js';
+import { isShownByReads } from './shownByReads.js';
 
 export function areaRouter(api: Api, area: Area): Router {
   const router = Router({ caseSensitive: true });
@@ -158,9 +157,10 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
   return async (req, res) => {
     try {
       const made = await reply(req, res);
-      const isShown = made.written === undefined || (await isVisible(api, req, made.written));
+      const shown = isShownByReads(api, req, made);
+      const isPending = shown !== true && !(await shown);
       if (res.writableEnded) return;
-      if (!isShown) res.setHeader('Projection-Pending', 'true');
+      if (isPending) res.setHeader('Projection-Pending', 'true');
       await sendReply(api, req, res, { status, ...made });
     } catch (error) {
       if (!res.writableEnded) throw error;
@@ -187,22 +187,4 @@ function pathOf({ params }: Request): Call['path'] {
     return typeof value === 'string' ? value : '';
   };
   return { table: of('table'), id: of('id'), deliveryId: of('deliveryId') };
-}
-
-/**
- * Waits until the read models show a write. The write stands in any case: where they do not show it in
- * time, or cannot be reached, the answer says so with the header `Projection-Pending: true`.
- */
-async function isVisible(
-  { readModels, config, log, tracer }: Api,
-  { context }: Request,
-  written: Position,
-): Promise<boolean> {
-  const span = continueTrace(tracer, context.span?.traceparent, 'wait until visible', { kind: 'internal' });
-  const wait = () => readModels.waitForEvent('records', written, config.projectionWaitMs, context.tenantName);
-  const shown = context.deadline.within(within(span, wait, (isShown) => ({ 'dynamic_assets.visible': isShown })));
-  return shown.catch((error: unknown) => {
-    log.warn({ err: error, position: written }, 'written, but the read models cannot tell whether they show it');
-    return false;
-  });
 }

@@ -46,10 +46,11 @@ export async function sendReply(api: Api, req: Request, res: Response, reply: Re
 }
 
 /** What reads show may be a little behind what was written. */
-function tellStaleness({ staleness }: Api, { context }: Request, res: Response): void {
+function tellStaleness({ staleness, unshown }: Api, { context }: Request, res: Response): void {
   if (context.tenantName === undefined) return;
   const seconds = staleness(context.tenantName);
   if (seconds > 0) res.setHeader('Projection-Staleness', String(seconds));
+  if (unshown?.isLate(context.tenantName)) res.setHeader('Projection-Pending', 'true');
 }
 
 /** @throws HttpError 429 while clients of the tenant leave too much untaken */

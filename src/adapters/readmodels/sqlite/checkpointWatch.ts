@@ -47,7 +47,8 @@ type Waiter = Wanted & { readonly end: (reached: boolean) => void };
 export class CheckpointWatch {
   readonly #channel: BroadcastChannel;
   readonly #read: (projection: string, position: Position, tenant: string | undefined) => StoredProgress;
-  readonly #waiters = new Set<Waiter>();
+  /** No Set: of one where things come and go all the time, V8 keeps what was in it until the next full collection. */
+  readonly #waiters: Waiter[] = [];
   #poll: NodeJS.Timeout | undefined;
 
   /** @param read what is stored at one moment */
@@ -65,30 +66,35 @@ export class CheckpointWatch {
     const stored = this.#stored(wanted);
     if (stored !== 'waiting') return stored === 'reached';
     return new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => waiter.end(this.#stored(wanted) === 'reached'), timeoutMs);
+      const timer = Number.isFinite(timeoutMs)
+        ? setTimeout(() => waiter.end(this.#stored(wanted) === 'reached'), timeoutMs)
+        : undefined;
       const waiter: Waiter = {
         ...wanted,
         end: (hasReached) => {
           clearTimeout(timer);
-          this.#waiters.delete(waiter);
-          if (this.#waiters.size === 0) clearInterval(this.#poll);
+          this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
           resolve(hasReached);
         },
       };
-      if (this.#waiters.size === 0) this.#poll = setInterval(() => this.#look(), POLL_MS);
-      this.#waiters.add(waiter);
+      this.#waiters.push(waiter);
+      this.#poll ??= setInterval(() => this.#look(), POLL_MS);
     });
   }
 
   #look(): void {
-    for (const waiter of this.#waiters) {
+    if (this.#waiters.length === 0) {
+      clearInterval(this.#poll);
+      this.#poll = undefined;
+    }
+    for (const waiter of [...this.#waiters]) {
       const stored = this.#stored(waiter);
       if (stored !== 'waiting') waiter.end(stored === 'reached');
     }
   }
 
   #hear({ checkpoints, ahead, parked }: Reached): void {
-    for (const waiter of this.#waiters) {
+    for (const waiter of [...this.#waiters]) {
       const { projection, position, tenant, alone } = waiter;
       const isReached =
         position <= (checkpoints.get(projection) ?? -1) ||
@@ -106,6 +112,7 @@ export class CheckpointWatch {
 
   close(): void {
     for (const waiter of [...this.#waiters]) waiter.end(false);
+    clearInterval(this.#poll);
     this.#channel.close();
   }
 }
