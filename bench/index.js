@@ -8,6 +8,8 @@
  *   npm run bench -- --engines         on the engines that EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL name
  *   npm run bench -- --peers           beside PocketBase, Directus and Parse Server, which it installs, at 10,000, 150,000 and
  *                                      1,000,000 records, about half an hour; writes bench/RESULTS.md
+ *   npm run bench -- --growth          each cost against the number of records, up to 1,000,000 or --records, and of tenants, up to
+ *                                      5,000 or --tenants; about fifteen minutes; draws docs/growth.md
  *   npm run bench -- --peers --records 10000 --only pocketbase     the same with one size, and only this peer
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -21,6 +23,7 @@ import { measureDeliveries } from './deliveries.js';
 import { measureEngines } from './engines.js';
 import { atMost, note, summary } from './figures.js';
 import { measureGet } from './get.js';
+import { measureGrowth } from './growth/index.js';
 import { measureLists } from './lists.js';
 import { measureOrders } from './orders.js';
 import { measurePeers } from './peers/index.js';
@@ -35,6 +38,8 @@ const { values } = parseArgs({
     engines: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: false },
     only: { type: 'string' },
+    growth: { type: 'boolean', default: false },
+    tenants: { type: 'string', default: '5000' },
   },
 });
 const sizes = values.records?.split(',').map(Number);
@@ -63,6 +68,7 @@ const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-bench-'));
 try {
   if (values.engines) await measureEngines(directory);
   else if (values.peers) await measurePeers(directory, sizes ?? PEER_SIZES, values.only?.split(','));
+  else if (values.growth) await measureGrowth(directory, records, Number(values.tenants));
   else if (values.waterfall) await measureWaterfall(directory);
   else if (values.deliveries) await measureDeliveries(directory);
   else await measureEmbedded(directory);

@@ -11,7 +11,7 @@ const CLI = fileURLToPath(new URL('../dist/cli/index.js', import.meta.url));
 /** In which Linux counts the time of processes. */
 const TICK_MS = 10;
 
-const environment = (directory, settings) => ({
+export const environment = (directory, settings) => ({
   ...process.env,
   ...settings,
   DATA_DIR: directory,

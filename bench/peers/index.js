@@ -19,10 +19,11 @@ import { place } from '../places.js';
 import { directus } from './directus.js';
 import { parseServer } from './parseServer.js';
 import { pocketBase } from './pocketBase.js';
-import { diskMb, memoryMb, processorMs } from './processes.js';
+import { diskMb, memoryMb } from './processes.js';
 import { writeReport } from './report.js';
 import { CREATES, createNext, reads } from './rows.js';
 import { thisService } from './thisService.js';
+import { turn } from './turn.js';
 
 const PEERS = [thisService, pocketBase, directus, parseServer];
 /** Kept between runs: what is installed once is not installed again. */
@@ -32,11 +33,9 @@ const FILL_TURN = 10;
 const ROUNDS = 3;
 const TURN_MS = 1_000;
 const WARM_UP_MS = 300;
-/** At least so many requests a turn, however slow. */
-const LEAST = 5;
 const REPEATED = 5;
 /** A size whose filling would take longer is left out. */
-const FILL_LIMIT_S = 400;
+const FILL_LIMIT_S = 360;
 /** Totals may differ by so much: peers fold letters outside ASCII by rules of their own, and one estimates. */
 const TOTALS_DIFFER = 0.01;
 
@@ -163,30 +162,6 @@ async function cleanUp(result, peers, size) {
     peer.records = await peer.list({ filters: { external_id: 'loc-' } });
     if (peer.records !== size / 2) throw new Error(`${peer.kind.name} has ${peer.records} of ${size} records left`);
   }
-}
-
-/**
- * Asks one peer for a while.
- * @param start share of the work at which it begins; it goes round
- * @param most milliseconds; all work once where undefined
- */
-async function turn(peer, { work, clients = 1 }, start, most = Number.POSITIVE_INFINITY) {
-  const first = Math.floor(work.length * start);
-  const times = [];
-  const processorBefore = await processorMs(peer.pids);
-  const begun = performance.now();
-  let next = 0;
-  const ask = async () => {
-    while (next < work.length && (next < LEAST || performance.now() - begun < most)) {
-      const request = work[(first + next++) % work.length];
-      const asked = performance.now();
-      await request(peer);
-      times.push(performance.now() - asked);
-    }
-  };
-  await Promise.all(Array.from({ length: clients }, ask));
-  const ms = performance.now() - begun;
-  return { times, ms, processorMs: (await processorMs(peer.pids)) - processorBefore };
 }
 
 function keep(result, row, peer, turned) {

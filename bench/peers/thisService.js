@@ -18,6 +18,7 @@ export const thisService = {
     const upsert = (places, batchId) =>
       client.ok('POST', `${ASSETS}/batch`, { items: places.map((place) => ({ ...place, _batch_id: batchId })) });
     return {
+      service,
       pids: [service.pid],
       data,
       create: (place) => client.ok('POST', ASSETS, place),
