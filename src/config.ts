@@ -12,13 +12,14 @@ export const version = (): string =>
 export const ROLES = ['api', 'projector', 'webhooks'] as const;
 export type Role = (typeof ROLES)[number];
 
-const integer = (fallback: number, min: number, max: number) =>
+const within = (min: number, max: number) =>
   z
     .string()
     .regex(/^\d+$/, `must be a whole number from ${min} to ${max}`)
     .transform(Number)
-    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`)
-    .default(fallback);
+    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
+
+const integer = (fallback: number, min: number, max: number) => within(min, max).default(fallback);
 
 /** A URL of a cluster names several hosts, which is none by the URL standard: the first stands for all. */
 const oneHost = (url: string): string => url.replace(/,[^/?#]*/, '');
@@ -82,9 +83,11 @@ export const settings = {
   READER_THREADS: integer(2, 1, 32).describe(
     'Threads that answer lists and counts from the embedded read models, for one tenant; two more are started when others need them',
   ),
-  PROJECTION_LANES: integer(1, 1, 16).describe(
-    'Threads that project into embedded read models, each with a file and tenants of its own; settled when the files are made',
-  ),
+  PROJECTION_LANES: within(1, 16)
+    .optional()
+    .describe(
+      'Threads that project into embedded read models, each with a file and tenants of its own; as many as processors, at most 4, where unset; settled when the files are made',
+    ),
   // Longer than /health/ready waits for an engine.
   REQUEST_TIMEOUT_MS: integer(10_000, 4000, 600_000).describe(
     'How long a request may take with all that it waits for, in milliseconds, besides the arrival of its body; more is 503, which says whether anything may have been written',

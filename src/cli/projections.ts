@@ -71,10 +71,11 @@ async function rebuild(options: ScopeOptions): Promise<void> {
   const work = (signal: AbortSignal) =>
     withProjections(async (tools) => {
       const scope = await scopeIn(tools, options);
-      for (const projection of names)
+      for (const projection of names) {
+        const reports = [];
         for (const lane of tools.lanesOf(options.tenant)) {
           const format = `${projection} {bar} {percentage}% {value}/{total}, {events} events, {records} records`;
-          done.push(
+          reports.push(
             await withProgressBar(format, (onProgress) =>
               rebuildProjection(
                 lane,
@@ -85,9 +86,26 @@ async function rebuild(options: ScopeOptions): Promise<void> {
             ),
           );
         }
+        done.push(...reports.reduce(together, []));
+      }
     });
   await interruptible(work, () => leftBy(done, names));
   printResult(options, done, done.map(sentence));
+}
+
+/** One report for all lanes: to be reduced with. */
+function together([sum]: readonly RebuildReport[], next: RebuildReport): RebuildReport[] {
+  if (sum === undefined) return [next];
+  return [
+    {
+      ...sum,
+      events: sum.events + next.events,
+      records: sum.records + next.records,
+      position: Math.min(sum.position, next.position),
+      behind: Math.max(sum.behind, next.behind),
+      seconds: sum.seconds + next.seconds,
+    },
+  ];
 }
 
 /** How things stand after a rebuild that was stopped. */

@@ -25,8 +25,10 @@ async function verify(options: ScopeOptions): Promise<void> {
       const scope = await scopeIn(tools, options);
       const reports: VerifyReport[] = [];
       for (const projection of names) {
+        const ofLanes: VerifyReport[] = [];
         for (const lane of tools.lanesOf(options.tenant))
-          reports.push(await verifyOne(lane, { projection, ...scope }, signal));
+          ofLanes.push(await verifyOne(lane, { projection, ...scope }, signal));
+        reports.push(...ofLanes.reduce(together, []));
       }
       return reports;
     });
@@ -34,6 +36,22 @@ async function verify(options: ScopeOptions): Promise<void> {
   const result = resultOf(reports);
   printResult(options, result, linesOf(reports, result));
   if (!result.equal) process.exitCode = EXIT_FAILURE;
+}
+
+/** One report for all lanes: to be reduced with. */
+function together([sum]: readonly VerifyReport[], next: VerifyReport): VerifyReport[] {
+  if (sum === undefined) return [next];
+  return [
+    {
+      ...sum,
+      position: Math.min(sum.position, next.position),
+      parts: sum.parts + next.parts,
+      records: sum.records + next.records,
+      differences: [...sum.differences, ...next.differences],
+      more: sum.more + next.more,
+      seconds: sum.seconds + next.seconds,
+    },
+  ];
 }
 
 const verifyOne = (lane: VerifyDeps, scope: RebuildScope, signal: AbortSignal): Promise<VerifyReport> =>

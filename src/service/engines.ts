@@ -59,9 +59,10 @@ export const openStoredDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Dir
 
 export async function openReadModels(config: EngineConfig, lane = ONLY_LANE): Promise<ReadModels> {
   const { MONGODB_URL: url, READER_THREADS, REQUEST_TIMEOUT_MS: timeoutMs } = config;
-  // Each thread has memory of its own: the lanes share them out.
-  const readers = Math.ceil(READER_THREADS / lane.of);
-  if (url === undefined) return openSqliteReadModels({ file: readModelFile(config, lane), readers });
+  // Each thread takes memory: the lanes share out those that are there from the start.
+  const atFirst = Math.ceil(READER_THREADS / lane.of);
+  if (url === undefined)
+    return openSqliteReadModels({ file: readModelFile(config, lane), readers: READER_THREADS, atFirst });
   const { openMongoReadModels } = await import('../adapters/readmodels/mongodb/store.js');
   // Nobody waits longer for what is read.
   return openMongoReadModels({ url, timeoutMs });

@@ -50,9 +50,16 @@ export function startProjectors(
   log: Logger,
   tracer: Tracer | undefined,
 ): Projector {
-  const projectors = lanes.map((lane) =>
-    startProjector(lane, config, lane.of === 1 ? log : log.child({ lane: lane.index + 1 }), tracer),
-  );
+  const told = new Set<string>();
+  // The log is the same for all lanes, and so is what they say of it.
+  const tellOnce = (reason: string): void => {
+    if (!told.has(reason)) log.warn(reason);
+    told.add(reason);
+  };
+  const projectors = lanes.map((lane) => {
+    const ofLane = lane.of === 1 ? log : log.child({ lane: lane.index + 1 });
+    return startProjector(lane, config, { log: ofLane, onAnew: tellOnce }, tracer);
+  });
   return {
     failure: () => projectors.map(({ failure }) => failure()).find((failure) => failure !== undefined),
     async stop() {
@@ -61,7 +68,14 @@ export function startProjectors(
   };
 }
 
-function startProjector(lane: Lane, config: ProjectorConfig, log: Logger, tracer: Tracer | undefined): Projector {
+type Told = { readonly log: Logger; readonly onAnew: (reason: string) => void };
+
+function startProjector(
+  lane: Lane,
+  config: ProjectorConfig,
+  { log, onAnew }: Told,
+  tracer: Tracer | undefined,
+): Projector {
   const stopping = new AbortController();
   const projectorId = randomUUID();
   let standingBy = false;
@@ -70,7 +84,7 @@ function startProjector(lane: Lane, config: ProjectorConfig, log: Logger, tracer
   const receive = (message: ProjectorMessage): void => {
     switch (message.kind) {
       case 'anew':
-        log.warn(message.reason);
+        onAnew(message.reason);
         return;
       case 'rebuilt':
         log.info(message.report, 'a table was rebuilt for this release');

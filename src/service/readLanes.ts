@@ -71,7 +71,7 @@ export function gateOf(gates: readonly ReadGate[]): Gate {
       const found = (await Promise.all(gates.map((gate) => gate.behind()))).filter((each) => each !== undefined);
       if (found.length === 0) return undefined;
       return {
-        names: found.flatMap(({ names }) => names),
+        names: found.flatMap(({ names }) => names).sort(),
         isAll: found.every(({ isAll }) => isAll),
         seconds: Math.max(...found.map(({ seconds }) => seconds)),
       } satisfies Behind;

@@ -4,10 +4,14 @@
  */
 import { existsSync } from 'node:fs';
 import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '../config.js';
 import { LANE_RULE, type Lane, lanesOf, ONLY_LANE } from '../projections/lanes.js';
 import { LANES_FILE } from './dataDirectory.js';
+
+/** More are made only where the setting says so: each takes memory, and reads the log for itself. */
+const MOST_LANES = 4;
 
 type Settings = Pick<Config, 'DATA_DIR' | 'MONGODB_URL' | 'PROJECTION_LANES'>;
 
@@ -23,9 +27,10 @@ export async function ownLanes(config: Settings): Promise<readonly Lane[]> {
   // Before the number is looked for, as that is there before any of them is.
   const hasReadModels = existsSync(readModelFile(config, ONLY_LANE));
   const file = join(config.DATA_DIR, LANES_FILE);
+  const wanted = config.PROJECTION_LANES ?? Math.min(availableParallelism(), MOST_LANES);
   // Files from before there were lanes, or for one alone, need no number.
-  if (!existsSync(file) && (hasReadModels || config.PROJECTION_LANES === 1)) return only(config);
-  if (!existsSync(file)) await keep(file, config.PROJECTION_LANES);
+  if (!existsSync(file) && (hasReadModels || wanted === 1)) return only(config);
+  if (!existsSync(file)) await keep(file, wanted);
   const [count, rule] = (await readFile(file, 'utf8')).trim().split(' ').map(Number);
   if (count === undefined || !Number.isSafeInteger(count) || count < 1)
     throw new ConfigError(`${file} does not hold a number of lanes.`);

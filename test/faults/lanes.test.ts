@@ -2,7 +2,8 @@
  * Two lanes: each tenant's read models are in the file of its lane and nowhere else, also after kills under load, where a file
  * is lost, and for the commands of an operator. What was made with one lane serves on with one.
  */
-import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
@@ -75,7 +76,6 @@ it('lists, proves and rebuilds them, of one tenant and of all', async () => {
   for (const args of [
     ['projections', 'verify', '--json'],
     ['projections', 'verify', '--tenant', 'acme', '--json'],
-    ['projections', 'rebuild', '--json'],
     ['projections', 'rebuild', '--tenant', 'globex', '--json'],
     ['projections', 'list', '--json'],
     ['doctor', '--json'],
@@ -83,6 +83,9 @@ it('lists, proves and rebuilds them, of one tenant and of all', async () => {
     const { code, stdout, stderr } = await service.cli(...args);
     expect([args.join(' '), code, code === 0 ? '' : stdout + stderr]).toEqual([args.join(' '), 0, '']);
   }
+  const rebuilt = JSON.parse((await service.cli('projections', 'rebuild', '--json')).stdout);
+  expect(rebuilt.map(({ projection }: { readonly projection: string }) => projection)).toHaveLength(3);
+  expect(rebuilt[0].records).toBeGreaterThanOrEqual((await Promise.all(TENANTS.map(total))).reduce((a, b) => a + b));
   const { stdout } = await service.cli('projections', 'list', '--json');
   expect(JSON.parse(stdout)).toMatchObject(Array(3).fill({ behind: 0, parked: [] }));
   expect([tenantsIn(0), tenantsIn(1)]).toEqual([['acme', 'umbrella'], ['globex']]);
@@ -124,8 +127,16 @@ it('builds the files anew where another rule had shared the tenants out', async 
   expect([tenantsIn(0), tenantsIn(1)]).toEqual([['acme', 'umbrella'], ['globex']]);
 });
 
+it('makes as many lanes as there are processors, four at most, where nobody has set how many', async () => {
+  const fresh = await startService({ tenants: { acme: 'dyn_stock_order' } });
+  await fresh.stop();
+  const files = readdirSync(fresh.dataDir).filter((name) => /^readmodels(-\d+)?\.db$/.test(name));
+  expect(files).toHaveLength(Math.min(availableParallelism(), 4));
+  await fresh.dispose();
+});
+
 it('serves on with one lane what was made with one, whatever the setting', async () => {
-  const earlier = await startService({ tenants: { acme: 'dyn_stock_order' } });
+  const earlier = await startService({ tenants: { acme: 'dyn_stock_order' }, env: { PROJECTION_LANES: '1' } });
   await earlier.tenant('acme').create('dyn_item', { external_id: 'before', name: 'Tea' });
   const { admin, client, orderModel } = earlier.tenant('acme');
   await earlier.stop();

@@ -25,7 +25,7 @@ const isLong = ({ question }: Job): boolean => LONG.includes(question.kind);
 const closed = (): Error => new ReadModelsUnavailableError('The read models are closed.');
 
 /**
- * Short questions go first. The pool has two threads more than it begins with, and starts them when it needs them: long
+ * Short questions go first. The pool may have two threads more than its size, and starts those that it needs: long
  * questions may have one of them, so that lists of one tenant leave one for another's, and never have all threads.
  */
 export class ReaderPool {
@@ -36,10 +36,10 @@ export class ReaderPool {
   readonly #long: Job[] = [];
   #closed = false;
 
-  constructor(data: Omit<ReaderThreadData, 'unwanted'>, size: number) {
+  constructor(data: Omit<ReaderThreadData, 'unwanted'>, size: number, atFirst: number) {
     this.#data = data;
     this.#size = size;
-    while (this.#threads.length < size) this.#start();
+    while (this.#threads.length < Math.min(atFirst, size)) this.#start();
   }
 
   #start(): Thread {

@@ -26,17 +26,18 @@ const MAX_READ_BY_CALLER = 8;
 
 /**
  * Opens the read side. Single records and deliveries and checkpoints are read on the calling thread, in microseconds;
- * lists, histories, counts and large look-ups in `readers` threads (default 2).
+ * lists, histories, counts and large look-ups in `readers` threads (default 2), of which `atFirst` (default: all) are started now.
  *
  * @throws ReadModelsUnavailableError when the file cannot be opened
  */
 export async function openSqliteReadModels(options: {
   readonly file: string;
   readonly readers?: number;
+  readonly atFirst?: number;
 }): Promise<ReadModels> {
-  const { file, readers = 2 } = options;
+  const { file, readers = 2, atFirst = readers } = options;
   const connection = new ReadConnection({ file, cacheMegabytes: CALLER_CACHE_MEGABYTES });
-  const pool = new ReaderPool({ file, cacheMegabytes: READER_CACHE_MEGABYTES }, Math.max(1, readers));
+  const pool = new ReaderPool({ file, cacheMegabytes: READER_CACHE_MEGABYTES }, Math.max(1, readers), atFirst);
   const checkpoint = (projection: string) =>
     connection.number('SELECT position FROM checkpoints WHERE projection = ?', [projection]);
   const progress = (projection: string, position: Position, tenant = ''): StoredProgress => {
