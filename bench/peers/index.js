@@ -94,7 +94,7 @@ async function measureSize(result, all, size) {
     for (const peer of peers) await turn(peer, row, 0, WARM_UP_MS);
     await rounds(result, row, peers, createNext);
   }
-  await repeatBatches(result, peers);
+  await repeatBatches(result, peers, Math.min(REPEATED, size / 2 / BATCH));
   for (const row of CREATES) await rounds(result, row, peers);
   for (const peer of peers) {
     result.memory.set(peer, await memoryMb(peer.pids));
@@ -150,10 +150,10 @@ async function rounds(result, row, peers, before) {
 }
 
 /** A synchronisation that finds nothing new: the same places with the id of another batch, at last the one they had. */
-async function repeatBatches(result, peers) {
+async function repeatBatches(result, peers, count) {
   const row = { name: 'batch of 1000 unchanged', items: BATCH, byRate: true };
   for (const batchId of ['second', 'third', KEPT]) {
-    const work = Array.from({ length: REPEATED }, (_, i) => (to) => to.repeatBatch(batchFrom(i * BATCH), batchId));
+    const work = Array.from({ length: count }, (_, i) => (to) => to.repeatBatch(batchFrom(i * BATCH), batchId));
     for (const peer of peers) keep(result, row, peer, await turn(peer, { work, clients: 1 }, 0));
   }
 }

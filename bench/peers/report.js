@@ -71,21 +71,28 @@ function summaryOf(result, peers) {
   ].join('\n');
 }
 
-/** Each row in which somebody is ahead of this service, by what. */
-function lostRows(results, peers) {
-  const [own] = peers;
-  const lost = [];
-  for (const result of results) {
-    for (const row of comparedRows(result)) {
-      const [first, value] = best(row);
-      if (first === own || !row.values.has(own)) continue;
-      const mine = row.values.get(own);
-      lost.push(
-        `- ${whole(result.size)} records, ${row.name}: ${first.kind.name} ${row.text(value)}, here ${row.text(mine)} (${(row.byRate ? value / mine : mine / value).toFixed(1)} times).`,
-      );
-    }
-  }
-  return lost;
+/** What else is known of each row: the slow ones, and what it takes of the processor. */
+function furtherRows({ rows }) {
+  return [...rows].flatMap(([{ name, byRate }, turnsOf]) => {
+    const known = [...turnsOf].map(([peer, turns]) => [peer, figures(turns)]);
+    const by = (key) => new Map(known.map(([peer, found]) => [peer, found[key]]));
+    const slow = { name: `${name}, p99 ms`, text: ms, values: by('p99') };
+    const processor = { name: `${name}, CPU s for 1000`, text: seconds, values: by('processor') };
+    return byRate ? [processor] : [slow, processor];
+  });
+}
+
+/** Each row in which somebody is ahead of this service. */
+function lostRows(results, rowsOf, [own]) {
+  return results.flatMap((result) =>
+    rowsOf(result).flatMap(({ name, values, byRate, text }) => {
+      const mine = values.get(own);
+      const ahead = [...values].filter(([, value]) => (byRate ? value > mine : value < mine));
+      if (ahead.length === 0) return [];
+      const said = ahead.map(([peer, value]) => `${peer.kind.name} ${text(value)}`).join(', ');
+      return [`- ${whole(result.size)} records, ${name}: ${said}; here ${text(mine)}.`];
+    }),
+  );
 }
 
 function rawOf({ size, rows }, peers) {
@@ -113,7 +120,8 @@ function rawOf({ size, rows }, peers) {
 
 /** @param peers this service first */
 export async function writeReport({ begun, load }, peers, results, { rounds, turnMs, fillLimitS }) {
-  const lost = lostRows(results, peers);
+  const lost = lostRows(results, comparedRows, peers);
+  const further = lostRows(results, furtherRows, peers);
   const rows = results.reduce((sum, result) => sum + comparedRows(result).length, 0);
   const parts = [
     '# This service beside others',
@@ -121,6 +129,8 @@ export async function writeReport({ begun, load }, peers, results, { rounds, tur
     '## What came out',
     `Of ${rows} rows, ${rows - lost.length} are won here. ${lost.length === 0 ? '' : 'A peer is ahead in these:'}`,
     lost.join('\n'),
+    further.length === 0 ? '' : 'And in these, of the slow ones (p99) and of what is taken of the processor:',
+    further.join('\n'),
     ...results.map((result) => summaryOf(result, peers)),
     '## Method',
     [
