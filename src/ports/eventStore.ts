@@ -90,6 +90,8 @@ export type SubscribeOptions = {
   readonly after: Position;
   /** Only streams whose name begins with one of these; all streams where unset. */
   readonly streamPrefixes?: readonly string[];
+  /** Events of streams that this refuses need not be delivered; whoever gives it leaves out those that are. */
+  readonly accepts?: (stream: string) => boolean;
   /** At most about this many events a slice (an append is never cut). Default `DEFAULT_SLICE_COUNT`. */
   readonly maxCount?: number;
   /** Ends the iteration. */

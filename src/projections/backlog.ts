@@ -6,6 +6,9 @@ import type { Step } from './step.js';
 const MAX_EVENTS = 2_000;
 const MAX_CHANGES = 50_000;
 
+/** Where others' events come all the time, those that read past them commit that at most so often, in milliseconds. */
+const QUIET_MS = 200;
+
 /** Where nothing overtakes, a transaction takes slices until it has so many events, or changes. */
 const TURN_EVENTS = 500;
 const TURN_CHANGES = 5_000;
@@ -27,6 +30,9 @@ export class Backlog {
   /** Counts what was added. */
   #added = 0;
   #onChange: (() => void)[] = [];
+  /** What was read last and holds no event; not added yet. */
+  #empty: ReadSlice | undefined;
+  #emptyAt = Number.NEGATIVE_INFINITY;
 
   /** @param after where reading the log begins */
   constructor(after: Position) {
@@ -53,10 +59,26 @@ export class Backlog {
   }
 
   add(slice: ReadSlice): void {
+    this.#empty = undefined;
     this.#slices.push(slice);
     this.#count(slice, 1);
     this.#added += 1;
     this.#tell();
+  }
+
+  /** Adds a slice without events, or the next one: each would be a commit that nobody waits for. */
+  addEmpty(slice: ReadSlice): void {
+    const wait = this.#emptyAt + QUIET_MS - performance.now();
+    const isDue = this.#empty !== undefined;
+    this.#empty = slice;
+    if (wait <= 0) this.#addLastEmpty();
+    else if (!isDue) setTimeout(() => this.#addLastEmpty(), wait).unref();
+  }
+
+  #addLastEmpty(): void {
+    if (this.#empty === undefined) return;
+    this.#emptyAt = performance.now();
+    this.add(this.#empty);
   }
 
   /** What was added after the look, as far as it is still there. */

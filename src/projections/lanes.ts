@@ -26,9 +26,10 @@ export const laneIndex = (tenant: string, of: number): number =>
 /** The log as the lane's projector reads it: without the events of others' tenants. Streams that are named are all there. */
 export function logOf({ index, of }: Lane, log: EventStore): EventStore {
   if (of === 1) return log;
-  const isOwn = ({ stream }: EventSlice['events'][number]) => laneIndex(parseStream(stream).tenant, of) === index;
+  const accepts = (stream: string) => laneIndex(parseStream(stream).tenant, of) === index;
   async function* subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice, void, void> {
-    for await (const slice of log.subscribe(options)) yield { ...slice, events: slice.events.filter(isOwn) };
+    for await (const slice of log.subscribe({ ...options, accepts }))
+      yield { ...slice, events: slice.events.filter(({ stream }) => accepts(stream)) };
   }
   return storeWith(log, { subscribe });
 }

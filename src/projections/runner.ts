@@ -112,7 +112,8 @@ async function readAhead(
     if (slice.position === position) continue;
     position = slice.position;
     const place = log === undefined ? undefined : keptPlace(log, slice);
-    backlog.add({ steps: await stepsOf(tenants, slice.events), position, place });
+    if (slice.events.length === 0) backlog.addEmpty({ steps: [], position, place });
+    else backlog.add({ steps: await stepsOf(tenants, slice.events), position, place });
     while (!backlog.hasRoom && !signal.aborted) await backlog.change(signal);
   }
 }

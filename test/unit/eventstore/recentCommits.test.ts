@@ -79,3 +79,9 @@ test('a place in the middle of a commit, or behind all, is left to the file', ()
   expect(positions(recent, 1)).toBeUndefined();
   expect(positions(recent, 2)).toBeUndefined();
 });
+
+test('what is refused is passed over, and its data is not parsed', () => {
+  const recent = heard(commit(row(1, 'a-1'), row(2, 'b-1', 'no JSON')), commit(row(3, 'b-1', 'no JSON')));
+  const slice = recent.slice(0, undefined, 500, (stream) => stream !== 'b-1');
+  expect(slice).toMatchObject({ events: [{ position: 1 }], position: 3 });
+});

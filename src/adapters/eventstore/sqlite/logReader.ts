@@ -17,6 +17,8 @@ const PAGE_COUNT = 1_000;
 /** A filter passes over at most this many index entries a slice (a few milliseconds), then lets others run. */
 const SCAN_COUNT = 20_000;
 
+type Accepts = (stream: string) => boolean;
+
 /** Where an event is, and how many of its append come after it. */
 type Place = { readonly position: number; readonly following: number };
 
@@ -26,15 +28,22 @@ type Scan = { readonly places: readonly Place[]; readonly end: Position };
 /** Reads the log, in steps that are short enough for any thread's event loop. */
 export class LogReader {
   readonly #statements: ReturnType<typeof prepare>;
-  /** The next slice after a position. `prefixes` unset: of all streams. */
-  readonly slice: (after: Position, prefixes: readonly string[] | undefined, maxCount: number) => EventSlice;
+  /** The next slice after a position. `prefixes` unset: of all streams. Data of those that are not accepted is not parsed. */
+  readonly slice: (
+    after: Position,
+    prefixes: readonly string[] | undefined,
+    maxCount: number,
+    accepts: Accepts,
+  ) => EventSlice;
 
   constructor(db: Database) {
     this.#statements = prepare(db);
     // A transaction, so that all it reads is of one moment.
-    this.slice = db.transaction((after: Position, prefixes: readonly string[] | undefined, maxCount: number) => {
+    this.slice = db.transaction((after, prefixes, maxCount, accepts) => {
       const slice =
-        prefixes === undefined ? this.#unfiltered(after, maxCount) : this.#filtered(after, prefixes, maxCount);
+        prefixes === undefined
+          ? this.#unfiltered(after, maxCount, accepts)
+          : this.#filtered(after, prefixes, maxCount, accepts);
       return { ...slice, eventId: this.#idAt(slice.position) };
     });
   }
@@ -79,19 +88,20 @@ export class LogReader {
     return this.#statements.types.all();
   }
 
-  #unfiltered(after: Position, maxCount: number): EventSlice {
+  #unfiltered(after: Position, maxCount: number, accepts: Accepts): EventSlice {
     const events: RecordedEvent[] = [];
     let size = 0;
+    let position = after;
     for (const row of this.#statements.after.iterate(after)) {
-      events.push(decodeEvent(row));
+      if (accepts(row.stream)) events.push(decodeEvent(row));
       size += row.data.length;
+      position = row.position;
       if (row.following === 0 && (events.length >= maxCount || size >= SLICE_SIZE)) break;
     }
-    const position = events.at(-1)?.position ?? after;
     return { events, position, caughtUp: position >= this.head() };
   }
 
-  #filtered(after: Position, prefixes: readonly string[], maxCount: number): EventSlice {
+  #filtered(after: Position, prefixes: readonly string[], maxCount: number, accepts: Accepts): EventSlice {
     const head = Math.max(this.head(), after);
     const scans = this.#scans(after, prefixes, maxCount, head);
     const lookedAt = Math.min(head, ...scans.map(({ end }) => end));
@@ -108,7 +118,7 @@ export class LogReader {
       if (events.length >= maxCount || size >= SLICE_SIZE) return { events, position, caughtUp: false };
       position = endOfAppend(place);
       for (const row of this.#statements.between.iterate(place.position, position)) {
-        events.push(decodeEvent(row));
+        if (accepts(row.stream)) events.push(decodeEvent(row));
         size += row.data.length;
       }
     }

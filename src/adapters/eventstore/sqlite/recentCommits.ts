@@ -42,6 +42,7 @@ export class RecentCommits {
     after: Position,
     prefixes: readonly string[] | undefined,
     maxCount: number,
+    accepts: (stream: string) => boolean = () => true,
   ): Omit<EventSlice, 'caughtUp'> | undefined {
     const first = this.#commits.findIndex((commit) => commit.after === after);
     if (first < 0) return undefined;
@@ -49,7 +50,9 @@ export class RecentCommits {
     let position = after;
     for (const { rows, head } of this.#commits.slice(first)) {
       if (events.length >= maxCount) break;
-      events.push(...rows.filter(({ stream }) => prefixes?.some((prefix) => stream.startsWith(prefix)) ?? true));
+      const isWanted = ({ stream }: EventRow) =>
+        (prefixes?.some((prefix) => stream.startsWith(prefix)) ?? true) && accepts(stream);
+      events.push(...rows.filter(isWanted));
       position = head;
     }
     const eventId = this.#commits.find(({ head }) => head === position)?.rows.at(-1)?.id;

@@ -96,7 +96,7 @@ export class SqliteEventStore implements EventStore {
   }
 
   async *subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice, void, void> {
-    const { streamPrefixes, maxCount = DEFAULT_SLICE_COUNT } = options;
+    const { streamPrefixes, accepts = () => true, maxCount = DEFAULT_SLICE_COUNT } = options;
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
     const wakeUp = new WakeUp();
     // Listens from the start, so that no append falls between reading and waiting.
@@ -106,7 +106,7 @@ export class SqliteEventStore implements EventStore {
       let position = options.after;
       let first = true;
       while (!signal.aborted) {
-        const slice = this.#slice(position, streamPrefixes, maxCount);
+        const slice = this.#slice(position, streamPrefixes, maxCount, accepts);
         if (first || slice.position > position) {
           position = slice.position;
           first = false;
@@ -122,9 +122,9 @@ export class SqliteEventStore implements EventStore {
     }
   }
 
-  #slice(after: Position, streamPrefixes: readonly string[] | undefined, maxCount: number): EventSlice {
-    const recent = this.#recent.slice(after, streamPrefixes, maxCount);
-    if (recent === undefined) return this.#read((reader) => reader.slice(after, streamPrefixes, maxCount));
+  #slice(...asked: Parameters<LogReader['slice']>): EventSlice {
+    const recent = this.#recent.slice(...asked);
+    if (recent === undefined) return this.#read((reader) => reader.slice(...asked));
     // What was committed last may not have been heard of yet.
     return { ...recent, caughtUp: recent.position >= this.#look() };
   }
