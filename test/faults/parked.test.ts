@@ -19,10 +19,11 @@ const EMBEDDED = { EVENTSTORE_URL: '', MONGODB_URL: '', RABBITMQ_URL: '' };
 const FAST_MS = 1_000;
 
 describe('with the embedded engines', () => {
-  describePoisoned(() => ({}));
+  describePoisoned(() => ({ PROJECTION_LANES: '2' }));
 
   test('what is parked goes on where it stood, after what was wrong is put right', async () => {
-    const service = await startService({ tenants: { acme: 'dyn_stock_order' }, env: EMBEDDED });
+    const env = { ...EMBEDDED, PROJECTION_LANES: '1' };
+    const service = await startService({ tenants: { acme: 'dyn_stock_order' }, env });
     const acme = service.tenant('acme');
     await acme.create('dyn_item', { external_id: 'before', name: 'Tea' });
     await service.stop();
