@@ -1,6 +1,7 @@
 /** This service with its defaults, by the interface of peers (index.js). */
 import { join } from 'node:path';
 import { startService } from '../service.js';
+import { run } from './processes.js';
 
 const ASSETS = '/api/v1/dynamic-assets/dyn/dyn_location/assets';
 
@@ -9,7 +10,7 @@ export const thisService = {
   given: 'its defaults, its own embedded engines; batch upsert by `external_id` (up to 1000); the clean-up call',
   durability: 'each answer after its event is synchronised to the disk (DURABILITY=full)',
   async install() {
-    return { version: 'of this commit' };
+    return { version: `commit ${(await run('git', ['rev-parse', '--short', 'HEAD'])).stdout.trim()}` };
   },
   async start(directory) {
     const data = join(directory, 'data');
