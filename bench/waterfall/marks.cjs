@@ -70,6 +70,12 @@ if (thread === 'main') {
     mark('answered');
     return response;
   });
+  wrap(Worker.prototype, 'on', (on, event, listener) =>
+    on(event, (message, ...rest) => {
+      if (Array.isArray(message)) mark('append answered');
+      listener(message, ...rest);
+    }),
+  );
   wrap(Worker.prototype, 'postMessage', (post, message, ...rest) => {
     post(message, ...rest);
     if (message.stream !== undefined) mark('append sent');
