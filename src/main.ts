@@ -36,7 +36,7 @@ import { openOwnLog, refuseMadeOfOther } from './service/ownLog.js';
 import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
 import { gateOf, readLanes } from './service/readLanes.js';
 import { ownLanes } from './service/readModelFiles.js';
-import { readsAfterWrites } from './service/readsAfterWrites.js';
+import { isAlone, readsAfterWrites } from './service/readsAfterWrites.js';
 import { type OpenParts, type Parts, Restartable } from './service/restartable.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
 import { startTracing, traceAppends } from './service/tracing.js';
@@ -174,10 +174,10 @@ async function openParts(
   const gate = gateOf(gated.map((each) => each.gate));
   const gatedModels = readLanes(gated.map((each) => each.readModels));
   const projector = roles.has('projector')
-    ? opened(startProjectors(lanes, config, log, tracer), (thread) => thread.stop())
+    ? opened(startProjectors(lanes, config, { isHurried: isAlone(config, roles), log, tracer }), (each) => each.stop())
     : undefined;
   const directory = opened(await openDirectory(config, eventStore, log, onReplaced), (each) => each.stop());
-  const { readModels, unshown } = readsAfterWrites(config, roles, gate, gatedModels, directory);
+  const { readModels, unshown } = readsAfterWrites(config, roles, gate, gatedModels, directory, projector);
   const secretBox = createSecretBox(...(await installationKeys(config)));
   const commands = { eventStore, readModels, directory, secretBox, now, newId };
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
@@ -195,17 +195,8 @@ async function openParts(
     const deliveryMetrics = new DeliveryMetrics(metrics.registry, { directory, readModels });
     const settings = webhookSettings(config);
     const { acceptLog } = config;
-    const webhooks = {
-      commands,
-      broker,
-      transport,
-      settings,
-      logger: log,
-      metrics: deliveryMetrics,
-      tracer,
-      acceptLog,
-    };
-    opened(startWebhooks(webhooks), (each) => each.stop());
+    const deps = { commands, broker, transport, settings, logger: log, metrics: deliveryMetrics, tracer, acceptLog };
+    opened(startWebhooks(deps), (each) => each.stop());
   }
 
   const engines: EngineProbes = {

@@ -26,17 +26,24 @@ type Unshown = {
 export class UnshownWrites {
   readonly #longestReadMs: number;
   readonly #isCurrent: (tenant: string) => boolean;
+  readonly #hurry: (tenant: string | undefined) => void;
   /** By tenant, in the order of their answers. */
   readonly #writes = new Map<string, Unshown[]>();
   #count = 0;
 
   /**
    * @param longestReadMs a read waits so long for a write at most, from its answer on
-   * @param isCurrent whether anything of the tenant is known to be withheld, or behind for longer
+   * @param isCurrent whether nothing of the tenant is known to be withheld, or behind for longer
+   * @param hurry told when somebody waits until more of the tenant, or of all, is shown
    */
-  constructor(longestReadMs: number, isCurrent: (tenant: string) => boolean) {
+  constructor(
+    longestReadMs: number,
+    isCurrent: (tenant: string) => boolean,
+    hurry: (tenant: string | undefined) => void,
+  ) {
     this.#longestReadMs = longestReadMs;
     this.#isCurrent = isCurrent;
+    this.#hurry = hurry;
   }
 
   /** Whether a write of few records may be answered before they are shown. */
@@ -72,7 +79,9 @@ export class UnshownWrites {
 
   /** Whether a read of the tenant may have been answered without a write that was answered before. */
   isLate(tenant: string): boolean {
-    return this.#writes.get(tenant)?.some((write) => write.shown !== undefined && this.#leftMs(write) <= 0) ?? false;
+    return (
+      this.#writes.get(tenant)?.some((write) => write.shown !== undefined && this.#leftMs(write) <= EARLY_MS) ?? false
+    );
   }
 
   /** Undefined where there is nothing to wait for. Never rejects. */
@@ -81,7 +90,8 @@ export class UnshownWrites {
     const last = writes?.at(-1);
     if (writes === undefined || last === undefined) return undefined;
     const leftMs = this.#leftMs(last);
-    if (leftMs <= 0) return undefined;
+    if (leftMs <= EARLY_MS) return undefined;
+    this.#hurry(tenant);
     const all = Promise.all(writes.map(({ shown }) => shown)).then(() => undefined);
     return withinTime(leftMs, 'Not shown in time.', all).catch(() => undefined);
   }
@@ -97,6 +107,14 @@ export class UnshownWrites {
         waitFor(of)?.then(() => read(of, ...asked)) ?? read(of, ...asked);
     const ofTable = ({ tenant, table }: { readonly tenant: string; readonly table: string }) =>
       this.#writes.has(tenant) ? this.untilShown(tenant, partOf(tenant, table)) : undefined;
+    const waited =
+      (wait: ReadModels['waitFor']): ReadModels['waitFor'] =>
+      (...asked) => {
+        const [, , timeoutMs, tenant] = asked;
+        // Without an end it is only watched.
+        if (Number.isFinite(timeoutMs)) this.#hurry(tenant);
+        return wait(...asked);
+      };
     const { get, list, listBehind, byIds, sweptIds, tableState, find, history } = readModels;
     return {
       ...readModels,
@@ -108,12 +126,14 @@ export class UnshownWrites {
       tableState: guarded(tableState, ofTable),
       find: guarded(find, ofTable),
       history: guarded(history, (tenant) => this.untilShown(tenant, ORDERS)),
+      waitFor: waited(readModels.waitFor),
+      waitForEvent: waited(readModels.waitForEvent),
     };
   }
 
   /** For reads, to wait for it. */
   #leftMs({ since }: Unshown): number {
-    return since + this.#longestReadMs - EARLY_MS - performance.now();
+    return since + this.#longestReadMs - performance.now();
   }
 
   #put(tenant: string, write: Unshown): void {

@@ -6,11 +6,13 @@ import { youngHeap } from '../adapters/youngHeap.js';
 import type { Config } from '../config.js';
 import type { Parked } from '../ports/readModels.js';
 import type { Tracer } from '../ports/tracing.js';
+import { SAY_AGAIN_MS } from '../projections/commitPace.js';
 import type { Lane } from '../projections/lanes.js';
 import { afterFix } from '../projections/parkedText.js';
 import type { ProjectedTraces } from '../projections/projectedTraces.js';
 import type { RebuildReport } from '../projections/rebuild.js';
 import { keepRunning } from '../supervision/keepRunning.js';
+import { ofTenant } from './readLanes.js';
 import { traceProjected } from './tracing.js';
 
 export type ProjectorMessage =
@@ -28,27 +30,43 @@ export type ProjectorMessage =
   | { readonly kind: 'traces'; readonly projected: ProjectedTraces }
   | { readonly kind: 'failed'; readonly error: Error };
 
+/** What the thread is told; anything but this ends it. */
+export type ProjectorOrder = 'stop' | 'hurry';
+
 /** The start of a thread takes a fifth of a second of a processor. */
 const BACKOFF = { firstMs: 100, longestMs: 3_000 };
 
 /** What the projector is started with. */
-export type ProjectorConfig = Config & { readonly acceptLog: boolean };
+export type ProjectorConfig = Config & {
+  readonly acceptLog: boolean;
+};
 
 /** Threads of one projector come one after the other. */
-export type ProjectorThreadData = ProjectorConfig & { readonly projectorId: string; readonly lane: Lane };
+export type ProjectorThreadData = ProjectorConfig & {
+  readonly projectorId: string;
+  readonly lane: Lane;
+  /** It is told when somebody waits; else it commits at once, as somebody may wait in another process. */
+  readonly isHurried: boolean;
+};
 
 export type Projector = {
   /** What stopped the projector last; undefined while it runs or stands by. */
   readonly failure: () => Error | undefined;
+  /** Somebody waits for what this tenant has written, or for what all have. */
+  readonly hurry: (tenant: string | undefined) => void;
   readonly stop: () => Promise<void>;
+};
+
+type Around = Pick<ProjectorThreadData, 'isHurried'> & {
+  readonly log: Logger;
+  readonly tracer: Tracer | undefined;
 };
 
 /** One for each lane. */
 export function startProjectors(
   lanes: readonly Lane[],
   config: ProjectorConfig,
-  log: Logger,
-  tracer: Tracer | undefined,
+  { log, tracer, isHurried }: Around,
 ): Projector {
   const told = new Set<string>();
   // The log is the same for all lanes, and so is what they say of it.
@@ -58,24 +76,30 @@ export function startProjectors(
   };
   const projectors = lanes.map((lane) => {
     const ofLane = lane.of === 1 ? log : log.child({ lane: lane.index + 1 });
-    return startProjector(lane, config, { log: ofLane, onAnew: tellOnce }, tracer);
+    return startProjector(lane, { ...config, isHurried }, { log: ofLane, onAnew: tellOnce }, tracer);
   });
   return {
     failure: () => projectors.map(({ failure }) => failure()).find((failure) => failure !== undefined),
+    hurry(tenant) {
+      if (tenant === undefined) for (const { hurry } of projectors) hurry();
+      else ofTenant(projectors, tenant).hurry();
+    },
     async stop() {
       await Promise.all(projectors.map((projector) => projector.stop()));
     },
   };
 }
 
+type LaneProjector = Pick<Projector, 'failure' | 'stop'> & { readonly hurry: () => void };
+
 type Told = { readonly log: Logger; readonly onAnew: (reason: string) => void };
 
 function startProjector(
   lane: Lane,
-  config: ProjectorConfig,
+  config: ProjectorConfig & Pick<ProjectorThreadData, 'isHurried'>,
   { log, onAnew }: Told,
   tracer: Tracer | undefined,
-): Projector {
+): LaneProjector {
   const stopping = new AbortController();
   const projectorId = randomUUID();
   let standingBy = false;
@@ -109,6 +133,8 @@ function startProjector(
       log.info(stoodBy ? 'this process projects now' : 'another process projects; this one stands by');
     }
   };
+  let running: Worker | undefined;
+  let hurriedAt = Number.NEGATIVE_INFINITY;
   /** Resolves when the thread has ended, for whatever reason. */
   const runThread = async (): Promise<void> => {
     const resourceLimits = youngHeap(16);
@@ -116,9 +142,10 @@ function startProjector(
       workerData: { ...config, projectorId, lane } satisfies ProjectorThreadData,
       resourceLimits,
     });
+    running = worker;
     worker.on('message', receive);
     worker.on('error', (error) => receive({ kind: 'failed', error }));
-    const stop = (): void => worker.postMessage('stop');
+    const stop = (): void => worker.postMessage('stop' satisfies ProjectorOrder);
     stopping.signal.addEventListener('abort', stop);
     await new Promise((resolve) => worker.once('exit', resolve));
     stopping.signal.removeEventListener('abort', stop);
@@ -130,6 +157,12 @@ function startProjector(
   });
   return {
     failure: () => failure,
+    hurry() {
+      const now = performance.now();
+      if (now < hurriedAt + SAY_AGAIN_MS) return;
+      hurriedAt = now;
+      running?.postMessage('hurry' satisfies ProjectorOrder);
+    },
     async stop() {
       stopping.abort();
       await ended;

@@ -3,25 +3,35 @@ import type { TenantDirectory } from '../commands/context.js';
 import { type Config, ROLES, type Role } from '../config.js';
 import type { ReadModels } from '../ports/readSide.js';
 import { ORDERS, UnshownWrites } from '../projections/unshownWrites.js';
+import type { Projector } from './projectorThread.js';
 import type { Gate } from './readLanes.js';
 
 export type ReadsAfterWrites = {
   readonly readModels: ReadModels;
-  /** Undefined where other processes read what this one has answered, or project it: a write's answer waits itself. */
+  /** Undefined where a write's answer waits itself. */
   readonly unshown: UnshownWrites | undefined;
 };
 
 type Settings = Pick<Config, 'MONGODB_URL' | 'WRITE_WAIT_MS'>;
 
+/** No other process reads what this one has answered, or projects it. */
+export const isAlone = ({ MONGODB_URL }: Pick<Config, 'MONGODB_URL'>, roles: ReadonlySet<Role>): boolean =>
+  MONGODB_URL === undefined && roles.size === ROLES.length;
+
 export function readsAfterWrites(
-  { MONGODB_URL, WRITE_WAIT_MS }: Settings,
+  settings: Settings,
   roles: ReadonlySet<Role>,
   gate: Pick<Gate, 'isCurrent'>,
   readModels: ReadModels,
   directory: Pick<TenantDirectory, 'tenant'>,
+  projector: Pick<Projector, 'hurry'> | undefined,
 ): ReadsAfterWrites {
-  if (MONGODB_URL !== undefined || roles.size < ROLES.length) return { readModels, unshown: undefined };
-  const unshown = new UnshownWrites(WRITE_WAIT_MS, (tenant) => gate.isCurrent(tenant));
+  if (projector === undefined || !isAlone(settings, roles)) return { readModels, unshown: undefined };
+  const unshown = new UnshownWrites(
+    settings.WRITE_WAIT_MS,
+    (tenant) => gate.isCurrent(tenant),
+    (tenant) => projector.hurry(tenant),
+  );
   const partOf = (tenant: string, table: string): string =>
     directory.tenant(tenant)?.assetTypes.get(table)?.role === 'reference' ? table : ORDERS;
   return { readModels: unshown.guard(readModels, partOf), unshown };

@@ -50,6 +50,10 @@ export class CheckpointWatch {
   /** No Set: of one where things come and go all the time, V8 keeps what was in it until the next full collection. */
   readonly #waiters: Waiter[] = [];
   #poll: NodeJS.Timeout | undefined;
+  /** What was announced last. */
+  #heard: Reached | undefined;
+  /** No event behind it was announced as applied beyond the checkpoints. */
+  #furthestAhead = 0;
 
   /** @param read what is stored at one moment */
   constructor(
@@ -63,8 +67,10 @@ export class CheckpointWatch {
 
   /** @returns false when the position is not reached within `timeoutMs`, or before `close`, or is passed over for the tenant */
   async waitFor(wanted: Wanted, timeoutMs: number): Promise<boolean> {
-    const stored = this.#stored(wanted);
-    if (stored !== 'waiting') return stored === 'reached';
+    if (!this.#isToCome(wanted)) {
+      const stored = this.#stored(wanted);
+      if (stored !== 'waiting') return stored === 'reached';
+    }
     return new Promise<boolean>((resolve) => {
       const timer = Number.isFinite(timeoutMs)
         ? setTimeout(() => waiter.end(this.#stored(wanted) === 'reached'), timeoutMs)
@@ -93,7 +99,10 @@ export class CheckpointWatch {
     }
   }
 
-  #hear({ checkpoints, ahead, parked }: Reached): void {
+  #hear(reached: Reached): void {
+    const { checkpoints, ahead, parked } = reached;
+    this.#heard = reached;
+    for (const { position } of ahead) this.#furthestAhead = Math.max(this.#furthestAhead, position);
     for (const waiter of [...this.#waiters]) {
       const { projection, position, tenant, alone } = waiter;
       const isReached =
@@ -101,6 +110,13 @@ export class CheckpointWatch {
         (alone === true && ahead.some((each) => each.projection === projection && each.position === position));
       if (isReached) waiter.end(tenant === undefined || !parked.includes(partOf({ tenant, projection })));
     }
+  }
+
+  /** What is announced last says that it is not reached: there is no need to look at what is stored. */
+  #isToCome({ projection, position }: Wanted): boolean {
+    if (this.#heard === undefined) return false;
+    const { checkpoints, parked } = this.#heard;
+    return parked.length === 0 && position > Math.max(checkpoints.get(projection) ?? position, this.#furthestAhead);
   }
 
   #stored({ projection, position, tenant, alone }: Wanted): 'reached' | 'parked' | 'waiting' {
