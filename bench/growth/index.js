@@ -35,7 +35,7 @@ async function write(what, costs) {
   const document = await readFile(docs('growth.md'), 'utf8');
   const [head, tail] = [document.indexOf(begin) + begin.length, document.indexOf(end)];
   await writeFile(docs('growth.md'), `${document.slice(0, head)}\n\n${table}\n\n${document.slice(tail)}`);
-  note('written to', `docs/growth.md, docs/growth-${what}.svg`);
+  note('written to', `docs/growth.md, docs/growth-${what}.svg; npm run format aligns the tables`);
 }
 
 /** Adds a point to the curve of a cost. */

@@ -151,5 +151,5 @@ export async function writeReport({ begun, load }, peers, results, { rounds, tur
     ...results.map((result) => rawOf(result, peers)),
   ];
   await writeFile(FILE, `${parts.filter((part) => part !== '').join('\n\n')}\n`);
-  note('written to', 'bench/RESULTS.md');
+  note('written to', 'bench/RESULTS.md; npm run format aligns its tables');
 }
