@@ -86,7 +86,7 @@ export const settings = {
   PROJECTION_LANES: within(1, 16)
     .optional()
     .describe(
-      'Threads that project into embedded read models, each with a file and tenants of its own; as many as processors, at most 2, where unset; settled when the files are made',
+      'Projectors that work side by side, each with read models and tenants of its own: threads, which several processes share out on MongoDB; as many as processors, at most 2, where unset; settled when the read models are made',
     ),
   // Longer than /health/ready waits for an engine.
   REQUEST_TIMEOUT_MS: integer(10_000, 4000, 600_000).describe(

@@ -13,13 +13,10 @@ import { newId, now } from './commands/clock.js';
 import type { Commands } from './commands/context.js';
 import { type Config, ROLES, type Role } from './config.js';
 import type { KeptPlace } from './ports/eventStore.js';
-import type { ReadModels } from './ports/readSide.js';
 import type { Tracer } from './ports/tracing.js';
 import type { Directory } from './projections/directory.js';
 import { projectedPlace } from './projections/keptPlace.js';
-import { type Lane, logOf } from './projections/lanes.js';
 import { ProjectionWatch, projections } from './projections/projections.js';
-import { ReadGate } from './projections/readGate.js';
 import { apiConfig } from './service/apiConfig.js';
 import { prepareDataDirectory } from './service/dataDirectory.js';
 import {
@@ -30,12 +27,11 @@ import {
   registerParkedMetrics,
   registerQueueMetrics,
 } from './service/engineHealth.js';
-import { openBroker, openReadModels } from './service/engines.js';
+import { openBroker } from './service/engines.js';
 import { openDirectory } from './service/openDirectory.js';
 import { openOwnLog, refuseMadeOfOther } from './service/ownLog.js';
 import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
-import { gateOf, readLanes } from './service/readLanes.js';
-import { ownLanes } from './service/readModelFiles.js';
+import { openReadSide } from './service/readSide.js';
 import { isAlone, readsAfterWrites } from './service/readsAfterWrites.js';
 import { type OpenParts, type Parts, Restartable } from './service/restartable.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
@@ -153,28 +149,20 @@ async function openParts(
         (each) => each.close(),
       )
     : undefined;
-  const lanes = await ownLanes(config);
-  const stored: { readonly lane: Lane; readonly models: ReadModels }[] = [];
-  for (const lane of lanes)
-    stored.push({ lane, models: opened(await openReadModels(config, lane), (models) => models.close()) });
+  const { readModels: gatedModels, gate } = opened(await openReadSide(config, eventStore), (side) =>
+    side.readModels.close(),
+  );
   const check = (whose: string, place: () => Promise<KeptPlace>, onAway: (error: unknown) => void) =>
     refuseMadeOfOther(eventStore, whose, place, { acceptLog: config.acceptLog, onAway });
-  for (const { models } of stored)
-    await check('The read models', () => projectedPlace(models, projections), logs(log, 'warn', READ_MODELS_AWAY));
+  await check('The read models', () => projectedPlace(gatedModels, projections), logs(log, 'warn', READ_MODELS_AWAY));
   if (broker !== undefined)
     await check(
       'The webhook jobs',
       () => relayedPlace(broker),
       logs(log, 'warn', 'the message broker cannot be reached'),
     );
-  const gated = stored.map(({ lane, models }) => {
-    const own = new ReadGate(logOf(lane, eventStore), models, config.READ_MAX_STALENESS_SECONDS);
-    return { gate: own, readModels: own.guard(models) };
-  });
-  const gate = gateOf(gated.map((each) => each.gate));
-  const gatedModels = readLanes(gated.map((each) => each.readModels));
   const projector = roles.has('projector')
-    ? opened(startProjectors(lanes, config, { isHurried: isAlone(config, roles), log, tracer }), (each) => each.stop())
+    ? opened(await startProjectors(config, { isHurried: isAlone(config, roles), log, tracer }), (each) => each.stop())
     : undefined;
   const directory = opened(await openDirectory(config, eventStore, log, onReplaced), (each) => each.stop());
   const { readModels, unshown } = readsAfterWrites(config, roles, gate, gatedModels, directory, projector);

@@ -18,6 +18,7 @@ import type { ReadModelWriter, RebuildableReadModels } from '../ports/readModelW
 import type { ReadModels } from '../ports/readSide.js';
 import { ONLY_LANE } from '../projections/lanes.js';
 import { PARTS_VERSION } from '../projections/storedDirectory.js';
+import { collectionPrefix } from './databaseLanes.js';
 import { readModelFile } from './readModelFiles.js';
 
 export type EngineConfig = Pick<
@@ -65,7 +66,7 @@ export async function openReadModels(config: EngineConfig, lane = ONLY_LANE): Pr
     return openSqliteReadModels({ file: readModelFile(config, lane), readers: READER_THREADS, atFirst });
   const { openMongoReadModels } = await import('../adapters/readmodels/mongodb/store.js');
   // Nobody waits longer for what is read.
-  return openMongoReadModels({ url, timeoutMs });
+  return openMongoReadModels({ url, prefix: collectionPrefix(lane), timeoutMs });
 }
 
 /** @param owner writers of one owner come one after the other, in one process */
@@ -77,7 +78,7 @@ export async function openReadModelWriter(
   const url = config.MONGODB_URL;
   if (url === undefined) return openSqliteReadModelWriter({ file: readModelFile(config, lane) });
   const { openMongoReadModelWriter } = await import('../adapters/readmodels/mongodb/writer.js');
-  return openMongoReadModelWriter({ url, ...(owner === undefined ? {} : { owner }) });
+  return openMongoReadModelWriter({ url, prefix: collectionPrefix(lane), ...(owner === undefined ? {} : { owner }) });
 }
 
 /** @param onTrouble called when the broker is lost; the adapter reconnects by itself, and the broker need not be there at first */

@@ -12,7 +12,10 @@ import { afterFix } from '../projections/parkedText.js';
 import type { ProjectedTraces } from '../projections/projectedTraces.js';
 import type { RebuildReport } from '../projections/rebuild.js';
 import { keepRunning } from '../supervision/keepRunning.js';
+import { openProjectors } from './databaseLanes.js';
 import { ofTenant } from './readLanes.js';
+import { lanesWanted, ownLanes } from './readModelFiles.js';
+import { shareLanes } from './sharedLanes.js';
 import { traceProjected } from './tracing.js';
 
 export type ProjectorMessage =
@@ -62,22 +65,21 @@ type Around = Pick<ProjectorThreadData, 'isHurried'> & {
   readonly tracer: Tracer | undefined;
 };
 
-/** One for each lane. */
-export function startProjectors(
-  lanes: readonly Lane[],
-  config: ProjectorConfig,
-  { log, tracer, isHurried }: Around,
-): Projector {
+/** One for each lane, or for each that falls to this process. */
+export async function startProjectors(config: ProjectorConfig, { log, tracer, isHurried }: Around): Promise<Projector> {
   const told = new Set<string>();
   // The log is the same for all lanes, and so is what they say of it.
-  const tellOnce = (reason: string): void => {
+  const onAnew = (reason: string): void => {
     if (!told.has(reason)) log.warn(reason);
     told.add(reason);
   };
-  const projectors = lanes.map((lane) => {
+  const start = (lane: Lane, onFailure: () => void): LaneProjector => {
     const ofLane = lane.of === 1 ? log : log.child({ lane: lane.index + 1 });
-    return startProjector(lane, { ...config, isHurried }, { log: ofLane, onAnew: tellOnce }, tracer);
-  });
+    return startProjector(lane, { ...config, isHurried }, { log: ofLane, onAnew, onFailure }, tracer);
+  };
+  const shared = await openProjectors(config);
+  if (shared !== undefined) return { ...shareLanes(shared, lanesWanted(config), start, log), hurry: () => undefined };
+  const projectors = (await ownLanes(config)).map((lane) => start(lane, () => undefined));
   return {
     failure: () => projectors.map(({ failure }) => failure()).find((failure) => failure !== undefined),
     hurry(tenant) {
@@ -92,12 +94,16 @@ export function startProjectors(
 
 type LaneProjector = Pick<Projector, 'failure' | 'stop'> & { readonly hurry: () => void };
 
-type Told = { readonly log: Logger; readonly onAnew: (reason: string) => void };
+type Told = {
+  readonly log: Logger;
+  readonly onAnew: (reason: string) => void;
+  readonly onFailure: () => void;
+};
 
 function startProjector(
   lane: Lane,
   config: ProjectorConfig & Pick<ProjectorThreadData, 'isHurried'>,
-  { log, onAnew }: Told,
+  { log, onAnew, onFailure }: Told,
   tracer: Tracer | undefined,
 ): LaneProjector {
   const stopping = new AbortController();
@@ -128,6 +134,7 @@ function startProjector(
     standingBy = message.kind === 'standing-by';
     failure = message.kind === 'failed' ? message.error : undefined;
     if (failure !== undefined) {
+      onFailure();
       log.error({ err: failure }, 'the projector stopped; the read models stand still until it runs again');
     } else if (stoodBy !== standingBy) {
       log.info(stoodBy ? 'this process projects now' : 'another process projects; this one stands by');

@@ -8,6 +8,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '../config.js';
 import { LANE_RULE, type Lane, lanesOf, ONLY_LANE } from '../projections/lanes.js';
+import { openProjectors } from './databaseLanes.js';
 import { LANES_FILE } from './dataDirectory.js';
 
 /** More are made only where the setting says so: with 5,000 tenants each takes 100 MB while it is filled. */
@@ -21,13 +22,19 @@ export const readModelFile = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>, { index }:
 /** With what SQLite keeps beside them: a file of theirs, of whatever number of lanes. */
 export const isReadModelFile = (name: string): boolean => /^readmodels(-\d+)?\.db/.test(name);
 
+/** How many are made where there are no read models yet. */
+export const lanesWanted = ({ PROJECTION_LANES: set }: Pick<Config, 'PROJECTION_LANES'>): number =>
+  set ?? Math.min(availableParallelism(), MOST_LANES);
+
 /** Made by the setting where there are no read models yet. @throws ConfigError where nobody knows how many there are */
 export async function ownLanes(config: Settings): Promise<readonly Lane[]> {
-  if (config.MONGODB_URL !== undefined) return [ONLY_LANE];
+  const projectors = await openProjectors(config);
+  if (projectors !== undefined)
+    return lanesOf(await projectors.settleLanes(lanesWanted(config)).finally(() => projectors.close()));
   // Before the number is looked for, as that is there before any of them is.
   const hasReadModels = existsSync(readModelFile(config, ONLY_LANE));
   const file = join(config.DATA_DIR, LANES_FILE);
-  const wanted = config.PROJECTION_LANES ?? Math.min(availableParallelism(), MOST_LANES);
+  const wanted = lanesWanted(config);
   // Files from before there were lanes, or for one alone, need no number.
   if (!existsSync(file) && (hasReadModels || wanted === 1)) return only(config);
   if (!existsSync(file)) await keep(file, wanted);

@@ -8,7 +8,10 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { catalogOf, recordsOf } from '#app/adapters/readmodels/mongodb/catalog.js';
+import { LaneDb } from '#app/adapters/readmodels/mongodb/laneDb.js';
 import { tableStream } from '#app/domain/streams.js';
+import { laneIndex } from '#app/projections/lanes.js';
+import { collectionPrefix } from '#app/service/databaseLanes.js';
 import { addWebhook, approve, quickDelivery, validatedOrder } from '../acceptance/export.js';
 import { appendByHand } from '../acceptance/logEvent.js';
 import { Receiver } from '../acceptance/receiver.js';
@@ -20,6 +23,8 @@ import {
   type ProductionEngines,
   startProductionEngines,
 } from '../engines/productionEngines.js';
+
+const LANES = 2;
 
 describeProductionEngines(() => {
   let engines: ProductionEngines;
@@ -35,7 +40,7 @@ describeProductionEngines(() => {
   beforeAll(async () => {
     [engines, receiver] = await Promise.all([startProductionEngines(), Receiver.start()]);
     dataDir = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
-    const env = { ...quickDelivery(receiver), ...engines.env };
+    const env = { ...quickDelivery(receiver), ...engines.env, PROJECTION_LANES: String(LANES) };
     const process = (role: string) => new Service(dataDir, env, ['--role', role]);
     api = process('api');
     projectors = [process('projector'), process('projector')];
@@ -55,10 +60,11 @@ describeProductionEngines(() => {
   /** Takes the record out of the read models, so that changes of it do not fit. @returns what puts it back */
   async function takeOut({ id }: AssetRecord): Promise<() => Promise<void>> {
     const client = await MongoClient.connect(engines.env.MONGODB_URL);
+    const db = new LaneDb(client.db(), collectionPrefix({ index: laneIndex('acme', LANES), of: LANES }));
     const table = async () => {
-      const entry = await catalogOf(client.db()).findOne({ tenant: 'acme', table: 'dyn_item', rebuild: null });
+      const entry = await catalogOf(db).findOne({ tenant: 'acme', table: 'dyn_item', rebuild: null });
       if (entry === null) throw new Error('The table is not in the catalog.');
-      return recordsOf(client.db(), entry);
+      return recordsOf(db, entry);
     };
     const taken = await (await table()).findOneAndDelete({ _id: id });
     if (taken === null) throw new Error('The record is not in its table.');

@@ -1,15 +1,9 @@
 /** The catalog: which tables and histories there are, in which collection each is kept, and how far it is. */
-import {
-  type Collection,
-  type Db,
-  type Document,
-  MongoServerError,
-  ObjectId,
-  type OptionalUnlessRequiredId,
-} from 'mongodb';
+import { type Collection, type Document, MongoServerError, ObjectId, type OptionalUnlessRequiredId } from 'mongodb';
 import type { KeptPlace, Position, Revision } from '../../../ports/eventStore.js';
 import type { Parked, TableRef } from '../../../ports/readModels.js';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
+import type { LaneDb } from './laneDb.js';
 import type { StoredLayout, StoredShape } from './layout.js';
 import type { RecordDocument } from './recordDocument.js';
 
@@ -119,11 +113,11 @@ export type HistoryDocument = {
   readonly e: string;
 };
 
-export const catalogOf = (db: Db): Collection<StoredEntry> => db.collection<StoredEntry>('catalog');
-export const stateOf = (db: Db): Collection<State> => db.collection<State>('state');
-export const recordsOf = (db: Db, { collection }: CatalogEntry): Collection<RecordDocument> =>
+export const catalogOf = (db: LaneDb): Collection<StoredEntry> => db.collection<StoredEntry>('catalog');
+export const stateOf = (db: LaneDb): Collection<State> => db.collection<State>('state');
+export const recordsOf = (db: LaneDb, { collection }: CatalogEntry): Collection<RecordDocument> =>
   db.collection<RecordDocument>(collection);
-export const historyOf = (db: Db, { collection }: CatalogEntry): Collection<HistoryDocument> =>
+export const historyOf = (db: LaneDb, { collection }: CatalogEntry): Collection<HistoryDocument> =>
   db.collection<HistoryDocument>(collection);
 
 /** Names of collections are made up: nothing that a user chose gets into them. */
@@ -134,20 +128,14 @@ export const COLLECTION_NAME = /^(records|history|deliveries|swept)_[0-9a-f]{24}
 export const recordsEntryId = ({ tenant, table }: TableRef): string => `records.${tenant}.${table}`;
 export const tenantEntryId = (kind: Exclude<Kind, 'records'>, tenant: string): string => `${kind}.${tenant}`;
 
-export const findEntry = (db: Db, _id: string): Promise<CatalogEntry | null> =>
+export const findEntry = (db: LaneDb, _id: string): Promise<CatalogEntry | null> =>
   catalogOf(db).findOne<CatalogEntry>({ _id }, { projection: { assetType: 0, layout: 0 } });
 
-export const findShape = (db: Db, _id: string): Promise<StoredShape | null> =>
+export const findShape = (db: LaneDb, _id: string): Promise<StoredShape | null> =>
   catalogOf(db).findOne<StoredShape>({ _id }, { projection: { assetType: 1, layout: 1 } });
 
-export const readState = async (db: Db): Promise<State | undefined> =>
+export const readState = async (db: LaneDb): Promise<State | undefined> =>
   (await stateOf(db).findOne({ _id: 'state' })) ?? undefined;
-
-/** The clock that leases are measured by, which all processes share. */
-export async function serverTime(db: Db): Promise<Date> {
-  const { localTime } = await db.command({ hello: 1 });
-  return localTime;
-}
 
 const DUPLICATE_KEY = 11_000;
 

@@ -1,6 +1,6 @@
 /** The catalog as its writer sees it: entries are kept in memory, since nobody else changes them meanwhile. */
 import { LRUCache } from 'lru-cache';
-import type { Collection, Db, IndexDescription } from 'mongodb';
+import type { Collection, IndexDescription } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { DeliveryLogEntry } from '../../../ports/deliveryLog.js';
 import type { TableRef } from '../../../ports/readModels.js';
@@ -14,6 +14,7 @@ import {
   type StoredEntry,
   tenantEntryId,
 } from './catalog.js';
+import type { LaneDb } from './laneDb.js';
 import { indexesOf, layoutOf, storedLayout } from './layout.js';
 import { LeaseLostError } from './lease.js';
 import { shapeOf, type TableShape } from './recordDocument.js';
@@ -52,14 +53,14 @@ export class CatalogWriter {
   }
 
   /** @throws UndefinedTableError */
-  async table(db: Db, ref: TableRef): Promise<OpenTable> {
+  async table(db: LaneDb, ref: TableRef): Promise<OpenTable> {
     const table = await this.#find(db, this.#id(recordsEntryId(ref)));
     if (table === undefined) throw new UndefinedTableError(ref);
     return table;
   }
 
   /** A tenant's histories of orders, or its delivery log. */
-  async ofTenant(db: Db, kind: Exclude<Kind, 'records'>, tenant: string): Promise<OpenTable> {
+  async ofTenant(db: LaneDb, kind: Exclude<Kind, 'records'>, tenant: string): Promise<OpenTable> {
     const _id = this.#id(tenantEntryId(kind, tenant));
     const known = await this.#find(db, _id);
     if (known !== undefined) return known;
@@ -67,7 +68,7 @@ export class CatalogWriter {
   }
 
   /** Makes the table or brings it to another version of its asset type. */
-  async define(db: Db, ref: TableRef, assetType: AssetType): Promise<void> {
+  async define(db: LaneDb, ref: TableRef, assetType: AssetType): Promise<void> {
     const _id = this.#id(recordsEntryId(ref));
     const known = await this.#find(db, _id);
     if (known?.definedBy === assetType) return;
@@ -89,7 +90,7 @@ export class CatalogWriter {
   }
 
   /** Makes the collection with the first record: many tables stay empty, and each index is a file of the server. */
-  async make(db: Db, table: OpenTable): Promise<void> {
+  async make(db: LaneDb, table: OpenTable): Promise<void> {
     if (table.entry.made) return;
     const { entry } = table;
     await createIndexes(db, entry, table.shape);
@@ -97,7 +98,7 @@ export class CatalogWriter {
   }
 
   /** Where the records that a clean-up deletes are kept; made where it is missing. */
-  async sweptRecords(db: Db, table: OpenTable): Promise<Collection<SweptRecord>> {
+  async sweptRecords(db: LaneDb, table: OpenTable): Promise<Collection<SweptRecord>> {
     const name = table.entry.swept ?? newCollectionName('swept');
     // In the catalog first: what it does not name may be dropped.
     if (name !== table.entry.swept) await this.change(db, table, { swept: name });
@@ -107,7 +108,7 @@ export class CatalogWriter {
   }
 
   /** @throws LeaseLostError */
-  async change(db: Db, table: OpenTable, $set: Partial<StoredEntry>): Promise<void> {
+  async change(db: LaneDb, table: OpenTable, $set: Partial<StoredEntry>): Promise<void> {
     const { matchedCount } = await catalogOf(db).updateOne(
       { _id: table.entry._id, ...(this.fencingToken === undefined ? {} : { fence: { $lte: this.fencingToken } }) },
       { $set, $inc: { version: 1 } },
@@ -118,7 +119,7 @@ export class CatalogWriter {
   }
 
   /** The collections that the entries name are nobody's then. */
-  async dropTenant(db: Db, kind: Kind, tenant: string): Promise<void> {
+  async dropTenant(db: LaneDb, kind: Kind, tenant: string): Promise<void> {
     const fence = this.fencingToken === undefined ? {} : { fence: { $lte: this.fencingToken } };
     await catalogOf(db).deleteMany({ rebuild: this.#rebuild, kind, tenant, ...fence });
     this.forget();
@@ -140,7 +141,7 @@ export class CatalogWriter {
     this.#deliveries.clear();
   }
 
-  async #find(db: Db, _id: string): Promise<OpenTable | undefined> {
+  async #find(db: LaneDb, _id: string): Promise<OpenTable | undefined> {
     const known = this.#open.get(_id);
     if (known !== undefined) return known;
     const entry = await catalogOf(db).findOne({ _id });
@@ -148,7 +149,7 @@ export class CatalogWriter {
   }
 
   async #insert(
-    db: Db,
+    db: LaneDb,
     named: Pick<StoredEntry, '_id' | 'kind' | 'tenant' | 'table' | 'assetType'>,
   ): Promise<OpenTable> {
     const entry: StoredEntry = {
@@ -196,6 +197,6 @@ export const indexesFor = ({ kind }: CatalogEntry, { layout }: TableShape): read
   kind === 'records' ? indexesOf(layout) : TENANT_INDEXES[kind];
 
 /** Makes the collection and those of its indexes that are missing. */
-async function createIndexes(db: Db, entry: CatalogEntry, shape: TableShape): Promise<void> {
+async function createIndexes(db: LaneDb, entry: CatalogEntry, shape: TableShape): Promise<void> {
   await db.collection(entry.collection).createIndexes([...indexesFor(entry, shape)]);
 }

@@ -1,11 +1,18 @@
 /** The way to the server: connects when it is needed, and says in the port's terms when it is away. */
-import { type Db, MongoClient, MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
+import { MongoClient, MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import type { Cancellation } from '../../../supervision/cancellation.js';
+import { LaneDb } from './laneDb.js';
 
-export type ConnectionOptions = {
+/** Where the read models are. */
+export type Place = {
   /** `mongodb://127.0.0.1:27017/assets`; without a path the database is `dynamic_assets` */
   readonly url: string;
+  /** What the names of its collections begin with; nothing where unset. */
+  readonly prefix?: string;
+};
+
+export type ConnectionOptions = Place & {
   /** An operation that has had no answer, or no connection, for so long is given up. */
   readonly socketTimeoutMs: number;
 };
@@ -29,12 +36,12 @@ export class MongoConnection {
   }
 
   /** @throws ReadModelsUnavailableError when the server cannot be reached or does not answer; else what `work` throws */
-  async run<Result>(work: (db: Db) => Promise<Result>): Promise<Result> {
+  async run<Result>(work: (db: LaneDb) => Promise<Result>): Promise<Result> {
     if (this.#closed) throw new ReadModelsUnavailableError('The read models are closed.');
     if (performance.now() < this.#awayUntil) throw new ReadModelsUnavailableError('MongoDB cannot be reached.');
     try {
       const client = await this.#open();
-      return await work(client.db(databaseOf(this.#options.url)));
+      return await work(new LaneDb(client.db(databaseOf(this.#options.url)), this.#options.prefix ?? ''));
     } catch (error) {
       if (!isUnavailable(error)) throw error;
       this.#awayUntil = performance.now() + FAIL_FAST_MS;

@@ -2,7 +2,7 @@
  * Gathers the changes of a transaction in memory and writes them to one copy: to what is served, or to what a rebuild
  * fills. Every write leaves the same behind when it is repeated after a crash.
  */
-import type { AnyBulkWriteOperation, Db } from 'mongodb';
+import type { AnyBulkWriteOperation } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
@@ -11,6 +11,7 @@ import { type HistoryDocument, historyOf, KINDS, type Kind, recordsOf } from './
 import { type CatalogWriter, UndefinedTableError } from './catalogWriter.js';
 import type { MongoConnection } from './connection.js';
 import { type DeliveryChanges, writeDeliveries, writtenDelivery } from './deliveries.js';
+import type { LaneDb } from './laneDb.js';
 import { RecordMisfitError, type Repeated } from './recordDocument.js';
 import { addStep, getOrMake, RecordWriter, type TableStep } from './recordWriter.js';
 
@@ -129,7 +130,7 @@ export class CopyWriter {
   }
 
   /** Defines tables, and makes the collections that get their first record. */
-  protected async prepareCollections(db: Db): Promise<void> {
+  protected async prepareCollections(db: LaneDb): Promise<void> {
     const { catalog } = this;
     const { tables, histories, deliveries } = this.#changes;
     for (const { ref, assetType, steps } of tables.values()) {
@@ -145,7 +146,7 @@ export class CopyWriter {
   /**
    * @throws MisfitError; LeaseLostError
    */
-  protected async writeChanges(db: Db, repeated: Repeated): Promise<void> {
+  protected async writeChanges(db: LaneDb, repeated: Repeated): Promise<void> {
     const { tables, histories, deliveries, dropped } = this.#changes;
     for (const table of tables.values()) await this.#writeTable(db, table, repeated);
     for (const [tenant, orders] of histories) await this.#writeHistory(db, tenant, orders);
@@ -153,7 +154,7 @@ export class CopyWriter {
     for (const { kind, tenant } of dropped) await this.catalog.dropTenant(db, kind, tenant);
   }
 
-  async #writeTable(db: Db, { ref, steps, last }: TableChanges, repeated: Repeated): Promise<void> {
+  async #writeTable(db: LaneDb, { ref, steps, last }: TableChanges, repeated: Repeated): Promise<void> {
     if (last === undefined) return;
     const { catalog } = this;
     const table = await catalog.table(db, ref);
@@ -174,7 +175,7 @@ export class CopyWriter {
   }
 
   /** An entry that is there already is left alone. */
-  async #writeHistory(db: Db, tenant: string, orders: readonly OrderEntries[]): Promise<void> {
+  async #writeHistory(db: LaneDb, tenant: string, orders: readonly OrderEntries[]): Promise<void> {
     const { entry: history } = await this.catalog.ofTenant(db, 'history', tenant);
     const writes = orders.flatMap(({ orderId, entries }) =>
       entries.map((entry): AnyBulkWriteOperation<HistoryDocument> => {

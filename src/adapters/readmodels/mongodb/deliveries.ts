@@ -1,10 +1,11 @@
 /** The delivery log of a tenant: how it is stored (a document for each delivery and each webhook), written and read. */
-import type { Collection, Db, Filter } from 'mongodb';
+import type { Collection, Filter } from 'mongodb';
 import type { DeliveryBacklog, DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../../../ports/deliveryLog.js';
 import { healthAfter, instant, UNTRIED } from '../shared/deliveryLog.js';
 import { type CatalogEntry, catalogOf, tenantEntryId } from './catalog.js';
 import type { CatalogWriter } from './catalogWriter.js';
 import { type MongoConnection, whileWanted } from './connection.js';
+import type { LaneDb } from './laneDb.js';
 import type { TableReader } from './tableReader.js';
 
 type DeliveryDocument = {
@@ -33,9 +34,9 @@ type WebhookDocument = {
 };
 
 /** One collection, seen as what is looked for. */
-const deliveriesOf = (db: Db, { collection }: CatalogEntry): Collection<DeliveryDocument> =>
+const deliveriesOf = (db: LaneDb, { collection }: CatalogEntry): Collection<DeliveryDocument> =>
   db.collection<DeliveryDocument>(collection);
-const webhooksOf = (db: Db, { collection }: CatalogEntry): Collection<WebhookDocument> =>
+const webhooksOf = (db: LaneDb, { collection }: CatalogEntry): Collection<WebhookDocument> =>
   db.collection<WebhookDocument>(collection);
 
 const deliveryKey = (id: string): string => `d.${id}`;
@@ -70,7 +71,7 @@ export type DeliveryChanges = {
 
 /** Every write leaves the same behind when it is repeated. */
 export async function writeDeliveries(
-  db: Db,
+  db: LaneDb,
   catalog: CatalogWriter,
   tenant: string,
   { put, states, dropped }: DeliveryChanges,
@@ -88,7 +89,7 @@ export async function writeDeliveries(
  * of the webhook must be there before it.
  */
 async function putEntries(
-  db: Db,
+  db: LaneDb,
   log: CatalogEntry,
   entries: readonly DeliveryLogEntry[],
   states: readonly DeliveryLogEntry[],
@@ -120,7 +121,7 @@ const upsert = <Stored extends { readonly _id: string }>(replacement: Stored) =>
 
 /** An entry as the writer last wrote it. */
 export async function writtenDelivery(
-  db: Db,
+  db: LaneDb,
   catalog: CatalogWriter,
   tenant: string,
   id: string,
@@ -134,7 +135,7 @@ export async function writtenDelivery(
 
 /** Ids of at most `limit` entries that ended before this time, by tenant. */
 export async function endedDeliveries(
-  db: Db,
+  db: LaneDb,
   endedBefore: string,
   limit: number,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
@@ -160,7 +161,7 @@ export async function endedDeliveries(
 /** The reads of the delivery log. */
 export function deliveryReads(connection: MongoConnection, tables: TableReader): Omit<DeliveryLog, 'waitFor'> {
   /** Undefined where nothing was ever written. */
-  const read = async <Result>(tenant: string, work: (db: Db, log: CatalogEntry) => Promise<Result>) =>
+  const read = async <Result>(tenant: string, work: (db: LaneDb, log: CatalogEntry) => Promise<Result>) =>
     (await tables.read(tenantEntryId('deliveries', tenant), ({ db, entry }) => work(db, entry)))?.result;
 
   return {

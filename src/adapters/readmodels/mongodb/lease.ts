@@ -4,19 +4,12 @@
  * back, or has to make way for a rebuild is followed by the next number.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Db, ObjectId } from 'mongodb';
+import { ObjectId } from 'mongodb';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { ProjectorLeaseHeldError } from '../../../ports/readModelWriter.js';
-import {
-  type CatalogEntry,
-  COLLECTION_NAME,
-  catalogOf,
-  insertOnce,
-  newCollectionName,
-  serverTime,
-  stateOf,
-} from './catalog.js';
+import { type CatalogEntry, COLLECTION_NAME, catalogOf, insertOnce, newCollectionName, stateOf } from './catalog.js';
 import type { MongoConnection } from './connection.js';
+import type { LaneDb } from './laneDb.js';
 
 /** Another holder has taken over: what was about to be written must not be. */
 export class LeaseLostError extends Error {
@@ -47,7 +40,7 @@ const POLL_MS = 20;
 /** A rebuild holds the lease while it catches up before its swap. */
 const REBUILD_TIMEOUT_MS = 120_000;
 
-const leasesOf = (db: Db) => db.collection<LeaseDocument>('leases');
+const leasesOf = (db: LaneDb) => db.collection<LeaseDocument>('leases');
 
 export class Lease {
   readonly #connection: MongoConnection;
@@ -77,7 +70,7 @@ export class Lease {
    * A projector waits for a rebuild; a rebuild takes the lease from a projector.
    * @throws ProjectorLeaseHeldError when another projector holds it; ReadModelsUnavailableError after two minutes
    */
-  async acquire(db: Db): Promise<number> {
+  async acquire(db: LaneDb): Promise<number> {
     this.forget();
     const giveUpAt = performance.now() + REBUILD_TIMEOUT_MS;
     for (;;) {
@@ -100,17 +93,17 @@ export class Lease {
     }
   }
 
-  async #isHeld(db: Db, { released, owner, renewedAt, lastsMs }: LeaseDocument): Promise<boolean> {
+  async #isHeld(db: LaneDb, { released, owner, renewedAt, lastsMs }: LeaseDocument): Promise<boolean> {
     if (released || owner === this.#owner) return false;
-    return (await serverTime(db)).getTime() - renewedAt.getTime() < lastsMs;
+    return (await db.serverTime()).getTime() - renewedAt.getTime() < lastsMs;
   }
 
-  async #insert(db: Db, token: number): Promise<boolean> {
+  async #insert(db: LaneDb, token: number): Promise<boolean> {
     return insertOnce(leasesOf(db), {
       _id: token,
       owner: this.#owner,
       mode: this.#mode,
-      renewedAt: await serverTime(db),
+      renewedAt: await db.serverTime(),
       lastsMs: this.#lastsMs,
       released: false,
     });
@@ -133,7 +126,7 @@ export class Lease {
   }
 
   /** Gives it back, so that the next need not wait. */
-  async release(db: Db): Promise<void> {
+  async release(db: LaneDb): Promise<void> {
     const token = this.#fencingToken;
     this.forget();
     if (token !== undefined) await leasesOf(db).updateOne({ _id: token }, { $set: { released: true } });
@@ -149,7 +142,7 @@ export class Lease {
  *
  * @throws LeaseLostError when a later holder was faster
  */
-async function fenceOff(db: Db, token: number): Promise<void> {
+async function fenceOff(db: LaneDb, token: number): Promise<void> {
   await insertOnce(stateOf(db), { _id: 'state', fence: 0, checkpoints: [], until: [] });
   const { matchedCount } = await stateOf(db).updateOne(
     { _id: 'state', fence: { $lt: token } },
@@ -163,8 +156,8 @@ async function fenceOff(db: Db, token: number): Promise<void> {
 }
 
 /** Renames a collection. When a holder died over it, `moving` is set, and it has one of the two names. */
-async function move(db: Db, entry: CatalogEntry, token: number): Promise<void> {
-  const names = await collectionNames(db);
+async function move(db: LaneDb, entry: CatalogEntry, token: number): Promise<void> {
+  const names = await db.collectionNames();
   const from = entry.moving !== null && names.includes(entry.moving) ? entry.moving : entry.collection;
   const to = newCollectionName(entry.kind);
   const change = ($set: Partial<CatalogEntry>) =>
@@ -174,16 +167,13 @@ async function move(db: Db, entry: CatalogEntry, token: number): Promise<void> {
   await change({ collection: to, moving: null });
 }
 
-const collectionNames = async (db: Db): Promise<readonly string[]> =>
-  (await db.listCollections({}, { nameOnly: true }).toArray()).map(({ name }) => name);
-
 /**
  * Collections are listed first: one that was made meanwhile has been in the catalog before.
  * @param most how many are dropped at most
  * @returns whether there may be more
  */
-export async function dropUnreferenced(db: Db, most = Number.POSITIVE_INFINITY): Promise<boolean> {
-  const names = (await collectionNames(db)).filter((name) => COLLECTION_NAME.test(name));
+export async function dropUnreferenced(db: LaneDb, most = Number.POSITIVE_INFINITY): Promise<boolean> {
+  const names = (await db.collectionNames()).filter((name) => COLLECTION_NAME.test(name));
   const entries = await catalogOf(db)
     .find({}, { projection: { collection: 1, moving: 1, swept: 1 } })
     .toArray();

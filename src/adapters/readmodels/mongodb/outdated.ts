@@ -1,6 +1,6 @@
 /** Which tables were laid out for an earlier version of their asset types. */
-import type { Db } from 'mongodb';
 import { catalogOf, recordsEntryId } from './catalog.js';
+import type { LaneDb } from './laneDb.js';
 import { isOutdated } from './layout.js';
 import { shapeOf } from './recordDocument.js';
 
@@ -10,7 +10,7 @@ const boundsOf = (tenant: string) => {
   return [first, `${first.slice(0, -1)}/`] as const;
 };
 
-export async function nextTenant(db: Db, after?: string): Promise<string | undefined> {
+export async function nextTenant(db: LaneDb, after?: string): Promise<string | undefined> {
   const behind = after === undefined ? 'records.' : boundsOf(after)[1];
   const entry = await catalogOf(db).findOne(
     { _id: { $gte: behind, $lt: 'records/' }, rebuild: null },
@@ -20,7 +20,7 @@ export async function nextTenant(db: Db, after?: string): Promise<string | undef
 }
 
 /** A table without records is laid out with its first one. */
-export async function outdatedTables(db: Db, tenant: string): Promise<readonly string[]> {
+export async function outdatedTables(db: LaneDb, tenant: string): Promise<readonly string[]> {
   const [from, to] = boundsOf(tenant);
   const entries = await catalogOf(db)
     .find({ _id: { $gte: from, $lt: to }, rebuild: null, made: true })

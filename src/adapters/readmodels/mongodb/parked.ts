@@ -2,18 +2,19 @@
  * Where parts of projections stand that do not go on with the others: in the state, and so committed with the checkpoints.
  * That a retry is asked for stands apart, since whoever asks has no lease.
  */
-import type { Collection, Db } from 'mongodb';
+import type { Collection } from 'mongodb';
 import type { Position } from '../../../ports/eventStore.js';
 import type { Parked } from '../../../ports/readModels.js';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
 import { insertOnce, positionOf, type State, type StoredParked } from './catalog.js';
+import type { LaneDb } from './laneDb.js';
 
 type Named = Pick<Parked, 'tenant' | 'projection'>;
 /** Neither a tenant nor a projection has a dot. */
 const keyOf = ({ tenant, projection }: Named): string => `${projection}.${tenant}`;
 
 type RetryDocument = { readonly _id: string };
-const retriesOf = (db: Db): Collection<RetryDocument> => db.collection<RetryDocument>('retries');
+const retriesOf = (db: LaneDb): Collection<RetryDocument> => db.collection<RetryDocument>('retries');
 
 /** What one transaction changes; undefined where a part goes on with the others. */
 export class ParkedChanges {
@@ -66,13 +67,13 @@ export class ParkedChanges {
   }
 
   /** Those who asked are answered by what was committed. */
-  async settleRetries(db: Db): Promise<void> {
+  async settleRetries(db: LaneDb): Promise<void> {
     const settled = [...this.#changes].flatMap(([key, next]) => (next?.retryAsked === true ? [] : [key]));
     if (settled.length > 0) await retriesOf(db).deleteMany({ _id: { $in: settled } });
   }
 }
 
-export async function parkedOf(db: Db, state: Pick<State, 'parked'> | undefined): Promise<readonly Parked[]> {
+export async function parkedOf(db: LaneDb, state: Pick<State, 'parked'> | undefined): Promise<readonly Parked[]> {
   const stored = state?.parked ?? [];
   if (stored.length === 0) return [];
   const asked = new Set((await retriesOf(db).find({}).toArray()).map(({ _id }) => _id));
@@ -96,7 +97,7 @@ export function parkedAroundSwap(
   };
 }
 
-export async function askRetry(db: Db, state: State | undefined, named: Named): Promise<boolean> {
+export async function askRetry(db: LaneDb, state: State | undefined, named: Named): Promise<boolean> {
   if (state?.parked?.some((each) => keyOf(each) === keyOf(named)) !== true) return false;
   await insertOnce(retriesOf(db), { _id: keyOf(named) });
   return true;

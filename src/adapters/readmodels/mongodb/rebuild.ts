@@ -1,21 +1,13 @@
 /** A second copy of read models, filled beside what is served, that takes its place in one step. */
-import { type Db, ObjectId } from 'mongodb';
+import { ObjectId } from 'mongodb';
 import type { Position } from '../../../ports/eventStore.js';
 import type { ReadModelProof } from '../../../ports/readModelProof.js';
 import { type ReadModelRebuild, RebuildInProgressError, type RebuildScope } from '../../../ports/readModelWriter.js';
-import {
-  catalogOf,
-  insertOnce,
-  KINDS,
-  positionOf,
-  readState,
-  type StoredParked,
-  serverTime,
-  stateOf,
-} from './catalog.js';
+import { catalogOf, insertOnce, KINDS, positionOf, readState, type StoredParked, stateOf } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
-import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
+import { MongoConnection, type Place, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { CopyWriter } from './copyWriter.js';
+import type { LaneDb } from './laneDb.js';
 import { dropUnreferenced, LEASE_MS, Lease, LeaseLostError } from './lease.js';
 import { parkedAroundSwap } from './parked.js';
 import { MongoProof } from './proof/proof.js';
@@ -25,16 +17,16 @@ const ABANDONED_AFTER_MS = 60_000;
 const HEARTBEAT_MS = 10_000;
 
 type RebuildDocument = { readonly _id: 'rebuild'; readonly id: string; readonly touchedAt: Date };
-const rebuildsOf = (db: Db) => db.collection<RebuildDocument>('rebuilds');
+const rebuildsOf = (db: LaneDb) => db.collection<RebuildDocument>('rebuilds');
 
-type RebuildOptions = { readonly url: string; readonly leaseMs?: number };
+type RebuildOptions = Place & { readonly leaseMs?: number };
 
 /**
  * Starts a rebuild over a connection of its own; remains of dead ones are cleared away first.
  * @throws RebuildInProgressError while another rebuild is at work
  */
 export async function beginRebuild(options: RebuildOptions, scope: RebuildScope): Promise<ReadModelRebuild> {
-  const connection = new MongoConnection({ url: options.url, socketTimeoutMs: WRITER_SOCKET_TIMEOUT_MS });
+  const connection = new MongoConnection({ ...options, socketTimeoutMs: WRITER_SOCKET_TIMEOUT_MS });
   try {
     return await connection.run(async (db) => {
       const id = await register(db);
@@ -47,9 +39,9 @@ export async function beginRebuild(options: RebuildOptions, scope: RebuildScope)
   }
 }
 
-async function register(db: Db): Promise<string> {
+async function register(db: LaneDb): Promise<string> {
   const other = await rebuildsOf(db).findOne({ _id: 'rebuild' });
-  const now = await serverTime(db);
+  const now = await db.serverTime();
   if (other !== null) {
     if (now.getTime() - other.touchedAt.getTime() < ABANDONED_AFTER_MS) throw new RebuildInProgressError();
     await rebuildsOf(db).deleteOne({ _id: 'rebuild', id: other.id });
@@ -79,7 +71,7 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
     this.#scope = scope;
     this.#id = id;
     this.#lease = lease;
-    const run = <Result>(work: (db: Db) => Promise<Result>) =>
+    const run = <Result>(work: (db: LaneDb) => Promise<Result>) =>
       connection.run(async (db) => {
         if (this.#isHeld) {
           await this.#write(db);
@@ -95,7 +87,7 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
     this.#heartbeat = setInterval(touch, HEARTBEAT_MS).unref();
   }
 
-  async #touch(db: Db): Promise<void> {
+  async #touch(db: LaneDb): Promise<void> {
     const { matchedCount } = await rebuildsOf(db).updateOne(
       { _id: 'rebuild', id: this.#id },
       { $currentDate: { touchedAt: true } },
@@ -112,7 +104,7 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
     this.#position = checkpoints.get(this.#scope.projection) ?? this.#position;
   }
 
-  async #write(db: Db): Promise<void> {
+  async #write(db: LaneDb): Promise<void> {
     await this.#touch(db);
     await this.prepareCollections(db);
     await this.writeChanges(db, 'not');
@@ -160,14 +152,14 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
   }
 
   /** A part of one table's goes on being parked. */
-  async #setParked(db: Db, parked: readonly StoredParked[]): Promise<void> {
+  async #setParked(db: LaneDb, parked: readonly StoredParked[]): Promise<void> {
     if (this.#scope.table !== undefined) return;
     const fence = this.#lease.fencingToken ?? -1;
     const { matchedCount } = await stateOf(db).updateOne({ _id: 'state', fence }, { $set: { parked } });
     if (matchedCount !== 1) throw new LeaseLostError();
   }
 
-  async #putInPlace(db: Db): Promise<void> {
+  async #putInPlace(db: LaneDb): Promise<void> {
     const catalog = catalogOf(db);
     const copies = await catalog.find({ rebuild: this.#id }).toArray();
     const fence = this.#lease.fencingToken ?? -1;
@@ -197,7 +189,7 @@ class MongoRebuild extends CopyWriter implements ReadModelRebuild {
     return copyId.slice(`${this.#id}.`.length);
   }
 
-  async #end(db: Db): Promise<void> {
+  async #end(db: LaneDb): Promise<void> {
     await catalogOf(db).deleteMany({ rebuild: this.#id });
     await rebuildsOf(db).deleteOne({ _id: 'rebuild', id: this.#id });
     await this.#lease.release(db);

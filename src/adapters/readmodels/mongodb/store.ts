@@ -17,7 +17,7 @@ import {
 } from './catalog.js';
 import { readByIds, readSweptIds } from './changedRecords.js';
 import { CheckpointPoll } from './checkpointPoll.js';
-import { MongoConnection, whileWanted } from './connection.js';
+import { MongoConnection, type Place, whileWanted } from './connection.js';
 import { deliveryReads } from './deliveries.js';
 import { filterOf, type RecordFilter } from './filters.js';
 import { listRecords, recordsBehind } from './lists.js';
@@ -34,14 +34,13 @@ const NO_IDS: ReadonlyMap<string, string> = new Map();
 
 /** Opens the read side, whether the server can be reached or not: each use connects when it is needed. */
 export async function openMongoReadModels({
-  url,
   timeoutMs = DEFAULT_TIMEOUT_MS,
-}: {
-  readonly url: string;
+  ...place
+}: Place & {
   /** A read without an answer for so long is given up. Default 30,000 ms. */
   readonly timeoutMs?: number;
 }): Promise<ReadModels> {
-  const connection = new MongoConnection({ url, socketTimeoutMs: timeoutMs });
+  const connection = new MongoConnection({ ...place, socketTimeoutMs: timeoutMs });
   const tables = new TableReader(connection);
   const state = () => connection.run(readState);
   const poll = new CheckpointPoll(state);

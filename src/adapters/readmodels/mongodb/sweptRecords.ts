@@ -1,11 +1,12 @@
 /** The records that clean-ups have deleted: a key that comes back gets its id back, and a clean-up can be undone. */
-import type { AnyBulkWriteOperation, Collection, Db, Filter, IndexDescription } from 'mongodb';
+import type { AnyBulkWriteOperation, Collection, Filter, IndexDescription } from 'mongodb';
 import { MAX_UNDONE_CHARACTERS } from '../../../domain/limits.js';
 import { forgottenBefore } from '../../../domain/referenceTable/keptDeleted.js';
 import type { DeletedPage, DeletedRecord } from '../../../ports/decisionReads.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { RecordText } from '../shared/recordText.js';
 import { isDuplicateKey } from './catalog.js';
+import type { LaneDb } from './laneDb.js';
 import type { RecordDocument } from './recordDocument.js';
 
 /** A deleted record: its id, its key, revision and time of the clean-up, and what it was (see RecordDocument). */
@@ -17,7 +18,8 @@ export type SweptRecord = {
   readonly t?: string;
 } & Partial<Pick<RecordDocument, 'b' | 'w' | 'd'>>;
 
-export const sweptOf = (db: Db, collection: string): Collection<SweptRecord> => db.collection<SweptRecord>(collection);
+export const sweptOf = (db: LaneDb, collection: string): Collection<SweptRecord> =>
+  db.collection<SweptRecord>(collection);
 
 export const SWEPT_INDEXES: readonly IndexDescription[] = [
   { name: 'key', key: { k: 1 } },

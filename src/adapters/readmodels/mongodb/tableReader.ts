@@ -1,14 +1,15 @@
 /** Reads a table's records as the catalog has it at that moment. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { type Collection, type Db, MongoServerError } from 'mongodb';
+import { type Collection, MongoServerError } from 'mongodb';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { type CatalogEntry, findEntry, findShape, recordsOf } from './catalog.js';
 import type { MongoConnection } from './connection.js';
+import type { LaneDb } from './laneDb.js';
 import { type RecordDocument, shapeOf, type TableShape } from './recordDocument.js';
 
 export type ReadTable = TableShape & {
-  readonly db: Db;
+  readonly db: LaneDb;
   readonly entry: CatalogEntry;
   readonly records: Collection<RecordDocument>;
 };
@@ -71,7 +72,7 @@ export class TableReader {
   }
 
   async #attempt<Result>(
-    db: Db,
+    db: LaneDb,
     entry: CatalogEntry,
     work: (table: ReadTable) => Promise<Result>,
   ): Promise<{ readonly value: Result } | undefined> {
@@ -85,7 +86,7 @@ export class TableReader {
     }
   }
 
-  async #shape(db: Db, { _id, collection, shape }: CatalogEntry): Promise<TableShape | undefined> {
+  async #shape(db: LaneDb, { _id, collection, shape }: CatalogEntry): Promise<TableShape | undefined> {
     const key = `${collection}.${shape}`;
     const known = this.#shapes.get(key);
     if (known !== undefined) return known;

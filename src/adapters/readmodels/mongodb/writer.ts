@@ -1,5 +1,4 @@
 /** The write side of the read models on MongoDB: records and checkpoints agree after any crash (docs/decisions/0010). */
-import type { Db } from 'mongodb';
 import type { KeptPlace, Position } from '../../../ports/eventStore.js';
 import { type Parked, ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels } from '../../../ports/readModelWriter.js';
@@ -15,9 +14,10 @@ import {
   storedPlace,
 } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
-import { MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
+import { MongoConnection, type Place, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { CopyWriter } from './copyWriter.js';
 import { endedDeliveries } from './deliveries.js';
+import type { LaneDb } from './laneDb.js';
 import { dropUnreferenced, LEASE_MS, Lease, LeaseLostError } from './lease.js';
 import { nextTenant, outdatedTables } from './outdated.js';
 import { askRetry, ParkedChanges, parkedOf } from './parked.js';
@@ -25,9 +25,7 @@ import { beginRebuild } from './rebuild.js';
 
 const COLLECTIONS_A_STEP = 10;
 
-export type WriterOptions = {
-  /** `mongodb://127.0.0.1:27017/assets`; without a path the database is `dynamic_assets` */
-  readonly url: string;
+export type WriterOptions = Place & {
   /** How long after its death a projector is replaced, in milliseconds; 5 seconds where unset. */
   readonly leaseMs?: number;
   /** Writers of one owner come one after the other, and need not wait for each other's lease; unset: its own. */
@@ -53,7 +51,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   #parked = new ParkedChanges();
 
   constructor(options: WriterOptions) {
-    const connection = new MongoConnection({ url: options.url, socketTimeoutMs: WRITER_SOCKET_TIMEOUT_MS });
+    const connection = new MongoConnection({ ...options, socketTimeoutMs: WRITER_SOCKET_TIMEOUT_MS });
     super(connection, new CatalogWriter(null));
     this.#options = options;
     this.#lease = new Lease(connection, 'projector', options.leaseMs ?? LEASE_MS, options.owner);
@@ -65,7 +63,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     this.beginTransaction();
   }
 
-  async #underLease(db: Db): Promise<State> {
+  async #underLease(db: LaneDb): Promise<State> {
     if (!this.#mustAcquire) {
       const state = await readState(db);
       if (state !== undefined && state.fence === this.#lease.fencingToken) return state;
@@ -92,7 +90,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
    * A rebuild may have taken the lease meanwhile. Once it gives it back, the changes still fit, as it left the checkpoints
    * alone; not so where it has filled anew what was parked.
    */
-  async #commitUnderLease(db: Db, checkpoints: ReadonlyMap<string, Position>, place?: KeptPlace): Promise<void> {
+  async #commitUnderLease(db: LaneDb, checkpoints: ReadonlyMap<string, Position>, place?: KeptPlace): Promise<void> {
     if (this.#state === undefined) throw new Error('No transaction has been begun.');
     for (;;) {
       try {
@@ -110,7 +108,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   }
 
   async #write(
-    db: Db,
+    db: LaneDb,
     state: State,
     reached: ReadonlyMap<string, Position>,
     place: KeptPlace | undefined,
@@ -148,7 +146,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   readonly askRetry: ReadModelWriter['askRetry'] = (named) =>
     this.connection.run(async (db) => askRetry(db, await readState(db), named));
 
-  async #setState(db: Db, $set: Partial<State>): Promise<void> {
+  async #setState(db: LaneDb, $set: Partial<State>): Promise<void> {
     const fence = this.#lease.fencingToken ?? -1;
     const { matchedCount } = await stateOf(db).updateOne({ _id: 'state', fence }, { $set });
     if (matchedCount !== 1) throw new LeaseLostError();

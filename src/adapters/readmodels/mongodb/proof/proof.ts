@@ -1,5 +1,5 @@
 /** The proof of what is served, or of a rebuild's copy, on MongoDB. */
-import { type Db, MongoServerError } from 'mongodb';
+import { MongoServerError } from 'mongodb';
 import type { Position } from '../../../../ports/eventStore.js';
 import type { ProofPart, ProofQuestion, ProofSlice, ReadModelProof } from '../../../../ports/readModelProof.js';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
@@ -16,6 +16,7 @@ import {
 } from '../../shared/proof.js';
 import { catalogOf, KINDS, recordsOf, type StoredEntry } from '../catalog.js';
 import { indexesFor } from '../catalogWriter.js';
+import type { LaneDb } from '../laneDb.js';
 import { shapeOf } from '../recordDocument.js';
 import {
   deliveryComparison,
@@ -31,7 +32,7 @@ type Entries = { readonly live?: StoredEntry | undefined; readonly copy?: Stored
 
 type Access = {
   /** Runs what looks, on what was applied so far. */
-  readonly run: <Result>(work: (db: Db) => Promise<Result>) => Promise<Result>;
+  readonly run: <Result>(work: (db: LaneDb) => Promise<Result>) => Promise<Result>;
   /** While what is served is held still: the position up to which some changes are there. */
   readonly heldUntil: () => Position | undefined;
 };
@@ -78,7 +79,7 @@ export class MongoProof implements ReadModelProof {
     return { exact: until !== undefined, until };
   }
 
-  async #entries(db: Db, { tenant, table }: ProofPart): Promise<Entries> {
+  async #entries(db: LaneDb, { tenant, table }: ProofPart): Promise<Entries> {
     const found = await catalogOf(db)
       .find({ kind: this.#kind, tenant, table: table ?? '', rebuild: { $in: [null, this.#rebuild] } })
       .toArray();
@@ -148,7 +149,7 @@ export class MongoProof implements ReadModelProof {
   readonly shared: ReadModelProof['shared'] = async () => [];
 }
 
-async function missingIndexes(db: Db, entry: StoredEntry): Promise<readonly Finding[]> {
+async function missingIndexes(db: LaneDb, entry: StoredEntry): Promise<readonly Finding[]> {
   const place = entry.collection;
   const missing = (detail: string): Finding => ({ place, record: null, kind: 'missing', detail });
   try {

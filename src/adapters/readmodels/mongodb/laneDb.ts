@@ -1,0 +1,35 @@
+/** The collections of one lane, of those in the database: their names begin with what the lane's begin with. */
+import type { Collection, Db, Document } from 'mongodb';
+
+export class LaneDb {
+  readonly #db: Db;
+  readonly #prefix: string;
+
+  constructor(db: Db, prefix: string) {
+    this.#db = db;
+    this.#prefix = prefix;
+  }
+
+  collection<Schema extends Document = Document>(name: string): Collection<Schema> {
+    return this.#db.collection<Schema>(this.#prefix + name);
+  }
+
+  async collectionNames(): Promise<readonly string[]> {
+    const all = await this.#db.listCollections({}, { nameOnly: true }).toArray();
+    return all.flatMap(({ name }) => (name.startsWith(this.#prefix) ? [name.slice(this.#prefix.length)] : []));
+  }
+
+  async renameCollection(from: string, to: string): Promise<void> {
+    await this.#db.renameCollection(this.#prefix + from, this.#prefix + to);
+  }
+
+  async dropCollection(name: string): Promise<void> {
+    await this.#db.dropCollection(this.#prefix + name);
+  }
+
+  /** The clock that leases are measured by, which all processes share. */
+  async serverTime(): Promise<Date> {
+    const { localTime } = await this.#db.command({ hello: 1 });
+    return localTime;
+  }
+}
