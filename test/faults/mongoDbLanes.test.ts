@@ -60,8 +60,12 @@ describeEngine('mongodb', 'lanes on MongoDB, in two processes', mongoDbServerMis
   async function writeTo(tenant: string, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const round = written++;
-      const items = Array.from({ length: BATCH }, (_, n) => ({ external_id: `${round}-${n}`, name: 'Tea' }));
-      const answer = await api.tenant(tenant).postBatch('dyn_item', { items, _batch_id: 'one' });
+      const items = Array.from({ length: BATCH }, (_, n) => ({
+        external_id: `${round}-${n}`,
+        name: 'Tea',
+        _batch_id: 'one',
+      }));
+      const answer = await api.tenant(tenant).postBatch('dyn_item', { items });
       if (answer.status < 300) acknowledged.set(tenant, (acknowledged.get(tenant) ?? 0) + BATCH);
       else expect(answer.status).toBe(503);
     }
@@ -69,16 +73,25 @@ describeEngine('mongodb', 'lanes on MongoDB, in two processes', mongoDbServerMis
   async function underLoad(disturb: () => Promise<void>): Promise<void> {
     const ending = new AbortController();
     const writing = Promise.all(TENANTS.map((tenant) => writeTo(tenant, ending.signal)));
-    await disturb().finally(() => ending.abort());
+    await Promise.race([disturb(), writing]).finally(() => ending.abort());
     await writing;
   }
-  const shown = async (tenant: string): Promise<number> => {
-    const { status, body } = await api.tenant(tenant).getList('dyn_item', '?per_page=1');
-    return status === 200 ? (body as { meta: { total: number } }).meta.total : -1;
-  };
+  const shown = async (tenant: string): Promise<number> =>
+    api
+      .tenant(tenant)
+      .list('dyn_item', { perPage: '1' })
+      .then(
+        ({ meta }) => meta.total,
+        () => -1,
+      );
   /** All that is acknowledged until now. */
   const areShown = async (): Promise<void> => {
     for (const [tenant, atLeast] of acknowledged) while ((await shown(tenant)) < atLeast) await wait(50);
+  };
+  /** More of each tenant than now. */
+  const goOn = async (): Promise<void> => {
+    const before = await Promise.all(TENANTS.map(shown));
+    for (const [n, tenant] of TENANTS.entries()) while ((await shown(tenant)) <= (before[n] ?? 0)) await wait(50);
   };
   const isProven = async (): Promise<void> => {
     await areShown();
@@ -89,7 +102,7 @@ describeEngine('mongodb', 'lanes on MongoDB, in two processes', mongoDbServerMis
 
   it('they have as many each, and the tenants of both are shown', async () => {
     await areSpread();
-    await underLoad(areShown);
+    await underLoad(goOn);
     const { stdout } = await api.cli('projections', 'list', '--json');
     expect(JSON.parse(stdout)).toMatchObject(Array(3).fill({ head: expect.any(Number), parked: [] }));
   });
@@ -100,10 +113,10 @@ describeEngine('mongodb', 'lanes on MongoDB, in two processes', mongoDbServerMis
       await wait(300);
       await first().kill();
       const killedAt = performance.now();
-      await areShown();
+      await goOn();
       expect(performance.now() - killedAt).toBeLessThan(TAKE_OVER_MS);
+      expect(lanesOf(second())).toHaveLength(LANES);
     });
-    while (lanesOf(second()).length !== LANES) await wait(50);
     await isProven();
     await first().start();
   });
@@ -114,26 +127,15 @@ describeEngine('mongodb', 'lanes on MongoDB, in two processes', mongoDbServerMis
       await wait(300);
       process.kill(second().pid, 'SIGSTOP');
       try {
-        await areShown();
+        await goOn();
+        expect(lanesOf(first())).toHaveLength(LANES);
       } finally {
         process.kill(second().pid, 'SIGCONT');
       }
       await areSpread();
-      await areShown();
+      await goOn();
     });
     await isProven();
-  });
-
-  it('one is stopped in good order, and the other has its lanes at once', async () => {
-    await areSpread();
-    await underLoad(async () => {
-      expect(await first().stop()).toBe(0);
-      while (lanesOf(second()).length !== LANES) await wait(20);
-      await areShown();
-    });
-    await first().start();
-    await areSpread();
-    expect(api.loggedErrors).toEqual([]);
   });
 
   it('the database is killed, and all lanes go on when it is back', async () => {
@@ -142,8 +144,9 @@ describeEngine('mongodb', 'lanes on MongoDB, in two processes', mongoDbServerMis
       await server.kill();
       await wait(500);
       await server.start();
-      await areShown();
+      await goOn();
     });
     await isProven();
+    expect(api.loggedErrors).toEqual([]);
   });
 });
