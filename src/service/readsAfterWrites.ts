@@ -12,11 +12,14 @@ export type ReadsAfterWrites = {
   readonly unshown: UnshownWrites | undefined;
 };
 
-type Settings = Pick<Config, 'MONGODB_URL' | 'WRITE_WAIT_MS'>;
+type Settings = Pick<Config, 'EVENTSTORE_URL' | 'MONGODB_URL' | 'WRITE_WAIT_MS'>;
 
-/** No other process reads what this one has answered, or projects it. */
-export const isAlone = ({ MONGODB_URL }: Pick<Config, 'MONGODB_URL'>, roles: ReadonlySet<Role>): boolean =>
-  MONGODB_URL === undefined && roles.size === ROLES.length;
+/**
+ * No other process reads what this one has answered, or projects it, and what was written is soon heard of: a server of the
+ * log may hang with it, and no read should.
+ */
+export const isAlone = (settings: Pick<Config, 'EVENTSTORE_URL' | 'MONGODB_URL'>, roles: ReadonlySet<Role>): boolean =>
+  settings.EVENTSTORE_URL === undefined && settings.MONGODB_URL === undefined && roles.size === ROLES.length;
 
 export function readsAfterWrites(
   settings: Settings,
