@@ -41,14 +41,16 @@ async function verify(options: ScopeOptions): Promise<void> {
 /** One report for all lanes: to be reduced with. */
 function together([sum]: readonly VerifyReport[], next: VerifyReport): VerifyReport[] {
   if (sum === undefined) return [next];
+  const differences = [...sum.differences, ...next.differences];
+  const named = differences.slice(0, MAX_DIFFERENCES);
   return [
     {
       ...sum,
       position: Math.min(sum.position, next.position),
       parts: sum.parts + next.parts,
       records: sum.records + next.records,
-      differences: [...sum.differences, ...next.differences],
-      more: sum.more + next.more,
+      differences: named,
+      more: sum.more + next.more + differences.length - named.length,
       seconds: sum.seconds + next.seconds,
     },
   ];

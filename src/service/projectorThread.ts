@@ -40,9 +40,7 @@ export type ProjectorOrder = 'stop' | 'hurry';
 const BACKOFF = { firstMs: 100, longestMs: 3_000 };
 
 /** What the projector is started with. */
-export type ProjectorConfig = Config & {
-  readonly acceptLog: boolean;
-};
+export type ProjectorConfig = Config & { readonly acceptLog: boolean };
 
 /** Threads of one projector come one after the other. */
 export type ProjectorThreadData = ProjectorConfig & {
