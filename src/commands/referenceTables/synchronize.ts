@@ -2,19 +2,12 @@
  * What a synchronisation sends: batch upserts (spec §4.7: all items or none, matched on the unique field), then a clean-up
  * (spec §4.8), which deletes every record of the table that they did not carry.
  */
+import { setImmediate as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
-import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
-import { MAX_BATCH_ITEMS, MAX_DIFFERENCES } from '../../domain/limits.js';
+import { MAX_DIFFERENCES } from '../../domain/limits.js';
 import { type CleanUpCounts, type CleanUpGuard, refusalOfCleanUp } from '../../domain/referenceTable/cleanUpGuard.js';
-import {
-  type BatchCounts,
-  cleanUp,
-  upsertBatch as decide,
-  duplicateKeys,
-  keyOf,
-} from '../../domain/referenceTable/decide.js';
+import { type BatchCounts, cleanUp, upsertBatch as decide } from '../../domain/referenceTable/decide.js';
 import {
   batchDifferences,
   cleanUpDifferences,
@@ -22,7 +15,6 @@ import {
   firstDifferences,
 } from '../../domain/referenceTable/differences.js';
 import { isSyncId } from '../../domain/referenceTable/sync.js';
-import { shownName } from '../../domain/shownName.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { TableRef } from '../../ports/readModels.js';
 import { Pauses } from '../../supervision/waiting.js';
@@ -30,6 +22,7 @@ import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
 import { inTime, type Loaded } from '../writeStream.js';
+import { checkItems, itemsOf, namedAsSent, requireNamed } from './batchItems.js';
 import { failSyncOf, refuseUnlessOpen, syncIdsOf } from './syncState.js';
 import type { TableCommands } from './tableState.js';
 import { tableWriterOf } from './tableWriter.js';
@@ -72,19 +65,19 @@ async function writeBatch(
   given: readonly unknown[],
   dryRun: boolean,
 ): Promise<BatchResult> {
-  const items = await checkItems(assetType, given);
-  const syncs = syncIdsOf(items.map(({ batchId }) => batchId));
-  const newIds = items.map(() => commands.newId());
-  const wanted = {
-    keys: items.map((item) => keyOf(assetType, item.fields)),
-    ids: items.flatMap((item) => (item.id === undefined ? [] : [item.id])),
-  };
+  const wanted = namedAsSent(assetType, given);
+  const checking = pause().then(() => checkItems(assetType, given));
   let counts: BatchCounts = { created: 0, updated: 0, unchanged: 0 };
   let differences: readonly Difference[] = [];
-  const written = await tableWriterOf(commands).write(caller, assetType, wanted, async (known) => {
+  // What the items name is read in another thread while they are checked.
+  const writing = tableWriterOf(commands).write(caller, assetType, wanted, async (known) => {
+    const items = await checking;
+    requireNamed(assetType, items, wanted);
+    const newIds = items.map(() => commands.newId());
     const pauses = new Pauses();
     // Here, behind what was read of the table: a commit closes the session before it deletes anything.
-    for (const id of syncs) await refuseUnlessOpen(commands, caller, assetType.name, id);
+    for (const id of syncIdsOf(items.map(({ batchId }) => batchId)))
+      await refuseUnlessOpen(commands, caller, assetType.name, id);
     const decision = decide(assetType, items, newIds, known);
     if (!decision.ok) throw new ValidationError(decision.errors);
     counts = decision.counts;
@@ -96,51 +89,12 @@ async function writeBatch(
     if (pauses.isDue()) await pauses.take();
     return decision.events;
   });
-  const { position, revision, events } = written;
+  // Looked at below: bad items are refused at once, whatever is waited for.
+  writing.catch(() => undefined);
+  await checking;
+  const { position, revision, events } = await writing;
   const operationId = events.length === 0 ? undefined : String(revision - events.length + 1);
   return { position, counts, operationId, differences };
-}
-
-function itemsOf(body: unknown): readonly unknown[] {
-  const items = typeof body === 'object' && body !== null && 'items' in body ? body.items : undefined;
-  if (!Array.isArray(items))
-    throw new ValidationError({ items: ['The items field is required and must be an array.'] });
-  if (items.length < 1) throw new ValidationError({ items: ['The items field must have at least 1 item.'] });
-  if (items.length > MAX_BATCH_ITEMS) {
-    throw new ValidationError({ items: [`The items field must not have more than ${MAX_BATCH_ITEMS} items.`] });
-  }
-  const unknown = new FieldErrorList();
-  for (const key of Object.keys(body ?? {}).map(shownName)) {
-    if (key !== 'items') unknown.add(key, `${key} is not a field of a batch.`);
-  }
-  if (unknown.count > 0) throw new ValidationError(unknown.toErrors(), unknown.unnamed);
-  return items;
-}
-
-/** Lets other requests have their turns meanwhile. */
-async function checkItems(assetType: AssetType, items: readonly unknown[]): Promise<readonly RecordInput[]> {
-  const pauses = new Pauses();
-  const errors = new FieldErrorList();
-  const inputs: { readonly index: number; readonly input: RecordInput }[] = [];
-  for (const [index, item] of items.entries()) {
-    // Errors cost more than what is right, and nobody reads thousands of them.
-    if (errors.unnamed > 0) break;
-    if (pauses.isDue()) await pauses.take();
-    if (typeof item !== 'object' || item === null || Array.isArray(item)) {
-      errors.add(`items.${index}`, 'The item must be a JSON object.');
-      continue;
-    }
-    const checked = checkRecord(assetType, 'batchItem', item);
-    if (checked.ok) {
-      inputs.push({ index, input: checked.input });
-      continue;
-    }
-    errors.addAll(checked.errors, `items.${index}.`);
-    errors.addUnnamed(checked.unnamed);
-  }
-  errors.addAll(duplicateKeys(assetType, inputs));
-  if (errors.count > 0) throw new ValidationError(errors.toErrors(), errors.unnamed);
-  return inputs.map(({ input }) => input);
 }
 
 export const confirmed = z.number('must be a number.').int('must be an integer.').min(0, 'must be at least 0.');
