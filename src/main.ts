@@ -32,7 +32,7 @@ import { openDirectory } from './service/openDirectory.js';
 import { openOwnLog, refuseMadeOfOther } from './service/ownLog.js';
 import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
 import { openReadSide } from './service/readSide.js';
-import { isAlone, readsAfterWrites } from './service/readsAfterWrites.js';
+import { readsAfterWrites } from './service/readsAfterWrites.js';
 import { type OpenParts, type Parts, Restartable } from './service/restartable.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
 import { startTracing, traceAppends } from './service/tracing.js';
@@ -162,10 +162,10 @@ async function openParts(
       logs(log, 'warn', 'the message broker cannot be reached'),
     );
   const projector = roles.has('projector')
-    ? opened(await startProjectors(config, { isHurried: isAlone(config, roles), log, tracer }), (each) => each.stop())
+    ? opened(await startProjectors(config, { log, tracer }), (each) => each.stop())
     : undefined;
   const directory = opened(await openDirectory(config, eventStore, log, onReplaced), (each) => each.stop());
-  const { readModels, unshown } = readsAfterWrites(config, roles, gate, gatedModels, directory, projector);
+  const { readModels, unshown } = readsAfterWrites(config, roles, gate, gatedModels, directory);
   const secretBox = createSecretBox(...(await installationKeys(config)));
   const commands = { eventStore, readModels, directory, secretBox, now, newId };
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);

@@ -1,6 +1,5 @@
 /** What was read of the log and is not behind the projections' checkpoint yet: read ahead, within limits, while events are applied. */
 import type { KeptPlace, Position } from '../ports/eventStore.js';
-import { PIECE_CHANGES } from './pieces.js';
 import type { Step } from './step.js';
 
 /** What is read ahead at most: who is behind so much waits for others after all. */
@@ -13,9 +12,6 @@ const QUIET_MS = 200;
 /** Where nothing overtakes, a transaction takes slices until it has so many events, or changes. */
 const TURN_EVENTS = 500;
 const TURN_CHANGES = 5_000;
-
-/** So many events take long enough that nothing is gained by gathering more. */
-const LONG_EVENTS = 50;
 
 /** Events next to each other in the log; `position`: up to where it was read for them. */
 export type ReadSlice = {
@@ -55,11 +51,6 @@ export class Backlog {
 
   get isEmpty(): boolean {
     return this.#slices.length === 0;
-  }
-
-  /** It is worth a transaction of its own. */
-  get isLong(): boolean {
-    return this.#events >= LONG_EVENTS || this.#changes > PIECE_CHANGES;
   }
 
   /** There is room for another slice. A slice is never refused for its size: else the log could not be read on. */

@@ -11,7 +11,6 @@ import { sleep } from '../supervision/waiting.js';
 import { type Failures, inTransactionWithout } from './applying.js';
 import { Backlog } from './backlog.js';
 import { readCheckpoints, versionMark } from './checkpoints.js';
-import type { CommitPace } from './commitPace.js';
 import { keptPlace } from './keptPlace.js';
 import { type ProjectedTraces, tellTraces } from './projectedTraces.js';
 import { inTransaction, ProjectedTenants, type Projection } from './projection.js';
@@ -34,8 +33,6 @@ export type RunnerDeps = {
   /** Hears what is parked, and what goes on again. */
   readonly onParked?: (parked: Parked) => void;
   readonly onUnparked?: (parked: Parked) => void;
-  /** Default: each commit is made as soon as there is something for it. */
-  readonly pace?: CommitPace;
   /** Hears of each commit that is part of a trace. */
   readonly onTraces?: (projected: ProjectedTraces) => void;
 };
@@ -80,7 +77,7 @@ export async function runProjections(
 }
 
 type FollowDeps = Required<Pick<RunnerDeps, 'eventStore' | 'writer' | 'projections' | 'writing'>> &
-  Pick<RunnerDeps, 'onParked' | 'onTraces' | 'pace'> & {
+  Pick<RunnerDeps, 'onParked' | 'onTraces'> & {
     readonly onTurn?: (turn: Turn) => void;
     /** Id of the log, where all projections are at one place of it. */
     readonly log?: string;
@@ -102,7 +99,7 @@ async function follow(deps: FollowDeps, until: Position, signal: AbortSignal): P
 
 /** Reads the log into the backlog, from where that begins. @throws what the log throws */
 async function readAhead(
-  { eventStore, projections, log, pace }: FollowDeps,
+  { eventStore, projections, log }: FollowDeps,
   backlog: Backlog,
   signal: AbortSignal,
 ): Promise<void> {
@@ -117,14 +114,13 @@ async function readAhead(
     const place = log === undefined ? undefined : keptPlace(log, slice);
     if (slice.events.length === 0) backlog.addEmpty({ steps: [], position, place });
     else backlog.add({ steps: await stepsOf(tenants, slice.events), position, place });
-    pace?.look();
     while (!backlog.hasRoom && !signal.aborted) await backlog.change(signal);
   }
 }
 
 /** @throws what an engine throws */
 async function applyUntil(
-  { writer, projections, writing, onParked, onTraces, onTurn, pace }: FollowDeps,
+  { writer, projections, writing, onParked, onTraces, onTurn }: FollowDeps,
   backlog: Backlog,
   until: Position,
   signal: AbortSignal,
@@ -134,15 +130,12 @@ async function applyUntil(
   while (!signal.aborted) {
     if (backlog.isEmpty) await backlog.change(signal);
     if (backlog.isEmpty || signal.aborted) continue;
-    await pace?.gather(backlog, signal);
-    if (signal.aborted) continue;
     const take = () => writing.add(() => takeTurn(parts, before));
     const turn = await tellTraces(
       onTraces,
       () => backlog.look().slices.flatMap(({ steps }) => steps.map(({ event }) => event)),
       take,
     );
-    pace?.committed();
     onTurn?.(turn);
     for (const each of turn.parked) onParked?.(each);
     backlog.passed(turn.position);

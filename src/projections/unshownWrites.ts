@@ -26,7 +26,6 @@ type Unshown = {
 export class UnshownWrites {
   readonly #longestReadMs: number;
   readonly #isCurrent: (tenant: string) => boolean;
-  readonly #hurry: (tenant: string | undefined) => void;
   /** By tenant, in the order of their answers. */
   readonly #writes = new Map<string, Unshown[]>();
   #count = 0;
@@ -34,16 +33,10 @@ export class UnshownWrites {
   /**
    * @param longestReadMs a read waits so long for a write at most, from its answer on
    * @param isCurrent whether nothing of the tenant is known to be withheld, or behind for longer
-   * @param hurry told when somebody waits until more of the tenant, or of all, is shown
    */
-  constructor(
-    longestReadMs: number,
-    isCurrent: (tenant: string) => boolean,
-    hurry: (tenant: string | undefined) => void,
-  ) {
+  constructor(longestReadMs: number, isCurrent: (tenant: string) => boolean) {
     this.#longestReadMs = longestReadMs;
     this.#isCurrent = isCurrent;
-    this.#hurry = hurry;
   }
 
   /** Whether a write of few records may be answered before they are shown. */
@@ -91,7 +84,6 @@ export class UnshownWrites {
     if (writes === undefined || last === undefined) return undefined;
     const leftMs = this.#leftMs(last);
     if (leftMs <= EARLY_MS) return undefined;
-    this.#hurry(tenant);
     const all = Promise.all(writes.map(({ shown }) => shown)).then(() => undefined);
     return withinTime(leftMs, 'Not shown in time.', all).catch(() => undefined);
   }
@@ -107,14 +99,6 @@ export class UnshownWrites {
         waitFor(of)?.then(() => read(of, ...asked)) ?? read(of, ...asked);
     const ofTable = ({ tenant, table }: { readonly tenant: string; readonly table: string }) =>
       this.#writes.has(tenant) ? this.untilShown(tenant, partOf(tenant, table)) : undefined;
-    const waited =
-      (wait: ReadModels['waitFor']): ReadModels['waitFor'] =>
-      (...asked) => {
-        const [, , timeoutMs, tenant] = asked;
-        // Without an end it is only watched.
-        if (Number.isFinite(timeoutMs)) this.#hurry(tenant);
-        return wait(...asked);
-      };
     const { get, list, listBehind, byIds, sweptIds, tableState, find, history } = readModels;
     return {
       ...readModels,
@@ -126,8 +110,6 @@ export class UnshownWrites {
       tableState: guarded(tableState, ofTable),
       find: guarded(find, ofTable),
       history: guarded(history, (tenant) => this.untilShown(tenant, ORDERS)),
-      waitFor: waited(readModels.waitFor),
-      waitForEvent: waited(readModels.waitForEvent),
     };
   }
 

@@ -2,7 +2,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import PQueue from 'p-queue';
 import { ProjectorLeaseHeldError } from '../ports/readModelWriter.js';
-import { CommitPace } from '../projections/commitPace.js';
 import { logOf } from '../projections/lanes.js';
 import { projections } from '../projections/projections.js';
 import { followRelease } from '../projections/release.js';
@@ -13,7 +12,7 @@ import { sendable } from '../supervision/sendable.js';
 import { sleep } from '../supervision/waiting.js';
 import { openReadModelWriter } from './engines.js';
 import { openOwnLog } from './ownLog.js';
-import type { ProjectorMessage, ProjectorOrder, ProjectorThreadData } from './projectorThread.js';
+import type { ProjectorMessage, ProjectorThreadData } from './projectorThread.js';
 
 /** While another process projects, this one asks so often whether it still does. */
 const STAND_BY_MS = 500;
@@ -22,12 +21,7 @@ const config = workerData as ProjectorThreadData;
 const stopping = new AbortController();
 const send = (message: ProjectorMessage): void => parentPort?.postMessage(message);
 
-const pace = config.isHurried ? new CommitPace() : undefined;
-
-parentPort?.on('message', (message: ProjectorOrder) => {
-  if (message === 'hurry') pace?.hurry();
-  else stopping.abort();
-});
+parentPort?.once('message', () => stopping.abort());
 
 /** Projects until it is stopped, and stands by while another process does. @throws whatever stops it otherwise */
 async function run(): Promise<void> {
@@ -59,7 +53,6 @@ async function project(): Promise<void> {
         projections,
         writing,
         acceptLog: config.acceptLog,
-        ...(pace && { pace }),
         onAnew: (reason) => send({ kind: 'anew', reason }),
         onParked: (parked) => send({ kind: 'parked', parked }),
         onUnparked: (parked) => send({ kind: 'unparked', parked }),

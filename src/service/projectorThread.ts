@@ -6,14 +6,12 @@ import { youngHeap } from '../adapters/youngHeap.js';
 import type { Config } from '../config.js';
 import type { Parked } from '../ports/readModels.js';
 import type { Tracer } from '../ports/tracing.js';
-import { SAY_AGAIN_MS } from '../projections/commitPace.js';
 import type { Lane } from '../projections/lanes.js';
 import { afterFix } from '../projections/parkedText.js';
 import type { ProjectedTraces } from '../projections/projectedTraces.js';
 import type { RebuildReport } from '../projections/rebuild.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 import { openProjectors } from './databaseLanes.js';
-import { ofTenant } from './readLanes.js';
 import { lanesWanted, ownLanes } from './readModelFiles.js';
 import { shareLanes } from './sharedLanes.js';
 import { traceProjected } from './tracing.js';
@@ -33,9 +31,6 @@ export type ProjectorMessage =
   | { readonly kind: 'traces'; readonly projected: ProjectedTraces }
   | { readonly kind: 'failed'; readonly error: Error };
 
-/** What the thread is told; anything but this ends it. */
-export type ProjectorOrder = 'stop' | 'hurry';
-
 /** The start of a thread takes a fifth of a second of a processor. */
 const BACKOFF = { firstMs: 100, longestMs: 3_000 };
 
@@ -43,54 +38,38 @@ const BACKOFF = { firstMs: 100, longestMs: 3_000 };
 export type ProjectorConfig = Config & { readonly acceptLog: boolean };
 
 /** Threads of one projector come one after the other. */
-export type ProjectorThreadData = ProjectorConfig & {
-  readonly projectorId: string;
-  readonly lane: Lane;
-  /** It is told when somebody waits; else it commits at once, as somebody may wait in another process. */
-  readonly isHurried: boolean;
-};
+export type ProjectorThreadData = ProjectorConfig & { readonly projectorId: string; readonly lane: Lane };
 
 export type Projector = {
   /** What stopped the projector last; undefined while it runs or stands by. */
   readonly failure: () => Error | undefined;
-  /** Somebody waits for what this tenant has written, or for what all have. */
-  readonly hurry: (tenant: string | undefined) => void;
   readonly stop: () => Promise<void>;
 };
 
-type Around = Pick<ProjectorThreadData, 'isHurried'> & {
-  readonly log: Logger;
-  readonly tracer: Tracer | undefined;
-};
+type Around = { readonly log: Logger; readonly tracer: Tracer | undefined };
 
 /** One for each lane, or for each that falls to this process. */
-export async function startProjectors(config: ProjectorConfig, { log, tracer, isHurried }: Around): Promise<Projector> {
+export async function startProjectors(config: ProjectorConfig, { log, tracer }: Around): Promise<Projector> {
   const told = new Set<string>();
   // The log is the same for all lanes, and so is what they say of it.
   const onAnew = (reason: string): void => {
     if (!told.has(reason)) log.warn(reason);
     told.add(reason);
   };
-  const start = (lane: Lane, onFailure: () => void): LaneProjector => {
+  const start = (lane: Lane, onFailure: () => void): Projector => {
     const ofLane = lane.of === 1 ? log : log.child({ lane: lane.index + 1 });
-    return startProjector(lane, { ...config, isHurried }, { log: ofLane, onAnew, onFailure }, tracer);
+    return startProjector(lane, config, { log: ofLane, onAnew, onFailure }, tracer);
   };
   const shared = await openProjectors(config);
-  if (shared !== undefined) return { ...shareLanes(shared, lanesWanted(config), start, log), hurry: () => undefined };
+  if (shared !== undefined) return shareLanes(shared, lanesWanted(config), start, log);
   const projectors = (await ownLanes(config)).map((lane) => start(lane, () => undefined));
   return {
     failure: () => projectors.map(({ failure }) => failure()).find((failure) => failure !== undefined),
-    hurry(tenant) {
-      if (tenant === undefined) for (const { hurry } of projectors) hurry();
-      else ofTenant(projectors, tenant).hurry();
-    },
     async stop() {
       await Promise.all(projectors.map((projector) => projector.stop()));
     },
   };
 }
-
-type LaneProjector = Pick<Projector, 'failure' | 'stop'> & { readonly hurry: () => void };
 
 type Told = {
   readonly log: Logger;
@@ -100,10 +79,10 @@ type Told = {
 
 function startProjector(
   lane: Lane,
-  config: ProjectorConfig & Pick<ProjectorThreadData, 'isHurried'>,
+  config: ProjectorConfig,
   { log, onAnew, onFailure }: Told,
   tracer: Tracer | undefined,
-): LaneProjector {
+): Projector {
   const stopping = new AbortController();
   const projectorId = randomUUID();
   let standingBy = false;
@@ -138,8 +117,6 @@ function startProjector(
       log.info(stoodBy ? 'this process projects now' : 'another process projects; this one stands by');
     }
   };
-  let running: Worker | undefined;
-  let hurriedAt = Number.NEGATIVE_INFINITY;
   /** Resolves when the thread has ended, for whatever reason. */
   const runThread = async (): Promise<void> => {
     const resourceLimits = youngHeap(16);
@@ -147,10 +124,9 @@ function startProjector(
       workerData: { ...config, projectorId, lane } satisfies ProjectorThreadData,
       resourceLimits,
     });
-    running = worker;
     worker.on('message', receive);
     worker.on('error', (error) => receive({ kind: 'failed', error }));
-    const stop = (): void => worker.postMessage('stop' satisfies ProjectorOrder);
+    const stop = (): void => worker.postMessage('stop');
     stopping.signal.addEventListener('abort', stop);
     await new Promise((resolve) => worker.once('exit', resolve));
     stopping.signal.removeEventListener('abort', stop);
@@ -162,12 +138,6 @@ function startProjector(
   });
   return {
     failure: () => failure,
-    hurry() {
-      const now = performance.now();
-      if (now < hurriedAt + SAY_AGAIN_MS) return;
-      hurriedAt = now;
-      running?.postMessage('hurry' satisfies ProjectorOrder);
-    },
     async stop() {
       stopping.abort();
       await ended;

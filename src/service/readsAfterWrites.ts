@@ -3,7 +3,6 @@ import type { TenantDirectory } from '../commands/context.js';
 import { type Config, ROLES, type Role } from '../config.js';
 import type { ReadModels } from '../ports/readSide.js';
 import { ORDERS, UnshownWrites } from '../projections/unshownWrites.js';
-import type { Projector } from './projectorThread.js';
 import type { Gate } from './readLanes.js';
 
 export type ReadsAfterWrites = {
@@ -18,7 +17,7 @@ type Settings = Pick<Config, 'EVENTSTORE_URL' | 'MONGODB_URL' | 'WRITE_WAIT_MS'>
  * No other process reads what this one has answered, or projects it, and what was written is soon heard of: a server of the
  * log may hang with it, and no read should.
  */
-export const isAlone = (settings: Pick<Config, 'EVENTSTORE_URL' | 'MONGODB_URL'>, roles: ReadonlySet<Role>): boolean =>
+const isAlone = (settings: Pick<Config, 'EVENTSTORE_URL' | 'MONGODB_URL'>, roles: ReadonlySet<Role>): boolean =>
   settings.EVENTSTORE_URL === undefined && settings.MONGODB_URL === undefined && roles.size === ROLES.length;
 
 export function readsAfterWrites(
@@ -27,14 +26,9 @@ export function readsAfterWrites(
   gate: Pick<Gate, 'isCurrent'>,
   readModels: ReadModels,
   directory: Pick<TenantDirectory, 'tenant'>,
-  projector: Pick<Projector, 'hurry'> | undefined,
 ): ReadsAfterWrites {
-  if (projector === undefined || !isAlone(settings, roles)) return { readModels, unshown: undefined };
-  const unshown = new UnshownWrites(
-    settings.WRITE_WAIT_MS,
-    (tenant) => gate.isCurrent(tenant),
-    (tenant) => projector.hurry(tenant),
-  );
+  if (!isAlone(settings, roles)) return { readModels, unshown: undefined };
+  const unshown = new UnshownWrites(settings.WRITE_WAIT_MS, (tenant) => gate.isCurrent(tenant));
   const partOf = (tenant: string, table: string): string =>
     directory.tenant(tenant)?.assetTypes.get(table)?.role === 'reference' ? table : ORDERS;
   return { readModels: unshown.guard(readModels, partOf), unshown };
