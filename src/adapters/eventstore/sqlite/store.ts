@@ -125,7 +125,8 @@ export class SqliteEventStore implements EventStore {
   #slice(...asked: Parameters<LogReader['slice']>): EventSlice {
     const recent = this.#recent.slice(...asked);
     if (recent === undefined) return this.#read((reader) => reader.slice(...asked));
-    return { ...recent, caughtUp: recent.position >= this.#seen };
+    // What was committed last may not have been heard of yet.
+    return { ...recent, caughtUp: recent.position >= this.#look() };
   }
 
   /** Who waits for what is new is awake when this tells of it. */
