@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import Queue from 'p-queue';
 import { openSqlite } from '#app/adapters/openSqlite.js';
+import { TryAgainError } from '#app/commands/context.js';
 import { createTenant, deleteTenant } from '#app/commands/identity/tenants.js';
 import { createRecord } from '#app/commands/records.js';
 import { readConfig } from '#app/config.js';
@@ -86,7 +87,10 @@ it('what a process wrote that had not heard of it changes nothing', async () => 
     wasDeleted: () => false,
     waitFor: (position: number) => commands.directory.waitFor(position),
   };
-  await createRecord({ ...commands, directory }, caller('acme'), type, { external_id: 'A2', name: 'Late' });
+  // The projector may have removed the table already: then there is no revision of it that the log takes.
+  await createRecord({ ...commands, directory }, caller('acme'), type, { external_id: 'A2', name: 'Late' }).catch(
+    (error: unknown) => expect(error).toBeInstanceOf(TryAgainError),
+  );
   await inside.caughtUp();
   expect(commands.directory.wasDeleted('acme')).toBe(true);
   expect([...commands.directory.tenants()].map(({ name }) => name)).toEqual(['other']);
