@@ -3,6 +3,7 @@
  * changed waits until they are shown, so whoever was told of a write finds it. Writes that follow each other are not held up
  * by projecting, and reads seldom come so soon.
  */
+import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { MAX_TENANT_UNSHOWN_WRITES, MAX_UNSHOWN_WRITES } from '../domain/limits.js';
 import type { ReadModels } from '../ports/readSide.js';
 import { withinTime } from '../supervision/waiting.js';
@@ -14,6 +15,10 @@ const EARLY_MS = 2;
 
 /** Of one tenant: a reference table's name, or this for everything of its orders, whose parts are tables as well. */
 export const ORDERS = '';
+
+/** The part of the tenant's records that the asset type is of. */
+export const partOf = ({ role, name }: Pick<AssetType, 'role' | 'name'>): string =>
+  role === 'reference' ? name : ORDERS;
 
 type Unshown = {
   /** Of the tenant's records. */

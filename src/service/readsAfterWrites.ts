@@ -2,7 +2,7 @@
 import type { TenantDirectory } from '../commands/context.js';
 import { type Config, ROLES, type Role } from '../config.js';
 import type { ReadModels } from '../ports/readSide.js';
-import { ORDERS, UnshownWrites } from '../projections/unshownWrites.js';
+import { ORDERS, partOf, UnshownWrites } from '../projections/unshownWrites.js';
 import type { Gate } from './readLanes.js';
 
 export type ReadsAfterWrites = {
@@ -29,7 +29,9 @@ export function readsAfterWrites(
 ): ReadsAfterWrites {
   if (!isAlone(settings, roles)) return { readModels, unshown: undefined };
   const unshown = new UnshownWrites(settings.WRITE_WAIT_MS, (tenant) => gate.isCurrent(tenant));
-  const partOf = (tenant: string, table: string): string =>
-    directory.tenant(tenant)?.assetTypes.get(table)?.role === 'reference' ? table : ORDERS;
-  return { readModels: unshown.guard(readModels, partOf), unshown };
+  const partOfTable = (tenant: string, table: string): string => {
+    const assetType = directory.tenant(tenant)?.assetTypes.get(table);
+    return assetType === undefined ? ORDERS : partOf(assetType);
+  };
+  return { readModels: unshown.guard(readModels, partOfTable), unshown };
 }

@@ -7,7 +7,7 @@ import { createRecord, removePart, updateRecord } from '../../commands/records.j
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Position } from '../../ports/eventStore.js';
 import { ReadModelsWithheldError } from '../../ports/readModels.js';
-import { ORDERS } from '../../projections/unshownWrites.js';
+import { ORDERS, partOf } from '../../projections/unshownWrites.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
 import { heldTag, mayHaveAnswer, preconditionOf } from '../entityTags.js';
@@ -61,9 +61,6 @@ export const ONE_ORDER: Changed = { part: ORDERS, isFew: true };
 
 /** Of a part of an order. */
 export const removedReply = (written: Position): Reply => ({ written, changed: ONE_ORDER });
-
-/** The part of the tenant's records that the asset type is of. */
-export const partOf = ({ role, name }: AssetType): string => (role === 'reference' ? name : ORDERS);
 
 /** A page of a table's records, or of an export of it. @throws HttpError 400 */
 export async function pageReply(
