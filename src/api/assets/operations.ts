@@ -7,7 +7,7 @@ import { MAX_OPERATIONS, MAX_UNDONE_RECORDS } from '../../domain/limits.js';
 import type { LeftAlone } from '../../domain/referenceTable/undo.js';
 import { tableStream } from '../../domain/streams.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, pathText, type Resource } from '../routes/operation.js';
+import { dataReply, manyWritten, pathText, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
 import { DRY_RUN, isDryRun } from './dryRun.js';
@@ -147,10 +147,7 @@ export const operations: Resource = {
           ? `Dry run: ${restored} records would be brought back${gone && `${gone} deleted`}; nothing was written.`
           : `Undo: ${restored} records are back${gone && `${gone} are deleted`}.`;
         const result = { message, restored, deleted, unchanged, left: left.map(showLeft), unavailable, next };
-        return dataReply(
-          { ...result, ...(dryRun ? { dry_run: true } : {}) },
-          { written: position, changed: { part: assetType.name, isFew: false } },
-        );
+        return dataReply({ ...result, ...(dryRun ? { dry_run: true } : {}) }, manyWritten(position, assetType.name));
       },
     },
   },

@@ -9,7 +9,7 @@ import { badRequest } from '../errors.js';
 import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, type Resource } from '../routes/operation.js';
+import { dataReply, manyWritten, type Resource } from '../routes/operation.js';
 import { DRY_RUN, isDryRun } from './dryRun.js';
 
 const difference: json.JsonSchema = json.closedObject({
@@ -102,7 +102,7 @@ export const synchronization: Resource = {
           : `Batch upsert of ${items} items succeeded.`;
         return dataReply(
           { message, ...counts, ...(dryRun ? { dry_run: true, differences } : { operation_id: operationId }) },
-          { written: position, changed: { part: assetType.name, isFew: false } },
+          manyWritten(position, assetType.name),
         );
       },
     },
@@ -130,10 +130,7 @@ export const synchronization: Resource = {
           ? `Dry run: ${deleted} records would be deleted; nothing was.`
           : `Clean-up succeeded: ${deleted} records were deleted.`;
         const more = dryRun ? { dry_run: true, differences } : { operation_id: operationId };
-        return dataReply(
-          { message, deleted, ...more },
-          { written: position, changed: { part: assetType.name, isFew: false } },
-        );
+        return dataReply({ message, deleted, ...more }, manyWritten(position, assetType.name));
       },
     },
   },

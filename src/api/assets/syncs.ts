@@ -3,7 +3,7 @@ import { commitBody, commitSync, startSync } from '../../commands/referenceTable
 import { tenantOf } from '../../commands/tables.js';
 import { MAX_DIFFERENCES, SYNC_HOURS } from '../../domain/limits.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, pathText, type Resource } from '../routes/operation.js';
+import { dataReply, manyWritten, pathText, type Resource } from '../routes/operation.js';
 import { DRY_RUN, isDryRun } from './dryRun.js';
 
 export const syncs: Resource = {
@@ -63,10 +63,7 @@ export const syncs: Resource = {
           ? `Dry run: ${deleted} records would be deleted; nothing was.`
           : `Sync committed: ${deleted} records were deleted.`;
         const more = dryRun ? { carried, dry_run: true, differences } : { operation_id: operationId };
-        return dataReply(
-          { message, deleted, ...more },
-          { written: position, changed: { part: assetType.name, isFew: false } },
-        );
+        return dataReply({ message, deleted, ...more }, manyWritten(position, assetType.name));
       },
     },
   },

@@ -12,7 +12,7 @@ import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { warnings, warningsOf } from '../repeatWarning.js';
-import { dataReply, type Resource } from '../routes/operation.js';
+import { dataReply, manyWritten, type Resource } from '../routes/operation.js';
 
 /** Each reads the records that its order names; the request has one deadline for all of them. */
 const AT_ONCE = 8;
@@ -82,7 +82,7 @@ export const approvals: Resource = {
         for (let from = 0; from < ids.length; from += AT_ONCE) {
           outcomes.push(...(await Promise.all(ids.slice(from, from + AT_ONCE).map(approve))));
         }
-        return dataReply(outcomes, { written, changed: { part: ORDERS, isFew: false } });
+        return dataReply(outcomes, manyWritten(written, ORDERS));
       },
     },
   },

@@ -167,6 +167,12 @@ export type Changed = {
   readonly isFew: boolean;
 };
 
+/** Of a reply about many records of one part: reads need not wait for them, the answer does. */
+export const manyWritten = (written: Position, part: string): Pick<Reply, 'written' | 'changed'> => ({
+  written,
+  changed: { part, isFew: false },
+});
+
 /** What a handler answers, with the status that its operation names. */
 export type Reply = {
   /** Sent as it is. None is needed where the client has what the tag stands for (`heldTag`). */
