@@ -72,7 +72,7 @@ async function rebuild(options: ScopeOptions): Promise<void> {
     withProjections(async (tools) => {
       const scope = await scopeIn(tools, options);
       for (const projection of names) {
-        const reports = [];
+        const reports: RebuildReport[] = [];
         for (const lane of tools.lanesOf(options.tenant)) {
           const format = `${projection} {bar} {percentage}% {value}/{total}, {events} events, {records} records`;
           reports.push(
@@ -86,7 +86,7 @@ async function rebuild(options: ScopeOptions): Promise<void> {
             ),
           );
         }
-        done.push(...reports.reduce(together, []));
+        done.push(reports.reduce(together));
       }
     });
   await interruptible(work, () => leftBy(done, names));
@@ -94,19 +94,14 @@ async function rebuild(options: ScopeOptions): Promise<void> {
 }
 
 /** One report for all lanes: to be reduced with. */
-function together([sum]: readonly RebuildReport[], next: RebuildReport): RebuildReport[] {
-  if (sum === undefined) return [next];
-  return [
-    {
-      ...sum,
-      events: sum.events + next.events,
-      records: sum.records + next.records,
-      position: Math.min(sum.position, next.position),
-      behind: Math.max(sum.behind, next.behind),
-      seconds: sum.seconds + next.seconds,
-    },
-  ];
-}
+const together = (sum: RebuildReport, next: RebuildReport): RebuildReport => ({
+  ...sum,
+  events: sum.events + next.events,
+  records: sum.records + next.records,
+  position: Math.min(sum.position, next.position),
+  behind: Math.max(sum.behind, next.behind),
+  seconds: sum.seconds + next.seconds,
+});
 
 /** How things stand after a rebuild that was stopped. */
 function leftBy(done: readonly RebuildReport[], names: readonly Name[]): string {

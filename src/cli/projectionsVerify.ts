@@ -28,7 +28,7 @@ async function verify(options: ScopeOptions): Promise<void> {
         const ofLanes: VerifyReport[] = [];
         for (const lane of tools.lanesOf(options.tenant))
           ofLanes.push(await verifyOne(lane, { projection, ...scope }, signal));
-        reports.push(...ofLanes.reduce(together, []));
+        reports.push(ofLanes.reduce(together));
       }
       return reports;
     });
@@ -39,21 +39,18 @@ async function verify(options: ScopeOptions): Promise<void> {
 }
 
 /** One report for all lanes: to be reduced with. */
-function together([sum]: readonly VerifyReport[], next: VerifyReport): VerifyReport[] {
-  if (sum === undefined) return [next];
+function together(sum: VerifyReport, next: VerifyReport): VerifyReport {
   const differences = [...sum.differences, ...next.differences];
   const named = differences.slice(0, MAX_DIFFERENCES);
-  return [
-    {
-      ...sum,
-      position: Math.min(sum.position, next.position),
-      parts: sum.parts + next.parts,
-      records: sum.records + next.records,
-      differences: named,
-      more: sum.more + next.more + differences.length - named.length,
-      seconds: sum.seconds + next.seconds,
-    },
-  ];
+  return {
+    ...sum,
+    position: Math.min(sum.position, next.position),
+    parts: sum.parts + next.parts,
+    records: sum.records + next.records,
+    differences: named,
+    more: sum.more + next.more + differences.length - named.length,
+    seconds: sum.seconds + next.seconds,
+  };
 }
 
 const verifyOne = (lane: VerifyDeps, scope: RebuildScope, signal: AbortSignal): Promise<VerifyReport> =>

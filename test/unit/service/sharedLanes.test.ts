@@ -59,7 +59,8 @@ test.each([
   expect(found).toEqual(shares);
 });
 
-test('a process hands over what falls to one that joins, and gets it back when that one stops', async () => {
+/** The first has had all lanes, and has handed over every other one. */
+async function twoProjecting() {
   const meeting = new Meeting();
   const first = projecting(meeting);
   await becomes(first.has, [0, 1, 2, 3]);
@@ -71,6 +72,11 @@ test('a process hands over what falls to one that joins, and gets it back when t
       [1, 3],
     ],
   );
+  return { first, second };
+}
+
+test('a process hands over what falls to one that joins, and gets it back when that one stops', async () => {
+  const { first, second } = await twoProjecting();
   await first.stop();
   expect(first.has()).toEqual([]);
   await becomes(second.has, [0, 1, 2, 3]);
@@ -78,17 +84,7 @@ test('a process hands over what falls to one that joins, and gets it back when t
 });
 
 test('a process whose projector fails lets others try, and goes on with all where there is nobody else', async () => {
-  const meeting = new Meeting();
-  const first = projecting(meeting);
-  await becomes(first.has, [0, 1, 2, 3]);
-  const second = projecting(meeting);
-  await becomes(
-    () => [first.has(), second.has()],
-    [
-      [0, 2],
-      [1, 3],
-    ],
-  );
+  const { first, second } = await twoProjecting();
   first.fail();
   await becomes(() => [first.has(), second.has()], [[], [0, 1, 2, 3]]);
   await second.stop();
