@@ -20,6 +20,8 @@ export type ListLimits = {
 
 export type List<Result> = {
   readonly tenant: string;
+  /** What was written and is not shown yet: to wait for it takes neither a turn nor the list's time. */
+  readonly until?: Promise<void> | undefined;
   /** Of its request: it is given up when the request's time is over, or its client has left. */
   readonly context: Pick<RequestContext, 'deadline' | 'atEnd'>;
   /** What the client is told to ask for instead when it takes too long. */
@@ -40,7 +42,8 @@ export class ListTurns {
   }
 
   /** @throws HttpError 429 when too many lists of the tenant wait already, 503 when the time is over; else what `find` throws */
-  async run<Result>({ tenant, context, advice, find }: List<Result>): Promise<Result> {
+  async run<Result>({ tenant, until, context, advice, find }: List<Result>): Promise<Result> {
+    if (until !== undefined) await context.deadline.within(until);
     const timeoutMs = Math.min(this.#timeoutMs, context.deadline.leftMs);
     const deadline = new Deadline(timeoutMs, () => tookTooLong(timeoutMs, advice()));
     let isFound = false;

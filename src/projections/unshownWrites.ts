@@ -5,6 +5,7 @@
  */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { MAX_TENANT_UNSHOWN_WRITES, MAX_UNSHOWN_WRITES } from '../domain/limits.js';
+import { ReadModelsWithheldError } from '../ports/readModels.js';
 import type { ReadModels } from '../ports/readSide.js';
 import { withinTime } from '../supervision/waiting.js';
 
@@ -80,6 +81,11 @@ export class UnshownWrites {
     return (
       this.#writes.get(tenant)?.some((write) => write.shown !== undefined && this.#leftMs(write) <= EARLY_MS) ?? false
     );
+  }
+
+  /** For a read that finds nothing. @throws ReadModelsWithheldError where that may be something that was answered before */
+  requireShown(tenant: string): void {
+    if (this.isLate(tenant)) throw new ReadModelsWithheldError('What was written last is not shown yet.');
   }
 
   /** Undefined where there is nothing to wait for. Never rejects. */

@@ -13,8 +13,8 @@ const AT_ONCE = { orders: 12, items: 4, gets: 4, lists: 2 };
 const PAUSE_MS = 20;
 const READINESS_PAUSE_MS = 200;
 
-/** `at`: when it was sent, in milliseconds since 1970. */
-type Outcome = { readonly status: number; readonly at: number; readonly ms: number };
+/** `at`: when it was sent, in milliseconds since 1970. `error`: the body of an answer that is not 200 or 201. */
+type Outcome = { readonly status: number; readonly at: number; readonly ms: number; readonly error?: unknown };
 
 export class Load {
   readonly writes: Outcome[] = [];
@@ -96,7 +96,8 @@ export class Load {
   async #note(outcomes: Outcome[], request: Promise<Answer>): Promise<Answer> {
     const at = Date.now();
     const answer = await request;
-    outcomes.push({ status: answer.status, at, ms: Date.now() - at });
+    const outcome = { status: answer.status, at, ms: Date.now() - at };
+    outcomes.push(answer.status < 300 ? outcome : { ...outcome, error: answer.body });
     return answer;
   }
 

@@ -1,6 +1,7 @@
 /** The history of an order, for integrators and for the people of the platform. */
 import type { Request } from 'express';
 import type { HistoryEntry } from '../../ports/readModels.js';
+import { ORDERS } from '../../projections/unshownWrites.js';
 import { mapWithPauses } from '../../supervision/waiting.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
@@ -44,9 +45,9 @@ export const HISTORY_PAGE: json.ResponseObject = json.answer(
   json.pageOf(json.ref('HistoryEntry')),
 );
 
-/** A page of the history as JSON text; undefined when the tenant has no such order. */
+/** A page of the history as JSON text; undefined when the tenant has no such order. @throws ReadModelsWithheldError where it may not be shown yet */
 export async function historyPage(
-  { readModels, lists, config }: Api,
+  { readModels, lists, config, unshown }: Api,
   req: Request,
   order: { readonly tenant: string; readonly id: string },
   query: URLSearchParams,
@@ -55,11 +56,15 @@ export async function historyPage(
   const slice = { offset: (page - 1) * perPage, limit: perPage };
   const { entries, total } = await lists.run({
     tenant: order.tenant,
+    until: unshown?.untilShown(order.tenant, ORDERS),
     context: req.context,
     advice: () => 'Ask for fewer entries with perPage.',
     find: (cancellation) => readModels.history(order.tenant, order.id, slice, cancellation),
   });
-  if (total === 0) return undefined;
+  if (total === 0) {
+    unshown?.requireShown(order.tenant);
+    return undefined;
+  }
   const records = await mapWithPauses(entries, (entry) => JSON.stringify(historyEntry.show(entry)));
   return collectionEnvelope(records.join(), { page, perPage, kept: [], url: requestUrl(req, config), total });
 }

@@ -6,7 +6,6 @@ import { recordTag, tagOf } from '../../commands/preconditions.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Position } from '../../ports/eventStore.js';
-import { ReadModelsWithheldError } from '../../ports/readModels.js';
 import { ORDERS, partOf } from '../../projections/unshownWrites.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
@@ -64,7 +63,7 @@ export const removedReply = (written: Position): Reply => ({ written, changed: O
 
 /** A page of a table's records, or of an export of it. @throws HttpError 400 */
 export async function pageReply(
-  { readModels, config, lists }: Api,
+  { readModels, config, lists, unshown }: Api,
   req: Request,
   tenant: string,
   assetType: AssetType,
@@ -73,7 +72,8 @@ export async function pageReply(
   const list = parseListQuery(assetType, parameters);
   const { query } = list;
   const table = { tenant, table: assetType.name };
-  const turn = { tenant, context: req.context, advice: () => narrowing(query) };
+  const until = unshown?.untilShown(tenant, partOf(assetType));
+  const turn = { tenant, until, context: req.context, advice: () => narrowing(query) };
   const url = requestUrl(req, config);
   if (parameters.has('cursor')) {
     const { query: behind, mark } = parseExportQuery({ tenant, assetType }, list, parameters);
@@ -102,7 +102,7 @@ export async function recordReply(
 ): Promise<Reply> {
   const record = await readModels.get({ tenant, table: assetType.name }, id.toLowerCase(), assetType.fields);
   if (record === undefined) {
-    if (unshown?.isLate(tenant)) throw new ReadModelsWithheldError('What was written last is not shown yet.');
+    unshown?.requireShown(tenant);
     throw unknownRecord(assetType, id);
   }
   return { body: `{"data":${record}}`, tag: tagOf(record) };

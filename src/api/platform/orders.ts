@@ -16,6 +16,7 @@ import { approverOf, type ExportDocument, orderDocument as expanded } from '../.
 import type { Order } from '../../domain/order/order.js';
 import { PROBLEM_CODES, type Problem, problemsOf } from '../../domain/order/problems.js';
 import { ARCHIVED, type OrderStatus, SET_BY_SAVING, TO_VALIDATE } from '../../domain/order/status.js';
+import { ORDERS } from '../../projections/unshownWrites.js';
 import { collectionEnvelope } from '../assets/envelope.js';
 import { HISTORY_PAGE, historyPage } from '../assets/history.js';
 import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, PAGING_PARAMETERS, parseListQuery } from '../assets/listQuery.js';
@@ -143,7 +144,7 @@ export const orders: Resource = {
       query: [QUEUE, ...LIST_PARAMETERS],
       answer: pageResponse('A page of orders.'),
       answers: LIST_ANSWERS,
-      async handle({ readModels, config, lists }, { req, tenant, query: parameters }) {
+      async handle({ readModels, config, lists, unshown }, { req, tenant, query: parameters }) {
         const queue = queueIn(parameters);
         const { query, kept, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
         const inQueue = { kind: 'equals', field: 'processing_status', anyOf: queue.statuses } as const;
@@ -151,6 +152,7 @@ export const orders: Resource = {
         const whole = { ...query, filters: [inQueue, ...query.filters] };
         const { records, total } = await lists.run({
           tenant: tenant.name,
+          until: unshown?.untilShown(tenant.name, ORDERS),
           context: req.context,
           advice: () => narrowing(query),
           find: (cancellation) => readModels.list(table, whole, cancellation),

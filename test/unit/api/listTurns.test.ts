@@ -20,10 +20,11 @@ function openTurns(limits: Partial<ListLimits> = {}) {
   const turns = new ListTurns({ atOnce: 3, ofOneTenant: 2, timeoutMs: 60_000, ...limits });
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
-  const ask = (name: string, context = contextOf()): Promise<string> => {
+  const ask = (name: string, context = contextOf(), until?: Promise<void>): Promise<string> => {
     contexts.push(context);
     const list = turns.run({
       tenant: name.slice(0, 1),
+      until,
       context,
       advice: () => 'Ask for less.',
       find: (cancellation) =>
@@ -128,4 +129,29 @@ test('one tenant can have only so many lists wait; the next is 429, and another 
   await end('a0');
   await end('a1');
   expect(begun).toEqual(['a0', 'a1', 'b1']);
+});
+
+test('to wait until writes are shown takes neither a turn nor time of the list', async () => {
+  const { begun, ask, end } = openTurns({ atOnce: 1, ofOneTenant: 1, timeoutMs: 300 });
+  let show = (): void => undefined;
+  const shown = new Promise<void>((resolve) => {
+    show = resolve;
+  });
+  const waiting = ask('a1', contextOf(), shown);
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  void ask('a2');
+  await settled();
+  expect(begun).toEqual(['a2']);
+  await end('a2');
+  show();
+  await settled();
+  expect(begun).toEqual(['a2', 'a1']);
+  await end('a1');
+  expect(await waiting).toBe('a1');
+});
+
+test('a request ends in time while it waits until writes are shown', async () => {
+  const { begun, ask } = openTurns();
+  await expect(ask('a1', contextOf(ANSWER_MS + 60), new Promise(() => undefined))).rejects.toThrow();
+  expect(begun).toEqual([]);
 });

@@ -74,10 +74,12 @@ test('a read does not wait for ever, and then it may lack what was answered', as
   expect(writes.isLate('acme')).toBe(false);
   await writes.untilShown('acme', ORDERS);
   expect(writes.isLate('acme')).toBe(true);
+  expect(() => writes.requireShown('acme')).toThrow('What was written last is not shown yet.');
   expect(writes.untilShown('acme', ORDERS)).toBeUndefined();
   show();
   await pause();
   expect(writes.isLate('acme')).toBe(false);
+  expect(() => writes.requireShown('acme')).not.toThrow();
 });
 
 test('writes wait themselves while one is not shown for a second, or the tenant is behind', async () => {
