@@ -72,12 +72,22 @@ export const headerComponents: { readonly [name: string]: Header } = {
     description: 'Seconds since the oldest write that the answer may not show yet; left out where it shows all.',
     schema: { type: 'integer', minimum: 1 },
   },
+  'Projection-Pending': {
+    description:
+      'Of a write: it stands, and reads do not show it yet. Of a read: it may lack a write that was answered before. Left out where neither is so.',
+    schema: { type: 'string', enum: ['true'] },
+  },
+};
+
+const PENDING_HEADER: ResponseObject['headers'] = {
+  'Projection-Pending': { $ref: '#/components/headers/Projection-Pending' },
 };
 
 const TAG_HEADER: ResponseObject['headers'] = { ETag: { $ref: '#/components/headers/ETag' } };
 
 const READ_HEADERS: ResponseObject['headers'] = {
   ...TAG_HEADER,
+  ...PENDING_HEADER,
   'Projection-Staleness': { $ref: '#/components/headers/Projection-Staleness' },
 };
 
@@ -93,7 +103,7 @@ function operationObject(area: Area, { method, operation, resource }: Route, ass
     ...headers.map((name) => parameterObject(HEADER_PARAMETERS[name])),
   ];
   const responses: Responses = {
-    [status]: withHeaders(ofOne(answer), isRead ? READ_HEADERS : honours.includes('if-match') ? TAG_HEADER : {}),
+    [status]: withHeaders(ofOne(answer), headersOf(isRead, operation)),
     ...(isRead ? { 304: NOT_MODIFIED } : {}),
     ...errorsOf([431, ...area.errors, ...refusals(operation), ...bodyErrors, ...errors]),
     ...answers,
@@ -112,6 +122,13 @@ function operationObject(area: Area, { method, operation, resource }: Route, ass
 
 const withHeaders = (answer: ResponseObject, headers: ResponseObject['headers'] = {}): ResponseObject =>
   Object.keys(headers).length === 0 ? answer : { ...answer, headers: { ...answer.headers, ...headers } };
+
+/** Of its answer when all went well. */
+function headersOf(isRead: boolean, { allow, honours = [] }: Route['operation']): ResponseObject['headers'] {
+  if (isRead) return READ_HEADERS;
+  if (allow === 'anyone') return {};
+  return honours.includes('if-match') ? { ...PENDING_HEADER, ...TAG_HEADER } : PENDING_HEADER;
+}
 
 const NOT_MODIFIED: ResponseObject = { description: 'It is as it was when it had the ETag of If-None-Match.' };
 
