@@ -162,7 +162,7 @@ async function openParts(
       logs(log, 'warn', 'the message broker cannot be reached'),
     );
   const projector = roles.has('projector')
-    ? opened(await startProjectors(config, { log, tracer }), (each) => each.stop())
+    ? opened(await startProjectors(config, { eventStore, log, tracer }), (each) => each.stop())
     : undefined;
   const directory = opened(await openDirectory(config, eventStore, log, onReplaced), (each) => each.stop());
   const { readModels, unshown } = readsAfterWrites(config, roles, gate, gatedModels, directory);

@@ -13,6 +13,7 @@ import { sleep } from '../supervision/waiting.js';
 import { openReadModelWriter } from './engines.js';
 import { openOwnLog } from './ownLog.js';
 import type { ProjectorMessage, ProjectorThreadData } from './projectorThread.js';
+import { followFeed } from './sharedFeed.js';
 
 /** While another process projects, this one asks so often whether it still does. */
 const STAND_BY_MS = 500;
@@ -85,7 +86,8 @@ async function project(): Promise<void> {
 
 const writer = await openReadModelWriter(config, config.projectorId, config.lane);
 // What the process has accepted is the data directory's own by now.
-const eventStore = logOf(config.lane, await openOwnLog(config, { acceptLog: false }));
+const ownLog = await openOwnLog(config, { acceptLog: false });
+const eventStore = logOf(config.lane, config.feed === undefined ? ownLog : followFeed(ownLog, config.feed));
 try {
   await run();
 } catch (error) {

@@ -1,9 +1,10 @@
 /** Starts the projector's thread and keeps it running: an engine that was away is tried again. */
 import { randomUUID } from 'node:crypto';
-import { Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { youngHeap } from '../adapters/youngHeap.js';
 import type { Config } from '../config.js';
+import type { EventStore } from '../ports/eventStore.js';
 import type { Parked } from '../ports/readModels.js';
 import type { Tracer } from '../ports/tracing.js';
 import type { Lane } from '../projections/lanes.js';
@@ -13,6 +14,7 @@ import type { RebuildReport } from '../projections/rebuild.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 import { openProjectors } from './databaseLanes.js';
 import { lanesWanted, ownLanes } from './readModelFiles.js';
+import { serveFeed } from './sharedFeed.js';
 import { shareLanes } from './sharedLanes.js';
 import { traceProjected } from './tracing.js';
 
@@ -38,7 +40,12 @@ const BACKOFF = { firstMs: 100, longestMs: 3_000 };
 export type ProjectorConfig = Config & { readonly acceptLog: boolean };
 
 /** Threads of one projector come one after the other. */
-export type ProjectorThreadData = ProjectorConfig & { readonly projectorId: string; readonly lane: Lane };
+export type ProjectorThreadData = ProjectorConfig & {
+  readonly projectorId: string;
+  readonly lane: Lane;
+  /** Where it asks for what is new in the log; without one it follows the log itself. */
+  readonly feed: MessagePort | undefined;
+};
 
 export type Projector = {
   /** What stopped the projector last; undefined while it runs or stands by. */
@@ -46,10 +53,13 @@ export type Projector = {
   readonly stop: () => Promise<void>;
 };
 
-type Around = { readonly log: Logger; readonly tracer: Tracer | undefined };
+type Around = { readonly eventStore: EventStore; readonly log: Logger; readonly tracer: Tracer | undefined };
 
 /** One for each lane, or for each that falls to this process. */
-export async function startProjectors(config: ProjectorConfig, { log, tracer }: Around): Promise<Projector> {
+export async function startProjectors(
+  config: ProjectorConfig,
+  { eventStore, log, tracer }: Around,
+): Promise<Projector> {
   const told = new Set<string>();
   // The log is the same for all lanes, and so is what they say of it.
   const onAnew = (reason: string): void => {
@@ -58,7 +68,7 @@ export async function startProjectors(config: ProjectorConfig, { log, tracer }: 
   };
   const start = (lane: Lane, onFailure: () => void): Projector => {
     const ofLane = lane.of === 1 ? log : log.child({ lane: lane.index + 1 });
-    return startProjector(lane, config, { log: ofLane, onAnew, onFailure }, tracer);
+    return startProjector(lane, config, { eventStore, log: ofLane, onAnew, onFailure, tracer });
   };
   const shared = await openProjectors(config);
   if (shared !== undefined) return shareLanes(shared, lanesWanted(config), start, log);
@@ -71,8 +81,7 @@ export async function startProjectors(config: ProjectorConfig, { log, tracer }: 
   };
 }
 
-type Told = {
-  readonly log: Logger;
+type AroundLane = Around & {
   readonly onAnew: (reason: string) => void;
   readonly onFailure: () => void;
 };
@@ -80,8 +89,7 @@ type Told = {
 function startProjector(
   lane: Lane,
   config: ProjectorConfig,
-  { log, onAnew, onFailure }: Told,
-  tracer: Tracer | undefined,
+  { eventStore, log, onAnew, onFailure, tracer }: AroundLane,
 ): Projector {
   const stopping = new AbortController();
   const projectorId = randomUUID();
@@ -120,8 +128,13 @@ function startProjector(
   /** Resolves when the thread has ended, for whatever reason. */
   const runThread = async (): Promise<void> => {
     const resourceLimits = youngHeap(16);
+    // The embedded log's commits are heard of by each thread without a server between.
+    const channel = config.EVENTSTORE_URL === undefined ? undefined : new MessageChannel();
+    if (channel !== undefined) serveFeed(eventStore, lane, channel.port1);
+    const feed = channel?.port2;
     const worker = new Worker(new URL('./projector.worker.js', import.meta.url), {
-      workerData: { ...config, projectorId, lane } satisfies ProjectorThreadData,
+      workerData: { ...config, projectorId, lane, feed } satisfies ProjectorThreadData,
+      transferList: feed === undefined ? [] : [feed],
       resourceLimits,
     });
     worker.on('message', receive);
