@@ -16,10 +16,9 @@ const COUNTS = [1, 10, 100, 1_000, 5_000];
 const RECORDS = 25;
 /** Of how many tenants requests are made, by turns. */
 const ASKED = 250;
-/** Who fill the tenants that are only to be there, at once; what one first batch takes is told of the last ones. */
+/** Who fill the tenants that are only to be there, at once. */
 const FILLERS = 32;
-/** With more, filling all of them would take hours: what a first batch takes grows with their number. */
-const MOST_FILLED = 1_000;
+/** Whose first batch is timed, and whose first create. */
 const TIMED = 10;
 const REQUESTS = 1_000;
 const ASSETS = '/api/v1/dynamic-assets/dyn/dyn_location/assets';
@@ -42,11 +41,17 @@ export async function costsByTenants(directory, most) {
       while ((await client.send('GET', '/health/ready')).status !== 200) await wait(5);
       if (before > 0) add(costs, 'start until ready', 'ms', count, performance.now() - begun);
       add(costs, 'memory after the start', 'MB', count, await memoryMb([child.pid]));
-      const last = tenants.slice(Math.max(before, count - TIMED));
-      await fillAll(port, tenants.slice(before, Math.min(MOST_FILLED, count - last.length)));
-      const filled = await timed(last, (tenant) => fill(client, tenant));
+      const last = tenants.slice(Math.max(before, count - 2 * TIMED));
+      await fillAll(port, tenants.slice(before, count - last.length));
+      for (const tenant of last) await signIn(client, tenant);
+      const filled = await timed(last.slice(0, TIMED), (tenant) => fill(client, tenant));
+      const created = await timed(last.slice(TIMED), (tenant) => as(client, tenant).ok('POST', ASSETS, place(0)));
+      for (const tenant of last.slice(TIMED)) await fill(client, tenant);
       // The first ones of a process take longer for other reasons.
-      if (filled.length === TIMED) add(costs, 'first batch of a tenant', 'ms', count, quantile(filled, 0.5));
+      if (created.length === TIMED) {
+        add(costs, 'first batch of a tenant', 'ms', count, quantile(filled, 0.5));
+        add(costs, 'first create of a tenant', 'ms', count, quantile(created, 0.5));
+      }
       await measureRequests(client, costs, tenants);
       add(costs, 'memory after the requests', 'MB', count, await memoryMb([child.pid]));
       add(costs, 'disk of a tenant', 'MB', count, (await diskMb(data)) / count);
@@ -102,20 +107,26 @@ async function fillAll(port, tenants) {
   const queue = [...tenants];
   const filler = async () => {
     const client = createClient(port, 'none');
-    for (let tenant = queue.pop(); tenant !== undefined; tenant = queue.pop()) await fill(client, tenant);
+    for (let tenant = queue.pop(); tenant !== undefined; tenant = queue.pop()) {
+      await signIn(client, tenant);
+      await fill(client, tenant);
+    }
     client.close();
   };
   await Promise.all(Array.from({ length: FILLERS }, filler));
 }
 
-/** Its token, and its first batch. */
-async function fill(client, tenant) {
+async function signIn(client, tenant) {
   const credentials = {
     grant_type: 'client_credentials',
     client_id: tenant.clientId,
     client_secret: tenant.clientSecret,
   };
   tenant.token = JSON.parse(await as(client, tenant).ok('POST', '/oauth/token', credentials)).access_token;
+}
+
+/** Its first batch. */
+async function fill(client, tenant) {
   const items = Array.from({ length: RECORDS }, (_, n) => place(n));
   await as(client, tenant).ok('POST', `${ASSETS}/batch`, { items });
 }

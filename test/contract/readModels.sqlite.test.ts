@@ -17,27 +17,30 @@ const directory = mkdtempSync(join(tmpdir(), 'read-models-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 
 let number = 0;
-const open = async () => {
+const openWith = (options: { readonly smallRows?: number }) => async () => {
   number += 1;
   const file = join(directory, `${number}.db`);
   return {
     readModels: await openSqliteReadModels({ file, readers: 1 }),
-    writer: await openSqliteReadModelWriter({ file }),
-    anotherWriter: () => openSqliteReadModelWriter({ file }),
+    writer: await openSqliteReadModelWriter({ file, ...options }),
+    anotherWriter: () => openSqliteReadModelWriter({ file, ...options }),
   };
 };
+const open = openWith({ smallRows: 0 });
 
 describeReadModels('SQLite', open);
+describeReadModels('SQLite, tables that lack their indexes yet', openWith({}));
 describeAhead('SQLite', open);
 
 test('a file of a release without delivery logs gets them, and keeps what it has', async () => {
   const file = join(directory, 'earlier.db');
-  const earlier = await openSqliteReadModelWriter({ file });
+  const earlier = await openSqliteReadModelWriter({ file, smallRows: -1 });
   await fill(earlier, [insert(1, {})]);
   await earlier.close();
   const db = openSqlite(file);
   for (const table of ['deliveries', 'delivery_webhooks', 'delivery_logs']) db.exec(`DROP TABLE ${table}`);
   db.exec('ALTER TABLE catalog DROP COLUMN swept');
+  db.exec('ALTER TABLE catalog DROP COLUMN small');
   db.pragma('user_version = 1');
   db.close();
 
@@ -53,7 +56,7 @@ test('a file of a release without delivery logs gets them, and keeps what it has
 
 test('a file of a release that kept only the ids of deleted records keeps them, and whole records from then on', async () => {
   const file = join(directory, 'ids.db');
-  const earlier = await openSqliteReadModelWriter({ file });
+  const earlier = await openSqliteReadModelWriter({ file, smallRows: -1 });
   await fill(earlier, [insert(1, {}), { kind: 'sweep', batchId: 'x' }]);
   await earlier.close();
   const db = openSqlite(file);
@@ -62,6 +65,7 @@ test('a file of a release that kept only the ids of deleted records keeps them, 
   db.exec(`INSERT INTO ids SELECT u, id FROM s${id1}`);
   db.exec(`DROP TABLE s${id1}`);
   db.exec(`ALTER TABLE ids RENAME TO s${id1}`);
+  db.exec('ALTER TABLE catalog DROP COLUMN small');
   db.pragma('user_version = 6');
   db.close();
 
@@ -82,11 +86,12 @@ test('a file of a release that kept only the ids of deleted records keeps them, 
 
 test('a file of a release that kept deleted records without their time keeps them for as long as those deleted now', async () => {
   const file = join(directory, 'times.db');
-  const earlier = await openSqliteReadModelWriter({ file });
+  const earlier = await openSqliteReadModelWriter({ file, smallRows: -1 });
   await fill(earlier, [insert(1, {}), { kind: 'sweep', batchId: 'x' }]);
   await earlier.close();
   const db = openSqlite(file);
   db.exec(`ALTER TABLE s${db.prepare('SELECT id FROM catalog WHERE swept = 1').pluck().get()} DROP COLUMN at`);
+  db.exec('ALTER TABLE catalog DROP COLUMN small');
   db.pragma('user_version = 8');
   db.close();
 
@@ -106,7 +111,7 @@ test('a file of a release that kept deleted records without their time keeps the
 
 test('a file of a release that kept one deleted record of each key keeps them, and each id from then on', async () => {
   const file = join(directory, 'keys.db');
-  const earlier = await openSqliteReadModelWriter({ file });
+  const earlier = await openSqliteReadModelWriter({ file, smallRows: -1 });
   await fill(earlier, [insert(1, {}), { kind: 'sweep', batchId: 'x' }]);
   await earlier.close();
   const db = openSqlite(file);
@@ -119,6 +124,7 @@ test('a file of a release that kept one deleted record of each key keeps them, a
   db.exec(`CREATE INDEX ${swept}_revision ON ${swept} (revision, id)`);
   db.exec(`INSERT INTO ${swept} SELECT row, u, id, revision, batch, width, doc FROM later`);
   db.exec('DROP TABLE later');
+  db.exec('ALTER TABLE catalog DROP COLUMN small');
   db.pragma('user_version = 7');
   db.close();
 

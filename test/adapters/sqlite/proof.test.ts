@@ -20,7 +20,7 @@ async function foundAfter(
 ): Promise<readonly Difference[]> {
   number += 1;
   const file = join(directory, `${number}.db`);
-  const writer = await openSqliteReadModelWriter({ file });
+  const writer = await openSqliteReadModelWriter({ file, smallRows: 0 });
   await fillWithAll(writer);
   const copy = await filledCopy(writer, projection);
   for (const sql of damage) {

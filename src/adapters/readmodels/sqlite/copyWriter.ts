@@ -16,10 +16,11 @@ export class CopyWriter {
   readonly #deliveries: DeliveryTable;
   readonly #checkpoint: Database.Statement<[string], number>;
 
-  constructor(db: Database.Database, copy: number) {
+  /** @param smallRows see `SMALL_ROWS` */
+  constructor(db: Database.Database, copy: number, smallRows: number) {
     this.db = db;
     this.#copy = copy;
-    this.tables = new RecordTables(db, copy);
+    this.tables = new RecordTables(db, copy, smallRows);
     this.#history = new HistoryTable(db, copy);
     this.#deliveries = new DeliveryTable(db, copy);
     this.#checkpoint = db.prepare<[string], number>('SELECT position FROM checkpoints WHERE projection = ?').pluck();

@@ -14,17 +14,22 @@ export type FieldLayout = Pick<FieldRules, 'name' | 'type' | 'exactWhenFolded'> 
   readonly trigrams?: number;
 };
 
+export const TIME_COLUMNS = ['created_at', 'updated_at'];
+
 /** The times of a record itself, in columns that every table has: microseconds since 1970. */
-export const TIMES: readonly FieldLayout[] = ['created_at', 'updated_at'].map((name) => ({
-  name,
-  type: 'DateTime',
-  sort: name,
-  sortIndexed: true,
-  matchIndexed: false,
-  exactWhenFolded: true,
-}));
+export const timesOf = ({ isSmall }: TableLayout): readonly FieldLayout[] =>
+  TIME_COLUMNS.map((name) => ({
+    name,
+    type: 'DateTime',
+    sort: name,
+    sortIndexed: isSmall !== true,
+    matchIndexed: false,
+    exactWhenFolded: true,
+  }));
 
 export type TableLayout = {
+  /** It has few records: of its indexes only those of id and unique field are there yet. */
+  readonly isSmall?: boolean;
   /** In the order in which the table got them, which is that of the documents; columns go by it. */
   readonly fields: readonly FieldLayout[];
   /** Name of the unique index field; its exact text is in column `u`. */
@@ -61,6 +66,26 @@ export function layoutOf(assetType: AssetType, previous?: TableLayout): TableLay
     trigramIndexes: added.some((field) => field.trigrams !== undefined) ? trigramIndexes + 1 : trigramIndexes,
   };
 }
+
+/**
+ * With so many records a table gets its indexes. To test all of fewer takes a fraction of a millisecond; and each connection
+ * reads the definitions of all tables and indexes of all tenants anew whenever one is made.
+ */
+export const SMALL_ROWS = 1_000;
+
+/** What is there of a layout while its table is small. */
+export const withoutIndexes = (layout: TableLayout): TableLayout => ({
+  ...layout,
+  isSmall: true,
+  fields: layout.fields.map(({ trigrams: _, ...field }) => ({ ...field, sortIndexed: false, matchIndexed: false })),
+  trigramIndexes: 0,
+});
+
+/** A layout as the catalog has it: that which the table has once it is no longer small. */
+export type StoredLayout = { readonly layout: string; readonly small: number };
+
+export const layoutIn = ({ layout, small }: StoredLayout): TableLayout =>
+  small === 1 ? withoutIndexes(JSON.parse(layout)) : JSON.parse(layout);
 
 /** See `hasOutdatedField`. */
 export const isOutdated = (assetType: AssetType, { fields }: TableLayout): boolean =>

@@ -6,7 +6,7 @@ import { foldCase } from '../../../domain/assetTypes/caseFolding.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import { RecordText } from '../shared/recordText.js';
-import { type FieldLayout, type TableLayout, TIMES } from './layout.js';
+import { type FieldLayout, layoutIn, type StoredLayout, type TableLayout, timesOf } from './layout.js';
 import { type ConnectionOptions, LIVE, openConnection } from './schema.js';
 
 /** What can be bound to a statement. */
@@ -135,17 +135,17 @@ export class ReadConnection {
   #shape(id: number, version: number): TableShape {
     const known = this.#shapes.get(id);
     if (known?.version === version) return known;
-    const [row] = this.all<{ asset_type: string; layout: string }>(
-      'SELECT asset_type, layout FROM catalog WHERE id = ?',
+    const [row] = this.all<{ asset_type: string } & StoredLayout>(
+      'SELECT asset_type, layout, small FROM catalog WHERE id = ?',
       [id],
     );
     if (row === undefined) throw new Error(`Table ${id} has left the catalog.`);
     const assetType: AssetType = JSON.parse(row.asset_type);
-    const layout: TableLayout = JSON.parse(row.layout);
+    const layout = layoutIn(row);
     const shape = {
       version,
       layout,
-      fields: new Map([...TIMES, ...layout.fields].map((field) => [field.name, field])),
+      fields: new Map([...timesOf(layout), ...layout.fields].map((field) => [field.name, field])),
       maxLengths: new Map(assetType.fields.flatMap(({ name, maxLength }) => (maxLength ? [[name, maxLength]] : []))),
       text: new RecordText(layout),
     };

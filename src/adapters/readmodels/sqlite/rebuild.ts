@@ -24,12 +24,15 @@ const ABANDONED_AFTER_MS = 60_000;
  * Starts a rebuild over a connection of its own; remains of dead ones are cleared away first.
  * @throws RebuildInProgressError while another rebuild is at work
  */
-export async function beginRebuild(file: string, scope: RebuildScope): Promise<ReadModelRebuild> {
+export async function beginRebuild(
+  { file, smallRows }: { readonly file: string; readonly smallRows: number },
+  scope: RebuildScope,
+): Promise<ReadModelRebuild> {
   const db = openConnection({ file, cacheMegabytes: CACHE_MEGABYTES, readOnly: false });
   try {
     const copy = await inTransaction(db, () => registerRebuild(db, scope));
     await clearDiscarded(db);
-    return new SqliteRebuild(db, scope, copy);
+    return new SqliteRebuild(db, scope, copy, smallRows);
   } catch (error) {
     db.close();
     throw error;
@@ -63,8 +66,8 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
   readonly proof: ReadModelProof;
   #position: Position = 0;
 
-  constructor(db: Database.Database, scope: RebuildScope, copy: number) {
-    super(db, copy);
+  constructor(db: Database.Database, scope: RebuildScope, copy: number, smallRows: number) {
+    super(db, copy, smallRows);
     this.#scope = scope;
     this.#copy = copy;
     this.#touch = db.prepare('UPDATE rebuilds SET position = ?, touched_at = ? WHERE id = ?');

@@ -6,15 +6,17 @@ import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import type { StepwiseWriter } from '../../../ports/readModelWriter.js';
-import { layoutOf, type TableLayout } from './layout.js';
+import { layoutOf, type StoredLayout, type TableLayout, withoutIndexes } from './layout.js';
 import type { CleanUp } from './recordSweeper.js';
 import { RecordWriter } from './recordWriter.js';
-import { addedFieldStatements, NO_BATCH, sweptStatements, tableStatements } from './schema.js';
+import { addedFieldStatements, indexStatements, NO_BATCH, sweptStatements, tableStatements } from './schema.js';
 
 type OpenTable = {
   readonly id: number;
   readonly assetTypeText: string;
+  /** That of the table once it is no longer small. */
   readonly layout: TableLayout;
+  isSmall: boolean;
   /** The very object that the table was last found to be defined by. */
   definedBy?: AssetType;
   hasTables: boolean;
@@ -24,23 +26,29 @@ type OpenTable = {
   writer?: RecordWriter;
 };
 
-type CatalogRow = Pick<OpenTable, 'id' | 'assetTypeText' | 'rowCount' | 'nextRow'> & {
-  readonly layout: string;
-  readonly made: number;
-  readonly swept: number;
-};
+type CatalogRow = Pick<OpenTable, 'id' | 'assetTypeText' | 'rowCount' | 'nextRow'> &
+  StoredLayout & {
+    readonly made: number;
+    readonly swept: number;
+  };
+
+/** What is there of a layout. */
+const madeOf = (layout: TableLayout, { isSmall }: Pick<OpenTable, 'isSmall'>): TableLayout =>
+  isSmall ? withoutIndexes(layout) : layout;
 
 export class RecordTables {
   readonly #db: Database.Database;
   readonly #copy: number;
+  readonly #smallRows: number;
   /** Each holds prepared statements, which take memory; a table that is dropped from here is opened again when needed. */
   readonly #open = new LRUCache<string, OpenTable>({ max: 200 });
   readonly #batches: BatchNumbers;
   readonly #setState: Database.Statement<[number, number, Revision, string, number, number]>;
 
-  constructor(db: Database.Database, copy: number) {
+  constructor(db: Database.Database, copy: number, smallRows: number) {
     this.#db = db;
     this.#copy = copy;
+    this.#smallRows = smallRows;
     this.#batches = new BatchNumbers(db);
     this.#setState = db.prepare(
       `UPDATE catalog SET row_count = ?, next_row = ?, revision = ?, last_event_at = ?, made = ?, changes = changes + 1
@@ -60,7 +68,7 @@ export class RecordTables {
     const text = JSON.stringify(assetType);
     if (known === undefined) {
       this.#db
-        .prepare('INSERT INTO catalog (tenant, name, copy, asset_type, layout) VALUES (?, ?, ?, ?, ?)')
+        .prepare('INSERT INTO catalog (tenant, name, copy, asset_type, layout, small) VALUES (?, ?, ?, ?, ?, 1)')
         .run(ref.tenant, ref.table, this.#copy, text, JSON.stringify(layoutOf(assetType)));
       return;
     }
@@ -74,7 +82,8 @@ export class RecordTables {
       .prepare('UPDATE catalog SET asset_type = ?, layout = ?, version = version + 1 WHERE id = ?')
       .run(text, JSON.stringify(layout), known.id);
     if (known.hasTables) {
-      for (const statement of addedFieldStatements(known.id, known.layout, layout)) this.#db.exec(statement);
+      const [before, after] = [madeOf(known.layout, known), madeOf(layout, known)];
+      for (const statement of addedFieldStatements(known.id, before, after)) this.#db.exec(statement);
     }
     this.#open.delete(keyOf(ref));
   }
@@ -112,7 +121,16 @@ export class RecordTables {
 
   #changed(table: OpenTable, event: { readonly revision: Revision; readonly at: string }): void {
     const { rowCount, nextRow, hasTables, id } = table;
+    if (table.isSmall && rowCount > this.#smallRows) this.#index(table);
     this.#setState.run(rowCount, nextRow, event.revision, event.at, Number(hasTables), id);
+  }
+
+  /** The table is no longer small. */
+  #index(table: OpenTable): void {
+    for (const statement of indexStatements(table.id, table.layout)) this.#db.exec(statement);
+    this.#db.prepare('UPDATE catalog SET small = 0, version = version + 1 WHERE id = ?').run(table.id);
+    table.isSmall = false;
+    delete table.writer;
   }
 
   #apply(table: OpenTable, change: RecordChange, event: CleanUp): void {
@@ -144,7 +162,7 @@ export class RecordTables {
   #writer(table: OpenTable, change: RecordChange): RecordWriter | undefined {
     if (!table.hasTables) {
       if (change.kind === 'sweep') return undefined;
-      for (const statement of tableStatements(table.id, table.layout)) this.#db.exec(statement);
+      for (const statement of tableStatements(table.id, madeOf(table.layout, table))) this.#db.exec(statement);
       table.hasTables = true;
     }
     if (change.kind === 'sweep' && !table.isSwept) {
@@ -152,7 +170,9 @@ export class RecordTables {
       this.#db.prepare('UPDATE catalog SET swept = 1 WHERE id = ?').run(table.id);
       table.isSwept = true;
     }
-    table.writer ??= new RecordWriter(this.#db, table, (batchId) => this.#batches.numberOf(batchId));
+    table.writer ??= new RecordWriter(this.#db, { id: table.id, layout: madeOf(table.layout, table) }, (batchId) =>
+      this.#batches.numberOf(batchId),
+    );
     return table.writer;
   }
 
@@ -162,15 +182,16 @@ export class RecordTables {
     if (open !== undefined) return open;
     const row = this.#db
       .prepare<[string, string, number], CatalogRow>(
-        `SELECT id, asset_type AS assetTypeText, layout, made, row_count AS rowCount, next_row AS nextRow, swept
+        `SELECT id, asset_type AS assetTypeText, layout, small, made, row_count AS rowCount, next_row AS nextRow, swept
          FROM catalog WHERE tenant = ? AND name = ? AND copy = ?`,
       )
       .get(ref.tenant, ref.table, this.#copy);
     if (row === undefined) return undefined;
-    const { layout, made, swept, ...state } = row;
+    const { layout, small, made, swept, ...state } = row;
     const table: OpenTable = {
       ...state,
       layout: JSON.parse(layout),
+      isSmall: small === 1,
       hasTables: made === 1,
       isSwept: swept === 1,
     };

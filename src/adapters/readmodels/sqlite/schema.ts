@@ -2,7 +2,7 @@
 import type Database from 'better-sqlite3';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { openSqlite } from '../../openSqlite.js';
-import { columnsOf, type FieldLayout, type TableLayout } from './layout.js';
+import { columnsOf, type FieldLayout, type TableLayout, TIME_COLUMNS } from './layout.js';
 import { SHARED_TABLES } from './sharedTables.js';
 
 /** The catalog's `copy` of what is served; a rebuild's copies carry its id, discarded tables `-id`. */
@@ -12,7 +12,7 @@ export const LIVE = 0;
 export const NO_BATCH = 0;
 
 /** The file holds nothing that the log does not. */
-const SCHEMA_VERSION = 9;
+const SCHEMA_VERSION = 10;
 
 /** From this version on, a file is brought up to date when it is opened. */
 const OLDEST_VERSION = 1;
@@ -58,6 +58,11 @@ function makeSchema(db: Database.Database): void {
   if (version === OLDEST_VERSION) dropNgramCounts(db);
   if (version >= OLDEST_VERSION && version < 6) {
     db.exec('ALTER TABLE catalog ADD COLUMN swept INTEGER NOT NULL DEFAULT 0');
+  }
+  // Those that are there have all indexes; those without records get theirs as new ones do.
+  if (version >= OLDEST_VERSION && version < 10) {
+    db.exec('ALTER TABLE catalog ADD COLUMN small INTEGER NOT NULL DEFAULT 0');
+    db.exec('UPDATE catalog SET small = 1 WHERE made = 0');
   }
   if (version === 6) makeSweptAnew(db, 'id, -1, NULL, NULL, NULL');
   if (version === 7) makeSweptAnew(db, 'id, revision, batch, width, doc');
@@ -136,10 +141,22 @@ export function tableStatements(id: number, layout: TableLayout): readonly strin
     `CREATE TABLE ${batchTable(id)} (row INTEGER PRIMARY KEY, batch INTEGER NOT NULL)`,
     `CREATE UNIQUE INDEX ${indexOf(id, 'id')} ON ${table} (id)`,
     ...(layout.unique === undefined ? [] : [`CREATE UNIQUE INDEX ${indexOf(id, 'u')} ON ${table} (u)`]),
-    `CREATE INDEX ${indexOf(id, 'created_at')} ON ${table} (created_at, id)`,
-    `CREATE INDEX ${indexOf(id, 'updated_at')} ON ${table} (updated_at, id)`,
-    ...fieldStatements(id, layout.fields, layout.trigramIndexes),
+    ...(layout.isSmall === true ? [] : [...timeIndexes(id), ...fieldStatements(id, layout)]),
   ];
+}
+
+const timeIndexes = (id: number): readonly string[] =>
+  TIME_COLUMNS.map((name) => `CREATE INDEX ${indexOf(id, name)} ON ${recordsTable(id)} (${name}, id)`);
+
+/** The statements that make what a table lacks while it is small, from the records that it has. */
+export function indexStatements(id: number, layout: TableLayout): readonly string[] {
+  const filled = Array.from({ length: layout.trigramIndexes }, (_, index) => {
+    const columns = trigramColumns(layout.fields, index);
+    if (columns.length === 0) return '';
+    return `INSERT INTO ${trigramTable(id, index)} (rowid, ${columns.map(trigramColumn)})
+      SELECT row, ${columns} FROM ${recordsTable(id)} WHERE coalesce(${columns}, NULL) IS NOT NULL ORDER BY row`;
+  });
+  return [...timeIndexes(id), ...fieldStatements(id, layout), ...filled];
 }
 
 /**
@@ -168,11 +185,11 @@ export function addedFieldStatements(id: number, before: TableLayout, after: Tab
     ...added
       .flatMap(columnsOf)
       .map(({ name, affinity }) => `ALTER TABLE ${recordsTable(id)} ADD COLUMN ${name} ${affinity}`),
-    ...fieldStatements(id, added, after.trigramIndexes),
+    ...fieldStatements(id, { ...after, fields: added }),
   ];
 }
 
-function fieldStatements(id: number, fields: readonly FieldLayout[], trigramIndexes: number): readonly string[] {
+function fieldStatements(id: number, { fields, trigramIndexes }: TableLayout): readonly string[] {
   const indexes = fields
     .flatMap(columnsOf)
     .filter((column) => column.indexed)

@@ -34,7 +34,7 @@ export const SHARED_TABLES = `
 
   -- One row for each table of records. Its own tables are made with its first record: r<id> holds what is sorted and
   -- filtered by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as they move at each sync),
-  -- r<id>_t<n> the trigrams. s<id>, made with the first clean-up that deletes, the records that were deleted.
+  -- r<id>_t<n> the trigrams; a small one lacks these and most indexes. s<id>, made with the first clean-up that deletes, the records that were deleted.
   CREATE TABLE IF NOT EXISTS catalog (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
@@ -47,6 +47,7 @@ export const SHARED_TABLES = `
     changes INTEGER NOT NULL DEFAULT 0,
     made INTEGER NOT NULL DEFAULT 0,
     swept INTEGER NOT NULL DEFAULT 0,
+    small INTEGER NOT NULL DEFAULT 0,
     row_count INTEGER NOT NULL DEFAULT 0,
     next_row INTEGER NOT NULL DEFAULT 1,
     revision INTEGER NOT NULL DEFAULT -1,

@@ -11,6 +11,7 @@ import { CopyWriter } from './copyWriter.js';
 import { dropDeliveries } from './deliveries.js';
 import { clearDiscarded, clearSome, discardLive, isDiscardable } from './discarded.js';
 import { fitting } from './fitting.js';
+import { SMALL_ROWS } from './layout.js';
 import { nextTenant, outdatedTables } from './outdated.js';
 import { ParkedTable, partOf, unparkAll } from './parked.js';
 import { PLACE, type PlaceRow, placeOf } from './place.js';
@@ -25,12 +26,19 @@ const CACHE_MEGABYTES = 40;
  * Opens the write side. Its calls block the calling thread while SQLite works.
  * @throws ReadModelsUnavailableError when the file cannot be opened
  */
-export async function openSqliteReadModelWriter(options: {
+export async function openSqliteReadModelWriter({
+  file,
+  smallRows = SMALL_ROWS,
+}: {
   readonly file: string;
+  /** Default: `SMALL_ROWS`. */
+  readonly smallRows?: number;
 }): Promise<ReadModelWriter & RebuildableReadModels> {
-  const db = openConnection({ file: options.file, cacheMegabytes: CACHE_MEGABYTES, readOnly: false });
-  return new SqliteReadModelWriter(options.file, db, openCheckpointChannel(options.file));
+  const db = openConnection({ file, cacheMegabytes: CACHE_MEGABYTES, readOnly: false });
+  return new SqliteReadModelWriter({ file, smallRows }, db, openCheckpointChannel(file));
 }
+
+type Options = { readonly file: string; readonly smallRows: number };
 
 type Stored = {
   readonly checkpoints: Checkpoints;
@@ -39,7 +47,7 @@ type Stored = {
 };
 
 class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, RebuildableReadModels {
-  readonly #file: string;
+  readonly #options: Options;
   readonly #channel: BroadcastChannel;
   readonly #transactions: FairTransactions;
   readonly #walCopier: WalCopier;
@@ -58,12 +66,12 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   readonly #setCheckpoint: Database.Statement<[string, number]>;
   readonly #setPlace: Database.Statement<[string | null, number, string | null]>;
 
-  constructor(file: string, db: Database.Database, channel: BroadcastChannel) {
-    super(db, LIVE);
-    this.#file = file;
+  constructor(options: Options, db: Database.Database, channel: BroadcastChannel) {
+    super(db, LIVE, options.smallRows);
+    this.#options = options;
     this.#channel = channel;
     this.#transactions = new FairTransactions(db);
-    this.#walCopier = new WalCopier({ file });
+    this.#walCopier = new WalCopier({ file: options.file });
     this.#dataVersion = db.prepare<[], number>('PRAGMA data_version').pluck();
     this.#lastVersion = this.#dataVersion.get();
     this.#parked = new ParkedTable(db);
@@ -191,7 +199,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     await clearDiscarded(this.db);
   }
 
-  readonly beginRebuild: RebuildableReadModels['beginRebuild'] = (scope) => beginRebuild(this.#file, scope);
+  readonly beginRebuild: RebuildableReadModels['beginRebuild'] = (scope) => beginRebuild(this.#options, scope);
 
   readonly nextTenant: RebuildableReadModels['nextTenant'] = async (after) => nextTenant(this.db, after);
 

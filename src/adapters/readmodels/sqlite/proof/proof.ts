@@ -10,6 +10,7 @@ import type {
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
 import { type Comparison, compareSides, inPart, type Keyed, NO_ROWS, type Side, sideOf } from '../../shared/proof.js';
 import { LISTS } from '../discarded.js';
+import { layoutIn, type StoredLayout } from '../layout.js';
 import { LIVE } from '../schema.js';
 import {
   deliveryComparison,
@@ -22,9 +23,8 @@ import {
 import { type ProvenTable, recordComparison, sizeOf, storedRows } from './records.js';
 import { missingTables, unsound, wholeCopy, wholeTable } from './tables.js';
 
-type CatalogRow = {
+type CatalogRow = StoredLayout & {
   readonly id: number;
-  readonly layout: string;
   readonly made: number;
   readonly row_count: number;
   readonly revision: number;
@@ -131,13 +131,13 @@ export class SqliteProof implements ReadModelProof {
   /** Undefined where it has no tables of its own. */
   #table(part: ProofPart, copy: number): ProvenTable | undefined {
     const row = this.#catalogRow(part, copy);
-    return row?.made === 1 ? { id: row.id, layout: JSON.parse(row.layout) } : undefined;
+    return row?.made === 1 ? { id: row.id, layout: layoutIn(row) } : undefined;
   }
 
   #catalogRow({ tenant, table }: ProofPart, copy: number): CatalogRow | undefined {
     return this.#db
       .prepare<[string, string | null, number], CatalogRow>(
-        'SELECT id, layout, made, row_count, revision, last_event_at FROM catalog WHERE tenant = ? AND name = ? AND copy = ?',
+        'SELECT id, layout, small, made, row_count, revision, last_event_at FROM catalog WHERE tenant = ? AND name = ? AND copy = ?',
       )
       .get(tenant, table, copy);
   }
@@ -166,7 +166,7 @@ export class SqliteProof implements ReadModelProof {
                 ? []
                 : about('different', `${name} is ${live[name]}; by the log ${copy[name]}.`),
             );
-    const table = live?.made === 1 ? { id: live.id, layout: JSON.parse(live.layout) } : undefined;
+    const table = live?.made === 1 ? { id: live.id, layout: layoutIn(live) } : undefined;
     const lost = table === undefined ? [] : missingTables(this.#db, table);
     const counted = live?.row_count;
     if (lost.length > 0 || table === undefined) {

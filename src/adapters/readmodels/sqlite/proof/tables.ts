@@ -1,7 +1,7 @@
 /** The proof of what is not of one record: are all tables and indexes there and sound, and do the counts agree? */
 import type Database from 'better-sqlite3';
 import type { Finding } from '../../shared/proof.js';
-import { columnsOf } from '../layout.js';
+import { columnsOf, TIME_COLUMNS } from '../layout.js';
 import { batchTable, docTable, indexOf, recordsTable, trigramTable } from '../schema.js';
 import type { ProvenTable } from './records.js';
 
@@ -64,7 +64,8 @@ const missingIndexes = (db: Database.Database, table: ProvenTable): readonly Fin
 
 function indexNames({ id, layout }: ProvenTable): readonly string[] {
   const indexed = layout.fields.flatMap(columnsOf).filter((column) => column.indexed);
-  const columns = ['id', 'created_at', 'updated_at', ...(layout.unique === undefined ? [] : ['u'])];
+  const times = layout.isSmall === true ? [] : TIME_COLUMNS;
+  const columns = ['id', ...times, ...(layout.unique === undefined ? [] : ['u'])];
   return [...columns, ...indexed.map(({ name }) => name)].map((column) => indexOf(id, column));
 }
 

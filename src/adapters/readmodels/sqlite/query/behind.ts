@@ -25,7 +25,8 @@ export function rowsBehind(search: Search, { direction, behind }: ListBehind, wa
   const order = isAscending ? 'r.created_at, r.id' : 'r.created_at DESC, r.id DESC';
   const range = behind === undefined ? '1' : `(r.created_at, r.id) ${isAscending ? '>' : '<'} (?, ?)`;
   const start: readonly Cell[] = behind === undefined ? [] : [microseconds(behind.createdAt), idBytes(behind.id) ?? ''];
-  const inOrder = `FROM ${recordsTable(table.id)} AS r INDEXED BY ${indexOf(table.id, 'created_at')} WHERE ${range} ORDER BY ${order}`;
+  const byIndex = table.shape.layout.isSmall === true ? '' : `INDEXED BY ${indexOf(table.id, 'created_at')}`;
+  const inOrder = `FROM ${recordsTable(table.id)} AS r ${byIndex} WHERE ${range} ORDER BY ${order}`;
   if (matches === undefined) {
     return connection.column<number>(`SELECT r.row ${inOrder} LIMIT ?`, [...start, wanted]);
   }

@@ -2,7 +2,7 @@
 import type { Comparison, Filter, FilterValue } from '../../../../ports/readModels.js';
 import { isTextType, sortValue, uniqueText } from '../../shared/fieldRules.js';
 import { type Selection, selectionOf } from '../../shared/query.js';
-import { type FieldLayout, TIMES } from '../layout.js';
+import { type FieldLayout, TIME_COLUMNS } from '../layout.js';
 import type { Cell, ReadTable } from '../readConnection.js';
 import { idBytes, LAST_CHARACTER, microseconds } from '../rowFormat.js';
 import { docTable, trigramColumn } from '../schema.js';
@@ -74,9 +74,11 @@ function selected(selection: Selection<FieldLayout>, table: ReadTable): Conditio
   }
 }
 
+const isTime = ({ sort }: FieldLayout): boolean => sort !== undefined && TIME_COLUMNS.includes(sort);
+
 /** A value as the field's column to sort by has it. */
 const sortCell = (field: FieldLayout, value: FilterValue): Cell =>
-  TIMES.includes(field) ? microseconds(String(value)) : sortValue(value);
+  isTime(field) ? microseconds(String(value)) : sortValue(value);
 
 const OPERATORS: { readonly [is in Comparison]: string } = { gt: '>', gte: '>=', lt: '<', lte: '<=' };
 

@@ -13,14 +13,12 @@ export type Term = {
   readonly descending: boolean;
 };
 
-const SYSTEM_COLUMNS = ['id', 'created_at', 'updated_at'];
-
 /** @throws ReadModelsWithheldError when the table has no such field yet */
 export const termsOf = (sort: readonly SortTerm[], table: ReadTable): readonly Term[] =>
   sortTermsOf(sort).map(({ field, direction }) => ({ ...columnOf(field, table), descending: direction === 'desc' }));
 
 function columnOf(name: string, table: ReadTable): Omit<Term, 'descending'> {
-  if (SYSTEM_COLUMNS.includes(name)) return { sql: name, cells: [], indexed: true };
+  if (name === 'id') return { sql: name, cells: [], indexed: true };
   const field = table.shape.fields.get(name);
   if (field === undefined) throw notYet(name);
   if (field.sort === undefined) return { sql: extractedSort(field, table), cells: [jsonPath(field)], indexed: false };
