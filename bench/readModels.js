@@ -8,20 +8,14 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
-import { v7 } from 'uuid';
 import { openSqliteReadModels } from '../dist/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '../dist/adapters/readmodels/sqlite/writer.js';
-import { transportModel } from '../dist/domain/assetTypes/transportModel.js';
 import { place } from './places.js';
 import { openPlainTable } from './plainTable.js';
+import { at, BATCH, defineTable, fill, ref } from './readModelFile.js';
 import { listCases } from './readModelQueries.js';
 
 const RECORDS = Number(process.argv[2] ?? 1_000_000);
-const BATCH = 1000;
-const location = transportModel.find(({ name }) => name === 'dyn_location');
-const ref = { tenant: 'bench', table: 'dyn_location' };
-const AT = '2026-11-21T03:11:47.';
-const at = (n) => `${AT}${String(n % 1_000_000).padStart(6, '0')}Z`;
 
 const quantile = (values, q) =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))];
@@ -29,25 +23,6 @@ const show = (label, values, unit = 'ms') =>
   console.log(
     `${label.padEnd(64)} p50 ${quantile(values, 0.5).toFixed(2).padStart(8)} ${unit}   p99 ${quantile(values, 0.99).toFixed(2).padStart(8)} ${unit}`,
   );
-
-/** Fills up to `count`; returns the milliseconds of each batch of 1000. */
-async function fill(writer, from, count, ids) {
-  const times = [];
-  for (let n = from; n < count; n += BATCH) {
-    const changes = [];
-    for (let i = n; i < Math.min(count, n + BATCH); i++) {
-      const id = v7();
-      ids.push(id);
-      changes.push({ kind: 'insert', id, at: at(i), batchId: 'first', fields: place(i) });
-    }
-    const start = performance.now();
-    await writer.begin();
-    await writer.applyToTable(ref, changes, { revision: n, at: at(n) });
-    await writer.commit(new Map([['records', n + 1]]));
-    times.push(performance.now() - start);
-  }
-  return times;
-}
 
 const rate = (times) => Math.round((times.length * BATCH) / (times.reduce((a, b) => a + b, 0) / 1000));
 
@@ -134,9 +109,7 @@ async function measureSeen(writer, ids, batchId, count) {
 async function measureSweep(directory) {
   const file = join(directory, 'sweep.db');
   const writer = await openSqliteReadModelWriter({ file });
-  await writer.begin();
-  await writer.defineTable(ref, location);
-  await writer.commit(new Map());
+  await defineTable(writer);
   const ids = [];
   await fill(writer, 0, 200_000, ids);
   await measureSeen(
@@ -165,9 +138,7 @@ try {
   }
   const file = join(directory, 'readmodels.db');
   const writer = await openSqliteReadModelWriter({ file });
-  await writer.begin();
-  await writer.defineTable(ref, location);
-  await writer.commit(new Map());
+  await defineTable(writer);
   const readModels = await openSqliteReadModels({ file });
   const ids = [];
   let times = [];

@@ -1,0 +1,121 @@
+/**
+ * What lists cost where nothing is in memory: how many pages of the file each query reads, which no neighbour on the machine
+ * changes, and its time with the file's pages dropped from the system's cache.
+ *
+ *   node bench/coldLists.js [records = 1000000] [directory, kept: filled where it holds no file yet]
+ *
+ * A page is counted as often as SQLite asks the system for it. Each query has a connection of its own, whose cache holds the
+ * schema and nothing else; the file is whole (its log is copied) and nobody writes. EACH=1 shows each query, ONLY=text some.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { Lister } from '../dist/adapters/readmodels/sqlite/query/lister.js';
+import { ReadConnection } from '../dist/adapters/readmodels/sqlite/readConnection.js';
+import { openSqliteReadModelWriter } from '../dist/adapters/readmodels/sqlite/writer.js';
+import { quantile } from './figures.js';
+import { defineTable, fill, ref } from './readModelFile.js';
+import { listCases } from './readModelQueries.js';
+
+const RECORDS = Number(process.argv[2] ?? 1_000_000);
+const ROUNDS = 3;
+/** As SQLite makes a file. */
+const PAGE_BYTES = 4096;
+/** As a thread that answers has it. */
+const CACHE_MEGABYTES = 16;
+
+async function fillFile(file) {
+  const writer = await openSqliteReadModelWriter({ file });
+  await defineTable(writer);
+  await fill(writer, 0, RECORDS, []);
+  await writer.close();
+}
+
+/** Asks the system to forget the file's pages, which needs no rights over others' files. @returns whether it has a way to */
+function dropPages(file) {
+  try {
+    execFileSync('dd', [`of=${file}`, 'oflag=nocache', 'conv=notrunc,fdatasync', 'count=0'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Bytes that this process asked the system for, and that came from the disk. */
+function bytesRead() {
+  const figure = (name) =>
+    Number(new RegExp(`^${name}: (\\d+)$`, 'm').exec(readFileSync('/proc/self/io', 'utf8'))?.[1]);
+  return { asked: figure('rchar'), fromDisk: figure('read_bytes') };
+}
+
+/** What to look at the figures itself asks for. */
+const ownBytes = (() => {
+  const before = bytesRead().asked;
+  return bytesRead().asked - before;
+})();
+
+/** One list by a connection that has read nothing but the schema. */
+function measure(file, query) {
+  const connection = new ReadConnection({ file, cacheMegabytes: CACHE_MEGABYTES });
+  try {
+    connection.read(ref, undefined, () => undefined);
+    const dropped = dropPages(file);
+    const before = bytesRead();
+    const start = performance.now();
+    new Lister(connection).list(ref, query);
+    const ms = performance.now() - start;
+    const after = bytesRead();
+    return {
+      dropped,
+      ms,
+      pages: Math.round((after.asked - before.asked - ownBytes) / PAGE_BYTES),
+      diskPages: Math.round((after.fromDisk - before.fromDisk) / PAGE_BYTES),
+    };
+  } finally {
+    connection.close();
+  }
+}
+
+function show(label, runs) {
+  const spread = (key, digits) => {
+    const values = runs.map((run) => run[key]);
+    return [0.5, 0.99].map((q) => quantile(values, q).toFixed(digits).padStart(8)).join(' ');
+  };
+  console.log(`${label.padEnd(52)} ${spread('pages', 0)} ${spread('diskPages', 0)} ${spread('ms', 1)}`);
+}
+
+const given = process.argv[3];
+const directory = given ?? (await mkdtemp(join(tmpdir(), 'cold-lists-bench-')));
+try {
+  await mkdir(directory, { recursive: true });
+  const file = join(directory, 'readmodels.db');
+  if (!existsSync(file)) await fillFile(file);
+  console.log(`${RECORDS} records, ${((await stat(file)).size / 2 ** 20).toFixed(0)} MB`);
+  console.log(`${''.padEnd(52)}    pages asked for     from the disk  milliseconds`);
+  console.log(`${''.padEnd(52)} ${'     p50      p99 '.repeat(3)}`);
+  const cases = Object.entries(listCases(RECORDS)).filter(([label]) => label.includes(process.env.ONLY ?? ''));
+  for (const [, [query]] of cases) measure(file, query);
+  let dropped = true;
+  for (const [label, queries] of cases) {
+    const runs = queries.map((query) => {
+      const rounds = Array.from({ length: ROUNDS }, () => measure(file, query));
+      if (process.env.EACH)
+        show(
+          `  ${JSON.stringify([query.filters.map(({ field, anyOf }) => [field, anyOf]), query.sort.map((t) => `${t.direction} ${t.field}`), query.offset])}`,
+          rounds,
+        );
+      return rounds;
+    });
+    dropped &&= runs.flat().every((run) => run.dropped);
+    show(label, runs.flat());
+  }
+  if (!dropped)
+    console.log(
+      'The system has no way here to drop pages: the times are with the file in memory. The pages asked for are right.',
+    );
+} finally {
+  if (given === undefined) await rm(directory, { recursive: true });
+}
