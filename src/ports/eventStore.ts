@@ -81,7 +81,7 @@ export type EventSlice = LogPlace & {
   readonly events: readonly RecordedEvent[];
   /** Everything up to here has been looked at, also what the filter left out. */
   readonly position: Position;
-  /** True when this slice reached the head of the log as it was when read. */
+  /** True when this slice reached the head of the log as it was when read; after the first such, as far as it is known. */
   readonly caughtUp: boolean;
 };
 

@@ -37,9 +37,6 @@ export type RunnerDeps = {
   readonly onTraces?: (projected: ProjectedTraces) => void;
 };
 
-/** A checkpoint is written at least each time this many positions were passed over. */
-const QUIET_POSITIONS = 5_000;
-
 /**
  * Runs until the signal aborts.
  * @throws OtherLogError; whatever an engine or a projection throws: starting again goes on where it was
@@ -108,7 +105,6 @@ async function readAhead(
   const streamPrefixes = [...new Set(projections.flatMap((projection) => projection.streamPrefixes))];
   let position = after;
   for await (const slice of eventStore.subscribe({ after, streamPrefixes, signal })) {
-    if (slice.events.length === 0 && !slice.caughtUp && slice.position - position < QUIET_POSITIONS) continue;
     if (slice.position === position) continue;
     position = slice.position;
     const place = log === undefined ? undefined : keptPlace(log, slice);

@@ -105,8 +105,10 @@ export class SqliteEventStore implements EventStore {
     try {
       let position = options.after;
       let first = true;
+      let hasCaughtUp = false;
       while (!signal.aborted) {
-        const slice = this.#slice(position, streamPrefixes, maxCount, accepts);
+        const slice = this.#slice(hasCaughtUp, position, streamPrefixes, maxCount, accepts);
+        hasCaughtUp ||= slice.caughtUp;
         if (first || slice.position > position) {
           position = slice.position;
           first = false;
@@ -122,11 +124,11 @@ export class SqliteEventStore implements EventStore {
     }
   }
 
-  #slice(...asked: Parameters<LogReader['slice']>): EventSlice {
+  #slice(hasCaughtUp: boolean, ...asked: Parameters<LogReader['slice']>): EventSlice {
     const recent = this.#recent.slice(...asked);
     if (recent === undefined) return this.#read((reader) => reader.slice(...asked));
-    // What was committed last may not have been heard of yet.
-    return { ...recent, caughtUp: recent.position >= this.#look() };
+    // Who begins may not have heard of what was committed last. Who follows will, and need not ask the file each time.
+    return { ...recent, caughtUp: recent.position >= (hasCaughtUp ? this.#seen : this.#look()) };
   }
 
   /** Who waits for what is new is awake when this tells of it. */
