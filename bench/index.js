@@ -5,6 +5,7 @@
  *   npm run bench -- --records 100000  the same with fewer
  *   npm run bench -- --deliveries      webhook deliveries, about a minute, on the engines that are named as below
  *   npm run bench -- --waterfall       where the time of one create goes; writes docs/performance.md
+ *   npm run bench -- --projection      what projecting one record costs, alone, by 16 at once and when it is behind
  *   npm run bench -- --engines         on the engines that EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL name
  *   npm run bench -- --peers           beside PocketBase, Directus and Parse Server, which it installs, at 10,000, 150,000 and
  *                                      1,000,000 records, about half an hour; writes bench/RESULTS.md
@@ -27,6 +28,7 @@ import { measureGrowth } from './growth/index.js';
 import { measureLists } from './lists.js';
 import { measureOrders } from './orders.js';
 import { measurePeers } from './peers/index.js';
+import { measureProjection } from './projection/index.js';
 import { startService } from './service.js';
 import { measureWaterfall } from './waterfall/index.js';
 
@@ -35,6 +37,7 @@ const { values } = parseArgs({
     records: { type: 'string' },
     deliveries: { type: 'boolean', default: false },
     waterfall: { type: 'boolean', default: false },
+    projection: { type: 'boolean', default: false },
     engines: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: false },
     only: { type: 'string' },
@@ -70,6 +73,7 @@ try {
   else if (values.peers) await measurePeers(directory, sizes ?? PEER_SIZES, values.only?.split(','));
   else if (values.growth) await measureGrowth(directory, records, Number(values.tenants));
   else if (values.waterfall) await measureWaterfall(directory);
+  else if (values.projection) await measureProjection(directory);
   else if (values.deliveries) await measureDeliveries(directory);
   else await measureEmbedded(directory);
 } finally {

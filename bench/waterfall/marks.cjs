@@ -36,6 +36,9 @@ const wrap = (owner, method, around) => {
   };
 };
 
+/** When this projector heard of a commit last. Those of all lanes hear of it, and one projects it. */
+let heardAt;
+
 const isLog = (channel) => channel.name.startsWith('event-log');
 
 wrap(BroadcastChannel.prototype, 'postMessage', function (post, message) {
@@ -50,7 +53,8 @@ Object.defineProperty(BroadcastChannel.prototype, 'onmessage', {
   set(listener) {
     const name = isLog(this) ? 'commit heard' : 'read models heard';
     set.call(this, (message) => {
-      mark(`${name} by ${thread}`);
+      if (thread === 'projector') heardAt = process.hrtime.bigint();
+      else mark(`${name} by ${thread}`);
       listener(message);
     });
   },
@@ -92,7 +96,11 @@ if (thread === 'main') {
   const isNew = Number.parseInt(process.versions.node, 10) >= FIRST_NODE_OF_DRIVER_13;
   const { prototype } = load(isNew ? 'better-sqlite3' : 'better-sqlite3-12');
   wrap(prototype, 'exec', (exec, sql) => {
-    if (sql === 'BEGIN IMMEDIATE') mark('transaction wanted');
+    if (sql === 'BEGIN IMMEDIATE') {
+      if (heardAt !== undefined) marks.push(`${heardAt} commit heard by projector\n`);
+      heardAt = undefined;
+      mark('transaction wanted');
+    }
     if (sql === 'COMMIT') mark('changes applied');
     const done = exec(sql);
     if (sql === 'BEGIN IMMEDIATE') mark('transaction begun');
