@@ -9,6 +9,7 @@ import { shownName } from '../shownName.js';
 import { type AssetField, type AssetType, SYSTEM_FIELDS } from './assetType.js';
 import { FieldErrorList, type FieldErrors } from './fieldErrors.js';
 import { type Fields, isInheritedName, ownValue } from './fieldTypes.js';
+import { plainFieldsOf } from './plainValues.js';
 import { valueSchema } from './valueSchemas.js';
 
 /** Where a body comes in; each has rules of its own. */
@@ -75,6 +76,7 @@ type Compiled = { readonly [kind in BodyKind]: z.ZodObject } & {
   readonly asksInherited: boolean;
   /** Of every field that a body may have. */
   readonly names: ReadonlySet<string>;
+  readonly plainFields: ReturnType<typeof plainFieldsOf>;
 };
 const compiled = new WeakMap<AssetType, Compiled>();
 
@@ -88,6 +90,7 @@ export function recordSchemas(assetType: AssetType): Compiled {
       batchItem: recordSchema(assetType, 'batchItem'),
       asksInherited: assetType.fields.some(({ name }) => isInheritedName(name)),
       names: new Set([...assetType.fields.map(({ name }) => name), ...SYSTEM_FIELDS]),
+      plainFields: plainFieldsOf(assetType.fields),
     };
     compiled.set(assetType, schemas);
   }
@@ -96,6 +99,25 @@ export function recordSchemas(assetType: AssetType): Compiled {
 
 /** Checks a body against its asset type. All errors are reported at once. */
 export function checkRecord(assetType: AssetType, kind: BodyKind, body: unknown): Checked {
+  const plain = kind === 'batchItem' ? plainItem(assetType, body) : undefined;
+  return plain === undefined ? checkBySchema(assetType, kind, body) : { ok: true, input: plain };
+}
+
+const isPlainBatchId = (value: Fields[string]): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= MAX_SHORT_TEXT;
+
+/** A batch item whose values are those of most batches; undefined where its schema has to look at it. */
+function plainItem(assetType: AssetType, body: unknown): RecordInput | undefined {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return undefined;
+  const item = body as Fields;
+  const batchId = ownValue(item, '_batch_id');
+  if (batchId !== undefined && batchId !== null && !isPlainBatchId(batchId)) return undefined;
+  const fields = recordSchemas(assetType).plainFields(item, batchId === undefined ? 0 : 1);
+  if (fields === undefined) return undefined;
+  return batchId === undefined ? { fields } : { fields, batchId };
+}
+
+export function checkBySchema(assetType: AssetType, kind: BodyKind, body: unknown): Checked {
   const schemas = recordSchemas(assetType);
   if (fieldCount(body) > schemas.names.size) return refused(unknownFields(Object.keys(Object(body)), assetType));
   const result = schemas[kind].safeParse(schemas.asksInherited ? withoutPrototype(body) : body);
