@@ -23,6 +23,16 @@ export type StoredRecord = {
   readonly batchId: string | null;
   /** The record's own fields, every field of the asset type present, null where unset. */
   readonly fields: Fields;
+} & Partial<Unparsed>;
+
+/** What an engine can tell of a record before its fields are parsed, which costs more than all else that a batch does. */
+type Unparsed = {
+  /** Value of the unique field. */
+  readonly key: string | undefined;
+  /** @returns true only where it has these values; false says nothing */
+  has(fields: Fields): boolean;
+  /** The same record with another batch id. */
+  inBatch(batchId: string | null): StoredRecord;
 };
 
 export type Filter =

@@ -5,9 +5,10 @@
 import { setImmediate as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import type { RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { MAX_DIFFERENCES } from '../../domain/limits.js';
 import { type CleanUpCounts, type CleanUpGuard, refusalOfCleanUp } from '../../domain/referenceTable/cleanUpGuard.js';
-import { type BatchCounts, cleanUp, upsertBatch as decide } from '../../domain/referenceTable/decide.js';
+import { type BatchCounts, cleanUp, upsertBatch as decide, keyOf } from '../../domain/referenceTable/decide.js';
 import {
   batchDifferences,
   cleanUpDifferences,
@@ -73,7 +74,8 @@ async function writeBatch(
   const writing = tableWriterOf(commands).write(caller, assetType, wanted, async (known) => {
     const items = await checking;
     requireNamed(assetType, items, wanted);
-    const newIds = items.map(() => commands.newId());
+    const isKnown = ({ fields }: RecordInput): boolean => known.byKey(keyOf(assetType, fields)) !== undefined;
+    const newIds = items.map((item) => (isKnown(item) ? '' : commands.newId()));
     const pauses = new Pauses();
     // Here, behind what was read of the table: a commit closes the session before it deletes anything.
     for (const id of syncIdsOf(items.map(({ batchId }) => batchId)))

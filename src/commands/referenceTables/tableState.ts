@@ -85,7 +85,7 @@ function knownRecords(
 ): KnownTable {
   const byId = new Map<string, StoredRecord>();
   for (const record of records) if (record !== undefined) byId.set(record.id, record);
-  const byKey = new Map([...byId.values()].map((record) => [keyOf(assetType, record.fields), record]));
+  const byKey = new Map([...byId.values()].map((record) => [record.key ?? keyOf(assetType, record.fields), record]));
   return { byId: (id) => byId.get(id), byKey: (key) => byKey.get(key), formerId };
 }
 

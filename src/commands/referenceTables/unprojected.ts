@@ -37,7 +37,7 @@ export class UnprojectedRecords {
     recordBefore: (id: string) => StoredRecord | undefined,
   ): void {
     const put = (record: StoredRecord): void => {
-      const key = keyOf(assetType, record.fields);
+      const key = record.key ?? keyOf(assetType, record.fields);
       this.#byId.delete(record.id); // so that it moves to the end
       this.#byId.set(record.id, { record, key, revision });
       this.#idByKey.set(key, record.id);
@@ -50,14 +50,15 @@ export class UnprojectedRecords {
         case 'patch': {
           const before = recordBefore(change.id);
           if (before === undefined) break;
+          const { id, createdAt, fields } = before;
           const { batchId = before.batchId, set } = change;
-          put({ ...before, updatedAt: at, batchId, fields: { ...before.fields, ...set } });
+          put({ id, createdAt, updatedAt: at, batchId, fields: { ...fields, ...set } });
           break;
         }
         case 'seen':
           for (const id of change.ids) {
             const before = recordBefore(id);
-            if (before !== undefined) put({ ...before, batchId: change.batchId });
+            if (before !== undefined) put(before.inBatch?.(change.batchId) ?? { ...before, batchId: change.batchId });
           }
           break;
         case 'delete':

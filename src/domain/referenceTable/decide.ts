@@ -6,7 +6,13 @@ import type { RecordInput } from '../assetTypes/recordSchema.js';
 import { BatchParts } from './batchParts.js';
 import type { BatchUpserted, RecordChanged, RecordCreated, TableCleanedUp } from './events.js';
 
-export type KnownRecord = { readonly id: string; readonly batchId: string | null; readonly fields: Fields };
+export type KnownRecord = {
+  readonly id: string;
+  readonly batchId: string | null;
+  readonly fields: Fields;
+  /** Tells, where it can without looking at its fields, that it has these values; false says nothing. */
+  has?(fields: Fields): boolean;
+};
 
 /** The records a decision is about; others are of no concern to it. */
 export interface KnownRecords {
@@ -127,7 +133,7 @@ export function upsertBatch(
         `The id differs from ${current.id}, the record with this ${uniqueFieldOf(assetType)}.`,
       ];
     }
-    const set = changedFields(current.fields, item.fields);
+    const set = current.has?.(item.fields) === true ? {} : changedFields(current.fields, item.fields);
     if (Object.keys(set).length > 0) {
       counts.updated += 1;
       const was = Object.keys(set).map((name) => ownValue(current.fields, name) ?? null);

@@ -1,15 +1,15 @@
 /** Reads records by row, id or key. */
-import type { Fields } from '../../../domain/assetTypes/fieldTypes.js';
 import { MAX_DIFFERENCE_CHARACTERS, MAX_UNDONE_CHARACTERS } from '../../../domain/limits.js';
 import type { DecisionReads, DeletedPage, TableSnapshot } from '../../../ports/decisionReads.js';
 import type { Revision } from '../../../ports/eventStore.js';
-import type { FieldOrder, RecordJson, StoredRecord, TableRef } from '../../../ports/readModels.js';
-import { mapWithPauses } from '../../../supervision/waiting.js';
+import type { FieldOrder, RecordJson, TableRef } from '../../../ports/readModels.js';
 import { AnswerSize } from '../shared/answerSize.js';
+import { storedId } from '../shared/recordText.js';
 import { conditionOf } from './query/conditions.js';
 import type { Cell, KnownTable, ReadConnection, ReadTable } from './readConnection.js';
-import { idBytes, idText, timeText } from './rowFormat.js';
+import { hexIdText, idBytes, idText, timeText } from './rowFormat.js';
 import { batchTable, docTable, LIVE, NO_BATCH, recordsTable, sweptTable } from './schema.js';
+import { NO_RECORDS, type StoredRecordsText, writeStored } from './storedTexts.js';
 
 type RecordTuple = [id: Buffer, createdAt: number, updatedAt: number, width: number, doc: string];
 const RECORD_COLUMNS = 'r.id, r.created_at, r.updated_at, d.width, d.doc';
@@ -86,32 +86,36 @@ const getOfLastSeen: GetRecord = (connection, ref, id, order) => {
   }
 };
 
-/** Stored records on their way between threads, one a line: one text is far cheaper to hand over than many objects. */
-export type StoredRecordsText = string;
+/** The id as hexadecimal digits: an object for the bytes of each would cost more than to find the record. */
+type StoredTuple = [
+  id: string,
+  createdAt: number,
+  updatedAt: number,
+  width: number,
+  doc: string,
+  batch: string | null,
+  key?: string,
+];
 
-type StoredTuple = [...RecordTuple, batch: string | null];
+const storedColumns = (table: ReadTable): string =>
+  `hex(r.id), r.created_at, r.updated_at, d.width, d.doc, (
+     SELECT n.batch FROM ${batchTable(table.id)} AS b JOIN batches AS n ON n.id = b.batch
+     WHERE b.row = r.row AND b.batch <> ${NO_BATCH})`;
 
 const storedQuery = (table: ReadTable, where: string): string =>
-  `SELECT ${RECORD_COLUMNS}, (
-     SELECT n.batch FROM ${batchTable(table.id)} AS b JOIN batches AS n ON n.id = b.batch
-     WHERE b.row = r.row AND b.batch <> ${NO_BATCH})
-   FROM ${records(table)} WHERE ${where}`;
+  `SELECT ${storedColumns(table)} FROM ${records(table)} WHERE ${where}`;
 
-function storedText(table: ReadTable, [id, createdAt, updatedAt, width, doc, batch]: StoredTuple): string {
+/** Records by many values, in one statement. @param value of the list's entries, as SQL */
+const listedQuery = (table: ReadTable, column: 'u' | 'id', value: string): string =>
+  `SELECT ${storedColumns(table)}${table.shape.layout.unique === undefined ? '' : ', r.u'}
+   FROM json_each(?) AS listed CROSS JOIN ${recordsTable(table.id)} AS r ON r.${column} = ${value}
+   CROSS JOIN ${docTable(table.id)} AS d ON d.row = r.row`;
+
+function storedText(table: ReadTable, [id, createdAt, updatedAt, width, doc, batchId, key]: StoredTuple): string {
   const own = table.shape.text.complete(width, doc);
-  return `["${idText(id)}","${timeText(createdAt)}","${timeText(updatedAt)}",${JSON.stringify(batch)},{${own}}]`;
+  const head = { id: hexIdText(id), createdAt: timeText(createdAt), updatedAt: timeText(updatedAt), batchId, key };
+  return writeStored(head, own);
 }
-
-/** They may be many megabytes. */
-export const parseStoredRecords = (text: StoredRecordsText): Promise<readonly StoredRecord[]> =>
-  mapWithPauses(text === NO_RECORDS ? [] : text.split('\n'), parseStoredRecord);
-
-function parseStoredRecord(text: string): StoredRecord {
-  const [id, createdAt, updatedAt, batchId, fields]: [string, string, string, string | null, Fields] = JSON.parse(text);
-  return { id, createdAt, updatedAt, batchId, fields };
-}
-
-const NO_RECORDS: StoredRecordsText = '';
 
 /** The ids that keys without a record had before a clean-up deleted them. */
 function formerIds(connection: ReadConnection, table: ReadTable, keys: readonly string[]): ReadonlyMap<string, string> {
@@ -136,23 +140,22 @@ export function readSnapshot(
   const none = { records: NO_RECORDS, formerIds: new Map<string, string>() };
   const { result, ...at } = connection.read(ref, none, (table) => {
     const found = new Map<string, string>();
+    const keys = new Set<string | undefined>();
     const size = new AnswerSize('decision');
-    /** @returns those that no record has */
-    const look = <Value extends Cell>(column: 'u' | 'id', values: readonly Value[]): readonly Value[] => {
-      const select = connection.tuples<StoredTuple>(storedQuery(table, `r.${column} = ?`));
-      return values.filter((value) => {
-        const tuple = select.get(value);
-        if (tuple === undefined) return true;
-        const id = tuple[0].toString('latin1');
+    const look = (sql: string, values: readonly string[]): void => {
+      if (values.length === 0) return;
+      for (const tuple of connection.tuples<StoredTuple>(sql).iterate(JSON.stringify(values))) {
+        const [id, key] = [tuple[0], tuple[6]];
+        keys.add(key);
         if (!found.has(id)) found.set(id, size.add(storedText(table, tuple)));
-        return false;
-      });
+      }
     };
-    const free = table.shape.layout.unique === undefined ? [] : look('u', wanted.keys);
-    const former = formerIds(connection, table, free);
+    const hasKeys = table.shape.layout.unique !== undefined;
+    if (hasKeys) look(listedQuery(table, 'u', 'listed.value'), wanted.keys);
+    const former = formerIds(connection, table, hasKeys ? wanted.keys.filter((key) => !keys.has(key)) : []);
     look(
-      'id',
-      [...wanted.ids, ...former.values()].flatMap((id) => idBytes(id) ?? []),
+      listedQuery(table, 'id', 'unhex(listed.value)'),
+      [...wanted.ids, ...former.values()].flatMap((id) => storedId(id)?.replaceAll('-', '') ?? []),
     );
     return { records: [...found.values()].join('\n'), formerIds: former };
   });
@@ -174,7 +177,7 @@ export function deletedRecords(
     const ofCleanUp = `s.revision = ? AND s.doc IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM ${sweptTable(table.id)} AS later WHERE later.u = s.u AND later.revision > s.revision)`;
     const total = connection.number(`SELECT count(*) FROM ${swept} WHERE ${ofCleanUp}`, [cleanUp]);
-    const sql = `SELECT s.id, 0, 0, s.width, s.doc, n.batch FROM ${swept} LEFT JOIN batches AS n ON n.id = s.batch
+    const sql = `SELECT hex(s.id), 0, 0, s.width, s.doc, n.batch FROM ${swept} LEFT JOIN batches AS n ON n.id = s.batch
       WHERE ${ofCleanUp} AND s.id > ? ORDER BY s.id LIMIT ?`;
     const texts: string[] = [];
     let characters = 0;
@@ -186,7 +189,7 @@ export function deletedRecords(
       const isFull = texts.length === limit || (texts.length > 0 && characters > MAX_UNDONE_CHARACTERS);
       if (isFull) return { records: texts.join('\n'), total, next: last };
       texts.push(text);
-      last = idText(tuple[0]);
+      last = hexIdText(tuple[0]);
     }
     return { records: texts.join('\n'), total };
   });

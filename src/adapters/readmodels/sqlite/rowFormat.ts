@@ -10,8 +10,11 @@ export function idBytes(id: string): Buffer | undefined {
 }
 
 /** The UUID, in lower case, of 16 bytes. */
-export function idText(bytes: Buffer): string {
-  const hex = bytes.toString('hex');
+export const idText = (bytes: Buffer): string => hexIdText(bytes.toString('hex'));
+
+/** The UUID, in lower case, of 32 hexadecimal digits. */
+export function hexIdText(digits: string): string {
+  const hex = digits.toLowerCase();
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 

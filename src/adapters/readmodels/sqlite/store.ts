@@ -12,7 +12,8 @@ import { ALL_PARKED, IS_PARKED, type ParkedRow, parkedOf } from './parked.js';
 import { PLACE, type PlaceRow, placeOf } from './place.js';
 import { ReadConnection, stateOf } from './readConnection.js';
 import { ReaderPool } from './readerPool.js';
-import { getRecord, parseStoredRecords, readSnapshot } from './recordReads.js';
+import { getRecord, readSnapshot } from './recordReads.js';
+import { parseStored } from './storedTexts.js';
 
 /** Each reader thread's, and that of the calling thread. */
 const READER_CACHE_MEGABYTES = 16;
@@ -70,16 +71,16 @@ export async function openSqliteReadModels(options: {
       const { records, ...at } = isFew
         ? readSnapshot(connection, ...asked)
         : await pool.ask({ kind: 'snapshot', asked });
-      return { ...at, records: await parseStoredRecords(records) };
+      return { ...at, records: await parseStored(records) };
     },
 
     countOutsideBatch: (...asked) => pool.ask({ kind: 'countOutsideBatch', asked }),
-    someOutsideBatch: async (...asked) => parseStoredRecords(await pool.ask({ kind: 'someOutsideBatch', asked })),
+    someOutsideBatch: async (...asked) => parseStored(await pool.ask({ kind: 'someOutsideBatch', asked })),
     async deletedRecords(...asked) {
       const page = await pool.ask({ kind: 'deletedRecords', asked });
-      return { ...page, records: await parseStoredRecords(page.records) };
+      return { ...page, records: await parseStored(page.records) };
     },
-    find: async (...asked) => parseStoredRecords(await pool.ask({ kind: 'find', asked })),
+    find: async (...asked) => parseStored(await pool.ask({ kind: 'find', asked })),
 
     async history(tenant, orderId, page, cancellation) {
       const { entries, total } = await pool.ask({ kind: 'history', asked: [tenant, orderId, page] }, cancellation);
