@@ -25,6 +25,7 @@ const walking = {
   probed: 1,
   gathered: 1,
   fetched: 0.001,
+  read: 1,
   collected: 1000,
   walkShare: 1,
   lookUpShare: 1,
@@ -33,10 +34,19 @@ const walking = {
 const PLANNERS = {
   measured: COSTS,
   walking,
-  'walking by sets': { ...walking, scanned: 1, fetched: 1, probed: 0.001, gathered: 0, listedRows: 50 },
+  'walking by sets': { ...walking, scanned: 1, fetched: 1, probed: 0.001, gathered: 0.001, listedRows: 50 },
+  'walking by sets that are asked again': { ...walking, scanned: 1, fetched: 1, probed: 0.001, gathered: 0.001 },
   'giving up': { ...walking, scanned: 0.3, fetched: 0.3, collected: 1, listedRows: 1 },
-  'giving up by sets': { ...walking, scanned: 1, fetched: 1, probed: 0.1, gathered: 0, collected: 1, listedRows: 50 },
-  collecting: { ...walking, fetched: 1, collected: 0, listedRows: 3, lookUpShare: 0 },
+  'giving up by sets': {
+    ...walking,
+    scanned: 1,
+    fetched: 1,
+    probed: 0.1,
+    gathered: 0.001,
+    collected: 1,
+    listedRows: 50,
+  },
+  collecting: { ...walking, fetched: 1, collected: 0, listedRows: 3, lookUpShare: 0, read: 0 },
 };
 
 const queries = fc.array(queryOf(allFields.map(({ name }) => name)), { minLength: 8, maxLength: 12 });

@@ -7,16 +7,19 @@ import type { Costs } from './costs.js';
 /** A way to reach the matching rows of the table, which goes by the name `r` in it. */
 export type Source = { readonly from: string; readonly where: string; readonly cells: readonly Cell[] };
 
+/** Rows as a query of their numbers, which indexes alone answer. */
+export type RowSet = { readonly count: number; readonly sql: string; readonly cells: readonly Cell[] };
+
 /** Row numbers as a JSON array, which is what takes them into the next query; as values they would cost ten times that. */
-export type Rows = { readonly count: number; readonly json: string };
+type Rows = { readonly count: number; readonly json: string };
 
 export type Matches = {
   readonly total: number;
   readonly source: Source;
   /** Microseconds to go through `source` and sort. */
   readonly cost: number;
-  /** The matches one by one, where they are few. */
-  readonly rows?: Rows;
+  /** The matches, where they are found without looking into rows. */
+  readonly rows?: RowSet;
 };
 
 type Search = {
@@ -36,12 +39,15 @@ export function findMatches(search: Search): Matches {
   const lookUp = bestLookUp(search);
   const trigrams = trigramQuery(search);
   if (trigrams === undefined) return lookUp === undefined ? byScan(search) : byLookUp(search, lookUp);
-  return lookUp !== undefined && findsFewer(search, lookUp, trigrams)
+  return lookUp !== undefined && findsFewer(search, lookUp, trigramCount(search, trigrams))
     ? byLookUp(search, lookUp)
     : byTrigrams(search, trigrams);
 }
 
 const isLookUp = ({ how, index }: Condition): boolean => how === 'look up' && index !== undefined;
+
+/** A look-up that an index answers alone. */
+const isInIndex = (condition: Condition): boolean => isLookUp(condition) && condition.needsDocument !== true;
 
 /** The look-up that finds the fewest rows; undefined where each finds many that other conditions would have to test. */
 function bestLookUp({ connection, table, conditions, costs }: Search): Condition | undefined {
@@ -89,40 +95,70 @@ function trigramQuery({ table, conditions }: Search): TrigramQuery | undefined {
 const trigramCount = ({ connection }: Search, { table, query }: TrigramQuery): number =>
   connection.number(`SELECT count(*) FROM ${table}(?)`, [query]);
 
-/** Does the look-up find fewer rows than the trigrams? */
-function findsFewer(search: Search, lookUp: Condition, trigrams: TrigramQuery): boolean {
-  const { connection, table } = search;
-  const found = trigramCount(search, trigrams);
+/** Is it cheaper to fetch what the look-up finds than to ask for each row of the trigrams whether the look-up finds it? */
+function findsFewer(search: Search, lookUp: Condition, found: number): boolean {
+  const share = isInIndex(lookUp) ? search.costs.probed / search.costs.fetched : 1;
+  const most = Math.ceil(found * share);
+  return countInIndex(search, lookUp, most + 1) <= most;
+}
+
+/** How many rows a look-up finds, counted up to `most`. */
+function countInIndex({ connection, table }: Search, lookUp: Condition, most: number): number {
   const { from, where, cells } = indexSource(table, [lookUp], lookUp);
-  const query = `SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ?)`;
-  return connection.number(query, [...cells, found + 1]) <= found;
+  return connection.number(`SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ?)`, [...cells, most]);
 }
 
 /** All that the index finds is fetched and tested by the other conditions. */
 function byLookUp({ connection, table, conditions, costs }: Search, lookUp: Condition): Matches {
   const source = indexSource(table, conditions, lookUp);
   const total = countOf(connection, source);
-  return { total, source, cost: total * costs.fetched };
+  const isSet = conditions.every((condition) => isInIndex(condition) && condition.index === lookUp.index);
+  const rows = { count: total, sql: `SELECT r.row FROM ${source.from} WHERE ${source.where}`, cells: source.cells };
+  return { total, source, cost: total * costs.fetched, ...(isSet ? { rows } : {}) };
 }
 
 function byTrigrams(search: Search, trigrams: TrigramQuery): Matches {
   const { connection, table, costs } = search;
-  const tests = scanTests(trigrams.rest);
+  const lookUps = trigrams.rest.filter((condition) => isGathered(search, trigrams, condition));
+  const rest = trigrams.rest.filter((condition) => !lookUps.includes(condition));
+  // The plus keeps SQLite from asking the trigrams once for each row of the set.
+  const found = allOf(lookUps.map((lookUp) => isIn('+t.rowid', rowsInIndex(table, lookUp))));
   const indexed = `${trigrams.table}(?) AS t`;
+  const inIndexes = { from: indexed, where: found.sql, cells: [trigrams.query, ...found.cells] };
+  const tests = scanTests(rest);
   const source = {
     from: `${indexed} CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = t.rowid`,
-    where: tests.sql,
-    cells: [trigrams.query, ...tests.cells],
+    where: `${found.sql} AND ${tests.sql}`,
+    cells: [...inIndexes.cells, ...tests.cells],
   };
-  // Few are listed: to ask the index again for the page may cost as much as the first time.
-  const from = trigrams.rest.length === 0 ? indexed : source.from;
-  const first = `SELECT t.rowid AS row FROM ${from} WHERE ${source.where} LIMIT ?`;
-  const rows = rowsFound(connection, first, [...source.cells, costs.listedRows]);
-  if (rows.count < costs.listedRows) return listed(search, rows);
-  const found = trigramCount(search, trigrams);
-  const total = trigrams.rest.length === 0 ? found : countOf(connection, source);
-  return { total, source, cost: found * costs.collected };
+  const { from, where, cells } = rest.length === 0 ? inIndexes : source;
+  // Few are listed: to ask the indexes again for the page may cost as much as the first time.
+  const first = `SELECT t.rowid AS row FROM ${from} WHERE ${where} LIMIT ?`;
+  const listedRows = rowsFound(connection, first, [...cells, costs.listedRows]);
+  if (listedRows.count < costs.listedRows) return listed(search, listedRows);
+  const reached = countOf(connection, inIndexes);
+  if (rest.length > 0) return { total: countOf(connection, source), source, cost: reached * costs.collected };
+  const rows = { count: reached, sql: `SELECT t.rowid FROM ${from} WHERE ${where}`, cells };
+  return { total: reached, source, cost: reached * costs.collected, rows };
 }
+
+/** Are all that the look-up finds sooner put into a set than those of the trigrams fetched? */
+function isGathered(search: Search, trigrams: TrigramQuery, condition: Condition): boolean {
+  const { costs } = search;
+  if (!isInIndex(condition)) return false;
+  const most = Math.ceil((trigramCount(search, trigrams) * costs.read) / costs.gathered);
+  return countInIndex(search, condition, most) < most;
+}
+
+function rowsInIndex(table: ReadTable, lookUp: Condition): Pick<RowSet, 'sql' | 'cells'> {
+  const { from, where, cells } = indexSource(table, [lookUp], lookUp);
+  return { sql: `SELECT r.row FROM ${from} WHERE ${where}`, cells };
+}
+
+export const isIn = (row: string, { sql, cells }: Pick<RowSet, 'sql' | 'cells'>): Pick<Condition, 'sql' | 'cells'> => ({
+  sql: `${row} IN (${sql})`,
+  cells,
+});
 
 /**
  * Scans the index of a single condition's column; where there is none, or several conditions, the table: to fetch what
@@ -166,15 +202,18 @@ function indexSource(table: ReadTable, conditions: readonly Condition[], first: 
 }
 
 /** Matches that are known one by one. */
-const listed = ({ table, costs }: Search, rows: Rows): Matches => ({
-  total: rows.count,
-  rows,
-  source: {
-    from: `json_each(?) AS j CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = j.value`,
-    where: '1',
-    cells: [rows.json],
-  },
-  cost: rows.count * costs.collected,
+const listed = ({ table, costs }: Search, { count, json }: Rows): Matches => ({
+  total: count,
+  rows: { count, sql: 'SELECT value FROM json_each(?)', cells: [json] },
+  source: listedSource(table, json),
+  cost: count * costs.collected,
+});
+
+/** @param json row numbers */
+export const listedSource = (table: ReadTable, json: string): Source => ({
+  from: `json_each(?) AS j CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = j.value`,
+  where: '1',
+  cells: [json],
 });
 
 const countOf = (connection: ReadConnection, { from, where, cells }: Source): number =>

@@ -1,9 +1,9 @@
 /** Finds the rows of one page, in order, by the cheapest way. */
 import type { Cell } from '../readConnection.js';
 import { indexOf, recordsTable } from '../schema.js';
-import { IN_SET, type Range, type Run, walkIndex } from './indexWalk.js';
-import { allOf, guarded, scanTests } from './matches.js';
-import { cellsOf, isOneIndex, orderBy, type Term } from './sortTerms.js';
+import { type Place, type Range, type Run, rangesBeyond, setFirst, walkIndex } from './indexWalk.js';
+import { allOf, guarded, listedSource, scanTests } from './matches.js';
+import { cellsOf, isOneIndex, orderBy, reversed, type Term } from './sortTerms.js';
 
 /**
  * Either walks along the index of the sort, testing rows until the page is full (cheap where matches are dense), or
@@ -11,9 +11,11 @@ import { cellsOf, isOneIndex, orderBy, type Term } from './sortTerms.js';
  */
 export function rowsOf(run: Run): readonly number[] {
   if (run.wanted <= 0) return [];
-  if (isOneIndex(run.terms)) return walkIndex<number>(run, 'row', run.skip, run.wanted) ?? collect(run);
-  return splitByFirstTerm(run)?.flatMap(rowsOf) ?? collect(run);
+  if (isOneIndex(run.terms)) return walkIndex(run, run.skip, run.wanted)?.map(rowAt) ?? collect(run);
+  return byFirstTerm(run) ?? collect(run);
 }
+
+const rowAt = ([, row]: Place): number => row;
 
 function collect({ connection, terms, skip, wanted, matches }: Run): readonly number[] {
   const { from, where, cells } = matches.source;
@@ -27,73 +29,92 @@ const qualified = (term: Term): Term => (term.cells.length === 0 ? { ...term, sq
 
 /**
  * A page of a sort of several terms: the first term's index finds the ties of that term, and only those are sorted
- * further. Splits the run into up to three, whose rows one after another are those of the run: the rest of the ties it
- * begins in, the ties that it holds whole, and the beginning of the ties it ends in. The first and the last are sorted by
- * one term less. Undefined when to collect all matches is cheaper.
+ * further. The rows of the ties that the page holds whole are known then; those of the ties that it begins in and ends in are
+ * found by one term less. Undefined when to collect all matches is cheaper.
  */
-function splitByFirstTerm(run: Run): readonly Run[] | undefined {
+function byFirstTerm(run: Run): readonly number[] | undefined {
   const { terms, skip, wanted } = run;
   const [first] = terms;
   if (first === undefined) return undefined;
 
-  // The first term's value on each place of the run, and how many matches come before the first of these ties.
   const isFiltered = run.filters.length + run.ranges.length > 0;
-  const walked = walkIndex<Cell>(run, first.sql, isFiltered ? 0 : skip, isFiltered ? skip + wanted : wanted);
-  if (walked === undefined) return undefined;
-  const values = isFiltered ? walked.slice(skip) : walked;
-  const from = values[0] ?? null;
+  const start = isFiltered ? 0 : skip;
+  const places = walkIndex(run, start, skip + wanted - start);
+  const begin = places?.[skip - start];
+  if (places === undefined || begin === undefined) return undefined;
+  const values = places.map(([value]) => value);
+  const from = begin[0];
   const to = values.at(-1) ?? null;
-  const before = isFiltered ? walked.indexOf(from) : countBefore(run, first, from);
+  // In the run's order: where the ties of the page's first record begin, and where those of its last.
+  const before = isFiltered ? values.indexOf(from) : skip - tiesBefore(run, first, begin);
+  if (from === to) return tiesOf(run, first, to, skip - before, wanted);
 
-  const ofFirst = values.lastIndexOf(from) + 1;
-  const head = tiesOf(run, first, from, skip - before, ofFirst);
-  if (from === to) return [head];
-  const ofLast = wanted - values.indexOf(to);
-  const middle = within(run, first, between(first, from, to), wanted - ofFirst - ofLast);
-  return [head, middle, tiesOf(run, first, to, 0, ofLast)];
+  const lastTies = start + values.indexOf(to);
+  const whole = before >= start ? before : start + values.lastIndexOf(from) + 1;
+  const head = before >= start ? [] : tiesOf(run, first, from, skip - before, whole - skip);
+  const middle = sorted(run, places.slice(whole - start, lastTies - start).map(rowAt));
+  const tail = tiesOf(run, first, to, 0, skip + wanted - lastTies);
+  return [...head, ...middle.slice(Math.max(0, skip - whole)), ...tail];
 }
 
-/** The run among the rows that have `value` in the first term. */
-function tiesOf(run: Run, first: Term, value: Cell, skip: number, wanted: number): Run {
-  const { table, terms, matches } = run;
-  const range: Range =
-    value === null ? { sql: `${first.sql} IS NULL`, cells: [] } : { sql: `${first.sql} = ?`, cells: [value] };
+/** How many ties come before this place. */
+const tiesBefore = (run: Run, first: Term, [value, row]: Place): number => {
+  const { sql, cells } = ofValue(first, value);
+  const test = `${sql} AND id ${first.descending ? '>' : '<'} (SELECT id FROM ${recordsTable(run.table.id)} WHERE row = ?)`;
+  return countInIndex(run, first, { sql: test, cells: [...cells, row] });
+};
+
+const sorted = (run: Run, rows: readonly number[]): readonly number[] =>
+  rows.length === 0
+    ? []
+    : collect({
+        ...run,
+        skip: 0,
+        wanted: rows.length,
+        matches: { ...run.matches, source: listedSource(run.table, JSON.stringify(rows)) },
+      });
+
+const ofValue = ({ sql }: Term, value: Cell): Range =>
+  value === null ? { sql: `${sql} IS NULL`, cells: [] } : { sql: `${sql} = ?`, cells: [value] };
+
+/** Of a run, those rows among the ones that have `value` in the first term. */
+function tiesOf(run: Run, first: Term, value: Cell, skip: number, wanted: number): readonly number[] {
+  const { table, terms } = run;
+  const range = ofValue(first, value);
   const ties = countInIndex(run, first, range);
-  const rest = { ...run, terms: terms.slice(1), skip, wanted };
+  // The far half is reached sooner from its end; how many matches there are among ties is known where every row is one.
+  const fromEnd = run.filters.length + run.ranges.length === 0 && skip > ties / 2;
+  const others = terms.slice(1);
+  const rest = fromEnd
+    ? { ...run, terms: reversed(others), skip: ties - skip - wanted, wanted }
+    : { ...run, terms: others, skip, wanted };
   // Where all rows are ties, the term decides nothing.
-  if (ties === table.rowCount) return rest;
-  const share = matches.total / Math.max(1, table.rowCount);
-  return narrowed(rest, first, range, { rows: ties, total: ties * share });
+  const rows = rowsOf(ties === table.rowCount ? rest : narrowed(rest, first, range, ties));
+  return fromEnd ? rows.toReversed() : rows;
 }
 
-/** The run that holds all matches of a range of the first term. */
-function within(run: Run, first: Term, range: Range, total: number): Run {
-  const rows = (total * run.table.rowCount) / Math.max(1, run.matches.total);
-  return narrowed({ ...run, skip: 0, wanted: total }, first, range, { rows, total });
-}
-
-/** `rows`: how many rows the range has; `total`: how many of them match. */
-function narrowed(run: Run, first: Term, range: Range, { rows, total }: { rows: number; total: number }): Run {
-  const { table, costs, matches, filters } = run;
+/** @param rows how many rows the range has */
+function narrowed(run: Run, first: Term, range: Range, rows: number): Run {
+  const { table, costs, filters } = run;
+  const from = `${recordsTable(table.id)} AS r INDEXED BY ${indexOf(table.id, first.sql)}`;
+  // Where nothing else is to be fulfilled, the range itself is a set of rows.
+  const isSet = filters.length + run.ranges.length === 0;
+  const inRange = { count: rows, sql: `SELECT r.row FROM ${from} WHERE ${range.sql}`, cells: range.cells };
+  const matches = isSet ? { ...run.matches, rows: inRange, within: [range] } : run.matches;
   const ranges = [...run.ranges, range];
-  const found = matches.rows;
+  const total = (rows * matches.total) / Math.max(1, table.rowCount);
+  const found = isSet ? undefined : matches.rows;
   const bySet = found !== undefined && found.count * costs.gathered < rows * costs.fetched;
-  const tests = allOf([bySet ? { sql: IN_SET, cells: [found.json] } : scanTests(filters), ...ranges]);
-  const source = {
-    from: `${recordsTable(table.id)} AS r INDEXED BY ${indexOf(table.id, first.sql)}`,
-    where: tests.sql,
-    cells: tests.cells,
-  };
+  const tests = allOf([
+    range,
+    bySet ? setFirst(found, rangesBeyond(matches, run.ranges)) : allOf([scanTests(filters), ...run.ranges]),
+  ]);
   const cost = bySet ? found.count * costs.gathered + total * costs.fetched : rows * costs.fetched;
-  return { ...run, ranges, matches: { ...matches, total, source, cost } };
-}
-
-/** How many rows come before the first that has `value`, in the direction of the term. */
-function countBefore(run: Run, term: Term, value: Cell): number {
-  const { sql, descending } = term;
-  const count = (where: string, cells: readonly Cell[]): number => countInIndex(run, term, { sql: where, cells });
-  if (value === null) return descending ? count(`${sql} IS NOT NULL`, []) : 0;
-  return descending ? count(`${sql} > ?`, [value]) : count(`${sql} IS NULL`, []) + count(`${sql} < ?`, [value]);
+  return {
+    ...run,
+    ranges,
+    matches: { ...matches, total, cost, source: { from, where: tests.sql, cells: tests.cells } },
+  };
 }
 
 const countInIndex = ({ connection, table }: Run, term: Term, { sql, cells }: Range): number =>
@@ -101,10 +122,3 @@ const countInIndex = ({ connection, table }: Run, term: Term, { sql, cells }: Ra
     `SELECT count(*) FROM ${recordsTable(table.id)} INDEXED BY ${indexOf(table.id, term.sql)} WHERE ${sql}`,
     cells,
   );
-
-/** What lies between two values, neither included, in the direction of the term. */
-function between({ sql, descending }: Term, from: Cell, to: Cell): Range {
-  const [low, high] = descending ? [to, from] : [from, to];
-  if (low === null) return { sql: `${sql} < ?`, cells: [high] };
-  return { sql: `(${sql} > ? AND ${sql} < ?)`, cells: [low, high] };
-}
