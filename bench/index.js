@@ -18,6 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureBatches } from './batches.js';
+import { measureBeside } from './beside.js';
 import { measureCleanUp } from './cleanUp.js';
 import { measureCreate } from './create.js';
 import { measureDeliveries } from './deliveries.js';
@@ -57,6 +58,7 @@ async function measureEmbedded(directory) {
     await measureBatches(service, directory, records);
     await measureCreate(service);
     await measureOrders(service);
+    await measureBeside(service);
     await measureGet(service);
     await measureLists(service, records);
     atMost(`memory of the service at ${records} records`, await service.residentMb(), 400, 'MB');
