@@ -24,6 +24,7 @@ export type Look = { readonly slices: readonly ReadSlice[]; readonly mark: numbe
 
 export class Backlog {
   readonly #slices: ReadSlice[] = [];
+  readonly #signal: AbortSignal;
   #passedTo: Position;
   #events = 0;
   #changes = 0;
@@ -35,8 +36,10 @@ export class Backlog {
   #emptyAt = Number.NEGATIVE_INFINITY;
 
   /** @param after where reading the log begins */
-  constructor(after: Position) {
+  constructor(after: Position, signal: AbortSignal) {
     this.#passedTo = after;
+    this.#signal = signal;
+    signal.addEventListener('abort', () => this.#tell());
   }
 
   /** What was read up to here is let go of: it cannot be applied once more. */
@@ -98,15 +101,10 @@ export class Backlog {
   }
 
   /** Resolves when something was added or let go, or the signal is aborted. */
-  change(signal: AbortSignal): Promise<void> {
+  change(): Promise<void> {
+    if (this.#signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      const end = (): void => {
-        signal.removeEventListener('abort', end);
-        resolve();
-      };
-      if (signal.aborted) resolve();
-      signal.addEventListener('abort', end);
-      this.#onChange.push(end);
+      this.#onChange.push(resolve);
     });
   }
 

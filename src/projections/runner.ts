@@ -82,9 +82,10 @@ type FollowDeps = Required<Pick<RunnerDeps, 'eventStore' | 'writer' | 'projectio
 
 /** Projects what is in the log, and what comes, until the position or the signal's abort. */
 async function follow(deps: FollowDeps, until: Position, signal: AbortSignal): Promise<void> {
-  const backlog = new Backlog(Math.min(...(await readCheckpoints(deps.writer, deps.projections)).values()));
   const ending = new AbortController();
   const running = AbortSignal.any([signal, ending.signal]);
+  const checkpoints = await readCheckpoints(deps.writer, deps.projections);
+  const backlog = new Backlog(Math.min(...checkpoints.values()), running);
   const parts = [readAhead(deps, backlog, running), applyUntil(deps, backlog, until, running)];
   try {
     await Promise.race(parts);
@@ -110,7 +111,7 @@ async function readAhead(
     const place = log === undefined ? undefined : keptPlace(log, slice);
     if (slice.events.length === 0) backlog.addEmpty({ steps: [], position, place });
     else backlog.add({ steps: await stepsOf(tenants, slice.events), position, place });
-    while (!backlog.hasRoom && !signal.aborted) await backlog.change(signal);
+    while (!backlog.hasRoom && !signal.aborted) await backlog.change();
   }
 }
 
@@ -124,7 +125,7 @@ async function applyUntil(
   const parts = { writer, projections, backlog };
   let before = NO_LONG_EVENTS;
   while (!signal.aborted) {
-    if (backlog.isEmpty) await backlog.change(signal);
+    if (backlog.isEmpty) await backlog.change();
     if (backlog.isEmpty || signal.aborted) continue;
     const take = () => writing.add(() => takeTurn(parts, before));
     const turn = await tellTraces(

@@ -99,6 +99,8 @@ export class SqliteEventStore implements EventStore {
     const { streamPrefixes, accepts = () => true, maxCount = DEFAULT_SLICE_COUNT } = options;
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
     const wakeUp = new WakeUp();
+    const stop = (): void => wakeUp.wake();
+    signal.addEventListener('abort', stop);
     // Listens from the start, so that no append falls between reading and waiting.
     this.#listener ??= this.#listen();
     this.#waiting.add(wakeUp);
@@ -117,9 +119,11 @@ export class SqliteEventStore implements EventStore {
           // Else it is known already that there is more.
           if (!slice.caughtUp || position < this.#seen) continue;
         }
-        await wakeUp.wait(undefined, signal);
+        // Heard of once for all waits: each would take as long as reading what has come.
+        if (!signal.aborted) await wakeUp.wait(undefined);
       }
     } finally {
+      signal.removeEventListener('abort', stop);
       this.#waiting.delete(wakeUp);
     }
   }
