@@ -75,7 +75,7 @@ export async function commitSync(
   if (options.dryRun === true) return look(commands, caller, assetType, id, check);
   if (newest?.id === id && newest.committed !== undefined) return again(commands, caller, newest.committed);
   if (newest?.id !== id || newest.closed === undefined) {
-    await look(commands, caller, assetType, id, check, 0);
+    await lookUnlessClosed(commands, caller, assetType, id, check);
   }
   const closed = await close(commands, caller, assetType, id);
   const swept = await sweep(commands, caller, assetType, closed, check);
@@ -109,6 +109,22 @@ async function look(
   const some = shown === 0 ? [] : await inTime(caller, commands.readModels.someOutsideBatch(table, id, shown));
   const differences = firstDifferences(cleanUpDifferences(assetType, some));
   return { position, deleted: state.deleted, carried: state.kept, differences };
+}
+
+/** Another request may close it meanwhile: then what that one deletes is the answer to this one as well. */
+async function lookUnlessClosed(
+  commands: TableCommands,
+  caller: Caller,
+  assetType: AssetType,
+  id: string,
+  check: (counts: CleanUpCounts) => void,
+): Promise<void> {
+  try {
+    await look(commands, caller, assetType, id, check, 0);
+  } catch (error) {
+    const { state } = await inTime(caller, loadSync(commands, caller.tenant, assetType.name));
+    if (state?.id !== id || state.closed === undefined) throw error;
+  }
 }
 
 type Closed = { readonly id: string; readonly after: Revision; readonly expiresAt: string };
