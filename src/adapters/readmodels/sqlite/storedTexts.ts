@@ -105,11 +105,11 @@ export class MemberTexts {
 function endOfValue(text: string, start: number, value: FieldValue): number {
   if (typeof value === 'string') {
     const end = start + 1 + value.length;
-    const isSame = text[start] === '"' && text[end] === '"' && text.startsWith(value, start + 1);
+    const isSame = text[start] === '"' && text.indexOf('"', start + 1) === end && text.startsWith(value, start + 1);
     // What is written with a backslash may look like another text that has one.
-    return isSame && !value.includes('\\') && !value.includes('"') ? end + 1 : -1;
+    return isSame && !value.includes('\\') ? end + 1 : -1;
   }
-  const written = JSON.stringify(value);
+  const written = typeof value === 'number' ? String(value) : JSON.stringify(value);
   const end = start + written.length;
   return text.startsWith(written, start) && (text[end] === ',' || text[end] === '}') ? end : -1;
 }
