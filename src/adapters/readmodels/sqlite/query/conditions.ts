@@ -15,8 +15,8 @@ export type Condition = {
   /** Column with an index that alone can answer `sql` (scanned), or finds the rows (looked up). */
   readonly index?: string;
   readonly how: 'scan' | 'look up';
-  /** What the index finds is tested by its document as well. */
-  readonly needsDocument?: boolean;
+  /** What the index answers, where that is not all: each row that it finds is tested by its document as well. */
+  readonly inIndex?: Pick<Condition, 'sql' | 'cells'>;
   /** The same condition as a query of a trigram index. */
   readonly trigrams?: {
     readonly index: number;
@@ -190,7 +190,7 @@ function equals(field: FieldLayout, values: readonly FilterValue[], table: ReadT
   return {
     sql: field.exactWhenFolded ? found : `(${found} AND ${exact})`,
     cells: field.exactWhenFolded ? sortCells : [...sortCells, ...exactCells],
-    needsDocument: !field.exactWhenFolded,
+    ...(field.exactWhenFolded ? {} : { inIndex: { sql: found, cells: sortCells } }),
     ...lookedUp(field),
   };
 }

@@ -46,17 +46,21 @@ export function findMatches(search: Search): Matches {
 
 const isLookUp = ({ how, index }: Condition): boolean => how === 'look up' && index !== undefined;
 
-/** A look-up that an index answers alone. */
-const isInIndex = (condition: Condition): boolean => isLookUp(condition) && condition.needsDocument !== true;
+/** What the index of a look-up answers, without a look into documents. */
+const inIndex = (lookUp: Condition): Condition => ({ ...lookUp, ...lookUp.inIndex });
 
 /** The look-up that finds the fewest rows; undefined where each finds many that other conditions would have to test. */
 function bestLookUp({ connection, table, conditions, costs }: Search): Condition | undefined {
   let best: Condition | undefined;
   let most = Math.ceil(table.rowCount * costs.lookUpShare);
   for (const lookUp of conditions.filter(isLookUp)) {
-    const inIndex = conditions.filter((condition) => isLookUp(condition) && condition.index === lookUp.index);
-    if (inIndex.length === conditions.length) return lookUp;
-    const { from, where, cells } = indexSource(table, inIndex, lookUp);
+    const ofIndex = conditions.filter((condition) => isLookUp(condition) && condition.index === lookUp.index);
+    if (ofIndex.length === conditions.length) return lookUp;
+    const { from, where, cells } = indexSource(
+      table,
+      ofIndex.filter((one) => one !== lookUp).map(inIndex),
+      inIndex(lookUp),
+    );
     const found = connection.number(`SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ?)`, [
       ...cells,
       most,
@@ -97,14 +101,13 @@ const trigramCount = ({ connection }: Search, { table, query }: TrigramQuery): n
 
 /** Is it cheaper to fetch what the look-up finds than to ask for each row of the trigrams whether the look-up finds it? */
 function findsFewer(search: Search, lookUp: Condition, found: number): boolean {
-  const share = isInIndex(lookUp) ? search.costs.probed / search.costs.fetched : 1;
-  const most = Math.ceil(found * share);
+  const most = Math.ceil((found * search.costs.probed) / search.costs.fetched);
   return countInIndex(search, lookUp, most + 1) <= most;
 }
 
-/** How many rows a look-up finds, counted up to `most`. */
+/** How many rows the index of a look-up finds, counted up to `most`. */
 function countInIndex({ connection, table }: Search, lookUp: Condition, most: number): number {
-  const { from, where, cells } = indexSource(table, [lookUp], lookUp);
+  const { from, where, cells } = indexSource(table, [], inIndex(lookUp));
   return connection.number(`SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ?)`, [...cells, most]);
 }
 
@@ -112,7 +115,7 @@ function countInIndex({ connection, table }: Search, lookUp: Condition, most: nu
 function byLookUp({ connection, table, conditions, costs }: Search, lookUp: Condition): Matches {
   const source = indexSource(table, conditions, lookUp);
   const total = countOf(connection, source);
-  const isSet = conditions.every((condition) => isInIndex(condition) && condition.index === lookUp.index);
+  const isSet = conditions.every(({ index, inIndex: part }) => index === lookUp.index && part === undefined);
   const rows = { count: total, sql: `SELECT r.row FROM ${source.from} WHERE ${source.where}`, cells: source.cells };
   return { total, source, cost: total * costs.fetched, ...(isSet ? { rows } : {}) };
 }
@@ -120,7 +123,7 @@ function byLookUp({ connection, table, conditions, costs }: Search, lookUp: Cond
 function byTrigrams(search: Search, trigrams: TrigramQuery): Matches {
   const { connection, table, costs } = search;
   const lookUps = trigrams.rest.filter((condition) => isGathered(search, trigrams, condition));
-  const rest = trigrams.rest.filter((condition) => !lookUps.includes(condition));
+  const rest = trigrams.rest.filter((condition) => !lookUps.includes(condition) || condition.inIndex !== undefined);
   // The plus keeps SQLite from asking the trigrams once for each row of the set.
   const found = allOf(lookUps.map((lookUp) => isIn('+t.rowid', rowsInIndex(table, lookUp))));
   const indexed = `${trigrams.table}(?) AS t`;
@@ -145,13 +148,13 @@ function byTrigrams(search: Search, trigrams: TrigramQuery): Matches {
 /** Are all that the look-up finds sooner put into a set than those of the trigrams fetched? */
 function isGathered(search: Search, trigrams: TrigramQuery, condition: Condition): boolean {
   const { costs } = search;
-  if (!isInIndex(condition)) return false;
+  if (!isLookUp(condition)) return false;
   const most = Math.ceil((trigramCount(search, trigrams) * costs.read) / costs.gathered);
   return countInIndex(search, condition, most) < most;
 }
 
 function rowsInIndex(table: ReadTable, lookUp: Condition): Pick<RowSet, 'sql' | 'cells'> {
-  const { from, where, cells } = indexSource(table, [lookUp], lookUp);
+  const { from, where, cells } = indexSource(table, [], inIndex(lookUp));
   return { sql: `SELECT r.row FROM ${from} WHERE ${where}`, cells };
 }
 
