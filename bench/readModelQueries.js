@@ -1,5 +1,6 @@
 /** The lists that bench/readModels.js measures. */
 const contains = (field, ...anyOf) => ({ kind: 'contains', field, anyOf });
+const equals = (field, ...anyOf) => ({ kind: 'equals', field, anyOf });
 const asc = (field) => ({ field, direction: 'asc' });
 const desc = (field) => ({ field, direction: 'desc' });
 const SORTS = ['name', 'city_name', 'postal_zone', 'country', 'created_at', 'updated_at', 'external_id'];
@@ -53,6 +54,10 @@ export function listCases(total) {
     'filter of 1-2 and one of 3+': [
       page({ filters: [contains('country', 'nl'), contains('name', 'dam')], sort: [asc('name')] }),
       page({ filters: [contains('country', 'us'), contains('name', 'san')], sort: [asc('city_name')] }),
+    ],
+    'equal to a text, and a filter of 3+': [
+      page({ filters: [equals('country', 'NL'), contains('name', 'dam')], sort: [asc('name')] }),
+      page({ filters: [equals('country', 'US'), contains('name', 'san')], sort: [asc('city_name')] }),
     ],
     'filter by country': ['nl', 'us', 'be', 'ad'].map((text) =>
       page({ filters: [contains('country', text)], sort: [asc('name')] }),
