@@ -50,9 +50,14 @@ export async function refuseUnlessOpen(
   id: string,
 ): Promise<void> {
   const { state } = await inTime(caller, loadSync(log, caller.tenant, table));
-  const refusal = refusalOfSync(state, id, log.now());
+  requireOpen(state, id, log.now());
+}
+
+/** @throws ConflictError as `refuseUnlessOpen` */
+export function requireOpen(newest: Sync | undefined, id: string, now: string): void {
+  const refusal = refusalOfSync(newest, id, now);
   if (refusal !== undefined) throw new ConflictError(refusal);
-  if (state?.closed !== undefined) throw new ConflictError(`${id} is being committed, or is committed already.`);
+  if (newest?.closed !== undefined) throw new ConflictError(`${id} is being committed, or is committed already.`);
 }
 
 /** Those that batch ids name. */

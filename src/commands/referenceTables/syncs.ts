@@ -14,7 +14,7 @@ import { refuseMasterData } from '../tables.js';
 import { inTime, type Loaded } from '../writeStream.js';
 import { eventsBehind } from './eventsBehind.js';
 import { confirmed, countCleanUp } from './synchronize.js';
-import { changeSync, loadSync, refuseUnlessOpen } from './syncState.js';
+import { changeSync, loadSync, refuseUnlessOpen, requireOpen } from './syncState.js';
 import type { TableCommands } from './tableState.js';
 import { tableWriterOf } from './tableWriter.js';
 
@@ -137,7 +137,8 @@ async function close(commands: TableCommands, caller: Caller, { name }: AssetTyp
   const stream = tableStream(caller.tenant, name);
   const { events, state } = await changeSync(commands, caller, name, async (sync) => {
     if (sync?.id === id && sync.closed !== undefined) return [];
-    await refuseUnlessOpen(commands, caller, name, id);
+    // Not read anew: another request may have closed it since, which this append would learn as a conflict.
+    requireOpen(sync, id, commands.now());
     const after = (await commands.eventStore.lastAppend(stream))?.revision ?? -1;
     return [{ type: 'SyncClosed', data: { id, after } }];
   });
