@@ -1,6 +1,7 @@
 /**
  * Copies SQLite's write-ahead log (WAL) into the database file, which SQLite calls a checkpoint, in a thread of its own:
- * in the writer's it would take a quarter of the time of each batch.
+ * in the writer's it would take a quarter of the time of each batch. Meanwhile the writer goes on, so the thread never
+ * copies all of it, and SQLite begins a WAL anew only when all of it is copied: the little that is left the writer does.
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -8,21 +9,31 @@ import { youngHeap } from '../../youngHeap.js';
 
 export type WalCopierData = { readonly file: string };
 export type WalCopierRequest = 'copy' | 'close';
+/** How long the WAL is, in pages of 4 kB. */
+export type WalCopied = { readonly pages: number };
 
 /** Between two copies: to wake the thread for each commit would take longer than some commits. */
 const REST_MS = 200;
 
+/** A WAL of so many pages (16 MB) is begun anew as soon as it can be: reads look through all of it. */
+const LONG_PAGES = 4_000;
+
 export class WalCopier {
   readonly #worker: Worker;
+  readonly #copyRest: () => void;
   #state: 'idle' | 'busy' | 'ended' = 'idle';
   #hasNews = false;
+  #isRestDue = false;
 
-  constructor(data: WalCopierData) {
+  /** @param copyRest copies what the thread has left, on the writer's connection */
+  constructor(data: WalCopierData, copyRest: () => void) {
+    this.#copyRest = copyRest;
     this.#worker = new Worker(new URL('./walCopierThread.js', import.meta.url), {
       workerData: data,
       resourceLimits: youngHeap(1),
     });
-    this.#worker.on('message', () => {
+    this.#worker.on('message', ({ pages }: WalCopied) => {
+      this.#isRestDue = pages > LONG_PAGES;
       setTimeout(() => {
         if (this.#state === 'busy') this.#state = 'idle';
         if (this.#hasNews) this.committed();
@@ -37,6 +48,10 @@ export class WalCopier {
 
   /** Belongs after each commit. */
   committed(): void {
+    if (this.#isRestDue) {
+      this.#isRestDue = false;
+      this.#copyRest();
+    }
     this.#hasNews = this.#state === 'busy';
     if (this.#state !== 'idle') return;
     this.#state = 'busy';

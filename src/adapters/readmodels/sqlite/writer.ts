@@ -71,7 +71,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#options = options;
     this.#channel = channel;
     this.#transactions = new FairTransactions(db);
-    this.#walCopier = new WalCopier({ file: options.file });
+    this.#walCopier = new WalCopier({ file: options.file }, () => db.pragma('wal_checkpoint(PASSIVE)'));
     this.#dataVersion = db.prepare<[], number>('PRAGMA data_version').pluck();
     this.#lastVersion = this.#dataVersion.get();
     this.#parked = new ParkedTable(db);
