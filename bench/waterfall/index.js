@@ -27,14 +27,14 @@ const ANSWER = [
   ['append sent', 'main', 'the body is checked; what is to happen is decided, and made text of'],
   ['append received', 'appender', 'waking the thread that appends'],
   ['log committed', 'appender', 'the event is inserted and synchronised to the disk'],
-  ['append answered', 'main', 'whoever follows the log is told; waking the thread that answers'],
+  ['append answered', 'main', 'waking the thread that answers'],
   ['answered', 'main', 'the answer is made and sent'],
   ['end', 'client', 'the answer travels and is read'],
 ];
 
 /** The same of what comes beside and after it, from the log's commit on, until reads show the record. */
 const SHOWN = [
-  ['commit announced', 'appender', 'whoever follows the log is told'],
+  ['commit announced', 'appender', 'the answer is handed on, and whoever follows the log is told'],
   ['commit heard by projector', 'projector', 'waking the thread that projects'],
   ['transaction wanted', 'projector', 'what the event is, and whose'],
   ['transaction begun', 'projector', 'a transaction is begun'],

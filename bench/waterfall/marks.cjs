@@ -42,7 +42,6 @@ let heardAt;
 const isLog = (channel) => channel.name.startsWith('event-log');
 
 wrap(BroadcastChannel.prototype, 'postMessage', function (post, message) {
-  if (isLog(this)) mark('log committed');
   post(message);
   mark(isLog(this) ? 'commit announced' : 'read models announced');
 });
@@ -91,6 +90,10 @@ if (thread === 'main') {
       listener(message);
     }),
   );
+  wrap(parentPort, 'postMessage', (post, answers) => {
+    mark('log committed');
+    post(answers);
+  });
 } else if (thread === 'projector') {
   const load = createRequire(process.env.MARKS_PACKAGE);
   const isNew = Number.parseInt(process.versions.node, 10) >= FIRST_NODE_OF_DRIVER_13;

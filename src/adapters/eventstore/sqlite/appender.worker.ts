@@ -55,7 +55,11 @@ port.on('message', (first: AppenderMessage) => {
     size += message.size;
     message = size < GROUP_SIZE ? nextInQueue() : undefined;
   }
-  if (group.length > 0) port.postMessage(commit(group));
+  if (group.length > 0) {
+    port.postMessage(commit(group));
+    // The answers first: to wake each thread that follows the log takes longer than to answer.
+    announce(group);
+  }
   if (message === 'close') close();
 });
 
@@ -67,19 +71,21 @@ function nextInQueue(): AppenderMessage | undefined {
 function commit(group: readonly AppendRequest[]): readonly AppendAnswer[] {
   try {
     inserted = [];
-    const answers = db.transaction(() => group.map(append)).immediate();
-    const [first, last] = [inserted[0], inserted.at(-1)];
-    if (first !== undefined && last !== undefined) {
-      const isSmall = group.reduce((sum, { size }) => sum + size, 0) <= MAX_NEWS_SIZE;
-      readers.announce({ after: first.position - 1, head: last.position, rows: isSmall ? inserted : [] });
-    }
-    return answers;
+    return db.transaction(() => group.map(append)).immediate();
   } catch (error) {
+    inserted = [];
     categoryIds.clear();
     typeIds.clear();
     const failed = { kind: 'failed', reason: String(error), mayBeStored: isInputOutput(error) } as const;
     return group.map(({ ticket }) => ({ ticket, ...failed }));
   }
+}
+
+function announce(group: readonly AppendRequest[]): void {
+  const [first, last] = [inserted[0], inserted.at(-1)];
+  if (first === undefined || last === undefined) return;
+  const isSmall = group.reduce((sum, { size }) => sum + size, 0) <= MAX_NEWS_SIZE;
+  readers.announce({ after: first.position - 1, head: last.position, rows: isSmall ? inserted : [] });
 }
 
 /** What was written to a file that could not be synchronised may be found there after a crash. */
