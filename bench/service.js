@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { endWithThis } from './interruption.js';
 
 const CLI = fileURLToPath(new URL('../dist/cli/index.js', import.meta.url));
 
@@ -33,6 +34,7 @@ export async function callCli(directory, settings, ...args) {
 export async function spawnService(directory, settings) {
   const env = environment(directory, settings);
   const child = spawn(process.execPath, [CLI, 'start'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  endWithThis(child);
   child.stdout.setEncoding('utf8');
   let output = '';
   while (!/Listening on \S+:(\d+)/.test(output)) output += (await once(child.stdout, 'data'))[0];

@@ -7,6 +7,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { endWithThis } from '../interruption.js';
 
 export const run = promisify(execFile);
 
@@ -31,6 +32,7 @@ export async function freePort() {
 export async function launch(command, args, { log, ...options }, isUp) {
   const output = openSync(log, 'a');
   const child = spawn(command, args, { ...options, stdio: ['ignore', output, output] });
+  endWithThis(child);
   const deadline = performance.now() + START_LIMIT_MS;
   while (!(await isUp().catch(() => false))) {
     if (child.exitCode !== null || performance.now() > deadline) {
