@@ -2,6 +2,8 @@ import { closeSync, mkdtempSync, openSync, readSync, rmSync, statSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { openConnection } from '#app/adapters/readmodels/sqlite/schema.js';
+import { WalCopier } from '#app/adapters/readmodels/sqlite/walCopier.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
 import { acmePlaces, at, fill, insert, write } from '../../contract/readModelsFixture.js';
 
@@ -29,4 +31,21 @@ test('the write-ahead log is begun anew while it is still short, although the wr
   expect(statSync(`${file}-wal`).size).toBeLessThan(80_000_000);
   closeSync(log);
   await writer.close();
+});
+
+test('the writer is asked for its part only after a commit: at any other time it may be in a transaction, or closed', async () => {
+  const file = join(directory, 'asked.db');
+  const db = openConnection({ file, cacheMegabytes: 1, readOnly: false });
+  db.exec('CREATE TABLE notes (text TEXT)');
+  db.prepare('INSERT INTO notes VALUES (?)').run('n'.repeat(20_000_000));
+  let asked = 0;
+  const copier = new WalCopier({ file }, () => asked++);
+  copier.committed();
+  copier.committed();
+  await wait(1_000);
+  expect(asked).toBe(0);
+  copier.committed();
+  expect(asked).toBe(1);
+  await copier.close();
+  db.close();
 });

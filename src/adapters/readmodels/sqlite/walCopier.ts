@@ -5,6 +5,7 @@
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import type Database from 'better-sqlite3';
 import { youngHeap } from '../../youngHeap.js';
 
 export type WalCopierData = { readonly file: string };
@@ -17,6 +18,15 @@ const REST_MS = 200;
 
 /** A WAL of so many pages (16 MB) is begun anew as soon as it can be: reads look through all of it. */
 const LONG_PAGES = 4_000;
+
+/** Copies what nobody reads any more. Where that fails (disk full), it stays in the WAL, and a later one copies it. */
+export function copyWal(db: Database.Database): void {
+  try {
+    db.pragma('wal_checkpoint(PASSIVE)');
+  } catch {
+    // As of SQLite's own after a commit: nothing is lost.
+  }
+}
 
 export class WalCopier {
   readonly #worker: Worker;
@@ -36,7 +46,7 @@ export class WalCopier {
       this.#isRestDue = pages > LONG_PAGES;
       setTimeout(() => {
         if (this.#state === 'busy') this.#state = 'idle';
-        if (this.#hasNews) this.committed();
+        if (this.#hasNews) this.#askThread();
       }, REST_MS).unref();
     });
     // Without the thread, the limit that the writer itself sets still keeps the WAL bounded.
@@ -52,6 +62,11 @@ export class WalCopier {
       this.#isRestDue = false;
       this.#copyRest();
     }
+    this.#askThread();
+  }
+
+  /** Of the thread alone, so at any time: the writer can copy nothing inside its transaction, or once it is closed. */
+  #askThread(): void {
     this.#hasNews = this.#state === 'busy';
     if (this.#state !== 'idle') return;
     this.#state = 'busy';

@@ -1,7 +1,7 @@
 /** The thread of `WalCopier`. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openConnection } from './schema.js';
-import type { WalCopied, WalCopierData, WalCopierRequest } from './walCopier.js';
+import { copyWal, type WalCopied, type WalCopierData, type WalCopierRequest } from './walCopier.js';
 
 /** Fewer pages of 4 kB wait for more: a page that changes again soon is copied once. */
 const MIN_PAGES = 2_000;
@@ -17,6 +17,6 @@ parentPort?.on('message', (request: WalCopierRequest) => {
     return;
   }
   const { log, checkpointed } = progress.get() ?? { log: 0, checkpointed: 0 };
-  if (log - checkpointed > MIN_PAGES) db.pragma('wal_checkpoint(PASSIVE)');
+  if (log - checkpointed > MIN_PAGES) copyWal(db);
   parentPort?.postMessage({ pages: log } satisfies WalCopied);
 });

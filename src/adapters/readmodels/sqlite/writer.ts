@@ -18,7 +18,7 @@ import { PLACE, type PlaceRow, placeOf } from './place.js';
 import { beginRebuild, isRebuilding } from './rebuild.js';
 import { LIVE, openConnection } from './schema.js';
 import { FairTransactions, inTransaction } from './transactions.js';
-import { WalCopier } from './walCopier.js';
+import { copyWal, WalCopier } from './walCopier.js';
 
 const CACHE_MEGABYTES = 40;
 
@@ -71,7 +71,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#options = options;
     this.#channel = channel;
     this.#transactions = new FairTransactions(db);
-    this.#walCopier = new WalCopier({ file: options.file }, () => db.pragma('wal_checkpoint(PASSIVE)'));
+    this.#walCopier = new WalCopier({ file: options.file }, () => copyWal(db));
     this.#dataVersion = db.prepare<[], number>('PRAGMA data_version').pluck();
     this.#lastVersion = this.#dataVersion.get();
     this.#parked = new ParkedTable(db);
