@@ -2,10 +2,10 @@
 import type { Revision } from '../../../ports/eventStore.js';
 import type { RecordQueries, TableRef } from '../../../ports/readModels.js';
 import { PageRoom } from '../shared/answerSize.js';
+import { sweptTable } from './ownTables.js';
 import type { ReadConnection } from './readConnection.js';
 import { recordReader } from './recordReads.js';
 import { idBytes, idText } from './rowFormat.js';
-import { sweptTable } from './schema.js';
 
 /** The records one a line, as one text is far cheaper to hand to another thread than many. */
 export type RecordLines = { readonly revision: Revision; readonly lines: string };

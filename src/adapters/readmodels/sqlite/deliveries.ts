@@ -4,7 +4,7 @@ import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } 
 import { healthAfter, instant, UNTRIED } from '../shared/deliveryLog.js';
 import type { Cell, ReadConnection } from './readConnection.js';
 import { timeText } from './rowFormat.js';
-import { LIVE } from './schema.js';
+import { LIVE } from './sharedTables.js';
 
 type Webhook = WebhookHealth & { readonly id: number };
 

@@ -3,7 +3,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
-import { dropStatement, LIVE, type OwnObject, ownObjects } from './schema.js';
+import { dropStatement, type OwnObject, ownObjects } from './ownTables.js';
+import { LIVE } from './sharedTables.js';
 import { inTransaction } from './transactions.js';
 
 /** Lets a waiting writer in between two steps. */

@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 import type { HistoryEntry, RecordQueries } from '../../../ports/readModels.js';
 import { AnswerSize } from '../shared/answerSize.js';
 import type { ReadConnection } from './readConnection.js';
-import { LIVE } from './schema.js';
+import { LIVE } from './sharedTables.js';
 
 export class HistoryTable {
   readonly #copy: number;

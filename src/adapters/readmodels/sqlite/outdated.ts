@@ -1,7 +1,7 @@
 /** Which tables were laid out for an earlier version of their asset types. */
 import type Database from 'better-sqlite3';
 import { isOutdated } from './layout.js';
-import { LIVE } from './schema.js';
+import { LIVE } from './sharedTables.js';
 
 const NEXT_TENANT = `SELECT min(tenant) FROM catalog WHERE copy = ${LIVE} AND tenant > ?`;
 

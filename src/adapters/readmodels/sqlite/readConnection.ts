@@ -7,7 +7,8 @@ import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import { RecordText } from '../shared/recordText.js';
 import { type FieldLayout, layoutIn, type StoredLayout, type TableLayout, timesOf } from './layout.js';
-import { type ConnectionOptions, LIVE, openConnection } from './schema.js';
+import { type ConnectionOptions, openConnection } from './schema.js';
+import { LIVE } from './sharedTables.js';
 
 /** What can be bound to a statement. */
 export type Cell = string | number | null | Buffer;

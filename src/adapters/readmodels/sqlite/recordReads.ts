@@ -5,10 +5,11 @@ import type { Revision } from '../../../ports/eventStore.js';
 import type { FieldOrder, RecordJson, TableRef } from '../../../ports/readModels.js';
 import { AnswerSize } from '../shared/answerSize.js';
 import { storedId } from '../shared/recordText.js';
+import { batchTable, docTable, recordsTable, sweptTable } from './ownTables.js';
 import { conditionOf } from './query/conditions.js';
 import type { Cell, KnownTable, ReadConnection, ReadTable } from './readConnection.js';
 import { hexIdText, idBytes, idText, timeText } from './rowFormat.js';
-import { batchTable, docTable, LIVE, NO_BATCH, recordsTable, sweptTable } from './schema.js';
+import { LIVE, NO_BATCH } from './sharedTables.js';
 import { NO_RECORDS, type StoredRecordsText, writeStored } from './storedTexts.js';
 
 type RecordTuple = [id: Buffer, createdAt: number, updatedAt: number, width: number, doc: string];

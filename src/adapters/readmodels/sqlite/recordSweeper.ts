@@ -3,7 +3,6 @@ import type Database from 'better-sqlite3';
 import { forgottenBefore } from '../../../domain/referenceTable/keptDeleted.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { TableLayout } from './layout.js';
-import type { Cell } from './readConnection.js';
 import {
   batchTable,
   docTable,
@@ -12,7 +11,8 @@ import {
   sweptTable,
   tableStatements,
   trigramTable,
-} from './schema.js';
+} from './ownTables.js';
+import type { Cell } from './readConnection.js';
 
 /** The share of a table's records from which on a clean-up makes its indexes anew. */
 const MANY = 0.28;

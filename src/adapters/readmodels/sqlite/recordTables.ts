@@ -7,9 +7,10 @@ import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import type { StepwiseWriter } from '../../../ports/readModelWriter.js';
 import { layoutOf, type StoredLayout, type TableLayout, withoutIndexes } from './layout.js';
+import { addedFieldStatements, indexStatements, sweptStatements, tableStatements } from './ownTables.js';
 import type { CleanUp } from './recordSweeper.js';
 import { RecordWriter } from './recordWriter.js';
-import { addedFieldStatements, indexStatements, NO_BATCH, sweptStatements, tableStatements } from './schema.js';
+import { NO_BATCH } from './sharedTables.js';
 
 type OpenTable = {
   readonly id: number;

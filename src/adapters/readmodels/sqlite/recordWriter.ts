@@ -5,10 +5,10 @@ import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import { RecordText } from '../shared/recordText.js';
 import { type CellValue, cellColumns, cellsOf } from './cells.js';
 import type { TableLayout } from './layout.js';
+import { batchTable, docTable, recordsTable, trigramColumn, trigramColumns, trigramTable } from './ownTables.js';
 import type { Cell } from './readConnection.js';
 import { type CleanUp, RecordSweeper } from './recordSweeper.js';
 import { idBytes, microseconds } from './rowFormat.js';
-import { batchTable, docTable, recordsTable, trigramColumn, trigramColumns, trigramTable } from './schema.js';
 
 type Statement = Database.Statement<Cell[]>;
 type TrigramIndex = {

@@ -1,4 +1,11 @@
 /** The tables that all tenants share, each made where it is missing. */
+
+/** The catalog's `copy` of what is served; a rebuild's copies carry its id, discarded tables `-id`. */
+export const LIVE = 0;
+
+/** The number that stands for "no batch id" in the batches of records. */
+export const NO_BATCH = 0;
+
 export const SHARED_TABLES = `
   CREATE TABLE IF NOT EXISTS checkpoints (projection TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
   -- At most one row: the furthest place of the log that was projected.

@@ -16,7 +16,8 @@ import { nextTenant, outdatedTables } from './outdated.js';
 import { ParkedTable, partOf, unparkAll } from './parked.js';
 import { PLACE, type PlaceRow, placeOf } from './place.js';
 import { beginRebuild, isRebuilding } from './rebuild.js';
-import { LIVE, openConnection } from './schema.js';
+import { openConnection } from './schema.js';
+import { LIVE } from './sharedTables.js';
 import { FairTransactions, inTransaction } from './transactions.js';
 import { copyWal, WalCopier } from './walCopier.js';
 

@@ -11,7 +11,7 @@ import type { RebuildScope } from '../../../../ports/readModelWriter.js';
 import { type Comparison, compareSides, inPart, type Keyed, NO_ROWS, type Side, sideOf } from '../../shared/proof.js';
 import { LISTS } from '../discarded.js';
 import { layoutIn, type StoredLayout } from '../layout.js';
-import { LIVE } from '../schema.js';
+import { LIVE } from '../sharedTables.js';
 import {
   deliveryComparison,
   deliveryRows,

@@ -5,9 +5,10 @@ import { type Comparison, changedFields, type Finding, isStored, parsed } from '
 import { RecordText } from '../../shared/recordText.js';
 import { type CellValue, cellColumns, cellsOf } from '../cells.js';
 import type { TableLayout } from '../layout.js';
+import { batchTable, docTable, recordsTable, trigramColumns, trigramTable } from '../ownTables.js';
 import type { Cell } from '../readConnection.js';
 import { idBytes, idText } from '../rowFormat.js';
-import { batchTable, docTable, NO_BATCH, recordsTable, trigramColumns, trigramTable } from '../schema.js';
+import { NO_BATCH } from '../sharedTables.js';
 import { tokensOf } from './trigrams.js';
 
 /** A table that has tables of its own, of one copy. */

@@ -2,7 +2,7 @@
 import type Database from 'better-sqlite3';
 import type { Finding } from '../../shared/proof.js';
 import { columnsOf, TIME_COLUMNS } from '../layout.js';
-import { batchTable, docTable, indexOf, recordsTable, trigramTable } from '../schema.js';
+import { batchTable, docTable, indexOf, recordsTable, trigramTable } from '../ownTables.js';
 import type { ProvenTable } from './records.js';
 
 /** Of one kind in one table. */

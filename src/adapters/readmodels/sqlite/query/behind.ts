@@ -1,10 +1,10 @@
 /** Finds the records behind another one in the order of their creation: at any depth for the cost of the first page. */
 import type { CreationKey, ListBehind, RecordJson } from '../../../../ports/readModels.js';
 import { PageRoom } from '../../shared/answerSize.js';
+import { indexOf, recordsTable } from '../ownTables.js';
 import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import { recordReader } from '../recordReads.js';
 import { idBytes, idText, microseconds, timeText } from '../rowFormat.js';
-import { indexOf, recordsTable } from '../schema.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
 import { guarded, type Matches, scanTests } from './matches.js';

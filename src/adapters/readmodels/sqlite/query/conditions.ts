@@ -3,9 +3,9 @@ import type { Comparison, Filter, FilterValue } from '../../../../ports/readMode
 import { isTextType, sortValue, uniqueText } from '../../shared/fieldRules.js';
 import { type Selection, selectionOf } from '../../shared/query.js';
 import { type FieldLayout, TIME_COLUMNS } from '../layout.js';
+import { docTable, trigramColumn } from '../ownTables.js';
 import type { Cell, ReadTable } from '../readConnection.js';
 import { idBytes, LAST_CHARACTER, microseconds } from '../rowFormat.js';
-import { docTable, trigramColumn } from '../schema.js';
 
 /** What a record has to fulfil. */
 export type Condition = {

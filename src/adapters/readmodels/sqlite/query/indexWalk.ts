@@ -1,6 +1,7 @@
 /** Reads the page of a list along the index of its sort, testing each row until the page is full. */
+
+import { indexOf, recordsTable } from '../ownTables.js';
 import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
-import { indexOf, recordsTable } from '../schema.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
 import { allOf, isIn, type Matches, type RowSet, scanTests } from './matches.js';

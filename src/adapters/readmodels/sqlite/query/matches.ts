@@ -1,6 +1,7 @@
 /** How the records that fulfil a query's filters are found and counted. */
+
+import { indexOf, recordsTable, trigramTable } from '../ownTables.js';
 import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
-import { indexOf, recordsTable, trigramTable } from '../schema.js';
 import { type Condition, STILL_WANTED } from './conditions.js';
 import type { Costs } from './costs.js';
 

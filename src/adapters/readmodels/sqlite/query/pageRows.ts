@@ -1,6 +1,7 @@
 /** Finds the rows of one page, in order, by the cheapest way. */
+
+import { indexOf, recordsTable } from '../ownTables.js';
 import type { Cell } from '../readConnection.js';
-import { indexOf, recordsTable } from '../schema.js';
 import { type Place, type Range, type Run, rangesBeyond, setFirst, walkIndex } from './indexWalk.js';
 import { allOf, guarded, listedSource, scanTests } from './matches.js';
 import { cellsOf, isOneIndex, orderBy, reversed, type Term } from './sortTerms.js';
