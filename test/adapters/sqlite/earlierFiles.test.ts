@@ -21,6 +21,7 @@ import {
   insert,
   places,
   placesWithRegion,
+  query,
   write,
 } from '../../contract/readModelsFixture.js';
 import { grown } from '../../contract/readModelsLayouts.js';
@@ -126,5 +127,66 @@ describe('a file of schema version 1', () => {
     db.pragma('user_version = 99');
     db.close();
     await expect(openSqliteReadModelWriter({ file: newer })).rejects.toThrow(ReadModelsUnavailableError);
+  });
+});
+
+/**
+ * In version 10 a small table had tables of its own, without most indexes. The file has the places 1, 2, 5 and 6 of the
+ * tenant acme, after a clean-up that left the batch `kept`, a table of 31 fields with two records, and both without records.
+ */
+describe('a file of schema version 10', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'earlier-read-models-'));
+  const file = join(directory, 'readmodels.db');
+  let readModels: ReadModels;
+  let writer: Awaited<ReturnType<typeof openSqliteReadModelWriter>>;
+
+  beforeAll(async () => {
+    writeFileSync(file, gunzipSync(readFileSync(new URL('../../fixtures/readModelsVersion10.db.gz', import.meta.url))));
+    readModels = await openSqliteReadModels({ file, readers: 1 });
+    writer = await openSqliteReadModelWriter({ file });
+  });
+  afterAll(async () => {
+    await readModels.close();
+    await writer.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  const tableOf = (id: number): readonly unknown[] => {
+    const db = openSqlite(file, { readonly: true });
+    const names = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ? ORDER BY 1");
+    const found = names.pluck().all(`[rdb]${id}`);
+    db.close();
+    return found;
+  };
+
+  test('has its small tables in the shared ones, and answers as before', async () => {
+    expect(tableOf(1)).toEqual([]);
+    expect((await found(readModels, { filters: [contains('name', 'rot')] })).records).toEqual(['C1', 'C5']);
+    expect(JSON.parse((await readModels.get(acmePlaces, id(1))) ?? '')).toMatchObject({ name: 'Rotterdam', size: 1.5 });
+    const { records, formerIds } = await readModels.snapshot(acmePlaces, { keys: ['C2', 'C3', 'C6'], ids: [] });
+    expect(records.map(({ batchId }) => batchId)).toEqual(['kept', null]);
+    expect([...formerIds]).toEqual([['C3', id(3)]]);
+  });
+
+  test('gives a table that has too many columns for them its indexes', async () => {
+    const wide = { ...acmePlaces, table: 'wide' };
+    const page = await readModels.list(wide, query({ filters: [contains('f29', 'the')] }));
+    expect(page.total).toBe(1);
+    expect(tableOf(2)).toEqual(['b2', 'd2', 'r2']);
+    const db = openSqlite(file, { readonly: true });
+    expect(db.prepare("SELECT count(*) FROM sqlite_master WHERE name = 'r2_t0'").pluck().get()).toBe(1);
+    db.close();
+  });
+
+  test.each([
+    ['places', [insert(9, {}), { kind: 'sweep', batchId: 'kept' } as const], 2],
+    ['wide', [insert(9, { f29: 'The third' })], 3],
+    ['empty', [insert(9, {})], 1],
+    ['wide_empty', [insert(9, { f29: 'The third' })], 1],
+  ] as const)('takes changes of the table %s', async (table, changes, total) => {
+    const ref = { tenant: 'acme', table };
+    await write(writer, () => writer.applyToTable(ref, changes, { revision: 9, at: at(9) }));
+    expect((await readModels.list(ref, query())).total).toBe(total);
+    expect(await writer.outdatedTables('acme')).toEqual([]);
   });
 });

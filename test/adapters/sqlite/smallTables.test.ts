@@ -1,10 +1,13 @@
-/** A table of few records lacks most indexes; with more it gets them, and answers as before. */
+/** A table of few records has them in tables that all small ones share; with more it gets its own, and answers as before. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqlite } from '#app/adapters/openSqlite.js';
+import { SMALL_CELLS } from '#app/adapters/readmodels/sqlite/sharedTables.js';
+import { SMALL_TABLES } from '#app/adapters/readmodels/sqlite/smallTables.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import {
   acmePlaces,
   at,
@@ -12,10 +15,13 @@ import {
   fill,
   found,
   insert,
+  places,
   placesWithRegion,
   write,
 } from '../../contract/readModelsFixture.js';
 import { filledCopy, fillWithAll, proven } from '../../contract/readModelsProof.js';
+
+import { textField } from '../../fixtures/textField.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'small-tables-'));
 const file = join(directory, 'readmodels.db');
@@ -32,11 +38,19 @@ function objects(): readonly string[] {
   return names.filter((name) => !/_(config|data|docsize|idx)$/.test(name));
 }
 
-test('the record that makes a table large makes its indexes, also those of fields that were added before', async () => {
+/** How many rows the shared tables have. */
+function rowsShared(of = file): readonly unknown[] {
+  const db = openSqlite(of);
+  const counts = SMALL_TABLES.map((name) => db.prepare(`SELECT count(*) FROM ${name}`).pluck().get());
+  db.close();
+  return counts;
+}
+
+test('the record that makes a table large makes its own tables, also with fields that were added before', async () => {
   const writer = await openSqliteReadModelWriter({ file, smallRows: 3 });
   const readModels = await openSqliteReadModels({ file, readers: 1 });
   const add = (...numbers: readonly number[]) => {
-    const changes = numbers.map((n) => insert(n, { name: `Place ${n}` }));
+    const changes = numbers.map((n) => insert(n, { name: `Place ${n}` }, `batch ${n}`));
     const last = numbers.at(-1) ?? 0;
     return write(writer, () => writer.applyToTable(acmePlaces, changes, { revision: last, at: at(last) }));
   };
@@ -45,17 +59,77 @@ test('the record that makes a table large makes its indexes, also those of field
     await fill(writer, [insert(1, { name: 'Place 1' })]);
     await write(writer, () => writer.defineTable(acmePlaces, placesWithRegion));
     await add(2, 3);
-    expect(objects()).toEqual(['b1', 'd1', 'r1', 'r1_id', 'r1_u']);
+    expect(objects()).toEqual([]);
+    expect(rowsShared()).toEqual([3, 3, 3]);
     expect(await named('place')).toEqual(['C1', 'C2', 'C3']);
 
     await add(4);
-    expect(objects()).toEqual(expect.arrayContaining(['r1_created_at', 'r1_t0', 'r1_t1', 'r1_updated_at']));
+    expect(objects()).toEqual(expect.arrayContaining(['b1', 'd1', 'r1', 'r1_id', 'r1_t0', 'r1_t1', 'r1_updated_at']));
+    expect(rowsShared()).toEqual([0, 0, 0]);
     expect(await named('place')).toEqual(['C1', 'C2', 'C3', 'C4']);
     expect(await named('lace 2')).toEqual(['C2']);
+    const { records } = await readModels.snapshot(acmePlaces, { keys: ['C1', 'C3'], ids: [] });
+    expect(records.map(({ batchId }) => batchId)).toEqual([null, 'batch 3']);
   } finally {
     await readModels.close();
     await writer.close();
   }
+});
+
+test('what is discarded of a small table leaves the rows of others', async () => {
+  const own = join(directory, 'discarded.db');
+  const writer = await openSqliteReadModelWriter({ file: own });
+  const other = { tenant: 'other', table: 'places' };
+  await fill(writer, [insert(1, {}), insert(2, {})]);
+  await write(writer, async () => {
+    await writer.defineTable(other, places);
+    await writer.applyToTable(other, [insert(3, {}, 'kept'), insert(4, {})], { revision: 1, at: at(4) });
+  });
+  await write(writer, () => writer.dropTenant('records', 'acme'));
+  while (await writer.clearDropped());
+  expect(rowsShared(own)).toEqual([2, 2, 2]);
+  await write(writer, () =>
+    writer.applyToTable(other, [{ kind: 'sweep', batchId: 'kept' }], { revision: 2, at: at(5) }),
+  );
+  expect(rowsShared(own)).toEqual([1, 1, 1]);
+  await write(writer, () =>
+    writer.applyToTable(other, [{ kind: 'sweep', batchId: 'another' }], { revision: 3, at: at(6) }),
+  );
+  expect(rowsShared(own)).toEqual([0, 0, 0]);
+  await writer.close();
+});
+
+describe('a table of more columns than the shared one has', () => {
+  const wide: AssetType = {
+    ...places,
+    fields: [textField('code'), ...Array.from({ length: SMALL_CELLS }, (_, n) => textField(`field${n}`))],
+  };
+  const last = `field${SMALL_CELLS - 1}`;
+
+  test.each([
+    ['begins with its own', 0],
+    ['gets them with the field that is too much', 3],
+  ])('%s', async (_name, count) => {
+    const own = join(directory, `wide-${count}.db`);
+    const writer = await openSqliteReadModelWriter({ file: own });
+    const readModels = await openSqliteReadModels({ file: own, readers: 1 });
+    try {
+      await fill(
+        writer,
+        Array.from({ length: count }, (_, n) => insert(n + 1, {})),
+      );
+      await write(writer, () => writer.defineTable(acmePlaces, wide));
+      await write(writer, () =>
+        writer.applyToTable(acmePlaces, [insert(9, { [last]: 'the last' })], { revision: 9, at: at(9) }),
+      );
+      expect(rowsShared(own)).toEqual([0, 0, 0]);
+      expect((await found(readModels, { filters: [contains(last, 'the')] })).records).toEqual(['C9']);
+      expect((await found(readModels, {})).total).toBe(count + 1);
+    } finally {
+      await readModels.close();
+      await writer.close();
+    }
+  });
 });
 
 test('records that came about in all ways stand the proof in a table that grew, and in its copy', async () => {

@@ -5,6 +5,7 @@ import type Database from 'better-sqlite3';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
 import { dropStatement, type OwnObject, ownObjects } from './ownTables.js';
 import { LIVE } from './sharedTables.js';
+import { removeStatements } from './smallTables.js';
 import { inTransaction } from './transactions.js';
 
 /** Lets a waiting writer in between two steps. */
@@ -56,7 +57,10 @@ export async function clearSome(db: Database.Database): Promise<boolean> {
     const { id, layout } = table;
     const next = ownObjects(id, JSON.parse(layout)).find((object) => isThere(db, object));
     if (next !== undefined) await inTransaction(db, () => db.exec(dropStatement(next)));
-    else await inTransaction(db, () => db.prepare('DELETE FROM catalog WHERE id = ?').run(id));
+    else
+      await inTransaction(db, () =>
+        [...removeStatements(id), `DELETE FROM catalog WHERE id = ${id}`].map((sql) => db.exec(sql)),
+      );
     return true;
   }
   for (const { list, dependents } of ENTRIES) {

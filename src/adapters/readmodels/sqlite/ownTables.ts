@@ -16,7 +16,14 @@ export const trigramColumns = (fields: readonly FieldLayout[], index: number): r
   fields.flatMap((field) => (field.trigrams === index && field.match !== undefined ? [field.match] : []));
 
 /** The statements that make a table's own tables and indexes. */
-export function tableStatements(id: number, layout: TableLayout): readonly string[] {
+export const tableStatements = (id: number, layout: TableLayout): readonly string[] => [
+  ...bareStatements(id, layout),
+  ...timeIndexes(id),
+  ...fieldStatements(id, layout),
+];
+
+/** The same without what `indexStatements` makes. */
+export function bareStatements(id: number, layout: TableLayout): readonly string[] {
   const table = recordsTable(id);
   const columns = [
     'updated_at INTEGER NOT NULL',
@@ -35,14 +42,13 @@ export function tableStatements(id: number, layout: TableLayout): readonly strin
     `CREATE TABLE ${batchTable(id)} (row INTEGER PRIMARY KEY, batch INTEGER NOT NULL)`,
     `CREATE UNIQUE INDEX ${indexOf(id, 'id')} ON ${table} (id)`,
     ...(layout.unique === undefined ? [] : [`CREATE UNIQUE INDEX ${indexOf(id, 'u')} ON ${table} (u)`]),
-    ...(layout.isSmall === true ? [] : [...timeIndexes(id), ...fieldStatements(id, layout)]),
   ];
 }
 
 const timeIndexes = (id: number): readonly string[] =>
   TIME_COLUMNS.map((name) => `CREATE INDEX ${indexOf(id, name)} ON ${recordsTable(id)} (${name}, id)`);
 
-/** The statements that make what a table lacks while it is small, from the records that it has. */
+/** The statements that make the indexes, from the records that are there. */
 export function indexStatements(id: number, layout: TableLayout): readonly string[] {
   const filled = Array.from({ length: layout.trigramIndexes }, (_, index) => {
     const columns = trigramColumns(layout.fields, index);

@@ -9,6 +9,7 @@ import { RecordText } from '../shared/recordText.js';
 import { type FieldLayout, layoutIn, type StoredLayout, type TableLayout, timesOf } from './layout.js';
 import { type ConnectionOptions, openConnection } from './schema.js';
 import { LIVE } from './sharedTables.js';
+import { type Parts, partsOf } from './smallTables.js';
 
 /** What can be bound to a statement. */
 export type Cell = string | number | null | Buffer;
@@ -36,6 +37,8 @@ export type KnownTable = Pick<ReadTable, 'id' | 'shape'>;
 export type TableShape = {
   readonly version: number;
   readonly layout: TableLayout;
+  /** Where its rows are. */
+  readonly parts: Parts;
   /** With the times of a record itself. */
   readonly fields: ReadonlyMap<string, FieldLayout>;
   /** Of the fields' values, in characters, where there is a limit. */
@@ -146,6 +149,7 @@ export class ReadConnection {
     const shape = {
       version,
       layout,
+      parts: partsOf({ id, layout }),
       fields: new Map([...timesOf(layout), ...layout.fields].map((field) => [field.name, field])),
       maxLengths: new Map(assetType.fields.flatMap(({ name, maxLength }) => (maxLength ? [[name, maxLength]] : []))),
       text: new RecordText(layout),

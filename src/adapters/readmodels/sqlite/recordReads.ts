@@ -5,7 +5,7 @@ import type { Revision } from '../../../ports/eventStore.js';
 import type { FieldOrder, RecordJson, TableRef } from '../../../ports/readModels.js';
 import { AnswerSize } from '../shared/answerSize.js';
 import { storedId } from '../shared/recordText.js';
-import { batchTable, docTable, recordsTable, sweptTable } from './ownTables.js';
+import { sweptTable } from './ownTables.js';
 import { conditionOf } from './query/conditions.js';
 import type { Cell, KnownTable, ReadConnection, ReadTable } from './readConnection.js';
 import { hexIdText, idBytes, idText, timeText } from './rowFormat.js';
@@ -14,8 +14,8 @@ import { NO_RECORDS, type StoredRecordsText, writeStored } from './storedTexts.j
 
 type RecordTuple = [id: Buffer, createdAt: number, updatedAt: number, width: number, doc: string];
 const RECORD_COLUMNS = 'r.id, r.created_at, r.updated_at, d.width, d.doc';
-const records = (table: Pick<ReadTable, 'id'>): string =>
-  `${recordsTable(table.id)} AS r JOIN ${docTable(table.id)} AS d ON d.row = r.row`;
+const records = ({ shape: { parts } }: KnownTable): string =>
+  `${parts.records.rows} AS r JOIN ${parts.docs.rows} AS d ON d.row = r.row`;
 
 function recordText(
   table: KnownTable,
@@ -100,7 +100,7 @@ type StoredTuple = [
 
 const storedColumns = (table: ReadTable): string =>
   `hex(r.id), r.created_at, r.updated_at, d.width, d.doc, (
-     SELECT n.batch FROM ${batchTable(table.id)} AS b JOIN batches AS n ON n.id = b.batch
+     SELECT n.batch FROM ${table.shape.parts.batches.rows} AS b JOIN batches AS n ON n.id = b.batch
      WHERE b.row = r.row AND b.batch <> ${NO_BATCH})`;
 
 const storedQuery = (table: ReadTable, where: string): string =>
@@ -109,8 +109,8 @@ const storedQuery = (table: ReadTable, where: string): string =>
 /** Records by many values, in one statement. @param value of the list's entries, as SQL */
 const listedQuery = (table: ReadTable, column: 'u' | 'id', value: string): string =>
   `SELECT ${storedColumns(table)}${table.shape.layout.unique === undefined ? '' : ', r.u'}
-   FROM json_each(?) AS listed CROSS JOIN ${recordsTable(table.id)} AS r ON r.${column} = ${value}
-   CROSS JOIN ${docTable(table.id)} AS d ON d.row = r.row`;
+   FROM json_each(?) AS listed CROSS JOIN ${table.shape.parts.records.rows} AS r ON r.${column} = ${value}
+   CROSS JOIN ${table.shape.parts.docs.rows} AS d ON d.row = r.row`;
 
 function storedText(table: ReadTable, [id, createdAt, updatedAt, width, doc, batchId, key]: StoredTuple): string {
   const own = table.shape.text.complete(width, doc);
@@ -225,7 +225,7 @@ export function countOutsideBatch(
   const { result, ...at } = connection.read(ref, { count: 0, inside: 0 }, (table) => {
     const batch = batchNumber(connection, batchId);
     if (batch === NO_BATCH) return { count: table.rowCount, inside: 0 };
-    const inside = connection.number(`SELECT count(*) FROM ${batchTable(table.id)} WHERE batch = ?`, [batch]);
+    const inside = connection.number(`SELECT count(*) FROM ${table.shape.parts.batches.rows} WHERE batch = ?`, [batch]);
     return { count: table.rowCount - inside, inside };
   });
   return { ...at, ...result };
@@ -242,7 +242,7 @@ export function someOutsideBatch(
   limit: number,
 ): StoredRecordsText {
   const found = connection.read(ref, NO_RECORDS, (table) => {
-    const rows = `SELECT row FROM ${batchTable(table.id)} WHERE batch <> ? ORDER BY row LIMIT ?`;
+    const rows = `SELECT row FROM ${table.shape.parts.batches.rows} WHERE batch <> ? ORDER BY row LIMIT ?`;
     const sql = `${storedQuery(table, `r.row IN (${rows})`)} ORDER BY r.row`;
     const texts: string[] = [];
     let characters = 0;

@@ -3,16 +3,9 @@ import type Database from 'better-sqlite3';
 import { forgottenBefore } from '../../../domain/referenceTable/keptDeleted.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { TableLayout } from './layout.js';
-import {
-  batchTable,
-  docTable,
-  dropStatements,
-  recordsTable,
-  sweptTable,
-  tableStatements,
-  trigramTable,
-} from './ownTables.js';
+import { dropStatements, sweptTable, tableStatements, trigramTable } from './ownTables.js';
 import type { Cell } from './readConnection.js';
+import { type Parts, partsOf, removeStatements, type StoredTable } from './smallTables.js';
 
 /** The share of a table's records from which on a clean-up makes its indexes anew. */
 const MANY = 0.28;
@@ -30,21 +23,19 @@ export class RecordSweeper {
   readonly #db: Database.Database;
   readonly #id: number;
   readonly #layout: TableLayout;
+  readonly #parts: Parts;
   readonly #removeRow: (row: number) => void;
   readonly #outside: Database.Statement<[number, number, number], number>;
 
-  constructor(
-    db: Database.Database,
-    { id, layout }: { readonly id: number; readonly layout: TableLayout },
-    removeRow: (row: number) => void,
-  ) {
+  constructor(db: Database.Database, { id, layout }: StoredTable, removeRow: (row: number) => void) {
     this.#db = db;
     this.#id = id;
     this.#layout = layout;
+    this.#parts = partsOf({ id, layout });
     this.#removeRow = removeRow;
     this.#outside = db
       .prepare<[number, number, number], number>(
-        `SELECT row FROM ${batchTable(id)} WHERE row > ? AND batch <> ? ORDER BY row LIMIT ?`,
+        `SELECT row FROM ${this.#parts.batches.rows} WHERE row > ? AND batch <> ? ORDER BY row LIMIT ?`,
       )
       .pluck();
   }
@@ -54,8 +45,8 @@ export class RecordSweeper {
    * @returns how many records went, of `rowCount` that there were
    */
   sweep(keep: number, cleanUp: CleanUp, rowCount: number): number {
-    const [records, batches] = [recordsTable(this.#id), batchTable(this.#id)];
-    const outside = `SELECT row FROM ${batches} WHERE batch <> ?`;
+    const { records, docs, batches } = this.#parts;
+    const outside = `SELECT row FROM ${batches.rows} WHERE batch <> ?`;
     const gone = this.#countOutside(keep);
     if (gone === 0) return 0;
     this.#keep(cleanUp, 'b.batch <> ?', keep);
@@ -67,28 +58,31 @@ export class RecordSweeper {
     for (let index = 0; index < this.#layout.trigramIndexes; index++) {
       this.#db.prepare(`DELETE FROM ${trigramTable(this.#id, index)} WHERE rowid IN (${outside})`).run(keep);
     }
-    this.#db.prepare(`DELETE FROM ${docTable(this.#id)} WHERE row IN (${outside})`).run(keep);
-    const deleteRows = () => this.#db.prepare(`DELETE FROM ${records} WHERE row IN (${outside})`).run(keep);
+    this.#db.prepare(`DELETE FROM ${docs.table} WHERE ${docs.of} row IN (${outside})`).run(keep);
+    const deleteRows = () =>
+      this.#db.prepare(`DELETE FROM ${records.table} WHERE ${records.of} row IN (${outside})`).run(keep);
     // To take many entries out of each index takes twice as long as to make it anew (docs/decisions/0013).
-    if (gone > rowCount * MANY) this.#withoutIndexes(records, deleteRows);
+    if (gone > rowCount * MANY && this.#layout.isSmall !== true) this.#withoutIndexes(records.table, deleteRows);
     else deleteRows();
-    this.#db.prepare(`DELETE FROM ${batches} WHERE batch <> ?`).run(keep);
+    this.#db.prepare(`DELETE FROM ${batches.table} WHERE ${batches.of} batch <> ?`).run(keep);
     return gone;
   }
 
   #countOutside(batch: number): number {
-    const count = this.#db.prepare<[number], number>(`SELECT count(*) FROM ${batchTable(this.#id)} WHERE batch <> ?`);
+    const count = this.#db.prepare<[number], number>(
+      `SELECT count(*) FROM ${this.#parts.batches.rows} WHERE batch <> ?`,
+    );
     return count.pluck().get(batch) ?? 0;
   }
 
   #keep({ revision, at }: CleanUp, where: string, ...cells: readonly Cell[]): void {
     if (this.#layout.unique === undefined) return;
-    const [records, docs, batches] = [recordsTable(this.#id), docTable(this.#id), batchTable(this.#id)];
+    const { records, docs, batches } = this.#parts;
     this.#db
       .prepare<Cell[]>(
         `INSERT OR REPLACE INTO ${sweptTable(this.#id)} (u, id, revision, batch, width, doc, at)
          SELECT r.u, r.id, ?, b.batch, d.width, d.doc, ?
-         FROM ${batches} AS b CROSS JOIN ${records} AS r ON r.row = b.row CROSS JOIN ${docs} AS d ON d.row = b.row
+         FROM ${batches.rows} AS b CROSS JOIN ${records.rows} AS r ON r.row = b.row CROSS JOIN ${docs.rows} AS d ON d.row = b.row
          WHERE r.u IS NOT NULL AND ${where}`,
       )
       .run(revision, at, ...cells);
@@ -110,8 +104,9 @@ export class RecordSweeper {
   }
 
   #removeAll(): void {
-    for (const statement of dropStatements(this.#id, this.#layout)) this.#db.exec(statement);
-    for (const statement of tableStatements(this.#id, this.#layout)) this.#db.exec(statement);
+    const anew = [...dropStatements(this.#id, this.#layout), ...tableStatements(this.#id, this.#layout)];
+    const statements = this.#layout.isSmall === true ? removeStatements(this.#id) : anew;
+    for (const statement of statements) this.#db.exec(statement);
   }
 
   /**

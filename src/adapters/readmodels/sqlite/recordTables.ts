@@ -7,20 +7,22 @@ import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import type { StepwiseWriter } from '../../../ports/readModelWriter.js';
 import { layoutOf, type StoredLayout, type TableLayout, withoutIndexes } from './layout.js';
-import { addedFieldStatements, indexStatements, sweptStatements, tableStatements } from './ownTables.js';
+import { addedFieldStatements, sweptStatements, tableStatements } from './ownTables.js';
 import type { CleanUp } from './recordSweeper.js';
 import { RecordWriter } from './recordWriter.js';
 import { NO_BATCH } from './sharedTables.js';
+import { fitsSmall, growStatements } from './smallTables.js';
 
 type OpenTable = {
   readonly id: number;
   readonly assetTypeText: string;
-  /** That of the table once it is no longer small. */
+  /** That of the table as a large one. */
   readonly layout: TableLayout;
   isSmall: boolean;
   /** The very object that the table was last found to be defined by. */
   definedBy?: AssetType;
-  hasTables: boolean;
+  /** It has had a record. Until then its layout may still change. */
+  isMade: boolean;
   isSwept: boolean;
   rowCount: number;
   nextRow: number;
@@ -32,10 +34,6 @@ type CatalogRow = Pick<OpenTable, 'id' | 'assetTypeText' | 'rowCount' | 'nextRow
     readonly made: number;
     readonly swept: number;
   };
-
-/** What is there of a layout. */
-const madeOf = (layout: TableLayout, { isSmall }: Pick<OpenTable, 'isSmall'>): TableLayout =>
-  isSmall ? withoutIndexes(layout) : layout;
 
 export class RecordTables {
   readonly #db: Database.Database;
@@ -67,25 +65,24 @@ export class RecordTables {
     const known = this.#find(ref);
     if (known?.definedBy === assetType) return;
     const text = JSON.stringify(assetType);
+    // A table without records is laid out anew.
+    const layout = layoutOf(assetType, known?.isMade === true ? known.layout : undefined);
     if (known === undefined) {
       this.#db
-        .prepare('INSERT INTO catalog (tenant, name, copy, asset_type, layout, small) VALUES (?, ?, ?, ?, ?, 1)')
-        .run(ref.tenant, ref.table, this.#copy, text, JSON.stringify(layoutOf(assetType)));
+        .prepare('INSERT INTO catalog (tenant, name, copy, asset_type, layout, small) VALUES (?, ?, ?, ?, ?, ?)')
+        .run(ref.tenant, ref.table, this.#copy, text, JSON.stringify(layout), Number(fitsSmall(layout)));
       return;
     }
     if (known.assetTypeText === text) {
       known.definedBy = assetType;
       return;
     }
-    // A table without records is laid out anew.
-    const layout = layoutOf(assetType, known.hasTables ? known.layout : undefined);
+    const isSmall = fitsSmall(layout) && (known.isSmall || !known.isMade);
+    if (known.isMade && known.isSmall && !isSmall) this.#grow(known);
     this.#db
-      .prepare('UPDATE catalog SET asset_type = ?, layout = ?, version = version + 1 WHERE id = ?')
-      .run(text, JSON.stringify(layout), known.id);
-    if (known.hasTables) {
-      const [before, after] = [madeOf(known.layout, known), madeOf(layout, known)];
-      for (const statement of addedFieldStatements(known.id, before, after)) this.#db.exec(statement);
-    }
+      .prepare('UPDATE catalog SET asset_type = ?, layout = ?, small = ?, version = version + 1 WHERE id = ?')
+      .run(text, JSON.stringify(layout), Number(isSmall), known.id);
+    if (known.isMade && !isSmall) this.#run(addedFieldStatements(known.id, known.layout, layout));
     this.#open.delete(keyOf(ref));
   }
 
@@ -121,14 +118,14 @@ export class RecordTables {
   }
 
   #changed(table: OpenTable, event: { readonly revision: Revision; readonly at: string }): void {
-    const { rowCount, nextRow, hasTables, id } = table;
-    if (table.isSmall && rowCount > this.#smallRows) this.#index(table);
-    this.#setState.run(rowCount, nextRow, event.revision, event.at, Number(hasTables), id);
+    const { rowCount, nextRow, isMade, id } = table;
+    if (table.isSmall && rowCount > this.#smallRows) this.#grow(table);
+    this.#setState.run(rowCount, nextRow, event.revision, event.at, Number(isMade), id);
   }
 
   /** The table is no longer small. */
-  #index(table: OpenTable): void {
-    for (const statement of indexStatements(table.id, table.layout)) this.#db.exec(statement);
+  #grow(table: OpenTable): void {
+    this.#run(growStatements(table.id, table.layout));
     this.#db.prepare('UPDATE catalog SET small = 0, version = version + 1 WHERE id = ?').run(table.id);
     table.isSmall = false;
     delete table.writer;
@@ -159,21 +156,25 @@ export class RecordTables {
     }
   }
 
-  /** Makes the table's own tables with its first record: many tables stay empty, and each connection reads all schemas. */
+  #run(statements: readonly string[]): void {
+    for (const statement of statements) this.#db.exec(statement);
+  }
+
+  /** A table that begins as a large one gets its own tables with its first record: many stay empty. */
   #writer(table: OpenTable, change: RecordChange): RecordWriter | undefined {
-    if (!table.hasTables) {
+    if (!table.isMade) {
       if (change.kind === 'sweep') return undefined;
-      for (const statement of tableStatements(table.id, madeOf(table.layout, table))) this.#db.exec(statement);
-      table.hasTables = true;
+      if (!table.isSmall) this.#run(tableStatements(table.id, table.layout));
+      table.isMade = true;
     }
     if (change.kind === 'sweep' && !table.isSwept) {
-      for (const statement of sweptStatements(table.id)) this.#db.exec(statement);
+      this.#run(sweptStatements(table.id));
       this.#db.prepare('UPDATE catalog SET swept = 1 WHERE id = ?').run(table.id);
       table.isSwept = true;
     }
-    table.writer ??= new RecordWriter(this.#db, { id: table.id, layout: madeOf(table.layout, table) }, (batchId) =>
-      this.#batches.numberOf(batchId),
-    );
+    const { id, layout, isSmall } = table;
+    const stored = { id, layout: isSmall ? withoutIndexes(layout) : layout };
+    table.writer ??= new RecordWriter(this.#db, stored, (batchId) => this.#batches.numberOf(batchId));
     return table.writer;
   }
 
@@ -193,7 +194,7 @@ export class RecordTables {
       ...state,
       layout: JSON.parse(layout),
       isSmall: small === 1,
-      hasTables: made === 1,
+      isMade: made === 1,
       isSwept: swept === 1,
     };
     this.#open.set(key, table);

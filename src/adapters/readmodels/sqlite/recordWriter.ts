@@ -5,10 +5,11 @@ import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import { RecordText } from '../shared/recordText.js';
 import { type CellValue, cellColumns, cellsOf } from './cells.js';
 import type { TableLayout } from './layout.js';
-import { batchTable, docTable, recordsTable, trigramColumn, trigramColumns, trigramTable } from './ownTables.js';
+import { trigramColumn, trigramColumns, trigramTable } from './ownTables.js';
 import type { Cell } from './readConnection.js';
 import { type CleanUp, RecordSweeper } from './recordSweeper.js';
 import { idBytes, microseconds } from './rowFormat.js';
+import { insertStatement, type Parts, partsOf, type StoredTable } from './smallTables.js';
 
 type Statement = Database.Statement<Cell[]>;
 type TrigramIndex = {
@@ -25,17 +26,14 @@ export class RecordWriter {
   readonly #layout: TableLayout;
   readonly #text: RecordText;
   readonly #columns: readonly string[];
+  readonly #parts: Parts;
   readonly #statements: ReturnType<typeof prepare>;
   readonly #trigrams: readonly TrigramIndex[];
   readonly #updates = new Map<string, Statement>();
   readonly #batchNumber: (batchId: string | null) => number;
   readonly #sweeper: RecordSweeper;
 
-  constructor(
-    db: Database.Database,
-    table: { readonly id: number; readonly layout: TableLayout },
-    batchNumber: (batchId: string | null) => number,
-  ) {
+  constructor(db: Database.Database, table: StoredTable, batchNumber: (batchId: string | null) => number) {
     const { id, layout } = table;
     this.#db = db;
     this.#id = id;
@@ -43,7 +41,8 @@ export class RecordWriter {
     this.#batchNumber = batchNumber;
     this.#text = new RecordText(layout);
     this.#columns = cellColumns(layout);
-    this.#statements = prepare(db, id, this.#columns);
+    this.#parts = partsOf(table);
+    this.#statements = prepare(db, this.#parts, this.#columns);
     this.#sweeper = new RecordSweeper(db, table, (row) => this.#removeRow(row));
     this.#trigrams = Array.from({ length: layout.trigramIndexes }, (_, index) => this.#trigramIndex(index));
   }
@@ -105,9 +104,10 @@ export class RecordWriter {
     const key = changed.join();
     let statement = this.#updates.get(key);
     if (statement === undefined) {
-      const columns = [...changed.map((index) => this.#columns[index]), 'updated_at'];
+      const { records, column } = this.#parts;
+      const columns = [...changed.map((index) => column(this.#columns[index] ?? '')), 'updated_at'];
       statement = this.#db.prepare(
-        `UPDATE ${recordsTable(this.#id)} SET ${columns.map((column) => `${column} = ?`)} WHERE row = ?`,
+        `UPDATE ${records.table} SET ${columns.map((name) => `${name} = ?`)} WHERE ${records.of} row = ?`,
       );
       this.#updates.set(key, statement);
     }
@@ -148,19 +148,22 @@ export class RecordWriter {
   }
 }
 
-function prepare(db: Database.Database, id: number, ownColumns: readonly string[]) {
-  const [records, docs, batches] = [recordsTable(id), docTable(id), batchTable(id)];
-  const columns = ['row', 'id', 'created_at', 'updated_at', ...ownColumns];
+function prepare(db: Database.Database, { records, docs, batches, column }: Parts, ownColumns: readonly string[]) {
+  const columns = ['row', 'id', 'created_at', 'updated_at', ...ownColumns.map(column)];
   return {
-    insert: db.prepare<Cell[]>(`INSERT INTO ${records} (${columns}) VALUES (${columns.map(() => '?')})`),
-    insertDoc: db.prepare<Cell[]>(`INSERT INTO ${docs} (row, width, doc) VALUES (?, ?, ?)`),
-    updateDoc: db.prepare<Cell[]>(`UPDATE ${docs} SET width = ?, doc = ? WHERE row = ?`),
-    insertBatch: db.prepare<Cell[]>(`INSERT INTO ${batches} (row, batch) VALUES (?, ?)`),
+    insert: db.prepare<Cell[]>(insertStatement(records, columns)),
+    insertDoc: db.prepare<Cell[]>(insertStatement(docs, ['row', 'width', 'doc'])),
+    updateDoc: db.prepare<Cell[]>(`UPDATE ${docs.table} SET width = ?, doc = ? WHERE ${docs.of} row = ?`),
+    insertBatch: db.prepare<Cell[]>(insertStatement(batches, ['row', 'batch'])),
     select: db.prepare<Cell[], StoredRow>(
-      `SELECT row, width, doc FROM ${records} JOIN ${docs} USING (row) WHERE id = ?`,
+      `SELECT row, width, doc FROM ${records.rows} JOIN ${docs.rows} USING (row) WHERE id = ?`,
     ),
-    remove: [records, docs, batches].map((table) => db.prepare<Cell[]>(`DELETE FROM ${table} WHERE row = ?`)),
-    setBatch: db.prepare<Cell[]>(`UPDATE ${batches} SET batch = ? WHERE row = ?`),
-    seen: db.prepare<Cell[]>(`UPDATE ${batches} SET batch = ? WHERE row = (SELECT row FROM ${records} WHERE id = ?)`),
+    remove: [records, docs, batches].map(({ table, of }) =>
+      db.prepare<Cell[]>(`DELETE FROM ${table} WHERE ${of} row = ?`),
+    ),
+    setBatch: db.prepare<Cell[]>(`UPDATE ${batches.table} SET batch = ? WHERE ${batches.of} row = ?`),
+    seen: db.prepare<Cell[]>(
+      `UPDATE ${batches.table} SET batch = ? WHERE ${batches.of} row = (SELECT row FROM ${records.rows} WHERE id = ?)`,
+    ),
   };
 }

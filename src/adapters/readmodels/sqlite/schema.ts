@@ -2,11 +2,13 @@
 import type Database from 'better-sqlite3';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { openSqlite } from '../../openSqlite.js';
-import { sweptStatements, sweptTable } from './ownTables.js';
+import type { TableLayout } from './layout.js';
+import { indexStatements, sweptStatements, sweptTable } from './ownTables.js';
 import { SHARED_TABLES } from './sharedTables.js';
+import { fitsSmall, shareStatements } from './smallTables.js';
 
 /** The file holds nothing that the log does not. */
-const SCHEMA_VERSION = 10;
+const SCHEMA_VERSION = 11;
 
 /** From this version on, a file is brought up to date when it is opened. */
 const OLDEST_VERSION = 1;
@@ -53,7 +55,7 @@ function makeSchema(db: Database.Database): void {
   if (version >= OLDEST_VERSION && version < 6) {
     db.exec('ALTER TABLE catalog ADD COLUMN swept INTEGER NOT NULL DEFAULT 0');
   }
-  // Those that are there have all indexes; those without records get theirs as new ones do.
+  // Those that are there are laid out as large ones; those without records begin as new ones do.
   if (version >= OLDEST_VERSION && version < 10) {
     db.exec('ALTER TABLE catalog ADD COLUMN small INTEGER NOT NULL DEFAULT 0');
     db.exec('UPDATE catalog SET small = 1 WHERE made = 0');
@@ -61,6 +63,7 @@ function makeSchema(db: Database.Database): void {
   if (version === 6) makeSweptAnew(db, 'id, -1, NULL, NULL, NULL');
   if (version === 7) makeSweptAnew(db, 'id, revision, batch, width, doc');
   if (version === 8) dateSwept(db);
+  if (version >= OLDEST_VERSION && version < 11) shareSmallTables(db);
   db.pragma(`user_version = ${SCHEMA_VERSION}`);
 }
 
@@ -83,6 +86,22 @@ function makeSweptAnew(db: Database.Database, columns: string): void {
 function dateSwept(db: Database.Database): void {
   for (const id of sweptTables(db)) {
     db.exec(`ALTER TABLE ${sweptTable(id)} ADD COLUMN at TEXT NOT NULL DEFAULT '${now()}'`);
+  }
+}
+
+/** In version 10 a small table had tables of its own, without most indexes. */
+function shareSmallTables(db: Database.Database): void {
+  const tables = db
+    .prepare<[], { id: number; layout: string; made: number }>(
+      'SELECT id, layout, made FROM catalog WHERE small = 1 AND copy >= 0',
+    )
+    .all();
+  for (const { id, layout: text, made } of tables) {
+    const layout: TableLayout = JSON.parse(text);
+    const isSmall = fitsSmall(layout);
+    const statements = isSmall ? shareStatements(id, layout) : indexStatements(id, layout);
+    if (made === 1) for (const statement of statements) db.exec(statement);
+    if (!isSmall) db.prepare('UPDATE catalog SET small = 0 WHERE id = ?').run(id);
   }
 }
 

@@ -6,6 +6,11 @@ export const LIVE = 0;
 /** The number that stands for "no batch id" in the batches of records. */
 export const NO_BATCH = 0;
 
+/** So many columns a shared table has for the fields of a small table. */
+export const SMALL_CELLS = 24;
+
+const CELLS = Array.from({ length: SMALL_CELLS }, (_, index) => `v${index}`);
+
 export const SHARED_TABLES = `
   CREATE TABLE IF NOT EXISTS checkpoints (projection TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
   -- At most one row: the furthest place of the log that was projected.
@@ -39,9 +44,10 @@ export const SHARED_TABLES = `
     PRIMARY KEY (projection, position)
   ) WITHOUT ROWID;
 
-  -- One row for each table of records. Its own tables are made with its first record: r<id> holds what is sorted and
-  -- filtered by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as they move at each sync),
-  -- r<id>_t<n> the trigrams; a small one lacks these and most indexes. s<id>, made with the first clean-up that deletes, the records that were deleted.
+  -- One row for each table of records, \`made\` with its first record. The tables of a large one: r<id> holds what is sorted
+  -- and filtered by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as they move at each sync),
+  -- r<id>_t<n> the trigrams. A small one has its rows in small_records, small_docs and small_batches. s<id>, made with the
+  -- first clean-up that deletes, has the records that were deleted.
   CREATE TABLE IF NOT EXISTS catalog (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
@@ -61,6 +67,34 @@ export const SHARED_TABLES = `
     last_event_at TEXT NOT NULL DEFAULT '',
     UNIQUE (tenant, name, copy)
   );
+  -- The rows of small tables; \`owner\` is the table's id. Without names, v0 to v${SMALL_CELLS - 1} are in the order of its columns.
+  CREATE TABLE IF NOT EXISTS small_records (
+    owner INTEGER NOT NULL,
+    row INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    u TEXT,
+    ${CELLS.join(', ')},
+    PRIMARY KEY (owner, row)
+  ) WITHOUT ROWID;
+  CREATE UNIQUE INDEX IF NOT EXISTS small_records_id ON small_records (owner, id);
+  CREATE UNIQUE INDEX IF NOT EXISTS small_records_u ON small_records (owner, u) WHERE u IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS small_docs (
+    owner INTEGER NOT NULL,
+    row INTEGER NOT NULL,
+    width INTEGER NOT NULL,
+    doc TEXT NOT NULL,
+    -- No primary key of a table WITHOUT ROWID: that keeps about 1,000 bytes of a row in place, and documents may be longer.
+    UNIQUE (owner, row)
+  );
+  CREATE TABLE IF NOT EXISTS small_batches (
+    owner INTEGER NOT NULL,
+    row INTEGER NOT NULL,
+    batch INTEGER NOT NULL,
+    PRIMARY KEY (owner, row)
+  ) WITHOUT ROWID;
+
   -- Batch ids as numbers: a sync moves one on every record.
   CREATE TABLE IF NOT EXISTS batches (id INTEGER PRIMARY KEY, batch TEXT NOT NULL UNIQUE);
 

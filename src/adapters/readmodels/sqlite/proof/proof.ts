@@ -12,6 +12,7 @@ import { type Comparison, compareSides, inPart, type Keyed, NO_ROWS, type Side, 
 import { LISTS } from '../discarded.js';
 import { layoutIn, type StoredLayout } from '../layout.js';
 import { LIVE } from '../sharedTables.js';
+import { SMALL_TABLES, type StoredTable } from '../smallTables.js';
 import {
   deliveryComparison,
   deliveryRows,
@@ -20,7 +21,7 @@ import {
   webhookComparison,
   webhookRows,
 } from './entries.js';
-import { type ProvenTable, recordComparison, sizeOf, storedRows } from './records.js';
+import { recordComparison, sizeOf, storedRows } from './records.js';
 import { missingTables, unsound, wholeCopy, wholeTable } from './tables.js';
 
 type CatalogRow = StoredLayout & {
@@ -128,8 +129,8 @@ export class SqliteProof implements ReadModelProof {
     return this.#sides(part, question, recordComparison(table), rowsOf, sizeOf);
   }
 
-  /** Undefined where it has no tables of its own. */
-  #table(part: ProofPart, copy: number): ProvenTable | undefined {
+  /** Undefined where it has had no record. */
+  #table(part: ProofPart, copy: number): StoredTable | undefined {
     const row = this.#catalogRow(part, copy);
     return row?.made === 1 ? { id: row.id, layout: layoutIn(row) } : undefined;
   }
@@ -178,7 +179,9 @@ export class SqliteProof implements ReadModelProof {
 
   readonly shared: ReadModelProof['shared'] = async () => {
     const { projection } = this.#scope;
-    const tables = { records: [], order_history: ['history_entries'], deliveries: ['deliveries'] }[projection];
+    const tables = { records: SMALL_TABLES, order_history: ['history_entries'], deliveries: ['deliveries'] }[
+      projection
+    ];
     return inPart(
       { tenant: '', table: null },
       tables.flatMap((table) => unsound(this.#db, table)),

@@ -4,15 +4,12 @@ import type { Fields } from '../../../../domain/assetTypes/fieldTypes.js';
 import { type Comparison, changedFields, type Finding, isStored, parsed } from '../../shared/proof.js';
 import { RecordText } from '../../shared/recordText.js';
 import { type CellValue, cellColumns, cellsOf } from '../cells.js';
-import type { TableLayout } from '../layout.js';
-import { batchTable, docTable, recordsTable, trigramColumns, trigramTable } from '../ownTables.js';
+import { trigramColumns, trigramTable } from '../ownTables.js';
 import type { Cell } from '../readConnection.js';
 import { idBytes, idText } from '../rowFormat.js';
 import { NO_BATCH } from '../sharedTables.js';
+import { partsOf, type StoredTable } from '../smallTables.js';
 import { tokensOf } from './trigrams.js';
-
-/** A table that has tables of its own, of one copy. */
-export type ProvenTable = { readonly id: number; readonly layout: TableLayout };
 
 type Fixed = [
   row: number,
@@ -44,17 +41,18 @@ export type StoredRow = {
   readonly trigrams: readonly (Buffer | null)[];
 };
 
-const trigramsOf = ({ layout }: ProvenTable): readonly number[] =>
+const trigramsOf = ({ layout }: StoredTable): readonly number[] =>
   Array.from({ length: layout.trigramIndexes }, (_, index) => index);
 
 /** In the order of their ids, behind the one given. */
 export function* storedRows(
   db: Database.Database,
-  table: ProvenTable,
+  table: StoredTable,
   after: string | undefined,
 ): Generator<StoredRow> {
   const { id, layout } = table;
   const columns = cellColumns(layout);
+  const { records, docs, batches } = partsOf(table);
   const text = new RecordText(layout);
   const trigrams = trigramsOf(table);
   const selected = [FIXED, ...columns.map((column) => `r.${column}`), ...trigrams.map((index) => `s${index}.sz`)];
@@ -63,8 +61,8 @@ export function* storedRows(
   );
   const statement = db
     .prepare<Cell[], [...Fixed, ...(CellValue | Buffer)[]]>(
-      `SELECT ${selected} FROM ${recordsTable(id)} AS r
-       LEFT JOIN ${docTable(id)} AS d ON d.row = r.row LEFT JOIN ${batchTable(id)} AS b ON b.row = r.row
+      `SELECT ${selected} FROM ${records.rows} AS r
+       LEFT JOIN ${docs.rows} AS d ON d.row = r.row LEFT JOIN ${batches.rows} AS b ON b.row = r.row
        LEFT JOIN batches AS n ON n.id = b.batch ${joins.join(' ')}
        WHERE r.id > ? ORDER BY r.id`,
     )
@@ -94,14 +92,15 @@ const fieldsOf = (text: RecordText, width: number, doc: string): Fields | undefi
 export const sizeOf = ({ doc }: StoredRow): number => (doc?.length ?? 0) + 200;
 
 /** @param table the one whose rows are looked at by themselves: what is served, or the copy where it stands alone */
-export function recordComparison(table: ProvenTable): Comparison<StoredRow> {
+export function recordComparison(table: StoredTable): Comparison<StoredRow> {
   const columns = cellColumns(table.layout);
+  const { records, docs, batches } = partsOf(table);
   const indexes = trigramsOf(table).map((index) => ({
     place: trigramTable(table.id, index),
     positions: trigramColumns(table.layout.fields, index).map((column) => columns.indexOf(column)),
   }));
   return {
-    place: recordsTable(table.id),
+    place: records.table,
     nameOf: ({ key }) => key,
     changed(live, copy) {
       if (!live.isReadable) return [];
@@ -114,17 +113,17 @@ export function recordComparison(table: ProvenTable): Comparison<StoredRow> {
       const find = (place: string, kind: Finding['kind'], detail: string): void => {
         findings.push({ place, record, kind, detail });
       };
-      if (row.batchNumber === null) find(batchTable(table.id), 'missing', 'The record has no batch.');
+      if (row.batchNumber === null) find(batches.table, 'missing', 'The record has no batch.');
       else if (row.batchNumber !== NO_BATCH && row.batchId === null) {
-        find(batchTable(table.id), 'different', 'It names a batch that is not there.');
+        find(batches.table, 'different', 'It names a batch that is not there.');
       }
-      if (row.doc === null) find(docTable(table.id), 'missing', 'The record has no document.');
-      else if (!row.isReadable) find(docTable(table.id), 'different', 'The document is no JSON.');
+      if (row.doc === null) find(docs.table, 'missing', 'The record has no document.');
+      else if (!row.isReadable) find(docs.table, 'different', 'The document is no JSON.');
       if (!row.isReadable) return findings;
       const cells = cellsOf(table.layout, row.fields);
       const wrong = columns.filter((_, index) => !isStored(cells[index], row.cells[index]));
       if (wrong.length > 0) {
-        find(recordsTable(table.id), 'different', `Columns that do not fit the document: ${wrong.join(', ')}.`);
+        find(records.table, 'different', `Columns that do not fit the document: ${wrong.join(', ')}.`);
       }
       for (const [number, { place, positions }] of indexes.entries()) {
         const texts = positions.map((position) => cells[position] ?? null);

@@ -2,14 +2,19 @@
 import type Database from 'better-sqlite3';
 import type { Finding } from '../../shared/proof.js';
 import { columnsOf, TIME_COLUMNS } from '../layout.js';
-import { batchTable, docTable, indexOf, recordsTable, trigramTable } from '../ownTables.js';
-import type { ProvenTable } from './records.js';
+import { indexOf, trigramTable } from '../ownTables.js';
+import { type Part, partsOf, type StoredTable } from '../smallTables.js';
 
 /** Of one kind in one table. */
 const MOST_NAMED = 100;
 
-const trigramTables = ({ id, layout }: ProvenTable): readonly string[] =>
+const trigramTables = ({ id, layout }: StoredTable): readonly string[] =>
   Array.from({ length: layout.trigramIndexes }, (_, index) => trigramTable(id, index));
+
+const partsIn = (table: StoredTable): readonly Part[] => {
+  const { records, docs, batches } = partsOf(table);
+  return [records, docs, batches];
+};
 
 const about = (place: string, kind: Finding['kind'], detail: string): Finding => ({
   place,
@@ -19,9 +24,9 @@ const about = (place: string, kind: Finding['kind'], detail: string): Finding =>
 });
 
 /** Tables without which no record can be looked at. */
-export function missingTables(db: Database.Database, table: ProvenTable): readonly Finding[] {
+export function missingTables(db: Database.Database, table: StoredTable): readonly Finding[] {
   const trigrams = trigramTables(table).flatMap((name) => [name, `${name}_docsize`]);
-  const wanted = [recordsTable(table.id), docTable(table.id), batchTable(table.id), ...trigrams];
+  const wanted = [...partsIn(table).map((part) => part.table), ...trigrams];
   return missing(db, 'table', wanted).map((name) => about(name, 'missing', 'The table is missing.'));
 }
 
@@ -31,12 +36,12 @@ function missing(db: Database.Database, type: 'table' | 'index', names: readonly
 }
 
 /** What takes no longer than to count: the rows beside the records, and the indexes that there should be. */
-export function wholeCopy(db: Database.Database, table: ProvenTable): readonly Finding[] {
-  const { id } = table;
+export function wholeCopy(db: Database.Database, table: StoredTable): readonly Finding[] {
+  const { records, docs, batches } = partsOf(table);
   const count = (name: string): number => db.prepare<[], number>(`SELECT count(*) FROM ${name}`).pluck().get() ?? 0;
-  const records = count(recordsTable(id));
-  const miscounted = [docTable(id), batchTable(id)].filter((name) => count(name) !== records);
-  const tooLarge = trigramTables(table).filter((name) => count(`${name}_docsize`) > records);
+  const counted = count(records.rows);
+  const miscounted = [docs, batches].filter(({ rows }) => count(rows) !== counted).map((part) => part.table);
+  const tooLarge = trigramTables(table).filter((name) => count(`${name}_docsize`) > counted);
   return [
     ...[...miscounted, ...tooLarge].map((name) => about(name, 'different', `It does not have an entry a record.`)),
     ...missingIndexes(db, table),
@@ -44,28 +49,29 @@ export function wholeCopy(db: Database.Database, table: ProvenTable): readonly F
 }
 
 /** @param rowCount as the catalog has it */
-export function wholeTable(db: Database.Database, table: ProvenTable, rowCount: number): readonly Finding[] {
-  const { id } = table;
-  const records = recordsTable(id);
-  const counted = db.prepare<[], number>(`SELECT count(*) FROM ${records}`).pluck().get() ?? 0;
+export function wholeTable(db: Database.Database, table: StoredTable, rowCount: number): readonly Finding[] {
+  const { records, docs, batches } = partsOf(table);
+  const own = [records, docs, batches].filter(({ owner }) => owner === undefined);
+  const counted = db.prepare<[], number>(`SELECT count(*) FROM ${records.rows}`).pluck().get() ?? 0;
   return [
     ...(counted === rowCount
       ? []
-      : [about('catalog', 'different', `It counts ${rowCount} records, and ${records} has ${counted}.`)]),
+      : [about('catalog', 'different', `It counts ${rowCount} records, and ${records.table} has ${counted}.`)]),
     ...missingIndexes(db, table),
-    ...[docTable(id), batchTable(id)].flatMap((name) => strayRows(db, name, name, 'row', records)),
-    ...trigramTables(table).flatMap((name) => strayRows(db, name, `${name}_docsize`, 'id', records)),
-    ...[records, docTable(id), batchTable(id), ...trigramTables(table)].flatMap((name) => unsound(db, name)),
+    ...[docs, batches].flatMap((part) => strayRows(db, part.table, part.rows, 'row', records.rows)),
+    ...trigramTables(table).flatMap((name) => strayRows(db, name, `${name}_docsize`, 'id', records.rows)),
+    // Those that small tables share are looked at once (`shared`).
+    ...[...own.map((part) => part.table), ...trigramTables(table)].flatMap((name) => unsound(db, name)),
   ];
 }
 
-const missingIndexes = (db: Database.Database, table: ProvenTable): readonly Finding[] =>
+const missingIndexes = (db: Database.Database, table: StoredTable): readonly Finding[] =>
   missing(db, 'index', indexNames(table)).map((name) => about(name, 'missing', 'The index is missing.'));
 
-function indexNames({ id, layout }: ProvenTable): readonly string[] {
+function indexNames({ id, layout }: StoredTable): readonly string[] {
+  if (layout.isSmall === true) return [];
   const indexed = layout.fields.flatMap(columnsOf).filter((column) => column.indexed);
-  const times = layout.isSmall === true ? [] : TIME_COLUMNS;
-  const columns = ['id', ...times, ...(layout.unique === undefined ? [] : ['u'])];
+  const columns = ['id', ...TIME_COLUMNS, ...(layout.unique === undefined ? [] : ['u'])];
   return [...columns, ...indexed.map(({ name }) => name)].map((column) => indexOf(id, column));
 }
 

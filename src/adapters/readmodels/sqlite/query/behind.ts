@@ -1,13 +1,12 @@
 /** Finds the records behind another one in the order of their creation: at any depth for the cost of the first page. */
 import type { CreationKey, ListBehind, RecordJson } from '../../../../ports/readModels.js';
 import { PageRoom } from '../../shared/answerSize.js';
-import { indexOf, recordsTable } from '../ownTables.js';
 import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import { recordReader } from '../recordReads.js';
 import { idBytes, idText, microseconds, timeText } from '../rowFormat.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
-import { guarded, type Matches, scanTests } from './matches.js';
+import { guarded, type Matches, rowsBy, scanTests } from './matches.js';
 
 type Search = {
   readonly connection: ReadConnection;
@@ -25,8 +24,7 @@ export function rowsBehind(search: Search, { direction, behind }: ListBehind, wa
   const order = isAscending ? 'r.created_at, r.id' : 'r.created_at DESC, r.id DESC';
   const range = behind === undefined ? '1' : `(r.created_at, r.id) ${isAscending ? '>' : '<'} (?, ?)`;
   const start: readonly Cell[] = behind === undefined ? [] : [microseconds(behind.createdAt), idBytes(behind.id) ?? ''];
-  const byIndex = table.shape.layout.isSmall === true ? '' : `INDEXED BY ${indexOf(table.id, 'created_at')}`;
-  const inOrder = `FROM ${recordsTable(table.id)} AS r ${byIndex} WHERE ${range} ORDER BY ${order}`;
+  const inOrder = `FROM ${rowsBy(table, 'created_at')} WHERE ${range} ORDER BY ${order}`;
   if (matches === undefined) {
     return connection.column<number>(`SELECT r.row ${inOrder} LIMIT ?`, [...start, wanted]);
   }
@@ -67,7 +65,7 @@ export function fittingTexts(connection: ReadConnection, table: ReadTable, rows:
 }
 
 export function creationKey(connection: ReadConnection, table: ReadTable, row: number): CreationKey | undefined {
-  const select = `SELECT created_at, id FROM ${recordsTable(table.id)} WHERE row = ?`;
+  const select = `SELECT created_at, id FROM ${table.shape.parts.records.rows} WHERE row = ?`;
   const [createdAt, id] = connection.tuples<[number, Buffer]>(select).get(row) ?? [];
   return createdAt === undefined || id === undefined ? undefined : { createdAt: timeText(createdAt), id: idText(id) };
 }

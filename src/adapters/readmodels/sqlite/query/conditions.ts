@@ -3,7 +3,7 @@ import type { Comparison, Filter, FilterValue } from '../../../../ports/readMode
 import { isTextType, sortValue, uniqueText } from '../../shared/fieldRules.js';
 import { type Selection, selectionOf } from '../../shared/query.js';
 import { type FieldLayout, TIME_COLUMNS } from '../layout.js';
-import { docTable, trigramColumn } from '../ownTables.js';
+import { trigramColumn } from '../ownTables.js';
 import type { Cell, ReadTable } from '../readConnection.js';
 import { idBytes, LAST_CHARACTER, microseconds } from '../rowFormat.js';
 
@@ -202,7 +202,7 @@ const marks = (values: readonly unknown[]): string => values.map(() => '?').join
  * Each of these texts has one `?`, for `jsonPath(field)`.
  */
 const document = (table: ReadTable): string =>
-  `(SELECT '{' || d.doc || '}' FROM ${docTable(table.id)} AS d WHERE d.row = r.row)`;
+  `(SELECT '{' || d.doc || '}' FROM ${table.shape.parts.docs.rows} AS d WHERE d.row = r.row)`;
 const extracted = (table: ReadTable): string => `(${document(table)} ->> ?)`;
 
 /** As a column of folded text would have it. */

@@ -1,10 +1,9 @@
 /** Reads the page of a list along the index of its sort, testing each row until the page is full. */
 
-import { indexOf, recordsTable } from '../ownTables.js';
 import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
-import { allOf, isIn, type Matches, type RowSet, scanTests } from './matches.js';
+import { allOf, isIn, type Matches, type RowSet, rowsBy, scanTests } from './matches.js';
 import type { Term } from './sortTerms.js';
 
 /** Values that one sort term is limited to. */
@@ -38,7 +37,7 @@ export function walkIndex(run: Run, skip: number, wanted: number): readonly Plac
   if (first === undefined || !first.indexed) return undefined;
   const direction = first.descending ? ' DESC' : '';
   const order = first.sql === 'id' ? `id${direction}` : `${first.sql}${direction}, id${direction}`;
-  const from = `${recordsTable(table.id)} AS r INDEXED BY ${indexOf(table.id, first.sql)}`;
+  const from = rowsBy(table, first.sql);
   // The index itself begins and ends where these say.
   const inIndex = allOf(filters.filter(({ how, index }) => how === 'look up' && index === first.sql));
   if (ranges.length === 0 && filters.every(({ how, index }) => how === 'look up' && index === first.sql)) {

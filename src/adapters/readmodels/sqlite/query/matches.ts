@@ -1,6 +1,6 @@
 /** How the records that fulfil a query's filters are found and counted. */
 
-import { indexOf, recordsTable, trigramTable } from '../ownTables.js';
+import { trigramTable } from '../ownTables.js';
 import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import { type Condition, STILL_WANTED } from './conditions.js';
 import type { Costs } from './costs.js';
@@ -10,6 +10,13 @@ export type Source = { readonly from: string; readonly where: string; readonly c
 
 /** Rows as a query of their numbers, which indexes alone answer. */
 export type RowSet = { readonly count: number; readonly sql: string; readonly cells: readonly Cell[] };
+
+/** The table's rows as `r`. */
+export const allRows = ({ shape }: ReadTable): string => `${shape.parts.records.rows} AS r`;
+
+/** The same, by the index of a column. */
+export const rowsBy = (table: ReadTable, column: string): string =>
+  `${allRows(table)} ${table.shape.parts.indexedBy(column)}`;
 
 /** Row numbers as a JSON array, which is what takes them into the next query; as values they would cost ten times that. */
 type Rows = { readonly count: number; readonly json: string };
@@ -34,7 +41,7 @@ type Search = {
 export function findMatches(search: Search): Matches {
   const { table, conditions, costs } = search;
   if (conditions.length === 0) {
-    const source = { from: `${recordsTable(table.id)} AS r`, where: '1', cells: [] };
+    const source = { from: allRows(table), where: '1', cells: [] };
     return { total: table.rowCount, source, cost: table.rowCount * costs.collected };
   }
   const lookUp = bestLookUp(search);
@@ -131,7 +138,7 @@ function byTrigrams(search: Search, trigrams: TrigramQuery): Matches {
   const inIndexes = { from: indexed, where: found.sql, cells: [trigrams.query, ...found.cells] };
   const tests = scanTests(rest);
   const source = {
-    from: `${indexed} CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = t.rowid`,
+    from: `${indexed} CROSS JOIN ${allRows(table)} ON r.row = t.rowid`,
     where: `${found.sql} AND ${tests.sql}`,
     cells: [...inIndexes.cells, ...tests.cells],
   };
@@ -175,7 +182,11 @@ function byScan(search: Search): Matches {
   const tests = scanTests(conditions);
   const source =
     condition === undefined || index === undefined
-      ? { from: `${recordsTable(table.id)} AS r NOT INDEXED`, where: tests.sql, cells: tests.cells }
+      ? {
+          from: `${allRows(table)} ${table.shape.layout.isSmall === true ? '' : 'NOT INDEXED'}`,
+          where: tests.sql,
+          cells: tests.cells,
+        }
       : indexSource(table, conditions, condition);
   const order = index === undefined ? 'r.row' : `r.${index}, r.id`;
   const inOrder = `SELECT r.row AS row FROM ${source.from} WHERE ${source.where} ORDER BY ${order} LIMIT ?`;
@@ -191,7 +202,7 @@ function countBehind({ connection, table }: Search, { from, where, cells }: Sour
   const last = Number(/\d+(?=\]$)/.exec(rows.json)?.[0]);
   return connection.number(
     `SELECT count(*) FROM ${from} WHERE ${where} AND (${order}) >
-       (SELECT ${order} FROM ${recordsTable(table.id)} AS r WHERE r.row = ?)`,
+       (SELECT ${order} FROM ${allRows(table)} WHERE r.row = ?)`,
     [...cells, last],
   );
 }
@@ -201,8 +212,7 @@ const inRowOrder = (json: string): string => `[${Float64Array.from(JSON.parse(js
 
 function indexSource(table: ReadTable, conditions: readonly Condition[], first: Condition): Source {
   const tests = scanTests([first, ...conditions.filter((condition) => condition !== first)]);
-  const index = indexOf(table.id, first.index ?? 'id');
-  return { from: `${recordsTable(table.id)} AS r INDEXED BY ${index}`, where: tests.sql, cells: tests.cells };
+  return { from: rowsBy(table, first.index ?? 'id'), where: tests.sql, cells: tests.cells };
 }
 
 /** Matches that are known one by one. */
@@ -215,7 +225,7 @@ const listed = ({ table, costs }: Search, { count, json }: Rows): Matches => ({
 
 /** @param json row numbers */
 export const listedSource = (table: ReadTable, json: string): Source => ({
-  from: `json_each(?) AS j CROSS JOIN ${recordsTable(table.id)} AS r ON r.row = j.value`,
+  from: `json_each(?) AS j CROSS JOIN ${allRows(table)} ON r.row = j.value`,
   where: '1',
   cells: [json],
 });

@@ -1,9 +1,8 @@
 /** Finds the rows of one page, in order, by the cheapest way. */
 
-import { indexOf, recordsTable } from '../ownTables.js';
 import type { Cell } from '../readConnection.js';
 import { type Place, type Range, type Run, rangesBeyond, setFirst, walkIndex } from './indexWalk.js';
-import { allOf, guarded, listedSource, scanTests } from './matches.js';
+import { allOf, guarded, listedSource, rowsBy, scanTests } from './matches.js';
 import { cellsOf, isOneIndex, orderBy, reversed, type Term } from './sortTerms.js';
 
 /**
@@ -61,7 +60,7 @@ function byFirstTerm(run: Run): readonly number[] | undefined {
 /** How many ties come before this place. */
 const tiesBefore = (run: Run, first: Term, [value, row]: Place): number => {
   const { sql, cells } = ofValue(first, value);
-  const test = `${sql} AND id ${first.descending ? '>' : '<'} (SELECT id FROM ${recordsTable(run.table.id)} WHERE row = ?)`;
+  const test = `${sql} AND id ${first.descending ? '>' : '<'} (SELECT id FROM ${run.table.shape.parts.records.rows} WHERE row = ?)`;
   return countInIndex(run, first, { sql: test, cells: [...cells, row] });
 };
 
@@ -97,7 +96,7 @@ function tiesOf(run: Run, first: Term, value: Cell, skip: number, wanted: number
 /** @param rows how many rows the range has */
 function narrowed(run: Run, first: Term, range: Range, rows: number): Run {
   const { table, costs, filters } = run;
-  const from = `${recordsTable(table.id)} AS r INDEXED BY ${indexOf(table.id, first.sql)}`;
+  const from = rowsBy(table, first.sql);
   // Where nothing else is to be fulfilled, the range itself is a set of rows.
   const isSet = filters.length + run.ranges.length === 0;
   const inRange = { count: rows, sql: `SELECT r.row FROM ${from} WHERE ${range.sql}`, cells: range.cells };
@@ -119,7 +118,4 @@ function narrowed(run: Run, first: Term, range: Range, rows: number): Run {
 }
 
 const countInIndex = ({ connection, table }: Run, term: Term, { sql, cells }: Range): number =>
-  connection.number(
-    `SELECT count(*) FROM ${recordsTable(table.id)} INDEXED BY ${indexOf(table.id, term.sql)} WHERE ${sql}`,
-    cells,
-  );
+  connection.number(`SELECT count(*) FROM ${rowsBy(table, term.sql)} WHERE ${sql}`, cells);

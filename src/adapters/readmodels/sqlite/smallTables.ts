@@ -1,0 +1,114 @@
+/**
+ * Where a table of records has its rows: in tables of its own, or, while it is small, in those that all small tables of the
+ * file share (docs/decisions/0037). Who selects from its `rows` need not know which.
+ */
+import { cellColumns } from './cells.js';
+import type { TableLayout } from './layout.js';
+import { bareStatements, batchTable, docTable, indexOf, indexStatements, recordsTable } from './ownTables.js';
+import { SMALL_CELLS } from './sharedTables.js';
+
+export type StoredTable = { readonly id: number; readonly layout: TableLayout };
+
+export type Part = {
+  /** To write to; `of` begins each condition on its rows. */
+  readonly table: string;
+  readonly of: string;
+  /** Whose rows they are, where the table is shared. */
+  readonly owner?: number;
+  /** To select from: columns have the names that they have in a table of its own. */
+  readonly rows: string;
+};
+
+export type Parts = {
+  readonly records: Part;
+  readonly docs: Part;
+  readonly batches: Part;
+  /** The column in `records.table` for one of `rows`. */
+  column(name: string): string;
+  /** Behind `records.rows`, to have SQLite go by this column's index. */
+  indexedBy(column: string): string;
+};
+
+export function partsOf({ id, layout }: StoredTable): Parts {
+  return layout.isSmall === true ? sharedParts(id, layout) : ownParts(id);
+}
+
+function ownParts(id: number): Parts {
+  const part = (table: string): Part => ({ table, of: '', rows: table });
+  return {
+    records: part(recordsTable(id)),
+    docs: part(docTable(id)),
+    batches: part(batchTable(id)),
+    column: (name) => name,
+    indexedBy: (column) => `INDEXED BY ${indexOf(id, column)}`,
+  };
+}
+
+/** Every small table has these columns of the shared one, whatever its fields. */
+const FIXED = ['row', 'id', 'created_at', 'updated_at', 'u'];
+
+const fieldColumns = (layout: TableLayout): readonly string[] => cellColumns(layout).filter((name) => name !== 'u');
+
+function sharedParts(id: number, layout: TableLayout): Parts {
+  const cells = new Map(fieldColumns(layout).map((name, index) => [name, `v${index}`]));
+  const part = (table: string, columns: readonly string[]): Part => ({
+    table,
+    of: `owner = ${id} AND`,
+    owner: id,
+    rows: `(SELECT ${columns} FROM ${table} WHERE owner = ${id})`,
+  });
+  return {
+    records: part('small_records', [...FIXED, ...[...cells].map(([name, cell]) => `${cell} AS ${name}`)]),
+    docs: part('small_docs', ['row', 'width', 'doc']),
+    batches: part('small_batches', ['row', 'batch']),
+    column: (name) => cells.get(name) ?? name,
+    indexedBy: () => '',
+  };
+}
+
+/** A statement that inserts a row, with a value bound for each of these columns. */
+export const insertStatement = (part: Part, columns: readonly string[]): string =>
+  `INSERT INTO ${part.table} (${owned(part, 'owner', columns)}) VALUES (${owned(
+    part,
+    part.owner,
+    columns.map(() => '?'),
+  )})`;
+
+const owned = <First>({ owner }: Part, first: First, columns: readonly string[]): readonly (First | string)[] =>
+  owner === undefined ? columns : [first, ...columns];
+
+/** Has the shared table columns enough for it? */
+export const fitsSmall = (layout: TableLayout): boolean => fieldColumns(layout).length <= SMALL_CELLS;
+
+/** The shared tables. */
+export const SMALL_TABLES = ['small_records', 'small_docs', 'small_batches'];
+
+/** The statements that remove a table's rows from the shared ones. */
+export const removeStatements = (id: number): readonly string[] =>
+  SMALL_TABLES.map((table) => `DELETE FROM ${table} WHERE owner = ${id};`);
+
+/** The statements that give a small table its own tables and indexes. @param layout that of a large one */
+export const growStatements = (id: number, layout: TableLayout): readonly string[] => [
+  ...bareStatements(id, layout),
+  ...copyStatements(sharedParts(id, layout), ownParts(id), layout),
+  ...removeStatements(id),
+  ...indexStatements(id, layout),
+];
+
+/** The statements that bring a small table with tables of its own (schema version 10) to the shared ones. */
+export const shareStatements = (id: number, layout: TableLayout): readonly string[] => [
+  ...copyStatements(ownParts(id), sharedParts(id, layout), layout),
+  ...[recordsTable(id), docTable(id), batchTable(id)].map((table) => `DROP TABLE ${table}`),
+];
+
+function copyStatements(from: Parts, to: Parts, layout: TableLayout): readonly string[] {
+  const columns = ['row', 'id', 'created_at', 'updated_at', ...cellColumns(layout)];
+  const copy = (part: 'records' | 'docs' | 'batches', selected: readonly string[], inserted = selected): string =>
+    `INSERT INTO ${to[part].table} (${owned(to[part], 'owner', inserted)})
+     SELECT ${owned(to[part], to[part].owner, selected)} FROM ${from[part].rows} ORDER BY row`;
+  return [
+    copy('records', columns, columns.map(to.column)),
+    copy('docs', ['row', 'width', 'doc']),
+    copy('batches', ['row', 'batch']),
+  ];
+}
