@@ -140,7 +140,7 @@ async function openParts(
   if (stillOpen.length > 0)
     log.warn({ open: stillOpen }, 'others may read or write these, and this user cannot change that');
   const eventStore = traceAppends(
-    opened(await openOwnLog(config, config), (store) => store.close()),
+    opened(await openOwnLog(config, { ...config, appendsSoon: roles.has('api') }), (store) => store.close()),
     tracer,
   );
   const broker = roles.has('webhooks')

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
 import { openDirectoryStore } from '../adapters/directory/store.js';
-import { openSqliteEventStore } from '../adapters/eventstore/sqlite/store.js';
+import { openSqliteEventStore, type SqliteEventStoreSettings } from '../adapters/eventstore/sqlite/store.js';
 import { withUpcasting } from '../adapters/eventstore/upcasting.js';
 import { openSqliteReadModels } from '../adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '../adapters/readmodels/sqlite/writer.js';
@@ -32,9 +32,11 @@ export type EngineConfig = Pick<
   | 'RABBITMQ_URL'
 >;
 
+type LogUse = Pick<SqliteEventStoreSettings, 'appendsSoon'>;
+
 /** @throws UnreadableEventError when the log holds events that this version cannot read */
-export async function openEventStore(config: EngineConfig): Promise<EventStore> {
-  const store = await openStoredLog(config);
+export async function openEventStore(config: EngineConfig, use: LogUse = {}): Promise<EventStore> {
+  const store = await openStoredLog(config, use);
   try {
     return await withUpcasting(store, eventTypes);
   } catch (error) {
@@ -44,12 +46,15 @@ export async function openEventStore(config: EngineConfig): Promise<EventStore> 
 }
 
 /** The log with its events as they are stored, in whatever version. */
-export async function openStoredLog({
-  DATA_DIR,
-  DURABILITY: durability,
-  EVENTSTORE_URL: url,
-}: Pick<EngineConfig, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL'>): Promise<EventStore> {
-  if (url === undefined) return openSqliteEventStore({ file: join(DATA_DIR, 'events.db'), durability });
+export async function openStoredLog(
+  {
+    DATA_DIR,
+    DURABILITY: durability,
+    EVENTSTORE_URL: url,
+  }: Pick<EngineConfig, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL'>,
+  use: LogUse = {},
+): Promise<EventStore> {
+  if (url === undefined) return openSqliteEventStore({ file: join(DATA_DIR, 'events.db'), durability, ...use });
   const { openEventStoreDb } = await import('../adapters/eventstore/eventstoredb/store.js');
   return openEventStoreDb({ url });
 }

@@ -11,14 +11,16 @@ import { type EngineConfig, openEventStore, openStoredLog } from './engines.js';
 type LogOptions = {
   /** Whatever log is found is taken. */
   readonly acceptLog: boolean;
+  /** See `SqliteEventStoreSettings`. */
+  readonly appendsSoon?: boolean;
 };
 
 /**
  * Opens the event log. A data directory that was never used takes the log that it is given.
  * @throws OtherLogError; UnreadableEventError, and what the engine throws
  */
-export async function openOwnLog(config: EngineConfig, { acceptLog }: LogOptions): Promise<EventStore> {
-  const eventStore = await openEventStore(config);
+export async function openOwnLog(config: EngineConfig, { acceptLog, ...use }: LogOptions): Promise<EventStore> {
+  const eventStore = await openEventStore(config, use);
   try {
     const kept = await keptId(config);
     if (!acceptLog) await refuseOther(eventStore, config, kept);

@@ -66,6 +66,12 @@ export class Appender {
     this.#settings = settings;
   }
 
+  /** Starts the thread, where the first append should not wait for that. */
+  start(): void {
+    this.#worker ??= this.#start();
+    this.#worker.unref();
+  }
+
   /** See `EventStore.append`. */
   async append(
     stream: string,

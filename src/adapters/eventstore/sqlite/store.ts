@@ -29,6 +29,8 @@ export type SqliteEventStoreSettings = {
   readonly file: string;
   /** Default `full`. */
   readonly durability?: Durability;
+  /** The first append need not wait until the appender thread has started. */
+  readonly appendsSoon?: boolean;
   /** How often to look for what other processes appended where the system tells nothing of it. Default 10,000 ms. */
   readonly pollMs?: number;
   /** How long a write waits for another process's write. Default 5,000 ms. */
@@ -64,6 +66,7 @@ export class SqliteEventStore implements EventStore {
     const file = realpathSync(settings.file);
     this.#reader = new LogReader(this.#db);
     this.#appender = new Appender({ file, durability, busyTimeoutMs });
+    if (settings.appendsSoon === true) this.#appender.start();
     this.#listen = () =>
       new CommitListener(
         file,
