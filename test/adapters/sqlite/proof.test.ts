@@ -17,10 +17,11 @@ let number = 0;
 async function foundAfter(
   damage: readonly string[],
   projection: RebuildScope['projection'] = 'records',
+  smallRows = 0,
 ): Promise<readonly Difference[]> {
   number += 1;
   const file = join(directory, `${number}.db`);
-  const writer = await openSqliteReadModelWriter({ file, smallRows: 0 });
+  const writer = await openSqliteReadModelWriter({ file, smallRows });
   await fillWithAll(writer);
   const copy = await filledCopy(writer, projection);
   for (const sql of damage) {
@@ -75,6 +76,40 @@ test.each([
   ],
 ] as const)('records: %s', async (_, damage, expected) => {
   expect(places(await foundAfter([damage]))).toEqual(expected);
+});
+
+test.each([
+  ['a batch is gone', 'DELETE FROM small_batches WHERE owner = 1 AND row = 3', [`small_batches ${id(2)} missing`]],
+  ['a batch is of no record', 'INSERT INTO small_batches VALUES (1, 999, 0)', ['small_batches unexpected']],
+  ['a document is gone', 'DELETE FROM small_docs WHERE owner = 1 AND row = 3', [`small_docs ${id(2)} missing`]],
+  [
+    'a column does not fit',
+    "UPDATE small_records SET v1 = 'x' WHERE owner = 1 AND row = 3",
+    [`small_records ${id(2)} different`],
+  ],
+  [
+    'a record is gone',
+    'DELETE FROM small_records WHERE owner = 1 AND row = 3',
+    ['catalog different', 'small_batches unexpected', 'small_docs unexpected', `small_records ${id(2)} missing`],
+  ],
+] as const)('records of a small table: %s', async (_, damage, expected) => {
+  expect(places(await foundAfter([damage], 'records', 1_000))).toEqual(expected);
+});
+
+test('ten entries that are gone from an index that small tables share are told', async () => {
+  const columns = 'owner, row, id, created_at, updated_at, u';
+  const found = await foundAfter(
+    [
+      "CREATE TABLE kept AS SELECT * FROM sqlite_master WHERE name = 'small_records_id'",
+      "DELETE FROM sqlite_master WHERE name = 'small_records_id'",
+      `INSERT INTO small_records (${columns}) SELECT 7, ${columns.slice(7)} FROM small_records WHERE owner = 1 LIMIT 10`,
+      'INSERT INTO sqlite_master SELECT * FROM kept',
+    ],
+    'records',
+    1_000,
+  );
+  expect(places(found)).toContain('small_records different');
+  expect(found.map(({ detail }) => detail).join()).toMatch(/missing from index small_records_id/);
 });
 
 test('a record that is changed, and one that is gone, are named with all that is left of them', async () => {
