@@ -1,7 +1,7 @@
 /** Single creates while others of the same tenant write batches, and delete thousands by clean-ups. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { milliseconds, note, p99, quantile } from './figures.js';
-import { place } from './places.js';
+import { kindsFrom, place } from './places.js';
 
 const ASSETS = '/api/v1/dynamic-assets/dyn';
 const BATCH = 1000;
@@ -31,10 +31,7 @@ const SYNCS = ['odd', 'even'].map((sync) => ({
   ),
 }));
 
-const CREATES = [
-  { text: 'reference record', table: 'dyn_location', body: (n) => place(6_000_000 + n) },
-  { text: 'order', table: 'dyn_transport_order', body: (n) => ({ notes: `Order ${n}` }) },
-];
+const CREATES = kindsFrom(6_000_000);
 
 export async function measureBeside({ client }) {
   await measureCreates(client, 'nothing else', []);

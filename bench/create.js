@@ -1,6 +1,6 @@
 /** Single creates over HTTP: each is answered when it is durable and a read shows it. */
 import { milliseconds, note, quantile } from './figures.js';
-import { place } from './places.js';
+import { kindsFrom } from './places.js';
 
 const ASSETS = '/api/v1/dynamic-assets/dyn';
 const WARM_UP = 100;
@@ -9,18 +9,12 @@ const CLIENTS = 16;
 /** By all of them together; some thousand until the service is warm. */
 const CREATES_AT_ONCE = 4_000;
 
-/** Numbers of places that no other part of the benchmark uses. */
-const FIRST_PLACE = 5_000_000;
-
-const TABLES = [
-  { table: 'dyn_location', text: 'reference record', body: (n) => place(FIRST_PLACE + n) },
-  { table: 'dyn_transport_order', text: 'order', body: (n) => ({ notes: `Order ${n}` }) },
-];
+const KINDS = kindsFrom(5_000_000);
 
 /** @returns creates a second with 16 clients, by what is created */
 export async function measureCreate({ client }) {
   const rates = {};
-  for (const { table, text, body } of TABLES) {
+  for (const { table, text, body } of KINDS) {
     let n = 0;
     const times = [];
     const create = async () => {

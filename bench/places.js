@@ -18,3 +18,9 @@ export function place(n) {
     longitude: Number(city.lng),
   };
 }
+
+/** What single creates are measured of. @param firstPlace number of a place that no other part of the benchmark uses */
+export const kindsFrom = (firstPlace) => [
+  { table: 'dyn_location', text: 'reference record', body: (n) => place(firstPlace + n) },
+  { table: 'dyn_transport_order', text: 'order', body: (n) => ({ notes: `Order ${n}` }) },
+];

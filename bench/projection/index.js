@@ -9,7 +9,7 @@ import { Worker } from 'node:worker_threads';
 import { openSqliteEventStore } from '../../dist/adapters/eventstore/sqlite/store.js';
 import { openSqliteReadModels } from '../../dist/adapters/readmodels/sqlite/store.js';
 import { atMost, note, quantile } from '../figures.js';
-import { place } from '../places.js';
+import { kindsFrom, place } from '../places.js';
 import { startService } from '../service.js';
 
 const ASSETS = '/api/v1/dynamic-assets/dyn';
@@ -21,10 +21,7 @@ const WRITERS = 16;
 /** Wanted of a record that comes alone, in microseconds. */
 const MOST_US = 300;
 
-const KINDS = [
-  { table: 'dyn_location', text: 'reference record', body: (n) => place(1_000_000 + n) },
-  { table: 'dyn_transport_order', text: 'order', body: (n) => ({ notes: `Order ${n}` }) },
-];
+const KINDS = kindsFrom(1_000_000);
 
 /** What ends at each mark of a transaction. */
 const PARTS = [

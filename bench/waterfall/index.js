@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { milliseconds, note, quantile } from '../figures.js';
-import { place } from '../places.js';
+import { kindsFrom, place } from '../places.js';
 import { startService } from '../service.js';
 
 const ASSETS = '/api/v1/dynamic-assets/dyn';
@@ -43,10 +43,7 @@ const SHOWN = [
   ['read models heard by main', 'main', 'waking the thread that lets reads go on'],
 ];
 
-const KINDS = [
-  { table: 'dyn_location', text: 'a reference record', body: (n) => place(1_000_000 + n) },
-  { table: 'dyn_transport_order', text: 'an order', body: (n) => ({ notes: `Order ${n}` }) },
-];
+const KINDS = kindsFrom(1_000_000);
 
 /** @param directory for the service's data, and the marks */
 export async function measureWaterfall(directory) {
@@ -99,14 +96,14 @@ async function marksOf(file) {
 function tableOf(text, created, marks) {
   const answered = passages(created, marks, ANSWER);
   const totals = answered.map(({ total }) => total);
-  note(`create ${text}`, milliseconds(totals));
+  note(`create one ${text}`, milliseconds(totals));
   const shown = passages(
     answered.map(({ marked }) => ({ start: marked.get('log committed') })),
     marks,
     SHOWN,
   );
   return [
-    `Creating ${text}: p50 ${inMs(quantile(totals, 0.5))} ms, p99 ${inMs(quantile(totals, 0.99))} ms.`,
+    `Creating one ${text}: p50 ${inMs(quantile(totals, 0.5))} ms, p99 ${inMs(quantile(totals, 0.99))} ms.`,
     '',
     ...rowsOf('What happens', ANSWER, answered),
     '',
