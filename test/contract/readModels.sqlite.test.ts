@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import type Database from 'better-sqlite3';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
@@ -54,18 +55,24 @@ test('a file of a release without delivery logs gets them, and keeps what it has
   await writer.close();
 });
 
+/** Until schema version 11 each table had one of its own for what clean-ups deleted. @returns its name */
+function giveOwnSwept(db: Database.Database, columns: string, selected: string): string {
+  const id = db.prepare('SELECT id FROM catalog WHERE swept = 2').pluck().get();
+  db.exec(`CREATE TABLE s${id} (${columns})`);
+  db.exec(`INSERT INTO s${id} SELECT ${selected} FROM swept_records`);
+  db.exec('DROP TABLE swept_records');
+  db.exec('UPDATE catalog SET swept = 1 WHERE swept = 2');
+  db.exec('ALTER TABLE catalog DROP COLUMN small');
+  return `s${id}`;
+}
+
 test('a file of a release that kept only the ids of deleted records keeps them, and whole records from then on', async () => {
   const file = join(directory, 'ids.db');
   const earlier = await openSqliteReadModelWriter({ file, smallRows: -1 });
   await fill(earlier, [insert(1, {}), { kind: 'sweep', batchId: 'x' }]);
   await earlier.close();
   const db = openSqlite(file);
-  const id1 = db.prepare('SELECT id FROM catalog WHERE swept = 1').pluck().get();
-  db.exec(`CREATE TABLE ids (u TEXT PRIMARY KEY, id BLOB NOT NULL UNIQUE) WITHOUT ROWID`);
-  db.exec(`INSERT INTO ids SELECT u, id FROM s${id1}`);
-  db.exec(`DROP TABLE s${id1}`);
-  db.exec(`ALTER TABLE ids RENAME TO s${id1}`);
-  db.exec('ALTER TABLE catalog DROP COLUMN small');
+  giveOwnSwept(db, 'u TEXT PRIMARY KEY, id BLOB NOT NULL UNIQUE', 'u, id');
   db.pragma('user_version = 6');
   db.close();
 
@@ -90,8 +97,14 @@ test('a file of a release that kept deleted records without their time keeps the
   await fill(earlier, [insert(1, {}), { kind: 'sweep', batchId: 'x' }]);
   await earlier.close();
   const db = openSqlite(file);
-  db.exec(`ALTER TABLE s${db.prepare('SELECT id FROM catalog WHERE swept = 1').pluck().get()} DROP COLUMN at`);
-  db.exec('ALTER TABLE catalog DROP COLUMN small');
+  const swept = giveOwnSwept(
+    db,
+    `row INTEGER PRIMARY KEY, u TEXT NOT NULL, id BLOB NOT NULL UNIQUE, revision INTEGER NOT NULL,
+     batch INTEGER, width INTEGER, doc TEXT`,
+    'row, u, id, revision, batch, width, doc',
+  );
+  db.exec(`CREATE INDEX ${swept}_u ON ${swept} (u)`);
+  db.exec(`CREATE INDEX ${swept}_revision ON ${swept} (revision, id)`);
   db.pragma('user_version = 8');
   db.close();
 
@@ -115,16 +128,13 @@ test('a file of a release that kept one deleted record of each key keeps them, a
   await fill(earlier, [insert(1, {}), { kind: 'sweep', batchId: 'x' }]);
   await earlier.close();
   const db = openSqlite(file);
-  const swept = `s${db.prepare('SELECT id FROM catalog WHERE swept = 1').pluck().get()}`;
-  db.exec(`DROP INDEX ${swept}_u`);
-  db.exec(`DROP INDEX ${swept}_revision`);
-  db.exec(`ALTER TABLE ${swept} RENAME TO later`);
-  db.exec(`CREATE TABLE ${swept} (row INTEGER PRIMARY KEY, u TEXT NOT NULL UNIQUE, id BLOB NOT NULL UNIQUE,
-    revision INTEGER NOT NULL, batch INTEGER, width INTEGER, doc TEXT)`);
+  const swept = giveOwnSwept(
+    db,
+    `row INTEGER PRIMARY KEY, u TEXT NOT NULL UNIQUE, id BLOB NOT NULL UNIQUE, revision INTEGER NOT NULL,
+     batch INTEGER, width INTEGER, doc TEXT`,
+    'row, u, id, revision, batch, width, doc',
+  );
   db.exec(`CREATE INDEX ${swept}_revision ON ${swept} (revision, id)`);
-  db.exec(`INSERT INTO ${swept} SELECT row, u, id, revision, batch, width, doc FROM later`);
-  db.exec('DROP TABLE later');
-  db.exec('ALTER TABLE catalog DROP COLUMN small');
   db.pragma('user_version = 7');
   db.close();
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { SMALL_CELLS } from '#app/adapters/readmodels/sqlite/sharedTables.js';
-import { SMALL_TABLES } from '#app/adapters/readmodels/sqlite/smallTables.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
+import { SMALL_TABLES } from '#app/adapters/readmodels/sqlite/tableParts.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import {
@@ -38,13 +38,16 @@ function objects(): readonly string[] {
   return names.filter((name) => !/_(config|data|docsize|idx)$/.test(name));
 }
 
-/** How many rows the shared tables have. */
-function rowsShared(of = file): readonly unknown[] {
+function count(of: string, sql: string): unknown {
   const db = openSqlite(of);
-  const counts = SMALL_TABLES.map((name) => db.prepare(`SELECT count(*) FROM ${name}`).pluck().get());
+  const found = db.prepare(sql).pluck().get();
   db.close();
-  return counts;
+  return found;
 }
+
+/** How many rows the shared tables have. */
+const rowsShared = (of = file): readonly unknown[] =>
+  SMALL_TABLES.map((name) => count(of, `SELECT count(*) FROM ${name}`));
 
 test('the record that makes a table large makes its own tables, also with fields that were added before', async () => {
   const writer = await openSqliteReadModelWriter({ file, smallRows: 3 });
@@ -76,7 +79,7 @@ test('the record that makes a table large makes its own tables, also with fields
   }
 });
 
-test('what is discarded of a small table leaves the rows of others', async () => {
+test('what is discarded, or deleted by clean-ups, of a small table leaves the rows of others, and makes no tables', async () => {
   const own = join(directory, 'discarded.db');
   const writer = await openSqliteReadModelWriter({ file: own });
   const other = { tenant: 'other', table: 'places' };
@@ -96,6 +99,11 @@ test('what is discarded of a small table leaves the rows of others', async () =>
     writer.applyToTable(other, [{ kind: 'sweep', batchId: 'another' }], { revision: 3, at: at(6) }),
   );
   expect(rowsShared(own)).toEqual([0, 0, 0]);
+  expect(count(own, 'SELECT count(*) FROM swept_records')).toBe(2);
+  expect(count(own, "SELECT count(*) FROM sqlite_master WHERE name GLOB '[rdbs][0-9]*'")).toBe(0);
+  await write(writer, () => writer.dropTenant('records', 'other'));
+  while (await writer.clearDropped());
+  expect(count(own, 'SELECT count(*) FROM swept_records')).toBe(0);
   await writer.close();
 });
 

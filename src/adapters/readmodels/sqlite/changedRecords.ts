@@ -2,7 +2,6 @@
 import type { Revision } from '../../../ports/eventStore.js';
 import type { RecordQueries, TableRef } from '../../../ports/readModels.js';
 import { PageRoom } from '../shared/answerSize.js';
-import { sweptTable } from './ownTables.js';
 import type { ReadConnection } from './readConnection.js';
 import { recordReader } from './recordReads.js';
 import { idBytes, idText } from './rowFormat.js';
@@ -44,9 +43,9 @@ export function readSweptIds(
   cleanUp: Revision,
   { behind, limit }: Parameters<RecordQueries['sweptIds']>[2],
 ): readonly string[] {
-  const found = connection.read<readonly string[]>(ref, [], ({ id, swept }) => {
-    if (!swept) return [];
-    const sql = `SELECT id FROM ${sweptTable(id)} WHERE revision = ? AND id > ? ORDER BY id LIMIT ?`;
+  const found = connection.read<readonly string[]>(ref, [], ({ swept }) => {
+    if (swept === undefined) return [];
+    const sql = `SELECT id FROM ${swept.rows} WHERE revision = ? AND id > ? ORDER BY id LIMIT ?`;
     const start = idBytes(behind ?? '') ?? Buffer.alloc(0);
     return connection.column<Buffer>(sql, [cleanUp, start, limit]).map(idText);
   });

@@ -5,7 +5,7 @@ import type Database from 'better-sqlite3';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
 import { dropStatement, type OwnObject, ownObjects } from './ownTables.js';
 import { LIVE } from './sharedTables.js';
-import { removeStatements } from './smallTables.js';
+import { SMALL_TABLES } from './tableParts.js';
 import { inTransaction } from './transactions.js';
 
 /** Lets a waiting writer in between two steps. */
@@ -51,20 +51,18 @@ export async function clearDiscarded(db: Database.Database): Promise<void> {
 /** One such transaction. @returns whether anything was discarded */
 export async function clearSome(db: Database.Database): Promise<boolean> {
   const table = db
-    .prepare<[], { id: number; layout: string }>('SELECT id, layout FROM catalog WHERE copy < 0 LIMIT 1')
+    .prepare<[], { id: number; layout: string }>('SELECT id, layout FROM catalog WHERE copy < 0 ORDER BY id LIMIT 1')
     .get();
   if (table !== undefined) {
     const { id, layout } = table;
     const next = ownObjects(id, JSON.parse(layout)).find((object) => isThere(db, object));
-    if (next !== undefined) await inTransaction(db, () => db.exec(dropStatement(next)));
-    else
-      await inTransaction(db, () =>
-        [...removeStatements(id), `DELETE FROM catalog WHERE id = ${id}`].map((sql) => db.exec(sql)),
-      );
-    return true;
+    if (next !== undefined) {
+      await inTransaction(db, () => db.exec(dropStatement(next)));
+      return true;
+    }
   }
   for (const { list, dependents } of ENTRIES) {
-    const id = db.prepare<[], number>(`SELECT id FROM ${list} WHERE copy < 0 LIMIT 1`).pluck().get();
+    const id = db.prepare<[], number>(`SELECT id FROM ${list} WHERE copy < 0 ORDER BY id LIMIT 1`).pluck().get();
     if (id === undefined) continue;
     for (const sql of dependents) {
       const removal = db.prepare<[number, number]>(sql);
@@ -82,6 +80,12 @@ const isThere = (db: Database.Database, { kind, name }: OwnObject): boolean =>
 
 /** The entries of each row of a list, and how some of them are removed. */
 const ENTRIES = [
+  {
+    list: LISTS.records,
+    dependents: [...SMALL_TABLES, 'swept_records'].map(
+      (table) => `DELETE FROM ${table} WHERE (owner, row) IN (SELECT owner, row FROM ${table} WHERE owner = ? LIMIT ?)`,
+    ),
+  },
   {
     list: LISTS.order_history,
     dependents: [

@@ -59,25 +59,6 @@ export function indexStatements(id: number, layout: TableLayout): readonly strin
   return [...timeIndexes(id), ...fieldStatements(id, layout), ...filled];
 }
 
-/**
- * Makes the table of the records that clean-ups have deleted: of each id the last time. `revision` and `at` are those of the clean-up;
- * without `doc` only the id is known.
- */
-export const sweptStatements = (id: number): readonly string[] => [
-  `CREATE TABLE IF NOT EXISTS ${sweptTable(id)} (
-     row INTEGER PRIMARY KEY,
-     u TEXT NOT NULL,
-     id BLOB NOT NULL UNIQUE,
-     revision INTEGER NOT NULL,
-     batch INTEGER,
-     width INTEGER,
-     doc TEXT,
-     at TEXT NOT NULL
-   )`,
-  `CREATE INDEX IF NOT EXISTS ${sweptTable(id)}_u ON ${sweptTable(id)} (u)`,
-  `CREATE INDEX IF NOT EXISTS ${sweptTable(id)}_revision ON ${sweptTable(id)} (revision, id)`,
-];
-
 /** The statements that add fields to a table that is there. */
 export function addedFieldStatements(id: number, before: TableLayout, after: TableLayout): readonly string[] {
   const added = after.fields.slice(before.fields.length);

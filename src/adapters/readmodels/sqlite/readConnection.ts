@@ -9,7 +9,7 @@ import { RecordText } from '../shared/recordText.js';
 import { type FieldLayout, layoutIn, type StoredLayout, type TableLayout, timesOf } from './layout.js';
 import { type ConnectionOptions, openConnection } from './schema.js';
 import { LIVE } from './sharedTables.js';
-import { type Parts, partsOf } from './smallTables.js';
+import { type Part, type Parts, partsOf, SWEPT_NOWHERE, sweptPart } from './tableParts.js';
 
 /** What can be bound to a statement. */
 export type Cell = string | number | null | Buffer;
@@ -22,8 +22,8 @@ export type ReadTable = {
   readonly lastEventAt: string;
   /** Grows with each change of the table. */
   readonly changes: number;
-  /** A clean-up has deleted records: there is a table of the ids that they had. */
-  readonly swept: boolean;
+  /** The records that clean-ups deleted, where there are any. */
+  readonly swept?: Part;
   readonly shape: TableShape;
 };
 
@@ -122,7 +122,15 @@ export class ReadConnection {
       const [id, version, made, rowCount, revision, lastEventAt, changes, swept] = row;
       if (made === 0) return { revision, lastEventAt, result: none };
       const shape = this.#shape(id, version);
-      const table = { id, rowCount, revision, lastEventAt, changes, swept: swept === 1, shape };
+      const table = {
+        id,
+        rowCount,
+        revision,
+        lastEventAt,
+        changes,
+        shape,
+        ...(swept === SWEPT_NOWHERE ? {} : { swept: sweptPart(id, swept) }),
+      };
       return { revision, lastEventAt, result: work(table) };
     });
   }

@@ -5,7 +5,6 @@ import type { Revision } from '../../../ports/eventStore.js';
 import type { FieldOrder, RecordJson, TableRef } from '../../../ports/readModels.js';
 import { AnswerSize } from '../shared/answerSize.js';
 import { storedId } from '../shared/recordText.js';
-import { sweptTable } from './ownTables.js';
 import { conditionOf } from './query/conditions.js';
 import type { Cell, KnownTable, ReadConnection, ReadTable } from './readConnection.js';
 import { hexIdText, idBytes, idText, timeText } from './rowFormat.js';
@@ -121,9 +120,9 @@ function storedText(table: ReadTable, [id, createdAt, updatedAt, width, doc, bat
 /** The ids that keys without a record had before a clean-up deleted them. */
 function formerIds(connection: ReadConnection, table: ReadTable, keys: readonly string[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
-  if (!table.swept) return found;
+  if (table.swept === undefined) return found;
   const select = connection.tuples<[Buffer]>(
-    `SELECT id FROM ${sweptTable(table.id)} WHERE u = ? ORDER BY revision DESC, row DESC LIMIT 1`,
+    `SELECT id FROM ${table.swept.rows} WHERE u = ? ORDER BY revision DESC, row DESC LIMIT 1`,
   );
   for (const key of keys) {
     const [id] = select.get(key) ?? [];
@@ -173,10 +172,11 @@ export function deletedRecords(
   type Found = ReturnType<typeof deletedRecords>;
   const none: Found = { records: NO_RECORDS, total: 0 };
   const found = connection.read<Found>(ref, none, (table) => {
-    if (!table.swept) return none;
-    const swept = `${sweptTable(table.id)} AS s`;
+    if (table.swept === undefined) return none;
+    const swept = `${table.swept.rows} AS s`;
+    // With the plus, SQLite looks the later ones up by their key.
     const ofCleanUp = `s.revision = ? AND s.doc IS NOT NULL AND NOT EXISTS (
-      SELECT 1 FROM ${sweptTable(table.id)} AS later WHERE later.u = s.u AND later.revision > s.revision)`;
+      SELECT 1 FROM ${table.swept.rows} AS later WHERE later.u = s.u AND +later.revision > s.revision)`;
     const total = connection.number(`SELECT count(*) FROM ${swept} WHERE ${ofCleanUp}`, [cleanUp]);
     const sql = `SELECT hex(s.id), 0, 0, s.width, s.doc, n.batch FROM ${swept} LEFT JOIN batches AS n ON n.id = s.batch
       WHERE ${ofCleanUp} AND s.id > ? ORDER BY s.id LIMIT ?`;

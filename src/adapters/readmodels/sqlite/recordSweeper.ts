@@ -3,9 +3,9 @@ import type Database from 'better-sqlite3';
 import { forgottenBefore } from '../../../domain/referenceTable/keptDeleted.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { TableLayout } from './layout.js';
-import { dropStatements, sweptTable, tableStatements, trigramTable } from './ownTables.js';
+import { dropStatements, tableStatements, trigramTable } from './ownTables.js';
 import type { Cell } from './readConnection.js';
-import { type Parts, partsOf, removeStatements, type StoredTable } from './smallTables.js';
+import { insertSelected, type Part, type Parts, partsOf, removeStatements, type StoredTable } from './tableParts.js';
 
 /** The share of a table's records from which on a clean-up makes its indexes anew. */
 const MANY = 0.28;
@@ -16,6 +16,8 @@ const KEPT_PER_DELETED = 8;
 /** For each record that is kept so many are forgotten whose time is over: so they end, however many there are. */
 const FORGOTTEN_PER_KEPT = 2;
 
+const KEPT = ['u', 'id', 'revision', 'batch', 'width', 'doc', 'at'];
+
 /** The event that deletes. */
 export type CleanUp = { readonly revision: Revision; readonly at: string };
 
@@ -24,14 +26,20 @@ export class RecordSweeper {
   readonly #id: number;
   readonly #layout: TableLayout;
   readonly #parts: Parts;
+  readonly #swept: Part;
   readonly #removeRow: (row: number) => void;
   readonly #outside: Database.Statement<[number, number, number], number>;
 
-  constructor(db: Database.Database, { id, layout }: StoredTable, removeRow: (row: number) => void) {
+  constructor(
+    db: Database.Database,
+    { id, layout, swept }: StoredTable & { readonly swept: Part },
+    removeRow: (row: number) => void,
+  ) {
     this.#db = db;
     this.#id = id;
     this.#layout = layout;
     this.#parts = partsOf({ id, layout });
+    this.#swept = swept;
     this.#removeRow = removeRow;
     this.#outside = db
       .prepare<[number, number, number], number>(
@@ -80,8 +88,7 @@ export class RecordSweeper {
     const { records, docs, batches } = this.#parts;
     this.#db
       .prepare<Cell[]>(
-        `INSERT OR REPLACE INTO ${sweptTable(this.#id)} (u, id, revision, batch, width, doc, at)
-         SELECT r.u, r.id, ?, b.batch, d.width, d.doc, ?
+        `${insertSelected(this.#swept, KEPT, ['r.u', 'r.id', '?', 'b.batch', 'd.width', 'd.doc', '?'], 'INSERT OR REPLACE')}
          FROM ${batches.rows} AS b CROSS JOIN ${records.rows} AS r ON r.row = b.row CROSS JOIN ${docs.rows} AS d ON d.row = b.row
          WHERE r.u IS NOT NULL AND ${where}`,
       )
@@ -91,14 +98,14 @@ export class RecordSweeper {
   /** Of what was deleted longest ago so many at most. */
   #forget({ at }: CleanUp, most: number): void {
     if (this.#layout.unique === undefined) return;
-    const swept = sweptTable(this.#id);
+    const { table, rows } = this.#swept;
     const before = forgottenBefore(at);
-    const oldest = this.#db.prepare<[], string>(`SELECT at FROM ${swept} ORDER BY revision LIMIT 1`).pluck().get();
+    const oldest = this.#db.prepare<[], string>(`SELECT at FROM ${rows} ORDER BY revision LIMIT 1`).pluck().get();
     if (oldest === undefined || oldest >= before) return;
     this.#db
       .prepare<[number, string]>(
-        `DELETE FROM ${swept} WHERE row IN
-           (SELECT row FROM (SELECT row, at FROM ${swept} ORDER BY revision LIMIT ?) WHERE at < ?)`,
+        `DELETE FROM ${table} WHERE row IN
+           (SELECT row FROM (SELECT row, at FROM ${rows} ORDER BY revision LIMIT ?) WHERE at < ?)`,
       )
       .run(most, before);
   }

@@ -7,11 +7,11 @@ import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import type { StepwiseWriter } from '../../../ports/readModelWriter.js';
 import { layoutOf, type StoredLayout, type TableLayout, withoutIndexes } from './layout.js';
-import { addedFieldStatements, sweptStatements, tableStatements } from './ownTables.js';
+import { addedFieldStatements, tableStatements } from './ownTables.js';
 import type { CleanUp } from './recordSweeper.js';
 import { RecordWriter } from './recordWriter.js';
 import { NO_BATCH } from './sharedTables.js';
-import { fitsSmall, growStatements } from './smallTables.js';
+import { fitsSmall, growStatements, SWEPT_IN_SHARED, SWEPT_NOWHERE, sweptPart } from './tableParts.js';
 
 type OpenTable = {
   readonly id: number;
@@ -23,16 +23,15 @@ type OpenTable = {
   definedBy?: AssetType;
   /** It has had a record. Until then its layout may still change. */
   isMade: boolean;
-  isSwept: boolean;
+  swept: number;
   rowCount: number;
   nextRow: number;
   writer?: RecordWriter;
 };
 
-type CatalogRow = Pick<OpenTable, 'id' | 'assetTypeText' | 'rowCount' | 'nextRow'> &
+type CatalogRow = Pick<OpenTable, 'id' | 'assetTypeText' | 'rowCount' | 'nextRow' | 'swept'> &
   StoredLayout & {
     readonly made: number;
-    readonly swept: number;
   };
 
 export class RecordTables {
@@ -167,13 +166,12 @@ export class RecordTables {
       if (!table.isSmall) this.#run(tableStatements(table.id, table.layout));
       table.isMade = true;
     }
-    if (change.kind === 'sweep' && !table.isSwept) {
-      this.#run(sweptStatements(table.id));
-      this.#db.prepare('UPDATE catalog SET swept = 1 WHERE id = ?').run(table.id);
-      table.isSwept = true;
+    if (change.kind === 'sweep' && table.swept === SWEPT_NOWHERE) {
+      this.#db.prepare('UPDATE catalog SET swept = ? WHERE id = ?').run(SWEPT_IN_SHARED, table.id);
+      table.swept = SWEPT_IN_SHARED;
     }
-    const { id, layout, isSmall } = table;
-    const stored = { id, layout: isSmall ? withoutIndexes(layout) : layout };
+    const { id, layout, isSmall, swept } = table;
+    const stored = { id, layout: isSmall ? withoutIndexes(layout) : layout, swept: sweptPart(id, swept) };
     table.writer ??= new RecordWriter(this.#db, stored, (batchId) => this.#batches.numberOf(batchId));
     return table.writer;
   }
@@ -189,13 +187,12 @@ export class RecordTables {
       )
       .get(ref.tenant, ref.table, this.#copy);
     if (row === undefined) return undefined;
-    const { layout, small, made, swept, ...state } = row;
+    const { layout, small, made, ...state } = row;
     const table: OpenTable = {
       ...state,
       layout: JSON.parse(layout),
       isSmall: small === 1,
       isMade: made === 1,
-      isSwept: swept === 1,
     };
     this.#open.set(key, table);
     return table;

@@ -9,7 +9,7 @@ import { trigramColumn, trigramColumns, trigramTable } from './ownTables.js';
 import type { Cell } from './readConnection.js';
 import { type CleanUp, RecordSweeper } from './recordSweeper.js';
 import { idBytes, microseconds } from './rowFormat.js';
-import { insertStatement, type Parts, partsOf, type StoredTable } from './smallTables.js';
+import { insertStatement, type Part, type Parts, partsOf, type StoredTable } from './tableParts.js';
 
 type Statement = Database.Statement<Cell[]>;
 type TrigramIndex = {
@@ -33,7 +33,11 @@ export class RecordWriter {
   readonly #batchNumber: (batchId: string | null) => number;
   readonly #sweeper: RecordSweeper;
 
-  constructor(db: Database.Database, table: StoredTable, batchNumber: (batchId: string | null) => number) {
+  constructor(
+    db: Database.Database,
+    table: StoredTable & { readonly swept: Part },
+    batchNumber: (batchId: string | null) => number,
+  ) {
     const { id, layout } = table;
     this.#db = db;
     this.#id = id;

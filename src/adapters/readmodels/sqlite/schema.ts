@@ -3,12 +3,12 @@ import type Database from 'better-sqlite3';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import { openSqlite } from '../../openSqlite.js';
 import type { TableLayout } from './layout.js';
-import { indexStatements, sweptStatements, sweptTable } from './ownTables.js';
+import { indexStatements, sweptTable } from './ownTables.js';
 import { SHARED_TABLES } from './sharedTables.js';
-import { fitsSmall, shareStatements } from './smallTables.js';
+import { fitsSmall, shareStatements } from './tableParts.js';
 
 /** The file holds nothing that the log does not. */
-const SCHEMA_VERSION = 11;
+const SCHEMA_VERSION = 12;
 
 /** From this version on, a file is brought up to date when it is opened. */
 const OLDEST_VERSION = 1;
@@ -81,6 +81,22 @@ function makeSweptAnew(db: Database.Database, columns: string): void {
     db.exec(`DROP TABLE ${before}`);
   }
 }
+
+/** Until version 11 each table had one of the records that clean-ups deleted, as `swept_records` is for all. */
+const sweptStatements = (id: number): readonly string[] => [
+  `CREATE TABLE IF NOT EXISTS ${sweptTable(id)} (
+     row INTEGER PRIMARY KEY,
+     u TEXT NOT NULL,
+     id BLOB NOT NULL UNIQUE,
+     revision INTEGER NOT NULL,
+     batch INTEGER,
+     width INTEGER,
+     doc TEXT,
+     at TEXT NOT NULL
+   )`,
+  `CREATE INDEX IF NOT EXISTS ${sweptTable(id)}_u ON ${sweptTable(id)} (u)`,
+  `CREATE INDEX IF NOT EXISTS ${sweptTable(id)}_revision ON ${sweptTable(id)} (revision, id)`,
+];
 
 /** Until version 8 nobody kept when it was deleted: it counts as deleted now. */
 function dateSwept(db: Database.Database): void {

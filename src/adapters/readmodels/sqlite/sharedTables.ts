@@ -46,8 +46,8 @@ export const SHARED_TABLES = `
 
   -- One row for each table of records, \`made\` with its first record. The tables of a large one: r<id> holds what is sorted
   -- and filtered by, d<id> the documents (apart, as they are long), b<id> the batches (apart, as they move at each sync),
-  -- r<id>_t<n> the trigrams. A small one has its rows in small_records, small_docs and small_batches. s<id>, made with the
-  -- first clean-up that deletes, has the records that were deleted.
+  -- r<id>_t<n> the trigrams. A small one has its rows in small_records, small_docs and small_batches. \`swept\` says
+  -- where the records are that clean-ups deleted: 0 nowhere, 1 in s<id>, 2 in swept_records.
   CREATE TABLE IF NOT EXISTS catalog (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant TEXT NOT NULL,
@@ -94,6 +94,23 @@ export const SHARED_TABLES = `
     batch INTEGER NOT NULL,
     PRIMARY KEY (owner, row)
   ) WITHOUT ROWID;
+
+  -- Records that clean-ups deleted, of each id the last time. \`revision\` and \`at\` are those of the clean-up; without
+  -- \`doc\` only the id is known. Until schema version 11 each table had its own, s<id>.
+  CREATE TABLE IF NOT EXISTS swept_records (
+    row INTEGER PRIMARY KEY,
+    owner INTEGER NOT NULL,
+    u TEXT NOT NULL,
+    id BLOB NOT NULL,
+    revision INTEGER NOT NULL,
+    batch INTEGER,
+    width INTEGER,
+    doc TEXT,
+    at TEXT NOT NULL,
+    UNIQUE (owner, id)
+  );
+  CREATE INDEX IF NOT EXISTS swept_records_u ON swept_records (owner, u);
+  CREATE INDEX IF NOT EXISTS swept_records_revision ON swept_records (owner, revision, id);
 
   -- Batch ids as numbers: a sync moves one on every record.
   CREATE TABLE IF NOT EXISTS batches (id INTEGER PRIMARY KEY, batch TEXT NOT NULL UNIQUE);

@@ -12,7 +12,7 @@ import { type Comparison, compareSides, inPart, type Keyed, NO_ROWS, type Side, 
 import { LISTS } from '../discarded.js';
 import { layoutIn, type StoredLayout } from '../layout.js';
 import { LIVE } from '../sharedTables.js';
-import { SMALL_TABLES, type StoredTable } from '../smallTables.js';
+import { SMALL_TABLES, type StoredTable } from '../tableParts.js';
 import {
   deliveryComparison,
   deliveryRows,

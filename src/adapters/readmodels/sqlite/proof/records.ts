@@ -8,7 +8,7 @@ import { trigramColumns, trigramTable } from '../ownTables.js';
 import type { Cell } from '../readConnection.js';
 import { idBytes, idText } from '../rowFormat.js';
 import { NO_BATCH } from '../sharedTables.js';
-import { partsOf, type StoredTable } from '../smallTables.js';
+import { partsOf, type StoredTable } from '../tableParts.js';
 import { tokensOf } from './trigrams.js';
 
 type Fixed = [

@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 import type { Finding } from '../../shared/proof.js';
 import { columnsOf, TIME_COLUMNS } from '../layout.js';
 import { indexOf, trigramTable } from '../ownTables.js';
-import { type Part, partsOf, type StoredTable } from '../smallTables.js';
+import { type Part, partsOf, type StoredTable } from '../tableParts.js';
 
 /** Of one kind in one table. */
 const MOST_NAMED = 100;

@@ -1,10 +1,18 @@
 /**
  * Where a table of records has its rows: in tables of its own, or, while it is small, in those that all small tables of the
- * file share (docs/decisions/0037). Who selects from its `rows` need not know which.
+ * file share (docs/decisions/0037). Who selects from the `rows` of a part need not know which.
  */
 import { cellColumns } from './cells.js';
 import type { TableLayout } from './layout.js';
-import { bareStatements, batchTable, docTable, indexOf, indexStatements, recordsTable } from './ownTables.js';
+import {
+  bareStatements,
+  batchTable,
+  docTable,
+  indexOf,
+  indexStatements,
+  recordsTable,
+  sweptTable,
+} from './ownTables.js';
 import { SMALL_CELLS } from './sharedTables.js';
 
 export type StoredTable = { readonly id: number; readonly layout: TableLayout };
@@ -29,20 +37,39 @@ export type Parts = {
   indexedBy(column: string): string;
 };
 
+const ownPart = (table: string): Part => ({ table, of: '', rows: table });
+
+const sharedPart = (owner: number, table: string, columns: readonly string[]): Part => ({
+  table,
+  of: `owner = ${owner} AND`,
+  owner,
+  rows: `(SELECT ${columns} FROM ${table} WHERE owner = ${owner})`,
+});
+
 export function partsOf({ id, layout }: StoredTable): Parts {
   return layout.isSmall === true ? sharedParts(id, layout) : ownParts(id);
 }
 
 function ownParts(id: number): Parts {
-  const part = (table: string): Part => ({ table, of: '', rows: table });
   return {
-    records: part(recordsTable(id)),
-    docs: part(docTable(id)),
-    batches: part(batchTable(id)),
+    records: ownPart(recordsTable(id)),
+    docs: ownPart(docTable(id)),
+    batches: ownPart(batchTable(id)),
     column: (name) => name,
     indexedBy: (column) => `INDEXED BY ${indexOf(id, column)}`,
   };
 }
+
+/** Where the catalog says that records are which clean-ups deleted. */
+export const SWEPT_NOWHERE = 0;
+export const SWEPT_IN_OWN = 1;
+export const SWEPT_IN_SHARED = 2;
+
+const SWEPT_COLUMNS = ['row', 'u', 'id', 'revision', 'batch', 'width', 'doc', 'at'];
+
+/** @param swept as the catalog has it */
+export const sweptPart = (id: number, swept: number): Part =>
+  swept === SWEPT_IN_OWN ? ownPart(sweptTable(id)) : sharedPart(id, 'swept_records', SWEPT_COLUMNS);
 
 /** Every small table has these columns of the shared one, whatever its fields. */
 const FIXED = ['row', 'id', 'created_at', 'updated_at', 'u'];
@@ -51,12 +78,7 @@ const fieldColumns = (layout: TableLayout): readonly string[] => cellColumns(lay
 
 function sharedParts(id: number, layout: TableLayout): Parts {
   const cells = new Map(fieldColumns(layout).map((name, index) => [name, `v${index}`]));
-  const part = (table: string, columns: readonly string[]): Part => ({
-    table,
-    of: `owner = ${id} AND`,
-    owner: id,
-    rows: `(SELECT ${columns} FROM ${table} WHERE owner = ${id})`,
-  });
+  const part = (table: string, columns: readonly string[]): Part => sharedPart(id, table, columns);
   return {
     records: part('small_records', [...FIXED, ...[...cells].map(([name, cell]) => `${cell} AS ${name}`)]),
     docs: part('small_docs', ['row', 'width', 'doc']),
@@ -74,13 +96,25 @@ export const insertStatement = (part: Part, columns: readonly string[]): string 
     columns.map(() => '?'),
   )})`;
 
+/**
+ * Begins a statement that inserts what is selected.
+ * @param expressions one for each column, of what the caller names behind FROM
+ */
+export const insertSelected = (
+  part: Part,
+  columns: readonly string[],
+  expressions: readonly string[],
+  verb: 'INSERT' | 'INSERT OR REPLACE' = 'INSERT',
+): string =>
+  `${verb} INTO ${part.table} (${owned(part, 'owner', columns)}) SELECT ${owned(part, part.owner, expressions)}`;
+
 const owned = <First>({ owner }: Part, first: First, columns: readonly string[]): readonly (First | string)[] =>
   owner === undefined ? columns : [first, ...columns];
 
 /** Has the shared table columns enough for it? */
 export const fitsSmall = (layout: TableLayout): boolean => fieldColumns(layout).length <= SMALL_CELLS;
 
-/** The shared tables. */
+/** The shared tables of records. */
 export const SMALL_TABLES = ['small_records', 'small_docs', 'small_batches'];
 
 /** The statements that remove a table's rows from the shared ones. */
@@ -104,8 +138,7 @@ export const shareStatements = (id: number, layout: TableLayout): readonly strin
 function copyStatements(from: Parts, to: Parts, layout: TableLayout): readonly string[] {
   const columns = ['row', 'id', 'created_at', 'updated_at', ...cellColumns(layout)];
   const copy = (part: 'records' | 'docs' | 'batches', selected: readonly string[], inserted = selected): string =>
-    `INSERT INTO ${to[part].table} (${owned(to[part], 'owner', inserted)})
-     SELECT ${owned(to[part], to[part].owner, selected)} FROM ${from[part].rows} ORDER BY row`;
+    `${insertSelected(to[part], inserted, selected)} FROM ${from[part].rows} ORDER BY row`;
   return [
     copy('records', columns, columns.map(to.column)),
     copy('docs', ['row', 'width', 'doc']),
