@@ -27,15 +27,16 @@ describe('with the embedded engines', () => {
     const acme = service.tenant('acme');
     await acme.create('dyn_item', { external_id: 'before', name: 'Tea' });
     await service.stop();
-    /** Of the records' documents. */
-    const rename = (toName: (id: number) => readonly [from: string, to: string]): void => {
+    const change = (statement: (table: number) => string): void => {
       const db = openSqlite(`${service.dataDir}/readmodels.db`);
       const find = "SELECT id FROM catalog WHERE tenant = 'acme' AND name = 'dyn_item' AND copy = 0";
-      const [from, to] = toName(Number(db.prepare(find).pluck().get()));
-      db.exec(`ALTER TABLE ${from} RENAME TO ${to}`);
+      db.exec(statement(Number(db.prepare(find).pluck().get())));
       db.close();
     };
-    rename((table) => [`d${table}`, 'lost']);
+    change(
+      (table) => `CREATE TRIGGER lost BEFORE INSERT ON small_docs WHEN NEW.owner = ${table}
+        BEGIN SELECT RAISE(ABORT, 'The document is lost.'); END`,
+    );
     const id = newId();
     await append(service, 'RecordCreated', { id, fields: { external_id: 'fits', name: 'Coffee' } });
     await service.start();
@@ -47,7 +48,7 @@ describe('with the embedded engines', () => {
     expect(again.code).toBe(1);
     expect(JSON.parse(again.stdout)).toMatchObject([{ projection: 'records', outcome: 'parked' }]);
 
-    rename((table) => ['lost', `d${table}`]);
+    change(() => 'DROP TRIGGER lost');
     await service.restart('kill');
     const fixed = await service.cli('projections', 'retry', '--tenant', 'acme');
     expect(fixed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^records of acme: caught up/) });
