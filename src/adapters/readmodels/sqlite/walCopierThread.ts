@@ -4,7 +4,7 @@ import { openConnection } from './schema.js';
 import { copyWal, type WalCopied, type WalCopierData, type WalCopierRequest } from './walCopier.js';
 
 /** Fewer pages of 4 kB wait for more: a page that changes again soon is copied once. */
-const MIN_PAGES = 2_000;
+const MIN_PAGES = 1_000;
 
 const { file }: WalCopierData = workerData;
 const db = openConnection({ file, cacheMegabytes: 1, readOnly: false });
