@@ -9,6 +9,7 @@ import { keepRemoving } from '../projections/removal.js';
 import { keepRetention } from '../projections/retention.js';
 import { runProjections } from '../projections/runner.js';
 import { sendable } from '../supervision/sendable.js';
+import { giveWay } from '../supervision/threadPriority.js';
 import { sleep } from '../supervision/waiting.js';
 import { openReadModelWriter } from './engines.js';
 import { openOwnLog } from './ownLog.js';
@@ -17,6 +18,9 @@ import { followFeed } from './sharedFeed.js';
 
 /** While another process projects, this one asks so often whether it still does. */
 const STAND_BY_MS = 500;
+
+// No write waits for what is projected.
+giveWay();
 
 const config = workerData as ProjectorThreadData;
 const stopping = new AbortController();
