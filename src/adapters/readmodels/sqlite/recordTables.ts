@@ -170,10 +170,13 @@ export class RecordTables {
       this.#db.prepare('UPDATE catalog SET swept = ? WHERE id = ?').run(SWEPT_IN_SHARED, table.id);
       table.swept = SWEPT_IN_SHARED;
     }
-    const { id, layout, isSmall, swept } = table;
-    const stored = { id, layout: isSmall ? withoutIndexes(layout) : layout, swept: sweptPart(id, swept) };
-    table.writer ??= new RecordWriter(this.#db, stored, (batchId) => this.#batches.numberOf(batchId));
+    table.writer ??= this.#newWriter(table);
     return table.writer;
+  }
+
+  #newWriter({ id, layout, isSmall, swept }: OpenTable): RecordWriter {
+    const stored = { id, layout: isSmall ? withoutIndexes(layout) : layout, swept: sweptPart(id, swept) };
+    return new RecordWriter(this.#db, stored, (batchId) => this.#batches.numberOf(batchId));
   }
 
   #find(ref: TableRef): OpenTable | undefined {
