@@ -51,7 +51,7 @@ export function wholeCopy(db: Database.Database, table: StoredTable): readonly F
 /** @param rowCount as the catalog has it */
 export function wholeTable(db: Database.Database, table: StoredTable, rowCount: number): readonly Finding[] {
   const { records, docs, batches } = partsOf(table);
-  const own = [records, docs, batches].filter(({ owner }) => owner === undefined);
+  const own = partsIn(table).filter(({ owner }) => owner === undefined);
   const counted = db.prepare<[], number>(`SELECT count(*) FROM ${records.rows}`).pluck().get() ?? 0;
   return [
     ...(counted === rowCount
