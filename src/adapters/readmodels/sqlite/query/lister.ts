@@ -50,7 +50,8 @@ export class Lister {
   }
 
   #matchesOf(table: ReadTable, { filters }: Pick<RecordQuery, 'filters'>, conditions: readonly Condition[]): Matches {
-    const key = JSON.stringify([table.id, table.changes, filters]);
+    // Not by its changes alone: a field that is added may move the rows of a small table.
+    const key = JSON.stringify([stateOf(table), filters]);
     let matches = this.#matches.get(key);
     if (matches === undefined) {
       matches = findMatches({ connection: this.#connection, table, conditions, costs: this.#costs });
