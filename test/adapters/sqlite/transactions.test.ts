@@ -1,7 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openSqlite } from '#app/adapters/openSqlite.js';
+import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
+import { inTransaction } from '#app/adapters/readmodels/sqlite/transactions.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { fill, found, insert } from '../../contract/readModelsFixture.js';
 
 let directory: string;
 beforeEach(async () => {
@@ -30,4 +34,33 @@ it('a writer that never rests lets another one in', async () => {
   expect(position).toBeLessThan(20_000);
   await restless.close();
   await other.close();
+});
+
+it('a rebuild that another one has taken for dead leaves what is served', async () => {
+  const file = join(directory, 'readmodels.db');
+  const writer = await openSqliteReadModelWriter({ file });
+  const readModels = await openSqliteReadModels({ file, readers: 1 });
+  await fill(writer, [insert(1, {})]);
+  const slow = await writer.beginRebuild({ projection: 'records' });
+  const db = openSqlite(file);
+  db.exec('UPDATE rebuilds SET touched_at = 0');
+  db.close();
+  const next = await writer.beginRebuild({ projection: 'records' });
+  await slow.holdLive();
+  await expect(slow.swap()).rejects.toThrow('taken for dead');
+  await slow.abandon();
+  await next.abandon();
+  expect(await found(readModels, {})).toEqual({ records: ['C1'], total: 1 });
+  await readModels.close();
+  await writer.close();
+});
+
+it('what failed is told, also where SQLite has rolled back already, as on a full disk', async () => {
+  const db = openSqlite(join(directory, 'other.db'));
+  const failing = inTransaction(db, () => {
+    db.exec('ROLLBACK');
+    throw new Error('The disk is full.');
+  });
+  await expect(failing).rejects.toThrow('The disk is full.');
+  db.close();
 });

@@ -82,10 +82,15 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
 
   async commit(checkpoints: Checkpoints): Promise<void> {
     const position = checkpoints.get(this.#scope.projection) ?? this.#position;
-    const { changes } = this.#touch.run(position, Date.now(), this.#copy);
-    if (changes !== 1) throw new Error('This rebuild was taken for dead and cleared away by another.');
+    this.#touchAt(position);
     this.db.exec('COMMIT');
     this.#position = position;
+  }
+
+  /** Part of the transaction. */
+  #touchAt(position: Position): void {
+    const { changes } = this.#touch.run(position, Date.now(), this.#copy);
+    if (changes !== 1) throw new Error('This rebuild was taken for dead and cleared away by another.');
   }
 
   position(): Position {
@@ -107,6 +112,8 @@ class SqliteRebuild extends CopyWriter implements ReadModelRebuild {
   }
 
   async swap(): Promise<void> {
+    // Before what is served goes: it may have waited long for the file.
+    this.#touchAt(this.#position);
     discardLive(this.db, this.#scope);
     if (this.#scope.table === undefined) {
       unparkAll(this.db, this.#scope);

@@ -79,7 +79,8 @@ export async function inTransaction<Result>(db: Database.Database, work: () => R
     db.exec('COMMIT');
     return result;
   } catch (error) {
-    db.exec('ROLLBACK');
+    // Where the disk is full SQLite may have done so itself.
+    if (db.inTransaction) db.exec('ROLLBACK');
     throw error;
   }
 }
