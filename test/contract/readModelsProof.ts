@@ -138,6 +138,20 @@ export function describeProof(name: string, open: OpenReadModels): void {
       expect((await proven(copy)).differences).toEqual([]);
     });
 
+    test('a table that is made after its copy was filled is none of what the copy lacks', async () => {
+      copy = await filledCopy(writer, 'records');
+      await write(writer, () => writer.defineTable({ tenant: 'acme', table: 'new' }, places));
+      expect((await proven(copy, 'copy')).differences).toEqual([]);
+    });
+
+    test('a table that is removed from both while it is looked for is missing in neither', async () => {
+      copy = await filledCopy(writer, 'records');
+      const [part] = await copy.proof.parts();
+      for (const side of [writer, copy.writer]) await write(side, () => side.dropTenant('records', 'acme'));
+      expect(part?.tenant).toBe('acme');
+      if (part) expect((await copy.proof.whole(part, { subject: 'live' })).differences).toEqual([]);
+    });
+
     test('records that are missing, too many or different are named, and so is a count', async () => {
       copy = await filledCopy(writer, 'records');
       await write(copy.writer, () =>

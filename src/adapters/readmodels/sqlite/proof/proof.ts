@@ -156,6 +156,8 @@ export class SqliteProof implements ReadModelProof {
   #wholeTable(part: ProofPart, { subject }: Pick<ProofQuestion, 'subject'>): Slice {
     const copy = this.#catalogRow(part, this.#copy);
     const live = subject === 'live' ? this.#catalogRow(part, LIVE) : copy;
+    // Made since the copy was filled, or removed meanwhile: there is nothing of it to compare.
+    if (live === undefined && copy === undefined) return { records: 0, differences: [] };
     const about = (kind: Difference['kind'], detail: string) => [{ place: 'catalog', record: null, kind, detail }];
     const differences =
       live === undefined
