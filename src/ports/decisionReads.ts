@@ -23,8 +23,8 @@ export type DeletedRecord = Pick<StoredRecord, 'id' | 'batchId' | 'fields'>;
 export type DeletedPage = {
   /** In the order of their ids. */
   readonly records: readonly DeletedRecord[];
-  /** How many there are of the clean-up. */
-  readonly total: number;
+  /** How many there are of the clean-up: on its first page, since each count looks at all of them. */
+  readonly total?: number | undefined;
   /** Where the next page begins: the last id that was looked at; undefined where there are no more. */
   readonly next?: string | undefined;
 };

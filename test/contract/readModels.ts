@@ -225,6 +225,8 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
           (await readModels.someOutsideBatch(acmePlaces, 'old', limit)).map((record) => record.fields.code);
         expect(await some(2)).toEqual(['C2', 'C3']);
         expect(await some(1)).toHaveLength(1);
+        const typo = await readModels.someOutsideBatch(acmePlaces, 'typo', 9);
+        expect(typo.map((record) => record.fields.code)).toEqual(['C1', 'C2', 'C3', 'C4']);
         await apply({ kind: 'sweep', batchId: 'old' });
         expect(await found(readModels, {})).toEqual({ records: ['C1', 'C4'], total: 2 });
         expect(await found(readModels, { filters: [contains('code', 'c2', 'c3', 'c4')] })).toEqual({
@@ -274,7 +276,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
           total: 3,
           next: id(3),
         });
-        expect(await page(5, id(3))).toEqual({ records: [[id(4), 'old', 'C4']], total: 3 });
+        expect(await page(5, id(3))).toEqual({ records: [[id(4), 'old', 'C4']] });
         expect((await page(5, undefined, 3)).next).toBeUndefined();
         const [last] = (await readModels.deletedRecords(acmePlaces, 5, { after: id(3), limit: 1 })).records;
         expect(last?.fields).toEqual({ code: 'C4', name: 'Changed', size: 4, open: null, notes: null });

@@ -70,8 +70,9 @@ const counts = {
   unchanged: { ...json.count, description: 'They are there as they were.' },
   left: { ...json.listOf(json.ref('LeftAlone')), maxItems: MAX_UNDONE_RECORDS },
   unavailable: {
-    ...json.count,
-    description: 'A later clean-up has deleted the same id or key: it can be undone first.',
+    ...json.orNull(json.count),
+    description:
+      'A later clean-up has deleted the same id or key: it can be undone first. null where `after` was sent.',
   },
   next: {
     ...json.orNull(json.uuid),
@@ -141,7 +142,7 @@ export const operations: Resource = {
       async handle({ commands }, { caller, assetType, path, query, body }) {
         const dryRun = isDryRun(query);
         const undone = await undoOperation(commands, caller, assetType, path.id, body, { dryRun });
-        const { position, restored, deleted, unchanged, left, unavailable, next = null } = undone;
+        const { position, restored, deleted, unchanged, left, unavailable = null, next = null } = undone;
         const gone = deleted === 0 ? '' : `, ${deleted} that it had created`;
         const message = dryRun
           ? `Dry run: ${restored} records would be brought back${gone && `${gone} deleted`}; nothing was written.`

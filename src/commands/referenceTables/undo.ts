@@ -25,8 +25,8 @@ export type UndoResult = Omit<UndoDecision, 'events'> & {
   readonly position: Position;
   /** Records that a batch had created. */
   readonly deleted: number;
-  /** Deleted records that cannot be brought back: a later clean-up has deleted the same id or key. */
-  readonly unavailable: number;
+  /** Deleted records that cannot be brought back: a later clean-up has deleted the same id or key. Told by the first page. */
+  readonly unavailable?: number | undefined;
   /** Where the next request goes on; undefined at the end. */
   readonly next?: string | undefined;
 };
@@ -88,5 +88,6 @@ async function undoCleanUp(
     return dryRun || undone.restored === 0 ? [] : undone.events;
   });
   const { events: _, ...counts } = undone;
-  return { position, ...counts, deleted: 0, unavailable: data.deleted - page.total, next: page.next };
+  const unavailable = page.total === undefined ? undefined : data.deleted - page.total;
+  return { position, ...counts, deleted: 0, unavailable, next: page.next };
 }

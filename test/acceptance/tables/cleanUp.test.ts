@@ -263,7 +263,11 @@ describe('undo', () => {
     const operation = await mistyped();
     const first = await undo(operation);
     expect(first).toMatchObject({ restored: 1000, next: expect.any(String) });
-    expect(await undo(operation, { after: first.next })).toMatchObject({ restored: 200, next: null });
+    expect(await undo(operation, { after: first.next })).toMatchObject({
+      restored: 200,
+      unavailable: null,
+      next: null,
+    });
     expect((await acme().list('dyn_party')).meta.total).toBe(1200);
     const later = await mistyped();
     expect(await undo(operation)).toMatchObject({ restored: 0, unavailable: 1200 });

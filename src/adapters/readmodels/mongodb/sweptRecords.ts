@@ -113,7 +113,7 @@ export async function deletedRecords(
   { after = '', limit }: { readonly after?: string | undefined; readonly limit: number },
 ): Promise<DeletedPage> {
   const ofCleanUp = { r: cleanUp, d: { $exists: true } };
-  const total = await swept.countDocuments(ofCleanUp);
+  const total = after === '' ? await swept.countDocuments(ofCleanUp) : undefined;
   const options = { sort: { _id: 1 }, limit: limit + 1, batchSize: limit + 1 } as const;
   const found: SweptRecord[] = [];
   let isLast = true;

@@ -170,14 +170,15 @@ export function deletedRecords(
   { after = '', limit }: { readonly after?: string | undefined; readonly limit: number },
 ): Omit<DeletedPage, 'records'> & { readonly records: StoredRecordsText } {
   type Found = ReturnType<typeof deletedRecords>;
-  const none: Found = { records: NO_RECORDS, total: 0 };
+  const none: Found = { records: NO_RECORDS, total: after === '' ? 0 : undefined };
   const found = connection.read<Found>(ref, none, (table) => {
     if (table.swept === undefined) return none;
     const swept = `${table.swept.rows} AS s`;
     // With the plus, SQLite looks the later ones up by their key.
     const ofCleanUp = `s.revision = ? AND s.doc IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM ${table.swept.rows} AS later WHERE later.u = s.u AND +later.revision > s.revision)`;
-    const total = connection.number(`SELECT count(*) FROM ${swept} WHERE ${ofCleanUp}`, [cleanUp]);
+    const count = `SELECT count(*) FROM ${swept} WHERE ${ofCleanUp}`;
+    const total = after === '' ? connection.number(count, [cleanUp]) : undefined;
     const sql = `SELECT hex(s.id), 0, 0, s.width, s.doc, n.batch FROM ${swept} LEFT JOIN batches AS n ON n.id = s.batch
       WHERE ${ofCleanUp} AND s.id > ? ORDER BY s.id LIMIT ?`;
     const texts: string[] = [];
@@ -242,7 +243,7 @@ export function someOutsideBatch(
   limit: number,
 ): StoredRecordsText {
   const found = connection.read(ref, NO_RECORDS, (table) => {
-    const rows = `SELECT row FROM ${table.shape.parts.batches.rows} WHERE batch <> ? ORDER BY row LIMIT ?`;
+    const rows = `SELECT row FROM ${table.shape.parts.batches.rows} WHERE batch <> ? OR batch = ${NO_BATCH} ORDER BY row LIMIT ?`;
     const sql = `${storedQuery(table, `r.row IN (${rows})`)} ORDER BY r.row`;
     const texts: string[] = [];
     let characters = 0;
