@@ -33,9 +33,11 @@ const FILL_TURN = 10;
 const ROUNDS = 3;
 const TURN_MS = 1_000;
 const WARM_UP_MS = 300;
+/** Compilers of JavaScript have done with what a create runs after some thousand of them. */
+const CREATES_WARM_UP_MS = 2_000;
 const REPEATED = 5;
 /** A size whose filling would take longer is left out. */
-const FILL_LIMIT_S = 360;
+const FILL_LIMIT_S = 600;
 /** Totals may differ by so much: peers fold letters outside ASCII by rules of their own, and one estimates. */
 const TOTALS_DIFFER = 0.02;
 
@@ -54,7 +56,7 @@ export async function measurePeers(directory, sizes, only) {
   try {
     for (const kind of chosen) peers.push(await startPeer(directory, kind));
     const report = () =>
-      writeReport(run, peers, results, { rounds: ROUNDS, turnMs: TURN_MS, fillLimitS: FILL_LIMIT_S });
+      writeReport(run, peers, results, { rounds: ROUNDS, turnMs: TURN_MS, createsWarmUpMs: CREATES_WARM_UP_MS, fillLimitS: FILL_LIMIT_S });
     for (const size of sizes) {
       const result = { size, rows: new Map(), leftOut: [], memory: new Map(), disk: new Map() };
       results.push(result);
@@ -95,7 +97,10 @@ async function measureSize(result, all, size) {
     await rounds(result, row, peers, createNext);
   }
   await repeatBatches(result, peers, Math.min(REPEATED, size / 2 / BATCH));
-  for (const row of CREATES) await rounds(result, row, peers);
+  for (const row of CREATES) {
+    for (const peer of peers) await turn(peer, row, 0, CREATES_WARM_UP_MS);
+    await rounds(result, row, peers);
+  }
   for (const peer of peers) {
     result.memory.set(peer, await memoryMb(peer.pids));
     result.disk.set(peer, await diskMb(peer.data));

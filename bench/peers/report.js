@@ -119,7 +119,7 @@ function rawOf({ size, rows }, peers) {
 }
 
 /** @param peers this service first */
-export async function writeReport({ begun, load }, peers, results, { rounds, turnMs, fillLimitS }) {
+export async function writeReport({ begun, load }, peers, results, { rounds, turnMs, createsWarmUpMs, fillLimitS }) {
   const lost = lostRows(results, comparedRows, peers);
   const further = lostRows(results, furtherRows, peers);
   const rows = results.reduce((sum, result) => sum + comparedRows(result).length, 0);
@@ -136,7 +136,7 @@ export async function writeReport({ begun, load }, peers, results, { rounds, tur
     [
       `- Machine: ${cpus().length} × ${cpus()[0].model}, ${whole(totalmem() / 2 ** 30)} GB of memory, ${type()} ${release()}, Node ${process.version} for the client, this service, Directus and Parse Server; load before the run ${load.toFixed(1)}.`,
       '- All peers run at the same time on that machine, idle but for the one that is asked. The client is the same for all (`bench/service.js`: Node, connections kept alive, the whole answer read), in a process of its own on the loopback address. So each figure includes the client.',
-      `- Each row is asked in ${rounds} rounds: in each round every peer has a turn of ${turnMs / 1000} s at most, or until each query was asked once; before it one create, after which no count of before can be reused, and at first a short turn that only warms. New records are filled in by turns of ten batches.`,
+      `- Each row is asked in ${rounds} rounds: in each round every peer has a turn of ${turnMs / 1000} s at most, or until each query was asked once; before it one create, after which no count of before can be reused, and at first a short turn that only warms, of ${createsWarmUpMs / 1000} s before creates. New records are filled in by turns of ten batches.`,
       '- Data: places of the world (`bench/places.js`), eight fields. Lists answer 25 records and the exact total; filters are "contains" in any case, of beginnings of names that are there. The totals of all peers are compared; Parse Server answers an estimate where there is no filter.',
       '- The rows are sorted by one of six fields, up or down. The clean-up deletes one half of the records and what the rows before have created.',
       `- p50 and p99 are of all requests of a row; the brackets have the medians and rates of the turns. "CPU s for 1000" is processor time of all processes of a peer, for 1000 requests, or 1000 records of a batch or clean-up. Memory is proportional (PSS) of all its processes, bytes on disk are all files of its data, logs included, both before the clean-up.`,
