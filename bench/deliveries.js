@@ -6,10 +6,9 @@ import { Agent, request } from 'undici';
 import { dropDatabase, ownPlaces } from './engines/ownPlaces.js';
 import { atMost, note, quantile, share } from './figures.js';
 import { Receivers } from './receivers.js';
-import { createClient, startService } from './service.js';
+import { PLATFORM, signIn, startService } from './service.js';
 
 const ORDERS = '/api/v1/dynamic-assets/dyn/dyn_transport_order/assets';
-const PLATFORM = '/api/v1/platform';
 const IDLE_APPROVALS = 60;
 const APPROVALS = 400;
 const APPROVERS = 8;
@@ -42,15 +41,6 @@ export async function measureDeliveries(directory) {
     await receivers.stop();
     if (places.MONGODB_URL !== undefined) await dropDatabase(places.MONGODB_URL);
   }
-}
-
-/** A client with the session of the tenant's first admin. */
-async function signIn({ port, credentials }) {
-  const person = createClient(port, 'bench.localhost');
-  const { email, password } = credentials.admin;
-  const { data } = JSON.parse(await person.ok('POST', `${PLATFORM}/session`, { email, password }));
-  person.headers.authorization = `Bearer ${data.token}`;
-  return person;
 }
 
 /** @returns the ids of so many validated orders */

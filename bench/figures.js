@@ -28,6 +28,17 @@ export function atMost(name, value, most, unit) {
   line(name, `${value.toFixed(1)} ${unit}`, `at most ${most}`, value <= most);
 }
 
+/** A rate that is to be reached. */
+export function atLeast(name, value, least, unit) {
+  line(name, `${Math.round(value)} ${unit}`, `${least}`, value >= least);
+}
+
+/** Times in milliseconds; the median and the 99th percentile (undefined: any) may be at most so much. */
+export function medianAndP99(name, times, mostMedian, most) {
+  const isReached = quantile(times, 0.5) <= mostMedian && (most === undefined || quantile(times, 0.99) <= most);
+  line(name, milliseconds(times), `at most ${[mostMedian, most ?? []].flat().join(' and ')}`, isReached);
+}
+
 /** Times in milliseconds; the 99th percentile may be at most so much. */
 export function p99(name, times, most) {
   const high = quantile(times, 0.99);

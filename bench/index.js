@@ -20,7 +20,7 @@ import { parseArgs } from 'node:util';
 import { measureBatches } from './batches.js';
 import { measureBeside } from './beside.js';
 import { measureCleanUp } from './cleanUp.js';
-import { measureCreate } from './create.js';
+import { measureApprove, measureCreate, measureUpdate } from './create.js';
 import { measureDeliveries } from './deliveries.js';
 import { measureEngines } from './engines.js';
 import { atMost, note, summary } from './figures.js';
@@ -57,6 +57,8 @@ async function measureEmbedded(directory) {
   try {
     await measureBatches(service, directory, records);
     await measureCreate(service);
+    await measureUpdate(service);
+    await measureApprove(service);
     await measureOrders(service);
     await measureBeside(service);
     await measureGet(service);

@@ -3,8 +3,8 @@ import { share } from './figures.js';
 
 const ASSETS = '/api/v1/dynamic-assets/dyn';
 const PARTS = 3;
-const WARM_UP = 20;
-const ORDERS = 480;
+const WARM_UP = 400;
+const ORDERS = 960;
 
 /** Wanted of one call beside four: what a client spares by it. */
 const TIMES = 3;

@@ -19,8 +19,18 @@ export function place(n) {
   };
 }
 
-/** What single creates are measured of. @param firstPlace number of a place that no other part of the benchmark uses */
+/** What single writes are measured of: a new one, and what changes of one. @param firstPlace number of a place that no other part of the benchmark uses */
 export const kindsFrom = (firstPlace) => [
-  { table: 'dyn_location', text: 'reference record', body: (n) => place(firstPlace + n) },
-  { table: 'dyn_transport_order', text: 'order', body: (n) => ({ notes: `Order ${n}` }) },
+  {
+    table: 'dyn_location',
+    text: 'reference record',
+    body: (n) => place(firstPlace + n),
+    change: (n) => ({ city_name: `City ${n}` }),
+  },
+  {
+    table: 'dyn_transport_order',
+    text: 'order',
+    body: (n) => ({ notes: `Order ${n}` }),
+    change: (n) => ({ notes: `Changed ${n} times` }),
+  },
 ];

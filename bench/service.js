@@ -9,6 +9,9 @@ import { endWithThis } from './interruption.js';
 
 const CLI = fileURLToPath(new URL('../dist/cli/index.js', import.meta.url));
 
+/** Where people and their tools call. */
+export const PLATFORM = '/api/v1/platform';
+
 /** In which Linux counts the time of processes. */
 const TICK_MS = 10;
 
@@ -51,13 +54,7 @@ export async function startService(directory, settings = {}) {
   const cli = (...args) => callCli(directory, settings, ...args);
   const credentials = await cli('tenant', 'create', 'bench', '--order-model', 'dyn_transport_order');
   const { child, port } = await spawnService(directory, settings);
-  const client = createClient(port, 'bench.localhost');
-  const token = await client.send('POST', '/oauth/token', {
-    grant_type: 'client_credentials',
-    client_id: credentials.client.client_id,
-    client_secret: credentials.client.client_secret,
-  });
-  client.headers.authorization = `Bearer ${JSON.parse(token.text).access_token}`;
+  const client = await signInClient(port, 'bench', credentials);
   return {
     credentials,
     port,
@@ -83,6 +80,29 @@ export async function startService(directory, settings = {}) {
       await stopService(child);
     },
   };
+}
+
+/** A client with a token of the tenant's first API client. */
+export async function signInClient(port, tenant, credentials) {
+  const client = createClient(port, `${tenant}.localhost`);
+  const { access_token: token } = JSON.parse(
+    await client.ok('POST', '/oauth/token', {
+      grant_type: 'client_credentials',
+      client_id: credentials.client.client_id,
+      client_secret: credentials.client.client_secret,
+    }),
+  );
+  client.headers.authorization = `Bearer ${token}`;
+  return client;
+}
+
+/** A client with the session of the tenant's first admin. */
+export async function signIn({ port, credentials }) {
+  const person = createClient(port, 'bench.localhost');
+  const { email, password } = credentials.admin;
+  const { data } = JSON.parse(await person.ok('POST', `${PLATFORM}/session`, { email, password }));
+  person.headers.authorization = `Bearer ${data.token}`;
+  return person;
 }
 
 export function createClient(port, host) {

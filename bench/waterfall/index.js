@@ -6,6 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { WARM_UP } from '../create.js';
 import { milliseconds, note, quantile } from '../figures.js';
 import { kindsFrom, place } from '../places.js';
 import { startService } from '../service.js';
@@ -15,8 +16,7 @@ const DOCUMENT = fileURLToPath(new URL('../../docs/performance.md', import.meta.
 const MARKS = fileURLToPath(new URL('./marks.cjs', import.meta.url));
 const PACKAGE = fileURLToPath(new URL('../../package.json', import.meta.url));
 const BATCHES = 5;
-const WARM_UP = 300;
-const CREATES = 700;
+const CREATES = 1_500;
 /** Longer than the marks are kept in memory. */
 const KEPT_MS = 1_000;
 
