@@ -6,6 +6,7 @@
  *   npm run bench -- --deliveries      webhook deliveries, about a minute, on the engines that are named as below
  *   npm run bench -- --waterfall       where the time of one create goes; writes docs/performance.md
  *   npm run bench -- --projection      what projecting one record costs, alone, by 16 at once and when it is behind
+ *   npm run bench -- --isolation       creates of some tenants while another one synchronises 1,000,000 records or --records; three minutes
  *   npm run bench -- --engines         on the engines that EVENTSTORE_URL, MONGODB_URL and RABBITMQ_URL name
  *   npm run bench -- --peers           beside PocketBase, Directus and Parse Server, which it installs, at 10,000, 150,000 and
  *                                      1,000,000 records, about half an hour; writes bench/RESULTS.md
@@ -26,6 +27,7 @@ import { measureEngines } from './engines.js';
 import { atMost, note, summary } from './figures.js';
 import { measureGet } from './get.js';
 import { measureGrowth } from './growth/index.js';
+import { measureIsolation } from './isolation/index.js';
 import { measureLists } from './lists.js';
 import { measureOrders } from './orders.js';
 import { measurePeers } from './peers/index.js';
@@ -39,6 +41,7 @@ const { values } = parseArgs({
     deliveries: { type: 'boolean', default: false },
     waterfall: { type: 'boolean', default: false },
     projection: { type: 'boolean', default: false },
+    isolation: { type: 'boolean', default: false },
     engines: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: false },
     only: { type: 'string' },
@@ -73,7 +76,8 @@ async function measureEmbedded(directory) {
 
 const directory = await mkdtemp(join(tmpdir(), 'dynamic-assets-bench-'));
 try {
-  if (values.engines) await measureEngines(directory);
+  if (values.isolation) await measureIsolation(directory, records);
+  else if (values.engines) await measureEngines(directory);
   else if (values.peers) await measurePeers(directory, sizes ?? PEER_SIZES, values.only?.split(','));
   else if (values.growth) await measureGrowth(directory, records, Number(values.tenants));
   else if (values.waterfall) await measureWaterfall(directory);
