@@ -56,7 +56,12 @@ export async function measurePeers(directory, sizes, only) {
   try {
     for (const kind of chosen) peers.push(await startPeer(directory, kind));
     const report = () =>
-      writeReport(run, peers, results, { rounds: ROUNDS, turnMs: TURN_MS, createsWarmUpMs: CREATES_WARM_UP_MS, fillLimitS: FILL_LIMIT_S });
+      writeReport(run, peers, results, {
+        rounds: ROUNDS,
+        turnMs: TURN_MS,
+        createsWarmUpMs: CREATES_WARM_UP_MS,
+        fillLimitS: FILL_LIMIT_S,
+      });
     for (const size of sizes) {
       const result = { size, rows: new Map(), leftOut: [], memory: new Map(), disk: new Map() };
       results.push(result);
