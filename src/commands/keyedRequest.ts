@@ -27,6 +27,8 @@ export type Work<Answer extends object> = {
   readonly run: (request: KeyedRequest, isNew: boolean) => Promise<Done<Answer>>;
 };
 
+type Accepted = { readonly request: KeyedRequest; readonly end: StreamEnd; readonly isNew: boolean };
+
 type Done<Answer> = Answer & { readonly position: Position };
 
 /** @throws ValidationError where the key stands for another body; whatever the work throws */
@@ -37,8 +39,41 @@ export async function carryOutOnce<Answer extends object>(
   { after, find, run }: Work<Answer>,
 ): Promise<Done<Answer>> {
   const stream = streamOf(caller, named);
-  const { request, end, isNew } = await accept(log, caller, stream, await hashOf(named.body), after);
-  if (request.answer !== undefined) return answerOf(log, caller, request);
+  const body = await hashOf(named.body);
+  const runs = runsOf(log);
+  for (;;) {
+    const accepted = await accept(log, caller, stream, body, after);
+    const { request } = accepted;
+    if (request.answer !== undefined) return answerOf(log, caller, request);
+    const first = runs.get(request.id);
+    if (first === undefined) {
+      const done = carryOut(log, caller, stream, accepted, { find, run });
+      const ended = done.then(noop, noop).finally(() => runs.delete(request.id));
+      runs.set(request.id, ended);
+      return await done;
+    }
+    await inTime(caller, first);
+  }
+}
+
+/** By their ids, what this process carries out now: sent again meanwhile, a request waits for what comes of the first. */
+const running = new WeakMap<LogAccess, Map<string, Promise<void>>>();
+
+function runsOf(log: LogAccess): Map<string, Promise<void>> {
+  const runs = running.get(log) ?? new Map<string, Promise<void>>();
+  running.set(log, runs);
+  return runs;
+}
+
+const noop = (): void => undefined;
+
+async function carryOut<Answer extends object>(
+  log: LogAccess,
+  caller: Caller,
+  stream: string,
+  { request, end, isNew }: Accepted,
+  { find, run }: Pick<Work<Answer>, 'find' | 'run'>,
+): Promise<Done<Answer>> {
   const done = (isNew ? undefined : await find(request)) ?? (await run(request, isNew));
   const { position: _, ...answer } = done;
   const events: KeyedRequestEvent[] = [{ type: 'RequestAnswered', data: answer as Record<string, unknown> }];
@@ -94,7 +129,7 @@ async function accept(
   stream: string,
   body: string,
   after: Work<object>['after'],
-): Promise<{ readonly request: KeyedRequest; readonly end: StreamEnd; readonly isNew: boolean }> {
+): Promise<Accepted> {
   const written = await writeStream<KeyedRequest | undefined, KeyedRequestEvent>(log, caller, {
     stream,
     name: 'The Idempotency-Key',

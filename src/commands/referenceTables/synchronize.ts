@@ -37,6 +37,9 @@ export type BatchResult = {
   readonly differences: readonly Difference[];
 };
 
+/** Whether the same request was carried out already: then nothing is written. Asked in the table's turn. */
+export type IsDone = () => Promise<boolean>;
+
 /**
  * @param body `{ items: [{ …fields, _batch_id? }] }`, 1 to 1000 items
  * @throws ValidationError with every error of every item, keyed `items` or `items.<index>.<field>`
@@ -47,12 +50,12 @@ export async function upsertBatch(
   caller: Caller,
   assetType: AssetType,
   body: unknown,
-  options: { readonly dryRun?: boolean } = {},
+  options: { readonly dryRun?: boolean; readonly isDone?: IsDone } = {},
 ): Promise<BatchResult> {
   refuseMasterData(assetType, 'written by batch');
   const given = itemsOf(body);
   try {
-    return await writeBatch(commands, caller, assetType, given, options.dryRun === true);
+    return await writeBatch(commands, caller, assetType, given, options);
   } catch (error) {
     if (options.dryRun !== true) await failSyncOf(commands, caller, assetType.name, given, error);
     throw error;
@@ -64,7 +67,7 @@ async function writeBatch(
   caller: Caller,
   assetType: AssetType,
   given: readonly unknown[],
-  dryRun: boolean,
+  { dryRun = false, isDone }: { readonly dryRun?: boolean; readonly isDone?: IsDone },
 ): Promise<BatchResult> {
   const wanted = namedAsSent(assetType, given);
   const checking = pause().then(() => checkItems(assetType, given));
@@ -74,6 +77,7 @@ async function writeBatch(
   const writing = tableWriterOf(commands).write(caller, assetType, wanted, async (known) => {
     const items = await checking;
     requireNamed(assetType, items, wanted);
+    if (await isDone?.()) return [];
     const isKnown = ({ fields }: RecordInput): boolean => known.byKey(keyOf(assetType, fields)) !== undefined;
     const newIds = items.map((item) => (isKnown(item) ? '' : commands.newId()));
     const pauses = new Pauses();
@@ -127,7 +131,7 @@ export async function cleanUpTable(
   caller: Caller,
   assetType: AssetType,
   body: unknown,
-  options: { readonly dryRun?: boolean; readonly guard?: CleanUpGuard | undefined } = {},
+  options: { readonly dryRun?: boolean; readonly guard?: CleanUpGuard | undefined; readonly isDone?: IsDone } = {},
 ): Promise<CleanUpResult> {
   refuseMasterData(assetType, 'cleaned up');
   const { batch_id: batchId, confirm } = parseBody(cleanUpBody, body);
@@ -135,11 +139,15 @@ export async function cleanUpTable(
   const dryRun = options.dryRun === true;
   const guard = dryRun ? undefined : options.guard;
   const table = { tenant: caller.tenant, table: assetType.name };
-  const { position, revision, state } = await tableWriterOf(commands).alone<CleanUpCounts>(
+  const { position, revision, state } = await tableWriterOf(commands).alone<CleanUpCounts & { isDone: boolean }>(
     caller,
     assetType,
-    () => countCleanUp(commands, table, batchId),
-    (counts) => {
+    async () => {
+      const counted = await countCleanUp(commands, table, batchId);
+      return { ...counted, state: { ...counted.state, isDone: (await options.isDone?.()) ?? false } };
+    },
+    ({ isDone, ...counts }) => {
+      if (isDone) return [];
       const refusal = refusalOfCleanUp(guard, { batchId, confirm }, counts);
       if (refusal !== undefined) throw new ValidationError(refusal);
       return counts.deleted === 0 || dryRun ? [] : [cleanUp(batchId, counts.deleted)];

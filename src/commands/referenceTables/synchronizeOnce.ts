@@ -11,7 +11,7 @@ import type { Caller } from '../context.js';
 import { carryOutOnce } from '../keyedRequest.js';
 import { refuseMasterData } from '../tables.js';
 import { eventsBehind } from './eventsBehind.js';
-import { type BatchResult, type CleanUpResult, cleanUpTable, upsertBatch } from './synchronize.js';
+import { type BatchResult, type CleanUpResult, cleanUpTable, type IsDone, upsertBatch } from './synchronize.js';
 import type { TableCommands } from './tableState.js';
 
 /** As `upsertBatch`, once for each key. */
@@ -33,7 +33,7 @@ export async function upsertBatchOnce(
     const unchanged = hashed.length - 1 - created - updated;
     return { counts: { created, updated, unchanged }, operationId: operationIdOf(events), differences: [] };
   };
-  const run = (own: Caller) => upsertBatch(commands, own, assetType, body);
+  const run: Run<BatchResult> = (own, isDone) => upsertBatch(commands, own, assetType, body, { isDone });
   return once(commands, caller, { table: assetType.name, key, body: hashed }, run, ofEvents);
 }
 
@@ -51,7 +51,7 @@ export async function cleanUpTableOnce(
     const [{ deleted } = { deleted: 0 }] = events.map(({ data }) => data as TableCleanedUp['data']);
     return { deleted, operationId: operationIdOf(events), differences: [] };
   };
-  const run = (own: Caller) => cleanUpTable(commands, own, assetType, body, options);
+  const run: Run<CleanUpResult> = (own, isDone) => cleanUpTable(commands, own, assetType, body, { ...options, isDone });
   return once(commands, caller, { table: assetType.name, key, body: ['clean-up', body] }, run, ofEvents);
 }
 
@@ -59,11 +59,13 @@ export async function cleanUpTableOnce(
 const operationIdOf = (events: readonly RecordedEvent[]): string | undefined =>
   events[0] === undefined ? undefined : String(events[0].revision);
 
+type Run<Result> = (caller: Caller, isDone: IsDone) => Promise<Result>;
+
 function once<Result extends { readonly position: Position }>(
   commands: TableCommands,
   caller: Caller,
   named: { readonly table: string; readonly key: string; readonly body: unknown },
-  run: (caller: Caller) => Promise<Result>,
+  run: Run<Result>,
   ofEvents: (events: readonly RecordedEvent[]) => Omit<Result, 'position'>,
 ) {
   const { eventStore } = commands;
@@ -77,7 +79,8 @@ function once<Result extends { readonly position: Position }>(
     after: async () => (await eventStore.lastAppend(stream))?.revision ?? -1,
     find,
     run: async (request, isNew) => {
-      const done = await run({ ...caller, causationId: request.id });
+      // Looked at again in the table's turn: another process may have had it before.
+      const done = await run({ ...caller, causationId: request.id }, async () => (await find(request)) !== undefined);
       // Nothing is left to do where the same request, sent at the same time, was first: what it did is the answer.
       return ((done.position === 0 || !isNew) && (await find(request))) || done;
     },

@@ -90,3 +90,60 @@ test('where too much was written since to tell, it is refused', async () => {
   log.fill(STREAM, MAX_EVENTS_LOOKED_THROUGH);
   await expect(batch()).rejects.toThrow('use a new Idempotency-Key');
 });
+
+describe('a clean-up that is sent again while the first still waits', () => {
+  /** The first to count waits until somebody says so. */
+  async function openWaiting() {
+    const log = new LogInMemory();
+    const [first, other] = [log.commands(), log.commands()];
+    await upsertBatch(first, caller, UNITS, { items: [unit('A', 'A', 'a')] });
+    let goOn: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const waits = jest.fn(() => gate);
+    const { countOutsideBatch } = first.readModels;
+    const readModels = Object.assign(Object.create(first.readModels), {
+      countOutsideBatch: async (...asked: Parameters<typeof countOutsideBatch>) => {
+        if (waits.mock.calls.length === 0) await waits();
+        return countOutsideBatch(...asked);
+      },
+    });
+    const slow = { ...first, readModels };
+    const cleanUp = (commands: typeof first) =>
+      cleanUpTableOnce(commands, caller, UNITS, { batch_id: 'b' }, 'same', {});
+    const create = (commands: typeof first) => upsertBatch(commands, caller, UNITS, { items: [unit('X', 'X', 'c')] });
+    const left = async () =>
+      (await other.readModels.snapshot({ tenant, table: UNITS.name }, { keys: [], ids: [] })).records.map(
+        ({ fields }) => fields.code,
+      );
+    const cleanedUp = () => log.stream(STREAM).filter(({ type }) => type === 'TableCleanedUp').length;
+    return { slow, other, cleanUp, create, goOn, waits, left, cleanedUp };
+  }
+
+  test('to the same process deletes nothing that was created after the first', async () => {
+    const { slow, cleanUp, create, goOn, waits, left, cleanedUp } = await openWaiting();
+    const first = cleanUp(slow);
+    while (waits.mock.calls.length === 0) await new Promise(setImmediate);
+    const created = create(slow);
+    const again = cleanUp(slow);
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+    goOn();
+    expect([(await first).deleted, (await again).deleted]).toEqual([1, 1]);
+    await created;
+    expect(await left()).toEqual(['X']);
+    expect(cleanedUp()).toBe(1);
+  });
+
+  test('to another process, which has its turn first, deletes nothing that was created after that', async () => {
+    const { slow, other, cleanUp, create, goOn, waits, left, cleanedUp } = await openWaiting();
+    const first = cleanUp(slow);
+    while (waits.mock.calls.length === 0) await new Promise(setImmediate);
+    expect((await cleanUp(other)).deleted).toBe(1);
+    await create(other);
+    goOn();
+    expect((await first).deleted).toBe(1);
+    expect(await left()).toEqual(['X']);
+    expect(cleanedUp()).toBe(1);
+  });
+});
