@@ -5,6 +5,7 @@
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
 import { type AppendResult, EventTooLargeError, WrongExpectedRevisionError } from '../../ports/eventStore.js';
+import { AnswerTooLargeError } from '../../ports/readModels.js';
 import type { Caller } from '../context.js';
 import {
   type Identified,
@@ -41,8 +42,8 @@ export async function writeTogether(
   try {
     await tryToWrite(commands, table, changes);
   } catch (error) {
-    if (error instanceof EventTooLargeError && changes.length > 1) {
-      // Nothing was stored. By themselves, all but one are not too large.
+    if ((error instanceof EventTooLargeError || error instanceof AnswerTooLargeError) && changes.length > 1) {
+      // Nothing was stored. By themselves, all but one are not too large, to be written or to be read for the decision.
       for (const change of changes) await writeTogether(commands, table, [change]);
     } else {
       for (const change of changes) change.refuse(error);
@@ -68,7 +69,8 @@ async function tryToWrite(
     const at = notBefore(commands.now(), loaded.lastEventAt);
     const decided = await decide(commands, open, loaded.state, at);
     // What others were decided on was given up meanwhile.
-    if (open.length > 1 && open.some(({ isOver }) => isOver)) continue;
+    // (One alone as well: it was told that nothing was written.)
+    if (open.some(({ isOver }) => isOver)) continue;
     const appended = await inTime(caller, append(commands, table, loaded, decided, leftMs(caller)));
     if (appended !== undefined) {
       conclude(table, decided, appended, at);

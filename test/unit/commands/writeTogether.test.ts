@@ -12,6 +12,7 @@ import {
   EventTooLargeError,
   WrongExpectedRevisionError,
 } from '#app/ports/eventStore.js';
+import { AnswerTooLargeError } from '#app/ports/readModels.js';
 import { DeadlineError } from '#app/supervision/deadline.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 
@@ -81,7 +82,7 @@ function openTable() {
     });
     return release;
   };
-  return { create, rename, appended, failures, hold };
+  return { create, rename, appended, failures, hold, writer, commands };
 }
 
 test('those that come while one is appended are appended together, each with its own answer', async () => {
@@ -163,4 +164,38 @@ test('one whose time is over is given up, and the others are decided without it'
   expect(deadline.mayHaveWritten).toBe(false);
   await Promise.all([first, same]);
   expect(appended.flat()).toHaveLength(2);
+});
+
+test('one whose time ends while it is decided alone is told that nothing was written, and nothing is', async () => {
+  const { writer, appended } = openTable();
+  const deadline = new RequestDeadline(60_000, () => new DeadlineError('It took too long.'));
+  const late = writer.write({ ...caller, deadline }, item, { keys: ['A'], ids: [idOf(1)] }, async (known) => {
+    deadline.cancel(new DeadlineError('It took too long.'));
+    deadline.end();
+    await new Promise((resolve) => setImmediate(resolve));
+    const decision = createRecord(item, { fields: { external_id: 'A', name: 'A' } } as RecordInput, idOf(1), known);
+    return decision.ok ? decision.events : [];
+  });
+  await expect(late).rejects.toThrow(DeadlineError);
+  expect(deadline.mayHaveWritten).toBe(false);
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+  expect(appended).toEqual([]);
+});
+
+test('records that are too large to be read for all of them together are read for each', async () => {
+  const { create, commands, appended, hold } = openTable();
+  const { snapshot } = commands.readModels;
+  Object.assign(commands.readModels, {
+    snapshot: async (...asked: Parameters<typeof snapshot>) => {
+      if (asked[1].ids.length > 1) throw new AnswerTooLargeError('decision');
+      return snapshot(...asked);
+    },
+  });
+  const release = hold();
+  const first = create(1, 'A');
+  await new Promise((resolve) => setImmediate(resolve));
+  const rest = [create(2, 'B'), create(3, 'C')];
+  release();
+  await Promise.all([first, ...rest]);
+  expect(appended.flat()).toHaveLength(3);
 });
