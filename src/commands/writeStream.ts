@@ -8,10 +8,12 @@ import {
   type EventStore,
   type EventToAppend,
   type ExpectedRevision,
+  type RecordedEvent,
   type Revision,
   WrongExpectedRevisionError,
 } from '../ports/eventStore.js';
 import { type Caller, type Commands, TryAgainError } from './context.js';
+import { streamPages } from './streamPages.js';
 
 /** What writing needs. */
 export type LogAccess = Pick<Commands, 'eventStore' | 'now' | 'newId'>;
@@ -48,17 +50,21 @@ export type Written<State, Event extends DomainEvent> = Appended<Event> & {
 /** How often a command decides anew when others write to the same stream meanwhile. */
 export const MAX_ATTEMPTS = 20;
 
-/** Reads a stream of few events. `evolve` is the state after one more event; there is none before the first. */
+/** Reads a stream, page by page. `evolve` is the state after one more event; there is none before the first. */
 export async function loadStream<State>(
   eventStore: Pick<EventStore, 'readStream'>,
   stream: string,
   evolve: (state: State | undefined, event: EventToAppend) => State | undefined,
   before?: State,
 ): Promise<Loaded<State | undefined>> {
-  const recorded = await eventStore.readStream(stream);
-  const last = recorded.at(-1);
+  let state = before;
+  let last: RecordedEvent | undefined;
+  for await (const recorded of streamPages(eventStore, stream)) {
+    state = recorded.reduce(evolve, state);
+    last = recorded.at(-1);
+  }
   return {
-    state: recorded.reduce(evolve, before),
+    state,
     revision: last?.revision ?? NO_STREAM.revision,
     lastEventAt: last?.metadata.occurredAt ?? NO_STREAM.lastEventAt,
   };

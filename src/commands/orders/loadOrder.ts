@@ -5,7 +5,8 @@ import type { Approval } from '../../domain/order/exportDocument.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { orderStream } from '../../domain/streams.js';
 import { copiedOnce } from '../../domain/writable.js';
-import type { EventStore, EventToAppend, Revision } from '../../ports/eventStore.js';
+import type { EventStore, EventToAppend, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import { streamPages } from '../streamPages.js';
 import type { Loaded } from '../writeStream.js';
 
 /** From so many events on to keep an order costs less than to read it again with each of its changes. */
@@ -73,12 +74,18 @@ async function load(
   const newest = kept.get(stream);
   const known = newest !== undefined && newest.revision <= toRevision ? newest : undefined;
   if (known?.revision === toRevision) return known;
-  const events = await eventStore.readStream(stream, known === undefined ? 0 : known.revision + 1, toRevision);
-  const last = events.at(-1);
+  const from = known === undefined ? 0 : known.revision + 1;
+  let state = known?.state;
+  let last: RecordedEvent | undefined;
+  let approved: OrderApproved | undefined;
+  for await (const events of streamPages(eventStore, stream, from, toRevision)) {
+    state = orderAfter(state, events);
+    last = events.at(-1);
+    const here = events.findLast(({ type }) => type === 'OrderApproved') as OrderApproved | undefined;
+    approved = here ?? approved;
+  }
   if (last === undefined) return known;
-  const state = orderAfter(known?.state, events);
   if (state === undefined) return undefined;
-  const approved = events.findLast(({ type }) => type === 'OrderApproved') as OrderApproved | undefined;
   const loaded: OrderAt = {
     state,
     revision: last.revision,
