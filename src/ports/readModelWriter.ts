@@ -54,6 +54,11 @@ export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' |
    * transactions of its own: none is open. @returns whether there was any
    */
   clearDropped(): Promise<boolean>;
+  /**
+   * Merges a bounded piece of what indexes hold in several parts, each of which every read looks into. In a transaction of
+   * its own: none is open. @returns whether more may be left
+   */
+  mergeIndexes(): Promise<boolean>;
   /** Drops everything a projection wrote, its checkpoint, and where tenants are parked in it. */
   reset(projection: string): Promise<void>;
 

@@ -5,9 +5,9 @@ import { ProjectorLeaseHeldError } from '../ports/readModelWriter.js';
 import { logOf } from '../projections/lanes.js';
 import { projections } from '../projections/projections.js';
 import { followRelease } from '../projections/release.js';
-import { keepRemoving } from '../projections/removal.js';
 import { keepRetention } from '../projections/retention.js';
 import { runProjections } from '../projections/runner.js';
+import { keepUp } from '../projections/upkeep.js';
 import { sendable } from '../supervision/sendable.js';
 import { giveWay } from '../supervision/threadPriority.js';
 import { sleep } from '../supervision/waiting.js';
@@ -67,7 +67,7 @@ async function project(): Promise<void> {
       },
       signal,
     ),
-    keepRemoving({ writer, writing }, signal),
+    keepUp({ writer, writing }, signal),
     keepRetention({ writer, writing, days: config.DELIVERY_LOG_DAYS }, signal),
     followRelease(
       {

@@ -7,7 +7,7 @@ import { createTenant, deleteTenant } from '#app/commands/identity/tenants.js';
 import { createRecord } from '#app/commands/records.js';
 import { readConfig } from '#app/config.js';
 import { rebuildProjection } from '#app/projections/rebuild.js';
-import { keepRemoving } from '#app/projections/removal.js';
+import { keepUp } from '#app/projections/upkeep.js';
 import { openReadModelWriter } from '#app/service/engines.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 
@@ -53,7 +53,7 @@ it('the projector that died over the removal is followed by one that ends it; th
 
   const next = await openReadModelWriter(readConfig({ DATA_DIR: inside.directoryPath }));
   const stopping = new AbortController();
-  const removing = keepRemoving({ writer: next, writing: new Queue({ concurrency: 1 }) }, stopping.signal);
+  const removing = keepUp({ writer: next, writing: new Queue({ concurrency: 1 }) }, stopping.signal);
   while (JSON.stringify(left().tenants) !== '["other"]') await new Promise((resolve) => setTimeout(resolve, 20));
   stopping.abort();
   await removing;

@@ -175,6 +175,11 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     return true;
   }
 
+  /** MongoDB's are trees. */
+  async mergeIndexes(): Promise<boolean> {
+    return false;
+  }
+
   async reset(projection: string): Promise<void> {
     await this.begin();
     const kind = new Map(Object.entries(KINDS)).get(projection);

@@ -19,6 +19,7 @@ import { beginRebuild, isRebuilding } from './rebuild.js';
 import { openConnection } from './schema.js';
 import { LIVE } from './sharedTables.js';
 import { FairTransactions, inTransaction } from './transactions.js';
+import { TrigramMerger } from './trigramMerger.js';
 import { copyWal, WalCopier } from './walCopier.js';
 
 const CACHE_MEGABYTES = 40;
@@ -52,6 +53,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   readonly #channel: BroadcastChannel;
   readonly #transactions: FairTransactions;
   readonly #walCopier: WalCopier;
+  readonly #trigramMerger: TrigramMerger;
   /** Moves with what other connections commit. */
   readonly #dataVersion: Database.Statement<[], number>;
   #lastVersion: number | undefined;
@@ -73,6 +75,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#channel = channel;
     this.#transactions = new FairTransactions(db);
     this.#walCopier = new WalCopier({ file: options.file }, () => copyWal(db));
+    this.#trigramMerger = new TrigramMerger(db);
     this.#dataVersion = db.prepare<[], number>('PRAGMA data_version').pluck();
     this.#lastVersion = this.#dataVersion.get();
     this.#parked = new ParkedTable(db);
@@ -182,6 +185,12 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   async clearDropped(): Promise<boolean> {
     if (this.#mayHoldDropped) this.#mayHoldDropped = await clearSome(this.db);
     return this.#mayHoldDropped;
+  }
+
+  async mergeIndexes(): Promise<boolean> {
+    const mayBeMore = await this.#trigramMerger.mergeSome();
+    this.#walCopier.committed();
+    return mayBeMore;
   }
 
   async reset(projection: string): Promise<void> {
