@@ -190,3 +190,65 @@ describe('a file of schema version 10', () => {
     expect(await writer.outdatedTables('acme')).toEqual([]);
   });
 });
+
+/**
+ * In version 12 documents had nothing beside them. The file has the places 1 to 6 of the tenant acme as a large table, 1 and
+ * 2 of the batch `kept`.
+ */
+describe('a file of schema version 12', () => {
+  let directory: string;
+  let readModels: ReadModels;
+  let writer: Awaited<ReturnType<typeof openSqliteReadModelWriter>>;
+
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'earlier-read-models-'));
+    const file = join(directory, 'readmodels.db');
+    writeFileSync(file, gunzipSync(readFileSync(new URL('../../fixtures/readModelsVersion12.db.gz', import.meta.url))));
+    readModels = await openSqliteReadModels({ file, readers: 1 });
+    writer = await openSqliteReadModelWriter({ file });
+  });
+  afterEach(async () => {
+    await readModels.close();
+    await writer.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  const codes = (more: Partial<Parameters<typeof query>[0]> = {}) => found(readModels, more);
+
+  test('answers as before, with what is written from now on', async () => {
+    const changes = [
+      insert(7, { name: 'Rotte' }),
+      { kind: 'patch', id: id(1), at: at(8), set: { name: 'Dordrecht' } },
+      { kind: 'delete', id: id(3) },
+    ] as const;
+    await write(writer, () => writer.applyToTable(acmePlaces, changes, { revision: 9, at: at(9) }));
+    expect(await codes({ sort: [{ field: 'name', direction: 'asc' }] })).toEqual({
+      records: ['C2', 'C1', 'C4', 'C6', 'C7', 'C5'],
+      total: 6,
+    });
+    expect((await codes({ filters: [contains('name', 'rot')] })).records).toEqual(['C6', 'C7']);
+    const record = JSON.parse((await readModels.get(acmePlaces, id(1))) ?? '');
+    expect(record).toMatchObject({ id: id(1), created_at: at(1), updated_at: at(8), name: 'Dordrecht' });
+    const { records } = await readModels.snapshot(acmePlaces, { keys: ['C2'], ids: [id(7)] });
+    expect(records.map(({ batchId, updatedAt }) => [batchId, updatedAt])).toEqual([
+      ['kept', at(2)],
+      [null, at(7)],
+    ]);
+    await write(writer, () =>
+      writer.applyToTable(acmePlaces, [{ kind: 'sweep', batchId: 'none' }], { revision: 10, at: at(10) }),
+    );
+    expect((await codes()).total).toBe(0);
+  });
+
+  test('is rebuilt with the times beside its documents, and the copy is served', async () => {
+    const copy = await writer.beginRebuild({ projection: 'records' });
+    const again = [1, 2].map((n) => insert(n, { name: 'Again' }, 'kept'));
+    await write(copy.writer, async () => {
+      await copy.writer.defineTable(acmePlaces, places);
+      await copy.writer.applyToTable(acmePlaces, again, { revision: 4, at: at(4) });
+    });
+    await copy.holdLive();
+    await copy.swap();
+    expect(await codes({ sort: [{ field: 'code', direction: 'desc' }] })).toEqual({ records: ['C2', 'C1'], total: 2 });
+  });
+});

@@ -66,6 +66,11 @@ isCounted(
   },
 );
 
+isCounted('in an order that rows are not in, each record of a page is read from one table', () => {
+  // A page and one above it for each of 25, and some for the index and the schema.
+  expect(pagesRead(query({ sort: [{ field: 'size', direction: 'asc' }] }))).toBeLessThan(75);
+});
+
 isCounted('deep in the ties of a first term, the second one is gone through by its own index', () => {
   const asked = query({
     sort: ['open', 'size'].map((field) => ({ field, direction: 'asc' })),

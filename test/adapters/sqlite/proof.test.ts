@@ -59,7 +59,13 @@ test.each([
   ['a batch is of no record', 'INSERT INTO b1 VALUES (999, 0)', ['b1 unexpected']],
   ['a document is gone', 'DELETE FROM d1 WHERE row = 3', [`d1 ${id(2)} missing`]],
   ['a document is no JSON', "UPDATE d1 SET doc = 'x' WHERE row = 3", [`d1 ${id(2)} different`]],
-  ['a time has moved', 'UPDATE r1 SET updated_at = 5 WHERE row = 3', [`r1 ${id(2)} different`]],
+  [
+    'a time has moved',
+    'UPDATE r1 SET updated_at = 5 WHERE row = 3',
+    [`d1 ${id(2)} different`, `r1 ${id(2)} different`],
+  ],
+  ['the time beside a document has moved', 'UPDATE d1 SET updated_at = 5 WHERE row = 3', [`d1 ${id(2)} different`]],
+  ["another record's id is beside a document", "UPDATE d1 SET id = x'00' WHERE row = 3", [`d1 ${id(2)} different`]],
   ['a column does not fit', "UPDATE r1 SET c1 = 'x' WHERE row = 3", [`r1 ${id(2)} different`]],
   ['a number does not fit', 'UPDATE r1 SET c2 = 5.5 WHERE row = 3', [`r1 ${id(2)} different`]],
   [

@@ -15,6 +15,8 @@ export const trigramColumn = (column: string): string => `t${column}`;
 export const trigramColumns = (fields: readonly FieldLayout[], index: number): readonly string[] =>
   fields.flatMap((field) => (field.trigrams === index && field.match !== undefined ? [field.match] : []));
 
+const HEADS = 'id BLOB NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,';
+
 /** The statements that make a table's own tables and indexes. */
 export const tableStatements = (id: number, layout: TableLayout): readonly string[] => [
   ...bareStatements(id, layout),
@@ -38,7 +40,7 @@ export function bareStatements(id: number, layout: TableLayout): readonly string
        ${columns.join(', ')}
      )`,
     // `doc`: the record's own fields as JSON text without braces; `width`: how many fields of the layout it covers.
-    `CREATE TABLE ${docTable(id)} (row INTEGER PRIMARY KEY, width INTEGER NOT NULL, doc TEXT NOT NULL)`,
+    `CREATE TABLE ${docTable(id)} (row INTEGER PRIMARY KEY, ${layout.hasHeads === true ? HEADS : ''} width INTEGER NOT NULL, doc TEXT NOT NULL)`,
     `CREATE TABLE ${batchTable(id)} (row INTEGER PRIMARY KEY, batch INTEGER NOT NULL)`,
     `CREATE UNIQUE INDEX ${indexOf(id, 'id')} ON ${table} (id)`,
     ...(layout.unique === undefined ? [] : [`CREATE UNIQUE INDEX ${indexOf(id, 'u')} ON ${table} (u)`]),

@@ -7,14 +7,18 @@ import { AnswerSize } from '../shared/answerSize.js';
 import { storedId } from '../shared/recordText.js';
 import { conditionOf } from './query/conditions.js';
 import type { Cell, KnownTable, ReadConnection, ReadTable } from './readConnection.js';
+import {
+  listedQuery,
+  type RecordTuple,
+  recordColumns,
+  recordQuery,
+  records,
+  type StoredTuple,
+  storedQuery,
+} from './recordQueries.js';
 import { hexIdText, idBytes, idText, timeText } from './rowFormat.js';
 import { LIVE, NO_BATCH } from './sharedTables.js';
 import { NO_RECORDS, type StoredRecordsText, writeStored } from './storedTexts.js';
-
-type RecordTuple = [id: Buffer, createdAt: number, updatedAt: number, width: number, doc: string];
-const RECORD_COLUMNS = 'r.id, r.created_at, r.updated_at, d.width, d.doc';
-const records = ({ shape: { parts } }: KnownTable): string =>
-  `${parts.records.rows} AS r JOIN ${parts.docs.rows} AS d ON d.row = r.row`;
 
 function recordText(
   table: KnownTable,
@@ -27,7 +31,7 @@ function recordText(
 
 /** The records of these rows, as they are sent. @throws AnswerTooLargeError when they are too large for a page */
 export function recordTexts(connection: ReadConnection, table: ReadTable, rows: readonly number[]): RecordJson[] {
-  const select = connection.tuples<RecordTuple>(`SELECT ${RECORD_COLUMNS} FROM ${records(table)} WHERE r.row = ?`);
+  const select = connection.tuples<RecordTuple>(recordQuery(table, 'row'));
   const size = new AnswerSize('page');
   return rows.flatMap((row) => {
     const tuple = select.get(row);
@@ -41,7 +45,7 @@ export function recordReader(
   table: ReadTable,
   by: 'row' | 'id',
 ): (value: Cell) => RecordJson | undefined {
-  const select = connection.tuples<RecordTuple>(`SELECT ${RECORD_COLUMNS} FROM ${records(table)} WHERE r.${by} = ?`);
+  const select = connection.tuples<RecordTuple>(recordQuery(table, by));
   return (value) => {
     const tuple = select.get(value);
     return tuple === undefined ? undefined : recordText(table, tuple);
@@ -64,8 +68,7 @@ type GetRecord = (connection: ReadConnection, ref: TableRef, id: Buffer, order?:
 const getOfTable: GetRecord = (connection, ref, id, order) => {
   const found = connection.read<RecordJson | undefined>(ref, undefined, (table) => {
     connection.remember(ref, table);
-    const sql = `SELECT ${RECORD_COLUMNS} FROM ${records(table)} WHERE r.id = ?`;
-    const tuple = connection.tuples<RecordTuple>(sql).get(id);
+    const tuple = connection.tuples<RecordTuple>(recordQuery(table, 'id')).get(id);
     return tuple === undefined ? undefined : recordText(table, tuple, order);
   });
   return found.result;
@@ -76,7 +79,7 @@ const getOfLastSeen: GetRecord = (connection, ref, id, order) => {
   const table = connection.lastSeen(ref);
   if (table === undefined) return undefined;
   try {
-    const sql = `SELECT ${RECORD_COLUMNS} FROM catalog AS c CROSS JOIN ${records(table)}
+    const sql = `SELECT ${recordColumns(table)} FROM catalog AS c CROSS JOIN ${records(table)}
       WHERE c.id = ${table.id} AND c.copy = ${LIVE} AND c.version = ? AND r.id = ?`;
     const tuple = connection.tuples<RecordTuple>(sql).get(table.shape.version, id);
     return tuple === undefined ? undefined : recordText(table, tuple, order);
@@ -85,31 +88,6 @@ const getOfLastSeen: GetRecord = (connection, ref, id, order) => {
     return undefined;
   }
 };
-
-/** The id as hexadecimal digits: an object for the bytes of each would cost more than to find the record. */
-type StoredTuple = [
-  id: string,
-  createdAt: number,
-  updatedAt: number,
-  width: number,
-  doc: string,
-  batch: string | null,
-  key?: string,
-];
-
-const storedColumns = (table: ReadTable): string =>
-  `hex(r.id), r.created_at, r.updated_at, d.width, d.doc, (
-     SELECT n.batch FROM ${table.shape.parts.batches.rows} AS b JOIN batches AS n ON n.id = b.batch
-     WHERE b.row = r.row AND b.batch <> ${NO_BATCH})`;
-
-const storedQuery = (table: ReadTable, where: string): string =>
-  `SELECT ${storedColumns(table)} FROM ${records(table)} WHERE ${where}`;
-
-/** Records by many values, in one statement. @param value of the list's entries, as SQL */
-const listedQuery = (table: ReadTable, column: 'u' | 'id', value: string): string =>
-  `SELECT ${storedColumns(table)}${table.shape.layout.unique === undefined ? '' : ', r.u'}
-   FROM json_each(?) AS listed CROSS JOIN ${table.shape.parts.records.rows} AS r ON r.${column} = ${value}
-   CROSS JOIN ${table.shape.parts.docs.rows} AS d ON d.row = r.row`;
 
 function storedText(table: ReadTable, [id, createdAt, updatedAt, width, doc, batchId, key]: StoredTuple): string {
   const own = table.shape.text.complete(width, doc);
@@ -209,7 +187,8 @@ export function findRecords(
     const { sql, cells } = conditionOf({ kind: 'equals', field, anyOf: values }, table);
     const size = new AnswerSize('decision');
     const texts: string[] = [];
-    for (const tuple of connection.tuples<StoredTuple>(`${storedQuery(table, sql)} ORDER BY r.id`).iterate(...cells)) {
+    const query = `${storedQuery(table, `r.row IN (SELECT r.row FROM ${table.shape.parts.records.rows} AS r WHERE ${sql})`)} ORDER BY r.id`;
+    for (const tuple of connection.tuples<StoredTuple>(query).iterate(...cells)) {
       texts.push(size.add(storedText(table, tuple)));
     }
     return texts.join('\n');

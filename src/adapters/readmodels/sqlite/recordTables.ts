@@ -17,7 +17,7 @@ type OpenTable = {
   readonly id: number;
   readonly assetTypeText: string;
   /** That of the table as a large one. */
-  readonly layout: TableLayout;
+  layout: TableLayout;
   isSmall: boolean;
   /** The very object that the table was last found to be defined by. */
   definedBy?: AssetType;
@@ -124,8 +124,11 @@ export class RecordTables {
 
   /** The table is no longer small. */
   #grow(table: OpenTable): void {
+    table.layout = { ...table.layout, hasHeads: true };
     this.#run(growStatements(table.id, table.layout));
-    this.#db.prepare('UPDATE catalog SET small = 0, version = version + 1 WHERE id = ?').run(table.id);
+    this.#db
+      .prepare('UPDATE catalog SET layout = ?, small = 0, version = version + 1 WHERE id = ?')
+      .run(JSON.stringify(table.layout), table.id);
     table.isSmall = false;
     delete table.writer;
   }

@@ -9,7 +9,7 @@ import { trigramColumn, trigramColumns, trigramTable } from './ownTables.js';
 import type { Cell } from './readConnection.js';
 import { type CleanUp, RecordSweeper } from './recordSweeper.js';
 import { idBytes, microseconds } from './rowFormat.js';
-import { insertStatement, type Part, type Parts, partsOf, type StoredTable } from './tableParts.js';
+import { HEAD_COLUMNS, insertStatement, type Part, type Parts, partsOf, type StoredTable } from './tableParts.js';
 
 type Statement = Database.Statement<Cell[]>;
 type TrigramIndex = {
@@ -27,6 +27,7 @@ export class RecordWriter {
   readonly #text: RecordText;
   readonly #columns: readonly string[];
   readonly #parts: Parts;
+  readonly #hasHeads: boolean;
   readonly #statements: ReturnType<typeof prepare>;
   readonly #trigrams: readonly TrigramIndex[];
   readonly #updates = new Map<string, Statement>();
@@ -46,6 +47,7 @@ export class RecordWriter {
     this.#text = new RecordText(layout);
     this.#columns = cellColumns(layout);
     this.#parts = partsOf(table);
+    this.#hasHeads = this.#parts.docColumns.includes('id');
     this.#statements = prepare(db, this.#parts, this.#columns);
     this.#sweeper = new RecordSweeper(db, table, (row) => this.#removeRow(row));
     this.#trigrams = Array.from({ length: layout.trigramIndexes }, (_, index) => this.#trigramIndex(index));
@@ -68,7 +70,8 @@ export class RecordWriter {
     const at = microseconds(change.at);
     const cells = cellsOf(this.#layout, change.fields);
     this.#statements.insert.run(row, this.#idOf(change.id), at, at, ...cells);
-    this.#statements.insertDoc.run(row, this.#text.width, this.#text.write(change.fields));
+    const document: Cell[] = [row, this.#text.width, this.#text.write(change.fields)];
+    this.#statements.insertDoc.run(...document, ...(this.#hasHeads ? [this.#idOf(change.id), at, at] : []));
     this.#statements.insertBatch.run(row, this.#batchNumber(change.batchId));
     for (const trigrams of this.#trigrams) this.#index(trigrams, row, cells);
   }
@@ -93,8 +96,10 @@ export class RecordWriter {
     const cellsBefore = cellsOf(this.#layout, before);
     const changed = cells.flatMap((cell, index) => (cell === cellsBefore[index] ? [] : [index]));
 
-    this.#update(changed).run(...changed.map((index) => cells[index] ?? null), microseconds(change.at), stored.row);
-    this.#statements.updateDoc.run(this.#text.width, this.#text.write(after), stored.row);
+    const at = microseconds(change.at);
+    this.#update(changed).run(...changed.map((index) => cells[index] ?? null), at, stored.row);
+    const document: Cell[] = [this.#text.width, this.#text.write(after)];
+    this.#statements.updateDoc.run(...document, ...(this.#hasHeads ? [at] : []), stored.row);
     if (change.batchId !== undefined) this.#statements.setBatch.run(this.#batchNumber(change.batchId), stored.row);
     for (const trigrams of this.#trigrams) {
       if (!trigrams.positions.some((position) => changed.includes(position))) continue;
@@ -152,15 +157,19 @@ export class RecordWriter {
   }
 }
 
-function prepare(db: Database.Database, { records, docs, batches, column }: Parts, ownColumns: readonly string[]) {
-  const columns = ['row', 'id', 'created_at', 'updated_at', ...ownColumns.map(column)];
+function prepare(db: Database.Database, parts: Parts, ownColumns: readonly string[]) {
+  const { records, docs, docColumns, batches, column } = parts;
+  const columns = ['row', ...HEAD_COLUMNS, ...ownColumns.map(column)];
+  const updated = ['width', 'doc', 'updated_at'].filter((name) => docColumns.includes(name));
   return {
     insert: db.prepare<Cell[]>(insertStatement(records, columns)),
-    insertDoc: db.prepare<Cell[]>(insertStatement(docs, ['row', 'width', 'doc'])),
-    updateDoc: db.prepare<Cell[]>(`UPDATE ${docs.table} SET width = ?, doc = ? WHERE ${docs.of} row = ?`),
+    insertDoc: db.prepare<Cell[]>(insertStatement(docs, docColumns)),
+    updateDoc: db.prepare<Cell[]>(
+      `UPDATE ${docs.table} SET ${updated.map((name) => `${name} = ?`)} WHERE ${docs.of} row = ?`,
+    ),
     insertBatch: db.prepare<Cell[]>(insertStatement(batches, ['row', 'batch'])),
     select: db.prepare<Cell[], StoredRow>(
-      `SELECT row, width, doc FROM ${records.rows} JOIN ${docs.rows} USING (row) WHERE id = ?`,
+      `SELECT d.row, d.width, d.doc FROM ${records.rows} AS r JOIN ${docs.rows} AS d ON d.row = r.row WHERE r.id = ?`,
     ),
     remove: [records, docs, batches].map(({ table, of }) =>
       db.prepare<Cell[]>(`DELETE FROM ${table} WHERE ${of} row = ?`),

@@ -31,6 +31,8 @@ export type Parts = {
   readonly records: Part;
   readonly docs: Part;
   readonly batches: Part;
+  /** The columns of `docs.rows`; with the record's id and times where these are beside its document. */
+  readonly docColumns: readonly string[];
   /** The column in `records.table` for one of `rows`. */
   column(name: string): string;
   /** Behind `records.rows`, to have SQLite go by this column's index. */
@@ -47,14 +49,19 @@ const sharedPart = (owner: number, table: string, columns: readonly string[]): P
 });
 
 export function partsOf({ id, layout }: StoredTable): Parts {
-  return layout.isSmall === true ? sharedParts(id, layout) : ownParts(id);
+  return layout.isSmall === true ? sharedParts(id, layout) : ownParts(id, layout);
 }
 
-function ownParts(id: number): Parts {
+const DOC_COLUMNS = ['row', 'width', 'doc'];
+/** What each record has that is no field of it. */
+export const HEAD_COLUMNS = ['id', 'created_at', 'updated_at'];
+
+function ownParts(id: number, { hasHeads }: TableLayout): Parts {
   return {
     records: ownPart(recordsTable(id)),
     docs: ownPart(docTable(id)),
     batches: ownPart(batchTable(id)),
+    docColumns: hasHeads === true ? [...DOC_COLUMNS, ...HEAD_COLUMNS] : DOC_COLUMNS,
     column: (name) => name,
     indexedBy: (column) => `INDEXED BY ${indexOf(id, column)}`,
   };
@@ -72,7 +79,7 @@ export const sweptPart = (id: number, swept: number): Part =>
   swept === SWEPT_IN_OWN ? ownPart(sweptTable(id)) : sharedPart(id, 'swept_records', SWEPT_COLUMNS);
 
 /** Every small table has these columns of the shared one, whatever its fields. */
-const FIXED = ['row', 'id', 'created_at', 'updated_at', 'u'];
+const FIXED = ['row', ...HEAD_COLUMNS, 'u'];
 
 const fieldColumns = (layout: TableLayout): readonly string[] => cellColumns(layout).filter((name) => name !== 'u');
 
@@ -81,8 +88,9 @@ function sharedParts(id: number, layout: TableLayout): Parts {
   const part = (table: string, columns: readonly string[]): Part => sharedPart(id, table, columns);
   return {
     records: part('small_records', [...FIXED, ...[...cells].map(([name, cell]) => `${cell} AS ${name}`)]),
-    docs: part('small_docs', ['row', 'width', 'doc']),
+    docs: part('small_docs', DOC_COLUMNS),
     batches: part('small_batches', ['row', 'batch']),
+    docColumns: DOC_COLUMNS,
     column: (name) => cells.get(name) ?? name,
     indexedBy: () => '',
   };
@@ -124,24 +132,26 @@ export const removeStatements = (id: number): readonly string[] =>
 /** The statements that give a small table its own tables and indexes. @param layout that of a large one */
 export const growStatements = (id: number, layout: TableLayout): readonly string[] => [
   ...bareStatements(id, layout),
-  ...copyStatements(sharedParts(id, layout), ownParts(id), layout),
+  ...copyStatements(sharedParts(id, layout), ownParts(id, layout), layout),
   ...removeStatements(id),
   ...indexStatements(id, layout),
 ];
 
 /** The statements that bring a small table with tables of its own (schema version 10) to the shared ones. */
 export const shareStatements = (id: number, layout: TableLayout): readonly string[] => [
-  ...copyStatements(ownParts(id), sharedParts(id, layout), layout),
+  ...copyStatements(ownParts(id, layout), sharedParts(id, layout), layout),
   ...[recordsTable(id), docTable(id), batchTable(id)].map((table) => `DROP TABLE ${table}`),
 ];
 
 function copyStatements(from: Parts, to: Parts, layout: TableLayout): readonly string[] {
-  const columns = ['row', 'id', 'created_at', 'updated_at', ...cellColumns(layout)];
-  const copy = (part: 'records' | 'docs' | 'batches', selected: readonly string[], inserted = selected): string =>
-    `${insertSelected(to[part], inserted, selected)} FROM ${from[part].rows} ORDER BY row`;
+  const columns = ['row', ...HEAD_COLUMNS, ...cellColumns(layout)];
   return [
-    copy('records', columns, columns.map(to.column)),
-    copy('docs', ['row', 'width', 'doc']),
-    copy('batches', ['row', 'batch']),
+    `${insertSelected(to.records, columns.map(to.column), columns)} FROM ${from.records.rows} ORDER BY row`,
+    `${insertSelected(
+      to.docs,
+      to.docColumns,
+      to.docColumns.map((name) => `${HEAD_COLUMNS.includes(name) ? 'r' : 'd'}.${name}`),
+    )} FROM ${from.docs.rows} AS d JOIN ${from.records.rows} AS r ON r.row = d.row ORDER BY d.row`,
+    `${insertSelected(to.batches, ['row', 'batch'], ['row', 'batch'])} FROM ${from.batches.rows} ORDER BY row`,
   ];
 }

@@ -8,7 +8,7 @@ import { trigramColumns, trigramTable } from '../ownTables.js';
 import type { Cell } from '../readConnection.js';
 import { idBytes, idText } from '../rowFormat.js';
 import { NO_BATCH } from '../sharedTables.js';
-import { partsOf, type StoredTable } from '../tableParts.js';
+import { HEAD_COLUMNS, partsOf, type StoredTable } from '../tableParts.js';
 import { tokensOf } from './trigrams.js';
 
 type Fixed = [
@@ -20,9 +20,11 @@ type Fixed = [
   doc: string | null,
   batchNumber: number | null,
   batchId: string | null,
+  /** 1 where the document's id or times are others than the record's. */
+  isOthers: number | null,
 ];
 const FIXED = 'r.row, r.id, r.created_at, r.updated_at, d.width, d.doc, b.batch, n.batch';
-const FIXED_COLUMNS = 8;
+const FIXED_COLUMNS = 9;
 
 export type StoredRow = {
   /** The id. */
@@ -36,6 +38,8 @@ export type StoredRow = {
   /** No fields where the document is missing or is no JSON. */
   readonly fields: Fields;
   readonly isReadable: boolean;
+  /** The id or times beside the document are another record's. */
+  readonly isOthers: boolean;
   readonly cells: readonly CellValue[];
   /** How many pieces of text each trigram index holds, as it stores that; null where it has no entry. */
   readonly trigrams: readonly (Buffer | null)[];
@@ -52,10 +56,17 @@ export function* storedRows(
 ): Generator<StoredRow> {
   const { id, layout } = table;
   const columns = cellColumns(layout);
-  const { records, docs, batches } = partsOf(table);
+  const { records, docs, docColumns, batches } = partsOf(table);
   const text = new RecordText(layout);
   const trigrams = trigramsOf(table);
-  const selected = [FIXED, ...columns.map((column) => `r.${column}`), ...trigrams.map((index) => `s${index}.sz`)];
+  const heads = HEAD_COLUMNS.filter((name) => docColumns.includes(name)).map((name) => `d.${name} <> r.${name}`);
+  const isOthers = heads.length === 0 ? '0' : heads.join(' OR ');
+  const selected = [
+    FIXED,
+    isOthers,
+    ...columns.map((column) => `r.${column}`),
+    ...trigrams.map((index) => `s${index}.sz`),
+  ];
   const joins = trigrams.map(
     (index) => `LEFT JOIN ${trigramTable(id, index)}_docsize AS s${index} ON s${index}.id = r.row`,
   );
@@ -68,7 +79,7 @@ export function* storedRows(
     )
     .raw();
   for (const tuple of statement.iterate(after === undefined ? Buffer.alloc(0) : (idBytes(after) ?? null))) {
-    const [row, bytes, createdAt, updatedAt, width, doc, batchNumber, batchId] = tuple;
+    const [row, bytes, createdAt, updatedAt, width, doc, batchNumber, batchId, others] = tuple;
     const fields = doc === null ? undefined : fieldsOf(text, width ?? 0, doc);
     yield {
       key: idText(bytes),
@@ -80,6 +91,7 @@ export function* storedRows(
       doc,
       fields: fields ?? {},
       isReadable: fields !== undefined,
+      isOthers: others === 1,
       cells: tuple.slice(FIXED_COLUMNS, FIXED_COLUMNS + columns.length) as CellValue[],
       trigrams: tuple.slice(FIXED_COLUMNS + columns.length) as (Buffer | null)[],
     };
@@ -119,6 +131,7 @@ export function recordComparison(table: StoredTable): Comparison<StoredRow> {
       }
       if (row.doc === null) find(docs.table, 'missing', 'The record has no document.');
       else if (!row.isReadable) find(docs.table, 'different', 'The document is no JSON.');
+      if (row.isOthers) find(docs.table, 'different', 'The id or the times beside the document are not the record’s.');
       if (!row.isReadable) return findings;
       const cells = cellsOf(table.layout, row.fields);
       const wrong = columns.filter((_, index) => !isStored(cells[index], row.cells[index]));
