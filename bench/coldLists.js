@@ -7,7 +7,6 @@
  * A page is counted as often as SQLite asks the system for it. Each query has a connection of its own, whose cache holds the
  * schema and nothing else; the file is whole (its log is copied) and nobody writes. EACH=1 shows each query, ONLY=text some.
  */
-import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,6 +16,7 @@ import { Lister } from '../dist/adapters/readmodels/sqlite/query/lister.js';
 import { ReadConnection } from '../dist/adapters/readmodels/sqlite/readConnection.js';
 import { openSqliteReadModelWriter } from '../dist/adapters/readmodels/sqlite/writer.js';
 import { quantile } from './figures.js';
+import { dropPages } from './pageCache.js';
 import { defineTable, fill, ref } from './readModelFile.js';
 import { listCases } from './readModelQueries.js';
 
@@ -32,16 +32,6 @@ async function fillFile(file) {
   await defineTable(writer);
   await fill(writer, 0, RECORDS, []);
   await writer.close();
-}
-
-/** Asks the system to forget the file's pages, which needs no rights over others' files. @returns whether it has a way to */
-function dropPages(file) {
-  try {
-    execFileSync('dd', [`of=${file}`, 'oflag=nocache', 'conv=notrunc,fdatasync', 'count=0'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Bytes that this process asked the system for, and that came from the disk. */

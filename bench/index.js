@@ -65,7 +65,7 @@ async function measureEmbedded(directory) {
     await measureOrders(service);
     await measureBeside(service);
     await measureGet(service);
-    await measureLists(service, records);
+    await measureLists(service, records, join(directory, 'data'));
     atMost(`memory of the service at ${records} records`, await service.residentMb(), 400, 'MB');
     await measureCleanUp(service);
     note('memory of the service at the end', `${(await service.residentMb()).toFixed(0)} MB`);
