@@ -14,8 +14,9 @@ import { startService } from '../service.js';
 
 const ASSETS = '/api/v1/dynamic-assets/dyn';
 const BEFORE = 5_000;
-const WARM_UP = 1_000;
-const ONE_BY_ONE = 1_000;
+/** A projector compiles what it runs during its first thousands of events. */
+const WARM_UP = 5_000;
+const ONE_BY_ONE = 2_000;
 const AT_ONCE = 4_000;
 const WRITERS = 16;
 /** Wanted of a record that comes alone, in microseconds. */
