@@ -3,15 +3,8 @@ import { X509Certificate } from 'node:crypto';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { Agent, buildConnector, type Dispatcher, errors, request as send } from 'undici';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
-import {
-  type AddressPolicy,
-  checkedLookup,
-  checkLiteral,
-  type LookUpAll,
-  portOf,
-  RefusedAddressError,
-  systemLookUp,
-} from './targetAddress.js';
+import { type LookUpAll, receiverLookUp } from './receiverLookup.js';
+import { type AddressPolicy, checkedLookup, checkLiteral, portOf, RefusedAddressError } from './targetAddress.js';
 
 export type WebhookRequest = {
   readonly url: string;
@@ -65,7 +58,7 @@ function checkedConnector({ policy, caPem, connectTimeoutMs, lookUp }: Transport
       connectors.get(port) ??
       buildConnector({
         timeout: connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
-        lookup: checkedLookup(policy, port, lookUp ?? systemLookUp),
+        lookup: checkedLookup(policy, port, lookUp ?? receiverLookUp),
         rejectUnauthorized: true,
         secureContext,
       });

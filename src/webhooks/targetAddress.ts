@@ -2,11 +2,12 @@
  * Which addresses a webhook may be sent to: public ones on the allowed ports (WEBHOOK_ALLOWED_PORTS), and on any port
  * the networks that the operator allows (WEBHOOK_ALLOWED_NETWORKS).
  */
-import { type LookupAddress, lookup as lookUpName } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { CheckTarget } from '../commands/webhooks/settings.js';
 import { targetUrlError } from '../domain/webhook/targetUrl.js';
+import { type LookUpAll, receiverLookUp } from './receiverLookup.js';
 
 /** Why an address is refused on this port; undefined when it may be used. */
 export type AddressPolicy = (address: string, port: number) => string | undefined;
@@ -68,21 +69,11 @@ export class RefusedAddressError extends Error {
   override readonly name = 'RefusedAddressError';
 }
 
-/** All addresses of a host name, as `dns.lookup` with `all` gives them. */
-export type LookUpAll = (
-  hostname: string,
-  options: { readonly all: true; readonly family?: number | string },
-  callback: (error: Error | null, addresses: LookupAddress[]) => void,
-) => void;
-
-/** The system's resolver, which knows /etc/hosts and the names of containers. */
-export const systemLookUp: LookUpAll = (hostname, _options, callback) => lookUpName(hostname, { all: true }, callback);
-
 /**
  * A `lookup` for `net.connect` to this port that answers only addresses the policy lets pass. The connection is made to exactly
  * what is answered here, so a name that changes its addresses between check and connect gains nothing.
  */
-export function checkedLookup(policy: AddressPolicy, port: number, lookUp: LookUpAll = systemLookUp): LookupFunction {
+export function checkedLookup(policy: AddressPolicy, port: number, lookUp: LookUpAll = receiverLookUp): LookupFunction {
   return (hostname, options, callback) => {
     lookUp(hostname, { all: true }, (error, found) => {
       if (error !== null) return callback(error, []);
@@ -123,7 +114,7 @@ const CREATION_LOOKUP_MS = 3000;
  * The check for when a webhook is made, for an early and clear answer; each attempt checks again when it connects.
  * So a name that cannot be looked up now is let pass.
  */
-export function createTargetCheck(policy: AddressPolicy, lookUp: LookUpAll = systemLookUp): CheckTarget {
+export function createTargetCheck(policy: AddressPolicy, lookUp: LookUpAll = receiverLookUp): CheckTarget {
   return async (text) => {
     const wrong = targetUrlError(text);
     if (wrong !== undefined) return wrong;

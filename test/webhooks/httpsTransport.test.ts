@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { createHttpsTransport, type TransportOptions, type WebhookTransport } from '#app/webhooks/httpsTransport.js';
-import { addressPolicy, createTargetCheck, type LookUpAll } from '#app/webhooks/targetAddress.js';
+import type { LookUpAll } from '#app/webhooks/receiverLookup.js';
+import { addressPolicy, createTargetCheck } from '#app/webhooks/targetAddress.js';
 import { hang, type Receiver, startReceiver, status } from './receiver.js';
 
 const allowLoopback = addressPolicy(['127.0.0.0/8']);

@@ -1,12 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import { createHttpsTransport } from '#app/webhooks/httpsTransport.js';
-import {
-  addressPolicy,
-  checkedLookup,
-  checkLiteral,
-  createTargetCheck,
-  type LookUpAll,
-} from '#app/webhooks/targetAddress.js';
+import type { LookUpAll } from '#app/webhooks/receiverLookup.js';
+import { addressPolicy, checkedLookup, checkLiteral, createTargetCheck } from '#app/webhooks/targetAddress.js';
 
 const HTTPS = 443;
 const strict = addressPolicy([]);
