@@ -4,6 +4,17 @@ import type { EventStore, RecordedEvent, Revision } from '../ports/eventStore.js
 /** An event may have a megabyte, and many requests read at once. */
 const EVENTS_A_PAGE = 100;
 
+/** Pages of at least one event, the last ones first, each in the order of the stream. */
+export async function* streamPagesBackwards(
+  eventStore: Pick<EventStore, 'readStream'>,
+  stream: string,
+  toRevision: Revision,
+): AsyncGenerator<readonly RecordedEvent[], void, void> {
+  for (let to = toRevision; to >= 0; to -= EVENTS_A_PAGE) {
+    yield await eventStore.readStream(stream, Math.max(0, to - EVENTS_A_PAGE + 1), to);
+  }
+}
+
 /** Pages of at least one event, in order; none of an unknown stream. */
 export async function* streamPages(
   eventStore: Pick<EventStore, 'readStream'>,

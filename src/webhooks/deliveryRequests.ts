@@ -2,6 +2,7 @@
 import { LRUCache } from 'lru-cache';
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
+import { streamPagesBackwards } from '../commands/streamPages.js';
 import { messageIdOf } from '../commands/webhooks/deliveryIds.js';
 import { requestDelivery } from '../commands/webhooks/deliveryStream.js';
 import { parseStream } from '../domain/streams.js';
@@ -57,8 +58,7 @@ export class RequestSequence {
       [...streams.values()].map(async (ofStream) => {
         const made: DeliveryRequest[] = [];
         for (const event of ofStream) {
-          const earlier = earlierThan(this.#eventStore, event);
-          for (const each of subscriptionsTo(event)) made.push(...(await this.#requestsOf(event, each, earlier)));
+          for (const each of subscriptionsTo(event)) made.push(...(await this.#requestsOf(event, each)));
         }
         return made;
       }),
@@ -66,11 +66,7 @@ export class RequestSequence {
     return requests.flat();
   }
 
-  async #requestsOf(
-    event: RecordedEvent,
-    subscription: Subscription,
-    earlier: () => Promise<Events>,
-  ): Promise<readonly DeliveryRequest[]> {
+  async #requestsOf(event: RecordedEvent, subscription: Subscription): Promise<readonly DeliveryRequest[]> {
     const kinds = wantedKinds(event, subscription);
     const { webhookId, deliveryId, replay } = subscription;
     const { category, tenant, rest } = parseStream(event.stream);
@@ -79,7 +75,7 @@ export class RequestSequence {
     if (kinds.length === 0) return [];
     const about = isOrder ? { orderId: rest } : { orderId: '', table: rest };
     const source = { sourceEventId: event.id, sourceRevision: event.revision };
-    let after = isOrder ? await this.#before(event, subscription, earlier) : undefined;
+    let after = isOrder ? await this.#before(event, subscription) : undefined;
     const requests = kinds.map((kind): DeliveryRequest => {
       const sequence = after === undefined ? {} : { after };
       const id = deliveryId(event, kind);
@@ -97,28 +93,16 @@ export class RequestSequence {
    * Id of the delivery before those of this event. Ids follow from the events, so what is not remembered is read from
    * the order: several relays, and one that has started anew, come to the same.
    */
-  async #before(
-    event: RecordedEvent,
-    subscription: Subscription,
-    earlier: () => Promise<Events>,
-  ): Promise<string | undefined> {
+  async #before(event: RecordedEvent, subscription: Subscription): Promise<string | undefined> {
     const known = this.#last.get(sequenceKey(event, subscription));
     if (known !== undefined) return known === NONE ? undefined : known;
-    const previous = (await earlier()).findLast((each) => wantedKinds(each, subscription).length > 0);
-    const kind = previous === undefined ? undefined : wantedKinds(previous, subscription).at(-1);
-    return previous === undefined || kind === undefined ? undefined : subscription.deliveryId(previous, kind);
+    for await (const earlier of streamPagesBackwards(this.#eventStore, event.stream, event.revision - 1)) {
+      const previous = earlier.findLast((each) => wantedKinds(each, subscription).length > 0);
+      const kind = previous === undefined ? undefined : wantedKinds(previous, subscription).at(-1);
+      if (previous !== undefined && kind !== undefined) return subscription.deliveryId(previous, kind);
+    }
+    return undefined;
   }
-}
-
-type Events = readonly RecordedEvent[];
-
-/** What is before an event in its stream; read at most once for all webhooks, and only when one of them asks. */
-function earlierThan(eventStore: Pick<EventStore, 'readStream'>, event: RecordedEvent): () => Promise<Events> {
-  let reading: Promise<Events> | undefined;
-  return () => {
-    reading ??= eventStore.readStream(event.stream, 0, event.revision - 1);
-    return reading;
-  };
 }
 
 const sequenceKey = (event: RecordedEvent, { webhookId }: Subscription): string => `${webhookId} ${event.stream}`;

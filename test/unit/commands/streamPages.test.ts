@@ -1,5 +1,5 @@
 /** Streams are read page by page: a long one is never in memory as a whole. */
-import { streamPages } from '#app/commands/streamPages.js';
+import { streamPages, streamPagesBackwards } from '#app/commands/streamPages.js';
 import type { EventStore, RecordedEvent } from '#app/ports/eventStore.js';
 
 /** A stream of so many events, and the most of them that one call was answered with. */
@@ -26,5 +26,28 @@ test.each([
   const found: number[] = [];
   for await (const page of streamPages(eventStore, 's', from, to)) found.push(...page.map(({ revision }) => revision));
   expect(found).toEqual(Array.from({ length: expected }, (_, n) => from + n));
+  expect(read.atOnce).toBeLessThanOrEqual(100);
+});
+
+test.each([
+  [250, -1, []],
+  [1, 0, [[0, 0]]],
+  [250, 99, [[0, 99]]],
+  [
+    250,
+    249,
+    [
+      [150, 249],
+      [50, 149],
+      [0, 49],
+    ],
+  ],
+])('of %s events those up to %s, the last ones first', async (count, to, expected) => {
+  const { read, eventStore } = streamOf(count);
+  const found: (readonly unknown[])[] = [];
+  for await (const page of streamPagesBackwards(eventStore, 's', to)) {
+    found.push([page[0]?.revision, page.at(-1)?.revision]);
+  }
+  expect(found).toEqual(expected);
   expect(read.atOnce).toBeLessThanOrEqual(100);
 });
