@@ -11,7 +11,7 @@ import { orderStream, tableStream } from '../domain/streams.js';
 import { doubled } from '../domain/webhook/delivery.js';
 import type { DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../ports/deliveryLog.js';
 import type { Position } from '../ports/eventStore.js';
-import type { MessageBroker, Outcome, ReceivedMessage } from '../ports/messageBroker.js';
+import type { MessageBroker, Outcome } from '../ports/messageBroker.js';
 import { appendRequests, RequestSequence, type Subscription } from './deliveryRequests.js';
 import {
   BACKFILL_QUEUE,
@@ -45,19 +45,37 @@ const STEP_MS = 1_000;
  */
 const MOST_OPEN = 200;
 const WAIT_MS = { first: 100, longest: 10_000 };
+/** So many tenants are served at once, each with one piece of work: whoever asks for much waits for itself. */
+const TENANTS_AT_ONCE = 4;
+/** When a tenant's work comes again that is served already. */
+const SERVED_MS = { first: 20, longest: 10_000 };
 
-/** Runs until the signal ends it, and then until the step in flight has ended. */
+/** Runs until the signal ends it, and then until what is in flight has ended. */
 export async function runReplays(deps: ReplayDeps, signal: AbortSignal): Promise<void> {
-  await deps.broker.consume(BACKFILL_QUEUE, { concurrency: 1, signal }, (message) => work(deps, message, signal));
+  const served = new Set<string>();
+  await deps.broker.consume(BACKFILL_QUEUE, { concurrency: TENANTS_AT_ONCE, signal }, async (message) => {
+    const job = replayJob.safeParse(message.body);
+    if (!job.success) return { kind: 'dead', reason: 'The message names no work.' };
+    const { tenant } = job.data;
+    if (served.has(tenant)) return again(doubled(SERVED_MS.first, SERVED_MS.longest, message.redeliveries));
+    served.add(tenant);
+    try {
+      return await work(deps, job.data, message.redeliveries, signal);
+    } finally {
+      served.delete(tenant);
+    }
+  });
 }
 
-async function work(deps: ReplayDeps, message: ReceivedMessage, signal: AbortSignal): Promise<Outcome> {
-  const job = replayJob.safeParse(message.body);
-  if (!job.success) return { kind: 'dead', reason: 'The message names no work.' };
+async function work(
+  deps: ReplayDeps,
+  job: BackfillJob | ResumeJob,
+  redeliveries: number,
+  signal: AbortSignal,
+): Promise<Outcome> {
   // The log was put back to an older copy, in which nobody has asked for it.
-  if (!(await deps.commands.eventStore.holds({ position: job.data.position }))) return DONE;
-  if (job.data.task === 'resume') return resume(deps, job.data);
-  return backfillStep(deps, job.data, message.redeliveries, signal);
+  if (!(await deps.commands.eventStore.holds({ position: job.position }))) return DONE;
+  return job.task === 'resume' ? resume(deps, job) : backfillStep(deps, job, redeliveries, signal);
 }
 
 /**
