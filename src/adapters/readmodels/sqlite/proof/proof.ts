@@ -181,9 +181,11 @@ export class SqliteProof implements ReadModelProof {
 
   readonly shared: ReadModelProof['shared'] = async () => {
     const { projection } = this.#scope;
-    const tables = { records: SMALL_TABLES, order_history: ['history_entries'], deliveries: ['deliveries'] }[
-      projection
-    ];
+    const tables = {
+      records: [...SMALL_TABLES, 'swept_records'],
+      order_history: ['history_entries'],
+      deliveries: ['deliveries'],
+    }[projection];
     return inPart(
       { tenant: '', table: null },
       tables.flatMap((table) => unsound(this.#db, table)),
