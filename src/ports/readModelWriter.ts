@@ -45,7 +45,10 @@ export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' |
   delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined>;
   /** Adds the entry or replaces it. One that is there at the same or a later revision is left alone. */
   putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void>;
-  /** Drops at most `limit` entries that ended before this time, ISO 8601, of all tenants. @returns how many */
+  /**
+   * Drops at most `limit` entries that ended before this time, ISO 8601; where there are many tenants, of some of them, and
+   * of others with the next call. @returns how many
+   */
   dropDeliveries(endedBefore: string, limit: number): Promise<number>;
   /** Takes all that a projection wrote of a tenant out of service, in this transaction; `clearDropped` removes it. */
   dropTenant(projection: RebuildScope['projection'], tenant: string): Promise<void>;

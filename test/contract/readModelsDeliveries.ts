@@ -235,6 +235,25 @@ export function describeDeliveries(name: string, open: OpenReadModels): void {
         expect(await readModels.webhookHealth('acme', 'hook')).toEqual({ lastSuccessAt: at(10), failingSince: at(20) });
       });
 
+      test('of many tenants all have their turn, also those whose entries are more than one call drops', async () => {
+        const tenants = Array.from({ length: 55 }, (_, n) => `tenant-${n}`);
+        await write(writer, async () => {
+          for (const tenant of tenants) {
+            for (const n of [1, 2]) await writer.putDelivery(tenant, succeeded(n, 10));
+          }
+        });
+        const dropped: number[] = [];
+        while (
+          dropped.length < tenants.length + 4 &&
+          dropped.reduce((sum, each) => sum + each, 0) < 2 * tenants.length
+        ) {
+          dropped.push(await drop(at(30), dropped.length < 3 ? 3 : 100));
+        }
+        expect(dropped.slice(0, 3)).toEqual([3, 3, 3]);
+        expect(dropped.reduce((sum, each) => sum + each, 0)).toBe(2 * tenants.length);
+        expect(await page({}, 'tenant-54')).toEqual([]);
+      });
+
       test('an unheard-of log has nothing to drop', async () => {
         expect(await drop(at(30), 10)).toBe(0);
       });

@@ -48,6 +48,8 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   #state: State | undefined;
   /** Whoever takes the lease clears away what was dropped before. */
   #mayHoldDropped = false;
+  /** The last tenant's delivery log that was asked for entries to drop. */
+  #askedForEnded = '';
   #parked = new ParkedChanges();
 
   constructor(options: WriterOptions) {
@@ -159,7 +161,10 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   }
 
   async dropDeliveries(endedBefore: string, limit: number): Promise<number> {
-    const ended = await this.connection.run((db) => endedDeliveries(db, endedBefore, limit));
+    const { ended, next } = await this.connection.run((db) =>
+      endedDeliveries(db, endedBefore, { after: this.#askedForEnded, limit }),
+    );
+    this.#askedForEnded = next;
     for (const [tenant, ids] of ended) this.dropFromLog(tenant, ids);
     return [...ended.values()].flat().length;
   }
