@@ -58,8 +58,8 @@ export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' |
    */
   clearDropped(): Promise<boolean>;
   /**
-   * Merges a bounded piece of what indexes hold in several parts, each of which every read looks into. In a transaction of
-   * its own: none is open. @returns whether more may be left
+   * Merges a piece of what indexes hold in several parts, each of which every read looks into: some milliseconds, more only
+   * where nearly all records have the same text. In a transaction of its own: none is open. @returns whether more may be left
    */
   mergeIndexes(): Promise<boolean>;
   /** Drops everything a projection wrote, its checkpoint, and where tenants are parked in it. */

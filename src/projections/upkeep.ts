@@ -7,7 +7,7 @@ import { sleep } from '../supervision/waiting.js';
 const WAITS = {
   /** After nothing was left. */
   idleMs: 5_000,
-  /** Between two pieces. */
+  /** Between two pieces, at least: as long as the one before took. */
   betweenMs: 10,
 };
 
@@ -17,14 +17,29 @@ export type UpkeepDeps = {
   readonly writing: PQueue;
 };
 
-/** Removes what deleted tenants leave behind, and merges indexes. Runs until the signal aborts. @throws whatever an engine throws */
+/**
+ * Removes what deleted tenants leave behind, and merges indexes. Runs until the signal aborts.
+ * @throws whatever an engine throws, when neither goes on any more
+ */
 export async function keepUp({ writer, writing }: UpkeepDeps, signal: AbortSignal): Promise<void> {
-  await Promise.all(
-    [() => writer.clearDropped(), () => writer.mergeIndexes()].map(async (piece) => {
-      while (!signal.aborted) {
-        const mayBeMore = await writing.add(piece);
-        await sleep(mayBeMore ? WAITS.betweenMs : WAITS.idleMs, signal);
-      }
-    }),
-  );
+  const ending = new AbortController();
+  const running = AbortSignal.any([signal, ending.signal]);
+  const keep = async (piece: () => Promise<boolean>): Promise<void> => {
+    while (!running.aborted) {
+      const { mayBeMore, ms } = await writing.add(() => timed(piece));
+      await sleep(mayBeMore ? Math.max(WAITS.betweenMs, ms) : WAITS.idleMs, running);
+    }
+  };
+  const both = [keep(() => writer.clearDropped()), keep(() => writer.mergeIndexes())];
+  try {
+    await Promise.all(both);
+  } finally {
+    ending.abort();
+    await Promise.allSettled(both);
+  }
+}
+
+async function timed(piece: () => Promise<boolean>): Promise<{ readonly mayBeMore: boolean; readonly ms: number }> {
+  const startedAt = performance.now();
+  return { mayBeMore: await piece(), ms: performance.now() - startedAt };
 }

@@ -26,6 +26,7 @@ import {
 } from '../../contract/readModelsFixture.js';
 import { grown } from '../../contract/readModelsLayouts.js';
 import { proven } from '../../contract/readModelsProof.js';
+import { textField } from '../../fixtures/textField.js';
 
 const FIXTURE = new URL('../../fixtures/readModelsVersion1.db.gz', import.meta.url);
 
@@ -197,21 +198,31 @@ describe('a file of schema version 10', () => {
  */
 describe('a file of schema version 12', () => {
   let directory: string;
+  let file: string;
   let readModels: ReadModels;
   let writer: Awaited<ReturnType<typeof openSqliteReadModelWriter>>;
 
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'earlier-read-models-'));
-    const file = join(directory, 'readmodels.db');
+    file = join(directory, 'readmodels.db');
     writeFileSync(file, gunzipSync(readFileSync(new URL('../../fixtures/readModelsVersion12.db.gz', import.meta.url))));
     readModels = await openSqliteReadModels({ file, readers: 1 });
-    writer = await openSqliteReadModelWriter({ file });
+    writer = await openSqliteReadModelWriter({ file, smallRows: 0 });
   });
   afterEach(async () => {
     await readModels.close();
     await writer.close();
     rmSync(directory, { recursive: true });
   });
+
+  const HEADS = ['id', 'created_at', 'updated_at'];
+  /** What the documents of a table have beside them. */
+  function headsIn(id: number): readonly unknown[] {
+    const db = openSqlite(file, { readonly: true });
+    const columns = db.prepare(`SELECT name FROM pragma_table_info('d${id}')`).pluck().all();
+    db.close();
+    return HEADS.filter((name) => columns.includes(name));
+  }
 
   const codes = (more: Partial<Parameters<typeof query>[0]> = {}) => found(readModels, more);
 
@@ -241,6 +252,7 @@ describe('a file of schema version 12', () => {
   });
 
   test('is rebuilt with the times beside its documents, and the copy is served', async () => {
+    expect(headsIn(1)).toEqual([]);
     const copy = await writer.beginRebuild({ projection: 'records' });
     const again = [1, 2].map((n) => insert(n, { name: 'Again' }, 'kept'));
     await write(copy.writer, async () => {
@@ -249,6 +261,57 @@ describe('a file of schema version 12', () => {
     });
     await copy.holdLive();
     await copy.swap();
+    expect(headsIn(2)).toEqual(HEADS);
     expect(await codes({ sort: [{ field: 'code', direction: 'desc' }] })).toEqual({ records: ['C2', 'C1'], total: 2 });
+  });
+});
+
+/** Until version 13 no layout had `hasHeads`: the table is small, and gets tables of its own from now on. */
+describe('a small table of schema version 12', () => {
+  const manyFields = Array.from({ length: 30 }, (_, n) => textField(`more${n}`));
+
+  test.each([
+    ['with its fourth record', [4], places],
+    ['with more fields than the shared tables have', [], { ...places, fields: [...places.fields, ...manyFields] }],
+  ])('grows %s', async (_, added, assetType) => {
+    const directory = mkdtempSync(join(tmpdir(), 'earlier-read-models-'));
+    const file = join(directory, 'readmodels.db');
+    const earlier = await openSqliteReadModelWriter({ file });
+    await write(earlier, async () => {
+      await earlier.defineTable(acmePlaces, places);
+      await earlier.applyToTable(
+        acmePlaces,
+        [1, 2, 3].map((n) => insert(n, { name: `Place ${n}` })),
+        {
+          revision: 1,
+          at: at(1),
+        },
+      );
+    });
+    await earlier.close();
+    const db = openSqlite(file);
+    db.exec("UPDATE catalog SET layout = json_remove(layout, '$.hasHeads')");
+    db.pragma('user_version = 12');
+    db.close();
+
+    const writer = await openSqliteReadModelWriter({ file, smallRows: 3 });
+    const readModels = await openSqliteReadModels({ file, readers: 1 });
+    const changes = [...added, 5].map((n) => insert(n, { name: `Place ${n}` }));
+    const patch = { kind: 'patch', id: id(2), at: at(9), set: { name: 'Rotterdam' } } as const;
+    await write(writer, async () => {
+      await writer.defineTable(acmePlaces, assetType);
+      await writer.applyToTable(acmePlaces, [...changes, patch], { revision: 2, at: at(2) });
+    });
+    expect((await found(readModels, {})).total).toBe(4 + added.length);
+    expect((await found(readModels, { filters: [contains('name', 'rot')] })).records).toEqual(['C2']);
+    const record = JSON.parse((await readModels.get(acmePlaces, id(2))) ?? '');
+    expect(record).toMatchObject({ created_at: at(2), updated_at: at(9) });
+    const copy = await writer.beginRebuild({ projection: 'records' });
+    const { differences } = await proven(copy);
+    await copy.abandon();
+    expect(differences.filter(({ place }) => place === 'd1')).toEqual([]);
+    await readModels.close();
+    await writer.close();
+    rmSync(directory, { recursive: true });
   });
 });

@@ -127,7 +127,37 @@ test('a table that grows is left alone until it is calm, and one with little bes
   await file.close();
 });
 
-test('what is merged may be replaced or removed meanwhile', async () => {
+test('what is merged may be removed while a piece waits for the file', async () => {
+  const file = await openFile();
+  await file.fill();
+  await file.merge();
+  const piece = file.look((other) => {
+    other.exec('BEGIN IMMEDIATE');
+    const waiting = file.writer.mergeIndexes();
+    other.exec('UPDATE catalog SET copy = -id');
+    other.exec('COMMIT');
+    other.exec(`DROP TABLE ${INDEX}`);
+    return waiting;
+  });
+  expect(await piece).toBe(true);
+  expect(await file.merge()).toBe(1);
+  expect(await file.merge()).toBe(0);
+  await file.close();
+});
+
+test('an index that is damaged is left as it is, and the projector goes on', async () => {
+  const file = await openFile();
+  await file.fill();
+  await file.merge();
+  file.look((other) => {
+    other.unsafeMode(true);
+    other.exec(`UPDATE ${INDEX}_data SET block = zeroblob(20) WHERE id > 10`);
+  });
+  for (let look = 0; look < 4; look++) expect(await file.merge()).toBe(0);
+  await file.close();
+});
+
+test('what is merged may be removed between two pieces', async () => {
   const file = await openFile();
   await file.fill();
   await file.merge();

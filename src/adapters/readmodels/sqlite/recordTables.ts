@@ -64,9 +64,8 @@ export class RecordTables {
     const known = this.#find(ref);
     if (known?.definedBy === assetType) return;
     const text = JSON.stringify(assetType);
-    // A table without records is laid out anew.
-    const layout = layoutOf(assetType, known?.isMade === true ? known.layout : undefined);
     if (known === undefined) {
+      const layout = layoutOf(assetType);
       this.#db
         .prepare('INSERT INTO catalog (tenant, name, copy, asset_type, layout, small) VALUES (?, ?, ?, ?, ?, ?)')
         .run(ref.tenant, ref.table, this.#copy, text, JSON.stringify(layout), Number(fitsSmall(layout)));
@@ -76,8 +75,12 @@ export class RecordTables {
       known.definedBy = assetType;
       return;
     }
-    const isSmall = fitsSmall(layout) && (known.isSmall || !known.isMade);
+    // A table without records is laid out anew.
+    const layoutNow = (): TableLayout => layoutOf(assetType, known.isMade ? known.layout : undefined);
+    const isSmall = fitsSmall(layoutNow()) && (known.isSmall || !known.isMade);
+    // Its layout may be another one then.
     if (known.isMade && known.isSmall && !isSmall) this.#grow(known);
+    const layout = layoutNow();
     this.#db
       .prepare('UPDATE catalog SET asset_type = ?, layout = ?, small = ?, version = version + 1 WHERE id = ?')
       .run(text, JSON.stringify(layout), Number(isSmall), known.id);
