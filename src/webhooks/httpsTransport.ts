@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { Agent, buildConnector, type Dispatcher, errors, request as send } from 'undici';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
-import { type LookUpAll, receiverLookUp } from './receiverLookup.js';
+import { type LookUpAll, NameServersSilentError, receiverLookUp } from './receiverLookup.js';
 import { type AddressPolicy, checkedLookup, checkLiteral, portOf, RefusedAddressError } from './targetAddress.js';
 
 export type WebhookRequest = {
@@ -131,7 +131,8 @@ const noticing =
 
 function causeOf(error: unknown): 'timeout' | 'refused_address' | undefined {
   if (error instanceof RefusedAddressError) return 'refused_address';
-  return error instanceof errors.ConnectTimeoutError ? 'timeout' : undefined;
+  const isTimeout = error instanceof errors.ConnectTimeoutError || error instanceof NameServersSilentError;
+  return isTimeout ? 'timeout' : undefined;
 }
 
 /**
