@@ -3,6 +3,7 @@
 import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
+import type { KnownPlace, KnownPlaces } from './knownPlaces.js';
 import { allOf, isIn, type Matches, type RowSet, rowsBy, scanTests } from './matches.js';
 import type { Term } from './sortTerms.js';
 
@@ -22,6 +23,7 @@ export type Run = {
   readonly wanted: number;
   /** Within the ranges `total` may be an estimate. `rows` are the matches of the filters, in the ranges that `within` says. */
   readonly matches: Matches & { readonly within?: readonly Range[] };
+  readonly known: KnownPlaces;
 };
 
 /** A place in the order: a value of the record there, and its row. */
@@ -35,8 +37,8 @@ export function walkIndex(run: Run, skip: number, wanted: number): readonly Plac
   const { connection, table, terms, filters, ranges, costs, matches } = run;
   const [first] = terms;
   if (first === undefined || !first.indexed) return undefined;
-  const direction = first.descending ? ' DESC' : '';
-  const order = first.sql === 'id' ? `id${direction}` : `${first.sql}${direction}, id${direction}`;
+  if (filters.length + ranges.length === 0) return passOver(run, first, skip, wanted);
+  const order = orderBy(first);
   const from = rowsBy(table, first.sql);
   // The index itself begins and ends where these say.
   const inIndex = allOf(filters.filter(({ how, index }) => how === 'look up' && index === first.sql));
@@ -62,6 +64,39 @@ export function walkIndex(run: Run, skip: number, wanted: number): readonly Plac
     )
     .all(...tests.cells, ...inIndex.cells, most, wanted, skip);
   return found.length === wanted ? found : undefined;
+}
+
+function orderBy({ sql, descending }: Term): string {
+  const direction = descending ? ' DESC' : '';
+  return sql === 'id' ? `id${direction}` : `${sql}${direction}, id${direction}`;
+}
+
+/** Of all rows: those behind the first `skip`, counted from the nearest place before them that is known. */
+function passOver(run: Run, term: Term, skip: number, wanted: number): readonly Place[] {
+  const { table, known } = run;
+  const start = known.upTo(table, term, skip);
+  const near = start === undefined ? [] : entriesFrom(run, term, { start, skip: skip - start.position, wanted });
+  // Behind a value there is none without one: descending, those come at the end.
+  const found = near.length === wanted ? near : entriesFrom(run, term, { skip, wanted });
+  for (const index of new Set([0, found.length - 1])) {
+    const place = found[index];
+    if (place !== undefined) known.note(table, term, { position: skip + index, value: place[0], id: place[2] });
+  }
+  return found.map(([value, row]) => [value, row]);
+}
+
+type Entry = readonly [...Place, id: Cell];
+
+function entriesFrom(
+  { connection, table }: Run,
+  term: Term,
+  { start, skip, wanted }: { readonly start?: KnownPlace; readonly skip: number; readonly wanted: number },
+): readonly Entry[] {
+  const beyond = term.descending ? '<=' : '>=';
+  const cells = start === undefined ? [] : term.sql === 'id' ? [start.id] : [start.value, start.id];
+  const where = ['1', `id ${beyond} ?`, `(${term.sql}, id) ${beyond} (?, ?)`][cells.length];
+  const from = `FROM ${rowsBy(table, term.sql)} WHERE ${where} ORDER BY ${orderBy(term)}`;
+  return connection.tuples<Entry>(`SELECT ${term.sql}, row, id ${from} LIMIT ? OFFSET ?`).all(...cells, wanted, skip);
 }
 
 /** Rows are numbered as they are created, which their ids tell as well. */
