@@ -7,6 +7,8 @@ import type { Term } from './sortTerms.js';
 /** So many orders, each of one state of its table, and so many places of each: those that were noted last. */
 const ORDERS = 64;
 const PLACES = 64;
+/** Characters: of a longer text nothing is noted, so that all of it stays below 3 MB. */
+const MAX_VALUE_CHARACTERS = 255;
 
 /** An entry of the index over (value, id). */
 export type KnownPlace = {
@@ -35,13 +37,15 @@ export class KnownPlaces {
   }
 
   note(table: ReadTable, term: Term, place: KnownPlace): void {
+    const { position, value } = place;
+    const isLong = typeof value === 'string' && value.length > MAX_VALUE_CHARACTERS;
     // No value is compared with null.
-    if (place.position < this.#near || place.value === null) return;
+    if (position < this.#near || value === null || isLong) return;
     const order = orderOf(table, term);
     const places = this.#orders.get(order) ?? new Map<number, KnownPlace>();
     this.#orders.set(order, places);
-    places.delete(place.position);
-    places.set(place.position, place);
+    places.delete(position);
+    places.set(position, place);
     const [oldest] = places.keys();
     if (places.size > PLACES && oldest !== undefined) places.delete(oldest);
   }
