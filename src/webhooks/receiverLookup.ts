@@ -32,7 +32,7 @@ type Resolve = Pick<Resolver, 'resolve4' | 'resolve6' | 'cancel'>;
 export type LookUpParts = {
   readonly hostsFile?: string;
   readonly resolvFile?: string;
-  /** One for each lookup, so that it can be given up alone. */
+  /** One for each name, so that it can be given up alone. */
   readonly resolver?: () => Resolve;
   readonly lookupMs?: number;
 };
@@ -57,7 +57,7 @@ export function createReceiverLookUp(parts: LookUpParts = {}): LookUpAll {
   } = parts;
   const find = async (hostname: string): Promise<LookupAddress[]> => {
     const listed = await inHostsFile(hostsFile, hostname);
-    return listed.length > 0 ? listed : byDns(resolver(), await namesToAsk(resolvFile, hostname), lookupMs);
+    return listed.length > 0 ? listed : byDns(resolver, await namesToAsk(resolvFile, hostname), lookupMs);
   };
   return (hostname, _options, callback) => {
     find(hostname).then(
@@ -101,32 +101,40 @@ async function namesToAsk(file: string, hostname: string): Promise<readonly stri
 }
 
 /** @returns the addresses of the first name that has any @throws NameNotFoundError, NameServersSilentError */
-async function byDns(resolver: Resolve, names: readonly string[], lookupMs: number): Promise<LookupAddress[]> {
-  const giveUpIn = (milliseconds: number) => setTimeout(() => resolver.cancel(), milliseconds);
-  const whole = giveUpIn(lookupMs);
+async function byDns(resolver: () => Resolve, names: readonly string[], lookupMs: number): Promise<LookupAddress[]> {
+  const until = performance.now() + lookupMs;
   let failure: unknown;
-  try {
-    for (const name of names) {
-      let shorter: NodeJS.Timeout | undefined;
-      const v4 = resolver.resolve4(name).then((found) => {
-        shorter = giveUpIn(FOR_IPV6_MS);
-        return found.map((address) => ({ address, family: 4 }));
-      });
-      const v6 = resolver.resolve6(name).then((found) => found.map((address) => ({ address, family: 6 })));
-      const settled = await Promise.allSettled([v4, v6]);
-      clearTimeout(shorter);
-      const found = settled.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
-      if (found.length > 0) return found;
-      const failures = settled.flatMap((result) => (result.status === 'rejected' ? [codeOf(result.reason)] : []));
-      if (failures.some((code) => SILENT.includes(code))) {
-        throw new NameServersSilentError(`the name servers of ${name} did not answer in time`);
-      }
-      failure ??= failures[0];
+  for (const name of names) {
+    // One that has had answers waits less for the next, and what is asked of a server nearby says little of another.
+    const settled = await ask(resolver(), name, until - performance.now());
+    const found = settled.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+    if (found.length > 0) return found;
+    const failures = settled.flatMap((result) => (result.status === 'rejected' ? [codeOf(result.reason)] : []));
+    if (failures.some((code) => SILENT.includes(code))) {
+      throw new NameServersSilentError(`the name servers of ${name} did not answer in time`);
     }
-  } finally {
-    clearTimeout(whole);
+    failure ??= failures[0];
   }
   throw new NameNotFoundError(`${names[0]} was not found in the hosts file nor by DNS (${String(failure)})`);
+}
+
+/** IPv4 and IPv6 addresses of a name; rejected with a code where there are none, or time is over. */
+async function ask(
+  resolver: Resolve,
+  name: string,
+  withinMs: number,
+): Promise<PromiseSettledResult<LookupAddress[]>[]> {
+  const giveUpIn = (milliseconds: number) => setTimeout(() => resolver.cancel(), milliseconds);
+  let timer = giveUpIn(withinMs);
+  const v4 = resolver.resolve4(name).then((found) => {
+    clearTimeout(timer);
+    timer = giveUpIn(FOR_IPV6_MS);
+    return found.map((address) => ({ address, family: 4 }));
+  });
+  const v6 = resolver.resolve6(name).then((found) => found.map((address) => ({ address, family: 6 })));
+  const settled = await Promise.allSettled([v4, v6]);
+  clearTimeout(timer);
+  return settled;
 }
 
 const SILENT: readonly unknown[] = ['ETIMEOUT', 'ECANCELLED'];
