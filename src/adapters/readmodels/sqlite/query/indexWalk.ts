@@ -5,7 +5,7 @@ import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
 import type { KnownPlace, KnownPlaces } from './knownPlaces.js';
 import { allOf, isIn, type Matches, type RowSet, rowsBy, scanTests } from './matches.js';
-import type { Term } from './sortTerms.js';
+import { orderBy, type Term } from './sortTerms.js';
 
 /** Values that one sort term is limited to. */
 export type Range = Pick<Condition, 'sql' | 'cells'>;
@@ -38,7 +38,7 @@ export function walkIndex(run: Run, skip: number, wanted: number): readonly Plac
   const [first] = terms;
   if (first === undefined || !first.indexed) return undefined;
   if (filters.length + ranges.length === 0) return passOver(run, first, skip, wanted);
-  const order = orderBy(first);
+  const order = indexOrder(first);
   const from = rowsBy(table, first.sql);
   // The index itself begins and ends where these say.
   const inIndex = allOf(filters.filter(({ how, index }) => how === 'look up' && index === first.sql));
@@ -66,10 +66,8 @@ export function walkIndex(run: Run, skip: number, wanted: number): readonly Plac
   return found.length === wanted ? found : undefined;
 }
 
-function orderBy({ sql, descending }: Term): string {
-  const direction = descending ? ' DESC' : '';
-  return sql === 'id' ? `id${direction}` : `${sql}${direction}, id${direction}`;
-}
+/** The order of a term's index: ties by id, in its direction. */
+const indexOrder = (term: Term): string => orderBy(term.sql === 'id' ? [term] : [term, { ...term, sql: 'id' }]);
 
 /** Of all rows: those behind the first `skip`, counted from the nearest place before them that is known. */
 function passOver(run: Run, term: Term, skip: number, wanted: number): readonly Place[] {
@@ -95,7 +93,7 @@ function entriesFrom(
   const beyond = term.descending ? '<=' : '>=';
   const cells = start === undefined ? [] : term.sql === 'id' ? [start.id] : [start.value, start.id];
   const where = ['1', `id ${beyond} ?`, `(${term.sql}, id) ${beyond} (?, ?)`][cells.length];
-  const from = `FROM ${rowsBy(table, term.sql)} WHERE ${where} ORDER BY ${orderBy(term)}`;
+  const from = `FROM ${rowsBy(table, term.sql)} WHERE ${where} ORDER BY ${indexOrder(term)}`;
   return connection.tuples<Entry>(`SELECT ${term.sql}, row, id ${from} LIMIT ? OFFSET ?`).all(...cells, wanted, skip);
 }
 
