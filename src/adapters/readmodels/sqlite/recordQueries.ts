@@ -1,11 +1,12 @@
 /** How records are read, as SQL: `r` is the table of records, `d` that of their documents. */
 import type { KnownTable, ReadTable } from './readConnection.js';
 import { NO_BATCH } from './sharedTables.js';
+import { hasHeads } from './tableParts.js';
 
 export type RecordTuple = [id: Buffer, createdAt: number, updatedAt: number, width: number, doc: string];
-/** Where a record's id and times are, besides the table of records: beside its document, if they can be. */
-const hasHeads = ({ shape: { parts } }: KnownTable): boolean => parts.docColumns.includes('id');
-const headOf = (table: KnownTable): string => (hasHeads(table) ? 'd' : 'r');
+
+/** The table that a record's id and times are read from: that of its document, if they are there as well. */
+const headOf = ({ shape }: KnownTable): 'd' | 'r' => (hasHeads(shape.parts) ? 'd' : 'r');
 
 export function recordColumns(table: KnownTable): string {
   const head = headOf(table);
@@ -17,7 +18,7 @@ export const records = ({ shape: { parts } }: KnownTable): string =>
 
 /** The records of a row, or of an id. */
 export function recordQuery(table: KnownTable, by: 'row' | 'id'): string {
-  const isInDocs = by === 'row' && hasHeads(table);
+  const isInDocs = by === 'row' && hasHeads(table.shape.parts);
   const from = isInDocs ? `${table.shape.parts.docs.rows} AS d` : records(table);
   return `SELECT ${recordColumns(table)} FROM ${from} WHERE ${isInDocs ? 'd' : 'r'}.${by} = ?`;
 }

@@ -9,7 +9,15 @@ import { trigramColumn, trigramColumns, trigramTable } from './ownTables.js';
 import type { Cell } from './readConnection.js';
 import { type CleanUp, RecordSweeper } from './recordSweeper.js';
 import { idBytes, microseconds } from './rowFormat.js';
-import { HEAD_COLUMNS, insertStatement, type Part, type Parts, partsOf, type StoredTable } from './tableParts.js';
+import {
+  HEAD_COLUMNS,
+  hasHeads,
+  insertStatement,
+  type Part,
+  type Parts,
+  partsOf,
+  type StoredTable,
+} from './tableParts.js';
 
 type Statement = Database.Statement<Cell[]>;
 type TrigramIndex = {
@@ -47,7 +55,7 @@ export class RecordWriter {
     this.#text = new RecordText(layout);
     this.#columns = cellColumns(layout);
     this.#parts = partsOf(table);
-    this.#hasHeads = this.#parts.docColumns.includes('id');
+    this.#hasHeads = hasHeads(this.#parts);
     this.#statements = prepare(db, this.#parts, this.#columns);
     this.#sweeper = new RecordSweeper(db, table, (row) => this.#removeRow(row));
     this.#trigrams = Array.from({ length: layout.trigramIndexes }, (_, index) => this.#trigramIndex(index));
@@ -68,10 +76,11 @@ export class RecordWriter {
   /** @throws Error when the id or the unique field's value is there already */
   insert(row: number, change: RecordChange & { kind: 'insert' }): void {
     const at = microseconds(change.at);
+    const head = [this.#idOf(change.id), at, at];
     const cells = cellsOf(this.#layout, change.fields);
-    this.#statements.insert.run(row, this.#idOf(change.id), at, at, ...cells);
+    this.#statements.insert.run(row, ...head, ...cells);
     const document: Cell[] = [row, this.#text.width, this.#text.write(change.fields)];
-    this.#statements.insertDoc.run(...document, ...(this.#hasHeads ? [this.#idOf(change.id), at, at] : []));
+    this.#statements.insertDoc.run(...document, ...(this.#hasHeads ? head : []));
     this.#statements.insertBatch.run(row, this.#batchNumber(change.batchId));
     for (const trigrams of this.#trigrams) this.#index(trigrams, row, cells);
   }

@@ -56,6 +56,9 @@ const DOC_COLUMNS = ['row', 'width', 'doc'];
 /** What each record has that is no field of it. */
 export const HEAD_COLUMNS = ['id', 'created_at', 'updated_at'];
 
+/** Are they beside each document? */
+export const hasHeads = ({ docColumns }: Parts): boolean => docColumns.includes('id');
+
 function ownParts(id: number, { hasHeads }: TableLayout): Parts {
   return {
     records: ownPart(recordsTable(id)),
