@@ -187,7 +187,9 @@ export function findRecords(
     const { sql, cells } = conditionOf({ kind: 'equals', field, anyOf: values }, table);
     const size = new AnswerSize('decision');
     const texts: string[] = [];
-    const query = `${storedQuery(table, `r.row IN (SELECT r.row FROM ${table.shape.parts.records.rows} AS r WHERE ${sql})`)} ORDER BY r.id`;
+    // By themselves: a condition names columns of the records that the documents may have as well.
+    const rows = `SELECT r.row FROM ${table.shape.parts.records.rows} AS r WHERE ${sql}`;
+    const query = `${storedQuery(table, `r.row IN (${rows})`)} ORDER BY r.id`;
     for (const tuple of connection.tuples<StoredTuple>(query).iterate(...cells)) {
       texts.push(size.add(storedText(table, tuple)));
     }
