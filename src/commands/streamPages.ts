@@ -9,9 +9,10 @@ export async function* streamPagesBackwards(
   eventStore: Pick<EventStore, 'readStream'>,
   stream: string,
   toRevision: Revision,
+  eventsAPage = EVENTS_A_PAGE,
 ): AsyncGenerator<readonly RecordedEvent[], void, void> {
-  for (let to = toRevision; to >= 0; to -= EVENTS_A_PAGE) {
-    yield await eventStore.readStream(stream, Math.max(0, to - EVENTS_A_PAGE + 1), to);
+  for (let to = toRevision; to >= 0; to -= eventsAPage) {
+    yield await eventStore.readStream(stream, Math.max(0, to - eventsAPage + 1), to);
   }
 }
 

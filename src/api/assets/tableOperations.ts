@@ -1,5 +1,6 @@
 /** The batches, clean-ups and undos of a table, as its stream tells them. */
 
+import { streamPagesBackwards } from '../../commands/streamPages.js';
 import { MAX_OPERATION_EVENTS, MAX_OPERATION_RECORDS, MAX_OPERATIONS } from '../../domain/limits.js';
 import type { BatchUndone, BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
 import type { Actor, EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
@@ -42,8 +43,7 @@ export async function tableOperations(
   const last = (await eventStore.lastAppend(stream))?.revision ?? -1;
   const operations: TableOperation[] = [];
   let [events, records] = [0, 0];
-  for (let to = Math.min(last, before - 1); to >= 0; to -= EVENTS_AT_ONCE) {
-    const slice = await eventStore.readStream(stream, Math.max(0, to - EVENTS_AT_ONCE + 1), to);
+  for await (const slice of streamPagesBackwards(eventStore, stream, Math.min(last, before - 1), EVENTS_AT_ONCE)) {
     for (const event of slice.toReversed()) {
       const operation = operationOf(event);
       const later = operations.at(-1);
