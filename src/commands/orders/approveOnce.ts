@@ -2,8 +2,10 @@
 import type { User } from '../../domain/identity/events.js';
 import type { KeyedRequest } from '../../domain/keyedRequest.js';
 import { orderStream } from '../../domain/streams.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
 import { type ApprovedOrder, type Caller, type Commands, ConflictError } from '../context.js';
 import { carryOutOnce } from '../keyedRequest.js';
+import { streamPages } from '../streamPages.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { inTime } from '../writeStream.js';
 import { approveOrder } from './lifecycle.js';
@@ -44,11 +46,22 @@ async function approvedBy(
 ): Promise<ApprovedOrder | undefined> {
   const { eventStore } = commands;
   const { tenant } = caller;
-  const events = await inTime(caller, eventStore.readStream(orderStream(tenant, orderId)));
-  const approval = events.find(({ type, metadata }) => type === 'OrderApproved' && metadata.causationId === request.id);
+  const approval = await inTime(caller, approvalThrough(eventStore, orderStream(tenant, orderId), request.id));
   if (approval === undefined) return undefined;
   const order = (await inTime(caller, loadOrderAt(eventStore, tenant, orderId, approval.revision)))?.state;
   if (order === undefined) return undefined;
   const record = orderView(assetTypeOf(tenantOf(commands, tenant), order.table), orderId, order);
   return { position: approval.position, id: orderId, record, repeats: order.lastApproval?.repeats ?? [] };
+}
+
+async function approvalThrough(
+  eventStore: Commands['eventStore'],
+  stream: string,
+  requestId: string,
+): Promise<RecordedEvent | undefined> {
+  for await (const events of streamPages(eventStore, stream)) {
+    const found = events.find(({ type, metadata }) => type === 'OrderApproved' && metadata.causationId === requestId);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
