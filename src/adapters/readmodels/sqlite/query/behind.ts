@@ -6,7 +6,8 @@ import { recordReader } from '../recordReads.js';
 import { idBytes, idText, microseconds, timeText } from '../rowFormat.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
-import { guarded, type Matches, rowsBy, scanTests } from './matches.js';
+import type { Matches } from './matches.js';
+import { guarded, rowsBy, scanTests } from './rowSources.js';
 
 type Search = {
   readonly connection: ReadConnection;

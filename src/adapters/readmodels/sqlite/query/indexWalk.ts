@@ -4,7 +4,8 @@ import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
 import type { KnownPlace, KnownPlaces } from './knownPlaces.js';
-import { allOf, isIn, type Matches, type RowSet, rowsBy, scanTests } from './matches.js';
+import type { Matches } from './matches.js';
+import { allOf, isIn, type RowSet, rowsBy, scanTests } from './rowSources.js';
 import { orderBy, type Term } from './sortTerms.js';
 
 /** Values that one sort term is limited to. */

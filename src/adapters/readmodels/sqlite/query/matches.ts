@@ -2,21 +2,9 @@
 
 import { trigramTable } from '../ownTables.js';
 import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
-import { type Condition, STILL_WANTED } from './conditions.js';
+import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
-
-/** A way to reach the matching rows of the table, which goes by the name `r` in it. */
-export type Source = { readonly from: string; readonly where: string; readonly cells: readonly Cell[] };
-
-/** Rows as a query of their numbers, which indexes alone answer. */
-export type RowSet = { readonly count: number; readonly sql: string; readonly cells: readonly Cell[] };
-
-/** The table's rows as `r`. */
-export const allRows = ({ shape }: ReadTable): string => `${shape.parts.records.rows} AS r`;
-
-/** The same, by the index of a column. */
-export const rowsBy = (table: ReadTable, column: string): string =>
-  `${allRows(table)} ${table.shape.parts.indexedBy(column)}`;
+import { allOf, allRows, indexSource, isIn, listedSource, type RowSet, type Source, scanTests } from './rowSources.js';
 
 /** Row numbers as a JSON array, which is what takes them into the next query; as values they would cost ten times that. */
 type Rows = { readonly count: number; readonly json: string };
@@ -166,11 +154,6 @@ function rowsInIndex(table: ReadTable, lookUp: Condition): Pick<RowSet, 'sql' | 
   return { sql: `SELECT r.row FROM ${from} WHERE ${where}`, cells };
 }
 
-export const isIn = (row: string, { sql, cells }: Pick<RowSet, 'sql' | 'cells'>): Pick<Condition, 'sql' | 'cells'> => ({
-  sql: `${row} IN (${sql})`,
-  cells,
-});
-
 /**
  * Scans the index of a single condition's column; where there is none, or several conditions, the table: to fetch what
  * one of them finds takes longer, unless it is rare.
@@ -210,24 +193,12 @@ function countBehind({ connection, table }: Search, { from, where, cells }: Sour
 /** Rows that lie together are fetched together. */
 const inRowOrder = (json: string): string => `[${Float64Array.from(JSON.parse(json)).sort().join()}]`;
 
-function indexSource(table: ReadTable, conditions: readonly Condition[], first: Condition): Source {
-  const tests = scanTests([first, ...conditions.filter((condition) => condition !== first)]);
-  return { from: rowsBy(table, first.index ?? 'id'), where: tests.sql, cells: tests.cells };
-}
-
 /** Matches that are known one by one. */
 const listed = ({ table, costs }: Search, { count, json }: Rows): Matches => ({
   total: count,
   rows: { count, sql: 'SELECT value FROM json_each(?)', cells: [json] },
   source: listedSource(table, json),
   cost: count * costs.collected,
-});
-
-/** @param json row numbers */
-export const listedSource = (table: ReadTable, json: string): Source => ({
-  from: `json_each(?) AS j CROSS JOIN ${allRows(table)} ON r.row = j.value`,
-  where: '1',
-  cells: [json],
 });
 
 const countOf = (connection: ReadConnection, { from, where, cells }: Source): number =>
@@ -237,23 +208,4 @@ const countOf = (connection: ReadConnection, { from, where, cells }: Source): nu
 function rowsFound(connection: ReadConnection, query: string, cells: readonly Cell[]): Rows {
   const [rows] = connection.all<Rows>(`SELECT count(*) AS count, json_group_array(row) AS json FROM (${query})`, cells);
   return rows ?? { count: 0, json: '[]' };
-}
-
-/** Tests that end where nobody waits for the answer any more. */
-export const guarded = (sql: string): string => `${STILL_WANTED} AND ${sql}`;
-
-/** Tests of rows that are passed over one by one. For a few values a scan ends soon, and a guard would be a fifth of it. */
-export function scanTests(conditions: readonly Condition[]): ReturnType<typeof allOf> {
-  const { sql, cells } = allOf(conditions);
-  return { sql: cells.length > FEW_VALUES ? guarded(sql) : sql, cells };
-}
-
-const FEW_VALUES = 8;
-
-/** Conditions as one SQL text. */
-export function allOf(conditions: readonly Pick<Condition, 'sql' | 'cells'>[]): Pick<Condition, 'sql' | 'cells'> {
-  return {
-    sql: conditions.length === 0 ? '1' : conditions.map(({ sql }) => sql).join(' AND '),
-    cells: conditions.flatMap(({ cells }) => cells),
-  };
 }

@@ -2,7 +2,7 @@
 
 import type { Cell } from '../readConnection.js';
 import { type Place, type Range, type Run, rangesBeyond, setFirst, walkIndex } from './indexWalk.js';
-import { allOf, guarded, listedSource, rowsBy, scanTests } from './matches.js';
+import { allOf, guarded, listedSource, rowsBy, scanTests } from './rowSources.js';
 import { cellsOf, isOneIndex, orderBy, reversed, type Term } from './sortTerms.js';
 
 /**
