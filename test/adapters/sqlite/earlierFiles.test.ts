@@ -266,6 +266,30 @@ describe('a file of schema version 12', () => {
   });
 });
 
+/** Until version 14 nobody noted which rows had changed. The file is that of version 12, with the times beside its documents. */
+test('a file of schema version 13 answers as before, and says which rows move from now on', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'earlier-read-models-'));
+  const file = join(directory, 'readmodels.db');
+  writeFileSync(file, gunzipSync(readFileSync(new URL('../../fixtures/readModelsVersion13.db.gz', import.meta.url))));
+  const writer = await openSqliteReadModelWriter({ file, smallRows: 0 });
+  const readModels = await openSqliteReadModels({ file, readers: 1 });
+  const bySize = { sort: [{ field: 'size', direction: 'desc' }] } as const;
+  expect((await found(readModels, bySize)).records).toEqual(['C6', 'C5', 'C4', 'C3', 'C2', 'C1']);
+  const changes = [
+    { kind: 'patch', id: id(1), at: at(8), set: { size: 45 } },
+    { kind: 'delete', id: id(3) },
+    insert(7, { size: 5 }),
+  ] as const;
+  await write(writer, () => writer.applyToTable(acmePlaces, changes, { revision: 9, at: at(9) }));
+  expect((await found(readModels, bySize)).records).toEqual(['C6', 'C5', 'C1', 'C4', 'C2', 'C7']);
+  const db = openSqlite(file, { readonly: true });
+  expect(db.prepare('SELECT row FROM moves ORDER BY row').pluck().all()).toEqual([1, 3]);
+  db.close();
+  await readModels.close();
+  await writer.close();
+  rmSync(directory, { recursive: true });
+});
+
 /** Until version 13 no layout had `hasHeads`: the table is small, and gets tables of its own from now on. */
 describe('a small table of schema version 12', () => {
   const manyFields = Array.from({ length: 30 }, (_, n) => textField(`more${n}`));

@@ -82,9 +82,13 @@ const isThere = (db: Database.Database, { kind, name }: OwnObject): boolean =>
 const ENTRIES = [
   {
     list: LISTS.records,
-    dependents: [...SMALL_TABLES, 'swept_records'].map(
-      (table) => `DELETE FROM ${table} WHERE (owner, row) IN (SELECT owner, row FROM ${table} WHERE owner = ? LIMIT ?)`,
-    ),
+    dependents: [
+      ...[...SMALL_TABLES, 'swept_records'].map(
+        (table) =>
+          `DELETE FROM ${table} WHERE (owner, row) IN (SELECT owner, row FROM ${table} WHERE owner = ? LIMIT ?)`,
+      ),
+      `DELETE FROM moves WHERE (owner, change, row) IN (SELECT owner, change, row FROM moves WHERE owner = ? LIMIT ?)`,
+    ],
   },
   {
     list: LISTS.order_history,

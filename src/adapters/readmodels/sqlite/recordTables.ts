@@ -7,14 +7,14 @@ import type { Revision } from '../../../ports/eventStore.js';
 import type { TableRef } from '../../../ports/readModels.js';
 import type { StepwiseWriter } from '../../../ports/readModelWriter.js';
 import { layoutOf, type StoredLayout, type TableLayout, withoutIndexes } from './layout.js';
+import { ALL_ROWS, MoveLog, type MovingTable, NOT_KNOWN } from './moves.js';
 import { addedFieldStatements, tableStatements } from './ownTables.js';
 import type { CleanUp } from './recordSweeper.js';
 import { RecordWriter } from './recordWriter.js';
-import { NO_BATCH } from './sharedTables.js';
+import { LIVE, NO_BATCH } from './sharedTables.js';
 import { fitsSmall, growStatements, SWEPT_IN_SHARED, SWEPT_NOWHERE, sweptPart } from './tableParts.js';
 
-type OpenTable = {
-  readonly id: number;
+type OpenTable = MovingTable & {
   readonly assetTypeText: string;
   /** That of the table as a large one. */
   layout: TableLayout;
@@ -29,7 +29,7 @@ type OpenTable = {
   writer?: RecordWriter;
 };
 
-type CatalogRow = Pick<OpenTable, 'id' | 'assetTypeText' | 'rowCount' | 'nextRow' | 'swept'> &
+type CatalogRow = Pick<OpenTable, 'id' | 'assetTypeText' | 'rowCount' | 'nextRow' | 'changes' | 'swept'> &
   StoredLayout & {
     readonly made: number;
   };
@@ -41,15 +41,17 @@ export class RecordTables {
   /** Each holds prepared statements, which take memory; a table that is dropped from here is opened again when needed. */
   readonly #open = new LRUCache<string, OpenTable>({ max: 200 });
   readonly #batches: BatchNumbers;
-  readonly #setState: Database.Statement<[number, number, Revision, string, number, number]>;
+  readonly #moves: MoveLog;
+  readonly #setState: Database.Statement<[number, number, Revision, string, number, number, number]>;
 
   constructor(db: Database.Database, copy: number, smallRows: number) {
     this.#db = db;
     this.#copy = copy;
     this.#smallRows = smallRows;
     this.#batches = new BatchNumbers(db);
+    this.#moves = new MoveLog(db);
     this.#setState = db.prepare(
-      `UPDATE catalog SET row_count = ?, next_row = ?, revision = ?, last_event_at = ?, made = ?, changes = changes + 1
+      `UPDATE catalog SET row_count = ?, next_row = ?, revision = ?, last_event_at = ?, made = ?, changes = ?
        WHERE id = ?`,
     );
   }
@@ -109,6 +111,7 @@ export class RecordTables {
     const writer = this.#writer(table, { kind: 'sweep', batchId });
     const swept = writer?.sweepSome(batchId, { revision, at: event.at }, { ...piece, rowCount: table.rowCount });
     table.rowCount -= swept?.gone ?? 0;
+    if (table.rowCount === 0) this.#moved(table, ALL_ROWS);
     this.#changed(table, event);
     return swept?.next;
   }
@@ -122,7 +125,8 @@ export class RecordTables {
   #changed(table: OpenTable, event: { readonly revision: Revision; readonly at: string }): void {
     const { rowCount, nextRow, isMade, id } = table;
     if (table.isSmall && rowCount > this.#smallRows) this.#grow(table);
-    this.#setState.run(rowCount, nextRow, event.revision, event.at, Number(isMade), id);
+    table.changes += 1;
+    this.#setState.run(rowCount, nextRow, event.revision, event.at, Number(isMade), table.changes, id);
   }
 
   /** The table is no longer small. */
@@ -155,9 +159,12 @@ export class RecordTables {
       case 'seen':
         writer.seen(change);
         break;
-      case 'sweep':
-        table.rowCount -= writer.sweep(change, event, table.rowCount);
+      case 'sweep': {
+        const gone = writer.sweep(change, event, table.rowCount);
+        table.rowCount -= gone;
+        if (gone > 0) this.#moved(table, ALL_ROWS);
         break;
+      }
     }
   }
 
@@ -180,9 +187,16 @@ export class RecordTables {
     return table.writer;
   }
 
-  #newWriter({ id, layout, isSmall, swept }: OpenTable): RecordWriter {
+  #newWriter(table: OpenTable): RecordWriter {
+    const { id, layout, isSmall, swept } = table;
     const stored = { id, layout: isSmall ? withoutIndexes(layout) : layout, swept: sweptPart(id, swept) };
-    return new RecordWriter(this.#db, stored, (batchId) => this.#batches.numberOf(batchId));
+    const batchNumber = (batchId: string | null): number => this.#batches.numberOf(batchId);
+    return new RecordWriter(this.#db, stored, { batchNumber, moved: (row) => this.#moved(table, row) });
+  }
+
+  /** Nobody keeps the rows of a small table in memory, or those of a copy that is not served yet. */
+  #moved(table: OpenTable, row: number): void {
+    if (this.#copy === LIVE && !table.isSmall) this.#moves.note(table, row);
   }
 
   #find(ref: TableRef): OpenTable | undefined {
@@ -191,7 +205,7 @@ export class RecordTables {
     if (open !== undefined) return open;
     const row = this.#db
       .prepare<[string, string, number], CatalogRow>(
-        `SELECT id, asset_type AS assetTypeText, layout, small, made, row_count AS rowCount, next_row AS nextRow, swept
+        `SELECT id, asset_type AS assetTypeText, layout, small, made, row_count AS rowCount, next_row AS nextRow, changes, swept
          FROM catalog WHERE tenant = ? AND name = ? AND copy = ?`,
       )
       .get(ref.tenant, ref.table, this.#copy);
@@ -202,6 +216,7 @@ export class RecordTables {
       layout: JSON.parse(layout),
       isSmall: small === 1,
       isMade: made === 1,
+      noted: NOT_KNOWN,
     };
     this.#open.set(key, table);
     return table;

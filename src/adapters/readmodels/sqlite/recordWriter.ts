@@ -26,6 +26,11 @@ type TrigramIndex = {
   readonly insert: Statement;
   readonly remove: Statement;
 };
+type WriterDeps = {
+  readonly batchNumber: (batchId: string | null) => number;
+  /** Is told of each row before it is changed or deleted. */
+  readonly moved: (row: number) => void;
+};
 type StoredRow = { readonly row: number; readonly width: number; readonly doc: string };
 
 export class RecordWriter {
@@ -39,19 +44,15 @@ export class RecordWriter {
   readonly #statements: ReturnType<typeof prepare>;
   readonly #trigrams: readonly TrigramIndex[];
   readonly #updates = new Map<string, Statement>();
-  readonly #batchNumber: (batchId: string | null) => number;
+  readonly #by: WriterDeps;
   readonly #sweeper: RecordSweeper;
 
-  constructor(
-    db: Database.Database,
-    table: StoredTable & { readonly swept: Part },
-    batchNumber: (batchId: string | null) => number,
-  ) {
+  constructor(db: Database.Database, table: StoredTable & { readonly swept: Part }, by: WriterDeps) {
     const { id, layout } = table;
     this.#db = db;
     this.#id = id;
     this.#layout = layout;
-    this.#batchNumber = batchNumber;
+    this.#by = by;
     this.#text = new RecordText(layout);
     this.#columns = cellColumns(layout);
     this.#parts = partsOf(table);
@@ -81,7 +82,7 @@ export class RecordWriter {
     this.#statements.insert.run(row, ...head, ...cells);
     const document: Cell[] = [row, this.#text.width, this.#text.write(change.fields)];
     this.#statements.insertDoc.run(...document, ...(this.#hasHeads ? head : []));
-    this.#statements.insertBatch.run(row, this.#batchNumber(change.batchId));
+    this.#statements.insertBatch.run(row, this.#by.batchNumber(change.batchId));
     for (const trigrams of this.#trigrams) this.#index(trigrams, row, cells);
   }
 
@@ -105,11 +106,12 @@ export class RecordWriter {
     const cellsBefore = cellsOf(this.#layout, before);
     const changed = cells.flatMap((cell, index) => (cell === cellsBefore[index] ? [] : [index]));
 
+    this.#by.moved(stored.row);
     const at = microseconds(change.at);
     this.#update(changed).run(...changed.map((index) => cells[index] ?? null), at, stored.row);
     const document: Cell[] = [this.#text.width, this.#text.write(after)];
     this.#statements.updateDoc.run(...document, ...(this.#hasHeads ? [at] : []), stored.row);
-    if (change.batchId !== undefined) this.#statements.setBatch.run(this.#batchNumber(change.batchId), stored.row);
+    if (change.batchId !== undefined) this.#statements.setBatch.run(this.#by.batchNumber(change.batchId), stored.row);
     for (const trigrams of this.#trigrams) {
       if (!trigrams.positions.some((position) => changed.includes(position))) continue;
       trigrams.remove.run(stored.row);
@@ -139,12 +141,13 @@ export class RecordWriter {
   }
 
   #removeRow(row: number): void {
+    this.#by.moved(row);
     for (const { remove } of this.#trigrams) remove.run(row);
     for (const statement of this.#statements.remove) statement.run(row);
   }
 
   seen(change: RecordChange & { kind: 'seen' }): void {
-    const batch = this.#batchNumber(change.batchId);
+    const batch = this.#by.batchNumber(change.batchId);
     for (const id of change.ids) {
       const { changes } = this.#statements.seen.run(batch, this.#idOf(id));
       if (changes !== 1) throw new Error(`There is no record ${id} to be seen again.`);
@@ -153,7 +156,7 @@ export class RecordWriter {
 
   /** @returns how many records went, of `rowCount` that there were */
   sweep({ batchId }: RecordChange & { kind: 'sweep' }, cleanUp: CleanUp, rowCount: number): number {
-    return this.#sweeper.sweep(this.#batchNumber(batchId), cleanUp, rowCount);
+    return this.#sweeper.sweep(this.#by.batchNumber(batchId), cleanUp, rowCount);
   }
 
   /** See `RecordSweeper`. */
@@ -162,7 +165,7 @@ export class RecordWriter {
     cleanUp: CleanUp,
     piece: Parameters<RecordSweeper['sweepSome']>[2],
   ): ReturnType<RecordSweeper['sweepSome']> {
-    return this.#sweeper.sweepSome(this.#batchNumber(batchId), cleanUp, piece);
+    return this.#sweeper.sweepSome(this.#by.batchNumber(batchId), cleanUp, piece);
   }
 }
 

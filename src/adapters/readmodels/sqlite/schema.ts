@@ -7,8 +7,8 @@ import { indexStatements, sweptTable } from './ownTables.js';
 import { SHARED_TABLES } from './sharedTables.js';
 import { fitsSmall, shareStatements } from './tableParts.js';
 
-/** The file holds nothing that the log does not. From 13 on, a document may have its record's id and times beside it. */
-const SCHEMA_VERSION = 13;
+/** The file holds nothing that the log does not. Version 14 added `moves`. */
+const SCHEMA_VERSION = 14;
 
 /** From this version on, a file is brought up to date when it is opened. */
 const OLDEST_VERSION = 1;

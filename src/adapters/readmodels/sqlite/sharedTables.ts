@@ -112,6 +112,14 @@ export const SHARED_TABLES = `
   CREATE INDEX IF NOT EXISTS swept_records_u ON swept_records (owner, u);
   CREATE INDEX IF NOT EXISTS swept_records_revision ON swept_records (owner, revision, id);
 
+  -- Rows of large tables that were changed or deleted, by their table's \`changes\`: the latest ones. Row 0 is all of them.
+  CREATE TABLE IF NOT EXISTS moves (
+    owner INTEGER NOT NULL,
+    change INTEGER NOT NULL,
+    row INTEGER NOT NULL,
+    PRIMARY KEY (owner, change, row)
+  ) WITHOUT ROWID;
+
   -- Batch ids as numbers: a sync moves one on every record.
   CREATE TABLE IF NOT EXISTS batches (id INTEGER PRIMARY KEY, batch TEXT NOT NULL UNIQUE);
 
