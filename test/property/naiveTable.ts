@@ -29,10 +29,6 @@ export class NaiveTable {
 
   constructor(readonly fields: readonly AssetField[]) {}
 
-  get size(): number {
-    return this.#records.length;
-  }
-
   changesOf(step: Step): RecordChange[] {
     if (step.kind === 'insert') {
       const taken = new Set(this.#records.map(({ id }) => id));

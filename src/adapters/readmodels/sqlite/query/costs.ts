@@ -20,8 +20,6 @@ export const COSTS = {
   lookUpShare: 0.03,
   /** So many rows: fewer matches than this are kept with their filter, so that they are looked for once. */
   listedRows: 16_000,
-  /** To pass over fewer entries of an index takes less than a millisecond, also where they are not in memory. */
-  near: 1_000,
 };
 
 export type Costs = Readonly<typeof COSTS>;

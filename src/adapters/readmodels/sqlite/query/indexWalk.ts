@@ -3,7 +3,6 @@
 import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
-import type { KnownPlace, KnownPlaces } from './knownPlaces.js';
 import type { Matches } from './matches.js';
 import { allOf, isIn, type RowSet, rowsBy, scanTests } from './rowSources.js';
 import { orderBy, type Term } from './sortTerms.js';
@@ -24,7 +23,6 @@ export type Run = {
   readonly wanted: number;
   /** Within the ranges `total` may be an estimate. `rows` are the matches of the filters, in the ranges that `within` says. */
   readonly matches: Matches & { readonly within?: readonly Range[] };
-  readonly known: KnownPlaces;
 };
 
 /** A place in the order: a value of the record there, and its row. */
@@ -38,7 +36,6 @@ export function walkIndex(run: Run, skip: number, wanted: number): readonly Plac
   const { connection, table, terms, filters, ranges, costs, matches } = run;
   const [first] = terms;
   if (first === undefined || !first.indexed) return undefined;
-  if (filters.length + ranges.length === 0) return passOver(run, first, skip, wanted);
   const order = indexOrder(first);
   const from = rowsBy(table, first.sql);
   // The index itself begins and ends where these say.
@@ -69,34 +66,6 @@ export function walkIndex(run: Run, skip: number, wanted: number): readonly Plac
 
 /** The order of a term's index: ties by id, in its direction. */
 const indexOrder = (term: Term): string => orderBy(term.sql === 'id' ? [term] : [term, { ...term, sql: 'id' }]);
-
-/** Of all rows: those behind the first `skip`, counted from the nearest place before them that is known. */
-function passOver(run: Run, term: Term, skip: number, wanted: number): readonly Place[] {
-  const { table, known } = run;
-  const start = known.upTo(table, term, skip);
-  const near = start === undefined ? [] : entriesFrom(run, term, { start, skip: skip - start.position, wanted });
-  // Behind a value there is none without one: descending, those come at the end.
-  const found = near.length === wanted ? near : entriesFrom(run, term, { skip, wanted });
-  for (const index of new Set([0, found.length - 1])) {
-    const place = found[index];
-    if (place !== undefined) known.note(table, term, { position: skip + index, value: place[0], id: place[2] });
-  }
-  return found.map(([value, row]) => [value, row]);
-}
-
-type Entry = readonly [...Place, id: Cell];
-
-function entriesFrom(
-  { connection, table }: Run,
-  term: Term,
-  { start, skip, wanted }: { readonly start?: KnownPlace; readonly skip: number; readonly wanted: number },
-): readonly Entry[] {
-  const beyond = term.descending ? '<=' : '>=';
-  const cells = start === undefined ? [] : term.sql === 'id' ? [start.id] : [start.value, start.id];
-  const where = ['1', `id ${beyond} ?`, `(${term.sql}, id) ${beyond} (?, ?)`][cells.length];
-  const from = `FROM ${rowsBy(table, term.sql)} WHERE ${where} ORDER BY ${indexOrder(term)}`;
-  return connection.tuples<Entry>(`SELECT ${term.sql}, row, id ${from} LIMIT ? OFFSET ?`).all(...cells, wanted, skip);
-}
 
 /** Rows are numbered as they are created, which their ids tell as well. */
 const IN_ROW_ORDER = ['id', 'created_at'];

@@ -6,10 +6,9 @@ import { recordTexts } from '../recordReads.js';
 import { creationKey, fittingTexts, rowsBehind } from './behind.js';
 import { type Condition, conditionOf } from './conditions.js';
 import { COSTS, type Costs } from './costs.js';
-import { KnownPlaces } from './knownPlaces.js';
 import { findMatches, type Matches } from './matches.js';
 import { rowsOf } from './pageRows.js';
-import { reversed, type Term, termsOf } from './sortTerms.js';
+import { reversed, termsOf } from './sortTerms.js';
 
 const KEPT_FILTERS = 64;
 
@@ -22,12 +21,9 @@ export class Lister {
   /** Pages of one filter are asked for one after another: what matches is found out once. */
   readonly #matches = new LRUCache<string, Matches>({ max: KEPT_FILTERS });
 
-  readonly #known: KnownPlaces;
-
   constructor(connection: ReadConnection, costs: Costs = COSTS) {
     this.#connection = connection;
     this.#costs = costs;
-    this.#known = new KnownPlaces(costs);
   }
 
   /** @throws ReadModelsWithheldError when the query names a field that the table does not have yet; AnswerTooLargeError */
@@ -44,24 +40,13 @@ export class Lister {
     const { total } = matches;
     const wanted = Math.max(0, Math.min(query.limit, total - query.offset));
     const filters = total === table.rowCount ? [] : conditions;
-    const forwards = { terms, skip: query.offset };
-    const backwards = { terms: reversed(terms), skip: total - query.offset - wanted };
     // The far half is reached sooner from its end.
-    const fromEnd =
-      filters.length === 0 ? this.#toPass(table, backwards) < this.#toPass(table, forwards) : query.offset > total / 2;
-    const run = { connection, table, costs, filters, ranges: [], wanted, matches, known: this.#known };
-    const rows = rowsOf({ ...run, ...(fromEnd ? backwards : forwards) });
+    const fromEnd = query.offset > total / 2;
+    const skip = fromEnd ? total - query.offset - wanted : query.offset;
+    const run = { connection, table, costs, filters, ranges: [], skip, wanted, matches };
+    const rows = rowsOf({ ...run, terms: fromEnd ? reversed(terms) : terms });
     const records = recordTexts(connection, table, fromEnd ? rows.toReversed() : rows);
     return { records, total, state: stateOf(table) };
-  }
-
-  /** How many entries of an index are passed over before the page begins. */
-  #toPass(
-    table: ReadTable,
-    { terms: [first], skip }: { readonly terms: readonly Term[]; readonly skip: number },
-  ): number {
-    const start = first === undefined ? undefined : this.#known.upTo(table, first, skip);
-    return skip - (start?.position ?? 0);
   }
 
   #matchesOf(table: ReadTable, { filters }: Pick<RecordQuery, 'filters'>, conditions: readonly Condition[]): Matches {
