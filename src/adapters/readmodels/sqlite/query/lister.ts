@@ -8,9 +8,13 @@ import { type Condition, conditionOf } from './conditions.js';
 import { COSTS, type Costs } from './costs.js';
 import { findMatches, type Matches } from './matches.js';
 import { rowsOf } from './pageRows.js';
+import type { Rankings } from './rankings.js';
 import { reversed, termsOf } from './sortTerms.js';
 
+/** Of so many filters, and in so many bytes, it is kept what matches: a list of rows, or a bit for each row of the table. */
 const KEPT_FILTERS = 64;
+const KEPT_BYTES = 8 * 2 ** 20;
+const BYTES_A_LISTED_ROW = 8;
 
 type Behind = { readonly records: readonly RecordJson[]; readonly next?: CreationKey | undefined };
 type Page = { readonly records: readonly RecordJson[]; readonly total: number; readonly state?: string };
@@ -19,11 +23,13 @@ export class Lister {
   readonly #connection: ReadConnection;
   readonly #costs: Costs;
   /** Pages of one filter are asked for one after another: what matches is found out once. */
-  readonly #matches = new LRUCache<string, Matches>({ max: KEPT_FILTERS });
+  readonly #matches = new LRUCache<string, Matches>({ max: KEPT_FILTERS, maxSize: KEPT_BYTES });
+  readonly #rankings: Rankings | undefined;
 
-  constructor(connection: ReadConnection, costs: Costs = COSTS) {
+  constructor(connection: ReadConnection, costs: Costs = COSTS, rankings?: Rankings) {
     this.#connection = connection;
     this.#costs = costs;
+    this.#rankings = rankings;
   }
 
   /** @throws ReadModelsWithheldError when the query names a field that the table does not have yet; AnswerTooLargeError */
@@ -43,7 +49,7 @@ export class Lister {
     // The far half is reached sooner from its end.
     const fromEnd = query.offset > total / 2;
     const skip = fromEnd ? total - query.offset - wanted : query.offset;
-    const run = { connection, table, costs, filters, ranges: [], skip, wanted, matches };
+    const run = { connection, table, costs, filters, ranges: [], skip, wanted, matches, rankings: this.#rankings };
     const rows = rowsOf({ ...run, terms: fromEnd ? reversed(terms) : terms });
     const records = recordTexts(connection, table, fromEnd ? rows.toReversed() : rows);
     return { records, total, state: stateOf(table) };
@@ -55,7 +61,10 @@ export class Lister {
     let matches = this.#matches.get(key);
     if (matches === undefined) {
       matches = findMatches({ connection: this.#connection, table, conditions, costs: this.#costs });
-      this.#matches.set(key, matches);
+      const listedRows = Math.min(matches.total, this.#costs.listedRows);
+      this.#matches.set(key, matches, {
+        size: key.length + listedRows * BYTES_A_LISTED_ROW + Math.ceil(table.rowCount / 8),
+      });
     }
     return matches;
   }

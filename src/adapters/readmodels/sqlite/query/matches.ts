@@ -4,7 +4,9 @@ import { trigramTable } from '../ownTables.js';
 import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
-import { allOf, allRows, indexSource, isIn, listedSource, type RowSet, type Source, scanTests } from './rowSources.js';
+import { RowBits } from './rowBits.js';
+import { RowSet } from './rowSet.js';
+import { allOf, allRows, indexSource, isIn, listedSource, type Source, scanTests } from './rowSources.js';
 
 /** Row numbers as a JSON array, which is what takes them into the next query; as values they would cost ten times that. */
 type Rows = { readonly count: number; readonly json: string };
@@ -112,7 +114,8 @@ function byLookUp({ connection, table, conditions, costs }: Search, lookUp: Cond
   const source = indexSource(table, conditions, lookUp);
   const total = countOf(connection, source);
   const isSet = conditions.every(({ index, inIndex: part }) => index === lookUp.index && part === undefined);
-  const rows = { count: total, sql: `SELECT r.row FROM ${source.from} WHERE ${source.where}`, cells: source.cells };
+  const sql = `SELECT r.row FROM ${source.from} WHERE ${source.where}`;
+  const rows = new RowSet({ count: total, sql, cells: source.cells });
   return { total, source, cost: total * costs.fetched, ...(isSet ? { rows } : {}) };
 }
 
@@ -130,16 +133,31 @@ function byTrigrams(search: Search, trigrams: TrigramQuery): Matches {
     where: `${found.sql} AND ${tests.sql}`,
     cells: [...inIndexes.cells, ...tests.cells],
   };
-  const { from, where, cells } = rest.length === 0 ? inIndexes : source;
+  if (rest.length === 0) return byRowids(search, inIndexes, source);
   // Few are listed: to ask the indexes again for the page may cost as much as the first time.
-  const first = `SELECT t.rowid AS row FROM ${from} WHERE ${where} LIMIT ?`;
-  const listedRows = rowsFound(connection, first, [...cells, costs.listedRows]);
-  if (listedRows.count < costs.listedRows) return listed(search, listedRows);
-  const reached = countOf(connection, inIndexes);
-  if (rest.length > 0) return { total: countOf(connection, source), source, cost: reached * costs.collected };
-  const rows = { count: reached, sql: `SELECT t.rowid FROM ${from} WHERE ${where}`, cells };
-  return { total: reached, source, cost: reached * costs.collected, rows };
+  const first = `SELECT t.rowid AS row FROM ${source.from} WHERE ${source.where} LIMIT ?`;
+  const rows = rowsFound(connection, first, [...source.cells, costs.listedRows]);
+  if (rows.count < costs.listedRows) return listed(search, rows);
+  return { total: countOf(connection, source), source, cost: countOf(connection, inIndexes) * costs.collected };
 }
+
+/** What the indexes find is what matches. Unless it is a large part of the table, it is put into memory as it is counted. */
+function byRowids(search: Search, inIndexes: Source, source: Source): Matches {
+  const { connection, table, costs } = search;
+  const { from, where, cells } = inIndexes;
+  const sql = `SELECT t.rowid AS row FROM ${from} WHERE ${where}`;
+  const most = Math.max(costs.listedRows, Math.ceil(table.rowCount * costs.markedShare));
+  const found = rowsFound(connection, `${sql} LIMIT ?`, [...cells, most]);
+  // Few are listed: to ask the indexes again for the page may cost as much as the first time.
+  if (found.count < costs.listedRows) return listed(search, found);
+  const total = found.count < most ? found.count : countOf(connection, inIndexes);
+  const bits = found.count < most ? bitsOf(found, table) : undefined;
+  const rows = new RowSet({ count: total, sql, cells, ...(bits === undefined ? {} : { atHand: () => bits }) });
+  return { total, source, cost: total * costs.collected, rows };
+}
+
+const bitsOf = ({ json }: Pick<Rows, 'json'>, table: ReadTable): RowBits =>
+  new RowBits(JSON.parse(json), table.rowCount);
 
 /** Are all that the look-up finds sooner put into a set than those of the trigrams fetched? */
 function isGathered(search: Search, trigrams: TrigramQuery, condition: Condition): boolean {
@@ -196,7 +214,12 @@ const inRowOrder = (json: string): string => `[${Float64Array.from(JSON.parse(js
 /** Matches that are known one by one. */
 const listed = ({ table, costs }: Search, { count, json }: Rows): Matches => ({
   total: count,
-  rows: { count, sql: 'SELECT value FROM json_each(?)', cells: [json] },
+  rows: new RowSet({
+    count,
+    sql: 'SELECT value AS row FROM json_each(?)',
+    cells: [json],
+    atHand: () => bitsOf({ json }, table),
+  }),
   source: listedSource(table, json),
   cost: count * costs.collected,
 });

@@ -1,18 +1,41 @@
 /** Finds the rows of one page, in order, by the cheapest way. */
 
 import type { Cell } from '../readConnection.js';
+import { byRanking, rankingFor } from './byRanking.js';
 import { type Place, type Range, type Run, rangesBeyond, setFirst, walkIndex } from './indexWalk.js';
+import { RowSet } from './rowSet.js';
 import { allOf, guarded, listedSource, rowsBy, scanTests } from './rowSources.js';
 import { cellsOf, isOneIndex, orderBy, reversed, type Term } from './sortTerms.js';
 
 /**
  * Either walks along the index of the sort, testing rows until the page is full (cheap where matches are dense), or
- * collects all matches and sorts them (cheap where they are few).
+ * collects all matches and sorts them (cheap where they are few), or asks a ranking of a large table, which has its price
+ * wherever the matches are.
  */
 export function rowsOf(run: Run): readonly number[] {
   if (run.wanted <= 0) return [];
-  if (isOneIndex(run.terms)) return walkIndex(run, run.skip, run.wanted)?.map(rowAt) ?? collect(run);
-  return byFirstTerm(run) ?? collect(run);
+  return isOneIndex(run.terms) ? byOneIndex(run) : (byFirstTerm(run) ?? collect(run));
+}
+
+function byOneIndex(run: Run): readonly number[] {
+  const { connection, table, filters, rankings, costs } = run;
+  const use = rankings === undefined ? undefined : rankingFor(run);
+  if (rankings === undefined || use === undefined) return byIndex(run);
+  const ranking = rankings.get(connection, table, use.name);
+  const found = ranking === undefined ? undefined : (shortWalk(run, use.cost) ?? byRanking(run, ranking));
+  if (found !== undefined) return found;
+  const startedAt = performance.now();
+  const rows = byIndex(run);
+  if (filters.length === 0 || performance.now() - startedAt > costs.slowMs) rankings.want(use.name);
+  return rows;
+}
+
+const byIndex = (run: Run): readonly number[] => walkIndex(run, run.skip, run.wanted)?.map(rowAt) ?? collect(run);
+
+/** Undefined where it might cost more than this. */
+function shortWalk(run: Run, cost: number): readonly number[] | undefined {
+  if (run.filters.length === 0) return undefined;
+  return walkIndex({ ...run, matches: { ...run.matches, cost } }, run.skip, run.wanted)?.map(rowAt);
 }
 
 const rowAt = ([, row]: Place): number => row;
@@ -99,7 +122,11 @@ function narrowed(run: Run, first: Term, range: Range, rows: number): Run {
   const from = rowsBy(table, first.sql);
   // Where nothing else is to be fulfilled, the range itself is a set of rows.
   const isSet = filters.length + run.ranges.length === 0;
-  const inRange = { count: rows, sql: `SELECT r.row FROM ${from} WHERE ${range.sql}`, cells: range.cells };
+  const inRange = new RowSet({
+    count: rows,
+    sql: `SELECT r.row FROM ${from} WHERE ${range.sql}`,
+    cells: range.cells,
+  });
   const matches = isSet ? { ...run.matches, rows: inRange, within: [range] } : run.matches;
   const ranges = [...run.ranges, range];
   const total = (rows * matches.total) / Math.max(1, table.rowCount);

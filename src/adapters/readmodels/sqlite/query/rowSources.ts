@@ -1,12 +1,10 @@
 /** Ways to reach rows of a table, and tests of them, as parts of SQL. */
 import type { Cell, ReadTable } from '../readConnection.js';
 import { type Condition, STILL_WANTED } from './conditions.js';
+import type { RowSet } from './rowSet.js';
 
 /** A way to reach the matching rows of the table, which goes by the name `r` in it. */
 export type Source = { readonly from: string; readonly where: string; readonly cells: readonly Cell[] };
-
-/** Rows as a query of their numbers, which indexes alone answer. */
-export type RowSet = { readonly count: number; readonly sql: string; readonly cells: readonly Cell[] };
 
 /** The table's rows as `r`. */
 export const allRows = ({ shape }: ReadTable): string => `${shape.parts.records.rows} AS r`;

@@ -1,0 +1,43 @@
+import type { Cell, ReadConnection } from '../readConnection.js';
+import { RowBits } from './rowBits.js';
+
+type RowQuery = {
+  readonly count: number;
+  /** Of one column, `row`. */
+  readonly sql: string;
+  readonly cells: readonly Cell[];
+  /** The same without a query, where they are in memory. */
+  readonly atHand?: () => RowBits;
+};
+
+/** Rows as a query of their numbers, which indexes alone answer; also as bits, which are kept from the first need on. */
+export class RowSet {
+  readonly count: number;
+  readonly sql: string;
+  readonly cells: readonly Cell[];
+  #atHand: (() => RowBits) | undefined;
+
+  constructor({ count, sql, cells, atHand }: RowQuery) {
+    this.count = count;
+    this.sql = sql;
+    this.cells = cells;
+    this.#atHand = atHand;
+  }
+
+  /** Do the bits cost no query? */
+  get isAtHand(): boolean {
+    return this.#atHand !== undefined;
+  }
+
+  bits(connection: ReadConnection): RowBits {
+    const bits = this.#atHand?.() ?? new RowBits(this.#numbers(connection));
+    this.#atHand = () => bits;
+    return bits;
+  }
+
+  /** As one text: a hundred thousand values one by one take twice the time. */
+  #numbers(connection: ReadConnection): readonly number[] {
+    const json = `SELECT json_group_array(row) AS json FROM (${this.sql})`;
+    return connection.column<string>(json, this.cells).flatMap((text): readonly number[] => JSON.parse(text));
+  }
+}
