@@ -20,9 +20,10 @@ const STATE = `SELECT row_count, changes, next_row FROM catalog WHERE id = ? AND
  */
 export function makeRanking(
   connection: ReadConnection,
-  { table, column }: RankingName,
+  name: RankingName,
   { mostRows, onPiece }: { readonly mostRows: number; readonly onPiece: () => void },
 ): MadeRanking | undefined {
+  const { table, column } = name;
   return connection.inSnapshot(() => {
     const [state] = connection.all<{ row_count: number; changes: number; next_row: number }>(STATE, [table]);
     if (state === undefined || state.row_count > mostRows || state.next_row > MAX_ROW) return undefined;
@@ -37,6 +38,6 @@ export function makeRanking(
     });
     if (count !== state.row_count)
       throw new Error(`Table ${table} has ${count} rows, its catalog says ${state.row_count}.`);
-    return { table, column, rows, lastRow, changes: state.changes };
+    return { ...name, rows, lastRow, changes: state.changes };
   });
 }

@@ -17,6 +17,7 @@ export type Cell = string | number | null | Buffer;
 /** A table as it is at the moment of a query. */
 export type ReadTable = {
   readonly id: number;
+  readonly tenant: string;
   readonly rowCount: number;
   readonly revision: Revision;
   readonly lastEventAt: string;
@@ -129,6 +130,7 @@ export class ReadConnection {
       const shape = this.#shape(id, version);
       const table = {
         id,
+        tenant: ref.tenant,
         rowCount,
         revision,
         lastEventAt,

@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { AnswerTooLargeError, ReadModelsUnavailableError, ReadModelsWithheldError } from '../../../ports/readModels.js';
 import type { Cancellation } from '../../../supervision/cancellation.js';
 import { youngHeap } from '../../youngHeap.js';
+import { RankingMaker } from './rankingMaker.js';
 import type { Answer, Question, ReaderThreadData, Reply, Request } from './readerThread.js';
 
 type Job = {
@@ -22,6 +23,9 @@ type Thread = {
 const LONG: readonly Question['kind'][] = ['list', 'listBehind', 'byIds', 'history', 'deliveries'];
 const isLong = ({ question }: Job): boolean => LONG.includes(question.kind);
 
+/** What ends a question. */
+type Answered = Exclude<Reply, { kind: 'ranking wanted' }>;
+
 const closed = (): Error => new ReadModelsUnavailableError('The read models are closed.');
 
 /**
@@ -34,11 +38,22 @@ export class ReaderPool {
   readonly #threads: Thread[] = [];
   readonly #short: Job[] = [];
   readonly #long: Job[] = [];
+  readonly #rankings: RankingMaker;
   #closed = false;
 
-  constructor(data: Omit<ReaderThreadData, 'unwanted'>, size: number, atFirst: number) {
+  /** @param rankingBytes memory for rankings of large tables, shared by all threads */
+  constructor(
+    data: Omit<ReaderThreadData, 'unwanted'>,
+    { size, atFirst, rankingBytes }: { readonly size: number; readonly atFirst: number; readonly rankingBytes: number },
+  ) {
     this.#data = data;
     this.#size = size;
+    this.#rankings = new RankingMaker({
+      file: data.file,
+      maxBytes: rankingBytes,
+      onMade: (made) => this.#tellAll({ kind: 'ranking', made }),
+      onDropped: ({ tenant, table, column }) => this.#tellAll({ kind: 'no ranking', name: { tenant, table, column } }),
+    });
     while (this.#threads.length < Math.min(atFirst, size)) this.#start();
   }
 
@@ -50,14 +65,22 @@ export class ReaderPool {
     });
     const thread: Thread = { worker, unwanted };
     let failure: unknown;
-    worker.on('message', (reply: Reply) => this.#finish(thread, reply));
+    worker.on('message', (reply: Reply) => {
+      if (reply.kind === 'ranking wanted') this.#rankings.want(reply.name);
+      else this.#finish(thread, reply);
+    });
     worker.on('error', (error) => {
       failure = error;
     });
     worker.on('exit', () => this.#lose(thread, failure));
     worker.unref();
     this.#threads.push(thread);
+    for (const made of this.#rankings.all()) worker.postMessage({ kind: 'ranking', made } satisfies Request);
     return thread;
+  }
+
+  #tellAll(news: Request): void {
+    for (const { worker } of this.#threads) worker.postMessage(news);
   }
 
   /**
@@ -120,7 +143,7 @@ export class ReaderPool {
     return this.#threads.length < this.#size || long === this.#threads.length ? this.#start() : undefined;
   }
 
-  #finish(thread: Thread, reply: Reply): void {
+  #finish(thread: Thread, reply: Answered): void {
     const { job } = thread;
     delete thread.job;
     thread.worker.unref();
@@ -142,17 +165,18 @@ export class ReaderPool {
   async close(): Promise<void> {
     this.#closed = true;
     for (const job of [...this.#short.splice(0), ...this.#long.splice(0)]) job.reject(closed());
-    await Promise.all(
-      this.#threads.map(({ worker }) => {
+    await Promise.all([
+      this.#rankings.close(),
+      ...this.#threads.map(({ worker }) => {
         worker.ref();
         worker.postMessage({ kind: 'close' } satisfies Request);
         return once(worker, 'exit');
       }),
-    );
+    ]);
   }
 }
 
-function errorOf(reply: Exclude<Reply, { kind: 'answer' }>): Error {
+function errorOf(reply: Exclude<Answered, { kind: 'answer' }>): Error {
   switch (reply.kind) {
     case 'too large':
       return new AnswerTooLargeError(reply.message);

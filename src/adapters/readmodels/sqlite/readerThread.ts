@@ -20,7 +20,10 @@ import { pageText } from '../shared/answerSize.js';
 import { type RecordLines, readByIds, readSweptIds } from './changedRecords.js';
 import { listDeliveries, readBacklog } from './deliveries.js';
 import { readHistory } from './history.js';
+import type { Costs } from './query/costs.js';
 import { Lister } from './query/lister.js';
+import type { MadeRanking } from './query/ranking.js';
+import { type RankingName, Rankings } from './query/rankings.js';
 import { ReadConnection } from './readConnection.js';
 import { countOutsideBatch, deletedRecords, findRecords, readSnapshot, someOutsideBatch } from './recordReads.js';
 import type { ConnectionOptions } from './schema.js';
@@ -65,19 +68,28 @@ type Answers = {
 export type Answer<Kind extends Question['kind']> = Answers[Kind];
 
 export type ReaderThreadData = Omit<ConnectionOptions, 'readOnly'> & {
+  readonly costs: Costs;
   /** One cell: 1 as soon as the question in work is no longer wanted, else 0. Set by the thread that asks. */
   readonly unwanted: Int32Array<SharedArrayBuffer>;
 };
-export type Request = { readonly kind: 'ask'; readonly question: Question } | { readonly kind: 'close' };
+export type Request =
+  | { readonly kind: 'ask'; readonly question: Question }
+  /** To find pages by from now on, or no longer. */
+  | { readonly kind: 'ranking'; readonly made: MadeRanking }
+  | { readonly kind: 'no ranking'; readonly name: RankingName }
+  | { readonly kind: 'close' };
 export type Reply =
+  /** Comes before the answer that was slow without it. */
+  | { readonly kind: 'ranking wanted'; readonly name: RankingName }
   | { readonly kind: 'answer'; readonly answer: Answers[Question['kind']] }
   /** Of their own, as an error that is sent to another thread keeps its message and loses its class. */
   | { readonly kind: 'too large' | 'withheld'; readonly message: string }
   | { readonly kind: 'error'; readonly error: Error };
 
-const { unwanted, ...options }: ReaderThreadData = workerData;
+const { unwanted, costs, ...options }: ReaderThreadData = workerData;
 const connection = new ReadConnection({ ...options, isWanted: () => Atomics.load(unwanted, 0) === 0 });
-const lister = new Lister(connection);
+const rankings = new Rankings((name) => send({ kind: 'ranking wanted', name }));
+const lister = new Lister(connection, costs, rankings);
 
 /** @returns the answer, and of what in it the memory is handed over instead of being copied */
 function answer(question: Question): [answer: Answers[Question['kind']], handedOver?: readonly ArrayBuffer[]] {
@@ -130,10 +142,15 @@ function reply(question: Question): void {
 }
 
 parentPort?.on('message', (request: Request) => {
-  if (request.kind === 'close') {
-    connection.close();
-    parentPort?.close();
-  } else {
-    reply(request.question);
+  switch (request.kind) {
+    case 'ask':
+      return reply(request.question);
+    case 'ranking':
+      return rankings.keep(request.made);
+    case 'no ranking':
+      return rankings.forget(request.name);
+    case 'close':
+      connection.close();
+      parentPort?.close();
   }
 });

@@ -10,6 +10,7 @@ import { CheckpointWatch, openCheckpointChannel, type StoredProgress } from './c
 import { readDelivery, readHealth } from './deliveries.js';
 import { ALL_PARKED, IS_PARKED, type ParkedRow, parkedOf } from './parked.js';
 import { PLACE, type PlaceRow, placeOf } from './place.js';
+import { COSTS, type Costs } from './query/costs.js';
 import { ReadConnection, stateOf } from './readConnection.js';
 import { ReaderPool } from './readerPool.js';
 import { getRecord, readSnapshot } from './recordReads.js';
@@ -18,6 +19,8 @@ import { parseStored } from './storedTexts.js';
 /** Each reader thread's, and that of the calling thread. */
 const READER_CACHE_MEGABYTES = 16;
 const CALLER_CACHE_MEGABYTES = 8;
+/** For rankings of large tables (query/ranking.ts), of all threads together: 16 of a million records. */
+const RANKING_MEGABYTES = 64;
 
 const PROGRESS = `SELECT
   ifnull((SELECT position FROM checkpoints WHERE projection = ?), 0), (${IS_AHEAD}), (${IS_PARKED})`;
@@ -35,10 +38,15 @@ export async function openSqliteReadModels(options: {
   readonly file: string;
   readonly readers?: number;
   readonly atFirst?: number;
+  /** Default: as measured. */
+  readonly costs?: Costs;
 }): Promise<ReadModels> {
-  const { file, readers = 2, atFirst = readers } = options;
+  const { file, readers = 2, atFirst = readers, costs = COSTS } = options;
   const connection = new ReadConnection({ file, cacheMegabytes: CALLER_CACHE_MEGABYTES });
-  const pool = new ReaderPool({ file, cacheMegabytes: READER_CACHE_MEGABYTES }, Math.max(1, readers), atFirst);
+  const pool = new ReaderPool(
+    { file, cacheMegabytes: READER_CACHE_MEGABYTES, costs },
+    { size: Math.max(1, readers), atFirst, rankingBytes: RANKING_MEGABYTES * 2 ** 20 },
+  );
   const checkpoint = (projection: string) =>
     connection.number('SELECT position FROM checkpoints WHERE projection = ?', [projection]);
   const progress = (projection: string, position: Position, tenant = ''): StoredProgress => {

@@ -13,7 +13,9 @@ export function rankingFor(run: Run): RankingUse | undefined {
   if (first === undefined || !first.indexed || ranges.length > 0 || table.rowCount < costs.rankedRows) return undefined;
   const isKnown = filters.length === 0 ? skip >= costs.far : matches.rows !== undefined;
   const cost = costOf(run);
-  return isKnown && cost < matches.cost ? { name: { table: table.id, column: first.sql }, cost } : undefined;
+  return isKnown && cost < matches.cost
+    ? { name: { tenant: table.tenant, table: table.id, column: first.sql }, cost }
+    : undefined;
 }
 
 /** The set of the matches has to be there, and the order is gone through until the page is full. */

@@ -10,6 +10,7 @@ import { RowBits } from './rowBits.js';
 
 /** As it was made; all threads share it. */
 export type MadeRanking = {
+  readonly tenant: string;
   readonly table: number;
   /** Of the index: rows are in the order of (column, id), ascending. */
   readonly column: string;

@@ -3,9 +3,9 @@ import type { ReadConnection, ReadTable } from '../readConnection.js';
 import { type MadeRanking, Ranking } from './ranking.js';
 
 /** Of which table, in the order of which column's index. */
-export type RankingName = Pick<MadeRanking, 'table' | 'column'>;
+export type RankingName = Pick<MadeRanking, 'tenant' | 'table' | 'column'>;
 
-export const keyOf = ({ table, column }: RankingName): string => `${table} ${column}`;
+export const keyOf = ({ tenant, table, column }: RankingName): string => `${tenant} ${table} ${column}`;
 
 export class Rankings {
   readonly #rankings = new Map<string, Ranking>();
