@@ -14,7 +14,7 @@ import { reversed, termsOf } from './sortTerms.js';
 /** Of so many filters, and in so many bytes, it is kept what matches: a list of rows, or a bit for each row of the table. */
 const KEPT_FILTERS = 64;
 const KEPT_BYTES = 8 * 2 ** 20;
-const BYTES_A_LISTED_ROW = 8;
+const BYTES_A_LISTED_ROW = 16;
 
 type Behind = { readonly records: readonly RecordJson[]; readonly next?: CreationKey | undefined };
 type Page = { readonly records: readonly RecordJson[]; readonly total: number; readonly state?: string };

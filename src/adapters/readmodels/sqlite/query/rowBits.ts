@@ -1,3 +1,6 @@
+const COMMA = 0x2c;
+const DIGIT_0 = 0x30;
+
 /** A set of row numbers, a bit for each number up to the largest: a million take 125 kB, and to ask for one a nanosecond. */
 export class RowBits {
   #bits: Uint8Array;
@@ -12,6 +15,18 @@ export class RowBits {
     const index = row >>> 3;
     if (index >= this.#bits.length) this.#grow(index);
     this.#bits[index] = this.#byte(index) | (1 << (row & 7));
+  }
+
+  /** @param list numbers as SQLite's group_concat has them, "12,7,103" */
+  addList(list: Uint8Array): void {
+    let number = 0;
+    for (const byte of list) {
+      if (byte === COMMA) {
+        this.add(number);
+        number = 0;
+      } else number = number * 10 + byte - DIGIT_0;
+    }
+    if (list.length > 0) this.add(number);
   }
 
   #grow(index: number): void {

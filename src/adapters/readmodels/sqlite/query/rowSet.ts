@@ -30,14 +30,16 @@ export class RowSet {
   }
 
   bits(connection: ReadConnection): RowBits {
-    const bits = this.#atHand?.() ?? new RowBits(this.#numbers(connection));
+    const bits = this.#atHand?.() ?? this.#ask(connection);
     this.#atHand = () => bits;
     return bits;
   }
 
-  /** As one text: a hundred thousand values one by one take twice the time. */
-  #numbers(connection: ReadConnection): readonly number[] {
-    const json = `SELECT json_group_array(row) AS json FROM (${this.sql})`;
-    return connection.column<string>(json, this.cells).flatMap((text): readonly number[] => JSON.parse(text));
+  #ask(connection: ReadConnection): RowBits {
+    const bits = new RowBits();
+    // As one text: a hundred thousand values one by one take twice the time.
+    const list = `SELECT CAST(group_concat(row) AS BLOB) FROM (${this.sql})`;
+    for (const rows of connection.column<Buffer | null>(list, this.cells)) bits.addList(rows ?? Buffer.alloc(0));
+    return bits;
   }
 }
