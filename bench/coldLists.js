@@ -5,14 +5,18 @@
  *   node bench/coldLists.js [records = 1000000] [directory, kept: filled where it holds no file yet]
  *
  * A page is counted as often as SQLite asks the system for it. Each query has a connection of its own, whose cache holds the
- * schema and nothing else; the file is whole (its log is copied) and nobody writes. EACH=1 shows each query, ONLY=text some.
+ * schema and nothing else; the file is whole (its log is copied) and nobody writes. Rankings are in memory, as some seconds
+ * after lists have needed them; with RANKINGS=0 none are. EACH=1 shows each query, ONLY=text some.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { makeRanking } from '../dist/adapters/readmodels/sqlite/makeRanking.js';
+import { COSTS } from '../dist/adapters/readmodels/sqlite/query/costs.js';
 import { Lister } from '../dist/adapters/readmodels/sqlite/query/lister.js';
+import { Rankings } from '../dist/adapters/readmodels/sqlite/query/rankings.js';
 import { ReadConnection } from '../dist/adapters/readmodels/sqlite/readConnection.js';
 import { openSqliteReadModelWriter } from '../dist/adapters/readmodels/sqlite/writer.js';
 import { quantile } from './figures.js';
@@ -49,19 +53,36 @@ const ownBytes = (() => {
   return bytesRead().asked - before;
 })();
 
+/** All that these lists would go by. */
+function makeRankings(file, cases) {
+  const connection = new ReadConnection({ file, cacheMegabytes: CACHE_MEGABYTES });
+  const wanted = new Map();
+  const rankings = new Rankings((name) => wanted.set(name.column, name));
+  // Whatever a list takes, it is slow.
+  const lister = new Lister(connection, { ...COSTS, slowMs: 0 }, rankings);
+  for (const query of cases.flatMap(([, queries]) => queries)) lister.list(ref, query);
+  for (const name of wanted.values()) {
+    const start = performance.now();
+    rankings.keep(makeRanking(connection, name, { mostRows: RECORDS, onPiece: () => undefined }));
+    console.log(`ranking by ${name.column}: ${(performance.now() - start).toFixed(0)} ms`);
+  }
+  connection.close();
+  return rankings;
+}
+
 /** One list by a connection that has read nothing but the schema, and once more with what it read in memory. */
-function measure(file, query) {
+function measure(file, query, rankings) {
   const connection = new ReadConnection({ file, cacheMegabytes: CACHE_MEGABYTES });
   try {
     connection.read(ref, undefined, () => undefined);
     const dropped = dropPages(file);
     const before = bytesRead();
     const start = performance.now();
-    new Lister(connection).list(ref, query);
+    new Lister(connection, COSTS, rankings).list(ref, query);
     const ms = performance.now() - start;
     const after = bytesRead();
     const again = performance.now();
-    new Lister(connection).list(ref, query);
+    new Lister(connection, COSTS, rankings).list(ref, query);
     return {
       dropped,
       ms,
@@ -95,10 +116,11 @@ try {
   console.log(`${''.padEnd(52)} ${'     p50      p99 '.repeat(4)}`);
   const cases = Object.entries(listCases(RECORDS)).filter(([label]) => label.includes(process.env.ONLY ?? ''));
   for (const [, [query]] of cases) measure(file, query);
+  const rankings = process.env.RANKINGS === '0' ? undefined : makeRankings(file, cases);
   let dropped = true;
   for (const [label, queries] of cases) {
     const runs = queries.map((query) => {
-      const rounds = Array.from({ length: ROUNDS }, () => measure(file, query));
+      const rounds = Array.from({ length: ROUNDS }, () => measure(file, query, rankings));
       if (process.env.EACH)
         show(
           `  ${JSON.stringify([query.filters.map(({ field, anyOf }) => [field, anyOf]), query.sort.map((t) => `${t.direction} ${t.field}`), query.offset])}`,
