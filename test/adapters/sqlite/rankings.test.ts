@@ -1,15 +1,15 @@
 /** Rankings of large tables: when they are made and used, and what they cost at most. Pages are held against a naive list in test/property. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { makeRanking } from '#app/adapters/readmodels/sqlite/makeRanking.js';
+import { BYTES_A_ROW, makeRanking } from '#app/adapters/readmodels/sqlite/makeRanking.js';
 import { MOST_MOVES } from '#app/adapters/readmodels/sqlite/moves.js';
 import { COSTS } from '#app/adapters/readmodels/sqlite/query/costs.js';
 import { Lister } from '#app/adapters/readmodels/sqlite/query/lister.js';
 import type { MadeRanking } from '#app/adapters/readmodels/sqlite/query/ranking.js';
 import { type RankingName, Rankings } from '#app/adapters/readmodels/sqlite/query/rankings.js';
-import { RankingMaker } from '#app/adapters/readmodels/sqlite/rankingMaker.js';
+import { BYTES_OF_MOVES, RankingMaker } from '#app/adapters/readmodels/sqlite/rankingMaker.js';
 import { ReadConnection } from '#app/adapters/readmodels/sqlite/readConnection.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
@@ -108,6 +108,54 @@ describe('a thread that answers lists', () => {
     expect(wanted).toEqual([]);
   });
 
+  test('wants none where the order of the filter itself is asked for, which begins and ends with it', () => {
+    const filters = [{ kind: 'compares', field: 'size', is: 'gte', value: 10 } as const];
+    const { records, total } = lister.list(acmePlaces, query({ filters, sort: BY_SIZE, offset: 3_000, limit: 1 }));
+    expect([JSON.parse(records[0] ?? '').size, total]).toEqual([3_010, RECORDS - 10]);
+    expect(wanted).toEqual([]);
+  });
+
+  test('wants none where most rows have gone: a set of their numbers would take too much', () => {
+    const setNext = (row: number) => {
+      const db = openSqlite(file);
+      db.prepare('UPDATE catalog SET next_row = ?').run(row);
+      db.close();
+    };
+    setNext(RECORDS * 17);
+    expect(sizes(3_000)).toEqual([3_000, 3_001, 3_002]);
+    expect(wanted).toEqual([]);
+    setNext(RECORDS + 1);
+    expect(sizes(3_000)).toEqual([3_000, 3_001, 3_002]);
+    expect(wanted).toEqual([bySize]);
+  });
+
+  test('goes on rightly when a list was given up half-way', async () => {
+    let left = Number.POSITIVE_INFINITY;
+    const given = new ReadConnection({ file, cacheMegabytes: 16, isWanted: () => left-- > 0 });
+    const own = new Rankings(() => undefined);
+    const made = makeRanking(given, bySize, { mostRows: RECORDS, onPiece: () => undefined });
+    if (made !== undefined) own.keep(made);
+    const other = new Lister(given, RANKED, own);
+    await patch([1, 2, 3], 0.5);
+    for (let statements = 0; statements < 12; statements++) {
+      left = statements;
+      try {
+        other.list(acmePlaces, query({ sort: BY_SIZE, offset: 500, limit: 3 }));
+      } catch {
+        // Nobody waits any more.
+      }
+    }
+    left = Number.POSITIVE_INFINITY;
+    const page = other.list(acmePlaces, query({ sort: BY_SIZE, offset: 1, limit: 4 }));
+    const far = other.list(acmePlaces, query({ sort: BY_SIZE, offset: 2_000, limit: 3 }));
+    given.close();
+    expect(page.records.map((text) => JSON.parse(text).size)).toEqual([0.5, 0.5, 0.5, 1]);
+    expect(far.records.map((text) => JSON.parse(text).size)).toEqual(sizes(2_000));
+    await patch([1], 997);
+    await patch([2], 1_994);
+    await patch([3], 2_991);
+  });
+
   const isCounted = existsSync('/proc/self/io') ? test : test.skip;
   isCounted('reads of the rows that match little more than its page', () => {
     const bytesRead = () => Number(/^rchar: (\d+)$/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1]);
@@ -133,12 +181,12 @@ describe('the thread that makes them', () => {
   const names = (made: Iterable<MadeRanking>) => [...made].map(({ column }) => column);
 
   /** @param tables that are kept, of this size */
-  function startMaker(tables: number) {
+  function startMaker(tables: number, of = file) {
     const dropped: RankingName[] = [];
     let told: (made: MadeRanking) => void = () => undefined;
     const maker = new RankingMaker({
-      file,
-      maxBytes: (tables + 0.5) * RECORDS * Uint32Array.BYTES_PER_ELEMENT,
+      file: of,
+      maxBytes: (tables + 0.5) * (RECORDS * BYTES_A_ROW + BYTES_OF_MOVES),
       onMade: (made) => told(made),
       onDropped: (name) => dropped.push(name),
     });
@@ -168,19 +216,22 @@ describe('the thread that makes them', () => {
       ['acme', 'c0'],
       ['acme', 'id'],
     ]);
+    await made({ ...bySize, tenant: 'gamma' });
+    expect(dropped.at(-1)).toMatchObject(byCode);
     await maker.close();
   });
 
   test('rests for a tenant of which it made the same again, and not for others', async () => {
     const { maker, made } = startMaker(9);
-    const clock = jest.spyOn(performance, 'now').mockReturnValue(0);
+    let now = 0;
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => (now += 10));
     await made(bySize);
     await made(bySize);
     maker.want(byCode);
     const other = await made({ ...bySize, tenant: 'beta' });
     expect(other.tenant).toBe('beta');
     expect(names(maker.all())).toEqual(['c2', 'c2']);
-    clock.mockReturnValue(1e6);
+    now = 1e6;
     await made(byCode);
     clock.mockRestore();
     await maker.close();
@@ -199,6 +250,24 @@ describe('the thread that makes them', () => {
     maker.want(bySize);
     expect(names(maker.all())).toEqual(['c0']);
   });
+
+  test('that fails is followed by another one, and closing does not wait for what it was to make', async () => {
+    const later = join(directory, 'later', 'readmodels.db');
+    const { maker } = startMaker(1, later);
+    maker.want(bySize);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    mkdirSync(join(directory, 'later'));
+    const db = openSqlite(file, { readonly: true });
+    await db.backup(later);
+    db.close();
+    while (names(maker.all()).length === 0) {
+      maker.want(bySize);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    maker.want(byCode);
+    await maker.close();
+    expect(names(maker.all())).toEqual(['c2']);
+  }, 30_000);
 
   test('makes none of a table that is too large, gone, or small', () => {
     const connection = new ReadConnection({ file, cacheMegabytes: 1 });

@@ -1,9 +1,8 @@
-/** Makes the rankings that lists need, one after another in a thread of its own, and says which are kept in memory. */
-import { once } from 'node:events';
+/** Makes the rankings that lists need, one after another, each in a thread of its own, and says which are kept in memory. */
 import { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import { Tally } from '../../../supervision/tally.js';
-import { TooManyWaitingError, Turns } from '../../../supervision/turns.js';
+import { Turns } from '../../../supervision/turns.js';
 import { youngHeap } from '../../youngHeap.js';
 import { BYTES_A_ROW } from './makeRanking.js';
 import type { MadeRanking } from './query/ranking.js';
@@ -13,14 +12,15 @@ export type RankingThreadData = {
   readonly file: string;
   /** A table of more rows has no ranking. */
   readonly mostRows: number;
+  readonly name: RankingName;
   /** One cell: 1 as soon as it is to end what it does, else 0. */
   readonly closing: Int32Array<SharedArrayBuffer>;
 };
-export type RankingRequest = { readonly kind: 'make'; readonly name: RankingName } | { readonly kind: 'close' };
-export type RankingReply = { readonly made?: MadeRanking; readonly ms: number };
 
 /** Tenants take turns. What is wanted beyond that is not made; whoever needs it says so again. */
-const WAITING = { waiting: 64, waitingOfGroup: 16 };
+const WAITING = { waiting: 256, waitingOfGroup: 4 };
+/** Counted for each one beside its rows: what the threads that answer keep of those that have moved since. */
+export const BYTES_OF_MOVES = 2 ** 20;
 /**
  * After one that was made before, none is made for its tenant for so many times as long as it took: so tables that change all
  * the time, or more of them than are kept, cost a fifth of a thread.
@@ -31,7 +31,7 @@ const MOST_KNOWN = 1_000;
 
 export type RankingMakerOptions = {
   readonly file: string;
-  /** All that are kept, 4 bytes for each record of each. */
+  /** All that are kept, each 4 bytes for a record and `BYTES_OF_MOVES`. */
   readonly maxBytes: number;
   /** Of any thread that answers lists: this one was made, or is no longer kept. */
   readonly onMade: (made: MadeRanking) => void;
@@ -42,7 +42,6 @@ export class RankingMaker {
   readonly #options: RankingMakerOptions;
   readonly #closing = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   #worker: Worker | undefined;
-  #answered: (reply: RankingReply) => void = () => undefined;
   readonly #turns = new Turns({ atOnce: 1, ...WAITING });
   /** Those that wait, and the one that is being made. */
   readonly #wanted = new Set<string>();
@@ -63,8 +62,7 @@ export class RankingMaker {
 
   want(name: RankingName): void {
     const key = keyOf(name);
-    const rests = (this.#restsUntil.get(name.tenant) ?? 0) > performance.now();
-    if (this.#isOver || rests || this.#wanted.has(key)) return;
+    if (this.#isOver || this.#restOf(name) > 0 || this.#wanted.has(key)) return;
     this.#wanted.add(key);
     void this.#makeInTurn(name).finally(() => this.#wanted.delete(key));
   }
@@ -72,55 +70,66 @@ export class RankingMaker {
   async #makeInTurn(name: RankingName): Promise<void> {
     try {
       await this.#turns.run(name.tenant, () => this.#make(name));
-    } catch (error) {
-      if (!(error instanceof TooManyWaitingError)) throw error;
+    } catch {
+      // Too many wait already, or no thread can be started: lists are only slower, and whoever needs it says so again.
     }
   }
 
   async #make(name: RankingName): Promise<void> {
-    if (this.#isOver) return;
-    this.#worker ??= this.#start();
-    this.#worker.postMessage({ kind: 'make', name } satisfies RankingRequest);
-    const { made, ms } = await new Promise<RankingReply>((resolve) => {
-      this.#answered = resolve;
-    });
+    if (this.#isOver || this.#restOf(name) > 0) return;
+    const startedAt = performance.now();
+    const made = await this.#ask(name);
     if (made !== undefined && !this.#isOver) this.#keep(made);
     const key = keyOf(name);
-    if (this.#madeBefore.has(key)) this.#restsUntil.set(name.tenant, performance.now() + ms * REST_SHARE);
+    const endedAt = performance.now();
+    if (this.#madeBefore.has(key)) this.#restsUntil.set(name.tenant, endedAt + (endedAt - startedAt) * REST_SHARE);
     this.#madeBefore.set(key, true);
   }
 
-  #start(): Worker {
-    const { file, maxBytes } = this.#options;
-    const mostRows = Math.floor(maxBytes / BYTES_A_ROW);
-    const worker = new Worker(new URL('./rankingThread.js', import.meta.url), {
-      workerData: { file, mostRows, closing: this.#closing } satisfies RankingThreadData,
-      resourceLimits: youngHeap(1),
-    });
-    worker.on('message', (reply: RankingReply) => this.#answered(reply));
-    // Without it lists are only slower.
-    worker.on('error', () => {
-      this.#isOver = true;
-    });
-    worker.unref();
-    return worker;
+  /** Milliseconds. */
+  #restOf({ tenant }: RankingName): number {
+    return (this.#restsUntil.get(tenant) ?? 0) - performance.now();
   }
 
+  /** Of a thread that ends with it: rankings are made seldom, and its memory is free again. Undefined when it fails. */
+  #ask(name: RankingName): Promise<MadeRanking | undefined> {
+    const { file, maxBytes } = this.#options;
+    const mostRows = Math.floor((maxBytes - BYTES_OF_MOVES) / BYTES_A_ROW);
+    const worker = new Worker(new URL('./rankingThread.js', import.meta.url), {
+      workerData: { file, mostRows, name, closing: this.#closing } satisfies RankingThreadData,
+      resourceLimits: youngHeap(1),
+    });
+    worker.unref();
+    this.#worker = worker;
+    let made: MadeRanking | undefined;
+    worker.on('message', (message: MadeRanking) => {
+      made = message;
+    });
+    // Without a ranking lists are only slower: whatever is wrong, who reads or verifies the file is told.
+    worker.on('error', () => undefined);
+    return new Promise((resolve) => {
+      worker.on('exit', () => {
+        this.#worker = undefined;
+        resolve(made);
+      });
+    });
+  }
+
+  /** The tenant whose rankings take most makes room: the oldest goes first, and this one last. */
   #keep(made: MadeRanking): void {
     const { maxBytes, onMade, onDropped } = this.#options;
     this.#kept.delete(keyOf(made));
-    for (let next = this.#oldestOfLargest(); next !== undefined; next = this.#oldestOfLargest()) {
-      if (bytesOf(this.#kept.values()).total + made.rows.byteLength <= maxBytes) break;
+    this.#kept.set(keyOf(made), made);
+    for (let bytes = this.#bytes(); bytes.total > maxBytes; bytes = this.#bytes()) {
+      const next = this.#oldestOfLargest(bytes);
+      if (next === undefined) break;
       this.#kept.delete(keyOf(next));
       onDropped(next);
     }
-    this.#kept.set(keyOf(made), made);
-    onMade(made);
+    if (this.#kept.has(keyOf(made))) onMade(made);
   }
 
-  /** Of the tenant whose rankings take most: it makes room for others' first. */
-  #oldestOfLargest(): MadeRanking | undefined {
-    const bytes = bytesOf(this.#kept.values());
+  #oldestOfLargest(bytes: Tally): MadeRanking | undefined {
     let found: MadeRanking | undefined;
     for (const ranking of this.#kept.values()) {
       if (found === undefined || bytes.of(ranking.tenant) > bytes.of(found.tenant)) found = ranking;
@@ -128,19 +137,17 @@ export class RankingMaker {
     return found;
   }
 
+  #bytes(): Tally {
+    const bytes = new Tally();
+    for (const { tenant, rows } of this.#kept.values()) bytes.add(tenant, rows.byteLength + BYTES_OF_MOVES);
+    return bytes;
+  }
+
   async close(): Promise<void> {
-    if (this.#isOver) return;
     this.#isOver = true;
     Atomics.store(this.#closing, 0, 1);
     if (this.#worker === undefined) return;
     this.#worker.ref();
-    this.#worker.postMessage({ kind: 'close' } satisfies RankingRequest);
-    await once(this.#worker, 'exit');
+    await new Promise((resolve) => this.#worker?.once('exit', resolve));
   }
-}
-
-function bytesOf(rankings: Iterable<MadeRanking>): Tally {
-  const bytes = new Tally();
-  for (const { tenant, rows } of rankings) bytes.add(tenant, rows.byteLength);
-  return bytes;
 }

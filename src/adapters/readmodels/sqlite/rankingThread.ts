@@ -1,37 +1,26 @@
-/** The thread of `RankingMaker`: it gives way to all others. */
+/** Makes one ranking, and gives way to all other threads meanwhile. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { giveWay } from '../../../supervision/threadPriority.js';
 import { makeRanking } from './makeRanking.js';
-import type { RankingReply, RankingRequest, RankingThreadData } from './rankingMaker.js';
+import type { RankingThreadData } from './rankingMaker.js';
 import { ReadConnection } from './readConnection.js';
 
-const { file, mostRows, closing }: RankingThreadData = workerData;
-const isWanted = (): boolean => Atomics.load(closing, 0) === 0;
-const connection = new ReadConnection({ file, cacheMegabytes: 1, isWanted });
-giveWay();
+const { file, mostRows, name, closing }: RankingThreadData = workerData;
 
-parentPort?.on('message', (request: RankingRequest) => {
-  if (request.kind === 'close') {
-    connection.close();
-    parentPort?.close();
-    return;
-  }
-  const startedAt = performance.now();
-  const made = tried(() => makeRanking(connection, request.name, { mostRows, onPiece: goOn }));
-  const reply: RankingReply = { ...(made === undefined ? {} : { made }), ms: performance.now() - startedAt };
-  parentPort?.postMessage(reply);
-});
+/** Meanwhile the read models' write-ahead log cannot be begun anew. */
+const MOST_MS = 10_000;
+const startedAt = performance.now();
 
-/** @throws Error when it is to close */
+/** @throws Error when it is to end */
 function goOn(): void {
-  if (!isWanted()) throw new Error('The read models are being closed.');
+  if (Atomics.load(closing, 0) === 1) throw new Error('The read models are being closed.');
+  if (performance.now() - startedAt > MOST_MS) throw new Error('It takes too long.');
 }
 
-/** Without a ranking lists are only slower: whatever is wrong with the file, who reads or verifies it is told. */
-function tried<Result>(work: () => Result): Result | undefined {
-  try {
-    return work();
-  } catch {
-    return undefined;
-  }
+giveWay();
+const connection = new ReadConnection({ file, cacheMegabytes: 1 });
+try {
+  parentPort?.postMessage(makeRanking(connection, name, { mostRows, onPiece: goOn }));
+} finally {
+  connection.close();
 }

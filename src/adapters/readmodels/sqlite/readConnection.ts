@@ -19,6 +19,8 @@ export type ReadTable = {
   readonly id: number;
   readonly tenant: string;
   readonly rowCount: number;
+  /** Of the rows that were ever there, all numbers are below it. */
+  readonly nextRow: number;
   readonly revision: Revision;
   readonly lastEventAt: string;
   /** Grows with each change of the table. */
@@ -53,12 +55,13 @@ type CatalogTuple = [
   version: number,
   made: number,
   rowCount: number,
+  nextRow: number,
   revision: number,
   lastEventAt: string,
   changes: number,
   swept: number,
 ];
-const CATALOG_ROW = `SELECT id, version, made, row_count, revision, last_event_at, changes, swept
+const CATALOG_ROW = `SELECT id, version, made, row_count, next_row, revision, last_event_at, changes, swept
   FROM catalog WHERE tenant = ? AND name = ? AND copy = ${LIVE}`;
 
 export type Found<Result> = { readonly revision: Revision; readonly lastEventAt: string; readonly result: Result };
@@ -125,13 +128,14 @@ export class ReadConnection {
       // As a tuple: to make an object of it would take longer than to read it, and every get comes by here.
       const row = this.tuples<CatalogTuple>(CATALOG_ROW).get(ref.tenant, ref.table);
       if (row === undefined) return { revision: -1, lastEventAt: '', result: none };
-      const [id, version, made, rowCount, revision, lastEventAt, changes, swept] = row;
+      const [id, version, made, rowCount, nextRow, revision, lastEventAt, changes, swept] = row;
       if (made === 0) return { revision, lastEventAt, result: none };
       const shape = this.#shape(id, version);
       const table = {
         id,
         tenant: ref.tenant,
         rowCount,
+        nextRow,
         revision,
         lastEventAt,
         changes,
@@ -190,7 +194,11 @@ export class ReadConnection {
   forEach<Value>(sql: string, cells: readonly Cell[], visit: (value: Value) => void): void {
     // The type is a claim about the text of the query, which only its caller knows.
     this.#visit = (value) => visit(value as Value);
-    this.number(`SELECT sum(visit(value)) FROM (${sql})`, cells);
+    try {
+      this.number(`SELECT sum(visit(value)) FROM (${sql})`, cells);
+    } finally {
+      this.#visit = () => undefined;
+    }
   }
 
   /** The first column of the first row, such as a count. */

@@ -2,6 +2,7 @@
 import type { Run } from './indexWalk.js';
 import type { Ranking } from './ranking.js';
 import type { RankingName } from './rankings.js';
+import { hasRowBits } from './rowBits.js';
 
 /** A ranking that a run would go by, and what that costs: microseconds. */
 export type RankingUse = { readonly name: RankingName; readonly cost: number };
@@ -10,7 +11,11 @@ export type RankingUse = { readonly name: RankingName; readonly cost: number };
 export function rankingFor(run: Run): RankingUse | undefined {
   const { table, costs, terms, filters, ranges, skip, matches } = run;
   const [first] = terms;
-  if (first === undefined || !first.indexed || ranges.length > 0 || table.rowCount < costs.rankedRows) return undefined;
+  if (first === undefined || !first.indexed || ranges.length > 0) return undefined;
+  if (table.rowCount < costs.rankedRows || !hasRowBits(table)) return undefined;
+  // The index itself begins and ends where these say: the walk along it goes first.
+  if (filters.length > 0 && filters.every(({ how, index }) => how === 'look up' && index === first.sql))
+    return undefined;
   const isKnown = filters.length === 0 ? skip >= costs.far : matches.rows !== undefined;
   const cost = costOf(run);
   return isKnown && cost < matches.cost
@@ -31,7 +36,7 @@ export function byRanking(run: Run, ranking: Ranking): readonly number[] | undef
   const { total } = matches;
   const isDescending = terms[0]?.descending === true;
   const from = isDescending ? total - skip - wanted : skip;
-  const bits = filters.length === 0 ? undefined : matches.rows?.bits(connection);
+  const bits = filters.length === 0 ? undefined : matches.rows?.bits(connection, run.table);
   const matching = bits === undefined ? undefined : { rows: bits, total };
   const rows = ranking.page(run, { from, to: from + wanted }, matching);
   return isDescending ? rows?.toReversed() : rows;

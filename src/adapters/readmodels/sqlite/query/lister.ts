@@ -9,6 +9,7 @@ import { COSTS, type Costs } from './costs.js';
 import { findMatches, type Matches } from './matches.js';
 import { rowsOf } from './pageRows.js';
 import type { Rankings } from './rankings.js';
+import { bytesFor, hasRowBits } from './rowBits.js';
 import { reversed, termsOf } from './sortTerms.js';
 
 /** Of so many filters, and in so many bytes, it is kept what matches: a list of rows, or a bit for each row of the table. */
@@ -63,7 +64,7 @@ export class Lister {
       matches = findMatches({ connection: this.#connection, table, conditions, costs: this.#costs });
       const listedRows = Math.min(matches.total, this.#costs.listedRows);
       this.#matches.set(key, matches, {
-        size: key.length + listedRows * BYTES_A_LISTED_ROW + Math.ceil(table.rowCount / 8),
+        size: key.length + listedRows * BYTES_A_LISTED_ROW + (hasRowBits(table) ? bytesFor(table.nextRow) : 0),
       });
     }
     return matches;

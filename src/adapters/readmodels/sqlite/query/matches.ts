@@ -4,7 +4,7 @@ import { trigramTable } from '../ownTables.js';
 import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
-import { RowBits } from './rowBits.js';
+import { hasRowBits, RowBits } from './rowBits.js';
 import { RowSet } from './rowSet.js';
 import { allOf, allRows, indexSource, isIn, listedSource, type Source, scanTests } from './rowSources.js';
 
@@ -148,16 +148,16 @@ function byRowids(search: Search, inIndexes: Source, source: Source): Matches {
   const sql = `SELECT t.rowid AS row FROM ${from} WHERE ${where}`;
   const most = Math.max(costs.listedRows, Math.ceil(table.rowCount * costs.markedShare));
   const found = rowsFound(connection, `${sql} LIMIT ?`, [...cells, most]);
-  // Few are listed: to ask the indexes again for the page may cost as much as the first time.
   if (found.count < costs.listedRows) return listed(search, found);
-  const total = found.count < most ? found.count : countOf(connection, inIndexes);
-  const bits = found.count < most ? bitsOf(found, table) : undefined;
+  const isWhole = found.count < most;
+  const total = isWhole ? found.count : countOf(connection, inIndexes);
+  const bits = isWhole && hasRowBits(table) ? bitsOf(found, table) : undefined;
   const rows = new RowSet({ count: total, sql, cells, ...(bits === undefined ? {} : { atHand: () => bits }) });
   return { total, source, cost: total * costs.collected, rows };
 }
 
-function bitsOf({ list }: Rows, table: ReadTable): RowBits {
-  const bits = new RowBits([], table.rowCount);
+function bitsOf({ list }: Rows, { nextRow }: ReadTable): RowBits {
+  const bits = new RowBits(nextRow);
   bits.addList(list);
   return bits;
 }

@@ -19,7 +19,7 @@ export function rowsOf(run: Run): readonly number[] {
 
 function byOneIndex(run: Run): readonly number[] {
   const { connection, table, filters, rankings, costs } = run;
-  const use = rankings === undefined ? undefined : rankingFor(run);
+  const use = rankings && rankingFor(run);
   if (rankings === undefined || use === undefined) return byIndex(run);
   const ranking = rankings.get(connection, table, use.name);
   const found = ranking === undefined ? undefined : (shortWalk(run, use.cost) ?? byRanking(run, ranking));

@@ -3,9 +3,9 @@
  * found without reading the index. It was true at one moment; rows that have moved since are kept beside it.
  */
 import { ALL_ROWS, MOST_MOVES, MOVES_SINCE } from '../moves.js';
-import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
+import type { ReadConnection, ReadTable } from '../readConnection.js';
 import { firstWhere } from './bisection.js';
-import { compareCells } from './cellOrder.js';
+import { compareCells, type OrderedCell, orderedCell } from './cellOrder.js';
 import { RowBits } from './rowBits.js';
 
 /** As it was made; all threads share it. */
@@ -21,11 +21,11 @@ export type MadeRanking = {
   readonly changes: number;
 };
 
-/** Rows that a page is taken from: of `total` that match, also those that are found by their numbers alone. */
+/** The rows that match, of which a page is taken, and how many they are. */
 export type MatchingRows = { readonly rows: RowBits; readonly total: number };
 
 /** A row that has moved, and where it is now. */
-type Entry = { readonly row: number; readonly value: Cell; readonly id: Cell };
+type Entry = { readonly row: number; readonly value: OrderedCell; readonly id: OrderedCell };
 
 /** Some rows in order, of which the caller asks for those that it needs. */
 type Sequence = { readonly length: number; readonly rowAt: (index: number) => number };
@@ -123,11 +123,20 @@ export class Ranking {
 
   #unmoved(): Sequence {
     const { rows } = this.#made;
-    this.#gaps ??= positionsOf(rows, new RowBits([...this.#moved]));
+    this.#gaps ??= this.#positionsOfMoved();
     const gaps = this.#gaps;
     // Each gap before a row pushes it back by one.
     const gapsBefore = (index: number): number => firstWhere(0, gaps.length, (gap) => (gaps[gap] ?? 0) - gap > index);
     return { length: rows.length - gaps.length, rowAt: (index) => rows[index + gapsBefore(index)] ?? 0 };
+  }
+
+  #positionsOfMoved(): readonly number[] {
+    const { rows, lastRow } = this.#made;
+    const moved = new RowBits(lastRow + 1);
+    for (const row of this.#moved) if (row <= lastRow) moved.add(row);
+    const positions: number[] = [];
+    for (let index = 0; index < rows.length; index++) if (moved.has(rows[index] ?? 0)) positions.push(index);
+    return positions;
   }
 
   /** Those that match, `from` some place on: sought from the end that is nearer. */
@@ -146,8 +155,8 @@ export class Ranking {
 type Span = { readonly from: number; readonly to: number };
 
 function entryReader(connection: ReadConnection, table: ReadTable, column: string): (row: number) => Entry | undefined {
-  const statement = connection.tuples<[value: Cell, id: Cell]>(
-    `SELECT ${column}, id FROM ${table.shape.parts.records.rows} WHERE row = ?`,
+  const statement = connection.tuples<[value: OrderedCell, id: OrderedCell]>(
+    `SELECT ${orderedCell(column)}, id FROM ${table.shape.parts.records.rows} WHERE row = ?`,
   );
   return (row) => {
     const [value, id] = statement.get(row) ?? [];
@@ -159,12 +168,6 @@ const isBehind = (one: Entry | undefined, other: Entry | undefined): boolean =>
   one !== undefined &&
   other !== undefined &&
   (compareCells(one.value, other.value) || compareCells(one.id, other.id)) > 0;
-
-function positionsOf(rows: Uint32Array, wanted: RowBits): readonly number[] {
-  const positions: number[] = [];
-  for (let index = 0; index < rows.length; index++) if (wanted.has(rows[index] ?? 0)) positions.push(index);
-  return positions;
-}
 
 function some(
   rows: Uint32Array,

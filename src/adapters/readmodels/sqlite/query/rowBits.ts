@@ -1,20 +1,22 @@
+import type { ReadTable } from '../readConnection.js';
+
 const COMMA = 0x2c;
 const DIGIT_0 = 0x30;
 
-/** A set of row numbers, a bit for each number up to the largest: a million take 125 kB, and to ask for one a nanosecond. */
-export class RowBits {
-  #bits: Uint8Array;
+/** Numbers of rows that were deleted are not used again: where more than so many are numbered for each that is there, a set takes too much. */
+const MOST_NUMBERS_A_ROW = 16;
 
-  /** @param atFirst room for numbers below this one; it grows */
-  constructor(rows: Iterable<number> = [], atFirst = 0) {
-    this.#bits = new Uint8Array((atFirst >>> 3) + 1);
-    for (const row of rows) this.add(row);
+/** A set of row numbers, a bit for each number that the table has given: a million take 125 kB, and to ask for one a nanosecond. */
+export class RowBits {
+  readonly #bits: Uint8Array;
+
+  /** @param numbers all that are added are below it */
+  constructor(numbers: number) {
+    this.#bits = new Uint8Array(bytesFor(numbers));
   }
 
   add(row: number): void {
-    const index = row >>> 3;
-    if (index >= this.#bits.length) this.#grow(index);
-    this.#bits[index] = this.#byte(index) | (1 << (row & 7));
+    this.#bits[row >>> 3] = this.#byte(row) | (1 << (row & 7));
   }
 
   /** @param list numbers as SQLite's group_concat has them, "12,7,103" */
@@ -29,17 +31,17 @@ export class RowBits {
     if (list.length > 0) this.add(number);
   }
 
-  #grow(index: number): void {
-    const grown = new Uint8Array(2 * index + 1);
-    grown.set(this.#bits);
-    this.#bits = grown;
-  }
-
-  #byte(index: number): number {
-    return this.#bits[index] ?? 0;
+  #byte(row: number): number {
+    return this.#bits[row >>> 3] ?? 0;
   }
 
   has(row: number): boolean {
-    return ((this.#byte(row >>> 3) >>> (row & 7)) & 1) === 1;
+    return ((this.#byte(row) >>> (row & 7)) & 1) === 1;
   }
 }
+
+/** What a set of a table's rows takes. */
+export const bytesFor = (numbers: number): number => Math.ceil(numbers / 8);
+
+/** Do sets of its rows take little? */
+export const hasRowBits = ({ nextRow, rowCount }: ReadTable): boolean => nextRow <= rowCount * MOST_NUMBERS_A_ROW;

@@ -1,4 +1,4 @@
-import type { Cell, ReadConnection } from '../readConnection.js';
+import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
 import { RowBits } from './rowBits.js';
 
 type RowQuery = {
@@ -29,14 +29,15 @@ export class RowSet {
     return this.#atHand !== undefined;
   }
 
-  bits(connection: ReadConnection): RowBits {
-    const bits = this.#atHand?.() ?? this.#ask(connection);
+  /** @param table of which they are, in the state that they are of */
+  bits(connection: ReadConnection, table: ReadTable): RowBits {
+    const bits = this.#atHand?.() ?? this.#ask(connection, table);
     this.#atHand = () => bits;
     return bits;
   }
 
-  #ask(connection: ReadConnection): RowBits {
-    const bits = new RowBits();
+  #ask(connection: ReadConnection, { nextRow }: ReadTable): RowBits {
+    const bits = new RowBits(nextRow);
     // As one text: a hundred thousand values one by one take twice the time.
     const list = `SELECT CAST(group_concat(row) AS BLOB) FROM (${this.sql})`;
     for (const rows of connection.column<Buffer | null>(list, this.cells)) bits.addList(rows ?? Buffer.alloc(0));
