@@ -101,6 +101,7 @@ export class Ranking {
       return firstWhere(0, entries.length, (at) => isBehind(entries[at], place));
     };
 
+    // Two lists in order, of which the page is merged: so many of the unmoved come before it, and all others are entries.
     let next = firstWhere(
       Math.max(0, from - entries.length),
       Math.min(from, unmoved.length),
