@@ -21,14 +21,16 @@ export class RowBits {
 
   /** @param list numbers as SQLite's group_concat has them, "12,7,103" */
   addList(list: Uint8Array): void {
+    if (list.length === 0) return;
     let number = 0;
-    for (const byte of list) {
+    // By index: an iterator takes twice the time.
+    for (let index = 0; index <= list.length; index++) {
+      const byte = list[index] ?? COMMA;
       if (byte === COMMA) {
         this.add(number);
         number = 0;
       } else number = number * 10 + byte - DIGIT_0;
     }
-    if (list.length > 0) this.add(number);
   }
 
   #byte(row: number): number {
