@@ -22,6 +22,7 @@ import {
 // Each makes the planner take another way: walk or collect, test rows or sets of rows, give up or not.
 const walking = {
   ...COSTS,
+  unlimitedRows: 10,
   markedShare: 0.5,
   scanned: 0.001,
   probed: 1,

@@ -20,7 +20,9 @@ export const COSTS = {
   lookUpShare: 0.03,
   /** So many rows: fewer matches than this are kept with their filter, so that they are looked for once. */
   listedRows: 16_000,
-  /** The share of the table's rows up to which matches are put into memory as they are counted. */
+  /** Of tables of so many records all matches are put into memory as they are counted, 8 bytes each: with a limit SQLite takes a third longer. */
+  unlimitedRows: 2_000_000,
+  /** Of larger ones up to this share of the rows. */
   markedShare: 0.1,
   /** One match put into a set of row numbers in memory, and one row of a ranking asked for in it. */
   marked: 0.25,

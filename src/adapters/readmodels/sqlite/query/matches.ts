@@ -141,15 +141,18 @@ function byTrigrams(search: Search, trigrams: TrigramQuery): Matches {
   return { total: countOf(connection, source), source, cost: countOf(connection, inIndexes) * costs.collected };
 }
 
-/** What the indexes find is what matches. Unless it is a large part of the table, it is put into memory as it is counted. */
+/** What the indexes find is what matches. Unless it is a large part of a very large table, it is put into memory as it is counted. */
 function byRowids(search: Search, inIndexes: Source, source: Source): Matches {
   const { connection, table, costs } = search;
   const { from, where, cells } = inIndexes;
   const sql = `SELECT t.rowid AS row FROM ${from} WHERE ${where}`;
+  const hasLimit = table.rowCount > costs.unlimitedRows;
   const most = Math.max(costs.listedRows, Math.ceil(table.rowCount * costs.markedShare));
-  const found = rowsFound(connection, `${sql} LIMIT ?`, [...cells, most]);
+  const found = hasLimit
+    ? rowsFound(connection, `${sql} LIMIT ?`, [...cells, most])
+    : rowsFound(connection, sql, cells);
   if (found.count < costs.listedRows) return listed(search, found);
-  const isWhole = found.count < most;
+  const isWhole = !hasLimit || found.count < most;
   const total = isWhole ? found.count : countOf(connection, inIndexes);
   const bits = isWhole && hasRowBits(table) ? bitsOf(found, table) : undefined;
   const rows = new RowSet({ count: total, sql, cells, ...(bits === undefined ? {} : { atHand: () => bits }) });
