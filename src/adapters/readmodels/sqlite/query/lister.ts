@@ -12,7 +12,7 @@ import type { Rankings } from './rankings.js';
 import { bytesFor, hasRowBits } from './rowBits.js';
 import { reversed, termsOf } from './sortTerms.js';
 
-/** Of so many filters, and in so many bytes, it is kept what matches: a list of rows, or a bit for each row of the table. */
+/** What matches is kept of so many filters, in so many bytes: as a list of rows, or as a bit for each row of the table. */
 const KEPT_FILTERS = 64;
 const KEPT_BYTES = 8 * 2 ** 20;
 const BYTES_A_LISTED_ROW = 16;
