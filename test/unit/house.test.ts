@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import * as limits from '#app/domain/limits.js';
 
 const ROOT = resolve(__dirname, '../..');
-const LONGEST_FILE = 260;
+const LONGEST_FILE = 400;
 
 const text = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const pathsIn = (folder: string): readonly string[] =>
