@@ -161,6 +161,36 @@ describe('an order with its parts in one request', () => {
     );
   });
 
+  it('cannot take a part of another order: neither its own list, nor a person, nor a part of a part names one', async () => {
+    const line1 = line(1, { id: randomUUID() });
+    const owner = await place({ id: randomUUID(), lines: [line1, line(2)] });
+    const other = await place({ lines: [line(3)] });
+    for (const { id } of owner.lines ?? []) {
+      const body = { lines: [{ ...line(9), id }] };
+      await expectInvalid(run.service, ['lines.0.id'], () => acme().putRecord('dyn_stock_order', other.id, body));
+      await expectInvalid(run.service, ['lines.0.id'], () => acme().platform('PUT', `/orders/${other.id}`, { body }));
+      await expectInvalid(run.service, ['order_id'], () =>
+        acme().putRecord('dyn_order_line', id, { order_id: other.id }),
+      );
+    }
+    expect(await linesOf(owner.id)).toEqual(owner.lines);
+    expect(await linesOf(other.id)).toEqual(other.lines);
+    // An id that is taken stays taken when its part is removed: only its own order has it again.
+    await replace(owner.id, { lines: [] });
+    await expectInvalid(run.service, ['lines.0.id'], () =>
+      acme().putRecord('dyn_stock_order', other.id, { lines: [line1] }),
+    );
+    expect((await replace(owner.id, { lines: [line1] })).lines).toMatchObject([line1]);
+
+    const goods = { id: randomUUID(), quantity: 1 };
+    const transport = (consignments: readonly Fields[]) => ({ id: randomUUID(), consignments });
+    whole(await hauler().postRecord('dyn_transport_order', transport([{ goods: [goods] }])), 201);
+    const second = whole(await hauler().postRecord('dyn_transport_order', transport([])), 201);
+    await expectInvalid(run.service, ['consignments.1.goods.0.id'], () =>
+      hauler().putRecord('dyn_transport_order', second.id, { consignments: [{ goods: [] }, { goods: [goods] }] }),
+    );
+  });
+
   it('a put list takes the place of the parts that are there: known ids change, others are added, the rest is removed', async () => {
     const order = await place({ lines: [line(1, { description: 'Tea' }), line(2), line(3)] });
     const [first, , third] = order.lines ?? [];

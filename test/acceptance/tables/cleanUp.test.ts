@@ -299,6 +299,18 @@ describe('undo', () => {
     expect(body).toMatchObject({ data: expect.arrayContaining([newest]) });
   });
 
+  it('of a batch that fills several events is asked for by its first, and is of all of them', async () => {
+    await acme().batch('dyn_party', parties(0, 200));
+    const notes = 'n'.repeat(4_000);
+    const { operation_id: batch = '' } = await acme().batch('dyn_party', parties(0, 400, { notes }));
+    for (const part of [1, 2]) {
+      const id = String(Number(batch) + part);
+      await expectRefused(run.service, 404, () => acme().postUndo('dyn_party', id, { body: {} }));
+    }
+    expect(await undo(batch)).toMatchObject({ restored: 200, deleted: 200, unchanged: 0 });
+    expect((await all()).map((party) => party.notes)).toEqual(Array(200).fill(null));
+  });
+
   it('is refused of what is neither, of an undo, and on Master Data', async () => {
     await acme().create('dyn_party', { external_id: 'by hand', name: 'No operation' });
     const operation = await mistyped();

@@ -13,12 +13,16 @@ export class LogInMemory {
   #minutes = 0;
   #asked = 0;
   #dies: { readonly at: number; readonly stored: boolean } | undefined;
+  #before: { readonly stream: string; readonly work: () => Promise<unknown> } | undefined;
 
   /** For one process; another one has its own. */
   commands(): Commands {
     return {
       eventStore: {
         append: async (stream: string, events: readonly EventToAppend[], expected: number | 'no-stream') => {
+          const before = this.#before?.stream === stream ? this.#before.work : undefined;
+          if (before !== undefined) this.#before = undefined;
+          await before?.();
           this.#asked += 1;
           const isDying = this.#dies?.at === this.#asked;
           if (isDying && this.#dies?.stored === false) throw new Error('died');
@@ -49,6 +53,11 @@ export class LogInMemory {
   dieAtAppend(at: number, stored: boolean): void {
     this.#asked = 0;
     this.#dies = { at, stored };
+  }
+
+  /** What another process does before the next append to the stream: that append conflicts, and is decided again. */
+  beforeAppend(stream: string, work: () => Promise<unknown>): void {
+    this.#before = { stream, work };
   }
 
   pass(hours: number): void {

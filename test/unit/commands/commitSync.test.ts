@@ -1,0 +1,89 @@
+/** A sync session is committed once, wherever the process dies, and only while it is the open one (decision 0034). */
+import { ConflictError } from '#app/commands/context.js';
+import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
+import { commitSync, startSync } from '#app/commands/referenceTables/syncs.js';
+import { standardTables } from '#app/domain/identity/tenantTables.js';
+import { SYNC_HOURS } from '#app/domain/limits.js';
+import { syncStream, tableStream } from '#app/domain/streams.js';
+import { metadata } from '../../contract/eventStoreFixtures.js';
+import { LogInMemory } from './logInMemory.js';
+
+const units = standardTables('dyn_stock_order').get('dyn_unit_code');
+if (units === undefined) throw new Error('There is no dyn_unit_code.');
+const UNITS = units;
+const { tenant, actor, correlationId, causationId } = metadata;
+const caller = { tenant, actor, correlationId, causationId };
+const SYNCS = syncStream(tenant, UNITS.name);
+
+const unit = (code: string, batchId: string) => ({ code, value: code, _batch_id: batchId });
+
+/** A table with A and B of another batch, and C of an open session. */
+async function open() {
+  const log = new LogInMemory();
+  const batch = (...items: object[]) => upsertBatch(log.commands(), caller, UNITS, { items });
+  await batch(unit('A', 'monday'), unit('B', 'monday'));
+  const { id } = await startSync(log.commands(), caller, UNITS);
+  await batch(unit('C', id));
+  const codes = async () => {
+    const known = await log.commands().readModels.snapshot({ tenant, table: UNITS.name }, { keys: [], ids: [] });
+    return known.records.map(({ fields }) => fields.code);
+  };
+  return {
+    log,
+    id,
+    batch,
+    codes,
+    start: () => startSync(log.commands(), caller, UNITS),
+    commit: () => commitSync(log.commands(), caller, UNITS, id, { records: 1 }),
+    events: (stream: string, type: string) => log.stream(stream).filter((event) => event.type === type).length,
+  };
+}
+
+// The appends of a commit: the session is closed, the table cleaned up, the commit noted.
+test.each([
+  { at: 1, stored: false, deleted: 3 },
+  { at: 1, stored: true, deleted: 3 },
+  { at: 2, stored: false, deleted: 3 },
+  { at: 2, stored: true, deleted: 2 },
+  { at: 3, stored: false, deleted: 2 },
+  { at: 3, stored: true, deleted: 2 },
+])('dying at append $at (stored: $stored): what is created after the deletion stays', async (death) => {
+  const { log, batch, codes, commit, events } = await open();
+  log.dieAtAppend(death.at, death.stored);
+  await commit().catch(() => undefined);
+  await batch(unit('D', 'by another'));
+  const { deleted, operationId } = await commit();
+  expect(deleted).toBe(death.deleted);
+  expect(await codes()).toEqual(death.deleted === 2 ? ['C', 'D'] : ['C']);
+  await batch(unit('E', 'by another'));
+  expect(await commit()).toMatchObject({ deleted, operationId });
+  expect(await codes()).toContain('E');
+  expect(events(tableStream(tenant, UNITS.name), 'TableCleanedUp')).toBe(1);
+  expect(events(SYNCS, 'SyncCommitted')).toBe(1);
+});
+
+test('a session that another one replaces while it is committed deletes nothing', async () => {
+  const { log, id, commit, codes, start, events } = await open();
+  log.beforeAppend(SYNCS, start);
+  await expect(commit()).rejects.toThrow(new ConflictError(`${id} is not the newest sync of this table.`));
+  expect(await codes()).toEqual(['A', 'B', 'C']);
+  expect(events(SYNCS, 'SyncClosed')).toBe(0);
+});
+
+test('a session of which a batch is refused while it is committed deletes nothing', async () => {
+  const { log, id, commit, codes, batch } = await open();
+  log.beforeAppend(SYNCS, () => batch({ code: 7, _batch_id: id }).catch(() => undefined));
+  await expect(commit()).rejects.toThrow(ConflictError);
+  expect(await codes()).toEqual(['A', 'B', 'C']);
+});
+
+test('a session that expires while it is committed deletes nothing', async () => {
+  const { log, commit, codes } = await open();
+  log.beforeAppend(SYNCS, async () => {
+    await commit().catch(() => undefined);
+    log.pass(SYNC_HOURS);
+  });
+  log.dieAtAppend(2, false);
+  await expect(commit()).rejects.toThrow(ConflictError);
+  expect(await codes()).toEqual(['A', 'B', 'C']);
+});
