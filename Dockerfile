@@ -1,7 +1,7 @@
 # The service's image: built in one stage, run as a non-root user in another.
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
-COPY package.json package-lock.json tsconfig.json tsconfig.build.json ./
+COPY package.json package-lock.json tsconfig.json tsconfig.build.json build.mjs ./
 COPY src ./src
 COPY docs ./docs
 # What is optional serves the build, and other versions of Node.

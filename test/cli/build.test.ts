@@ -1,0 +1,156 @@
+/** `npm start` and the others build what has changed, and nothing else: build.mjs, in a small project of its own. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { REPOSITORY } from './cli.js';
+
+const LIST_OF_NPM = 'node_modules/.package-lock.json';
+const FILES = {
+  'src/cli/index.ts': "export const said: string = 'first';\n",
+  'src/other.ts': 'export const other = 1;\n',
+  'docs/guides/page.md': '# A page\n',
+  'docs/site/build.mjs': `
+    import { cpSync } from 'node:fs';
+    cpSync('docs/guides', 'dist/site', { recursive: true });`,
+  [LIST_OF_NPM]: '{}',
+};
+/** The first word of a build, and all that one with nothing to do says. */
+const BUILDS = 'Building…\n';
+const NOTHING = '';
+
+let directory: string;
+const at = (file: string): string => join(directory, file);
+
+async function put(file: string, text: string): Promise<void> {
+  await mkdir(dirname(at(file)), { recursive: true });
+  await writeFile(at(file), text);
+}
+
+async function build(...args: string[]): Promise<{ readonly code: number | null; readonly output: string }> {
+  const child = spawn(process.execPath, ['build.mjs', ...args], {
+    cwd: directory,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    output += text;
+  });
+  const [code] = await once(child, 'close');
+  return { code, output };
+}
+
+const builds = async (): Promise<void> => expect(await build()).toEqual({ code: 0, output: BUILDS });
+const isUpToDate = async (): Promise<void> => expect(await build()).toEqual({ code: 0, output: NOTHING });
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'build-test-'));
+  for (const file of ['build.mjs', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'])
+    await cp(join(REPOSITORY, file), at(file));
+  for (const [file, text] of Object.entries(FILES)) await put(file, text);
+  for (const name of ['typescript', '@typescript', '@types', 'undici-types'])
+    await symlink(join(REPOSITORY, 'node_modules', name), at(`node_modules/${name}`));
+  await builds();
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+it('says nothing and makes nothing where nothing has changed, also after a checkout that only touched the files', async () => {
+  await isUpToDate();
+  const now = new Date();
+  for (const file of Object.keys(FILES)) await utimes(at(file), now, now);
+  await isUpToDate();
+});
+
+it.each([
+  ['a source', 'src/cli/index.ts', "export const said: string = 'other';\n"],
+  ['a source, for as many bytes as before', 'src/other.ts', 'export const other = 2;\n'],
+  ['a new source', 'src/new.ts', 'export {};\n'],
+  ['a guide', 'docs/guides/page.md', '# Another\n'],
+  ['a new guide', 'docs/guides/new.md', '# New\n'],
+  ['how the site is made', 'docs/site/build.mjs', FILES['docs/site/build.mjs'].replace('guides', 'site')],
+  [
+    'the settings of the compiler',
+    'tsconfig.build.json',
+    '{ "extends": "./tsconfig.json", "compilerOptions": { "noEmit": false, "rootDir": "src", "outDir": "dist", "types": ["node"] }, "include": ["src"] }',
+  ],
+  ['the locked packages', 'package-lock.json', '{}'],
+  ['the installed packages', LIST_OF_NPM, '{ "packages": {} }'],
+])('builds once when %s changed, however old its time says it is', async (_, file, text) => {
+  await put(file, text);
+  await utimes(at(file), new Date(0), new Date(0));
+  await builds();
+  await isUpToDate();
+});
+
+it('builds when it has changed itself', async () => {
+  await put('build.mjs', `${await readFile(at('build.mjs'), 'utf8')}// changed\n`);
+  await builds();
+});
+
+it('a source that is gone is gone from dist', async () => {
+  expect(existsSync(at('dist/other.js'))).toBe(true);
+  await rm(at('src/other.ts'));
+  await builds();
+  expect(existsSync(at('dist/other.js'))).toBe(false);
+  await isUpToDate();
+});
+
+it.each([
+  ['gone', () => rm(at('dist/other.js'))],
+  ['changed', () => put('dist/other.js', 'export const other = 3;\n')],
+  ['too many', () => put('dist/third.js', '')],
+  ['gone, all of them', () => rm(at('dist'), { recursive: true })],
+])('builds where files of dist are %s', async (_, spoil) => {
+  await spoil();
+  await builds();
+  expect(await readFile(at('dist/other.js'), 'utf8')).toContain('other = 1');
+  expect(existsSync(at('dist/third.js'))).toBe(false);
+});
+
+it('a build that failed is done once more, also when the cause is taken back to what was built before', async () => {
+  const source = FILES['src/cli/index.ts'];
+  await put('src/cli/index.ts', source.replace("'first'", '1'));
+  for (let time = 0; time < 2; time++) {
+    const { code, output } = await build();
+    expect(code).not.toBe(0);
+    expect(output).toContain('src/cli/index.ts');
+  }
+  await put('src/cli/index.ts', source);
+  await builds();
+  await isUpToDate();
+});
+
+it.each(['SIGKILL', 'SIGINT'] as const)('one that %s ended halfway is done once more', async (signal) => {
+  // The pages are made last: all is compiled by then.
+  await put(
+    'docs/site/build.mjs',
+    `console.log('halfway'); process.on('SIGINT', () => process.exit(0)); setInterval(() => {}, 1000);`,
+  );
+  const child = spawn(process.execPath, ['build.mjs'], {
+    cwd: directory,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = once(child, 'close');
+  await new Promise<void>((done) => {
+    child.stdout.setEncoding('utf8').on('data', (text) => text.includes('halfway') && done());
+  });
+  // The whole group, as a terminal does.
+  if (child.pid !== undefined) process.kill(-child.pid, signal);
+  await exited;
+  await put('docs/site/build.mjs', FILES['docs/site/build.mjs']);
+  await builds();
+  await isUpToDate();
+});
+
+it('--force builds in any case', async () => {
+  expect(await build('--force')).toEqual({ code: 0, output: BUILDS });
+});
+
+it('every script that runs dist builds it first', async () => {
+  const { scripts }: { scripts: Record<string, string> } = JSON.parse(await readFile(at('package.json'), 'utf8'));
+  const first = ['start', 'demo', 'bench', 'test', 'fuzz'].map((name) => scripts[`pre${name}`]);
+  expect(new Set([...first, scripts.build, scripts.prepare])).toEqual(new Set(['node build.mjs']));
+});
