@@ -107,7 +107,9 @@ export const settings = {
     .string()
     .regex(/^[A-Za-z0-9\-._~+/]{16,200}=*$/, 'must be 16 to 200 letters, digits or any of -._~+/')
     .optional()
-    .describe('What /metrics must be asked with, as a bearer token; where unset, it answers this machine only'),
+    .describe(
+      'What /metrics must be asked with, as a bearer token; where unset, it answers programs of this machine only, at localhost or BASE_HOST',
+    ),
   OTEL_EXPORTER_OTLP_ENDPOINT: url(['http:', 'https:'], 'http://127.0.0.1:4318').describe(
     'Where traces are sent (OTLP over HTTP); none are made where unset. OpenTelemetry reads its other variables itself',
   ),

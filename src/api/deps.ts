@@ -35,7 +35,7 @@ export type ApiConfig = {
   readonly requestsInFlight: number;
   /** Sessions that one user may open in an hour. */
   readonly signInsPerHour: number;
-  /** What /metrics must be asked with; where unset, it answers programs of this machine only. */
+  /** What /metrics must be asked with; where unset, see `isLocalProgram`. */
   readonly metricsToken?: string;
   /** How long a request may take, in milliseconds. */
   readonly requestTimeoutMs: number;

@@ -7,9 +7,9 @@ import type { Request } from 'express';
 import { bearerToken, unauthenticated } from './auth/bearer.js';
 import type { ApiConfig } from './deps.js';
 import { forbidden } from './errors.js';
-import { isFromThisMachine } from './network.js';
 import * as json from './openapi/schema.js';
 import type { Resource } from './routes/operation.js';
+import { isLocalProgram } from './tenantHost.js';
 
 export const health: Resource = {
   tag: 'service',
@@ -48,7 +48,7 @@ export const health: Resource = {
       id: 'metrics',
       summary: 'Figures for Prometheus',
       description:
-        'With METRICS_TOKEN set, to be asked with it as a bearer token; else on the machine of the service only.',
+        'With METRICS_TOKEN set, to be asked with it as a bearer token; else by a program on the machine of the service only, at `localhost`, a loopback address or BASE_HOST.',
       allow: 'anyone',
       answer: { description: 'Figures for Prometheus.', content: { 'text/plain': { schema: json.text } } },
       errors: [401, 403],
@@ -60,10 +60,11 @@ export const health: Resource = {
   },
 };
 
-type MetricsAccess = Pick<ApiConfig, 'metricsToken'>;
+type MetricsAccess = Pick<ApiConfig, 'metricsToken' | 'baseHost'>;
 
-function mayKnowTenants({ metricsToken }: MetricsAccess, req: Request): boolean {
-  if (metricsToken === undefined) return isFromThisMachine(req);
+function mayKnowTenants(config: MetricsAccess, req: Request): boolean {
+  const { metricsToken } = config;
+  if (metricsToken === undefined) return isLocalProgram(req, config);
   const given = bearerToken(req.headers.authorization);
   return given !== undefined && isSame(given, metricsToken);
 }
@@ -72,7 +73,9 @@ function mayKnowTenants({ metricsToken }: MetricsAccess, req: Request): boolean 
 function requireMetricsAccess(config: MetricsAccess, req: Request): void {
   if (mayKnowTenants(config, req)) return;
   if (config.metricsToken === undefined) {
-    throw forbidden('Figures are shown to this machine only. Set METRICS_TOKEN, and send it as a bearer token.');
+    throw forbidden(
+      'Figures are shown to programs of this machine only, at http://localhost or 127.0.0.1. From elsewhere, or by another name: set METRICS_TOKEN, and send it as a bearer token.',
+    );
   }
   throw unauthenticated('Send METRICS_TOKEN: Authorization: Bearer <token>.', 'Bearer realm="metrics"');
 }

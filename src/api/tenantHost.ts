@@ -1,6 +1,7 @@
 /** Which tenant a request is for: the first label of its host (decisions, "Tenants"), or X-Tenant on this machine. */
 import { isIP } from 'node:net';
 import type { Request } from 'express';
+import ipaddr from 'ipaddr.js';
 import { TENANT_NAME } from '../domain/streams.js';
 import type { ApiConfig } from './deps.js';
 import { badRequest, notFound, unavailable } from './errors.js';
@@ -21,18 +22,40 @@ export function isHost(host: string): boolean {
   return address === undefined || isIP(address) === 6;
 }
 
-/** The host without its port, in lower case; an IPv6 address without its brackets. */
+/** The host without its port and the dot of a complete name (RFC 1034 §3.1), in lower case; an IPv6 address without its brackets. */
 function hostName(host: string): string {
   const bracket = host.indexOf(']');
   if (host.startsWith('[') && bracket > 0) return host.slice(1, bracket).toLowerCase();
   const colon = host.indexOf(':');
-  return (colon < 0 ? host : host.slice(0, colon)).toLowerCase();
+  return (colon < 0 ? host : host.slice(0, colon)).toLowerCase().replace(/\.$/, '');
 }
 
 /** Whether a host stands for this machine; names below `localhost` do (RFC 6761 §6.3). */
 export function isLoopbackHost(host: string): boolean {
   const name = hostName(host);
-  return name === 'localhost' || name.endsWith('.localhost') || name === '::1' || /^127(\.\d+){3}$/.test(name);
+  if (isIP(name) !== 0) return ipaddr.process(name).range() === 'loopback';
+  return name === 'localhost' || name.endsWith('.localhost');
+}
+
+/**
+ * Whether a program of this machine asks, and no page of another site in a browser on it. Such a page can have its name lead
+ * to 127.0.0.1 (DNS rebinding); but then the Host that the browser sends is that name.
+ */
+export function isLocalProgram(
+  req: Pick<Request, 'headers' | 'socket'>,
+  { baseHost }: Pick<ApiConfig, 'baseHost'>,
+): boolean {
+  const { host = '' } = req.headers;
+  const name = hostName(host);
+  const isOwn = isLoopbackHost(host) || name === baseHost || name.endsWith(`.${baseHost}`);
+  return isFromThisMachine(req) && isHost(host) && isOwn && !isFromOtherPage(req.headers, host);
+}
+
+/** Browsers say so (W3C Fetch Metadata; RFC 6454 §7), programs do not. */
+function isFromOtherPage({ origin, 'sec-fetch-site': site }: Request['headers'], host: string): boolean {
+  const isOwnOrigin =
+    origin === undefined || /^https?:\/\/(.*)$/i.exec(origin)?.[1]?.toLowerCase() === host.toLowerCase();
+  return !isOwnOrigin || (site !== undefined && site !== 'same-origin' && site !== 'none');
 }
 
 /** The tenant's name that a host stands for; undefined when it stands for none. The tenant need not exist. */

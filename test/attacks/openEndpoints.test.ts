@@ -1,4 +1,6 @@
 /** What somebody without a token sees: nothing that tells who the tenants are, or what they have. */
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { addPerson } from '../acceptance/people.js';
 import { expectRefused } from '../acceptance/refusals.js';
 import { type Service, startService } from '../acceptance/service.js';
@@ -9,6 +11,15 @@ const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_o
 const acme = () => run.tenant('acme');
 /** A proxy on this machine adds it: whoever asks is elsewhere. */
 const ELSEWHERE = { 'x-forwarded-for': '192.0.2.1' };
+
+/** A request byte by byte, without anything that a client adds. */
+async function raw(service: Service, path: string, fields: readonly string[], version = '1.1') {
+  const socket = connect(service.port, '127.0.0.1');
+  socket.write(`GET ${path} HTTP/${version}\r\n${[...fields, 'Connection: close'].join('\r\n')}\r\n\r\n`);
+  const answer = await text(socket);
+  return { status: Number(answer.split(' ')[1]), text: answer };
+}
+
 const OWN = ['dyn_secret_project', 'secret_field', 'Secret label'];
 
 beforeAll(async () => {
@@ -89,6 +100,63 @@ describe('/metrics', () => {
       const answer = await ask(run.service, headers);
       expect(answer.status).toBe(403);
       expect(answer.text).toContain('METRICS_TOKEN');
+    }
+  });
+
+  it.each([
+    ...['localhost', 'LOCALHOST:80', 'localhost.', 'localhost.:3000', 'acme.localhost', '127.0.0.1', '127.9.8.7:1'],
+    ...['[::1]', '[::1]:3000', '[0:0:0:0:0:0:0:1]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]:80'],
+  ])('asked at %s, an address of this machine or the base host, it answers', async (host) => {
+    expect((await raw(run.service, '/metrics', [`Host: ${host}`])).status).toBe(200);
+  });
+
+  // A page can have its own name resolve to 127.0.0.1, but its browser sends that name.
+  const FOREIGN_HOSTS = [
+    ...['evil.example', 'localhost.evil.example', '127.0.0.1.nip.io', 'evil-localhost', 'evillocalhost:3000', 'assets'],
+    ...['localhost:1@evil.example', 'evil.example@localhost', 'localhost/evil', 'localhost, evil', 'localhost..', ''],
+    ...['127.1', '0.0.0.0', '127.0.0.256', '10.0.0.7', '2130706433', '[::2]', '[::ffff:10.0.0.7]', '[::1', '[::1]evil'],
+  ];
+
+  it.each(FOREIGN_HOSTS)(
+    'asked at %j from this machine, it tells nothing: no figures, no tenant’s tables',
+    async (host) => {
+      expect(await raw(run.service, '/metrics', [`Host: ${host}`])).toMatchObject({
+        status: 403,
+        text: expect.not.stringContaining('process_'),
+      });
+      const { text } = await raw(run.service, '/openapi.json', [`Host: ${host}`]);
+      for (const own of OWN) expect(text).not.toContain(own);
+      expect((await raw(guarded, '/metrics', [`Host: ${host}`, `Authorization: Bearer ${METRICS_TOKEN}`])).status).toBe(
+        200,
+      );
+    },
+  );
+
+  it('asked without a host, it tells nothing', async () => {
+    expect((await raw(run.service, '/metrics', [], '1.0')).status).toBe(403);
+  });
+
+  it('asked by a page of another site in a browser on this machine, it tells nothing', async () => {
+    const host = 'Host: localhost:3000';
+    for (const field of [
+      ...['Sec-Fetch-Site: cross-site', 'Sec-Fetch-Site: same-site', 'Sec-Fetch-Site: x'],
+      ...['Origin: https://evil.example', 'Origin: null', 'Origin: http://localhost:8080'],
+    ])
+      expect((await raw(run.service, '/metrics', [host, field])).status).toBe(403);
+    for (const field of ['Sec-Fetch-Site: none', 'Sec-Fetch-Site: same-origin', 'Origin: http://localhost:3000'])
+      expect((await raw(run.service, '/metrics', [host, field])).status).toBe(200);
+  });
+
+  it('below a base host it answers programs of this machine there as well', async () => {
+    const service = await startService({ tenants: { acme: 'dyn_stock_order' }, env: { BASE_HOST: 'assets.example' } });
+    try {
+      for (const [host, status] of [
+        ...[['assets.example', 200] as const, ['acme.assets.example:443', 200] as const, ['localhost', 200] as const],
+        ...[['evilassets.example', 403] as const, ['assets.example.evil', 403] as const, ['example', 403] as const],
+      ])
+        expect([host, (await raw(service, '/metrics', [`Host: ${host}`])).status]).toEqual([host, status]);
+    } finally {
+      await service.dispose();
     }
   });
 

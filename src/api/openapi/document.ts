@@ -12,11 +12,10 @@ import { MAX_OPENAPI_BYTES, OPENAPI_CACHE_BYTES } from '../../domain/limits.js';
 import { authenticateClient } from '../auth/bearer.js';
 import type { Api, Described } from '../deps.js';
 import { HttpError, known } from '../errors.js';
-import { isFromThisMachine } from '../network.js';
 import { authenticateUser, SESSION_COOKIE, sessionTokenIn } from '../platform/signedIn.js';
 import { limitNetwork } from '../rateLimit.js';
 import type { Area, Resource } from '../routes/operation.js';
-import { resolveTenant } from '../tenantHost.js';
+import { isLocalProgram, resolveTenant } from '../tenantHost.js';
 import { errorResponses, errorSchemas } from './errorResponses.js';
 import { fixedPaths, headerComponents, parameterComponents, tablePaths } from './paths.js';
 import { recordExample, recordInputSchema, wholeOutputSchema } from './records.js';
@@ -161,7 +160,7 @@ const namedTables = (query: URLSearchParams): readonly string[] =>
  * machine. @throws HttpError 401 for a token that is not good
  */
 async function maySeeAll(api: Api, req: Request, res: Response): Promise<boolean> {
-  if (sessionTokenIn(req) === undefined) return isFromThisMachine(req);
+  if (sessionTokenIn(req) === undefined) return isLocalProgram(req, api.config);
   try {
     await authenticateClient(api, req, res);
   } catch (error) {

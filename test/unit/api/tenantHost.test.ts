@@ -7,6 +7,7 @@ test.each([
   ['ACME.Assets.Example.COM', 'acme'],
   ['acme.assets.example.com:8443', 'acme'],
   ['globex.assets.example.com', 'globex'],
+  ['globex.assets.example.com.:8443', 'globex'],
   ['__proto__.assets.example.com', '__proto__'],
   ['assets.example.com', 'initech'],
   ['localhost', 'initech'],
@@ -58,8 +59,12 @@ test.each([
 
 test.each([
   ['acme.localhost:3000', true],
+  ['localhost.', true],
   ['127.1.2.3', true],
   ['[::1]:80', true],
+  ['[::ffff:127.0.0.1]', true],
+  ['127.0.0.300', false],
+  ['[::ffff:10.0.0.7]', false],
   ['localhost.evil.example', false],
   ['127.0.0.1.evil.example', false],
   ['acme.assets.example.com', false],
