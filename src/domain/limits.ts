@@ -45,6 +45,10 @@ export const MAX_DIFFERENCES = 100;
 export const MAX_DIFFERENCE_CHARACTERS = 1_048_576;
 /** Batches and clean-ups on a page of a table's operations. */
 export const MAX_OPERATIONS = 25;
+/** Percent of a table's records beyond which a new tenant's clean-ups have to be confirmed. */
+export const GUARD_PERCENT = 50;
+/** Records that any clean-up of a new tenant may delete without being confirmed, whatever their share of the table. */
+export const GUARD_MIN_RECORDS = 100;
 /** Records that one page of a table's changes names. */
 export const MAX_CHANGES = 1_000;
 /** Events of the table that one such page looks at. */

@@ -156,8 +156,9 @@ export class TenantClient {
     return batchEnvelope.parse(expected(await this.postBatch(table, { items }), 200)).data;
   }
 
-  async cleanUp(table: string, batchId: string): Promise<z.output<typeof cleanUpEnvelope>['data']> {
-    return cleanUpEnvelope.parse(expected(await this.postCleanUp(table, { batch_id: batchId }), 200)).data;
+  /** @param confirm how many it deletes: of a new tenant needed where these are more than 100 and most of the table */
+  async cleanUp(table: string, batchId: string, confirm?: number): Promise<z.output<typeof cleanUpEnvelope>['data']> {
+    return cleanUpEnvelope.parse(expected(await this.postCleanUp(table, { batch_id: batchId, confirm }), 200)).data;
   }
 
   async undo(table: string, operationId: string): Promise<void> {

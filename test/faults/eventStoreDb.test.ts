@@ -44,7 +44,9 @@ test('a batch and a clean-up are seen by the list that follows', async () => {
   expect(at(await batch('one', 1000), 'data', 'created')).toBe(1000);
   expect(await total()).toBe(1000);
   await batch('two', 10);
-  expect(at(await api.request('POST', `${ITEMS}/clean-up`, { batch_id: 'two' }), 'data', 'deleted')).toBe(1000);
+  expect(
+    at(await api.request('POST', `${ITEMS}/clean-up`, { batch_id: 'two', confirm: 1000 }), 'data', 'deleted'),
+  ).toBe(1000);
   expect(await total()).toBe(10);
 });
 

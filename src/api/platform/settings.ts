@@ -6,6 +6,7 @@ import { changeCleanUpGuard, changeRateLimit, removeRateLimit } from '../../comm
 import { assetTypeOf, tenantOf } from '../../commands/tables.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
+import { GUARD_MIN_RECORDS, GUARD_PERCENT } from '../../domain/limits.js';
 import type { Position } from '../../ports/eventStore.js';
 import { describeAsset } from '../assets/info.js';
 import type { Api } from '../deps.js';
@@ -35,7 +36,11 @@ const percent = z
   .min(0, 'must be at least 0.')
   .max(100, 'must be at most 100.');
 
-const cleanUpGuardBody = z.strictObject({ max_percent: percent.nullable() });
+const cleanUpGuardBody = z.strictObject({
+  max_percent: percent.nullable(),
+  /** Clean-ups that delete so many records or fewer need not be confirmed. */
+  min_records: z.int('must be an integer.').min(0, 'must be at least 0.').default(0),
+});
 
 const tenantView = json.view<Tenant>({
   name: [json.text, ({ name }) => name],
@@ -46,8 +51,9 @@ const tenantView = json.view<Tenant>({
     ({ rateLimit }) => (rateLimit === undefined ? null : { per_second: rateLimit.perSecond, burst: rateLimit.burst }),
   ],
   clean_up_guard: [
-    json.orNull(json.closedObject({ max_percent: json.count })),
-    ({ cleanUpGuard }) => (cleanUpGuard === undefined ? null : { max_percent: cleanUpGuard.maxPercent }),
+    json.orNull(json.closedObject({ max_percent: json.count, min_records: json.count })),
+    ({ cleanUpGuard: guard }) =>
+      guard === undefined ? null : { max_percent: guard.maxPercent, min_records: guard.minRecords ?? 0 },
   ],
 });
 
@@ -132,13 +138,13 @@ export const settings: Resource = {
     'PUT /tenant/clean-up-guard': {
       id: 'platform_change_clean_up_guard',
       summary: 'Which clean-ups have to be confirmed',
-      description:
-        'Clean-ups with a batch_id that no record has, and those that would delete more than this share of the table, are refused unless their `confirm` names the number of records. null: none are.',
+      description: `Clean-ups with a batch_id that no record has, and those that would delete more than this share of the table, are refused unless their \`confirm\` names the number of records; those of \`min_records\` or fewer never are. \`max_percent\` null: none are. A new tenant has ${GUARD_PERCENT} percent and ${GUARD_MIN_RECORDS} records.`,
       allow: 'admins',
-      body: json.bodyOf(cleanUpGuardBody, { max_percent: 20 }),
+      body: json.bodyOf(cleanUpGuardBody, { max_percent: 20, min_records: 10 }),
       answer: json.one('Tenant'),
       async handle({ commands }, { caller, body }) {
-        await changeCleanUpGuard(commands, caller, parseBody(cleanUpGuardBody, body).max_percent);
+        const { max_percent: maxPercent, min_records: minRecords } = parseBody(cleanUpGuardBody, body);
+        await changeCleanUpGuard(commands, caller, maxPercent === null ? undefined : { maxPercent, minRecords });
         return dataReply(tenantView.show(tenantOf(commands, caller.tenant)));
       },
     },

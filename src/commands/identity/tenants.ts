@@ -1,12 +1,14 @@
 /** Tenants: made by an operator, one order model each. */
 import type { Tenant } from '../../domain/identity/directory.js';
 import { type DirectoryEvent, ORDER_MODELS, type RateLimit } from '../../domain/identity/events.js';
+import { type CleanUpGuard, FIRST_GUARD } from '../../domain/referenceTable/cleanUpGuard.js';
 import { TENANT_NAME, tenantStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { type DirectoryCommands, writeDirectory } from './directoryWriter.js';
 
 /**
+ * Its clean-ups are guarded from the start (decision 0025).
  * @throws ValidationError for a name that is no host label or an unknown order model
  * @throws ConflictError when the tenant exists
  */
@@ -27,7 +29,10 @@ export async function createTenant(
   }
   return writeDirectory(commands, caller, tenantStream(name), (tenant) => {
     if (tenant !== undefined) throw new ConflictError(`Tenant ${name} exists already.`);
-    return [{ type: 'TenantCreated', data: { name, displayName: input.displayName ?? name, orderModel } }];
+    return [
+      { type: 'TenantCreated', data: { name, displayName: input.displayName ?? name, orderModel } },
+      { type: 'CleanUpGuardChanged', data: FIRST_GUARD },
+    ];
   });
 }
 
@@ -51,12 +56,13 @@ export const changeRateLimit = (commands: DirectoryCommands, caller: Caller, lim
 export const removeRateLimit = (commands: DirectoryCommands, caller: Caller): Promise<Position> =>
   changeTenant(commands, caller, { type: 'RateLimitRemoved', data: {} });
 
-/** @param maxPercent null: clean-ups are not guarded any more */
+/** @param guard undefined: clean-ups are not guarded any more */
 export const changeCleanUpGuard = (
   commands: DirectoryCommands,
   caller: Caller,
-  maxPercent: number | null,
-): Promise<Position> => changeTenant(commands, caller, { type: 'CleanUpGuardChanged', data: { maxPercent } });
+  guard: CleanUpGuard | undefined,
+): Promise<Position> =>
+  changeTenant(commands, caller, { type: 'CleanUpGuardChanged', data: guard ?? { maxPercent: null } });
 
 function changeTenant(commands: DirectoryCommands, caller: Caller, event: DirectoryEvent): Promise<Position> {
   return writeDirectory(commands, caller, tenantStream(caller.tenant), (tenant) => {

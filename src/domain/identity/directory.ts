@@ -99,8 +99,8 @@ export function evolveTenant(
     }
     case 'CleanUpGuardChanged': {
       const { cleanUpGuard: _, ...unguarded } = tenant;
-      const { maxPercent } = event.data;
-      return maxPercent === null ? unguarded : { ...unguarded, cleanUpGuard: { maxPercent } };
+      const { maxPercent, ...least } = event.data;
+      return maxPercent === null ? unguarded : { ...unguarded, cleanUpGuard: { maxPercent, ...least } };
     }
     case 'UserAdded':
       return { ...tenant, users: withEntry(tenant.users, event.data.id, event.data), lastUserId: event.data.id };

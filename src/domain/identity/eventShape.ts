@@ -15,7 +15,7 @@ export function checkShape(event: DirectoryEvent): void {
 function isWhole({ type, data }: DirectoryEvent): boolean {
   switch (type) {
     case 'CleanUpGuardChanged':
-      return data.maxPercent === null || Number.isFinite(data.maxPercent);
+      return (data.maxPercent === null || Number.isFinite(data.maxPercent)) && Number.isFinite(data.minRecords ?? 0);
     case 'UserAdded':
       return Number.isSafeInteger(data.id) && isText(data.email);
     case 'ApiClientCreated':

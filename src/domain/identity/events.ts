@@ -21,8 +21,8 @@ export type TenantEvent =
   | EventOf<'RateLimitChanged', RateLimit>
   /** The operator's counts again. */
   | EventOf<'RateLimitRemoved', Record<string, never>>
-  /** null: clean-ups are not guarded any more. */
-  | EventOf<'CleanUpGuardChanged', { readonly maxPercent: number | null }>
+  /** null: clean-ups are not guarded any more. `minRecords` is missing in events of earlier releases. */
+  | EventOf<'CleanUpGuardChanged', { readonly maxPercent: number | null; readonly minRecords?: number }>
   /** Nothing of the tenant counts any more, before it or behind it, and its name is not given again. */
   | EventOf<'TenantDeleted', { readonly name: string }>;
 

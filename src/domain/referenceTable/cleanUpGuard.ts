@@ -1,11 +1,17 @@
 /** What keeps a clean-up from deleting more than was meant: the tenant's guard, and a number that the request confirms. */
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
+import { GUARD_MIN_RECORDS, GUARD_PERCENT } from '../limits.js';
 
 /** A tenant's setting. Clean-ups of a batch id that no record has are refused, and those that delete a larger share. */
 export type CleanUpGuard = {
   /** Of the table's records, 0 to 100. */
   readonly maxPercent: number;
+  /** Clean-ups that delete so many records or fewer are never refused; 0 where it is left out. */
+  readonly minRecords?: number;
 };
+
+/** What a tenant has from its creation on. */
+export const FIRST_GUARD: Required<CleanUpGuard> = { maxPercent: GUARD_PERCENT, minRecords: GUARD_MIN_RECORDS };
 
 export type CleanUpRequest = { readonly batchId: string; readonly confirm?: number | undefined };
 
@@ -24,7 +30,7 @@ export function refusalOfCleanUp(
     if (confirm === deleted) return undefined;
     return { confirm: [`The clean-up would delete ${deleted} records, not ${confirm}.`] };
   }
-  if (guard === undefined || deleted === 0) return undefined;
+  if (guard === undefined || deleted <= (guard.minRecords ?? 0)) return undefined;
   const remedy = `To delete them all the same, send "confirm": ${deleted}.`;
   if (kept === 0) {
     const none = `No record has the batch_id ${JSON.stringify(batchId)}`;

@@ -182,7 +182,7 @@ describe('the tenant', () => {
         display_name: 'acme',
         order_model: 'dyn_stock_order',
         rate_limit: null,
-        clean_up_guard: null,
+        clean_up_guard: { max_percent: 50, min_records: 100 },
       },
     });
     const limit = { per_second: 1000, burst: 2000 };
@@ -190,6 +190,17 @@ describe('the tenant', () => {
     expect(answer.body).toMatchObject({ data: { rate_limit: limit } });
     await expectInvalid(run.service, ['burst', 'per_second'], () =>
       admin.call('PUT', '/tenant/rate-limit', { per_second: 0, burst: 1.5 }),
+    );
+    for (const { sent, shown } of [
+      { sent: { max_percent: 20 }, shown: { max_percent: 20, min_records: 0 } },
+      { sent: { max_percent: 20, min_records: 5 }, shown: { max_percent: 20, min_records: 5 } },
+      { sent: { max_percent: null, min_records: 5 }, shown: null },
+    ]) {
+      const guarded = await admin.call('PUT', '/tenant/clean-up-guard', sent);
+      expect(guarded.body).toMatchObject({ data: { clean_up_guard: shown } });
+    }
+    await expectInvalid(run.service, ['max_percent', 'min_records'], () =>
+      admin.call('PUT', '/tenant/clean-up-guard', { max_percent: 1.5, min_records: -1 }),
     );
     expect((await admin.call('DELETE', '/tenant/rate-limit')).status).toBe(204);
     expect((await admin.call('GET', '/tenant')).body).toMatchObject({ data: { rate_limit: null } });

@@ -108,7 +108,7 @@ describe('changes', () => {
     }));
     await acme().batch('dyn_party', parties.slice(0, 1000));
     await acme().batch('dyn_party', parties.slice(1000));
-    await acme().cleanUp('dyn_party', 'none of them');
+    await acme().cleanUp('dyn_party', 'none of them', 1200);
     const pages: ChangesPage[] = [];
     for (let cursor = after; pages.at(-1)?.meta.has_more !== false; ) {
       const page = await changes('dyn_party', cursor);
@@ -196,6 +196,7 @@ it('a reader that is killed at random ends with an exact mirror of the table', a
   const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
   const random = seeded(seed);
   const table = 'dyn_item';
+  await acme().platform('PUT', '/tenant/clean-up-guard', { body: { max_percent: null } });
   const below = (n: number): number => Math.floor(random() * n);
   const some = (batchId: string) =>
     Array.from({ length: 1 + below(60) }, () => ({

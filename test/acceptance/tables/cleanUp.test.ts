@@ -14,6 +14,13 @@ const parties = (from: number, to: number, more: object = {}) =>
 const keys = async (table = 'dyn_party') =>
   (await acme().list(table, { perPage: '1000' })).data.map((record) => record.external_id);
 
+const guardOfAcme = (max_percent: unknown) =>
+  acme().platform('PUT', '/tenant/clean-up-guard', { body: { max_percent } });
+
+beforeAll(async () => {
+  await guardOfAcme(null);
+});
+
 beforeEach(async () => {
   await acme().cleanUp('dyn_party', 'nothing has this batch id');
 });
@@ -105,7 +112,7 @@ it('additive: `confirm` names how many records are to be deleted, and with anoth
 });
 
 it('additive: a guarded tenant confirms what deletes much, or everything; a dry run says how many it is', async () => {
-  const guard = (max_percent: unknown) => acme().platform('PUT', '/tenant/clean-up-guard', { body: { max_percent } });
+  const guard = guardOfAcme;
   await expectInvalid(run.service, ['max_percent'], () => guard(101));
   expect(await guard(20)).toMatchObject({ status: 200, body: { data: { clean_up_guard: { max_percent: 20 } } } });
   try {
@@ -127,6 +134,39 @@ it('additive: a guarded tenant confirms what deletes much, or everything; a dry 
     expect(await guard(null)).toMatchObject({ status: 200, body: { data: { clean_up_guard: null } } });
   }
   expect(await acme().cleanUp('dyn_party', 'any')).toMatchObject({ deleted: 6 });
+});
+
+describe('§4.8: a tenant that is new', () => {
+  const fresh = () => run.tenant('other');
+  const dryRun = (table: string, batch_id: string) =>
+    fresh().postCleanUp(table, { batch_id }, { query: { dry_run: 'true' } });
+
+  it('deletes all that does not match without a question, as long as these are 100 records', async () => {
+    await fresh().batch('dyn_party', parties(0, 100, { _batch_id: 'monday' }));
+    expect(await fresh().cleanUp('dyn_party', 'tuesday')).toMatchObject({ deleted: 100 });
+    await fresh().batch('dyn_party', parties(0, 3, { _batch_id: 'monday' }));
+    await fresh().batch('dyn_party', parties(0, 1, { _batch_id: 'tuesday' }));
+    expect(await fresh().cleanUp('dyn_party', 'tuesday')).toMatchObject({ deleted: 2 });
+    expect(await fresh().cleanUp('dyn_party', 'none')).toMatchObject({ deleted: 1 });
+  });
+
+  it('confirms what deletes more than 100 records and more than half of the table, those without a batch id among them', async () => {
+    await fresh().batch('dyn_party', parties(0, 101));
+    await fresh().batch('dyn_party', parties(101, 201, { _batch_id: 'first' }));
+    const refused = await expectInvalid(run.service, ['confirm'], () =>
+      fresh().postCleanUp('dyn_party', { batch_id: 'first' }),
+    );
+    expect(refused.text).toContain('101 of 201 records, more than 50 percent');
+    expect(refused.text).toContain('send \\"confirm\\": 101');
+    expect(await dryRun('dyn_party', 'first')).toMatchObject({ body: { data: { deleted: 101 } } });
+    await expectInvalid(run.service, ['batch_id'], () => fresh().postCleanUp('dyn_party', { batch_id: 'frist' }));
+    const id = await fresh().sync('dyn_party');
+    await fresh().batch('dyn_party', parties(101, 199, { _batch_id: id }));
+    const commit = (more: object) => fresh().commitSync('dyn_party', id, { body: { records: 98, ...more } });
+    await expectInvalid(run.service, ['confirm'], () => commit({}));
+    expect(await commit({ confirm: 103 })).toMatchObject({ status: 200, body: { data: { deleted: 103 } } });
+    expect(await fresh().cleanUp('dyn_party', 'none')).toMatchObject({ deleted: 98 });
+  });
 });
 
 describe('operations', () => {

@@ -1,4 +1,9 @@
-import { type CleanUpGuard, type CleanUpRequest, refusalOfCleanUp } from '#app/domain/referenceTable/cleanUpGuard.js';
+import {
+  type CleanUpGuard,
+  type CleanUpRequest,
+  FIRST_GUARD,
+  refusalOfCleanUp,
+} from '#app/domain/referenceTable/cleanUpGuard.js';
 
 const guard = (maxPercent: number): CleanUpGuard => ({ maxPercent });
 
@@ -18,6 +23,13 @@ it.each<Case>([
   ['one record more, the number confirmed', guard(20), { confirm: 3 }, [3, 8], undefined],
   ['any record, of a guard that lets none go', guard(0), {}, [1, 999_999], 'confirm'],
   ['all but one, of a guard that lets all go', guard(100), {}, [999_999, 1], undefined],
+  ['a new tenant: all of a table, 100 records', FIRST_GUARD, {}, [100, 0], undefined],
+  ['a new tenant: all of a table, 101 records', FIRST_GUARD, {}, [101, 0], 'batch_id'],
+  ['a new tenant: nearly all of a table, 100 records', FIRST_GUARD, {}, [100, 1], undefined],
+  ['a new tenant: half of a table', FIRST_GUARD, {}, [5000, 5000], undefined],
+  ['a new tenant: more than half of a table', FIRST_GUARD, {}, [5001, 5000], 'confirm'],
+  ['a new tenant: more than half of a table, the number confirmed', FIRST_GUARD, { confirm: 101 }, [101, 9], undefined],
+  ['a new tenant: few records, another number confirmed', FIRST_GUARD, { confirm: 2 }, [3, 1], 'confirm'],
 ])('%s', (_what, guardOfTenant, request, [deleted, kept], refused) => {
   const refusal = refusalOfCleanUp(guardOfTenant, { batchId: 'b', ...request }, { deleted, kept });
   expect(Object.keys(refusal ?? {})).toEqual(refused === undefined ? [] : [refused]);
