@@ -56,6 +56,10 @@ test('old records are what they were, with the new fields as null', async () => 
   expect(await readListed(acme, { sort: 'family' }, 'dyn_unit_code')).toMatchObject([{ code: 'PCE', family: null }]);
 });
 
+test('a tenant of before has no guard on clean-ups, which new ones have', async () => {
+  expect(await acme.platformData('GET', '/tenant')).toMatchObject({ clean_up_guard: null });
+});
+
 test('new values are stored, sorted and filtered by, in old records and new ones', async () => {
   await acme.create('dyn_item', { external_id: 'A7', name: 'Coffee', origin_country: 'BR', grade: 'g0' });
   await acme.batch('dyn_item', [{ external_id: 'A5', name: 'Tea 5', origin_country: 'LK', shelf_life: 3 }]);
