@@ -26,14 +26,16 @@ export function jsonBodyReader({ limitBytes, longNumbers = 'asText' }: ReadOptio
     const bytes: unknown = req.body;
     if (!Buffer.isBuffer(bytes) || bytes.length === 0)
       throw badRequest('The body is empty; a JSON object is expected.');
-    if (!isUtf8(bytes)) throw badRequest('The body is not valid UTF-8.');
-    return await parseJson(withoutMark(bytes).toString('utf8'), longNumbers);
+    return await parseJson(utf8Text(bytes), longNumbers);
   };
 }
 
-/** Without the byte order mark that some clients send (RFC 8259 §8.1 lets a reader ignore it). */
-const withoutMark = (bytes: Buffer): Buffer =>
-  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+/** Without the byte order mark that some clients send (RFC 8259 §8.1 lets a reader ignore it). @throws HttpError 400 */
+export function utf8Text(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw badRequest('The body is not valid UTF-8.');
+  const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  return bytes.toString('utf8', hasMark ? 3 : 0);
+}
 
 /** A body parser of express, as a promise. It reads a body that is too large to its end, so that the client gets the answer. */
 export function runParser(parser: RequestHandler, req: Request, res: Response): Promise<void> {
@@ -52,13 +54,14 @@ export const hasBody = (req: Request): boolean =>
   req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
 
 function requireJsonType(header: string | undefined): void {
-  if (header !== undefined && isJsonInUtf8(parse(header))) return;
+  if (header !== undefined && isInUtf8(parse(header), 'application/json')) return;
   throw unsupportedMediaType('Send the body as Content-Type: application/json, in UTF-8.');
 }
 
-function isJsonInUtf8({ type, parameters }: ContentType): boolean {
+/** Whether a content type is this one, with no other charset and nothing else beside it. */
+export function isInUtf8({ type, parameters }: ContentType, wanted: string): boolean {
   const { charset = 'utf-8', ...others } = parameters;
-  return type === 'application/json' && /^utf-?8$/i.test(charset) && Object.keys(others).length === 0;
+  return type === wanted && /^utf-?8$/i.test(charset) && Object.keys(others).length === 0;
 }
 
 /** What express' body parser can find wrong, in our words. */

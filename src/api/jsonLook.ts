@@ -35,6 +35,7 @@ export class Look {
   #at = 0;
   #depth = 0;
   #values = 1;
+  #allMembers = 0;
   /** Of the object that is open at each depth. */
   readonly #members: number[] = [];
   /** The text so far with quotes around numbers that would be rounded, and how much of the text that is. */
@@ -90,6 +91,16 @@ export class Look {
     return this.#copied === 0 ? this.text : this.#exact + this.text.slice(this.#copied);
   }
 
+  /** Members of all objects, as the text has them. */
+  get members(): number {
+    return this.#allMembers;
+  }
+
+  /** Objects and arrays within each other. */
+  get levels(): number {
+    return this.#opened.length - 1;
+  }
+
   /**
    * The first long array that is a member of the outermost object, as the items of a batch are: where in the exact text it
    * begins, at which commas it can be cut, and where it ends. undefined where there is none.
@@ -118,6 +129,7 @@ export class Look {
     const members = (this.#members[this.#depth] ?? 0) + 1;
     if (members > MAX_JSON_MEMBERS) throw tooLarge(`The body has an object of more than ${MAX_JSON_MEMBERS} members.`);
     this.#members[this.#depth] = members;
+    this.#allMembers += 1;
   }
 
   /** @returns where the number ends that begins here */
@@ -142,7 +154,7 @@ const longNumber = (token: string): HttpError =>
 const isDigit = (code: number): boolean => code >= ZERO && code <= NINE;
 
 /** Where the string ends that begins here: its closing quote, or the end of the text. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   const quote = text.indexOf('"', start + 1);
   if (quote < 0) return text.length;
   if (text.charCodeAt(quote - 1) !== BACKSLASH) return quote;

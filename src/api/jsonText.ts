@@ -2,16 +2,19 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { type LongNumbers, Look, notJson } from './jsonLook.js';
+import { membersIn, nameTwice } from './jsonMembers.js';
 
 /** Characters that are looked at before other requests have their turns: some milliseconds. */
 const SLICE = 131_072;
 
-/** @throws HttpError 400 for what is no JSON, or too deep; 413 for too many values */
+/** @throws HttpError 400 for what is no JSON, too deep, or has a name twice in one object; 413 for too many values */
 export async function parseJson(text: string, longNumbers: LongNumbers = 'asText'): Promise<unknown> {
   const look = new Look(text, longNumbers);
   while (!look.through(SLICE)) await nextRound();
   const exact = look.exactText();
-  return look.longArray === undefined ? parsed(exact) : parsedInPieces(exact, look.longArray);
+  const value = look.longArray === undefined ? parsed(exact) : await parsedInPieces(exact, look.longArray);
+  if (membersIn(value, look.levels) < look.members) throw await nameTwice(exact);
+  return value;
 }
 
 function parsed(text: string): unknown {
@@ -41,7 +44,7 @@ async function parsedInPieces(text: string, cuts: readonly number[]): Promise<un
   return whole;
 }
 
-/** The member that holds the mark alone; another array where a later member of the same name took its place. */
+/** The member that holds the mark alone; another array where a later member of the same name took its place, which is refused. */
 function arrayWith(mark: string, whole: unknown): unknown[] {
   const members: unknown[] = Object.values(Object(whole));
   const found = members.find((member) => Array.isArray(member) && member.length === 1 && member[0] === mark);

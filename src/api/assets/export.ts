@@ -49,8 +49,7 @@ export function parseExportQuery(
   { perPage, query: { filters, sort } }: Pick<ListQuery, 'perPage' | 'query'>,
   parameters: URLSearchParams,
 ): ExportQuery {
-  const [text = '', second] = parameters.getAll('cursor');
-  if (second !== undefined) throw badRequest('cursor is given twice.');
+  const text = parameters.get('cursor') ?? '';
   if (parameters.has('page')) throw badRequest('cursor and page exclude each other.');
   const [{ field, direction } = { field: 'created_at', direction: 'asc' as const }, ...others] = sort;
   if (field !== 'created_at' || others.length > 0) {

@@ -128,7 +128,6 @@ function checkedLength(name: string, value: string): string {
   if (value.length > MAX_FILTER_VALUE_LENGTH) {
     throw badRequest(`${name} has a value of more than ${MAX_FILTER_VALUE_LENGTH} characters.`);
   }
-  if (value.includes('\0')) throw badRequest(`${name} has a NUL character.`);
   return value;
 }
 

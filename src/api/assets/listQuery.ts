@@ -80,12 +80,12 @@ export type ListQuery = Paging & {
 
 /** @throws HttpError 400 for a `page` that is no positive integer */
 export function parsePaging(parameters: URLSearchParams): Paging {
-  const [pageText = '1', second] = parameters.getAll('page');
+  const pageText = parameters.get('page') ?? '1';
   const page = /^0*[1-9]\d*$/.test(pageText) ? Number(pageText) : 0;
-  if (page < 1 || second !== undefined) throw badRequest('page must be a positive integer.');
+  if (page < 1) throw badRequest('page must be a positive integer.');
   if (page > MAX_PAGE) throw badRequest(`page must be at most ${MAX_PAGE}.`);
-  const sizes = parameters.getAll('perPage');
-  const perPage = PAGE_SIZES.find((size) => sizes.length === 1 && sizes[0] === String(size)) ?? DEFAULT_PAGE_SIZE;
+  const size = parameters.get('perPage');
+  const perPage = PAGE_SIZES.find((each) => size === String(each)) ?? DEFAULT_PAGE_SIZE;
   return { page, perPage };
 }
 
@@ -94,7 +94,7 @@ export function parseListQuery(assetType: AssetType, parameters: URLSearchParams
   const { page, perPage } = parsePaging(parameters);
   const query: RecordQuery = {
     filters: parseFilters(assetType, parameters),
-    sort: parseSort(assetType, parameters.getAll('sort')),
+    sort: parseSort(assetType, parameters.get('sort')),
     offset: (page - 1) * perPage,
     limit: perPage,
   };
@@ -115,10 +115,8 @@ export function narrowing({ filters, sort }: RecordQuery): string {
   ].join(' ');
 }
 
-function parseSort(assetType: AssetType, texts: readonly string[]): readonly SortTerm[] {
-  const [text, second] = texts;
-  if (text === undefined) return [];
-  if (second !== undefined) throw badRequest('sort is given twice; separate its fields by commas.');
+function parseSort(assetType: AssetType, text: string | null): readonly SortTerm[] {
+  if (text === null) return [];
   const given = text.split(',');
   if (given.length > MAX_SORT_TERMS) throw badRequest(`sort has more than ${MAX_SORT_TERMS} fields.`);
   const terms = new Map<string, SortTerm>();

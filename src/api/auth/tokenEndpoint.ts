@@ -6,27 +6,39 @@ import type { ApiClient, LiveSecret } from '../../domain/identity/events.js';
 import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
 import { CREDENTIALS_BODY_BYTES } from '../../domain/limits.js';
 import type { Api } from '../deps.js';
-import { HttpError } from '../errors.js';
+import { badRequest, HttpError, unsupportedMediaType } from '../errors.js';
 import { sendJson } from '../jsonAnswer.js';
-import { type BodyReader, jsonBodyReader, runParser } from '../jsonBody.js';
+import { type BodyReader, isInUtf8, jsonBodyReader, runParser, utf8Text } from '../jsonBody.js';
 import { networkOfRequest } from '../network.js';
 import * as json from '../openapi/schema.js';
 import { withinGuesses } from '../rateLimit.js';
 import type { Check, Resource } from '../routes/operation.js';
+import { isEscapedUtf8 } from '../routes/query.js';
 import { noteUse } from './clientUse.js';
-import { formParameters, jsonParameters, OAuthError, readTokenRequest, type TokenRequest } from './tokenRequest.js';
+import {
+  formParameters,
+  jsonParameters,
+  OAuthError,
+  printable,
+  readTokenRequest,
+  type TokenRequest,
+} from './tokenRequest.js';
 
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 
 const readJson = jsonBodyReader({ limitBytes: CREDENTIALS_BODY_BYTES });
-const readForm = express.text({ type: () => true, limit: CREDENTIALS_BODY_BYTES });
+const readForm = express.raw({ type: () => true, limit: CREDENTIALS_BODY_BYTES });
 
-/** Reads a form as URLSearchParams, anything else as JSON. */
+/** Reads a form as URLSearchParams (RFC 6749 Appendix B: in UTF-8), anything else as JSON. */
 const readFormOrJson: BodyReader = async (req, res) => {
-  const { type } = parse(req.headers['content-type'] ?? '', { parameters: false });
-  if (type !== FORM_TYPE) return readJson(req, res);
+  const contentType = parse(req.headers['content-type'] ?? '');
+  if (contentType.type !== FORM_TYPE) return readJson(req, res);
+  if (!isInUtf8(contentType, FORM_TYPE)) throw unsupportedMediaType('Send the form in UTF-8.');
   await runParser(readForm, req, res);
-  return new URLSearchParams(typeof req.body === 'string' ? req.body : '');
+  const bytes: unknown = req.body;
+  const text = Buffer.isBuffer(bytes) ? utf8Text(bytes) : '';
+  if (!isEscapedUtf8(text)) throw badRequest('The body is not valid UTF-8.');
+  return new URLSearchParams(text);
 };
 
 /** Tokens must not be cached (RFC 6749 §5.1). */
@@ -169,7 +181,7 @@ function unreadable(error: unknown): OAuthError | undefined {
   if (error instanceof OAuthError || !(error instanceof Error) || !('status' in error)) return undefined;
   if (!UNREADABLE.includes(error.status)) return undefined;
   const reason = error instanceof HttpError ? error.reason : error.message;
-  return new OAuthError('invalid_request', reason, Number(error.status));
+  return new OAuthError('invalid_request', printable(reason), Number(error.status));
 }
 
 /** Gives errors the shape of RFC 6749 §5.2, with `message` beside it; others go on to the API's error handler. */

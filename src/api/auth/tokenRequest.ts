@@ -1,5 +1,7 @@
 /** Reading a token request: its parameters and the client's credentials (RFC 6749 §2.3.1, §4.4.2). Pure. */
 
+import { shownName } from '../../domain/shownName.js';
+
 /** The error codes of RFC 6749 §5.2 that this service has, with their status. */
 export const OAUTH_ERRORS = {
   invalid_request: 400,
@@ -35,7 +37,8 @@ export function formParameters(form: URLSearchParams): TokenParameters {
   const parameters = new Map<string, string>();
   const seen = new Set<string>();
   for (const [name, value] of form) {
-    if (seen.has(name)) throw new OAuthError('invalid_request', `The parameter ${printable(name)} is given twice.`);
+    if (seen.has(name))
+      throw new OAuthError('invalid_request', `The parameter ${printable(shownName(name))} is given twice.`);
     seen.add(name);
     if (value !== '') parameters.set(name, value);
   }
@@ -115,4 +118,4 @@ function formDecoded(text: string): string | undefined {
 }
 
 /** error_description is limited to printable ASCII without quotes and backslashes (RFC 6749 §5.2). */
-const printable = (text: string): string => text.slice(0, 40).replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?');
+export const printable = (text: string): string => text.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, '?');

@@ -182,6 +182,7 @@ export const openApi: Resource = {
       query: [
         {
           name: 'table',
+          repeats: true,
           description: 'Describe these tables only: names separated by commas. All by default.',
           schema: { type: 'string' },
         },

@@ -193,7 +193,11 @@ const isDescribed = (name: string): name is keyof typeof HEADER_PARAMETERS => Ob
 
 const describedQuery = ({ query = [] }: Operation): readonly QueryParameter[] => (query === 'any' ? [] : query);
 
-const asParameter = (parameter: QueryParameter): PathParameter => ({ schema: {}, ...parameter, in: 'query' });
+const asParameter = ({ repeats: _, ...parameter }: QueryParameter): PathParameter => ({
+  schema: {},
+  ...parameter,
+  in: 'query',
+});
 
 const queryObjects = (parameter: QueryParameter, assetType: AssetType): readonly (Parameter | Ref)[] =>
   parameter.ofTable?.(assetType) ?? [parameterObject(asParameter(parameter))];

@@ -38,6 +38,8 @@ export type QueryParameter = {
   readonly name: string;
   readonly description?: string;
   readonly schema?: JsonSchema;
+  /** May be given more than once. */
+  readonly repeats?: true;
   /** Name under which the document holds it once for all operations. */
   readonly component?: string;
   /** Instead of a schema: the parameters as the document shows them for a table. */
@@ -75,7 +77,7 @@ type Description = {
   readonly id: string;
   readonly summary: PerTable<string>;
   readonly description?: PerTable<string>;
-  /** Any other name in the query is refused; 'any' lets all through. None by default. */
+  /** Any other name in the query is refused, and one that is given twice; 'any' lets all through. None by default. */
   readonly query?: readonly QueryParameter[] | 'any';
   /** Of the header fields that promise something; with any other of them a request is refused. None by default. */
   readonly honours?: readonly PromisingHeader[];

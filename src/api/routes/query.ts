@@ -9,15 +9,36 @@ import type { QueryParameter } from './operation.js';
 
 /**
  * The parameters of a request's URL. Names and values are plain text: `__proto__` is a name like any other.
- * @throws HttpError 400 for too many
+ * @throws HttpError 400 for too many, and for what is no text: other bytes than UTF-8, a NUL character
  */
 export function parametersOf(url: string): URLSearchParams {
   const start = url.indexOf('?');
-  const parameters = new URLSearchParams(start < 0 ? '' : url.slice(start + 1));
+  const text = start < 0 ? '' : url.slice(start + 1);
+  const parameters = new URLSearchParams(text);
   if (parameters.size > MAX_QUERY_PARAMETERS) {
     throw badRequest(`The query has more than ${MAX_QUERY_PARAMETERS} parameters.`);
   }
+  if (!isEscapedUtf8(text) || !IS_ASCII.test(text)) throw badRequest('The query is not valid UTF-8, percent-encoded.');
+  for (const [name, value] of parameters) {
+    if (`${name}${value}`.includes('\0')) throw badRequest(`${shownName(name)} has a NUL character.`);
+  }
   return parameters;
+}
+
+/** Node takes each byte of a URL for a character. */
+const IS_ASCII = /^[\0-\x7f]*$/;
+
+/**
+ * Whether all that is percent-encoded in a query or a form is UTF-8 (RFC 3629: no overlong forms, no surrogates). Of anything
+ * else URLSearchParams makes U+FFFD, which is another text than was sent. A `%` that encodes nothing stands for itself.
+ */
+export function isEscapedUtf8(text: string): boolean {
+  try {
+    decodeURIComponent(text.replaceAll(/%(?![\da-f]{2})/gi, '%25'));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Describes the properties of a zod object as parameters. (zod leaves out the default of what it transforms.) */
@@ -28,23 +49,26 @@ export const parametersIn = ({ shape }: z.ZodObject): readonly QueryParameter[] 
     return { name, description: String(description), schema };
   });
 
-/** The values of a query as the schema takes them. @throws HttpError 400 naming a parameter that is wrong, or given twice */
+/** The values of a query as the schema takes them. @throws HttpError 400 naming a parameter that is wrong */
 export function parseQuery<Schema extends z.ZodType>(schema: Schema, query: URLSearchParams): z.output<Schema> {
-  for (const name of query.keys()) if (query.getAll(name).length > 1) throw badRequest(`${name} is given twice.`);
   const parsed = schema.safeParse(Object.fromEntries(query));
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw badRequest(`${String(issue?.path[0])} ${issue?.message}`);
 }
 
-/** Makes the check of an operation's parameters. It throws HttpError 400 for a name that is not among them. */
-export function unknownParameterCheck(parameters: readonly QueryParameter[]): (query: URLSearchParams) => void {
+/** Makes the check of an operation's parameters. It throws HttpError 400 for a name that is not among them, or given twice. */
+export function parametersCheck(parameters: readonly QueryParameter[]): (query: URLSearchParams) => void {
   const names = parameters.map(({ name }) => name);
   const exact = new Set(names.map(beforeBracket));
   const bracketed = new Set(names.filter((name) => name.includes('[')).map(beforeBracket));
+  const repeatable = new Set(parameters.filter(({ repeats }) => repeats === true).map(({ name }) => name));
   return (query) => {
     for (const name of query.keys()) {
-      if (!exact.has(name) && !bracketed.has(beforeBracket(name))) throw badRequest(unknownParameter(name, names));
+      const isBracketed = bracketed.has(beforeBracket(name));
+      if (!exact.has(name) && !isBracketed) throw badRequest(unknownParameter(name, names));
+      const isRepeatable = isBracketed || repeatable.has(name);
+      if (!isRepeatable && query.getAll(name).length > 1) throw badRequest(`${name} is given twice.`);
     }
   };
 }

@@ -7,7 +7,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { requireScope } from '../auth/bearer.js';
 import type { Api } from '../deps.js';
-import { HttpError, known } from '../errors.js';
+import { HttpError, known, notFound } from '../errors.js';
 import { type BodyReader, hasBody, jsonBodyReader } from '../jsonBody.js';
 import { requireRole } from '../platform/signedIn.js';
 import { ANSWER_MS } from '../requestContext.js';
@@ -28,7 +28,7 @@ import {
   scopeOf,
 } from './operation.js';
 import { promisingHeadersCheck } from './promisingHeaders.js';
-import { parametersOf, unknownParameterCheck } from './query.js';
+import { parametersCheck, parametersOf } from './query.js';
 import { sendReply } from './sendReply.js';
 import { isShownByReads } from './shownByReads.js';
 
@@ -115,7 +115,7 @@ function methodNotAllowed(here: readonly Pick<Route, 'method' | 'operation'>[]):
 
 function handlerOf(api: Api, method: Method, operation: Operation): RequestHandler {
   const { query: parameters = [], body: described, status = 200, honours = [] } = operation;
-  const checkQuery = parameters === 'any' ? () => {} : unknownParameterCheck(parameters);
+  const checkQuery = parameters === 'any' ? () => {} : parametersCheck(parameters);
   const checkHeaders = promisingHeadersCheck(method, honours);
   const readBody = described === undefined ? undefined : bodyReader(api, described);
 
@@ -181,10 +181,13 @@ function bodyReader(api: Api, { optional, limit = 'settings', longNumbers, read 
   };
 }
 
-function pathOf({ params }: Request): Call['path'] {
+/** @throws HttpError 404 for a name with a NUL character: nothing has one */
+function pathOf({ params, path }: Request): Call['path'] {
   const of = (name: string): string => {
     const value = params[name];
-    return typeof value === 'string' ? value : '';
+    if (typeof value !== 'string') return '';
+    if (value.includes('\0')) throw notFound(`There is nothing at ${path}.`);
+    return value;
   };
   return { table: of('table'), id: of('id'), deliveryId: of('deliveryId') };
 }

@@ -155,7 +155,6 @@ describe('filters with operators', () => {
     ['filter[flag][gt]=true', 'filter[flag][gt]: "flag" takes eq, ne, in, null.'],
     ['filter[name][null]=yes', 'filter[name][null] must be true or false.'],
     ['filter[name][in]=,', 'filter[name][in] has an empty value.'],
-    ['filter[name][eq]=a%00', 'filter[name][eq] has a NUL character.'],
     [`filter[name][eq]=${'x'.repeat(256)}`, 'filter[name][eq] has a value of more than 255 characters.'],
     [`filter[name][in]=${'1,'.repeat(101)}`, 'filter[name][in] has more than 100 values.'],
     ['filter[name][like]=a', 'filter[name][like] has no operator that is known: eq, ne,'],
@@ -184,7 +183,6 @@ describe('§4.3 sort and pages', () => {
     ['perPage=50', 25],
     ['perPage=0', 25],
     ['perPage=100.0', 25],
-    ['perPage=100&perPage=100', 25],
     ['perPage=', 25],
   ])('%s gives pages of %i', (query, perPage) => {
     expect(parse(`${query}&page=3`)).toMatchObject({

@@ -1,0 +1,76 @@
+/**
+ * Names that stand twice in one object of a JSON text: RFC 8259 §4 leaves open which of the two counts, and parsers differ, so
+ * none does. That there is one is told by counting; only then it is looked for.
+ */
+import { shownName } from '../domain/shownName.js';
+import { Pauses } from '../supervision/waiting.js';
+import { badRequest, type HttpError } from './errors.js';
+import { endOfString } from './jsonLook.js';
+
+/**
+ * Members of all objects in a parsed value: fewer than its text has where a name stands twice.
+ * @param levels of objects and arrays within each other that the value has; in the innermost nothing but names is looked at
+ */
+export function membersIn(value: unknown, levels: number): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const isArray = Array.isArray(value);
+  if (levels <= 1) return isArray ? 0 : Object.keys(value).length;
+  const parts: readonly unknown[] = isArray ? value : Object.values(value);
+  return parts.reduce<number>((members, part) => members + membersIn(part, levels - 1), isArray ? 0 : parts.length);
+}
+
+/** Of an object its names, and the last one; of an array the index of its entry. */
+type Open = { readonly names?: Set<string>; at: string | number };
+
+/** Characters between two looks at the clock. */
+const SLICE = 65_536;
+
+/** @param text is JSON, in which a name stands twice. @returns HttpError 400 with the path of the first one */
+export async function nameTwice(text: string): Promise<HttpError> {
+  const pauses = new Pauses();
+  const open: Open[] = [];
+  let lookAt = SLICE;
+  for (let at = 0; at < text.length; at += 1) {
+    if (at > lookAt) {
+      lookAt = at + SLICE;
+      if (pauses.isDue()) await pauses.take();
+    }
+    const inner = open.at(-1);
+    switch (text[at]) {
+      case '{':
+        open.push({ names: new Set(), at: '' });
+        break;
+      case '[':
+        open.push({ at: 0 });
+        break;
+      case '}':
+      case ']':
+        open.pop();
+        break;
+      case ',':
+        if (typeof inner?.at === 'number') inner.at += 1;
+        break;
+      case '"': {
+        const end = endOfString(text, at);
+        if (inner?.names !== undefined && isName(text, end)) {
+          const name: string = JSON.parse(text.slice(at, end + 1));
+          inner.at = name;
+          if (inner.names.has(name)) return twice(open);
+          inner.names.add(name);
+        }
+        at = end;
+      }
+    }
+  }
+  return badRequest('The body has a name twice in one object.');
+}
+
+const twice = (open: readonly Open[]): HttpError =>
+  badRequest(`The body has ${open.map(({ at }) => shownName(String(at))).join('.')} twice.`);
+
+/** Whether a colon follows the string that ends there. */
+function isName(text: string, end: number): boolean {
+  let at = end + 1;
+  while (text.charCodeAt(at) <= 0x20) at += 1;
+  return text[at] === ':';
+}
