@@ -4,12 +4,12 @@
  * file are saved under that name.
  */
 import { execFile, spawnSync } from 'node:child_process';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort } from '../engines/freePort.js';
 import { REPOSITORY, type RunningCli, Workplace } from './cli.js';
-import { linkCommand, Shell } from './shell.js';
+import { linkCommand, Shell, shownByGit } from './shell.js';
 
 const execute = promisify(execFile);
 
@@ -122,18 +122,18 @@ describe('the guides, as printed', () => {
         const blocks = await blocksOf(guide, service.address, receiverPort);
         const isStep = (block: Block): boolean => block.language === language && !block.about.includes('file=');
         const program = join(workplace.directory, `guide.${ending}`);
-        await writeFile(
-          program,
-          blocks
-            .filter(isStep)
-            .map(({ text }) => text)
-            .join('\n'),
-        );
+        const steps = blocks.filter(isStep).map(({ text }) => text);
+        await writeFile(program, steps.join('\n'));
         const { stdout, stderr } = await execute(command, [program], { cwd: workplace.directory });
+        await rm(program);
         expect(stderr).toBe('');
         expect(stdout).toMatch(programs);
       });
     }
+  });
+
+  it('leave nothing in a clone that git would take in: keys, secrets, programs', async () => {
+    expect(await shownByGit(workplace.directory)).toEqual([]);
   });
 
   describe('/docs', () => {

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
 import { REPOSITORY, RunningCli, Workplace } from './cli.js';
-import { linkCommand, Shell } from './shell.js';
+import { linkCommand, Shell, shownByGit } from './shell.js';
 
 /** What starts the service that the other blocks of a page are pasted beside. */
 const START = 'npm ci && npm start\n';
@@ -63,6 +63,7 @@ describe('command blocks do what they say, as printed', () => {
       if (starting !== undefined) await (await startedBy(starting.trim(), workplace)).stop();
       if (block.startsWith(STOPPED)) service = await workplace.start({ PORT: port });
     }
+    expect(await shownByGit(workplace.directory)).toEqual([]);
   }
 
   it('docs/operations.md', async () => {

@@ -1,9 +1,10 @@
 /** A shell that commands of a page are pasted into. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, symlink } from 'node:fs/promises';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { copyFile, mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { ENTRY } from './cli.js';
+import { promisify } from 'node:util';
+import { ENTRY, REPOSITORY } from './cli.js';
 
 /** Lets `npx dynamic-assets` in this directory find the built command, as it does in a clone. */
 export async function linkCommand(directory: string): Promise<void> {
@@ -48,4 +49,13 @@ export class Shell {
   close(): void {
     this.#bash.stdin?.end();
   }
+}
+
+/** Files in this directory that `git status` of a clone would show if they were made there. */
+export async function shownByGit(directory: string): Promise<readonly string[]> {
+  await copyFile(join(REPOSITORY, '.gitignore'), join(directory, '.gitignore'));
+  const git = (...args: string[]) => promisify(execFile)('git', args, { cwd: directory });
+  await git('init', '--quiet');
+  const { stdout } = await git('ls-files', '--others', '--exclude-standard');
+  return stdout.split('\n').filter((name) => name !== '' && name !== '.gitignore');
 }
