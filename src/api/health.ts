@@ -24,14 +24,14 @@ export const health: Resource = {
   },
   operations: {
     'GET /health/live': {
-      id: 'live',
+      id: 'getLiveness',
       summary: 'Whether the process answers',
       allow: 'anyone',
       answer: json.answer('It does.', json.closedObject({ status: json.oneOf(['live']) })),
       handle: () => ({ body: '{"status":"live"}' }),
     },
     'GET /health/ready': {
-      id: 'ready',
+      id: 'getReadiness',
       summary: 'Whether requests can be served',
       description:
         'Who may see /metrics is told which tenants are parked or behind, at most ten of each; others are told how many.',
@@ -45,7 +45,7 @@ export const health: Resource = {
       },
     },
     'GET /metrics': {
-      id: 'metrics',
+      id: 'getMetrics',
       summary: 'Figures for Prometheus',
       description:
         'With METRICS_TOKEN set, to be asked with it as a bearer token; else by a program on the machine of the service only, at `localhost`, a loopback address or BASE_HOST.',

@@ -65,8 +65,9 @@ const RAW_BODIES = [
 
 /** An object as a deep one: `filter[name][eq]=…`; of its values the first. */
 function asPair(name: string, value: unknown): readonly [string, string] {
-  const [first] = typeof value === 'object' && value !== null ? Object.entries(value) : [];
-  return first === undefined ? [name, String(value)] : asPair(`${name}[${first[0]}]`, first[1]);
+  if (typeof value !== 'object' || value === null) return [name, String(value)];
+  const [first] = Object.entries(value);
+  return first === undefined ? [name, ''] : asPair(`${name}[${first[0]}]`, first[1]);
 }
 
 /** What random requests for an operation are made of. */
@@ -100,9 +101,8 @@ export class Requests {
 
   #pathText({ schema, name }: Json): fc.Arbitrary<string> {
     const known = fc.nat(30).map((nth) => `known:${nth}`);
-    const table = fc.constantFrom(
-      ...new Set(Object.keys(this.document.components.schemas).filter((each) => /^dyn_\w+$/.test(each))),
-    );
+    const tables = Object.keys(this.document.paths).flatMap((path) => /\/(dyn_\w+)\/info$/.exec(path)?.[1] ?? []);
+    const table = fc.constantFrom(...tables);
     return (
       fc
         .oneof(

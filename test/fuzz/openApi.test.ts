@@ -159,9 +159,9 @@ describe.each(Object.keys(MODELS))('the document of a tenant with the %s model',
       const { document } = tenant.schemas;
       const requests = new Requests(document);
       // What ends a session would end that of the callers; a lower rate limit would refuse most of what follows.
-      const rank = (id: string): number => Number(id === 'platform_change_rate_limit');
+      const rank = (id: string): number => Number(id === 'platformChangeRateLimit');
       const operations = operationsOf(document)
-        .filter(({ operation }) => operation.operationId !== 'platform_sign_out')
+        .filter(({ operation }) => operation.operationId !== 'platformSignOut')
         .toSorted((a, b) => rank(a.operation.operationId) - rank(b.operation.operationId));
       const numRuns = Math.ceil(CASES / Object.keys(MODELS).length / operations.length);
       for (const { method, path } of operations) {

@@ -54,13 +54,13 @@ export const changes: Resource = {
   },
   operations: {
     'GET /:table/changes': {
-      id: 'changes',
+      id: 'listChangesOf',
       summary: 'What has changed since a cursor',
       description: `Each record that was created, changed or deleted since, once, as it is now: whoever applies all of it to a copy of the table (put the record under its id, or remove it) has what the table has. To begin, ask without \`after\`, keep the cursor, read the whole list with \`cursor=\` into an empty copy, then go on from the cursor. A page has at most ${MAX_CHANGES} records, and may have none and yet \`has_more\`. A cursor holds for ${KEPT_DELETED_DAYS} days, and as long as no clean-up behind it is older than that.`,
       allow: 'read',
       isOffered: ({ supportingData }) => supportingData,
       query: parametersIn(changesQuery),
-      answer: ({ name }) =>
+      answer: (assetType) =>
         json.answer(
           'A page of changes.',
           json.closedObject({
@@ -69,7 +69,7 @@ export const changes: Resource = {
                 json.closedObject({
                   id: json.uuid,
                   deleted: json.truth,
-                  record: { ...json.orNull(json.ref(name)), description: 'null: it is deleted.' },
+                  record: { ...json.orNull(json.tableRef('record', assetType)), description: 'null: it is deleted.' },
                 }),
               ),
               maxItems: MAX_CHANGES,

@@ -1,4 +1,4 @@
-/** How the document shows the operators of filters: one parameter for all, with an object for each field. */
+/** How the document shows filters: a parameter for each field, with its operators. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { FIELD_TYPES, type FieldType } from '../../domain/assetTypes/fieldTypes.js';
 import { MAX_FILTER_VALUE_LENGTH } from '../../domain/limits.js';
@@ -17,10 +17,16 @@ const VALUES: { readonly [type in FieldType]: json.JsonSchema } = {
   Boolean: { type: 'boolean' },
 };
 
+const OPERATORS_TEXT =
+  'Values of the type of the field are compared: eq, ne, in (exactly), gt, gte, lt, lte (in the order of lists: text without regard to case), null (true or false). ne finds records without a value as well.';
+const PART: json.JsonSchema = { type: 'string', minLength: 1 };
+const PART_TEXT = 'Contains this, without regard to case; of several values, separated by commas, one must match.';
+
 const nameOf = (type: FieldType): string => `${type}Filter`;
 
 const operatorsSchema = (type: FieldType): json.JsonSchema => ({
   type: 'object',
+  description: OPERATORS_TEXT,
   properties: {
     ...Object.fromEntries(operatorsOf({ type }).map((operator) => [operator, VALUES[type]])),
     in: { type: 'string', minLength: 1, description: 'Several values, separated by commas; \\, is a comma in one.' },
@@ -34,20 +40,43 @@ export const filterSchemas: json.Schemas = Object.fromEntries(
   FIELD_TYPES.map((type) => [nameOf(type), operatorsSchema(type)]),
 );
 
-export function operatorsParameter({ fields }: AssetType): json.Parameter {
-  const compared = [...TIMES, ...fields.filter(({ filterable, list }) => filterable && list !== true)];
-  return {
-    name: 'filter',
-    in: 'query',
-    style: 'deepObject',
-    explode: true,
-    description:
-      'filter[<field>][<operator>]=<value> compares values of the type of the field: eq, ne, in (exactly), gt, gte, lt, lte (in the order of lists: text without regard to case), null (true or false). ne finds records without a value as well. All filters must hold.',
-    schema: {
-      type: 'object',
-      properties: Object.fromEntries(compared.map(({ name, type }) => [name, json.ref(nameOf(type))])),
-      additionalProperties: false,
-    },
-    example: { updated_at: { gte: '2026-11-21T00:00:00Z' } },
-  };
+/**
+ * A parameter for each field. An object's properties are its operators, one level deep as OpenAPI defines it: generated
+ * clients send `{ gte: … }` as `filter[<field>][gte]=…`.
+ */
+export function filterParameters({ fields }: AssetType): readonly json.Parameter[] {
+  const times = TIMES.map(({ name, type }) => ({
+    ...filterParameter(name, 'Compared, as by [gte].', json.ref(nameOf(type))),
+    example: { gte: '2026-11-21T00:00:00Z' },
+  }));
+  const others = fields.filter(({ filterable }) => filterable);
+  return [
+    ...times,
+    ...others.map(({ name, label, type, list }) =>
+      list === true
+        ? filterParameter(name, `${label}. ${PART_TEXT}`, PART)
+        : filterParameter(name, `${label}. ${PART_TEXT} Or compared, as by [gte].`, {
+            anyOf: [PART, json.ref(nameOf(type))],
+          }),
+    ),
+  ];
 }
+
+const filterParameter = (field: string, description: string, schema: json.JsonSchema): json.Parameter => ({
+  name: `filter[${field}]`,
+  in: 'query',
+  style: 'deepObject',
+  explode: true,
+  description,
+  schema,
+});
+
+/** Of any table: which fields can be filtered, its info tells. */
+export const anyFilter: json.Parameter = {
+  name: 'filter',
+  in: 'query',
+  style: 'deepObject',
+  explode: true,
+  description: 'As for API clients, by the fields of the table.',
+  schema: { type: 'object', additionalProperties: PART },
+};

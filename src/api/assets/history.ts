@@ -14,26 +14,24 @@ import { collectionEnvelope } from './envelope.js';
 import { LIST_ANSWERS, PAGING_PARAMETERS, parsePaging } from './listQuery.js';
 import { RECORD_ID, unknownRecord } from './table.js';
 
+const actor: json.JsonSchema = {
+  type: 'object',
+  properties: { kind: json.oneOf(['client', 'user', 'operator', 'system']), id: json.text, name: json.text },
+  required: ['kind', 'id'],
+};
+
+const fieldChange = json.closedObject({ table: json.text, id: json.uuid, field: json.text, from: {}, to: {} });
+
 const historyEntry = json.view<HistoryEntry>({
   id: [json.uuid, ({ eventId }) => eventId],
   event: [json.text, ({ eventType }) => eventType],
   occurred_at: [json.timestamp, ({ at }) => at],
-  actor: [
-    {
-      type: 'object',
-      properties: { kind: json.oneOf(['client', 'user', 'operator', 'system']), id: json.text, name: json.text },
-      required: ['kind', 'id'],
-    },
-    ({ actor }) => actor,
-  ],
+  actor: [json.ref('Actor'), ({ actor }) => actor],
   status_from: [json.nullableText, ({ statusFrom }) => statusFrom],
   status_to: [json.text, ({ statusTo }) => statusTo],
   reasons: [json.listOf(json.text), ({ reasons }) => reasons],
   warnings: [warnings, ({ repeats = [] }) => repeats.map(repeatWarning.show)],
-  changes: [
-    json.listOf(json.closedObject({ table: json.text, id: json.uuid, field: json.text, from: {}, to: {} })),
-    ({ changes }) => changes,
-  ],
+  changes: [json.listOf(json.ref('FieldChange')), ({ changes }) => changes],
   revision: [json.count, ({ revision }) => revision],
   position: [json.count, ({ position }) => position],
   correlation_id: [json.text, ({ correlationId }) => correlationId],
@@ -72,10 +70,15 @@ export async function historyPage(
 export const orderHistory: Resource = {
   tag: '',
   pathParameters: { id: RECORD_ID },
-  schemas: { HistoryEntry: historyEntry.schema, RepeatWarning: repeatWarning.schema },
+  schemas: {
+    Actor: actor,
+    HistoryEntry: historyEntry.schema,
+    FieldChange: fieldChange,
+    RepeatWarning: repeatWarning.schema,
+  },
   operations: {
     'GET /:table/assets/:id/history': {
-      id: 'history',
+      id: 'listHistoryOf',
       summary: 'What happened to an order',
       allow: 'read',
       isOffered: ({ role }) => role === 'order',

@@ -65,18 +65,7 @@ const assetTypeView = json.view<AssetType>({
       ),
     ],
   ],
-  relationships: [
-    json.listOf(
-      json.closedObject({
-        name: json.text,
-        kind: json.oneOf(['belongs_to', 'has_many']),
-        table: json.text,
-        field: json.text,
-        key: json.text,
-      }),
-    ),
-    ({ relationships }) => relationships,
-  ],
+  relationships: [json.listOf(json.ref('AssetRelationship')), ({ relationships }) => relationships],
   json_schema: [
     { type: 'object', description: 'Body of a create, as JSON Schema 2020-12.' },
     (assetType) => ({
@@ -104,14 +93,27 @@ export const assetInfo: Resource = {
   schemas: {
     Asset: json.closedObject({
       ...headingView.properties,
-      links: json.closedObject({ info: json.link, assets: json.link }),
+      links: json.ref('AssetLinks'),
     }),
+    AssetLinks: json.closedObject({ info: json.link, assets: json.link }),
     AssetType: json.closedObject({ ...headingView.properties, ...assetTypeView.properties }),
+    AssetInfo: json.closedObject({
+      ...headingView.properties,
+      ...assetTypeView.properties,
+      links: json.ref('AssetLinks'),
+    }),
     AssetField: fieldView.schema,
+    AssetRelationship: json.closedObject({
+      name: json.text,
+      kind: json.oneOf(['belongs_to', 'has_many']),
+      table: json.text,
+      field: json.text,
+      key: json.text,
+    }),
   },
   operations: {
     'GET /': {
-      id: 'list_assets',
+      id: 'listAssets',
       summary: 'The assets that the token may read',
       allow: 'clients',
       answer: json.all('Asset'),
@@ -124,10 +126,10 @@ export const assetInfo: Resource = {
       },
     },
     'GET /:table/info': {
-      id: 'info',
+      id: 'getInfoOf',
       summary: 'Fields and relationships',
       allow: 'read',
-      answer: json.one('AssetType', 'The schema of the asset.'),
+      answer: json.one('AssetInfo', 'The schema of the asset.'),
       handle: ({ config }, { req, assetType }) =>
         dataReply({ ...describeAsset(assetType), links: linksOf(req, config, assetType) }),
     },

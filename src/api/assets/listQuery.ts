@@ -5,7 +5,7 @@ import { type RecordQuery, type SortTerm, valuesOf } from '../../ports/readModel
 import { badRequest } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import type { QueryParameter } from '../routes/operation.js';
-import { operatorsParameter } from './filterOperators.js';
+import { anyFilter, filterParameters } from './filterOperators.js';
 import { parseFilters, quoted } from './filters.js';
 
 const PAGE_SIZES = [25, 100, 1000] as const;
@@ -46,21 +46,18 @@ const SORT: QueryParameter = {
 
 const FILTERS: QueryParameter = {
   name: 'filter[<field>]',
-  ofTable: (assetType) => [
-    ...assetType.fields
-      .filter((field) => field.filterable)
-      .map(({ name, label }) => ({
-        name: `filter[${name}]`,
-        in: 'query' as const,
-        description: `${label} contains this, without regard to case. Several values, of which one must match, are separated by commas.`,
-        schema: { type: 'string', minLength: 1 },
-      })),
-    operatorsParameter(assetType),
-  ],
+  ofTable: filterParameters,
 };
 
 export const PAGING_PARAMETERS: readonly QueryParameter[] = [PAGE, PER_PAGE];
 export const LIST_PARAMETERS: readonly QueryParameter[] = [...PAGING_PARAMETERS, SORT, FILTERS];
+
+/** The same where the table is a part of the path: the document cannot say by which fields. */
+export const ANY_LIST_PARAMETERS: readonly QueryParameter[] = [
+  ...PAGING_PARAMETERS,
+  { name: 'sort', description: 'As for API clients, by the fields of the table.', schema: { type: 'string' } },
+  { ...FILTERS, ofTable: () => [anyFilter] },
+];
 
 /** What only lists answer. */
 export const LIST_ANSWERS: json.Responses = {

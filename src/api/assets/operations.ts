@@ -17,14 +17,7 @@ const operationView = json.view<TableOperation>({
   operation_id: [json.text, ({ revision }) => String(revision)],
   kind: [json.oneOf(['batch', 'clean_up', 'undo']), ({ kind }) => kind],
   at: [json.timestamp, ({ at }) => at],
-  actor: [
-    {
-      type: 'object',
-      properties: { kind: json.oneOf(['client', 'user', 'operator', 'system']), id: json.text, name: json.text },
-      required: ['kind', 'id'],
-    },
-    ({ actor }) => actor,
-  ],
+  actor: [json.ref('Actor'), ({ actor }) => actor],
   batch_ids: [json.listOf(json.text), ({ batchIds }) => batchIds],
   created: [json.count, ({ created }) => created],
   updated: [json.count, ({ updated }) => updated],
@@ -105,7 +98,7 @@ export const operations: Resource = {
   },
   operations: {
     'GET /:table/operations': {
-      id: 'operations',
+      id: 'listOperationsOf',
       summary: 'Batches and clean-ups, the newest first',
       description: `Who, when, and how many records. A page has at most ${MAX_OPERATIONS}, fewer where the table was written to otherwise in between, and a link to the next as long as there may be more.`,
       allow: 'read',
@@ -130,7 +123,7 @@ export const operations: Resource = {
       },
     },
     'POST /:table/operations/:id/undo': {
-      id: 'undo',
+      id: 'undoOperationOf',
       summary: 'Bring back what a clean-up or a batch replaced',
       description: `Of a clean-up the records that it deleted, with their ids and values; created_at is new. Of a batch the values and batch ids of before; the records that it created are deleted. What has changed since is told and left alone. At most ${MAX_UNDONE_RECORDS} records in a request: of a clean-up, repeat it with \`after\` until \`next\` is null.`,
       allow: 'write:reference_data',

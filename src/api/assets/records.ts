@@ -25,7 +25,7 @@ import { ASSETS_PATH, RECORD_ID, unknownRecord } from './table.js';
 export const recordResponse =
   (description: string) =>
   (assetType: AssetType): json.ResponseObject =>
-    json.answer(description, json.dataOf(json.ref(assetType.name)), {
+    json.answer(description, json.dataOf(json.tableRef('record', assetType)), {
       data: recordExample(assetType),
     });
 
@@ -34,13 +34,13 @@ const writtenResponse =
   (description: string) =>
   (assetType: AssetType): json.ResponseObject =>
     assetType.role === 'order'
-      ? json.answer(description, json.dataOf(json.ref(`${assetType.name}.whole`)), { data: recordExample(assetType) })
+      ? json.answer(description, json.dataOf(json.tableRef('whole', assetType)), { data: recordExample(assetType) })
       : recordResponse(description)(assetType);
 
 export const pageResponse =
   (description: string) =>
-  ({ name }: AssetType): json.ResponseObject =>
-    json.answer(description, json.pageOf(json.ref(name)));
+  (assetType: AssetType): json.ResponseObject =>
+    json.answer(description, json.pageOf(json.tableRef('record', assetType)));
 
 /** With the tag that a get would show. */
 export const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply => ({
@@ -118,7 +118,7 @@ export const records: Resource = {
       summary: 'Records, page by page',
       allow: 'read',
       query: [...LIST_PARAMETERS, CURSOR],
-      answer: ({ name }) => json.answer('A page of records.', pageOrExport(json.ref(name))),
+      answer: (assetType) => json.answer('A page of records.', pageOrExport(json.tableRef('record', assetType))),
       answers: LIST_ANSWERS,
       handle: (api, { req, caller, assetType, query }) => pageReply(api, req, caller.tenant, assetType, query),
     },
@@ -126,7 +126,7 @@ export const records: Resource = {
       id: 'create',
       summary: 'Create a record',
       allow: 'write',
-      body: { limit: 'record', schema: ({ name }) => json.ref(`${name}.create`), example: createExample },
+      body: { limit: 'record', schema: (assetType) => json.tableRef('create', assetType), example: createExample },
       status: 201,
       answer: writtenResponse('The record as created.'),
       honours: ['idempotency-key'],
@@ -154,7 +154,7 @@ export const records: Resource = {
           ? 'Fields that the body does not name stay as they are; null clears one. A list of parts takes the place of those that are there: parts with a known id are changed, others added, and those that are not named are removed.'
           : 'Fields that the body does not name stay as they are; null clears one.',
       allow: 'write',
-      body: { limit: 'record', schema: ({ name }) => json.ref(`${name}.update`), example: updateExample },
+      body: { limit: 'record', schema: (assetType) => json.tableRef('update', assetType), example: updateExample },
       answer: writtenResponse('The record as updated.'),
       honours: ['if-match'],
       errors: [409, 412],

@@ -55,9 +55,9 @@ const schemas: json.Schemas = {
 
 const isReferenceData = ({ supportingData }: AssetType): boolean => supportingData;
 
-const batchSchema = ({ name }: AssetType): json.JsonSchema => ({
+const batchSchema = (assetType: AssetType): json.JsonSchema => ({
   ...json.closedObject({
-    items: { type: 'array', items: json.ref(`${name}.batch_item`), minItems: 1, maxItems: MAX_BATCH_ITEMS },
+    items: { type: 'array', items: json.tableRef('batchItem', assetType), minItems: 1, maxItems: MAX_BATCH_ITEMS },
   }),
   additionalProperties: false,
 });
@@ -107,7 +107,7 @@ export const synchronization: Resource = {
       },
     },
     'POST /:table/assets/clean-up': {
-      id: 'clean_up',
+      id: 'cleanUp',
       summary: 'Delete what the last synchronisation did not carry',
       description: 'With `confirm`, only where it would delete exactly so many records.',
       allow: 'write:reference_data',

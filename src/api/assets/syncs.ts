@@ -31,7 +31,7 @@ export const syncs: Resource = {
   },
   operations: {
     'POST /:table/syncs': {
-      id: 'start_sync',
+      id: 'startSyncOf',
       summary: 'Begin a synchronisation',
       description: `Its id is the \`_batch_id\` of the batches that follow. The newest session of a table is the only one that takes batches; one that is not committed within ${SYNC_HOURS} hours deletes nothing.`,
       allow: 'write:reference_data',
@@ -44,7 +44,7 @@ export const syncs: Resource = {
       },
     },
     'POST /:table/syncs/:id/commit': {
-      id: 'commit_sync',
+      id: 'commitSyncOf',
       summary: 'Delete what the synchronisation did not carry',
       description:
         '`records` says how many it has carried, so that a batch that got lost is noticed; `confirm` as in a clean-up. It is refused when a batch of it was, when it is not the newest of its table, or too old. Repeated, it answers as before. A dry run needs no numbers.',

@@ -70,17 +70,16 @@ const tokenExample = {
 
 /** RFC 6749 §5.2, with `message` beside it. */
 const oauthError = (description: string, error: string, message: string) =>
-  json.answer(description, json.closedObject({ error: json.text, error_description: json.text, message: json.text }), {
-    error,
-    error_description: message,
-    message,
-  });
+  json.answer(description, json.ref('TokenError'), { error, error_description: message, message });
 
 export const tokenEndpoint: Resource = {
   tag: 'token',
+  schemas: {
+    TokenError: json.closedObject({ error: json.text, error_description: json.text, message: json.text }),
+  },
   operations: {
     'POST /token': {
-      id: 'token',
+      id: 'requestToken',
       summary: 'An access token by client credentials',
       allow: 'anyone',
       // Unknown parameters must be ignored (RFC 6749 §3.2).
@@ -198,7 +197,7 @@ export const publicKeys: Resource = {
   tag: 'token',
   operations: {
     'GET /jwks.json': {
-      id: 'jwks',
+      id: 'getJwks',
       summary: 'The public keys that tokens can be checked with',
       allow: 'anyone',
       answer: json.answer('A JWK set (RFC 7517).', json.closedObject({ keys: json.listOf({ type: 'object' }) })),

@@ -58,7 +58,7 @@ export const docs: Resource = {
   pathParameters: { page: pathText('page') },
   operations: {
     'GET /': {
-      id: 'docs',
+      id: 'getDocs',
       summary: 'The reference, to read and to try',
       description: 'A page for browsers, which shows /openapi.json.',
       allow: 'anyone',
@@ -66,7 +66,7 @@ export const docs: Resource = {
       handle: (api) => send(api, REFERENCE_PAGE),
     },
     'GET /:page': {
-      id: 'docs_page',
+      id: 'getDocsPage',
       summary: 'A guide',
       description: 'Such as getting-started.',
       allow: 'anyone',
@@ -82,7 +82,7 @@ export const home: Resource = {
   tag: 'service',
   operations: {
     'GET /': {
-      id: 'home',
+      id: 'getHome',
       summary: 'Leads to /docs',
       allow: 'anyone',
       status: 302,

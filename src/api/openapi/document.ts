@@ -17,9 +17,10 @@ import { limitNetwork } from '../rateLimit.js';
 import type { Area, Resource } from '../routes/operation.js';
 import { isLocalProgram, resolveTenant } from '../tenantHost.js';
 import { errorResponses, errorSchemas } from './errorResponses.js';
+import { named } from './names.js';
 import { fixedPaths, headerComponents, parameterComponents, tablePaths } from './paths.js';
 import { recordExample, recordInputSchema, wholeOutputSchema } from './records.js';
-import { answer, type JsonSchema, type Schemas } from './schema.js';
+import { answer, type JsonSchema, type Schemas, tableSchemaName } from './schema.js';
 
 /** Version of the API (spec §9), not of the service. */
 const API_VERSION = '1';
@@ -71,7 +72,13 @@ export function openApiWriter(areas: readonly Area[]): Api['openApiText'] {
     }
     const ofModel = fixed.get(orderModel) ?? fixedParts(areas, orderModel);
     fixed.set(orderModel, ofModel);
-    return documentText(described, ofModel, made);
+    // The platform's operations on orders speak of them, also where other tables are asked for.
+    const orderType = standardTables(orderModel).get(orderModel);
+    if (orderType === undefined || tables.some(({ name }) => name === orderModel)) {
+      return documentText(described, ofModel, made);
+    }
+    const { schemas } = await parts.forceFetch(orderType);
+    return documentText(described, ofModel, [...made, { paths: '', schemas }]);
   };
 }
 
@@ -89,11 +96,12 @@ async function tablePart(areas: readonly Area[], assetType: AssetType): Promise<
   const schemas: string[] = [];
   recordSchemas(assetType);
   await nextTurn();
-  for (const [name, schema] of tableSchemas(assetType)) {
-    schemas.push(`${JSON.stringify(name)}:${JSON.stringify(schema())}`);
+  for (const [kind, schema] of tableSchemas(assetType)) {
+    schemas.push(membersOf(named(tableSchemaName[kind](assetType.name), schema())));
     await nextTurn();
   }
-  return { paths: membersOf(tablePaths(areas, assetType)), schemas: schemas.join(',') };
+  const ofPaths = tablePaths(areas, assetType);
+  return { paths: membersOf(ofPaths.paths), schemas: joined(membersOf(ofPaths.schemas), ...schemas) };
 }
 
 /** JSON text of an object without its braces. */
@@ -101,15 +109,16 @@ const membersOf = (object: object): string => JSON.stringify(object).slice(1, -1
 
 const joined = (...members: readonly string[]): string => members.filter((text) => text !== '').join(',');
 
-/** Table names have no dots, so names with one cannot meet another table's. */
-function tableSchemas(assetType: AssetType): readonly (readonly [name: string, schema: () => JsonSchema])[] {
-  const { name, role, supportingData } = assetType;
+type TableSchema = readonly [kind: keyof typeof tableSchemaName, schema: () => JsonSchema];
+
+function tableSchemas(assetType: AssetType): readonly TableSchema[] {
+  const { role, supportingData } = assetType;
   return [
-    [name, () => ({ ...recordOutputSchema(assetType), examples: [recordExample(assetType)] })],
-    [`${name}.create`, () => recordInputSchema(assetType, 'create')],
-    [`${name}.update`, () => recordInputSchema(assetType, 'update')],
-    ...(role === 'order' ? ([[`${name}.whole`, () => wholeOutputSchema(assetType)]] as const) : []),
-    ...(supportingData ? ([[`${name}.batch_item`, () => recordInputSchema(assetType, 'batchItem')]] as const) : []),
+    ['record', () => ({ ...recordOutputSchema(assetType), examples: [recordExample(assetType)] })],
+    ['create', () => recordInputSchema(assetType, 'create')],
+    ['update', () => recordInputSchema(assetType, 'update')],
+    ...(role === 'order' ? ([['whole', () => wholeOutputSchema(assetType)]] as const) : []),
+    ...(supportingData ? ([['batchItem', () => recordInputSchema(assetType, 'batchItem')]] as const) : []),
   ];
 }
 
@@ -119,7 +128,10 @@ type FixedParts = TablePart & { readonly components: string };
 function fixedParts(areas: readonly Area[], orderModel: OrderModel): FixedParts {
   const resources = areas.flatMap((area) => area.resources);
   const orderType = standardTables(orderModel).get(orderModel);
-  const schemas: Schemas = Object.assign({}, errorSchemas, ...resources.map((resource) => resource.schemas ?? {}));
+  const ofPaths = orderType === undefined ? { paths: {}, schemas: {} } : fixedPaths(areas, orderType);
+  const ofResources: Schemas = Object.assign({}, errorSchemas, ...resources.map((resource) => resource.schemas ?? {}));
+  const ofNames = Object.entries(ofResources).map(([name, schema]) => named(name, schema));
+  const schemas: Schemas = Object.assign({}, ofPaths.schemas, ...ofNames);
   const components = {
     responses: errorResponses,
     parameters: parameterComponents(resources),
@@ -127,7 +139,7 @@ function fixedParts(areas: readonly Area[], orderModel: OrderModel): FixedParts 
     securitySchemes,
   };
   return {
-    paths: membersOf(orderType === undefined ? {} : fixedPaths(areas, orderType)),
+    paths: membersOf(ofPaths.paths),
     schemas: membersOf(schemas),
     components: membersOf(components),
   };
@@ -174,7 +186,7 @@ export const openApi: Resource = {
   tag: 'token',
   operations: {
     'GET /openapi.json': {
-      id: 'openapi',
+      id: 'getOpenApi',
       summary: 'This document',
       description:
         'Without a token the standard tables; with a token of a client or a user of the tenant, or asked for on the machine of the service, its own tables and fields as well.',

@@ -17,39 +17,67 @@ import {
   scopeOf,
 } from '../routes/operation.js';
 import { BODY_ERRORS, type ErrorStatus, errorsOf } from './errorResponses.js';
+import { named } from './names.js';
 import {
   type Header,
+  type JsonSchema,
   jsonContent,
   type MediaTypes,
   type Parameter,
   type Ref,
   type ResponseObject,
   type Responses,
+  ref,
+  type Schemas,
+  tableName,
 } from './schema.js';
 
 /** Operations by their method, and the parameters of the path. */
 type PathItem = { readonly [method: string]: ReturnType<typeof operationObject> | readonly (Parameter | Ref)[] };
 export type Paths = { readonly [path: string]: PathItem };
 
+/** And the schemas that its operations have named. */
+type Documented = { readonly paths: Paths; readonly schemas: Schemas };
+
 /** The operations on a table that it offers. */
-export const tablePaths = (areas: readonly Area[], assetType: AssetType): Paths =>
+export const tablePaths = (areas: readonly Area[], assetType: AssetType): Documented =>
   pathsOf(areas, assetType, (operation) => isTableOperation(operation) && (operation.isOffered?.(assetType) ?? true));
 
 /** All other operations. @param orderType the asset type of the tenant's orders */
-export const fixedPaths = (areas: readonly Area[], orderType: AssetType): Paths =>
+export const fixedPaths = (areas: readonly Area[], orderType: AssetType): Documented =>
   pathsOf(areas, orderType, (operation) => !isTableOperation(operation));
 
-function pathsOf(areas: readonly Area[], assetType: AssetType, isSelected: (operation: Operation) => boolean): Paths {
+function pathsOf(
+  areas: readonly Area[],
+  assetType: AssetType,
+  isSelected: (operation: Operation) => boolean,
+): Documented {
   const paths: Record<string, PathItem> = {};
+  const schemas: Record<string, JsonSchema> = {};
   for (const area of areas) {
     for (const route of routesOf(area).filter(({ operation }) => isSelected(operation))) {
       const { path, parameters } = documentedPath(route, assetType);
       const whole = `${area.prefix}${path}` || '/';
       const item = paths[whole] ?? (parameters.length === 0 ? {} : { parameters });
-      paths[whole] = { ...item, [route.method.toLowerCase()]: operationObject(area, route, assetType) };
+      paths[whole] = { ...item, [route.method.toLowerCase()]: operationObject(area, route, assetType, schemas) };
     }
   }
-  return paths;
+  return { paths, schemas };
+}
+
+/** Objects of an operation's own get its name in the document, so that generators of clients need not make one up. */
+function withNames<T extends { readonly content?: MediaTypes }>(
+  body: T,
+  name: string,
+  schemas: Record<string, JsonSchema>,
+): T {
+  if (body.content === undefined) return body;
+  const content = Object.entries(body.content).map(([type, { schema, ...media }]) => {
+    if (schema.properties === undefined) return [type, { schema, ...media }] as const;
+    Object.assign(schemas, named(name, schema));
+    return [type, { schema: ref(name), ...media }] as const;
+  });
+  return { ...body, content: Object.fromEntries(content) };
 }
 
 /** `:name` becomes the parameter that the resource describes; the table of an operation on tables is named. */
@@ -91,7 +119,13 @@ const READ_HEADERS: ResponseObject['headers'] = {
   'Projection-Staleness': { $ref: '#/components/headers/Projection-Staleness' },
 };
 
-function operationObject(area: Area, { method, operation, resource }: Route, assetType: AssetType) {
+/** @param schemas takes those that get a name */
+function operationObject(
+  area: Area,
+  { method, operation, resource }: Route,
+  assetType: AssetType,
+  schemas: Record<string, JsonSchema>,
+) {
   const { id, summary, description, body, status = 200, answer, answers, errors = [], honours = [] } = operation;
   const isRead = method === 'GET' && operation.allow !== 'anyone';
   const ofTable = isTableOperation(operation);
@@ -102,20 +136,24 @@ function operationObject(area: Area, { method, operation, resource }: Route, ass
     ...describedQuery(operation).flatMap((parameter) => queryObjects(parameter, assetType)),
     ...headers.map((name) => parameterObject(HEADER_PARAMETERS[name])),
   ];
+  const operationId = ofTable ? id + tableName(assetType.name) : id;
+  const typeName = operationId.charAt(0).toUpperCase() + operationId.slice(1);
   const responses: Responses = {
-    [status]: withHeaders(ofOne(answer), headersOf(isRead, operation)),
+    [status]: withHeaders(withNames(ofOne(answer), `${typeName}Answer`, schemas), headersOf(isRead, operation)),
     ...(isRead ? { 304: NOT_MODIFIED } : {}),
     ...errorsOf([431, ...area.errors, ...refusals(operation), ...bodyErrors, ...errors]),
     ...answers,
   };
   return {
-    operationId: ofTable ? `${id}_${assetType.name}` : id,
+    operationId,
     summary: ofTable ? `${ofOne(summary)}: ${assetType.label}` : ofOne(summary),
     ...(description === undefined ? {} : { description: ofOne(description) }),
     tags: [ofTable ? assetType.name : resource.tag],
     security: securityOf(operation, assetType),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined ? {} : { requestBody: requestBody(body, assetType) }),
+    ...(body === undefined
+      ? {}
+      : { requestBody: withNames(requestBody(body, assetType), `${typeName}Input`, schemas) }),
     responses,
   };
 }

@@ -13,7 +13,7 @@ import { type BodyKind, recordSchemas } from '../../domain/assetTypes/recordSche
 import { DECIMAL_MAX_DIGITS, DECIMAL_TEXT } from '../../domain/assetTypes/valueSchemas.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { standardTables } from '../../domain/identity/tenantTables.js';
-import { inputSchema, type JsonSchema, listOf, type Schemas } from './schema.js';
+import { inputSchema, isObject, type JsonSchema, listOf, type Schemas } from './schema.js';
 
 /** What zod's refinements check but cannot say. */
 const REFINED: { readonly [type in FieldType]?: JsonSchema } = {
@@ -24,8 +24,6 @@ const REFINED: { readonly [type in FieldType]?: JsonSchema } = {
   },
   DateTime: { description: 'ISO 8601; UTC where no zone is given.' },
 };
-
-const isObject = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null;
 
 /** Body of create, update, or one item of a batch. */
 export function recordInputSchema(assetType: AssetType, kind: BodyKind): JsonSchema {

@@ -46,6 +46,30 @@ export const oneOf = (values: readonly string[]): JsonSchema => ({ type: 'string
 export const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] });
 export const ref = (name: string): Ref => ({ $ref: `#/components/schemas/${name}` });
 
+/**
+ * A table's name as generators of clients want names: `dyn_order_line` is DynOrderLine. Two tables never share one, nor one
+ * that differs in underscores only, which is how generators name files: a word that is a number or nothing gets `No` before
+ * it (`dyn_price_2026` is DynPriceNo2026), and one of a single letter gets that once more.
+ */
+export const tableName = (table: string): string => table.split('_').map(wordOf).join('');
+
+function wordOf(word: string): string {
+  const whole = /^(?:no)*(?:\d|$)/.test(word) ? `no${word}` : /^([a-z])\1*$/.test(word) ? word + word.charAt(0) : word;
+  return whole.charAt(0).toUpperCase() + whole.slice(1);
+}
+
+/** The schemas of a table. Tables begin with `Dyn`, so what stands before it cannot make one name of two. */
+export const tableSchemaName = {
+  record: (table: string): string => tableName(table),
+  whole: (table: string): string => `Whole${tableName(table)}`,
+  create: (table: string): string => `Create${tableName(table)}Input`,
+  update: (table: string): string => `Update${tableName(table)}Input`,
+  batchItem: (table: string): string => `Batch${tableName(table)}Item`,
+} as const;
+
+export const tableRef = (kind: keyof typeof tableSchemaName, { name }: { readonly name: string }): Ref =>
+  ref(tableSchemaName[kind](name));
+
 /** How something is shown: for each property its schema, and where its value comes from. */
 export type View<T> = {
   readonly properties: Schemas;
@@ -106,3 +130,5 @@ export function inputSchema(schema: z.ZodType): JsonSchema {
   });
   return json;
 }
+
+export const isObject = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null;

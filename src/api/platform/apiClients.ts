@@ -38,7 +38,7 @@ const clientView = json.view<ApiClient>({
   created_at: [json.timestamp, ({ createdAt }) => createdAt],
   last_used_on: [lastUsedOn, ({ lastUsed }) => lastUsed ?? null],
   rotation: [
-    json.orNull(json.closedObject({ since: json.timestamp, last_used_on: lastUsedOn })),
+    json.orNull(json.ref('SecretRotation')),
     ({ staged }) => (staged === undefined ? null : { since: staged.since, last_used_on: staged.lastUsed ?? null }),
   ],
 });
@@ -54,6 +54,7 @@ export const apiClients: Resource = {
   pathParameters: { id: pathText('client_id') },
   schemas: {
     ApiClient: clientView.schema,
+    SecretRotation: json.closedObject({ since: json.timestamp, last_used_on: lastUsedOn }),
     ApiClientWithSecret: json.closedObject({
       ...clientView.properties,
       client_secret: { ...json.text, description: 'Shown this once.' },
@@ -61,14 +62,14 @@ export const apiClients: Resource = {
   },
   operations: {
     'GET /api-clients': {
-      id: 'platform_list_api_clients',
+      id: 'platformListApiClients',
       summary: 'API clients',
       allow: 'adminsAndAuditors',
       answer: json.all('ApiClient'),
       handle: (_api, { tenant }) => listReply(tenant.clients.values(), clientView.show),
     },
     'POST /api-clients': {
-      id: 'platform_create_api_client',
+      id: 'platformCreateApiClient',
       summary: 'Create an API client',
       allow: 'admins',
       body: json.bodyOf(clientBody, { name: 'ERP', scopes: ['read:order_data', 'write:order_data'] }),
@@ -81,13 +82,13 @@ export const apiClients: Resource = {
       },
     },
     'DELETE /api-clients/:id': {
-      id: 'platform_remove_api_client',
+      id: 'platformRemoveApiClient',
       summary: 'Remove an API client, and its tokens with it',
       allow: 'admins',
       ...noContent(({ commands }, { caller, path }: UserCall) => removeClient(commands, caller, path.id)),
     },
     'POST /api-clients/:id/secret': {
-      id: 'platform_regenerate_api_client_secret',
+      id: 'platformRegenerateApiClientSecret',
       summary: 'A new secret; the old one, and the tokens given for it, end at once',
       allow: 'admins',
       answer: json.one('ApiClientWithSecret'),
@@ -97,7 +98,7 @@ export const apiClients: Resource = {
       },
     },
     'POST /api-clients/:id/secret/rotate': {
-      id: 'platform_stage_api_client_secret',
+      id: 'platformStageApiClientSecret',
       summary: 'Begin a rotation: a new secret is good beside the old one',
       allow: 'admins',
       status: 201,
@@ -109,7 +110,7 @@ export const apiClients: Resource = {
       },
     },
     'POST /api-clients/:id/secret/promote': {
-      id: 'platform_promote_api_client_secret',
+      id: 'platformPromoteApiClientSecret',
       summary: 'End a rotation: the new secret is the only one; tokens given for the old one end at once',
       allow: 'admins',
       answer: json.one('ApiClient'),
@@ -120,7 +121,7 @@ export const apiClients: Resource = {
       },
     },
     'DELETE /api-clients/:id/secret/staged': {
-      id: 'platform_unstage_api_client_secret',
+      id: 'platformUnstageApiClientSecret',
       summary: 'End a rotation: the old secret is the only one; tokens given for the new one end at once',
       allow: 'admins',
       errors: [409],

@@ -9,6 +9,7 @@ import { exportSnapshot } from '../../commands/orders/orderWriter.js';
 import { requireOneOf, tagOf } from '../../commands/preconditions.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { recordOutputSchema } from '../../domain/assetTypes/outputSchema.js';
 import { boundedList, withinListBytes } from '../../domain/boundedList.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import { MAX_LIST_ENTRIES, MAX_REASON_LENGTH } from '../../domain/limits.js';
@@ -25,7 +26,7 @@ import { RECORD_ID } from '../assets/table.js';
 import { preconditionOf } from '../entityTags.js';
 import { badRequest } from '../errors.js';
 import { idempotencyKeyOf } from '../idempotencyKey.js';
-import { EXAMPLE_ID } from '../openapi/records.js';
+import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { warnings, warningsOf } from '../repeatWarning.js';
 import type { QueryParameter, Resource } from '../routes/operation.js';
@@ -81,9 +82,11 @@ function queueIn(query: URLSearchParams): { readonly name: string; readonly stat
 
 const unknownOrder = (id: string): NotFoundError => new NotFoundError(`There is no order ${id}.`);
 
-const saveSchema = ({ name }: AssetType): json.JsonSchema => ({
-  allOf: [json.ref(`${name}.update`), { properties: { processing_status: { enum: SET_BY_SAVING } } }],
-});
+function saveSchema(orderType: AssetType): json.JsonSchema {
+  const { properties, ...schema } = recordInputSchema(orderType, 'update');
+  const status = { processing_status: json.oneOf(SET_BY_SAVING) };
+  return { ...schema, properties: { ...(json.isObject(properties) ? properties : {}), ...status } };
+}
 
 /** Shaped like the export that an approval would send (spec §2.3), with the order's own status, reasons and approval. */
 async function orderDocument(
@@ -104,41 +107,49 @@ async function orderDocument(
 const orderAnswer = async (...of: Parameters<typeof orderDocument>): Promise<string> =>
   JSON.stringify({ data: await orderDocument(...of) });
 
-/** The order's record, and an object or a list for each of its relationships. */
+/** The order's record, and the record or the list for each of its relationships. */
 function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
+  const { properties, ...record } = recordOutputSchema(orderType);
   const relations = orderType.relationships.map(({ name, kind }): [string, json.JsonSchema] => [
     name,
-    kind === 'has_many' ? json.listOf({ type: 'object' }) : { type: ['object', 'null'] },
+    kind === 'has_many' ? json.listOf(json.ref('AnyRecord')) : json.orNull(json.ref('AnyRecord')),
   ]);
+  const more = {
+    ...Object.fromEntries(relations),
+    approver: { ...json.orNull(json.ref('Approver')), description: 'The user who approved.' },
+    problems: json.listOf(json.ref('OrderProblem')),
+  };
+  const required: readonly unknown[] = Array.isArray(record.required) ? record.required : [];
   const schema = {
-    type: 'object',
-    properties: {
-      id: { type: 'string', format: 'uuid', examples: [EXAMPLE_ID] },
-      ...Object.fromEntries(relations),
-      approver: { description: 'The user who approved.', type: ['object', 'null'] },
-      problems: json.listOf(json.ref('OrderProblem')),
-    },
-    required: ['id', ...relations.map(([name]) => name), 'approver', 'problems'],
-    description: `The fields of ${orderType.name}, and what belongs to it.`,
+    ...record,
+    properties: { ...(json.isObject(properties) ? properties : {}), ...more },
+    required: [...required, ...Object.keys(more)],
   };
   return json.answer('The order.', json.dataOf(schema));
 }
 
-const approvedResponse = ({ name }: AssetType): json.ResponseObject =>
+const approver = json.closedObject({
+  id: json.count,
+  first_name: json.text,
+  last_name: json.text,
+  locale: json.text,
+  email: json.text,
+});
+
+const approvedResponse = (orderType: AssetType): json.ResponseObject =>
   json.answer('The order.', {
     type: 'object',
-    properties: { data: json.ref(name), warnings },
+    properties: { data: json.tableRef('record', orderType), warnings },
     required: ['data'],
-    additionalProperties: false,
   });
 
 export const orders: Resource = {
   tag: 'platform: orders',
-  schemas: { OrderProblem: problemView.schema },
+  schemas: { OrderProblem: problemView.schema, Approver: approver },
   pathParameters: { id: { ...RECORD_ID, component: 'OrderId', name: 'order_id' } },
   operations: {
     'GET /orders': {
-      id: 'platform_list_orders',
+      id: 'platformListOrders',
       summary: 'Orders to validate, or the archive',
       allow: 'users',
       query: [QUEUE, ...LIST_PARAMETERS],
@@ -162,7 +173,7 @@ export const orders: Resource = {
       },
     },
     'GET /orders/:id': {
-      id: 'platform_get_order',
+      id: 'platformGetOrder',
       summary: 'An order with its parts and the records they name',
       allow: 'users',
       answer: orderDocumentResponse,
@@ -175,7 +186,7 @@ export const orders: Resource = {
       },
     },
     'PUT /orders/:id': {
-      id: 'platform_save_order',
+      id: 'platformSaveOrder',
       summary: 'Save changes; processing_status may be saved or validated',
       allow: 'validators',
       body: {
@@ -199,7 +210,7 @@ export const orders: Resource = {
       },
     },
     'GET /orders/:id/history': {
-      id: 'platform_order_history',
+      id: 'platformListOrderHistory',
       summary: 'What happened to an order',
       allow: 'users',
       query: PAGING_PARAMETERS,
@@ -213,7 +224,7 @@ export const orders: Resource = {
       },
     },
     'POST /orders/:id/approve': {
-      id: 'platform_approve_order',
+      id: 'platformApproveOrder',
       summary: 'Approve an order that is validated or failed; it is then sent to the webhooks',
       description:
         'One with problems is refused with 422 and their messages. With {"override": true, "reason": "…"} it is sent without the objects that are not there. Where a webhook may have an earlier export of the order, `warnings` says so.',
@@ -234,7 +245,7 @@ export const orders: Resource = {
       },
     },
     'POST /orders/:id/reject': {
-      id: 'platform_reject_order',
+      id: 'platformRejectOrder',
       summary: 'Reject an order: it need not be exported; the reasons are shown with it',
       allow: 'validators',
       body: { ...json.bodyOf(rejectBody, { reasons: ['Ordered twice.'] }), optional: true },

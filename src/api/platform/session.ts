@@ -41,7 +41,7 @@ export const session: Resource = {
   },
   operations: {
     'POST /session': {
-      id: 'platform_sign_in',
+      id: 'platformSignIn',
       summary: 'Sign in; sets the session cookie as well',
       allow: 'anyone',
       body: {
@@ -60,7 +60,7 @@ export const session: Resource = {
       },
     },
     'POST /session/password': {
-      id: 'platform_change_own_password',
+      id: 'platformChangeOwnPassword',
       summary: 'Change your own password; all other sessions end, and this one goes on with a new token',
       allow: 'users',
       withFirstPassword: true,
@@ -81,7 +81,7 @@ export const session: Resource = {
       },
     },
     'GET /session': {
-      id: 'platform_session',
+      id: 'platformGetSession',
       summary: 'Who is signed in',
       allow: 'users',
       withFirstPassword: true,
@@ -89,7 +89,7 @@ export const session: Resource = {
       handle: (_api, { user }) => dataReply(userView.show(user)),
     },
     'DELETE /session': {
-      id: 'platform_sign_out',
+      id: 'platformSignOut',
       summary: 'Sign out: end the session of the token or the cookie, and clear the cookie',
       allow: 'anyone',
       ...noContent(async (api, call: Call) => {

@@ -47,11 +47,11 @@ const tenantView = json.view<Tenant>({
   display_name: [json.text, ({ displayName }) => displayName],
   order_model: [json.oneOf(ORDER_MODELS), ({ orderModel }) => orderModel],
   rate_limit: [
-    json.orNull(json.closedObject({ per_second: json.count, burst: json.count })),
+    json.orNull(json.ref('RateLimit')),
     ({ rateLimit }) => (rateLimit === undefined ? null : { per_second: rateLimit.perSecond, burst: rateLimit.burst }),
   ],
   clean_up_guard: [
-    json.orNull(json.closedObject({ max_percent: json.count, min_records: json.count })),
+    json.orNull(json.ref('CleanUpGuard')),
     ({ cleanUpGuard: guard }) =>
       guard === undefined ? null : { max_percent: guard.maxPercent, min_records: guard.minRecords ?? 0 },
   ],
@@ -65,17 +65,21 @@ function changed({ commands }: Api, tenant: string, table: string, written: Posi
 export const settings: Resource = {
   tag: 'platform: settings',
   pathParameters: { table: pathText('table') },
-  schemas: { Tenant: tenantView.schema },
+  schemas: {
+    Tenant: tenantView.schema,
+    RateLimit: json.closedObject({ per_second: json.count, burst: json.count }),
+    CleanUpGuard: json.closedObject({ max_percent: json.count, min_records: json.count }),
+  },
   operations: {
     'GET /asset-types': {
-      id: 'platform_list_asset_types',
+      id: 'platformListAssetTypes',
       summary: 'All tables',
       allow: 'users',
       answer: json.all('AssetType'),
       handle: (_api, { tenant }) => listReply(tenant.assetTypes.values(), describeAsset),
     },
     'POST /asset-types': {
-      id: 'platform_add_table',
+      id: 'platformAddTable',
       summary: 'Add a reference table',
       allow: 'admins',
       body: json.bodyOf(tableBody, {
@@ -92,7 +96,7 @@ export const settings: Resource = {
       },
     },
     'POST /asset-types/:table/fields': {
-      id: 'platform_add_field',
+      id: 'platformAddField',
       summary: 'Add a field to a reference table',
       allow: 'admins',
       body: json.bodyOf(fieldBody, {
@@ -110,20 +114,20 @@ export const settings: Resource = {
       },
     },
     'GET /tenant': {
-      id: 'platform_tenant',
+      id: 'platformGetTenant',
       summary: 'The organisation',
       allow: 'users',
       answer: json.one('Tenant'),
       handle: (_api, { tenant }) => dataReply(tenantView.show(tenant)),
     },
     'DELETE /tenant/rate-limit': {
-      id: 'platform_remove_rate_limit',
+      id: 'platformRemoveRateLimit',
       summary: "The operator's limit counts again",
       allow: 'admins',
       ...noContent(({ commands }, { caller }: UserCall) => removeRateLimit(commands, caller)),
     },
     'PUT /tenant/rate-limit': {
-      id: 'platform_change_rate_limit',
+      id: 'platformChangeRateLimit',
       summary: 'Requests that each API client and each user may make a second, and at once',
       description: "The operator's limit is a ceiling: where this is higher, that one counts.",
       allow: 'admins',
@@ -136,7 +140,7 @@ export const settings: Resource = {
       },
     },
     'PUT /tenant/clean-up-guard': {
-      id: 'platform_change_clean_up_guard',
+      id: 'platformChangeCleanUpGuard',
       summary: 'Which clean-ups have to be confirmed',
       description: `Clean-ups with a batch_id that no record has, and those that would delete more than this share of the table, are refused unless their \`confirm\` names the number of records; those of \`min_records\` or fewer never are. \`max_percent\` null: none are. A new tenant has ${GUARD_PERCENT} percent and ${GUARD_MIN_RECORDS} records.`,
       allow: 'admins',

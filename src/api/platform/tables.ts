@@ -3,14 +3,14 @@ import { NotSupportedError } from '../../commands/context.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { describeAsset } from '../assets/info.js';
-import { LIST_ANSWERS, LIST_PARAMETERS } from '../assets/listQuery.js';
+import { ANY_LIST_PARAMETERS, LIST_ANSWERS } from '../assets/listQuery.js';
 import { pageReply, recordReply, removedReply, taggedReply } from '../assets/records.js';
 import { RECORD_ID } from '../assets/table.js';
 import { preconditionOf } from '../entityTags.js';
 import { known } from '../errors.js';
 import { idempotencyKeyOf } from '../idempotencyKey.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, pathText, type QueryParameter, type Resource, type UserCall } from '../routes/operation.js';
+import { dataReply, pathText, type Resource, type UserCall } from '../routes/operation.js';
 
 /** @throws HttpError 404 */
 const tableOf = ({ tenant, path }: UserCall): AssetType => known(tenant.assetTypes, path.table, 'asset');
@@ -25,38 +25,38 @@ function partTableOf(call: UserCall): AssetType {
 }
 
 /** Of any table: which fields it has, its info tells. */
-const anyRecord: json.JsonSchema = { type: 'object', properties: { id: json.uuid }, required: ['id'] };
+const anyRecord: json.JsonSchema = {
+  type: 'object',
+  properties: { id: json.uuid },
+  required: ['id'],
+  additionalProperties: true,
+};
 const anyFields: json.JsonSchema = { type: 'object', description: 'Fields as the info of the table names them.' };
-const oneRecord = json.answer('The record.', json.dataOf(anyRecord));
-
-const PARAMETERS: readonly QueryParameter[] = LIST_PARAMETERS.map(({ ofTable, ...parameter }) =>
-  ofTable === undefined
-    ? parameter
-    : { ...parameter, description: 'As for API clients, by the fields of the table.', schema: { type: 'string' } },
-);
+const oneRecord = json.answer('The record.', json.dataOf(json.ref('AnyRecord')));
 
 export const tables: Resource = {
   tag: 'platform: tables',
+  schemas: { AnyRecord: anyRecord },
   pathParameters: { table: pathText('table'), id: RECORD_ID },
   operations: {
     'GET /tables/:table/info': {
-      id: 'platform_table_info',
+      id: 'platformGetTableInfo',
       summary: 'Fields and relationships of a table',
       allow: 'users',
       answer: json.one('AssetType'),
       handle: (_api, call) => dataReply(describeAsset(tableOf(call))),
     },
     'GET /tables/:table/assets': {
-      id: 'platform_list_records',
+      id: 'platformListRecords',
       summary: 'Records of a table, page by page',
       allow: 'users',
-      query: PARAMETERS,
-      answer: json.answer('A page of records.', json.pageOf(anyRecord)),
+      query: ANY_LIST_PARAMETERS,
+      answer: json.answer('A page of records.', json.pageOf(json.ref('AnyRecord'))),
       answers: LIST_ANSWERS,
       handle: (api, call) => pageReply(api, call.req, call.tenant.name, tableOf(call), call.query),
     },
     'POST /tables/:table/assets': {
-      id: 'platform_add_part',
+      id: 'platformAddPart',
       summary: 'Add a line, consignment, goods or charge to an order',
       allow: 'validators',
       body: { limit: 'record', schema: anyFields, example: { quantity: 3 } },
@@ -71,14 +71,14 @@ export const tables: Resource = {
       },
     },
     'GET /tables/:table/assets/:id': {
-      id: 'platform_get_record',
+      id: 'platformGetRecord',
       summary: 'One record of a table',
       allow: 'users',
       answer: oneRecord,
       handle: (api, call) => recordReply(api, call.tenant.name, tableOf(call), call.path.id),
     },
     'PUT /tables/:table/assets/:id': {
-      id: 'platform_change_part',
+      id: 'platformChangePart',
       summary: 'Change a part of an order; fields that the body does not name stay',
       allow: 'validators',
       body: { limit: 'record', schema: anyFields, example: { quantity: 4 } },
@@ -93,7 +93,7 @@ export const tables: Resource = {
       },
     },
     'DELETE /tables/:table/assets/:id': {
-      id: 'platform_remove_part',
+      id: 'platformRemovePart',
       summary: 'Remove a part of an order, with the parts that belong to it',
       allow: 'validators',
       status: 204,

@@ -52,19 +52,18 @@ export const users: Resource = {
       type: 'object',
       properties: { ...userView.properties, password: madePassword },
       required: Object.keys(userView.properties),
-      additionalProperties: false,
     },
   },
   operations: {
     'GET /users': {
-      id: 'platform_list_users',
+      id: 'platformListUsers',
       summary: 'Users',
       allow: 'admins',
       answer: json.all('User'),
       handle: (_api, { tenant }) => listReply(tenant.users.values(), userView.show),
     },
     'POST /users': {
-      id: 'platform_add_user',
+      id: 'platformAddUser',
       summary: 'Add a user; without a password one is made for the first sign-in',
       allow: 'admins',
       body: json.bodyOf(newUserBody, EXAMPLE),
@@ -77,14 +76,14 @@ export const users: Resource = {
       },
     },
     'GET /users/:id': {
-      id: 'platform_get_user',
+      id: 'platformGetUser',
       summary: 'One user',
       allow: 'admins',
       answer: json.one('User'),
       handle: (api, { tenant, path }) => dataReply(viewOf(api, tenant.name, userId(path.id))),
     },
     'PUT /users/:id': {
-      id: 'platform_change_user',
+      id: 'platformChangeUser',
       summary: 'Change a user; what the body does not name stays',
       allow: 'admins',
       body: json.bodyOf(changeUserBody, { roles: ['validator', 'auditor'] }),
@@ -97,7 +96,7 @@ export const users: Resource = {
       },
     },
     'POST /users/:id/password': {
-      id: 'platform_reset_password',
+      id: 'platformResetPassword',
       summary: 'A new password for the next sign-in of a user who has forgotten theirs; the sessions end at once',
       allow: 'admins',
       answer: json.one('UserWithPassword'),
@@ -108,7 +107,7 @@ export const users: Resource = {
       },
     },
     'DELETE /users/:id': {
-      id: 'platform_remove_user',
+      id: 'platformRemoveUser',
       summary: 'Remove a user, and the sessions with it',
       allow: 'admins',
       errors: [409],

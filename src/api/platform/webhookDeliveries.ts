@@ -106,7 +106,7 @@ export const webhookDeliveries: Resource = {
   },
   operations: {
     'GET /webhooks/:id/deliveries': {
-      id: 'platform_list_deliveries',
+      id: 'platformListDeliveries',
       summary: 'The delivery log, the newest first',
       allow: 'adminsAndAuditors',
       query: parametersIn(deliveryQuery),
@@ -137,7 +137,7 @@ export const webhookDeliveries: Resource = {
       },
     },
     'GET /webhooks/:id/deliveries/:deliveryId': {
-      id: 'platform_get_delivery',
+      id: 'platformGetDelivery',
       summary: 'One delivery',
       allow: 'adminsAndAuditors',
       answer: json.one('Delivery'),
@@ -148,7 +148,7 @@ export const webhookDeliveries: Resource = {
       },
     },
     'POST /webhooks/:id/deliveries/:deliveryId/resend': {
-      id: 'platform_resend_delivery',
+      id: 'platformResendDelivery',
       summary: 'Send it once more, however it ended',
       allow: 'admins',
       status: 202,
@@ -159,7 +159,7 @@ export const webhookDeliveries: Resource = {
       },
     },
     'POST /webhooks/:id/resend': {
-      id: 'platform_resend_failed',
+      id: 'platformResendFailed',
       summary: 'Send again everything that failed for good in a time',
       allow: 'admins',
       body: json.bodyOf(resendFailedBody, { since: '2026-11-20T00:00:00Z' }),
@@ -169,7 +169,7 @@ export const webhookDeliveries: Resource = {
         dataReply(await resendFailed({ ...commands, readModels }, caller, id, body)),
     },
     'POST /webhooks/:id/backfill': {
-      id: 'platform_backfill_webhook',
+      id: 'platformBackfillWebhook',
       summary: 'Send it what happened in a time, also before it was made',
       allow: 'admins',
       body: json.bodyOf(backfillBody, { from: '2026-11-01T00:00:00Z', events: ['order.approved'] }),
@@ -181,7 +181,7 @@ export const webhookDeliveries: Resource = {
       },
     },
     'POST /webhooks/:id/test': {
-      id: 'platform_test_webhook',
+      id: 'platformTestWebhook',
       summary: 'Send it the example of a kind of event',
       allow: 'admins',
       body: json.bodyOf(testEventBody, { event: 'order.approved' }),

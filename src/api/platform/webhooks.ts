@@ -52,10 +52,7 @@ const webhookView = json.view<Webhook>({
     { type: 'boolean', description: 'Nothing is sent to one that is not; what is for it waits.' },
     ({ disabled }) => disabled === undefined,
   ],
-  disabled: [
-    json.orNull(json.closedObject({ cause: json.oneOf(DISABLED_CAUSES), reason: json.text, since: json.timestamp })),
-    ({ disabled }) => disabled ?? null,
-  ],
+  disabled: [json.orNull(json.ref('WebhookDisabled')), ({ disabled }) => disabled ?? null],
   rotating: [
     { type: 'boolean', description: 'Whether a staged secret signs beside the primary one.' },
     ({ stagedSecret }) => stagedSecret !== undefined,
@@ -80,6 +77,7 @@ const schemas: json.Schemas = {
       },
     ],
   },
+  WebhookDisabled: json.closedObject({ cause: json.oneOf(DISABLED_CAUSES), reason: json.text, since: json.timestamp }),
   WebhookWithSecret: json.closedObject({
     ...webhookView.properties,
     secret: { type: 'string', description: 'Shown this once; the key of the Signature header (HMAC-SHA256).' },
@@ -112,14 +110,14 @@ export const webhooks: Resource = {
   schemas,
   operations: {
     'GET /webhooks': {
-      id: 'platform_list_webhooks',
+      id: 'platformListWebhooks',
       summary: 'Webhooks',
       allow: 'adminsAndAuditors',
       answer: json.all('Webhook'),
       handle: (_api, { tenant }) => listReply(tenant.webhooks.values(), webhookView.show),
     },
     'POST /webhooks': {
-      id: 'platform_create_webhook',
+      id: 'platformCreateWebhook',
       summary: 'Create a webhook',
       allow: 'admins',
       body: {
@@ -139,14 +137,14 @@ export const webhooks: Resource = {
       },
     },
     'GET /webhooks/:id': {
-      id: 'platform_get_webhook',
+      id: 'platformGetWebhook',
       summary: 'One webhook',
       allow: 'adminsAndAuditors',
       answer: json.one('Webhook'),
       handle: (_api, { tenant, path }) => dataReply(webhookView.show(webhookOf(tenant, path.id))),
     },
     'PUT /webhooks/:id': {
-      id: 'platform_change_webhook',
+      id: 'platformChangeWebhook',
       summary: 'Change a webhook; what the body does not name stays',
       allow: 'admins',
       body: {
@@ -159,20 +157,20 @@ export const webhooks: Resource = {
       ),
     },
     'DELETE /webhooks/:id': {
-      id: 'platform_remove_webhook',
+      id: 'platformRemoveWebhook',
       summary: 'Remove a webhook',
       allow: 'admins',
       ...noContent(({ commands }, { caller, path }: UserCall) => removeWebhook(commands, caller, path.id)),
     },
     'POST /webhooks/:id/enable': {
-      id: 'platform_enable_webhook',
+      id: 'platformEnableWebhook',
       summary: 'Send to it again, what waited for it first',
       allow: 'admins',
       answer: json.one('Webhook'),
       handle: handledBy(({ commands }, { caller, path }) => enableWebhook(commands, caller, path.id)),
     },
     'POST /webhooks/:id/disable': {
-      id: 'platform_disable_webhook',
+      id: 'platformDisableWebhook',
       summary: 'Send nothing to it until it is enabled; what is for it waits',
       allow: 'admins',
       body: { ...json.bodyOf(disableWebhookBody, { reason: 'Moving to a new host.' }), optional: true },
@@ -183,7 +181,7 @@ export const webhooks: Resource = {
       }),
     },
     'POST /webhooks/:id/secret': {
-      id: 'platform_regenerate_webhook_secret',
+      id: 'platformRegenerateWebhookSecret',
       summary: 'A new signing secret; the old one signs nothing any more',
       allow: 'admins',
       answer: json.one('WebhookWithSecret'),
@@ -191,7 +189,7 @@ export const webhooks: Resource = {
         changedReply(api, caller.tenant, id, await regenerateWebhookSecret(api.commands, caller, id)),
     },
     'POST /webhooks/:id/secret/rotate': {
-      id: 'platform_stage_webhook_secret',
+      id: 'platformStageWebhookSecret',
       summary: 'Begin a rotation: a new secret signs beside the old one in webhook-signature',
       allow: 'admins',
       status: 201,
@@ -201,7 +199,7 @@ export const webhooks: Resource = {
         changedReply(api, caller.tenant, id, await stageWebhookSecret(api.commands, caller, id)),
     },
     'POST /webhooks/:id/secret/promote': {
-      id: 'platform_promote_webhook_secret',
+      id: 'platformPromoteWebhookSecret',
       summary: 'End a rotation: the new secret is the only one',
       allow: 'admins',
       answer: json.one('Webhook'),
@@ -209,7 +207,7 @@ export const webhooks: Resource = {
       handle: handledBy(({ commands }, { caller, path }) => promoteWebhookSecret(commands, caller, path.id)),
     },
     'DELETE /webhooks/:id/secret/staged': {
-      id: 'platform_unstage_webhook_secret',
+      id: 'platformUnstageWebhookSecret',
       summary: 'End a rotation: the old secret is the only one',
       allow: 'admins',
       errors: [409],
@@ -232,7 +230,7 @@ export const webhookEvents: Resource = {
   },
   operations: {
     'GET /webhook-events': {
-      id: 'platform_list_webhook_events',
+      id: 'platformListWebhookEvents',
       summary: 'Kinds of events that webhooks can subscribe to',
       allow: 'users',
       answer: json.all('WebhookEvent'),
