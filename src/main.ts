@@ -19,6 +19,7 @@ import { projectedPlace } from './projections/keptPlace.js';
 import { ProjectionWatch, projections } from './projections/projections.js';
 import { apiConfig } from './service/apiConfig.js';
 import { prepareDataDirectory } from './service/dataDirectory.js';
+import { type DirectoryUse, useDirectory } from './service/directoryUse.js';
 import {
   type EngineProbes,
   readiness,
@@ -32,7 +33,7 @@ import { openDirectory } from './service/openDirectory.js';
 import { openOwnLog, refuseMadeOfOther } from './service/ownLog.js';
 import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
 import { openReadSide } from './service/readSide.js';
-import { readsAfterWrites } from './service/readsAfterWrites.js';
+import { isAlone, readsAfterWrites } from './service/readsAfterWrites.js';
 import { type OpenParts, type Parts, Restartable } from './service/restartable.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
 import { startTracing, traceAppends } from './service/tracing.js';
@@ -59,7 +60,7 @@ const START_CATCH_UP_MS = 30_000;
 /**
  * Starts the service in this process, or the part of it that the roles name. Health and metrics are served in any case.
  * @param acceptLog see `openOwnLog`
- * @throws ConfigError, OtherLogError, UnreadableEventError, or what an engine throws; what was opened by then is closed again
+ * @throws ConfigError, DirectoryInUseError, OtherLogError, UnreadableEventError, or what an engine throws; what was opened by then is closed again
  */
 export async function startService(
   config: Config,
@@ -68,26 +69,32 @@ export async function startService(
   acceptLog = false,
 ): Promise<RunningService> {
   let isFirst = true;
-  const tracer = await startTracing(config, log);
-  const openAll: OpenParts<ServiceParts> = async (onReplaced) => {
-    const first = { ...config, acceptLog: acceptLog && isFirst };
-    const parts = await open({ config: first, log, roles, tracer, onReplaced });
-    isFirst = false;
-    return parts;
-  };
-  const running = new Restartable(openAll, { starting, startingAnew }, log);
-  // Before the engines are open, which may take long: whoever watches the process need not take it for dead.
-  const server = await startHttpServer(running.listener, { host: config.HOST, port: config.PORT });
+  const stopping: (() => Promise<void> | void)[] = [];
   const stop = async (): Promise<void> => {
-    await server.stop();
-    await running.stop();
-    await tracer?.stop();
+    for (const each of stopping.splice(0).reverse()) await each();
   };
   try {
-    await running.start();
+    const use = await useOwnDirectory(config, roles, log);
+    stopping.push(() => use.release());
+    const tracer = await startTracing(config, log);
+    stopping.push(() => tracer?.stop());
+    const openAll: OpenParts<ServiceParts> = async (onReplaced) => {
+      const first = { ...config, acceptLog: acceptLog && isFirst };
+      const parts = await open({ config: first, log, roles, tracer, onReplaced });
+      isFirst = false;
+      return parts;
+    };
+    const running = new Restartable(openAll, { starting, startingAnew }, log);
+    stopping.push(() => running.stop());
+    // Before the engines are open, which may take long: whoever watches the process need not take it for dead.
+    const server = await startHttpServer(running.listener, { host: config.HOST, port: config.PORT });
+    stopping.push(() => server.stop());
     const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
+    const address = `http://${host}:${server.port}`;
+    use.listensAt(address);
+    await running.start();
     return {
-      address: `http://${host}:${server.port}`,
+      address,
       get commands() {
         return running.parts.commands;
       },
@@ -101,6 +108,17 @@ export async function startService(
     throw error;
   }
 }
+
+const useOwnDirectory = (config: Config, roles: ReadonlySet<Role>, log: Logger): Promise<DirectoryUse> => {
+  const names = ROLES.filter((role) => roles.has(role));
+  const shown =
+    names.length === ROLES.length ? 'all roles' : `the role${names.length > 1 ? 's' : ''} ${names.join(', ')}`;
+  return useDirectory(
+    config.DATA_DIR,
+    { what: `a service with ${shown}`, alone: isAlone(config, roles) },
+    (users, seconds) => log.warn({ users, seconds }, 'the data directory is in use; this start waits for it'),
+  );
+};
 
 type ServiceParts = Parts & Pick<RunningService, 'commands' | 'directory'>;
 

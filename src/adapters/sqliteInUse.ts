@@ -1,8 +1,8 @@
-/** Whether a database of SQLite is open somewhere, for who wants to put another file in its place. */
+/** Whether a database of SQLite is open somewhere; and locks that end with the process which has them, on files of no contents. */
 import { codeOf, openSqlite } from './openSqlite.js';
 
 /**
- * Shuts all other connections out of the file, those of other processes as well.
+ * Makes the file where it is missing, and writes nothing to it. Shuts all other connections out of the file, those of other processes as well.
  * @returns lets them in again; undefined where another connection has the file open
  */
 export function holdAlone(file: string): (() => void) | undefined {
@@ -10,7 +10,7 @@ export function holdAlone(file: string): (() => void) | undefined {
   try {
     // With a write-ahead log this needs the file for itself: an open connection holds a lock on it also while it is idle.
     db.pragma('locking_mode = EXCLUSIVE');
-    db.exec('BEGIN EXCLUSIVE; COMMIT');
+    db.exec('BEGIN EXCLUSIVE; ROLLBACK');
   } catch (error) {
     db.close();
     if (codeOf(error).startsWith('SQLITE_BUSY')) return undefined;

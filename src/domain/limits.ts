@@ -193,3 +193,6 @@ export const LONGEST_SECRET_WAIT_S = 60;
 export const GUESSES_FORGOTTEN_AFTER_S = 3_600;
 /** Counts of guesses that are remembered; those not touched for longest are forgotten beyond it. */
 export const MAX_REMEMBERED_GUESSES = 50_000;
+
+/** Seconds that a start waits for a service that has its data directory for itself, and may be just stopping. */
+export const DATA_DIRECTORY_WAIT_SECONDS = 5;

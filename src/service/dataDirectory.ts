@@ -7,6 +7,8 @@ import type { Config } from '../config.js';
 export const LOG_ID_FILE = 'log-id';
 /** Holds how many lanes the embedded read models have. */
 export const LANES_FILE = 'projection-lanes';
+/** Who uses the directory now; nothing that outlasts a process. */
+export const IN_USE = 'in-use';
 /** Databases with what SQLite keeps beside them. */
 const DATABASE_FILE = /\.db(?:-wal|-shm|-journal)?$/;
 const KEYS = 'keys';
@@ -48,12 +50,17 @@ export async function prepareDataDirectory({ DATA_DIR }: Pick<Config, 'DATA_DIR'
 async function ownPaths(directory: string): Promise<readonly string[]> {
   // Other files in the directory are not ours.
   const files = (await readdir(directory)).filter((name) => isOwnEntry(name) && name !== KEYS);
-  const keys = await readdir(join(directory, KEYS)).catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return undefined;
+  const within = await Promise.all([KEYS, IN_USE].map((name) => pathsIn(directory, name)));
+  return [directory, ...[...files, ...within.flat()].map((name) => join(directory, name))];
+}
+
+async function pathsIn(directory: string, name: string): Promise<readonly string[]> {
+  try {
+    return [name, ...(await readdir(join(directory, name))).map((file) => join(name, file))];
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
     throw error;
-  });
-  const ofKeys = keys === undefined ? [] : [KEYS, ...keys.map((name) => join(KEYS, name))];
-  return [directory, ...[...files, ...ofKeys].map((name) => join(directory, name))];
+  }
 }
 
 /** Whether it was open to others, and is no more. @throws Error when it cannot be changed */

@@ -15,9 +15,9 @@ type Settings = Pick<Config, 'EVENTSTORE_URL' | 'MONGODB_URL' | 'WRITE_WAIT_MS'>
 
 /**
  * No other process reads what this one has answered, or projects it, and what was written is soon heard of: a server of the
- * log may hang with it, and no read should.
+ * log may hang with it, and no read should. That there is none `directoryUse.ts` sees to.
  */
-const isAlone = (settings: Pick<Config, 'EVENTSTORE_URL' | 'MONGODB_URL'>, roles: ReadonlySet<Role>): boolean =>
+export const isAlone = (settings: Pick<Config, 'EVENTSTORE_URL' | 'MONGODB_URL'>, roles: ReadonlySet<Role>): boolean =>
   settings.EVENTSTORE_URL === undefined && settings.MONGODB_URL === undefined && roles.size === ROLES.length;
 
 export function readsAfterWrites(

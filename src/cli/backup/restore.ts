@@ -6,6 +6,7 @@ import { storedIdentity } from '../../adapters/eventstore/identity.js';
 import { holdAlone } from '../../adapters/sqliteInUse.js';
 import { type Config, readConfig } from '../../config.js';
 import { isOwnEntry, LOG_ID_FILE, prepareDataDirectory } from '../../service/dataDirectory.js';
+import { DirectoryInUseError, type DirectoryUse, useDirectory } from '../../service/directoryUse.js';
 import { openStoredLog } from '../../service/engines.js';
 import { CliError, UsageError } from '../errors.js';
 import type { LogProof } from '../logProof.js';
@@ -46,8 +47,30 @@ async function restore(given: string, { replace, ...output }: RestoreOptions): P
       `${DATA_DIR} is not empty: it holds ${held.join(', ')}. Name another DATA_DIR, or add --replace, which keeps them beside it.`,
     );
   }
-  const release = holdDatabases(DATA_DIR, held);
-  const draft = join(DATA_DIR, DRAFT);
+  const use = await useAlone(DATA_DIR, held);
+  try {
+    await replaceBy(directory, DATA_DIR, held, output);
+  } finally {
+    use.release();
+  }
+}
+
+/** @throws CliError that says who uses it */
+async function useAlone(dataDir: string, held: readonly string[]): Promise<DirectoryUse> {
+  try {
+    return await useDirectory(dataDir, { what: 'dynamic-assets restore', alone: true });
+  } catch (error) {
+    if (!(error instanceof DirectoryInUseError)) throw error;
+    const file = held.find((name) => name.endsWith('.db')) ?? '';
+    throw new CliError(
+      `${error.users.join(' and ')} is there: ${join(dataDir, file)} is in use. Stop the service first.`,
+    );
+  }
+}
+
+async function replaceBy(directory: string, dataDir: string, held: readonly string[], output: JsonOption) {
+  const release = holdDatabases(dataDir, held);
+  const draft = join(dataDir, DRAFT);
   let proof: LogProof | undefined;
   try {
     await rm(draft, { recursive: true, force: true });
@@ -59,9 +82,9 @@ async function restore(given: string, { replace, ...output }: RestoreOptions): P
   } finally {
     release();
   }
-  const aside = await putInPlace(DATA_DIR, draft, held);
-  printResult(output, { data_dir: DATA_DIR, log: proof ?? null, replaced: aside ?? null }, [
-    `${directory} is in place in ${DATA_DIR}.`,
+  const aside = await putInPlace(dataDir, draft, held);
+  printResult(output, { data_dir: dataDir, log: proof ?? null, replaced: aside ?? null }, [
+    `${directory} is in place in ${dataDir}.`,
     ...(proof === undefined ? [] : logLines(proof)),
     ...(aside === undefined ? [] : [`What was there before is in ${aside}; remove it when it is not needed any more.`]),
   ]);

@@ -5,6 +5,7 @@ import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../config.js';
 import { prepareDataDirectory } from '../../service/dataDirectory.js';
+import { usersOf } from '../../service/directoryUse.js';
 import { isReadModelFile } from '../../service/readModelFiles.js';
 import { installationKeys } from '../../service/secretBox.js';
 import type { Checked, Finding } from './finding.js';
@@ -16,8 +17,10 @@ const LEAST_FREE_BYTES = 1024 ** 3;
 
 export async function files(config: Config): Promise<Looked> {
   const { mended, open } = await prepareDataDirectory(config);
+  const users = await usersOf(config.DATA_DIR);
+  const used = users.length === 0 ? 'nobody uses it' : `in use by ${users.map(({ shown }) => shown).join(' and ')}`;
   return {
-    detail: `${config.DATA_DIR} is for its owner alone`,
+    detail: `${config.DATA_DIR} is for its owner alone; ${used}`,
     findings: [
       ...mended.map((path) => ({
         problem: `${path} could be read or written by others.`,

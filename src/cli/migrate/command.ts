@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { parseStream, tenantStream } from '../../domain/streams.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { prepareDataDirectory } from '../../service/dataDirectory.js';
+import { type DirectoryUse, useDirectory } from '../../service/directoryUse.js';
 import { openStoredLog } from '../../service/engines.js';
 import { CliError, UsageError } from '../errors.js';
 import type { Selection } from '../logProof.js';
@@ -33,12 +34,18 @@ export function migrateCommand(): Command {
 async function migrate({ from, to, without = [], ...output }: MigrateOptions): Promise<void> {
   if (placeOf(from) === placeOf(to)) throw new CliError('--from and --to name the same place.');
   if (!isUrl(from) && !existsSync(join(from, 'events.db'))) throw new CliError(`There is no events.db in ${from}.`);
-  const source = await open(from);
+  const uses: DirectoryUse[] = [];
+  let source: EventStore | undefined;
   try {
+    // What a service wrote meanwhile would be missing, or in the way.
+    for (const place of [from, to].filter((each) => !isUrl(each)))
+      uses.push(await useDirectory(resolve(place), { what: 'dynamic-assets migrate', alone: true }));
+    source = await open(from);
     const report = await copyInto(source, to, await allBut(source, without));
     printResult(output, { from: shown(from), to: shown(to), ...report }, sentences(report, from, to));
   } finally {
-    await source.close();
+    await source?.close();
+    for (const use of uses) use.release();
   }
 }
 

@@ -1,0 +1,161 @@
+/**
+ * Which processes use a data directory, and which may together. Each keeps two files in `in-use/`: what it is, to be read by
+ * people, and a lock that the system frees when the process ends in whatever way, also where process ids mean nothing
+ * (containers). A service that answers writes before they are shown (`readsAfterWrites.ts`) has the directory for itself:
+ * another one would not find what it has answered. All others share it.
+ */
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { holdAlone } from '../adapters/sqliteInUse.js';
+import { DATA_DIRECTORY_WAIT_SECONDS } from '../domain/limits.js';
+import { sleep } from '../supervision/waiting.js';
+import { IN_USE } from './dataDirectory.js';
+
+/** Held for the moments in which somebody looks who is there and adds themselves. */
+const GATE = 'gate.lock';
+const LOCK = '.lock';
+/** What the names of those begin with who have the directory for themselves. */
+const ALONE = 'alone-';
+const LOOK_AGAIN_MS = 100;
+
+/** What a process says of itself; nothing where it could not, as on a full disk. */
+const description = z.object({
+  /** As the subject of a sentence: "a service with the role api". */
+  what: z.string(),
+  pid: z.int(),
+  host: z.string(),
+  /** Of a service that listens. */
+  address: z.string().optional(),
+  since: z.iso.datetime(),
+});
+type Description = z.output<typeof description>;
+
+export type DirectoryUser = {
+  /** Nobody else may use the directory meanwhile. */
+  readonly alone: boolean;
+  /** "a service with all roles (process 4711 on erp-1, http://localhost:3000, since 2026-11-25T09:00:00.000Z)" */
+  readonly shown: string;
+};
+
+/** Another process uses the data directory, and this one may not beside it. */
+export class DirectoryInUseError extends Error {
+  override readonly name = 'DirectoryInUseError';
+  constructor(
+    directory: string,
+    readonly users: readonly string[],
+  ) {
+    super(
+      `The data directory ${directory} is in use by ${users.join(' and ')}: stop it first, or set DATA_DIR to another directory.`,
+    );
+  }
+}
+
+export type DirectoryUse = {
+  /** Tells those who ask where this service listens. */
+  listensAt(address: string): void;
+  /** Others may use it from then on. */
+  release(): void;
+};
+
+type Wanted = Pick<Description, 'what'> & Pick<DirectoryUser, 'alone'>;
+
+/**
+ * Begins to use the directory, which is made where it is missing. A process that may be just ending, as before a restart, is
+ * waited for.
+ * @param onWait told once who is waited for, before it waits; without it nobody is waited for
+ * @throws DirectoryInUseError; what the file system throws
+ */
+export async function useDirectory(
+  directory: string,
+  wanted: Wanted,
+  onWait?: (users: readonly string[], seconds: number) => void,
+): Promise<DirectoryUse> {
+  mkdirSync(join(directory, IN_USE), { recursive: true, mode: 0o700 });
+  const until = performance.now() + DATA_DIRECTORY_WAIT_SECONDS * 1_000;
+  for (let isFirst = true; ; isFirst = false) {
+    const found = await atTheGate(directory, () => enter(directory, wanted));
+    if (!Array.isArray(found)) return found;
+    const users = found.map(({ shown }) => shown);
+    if (onWait === undefined || performance.now() >= until) throw new DirectoryInUseError(directory, users);
+    if (isFirst) onWait(users, DATA_DIRECTORY_WAIT_SECONDS);
+    await sleep(LOOK_AGAIN_MS);
+  }
+}
+
+/** Who uses the directory now. */
+export async function usersOf(directory: string): Promise<readonly DirectoryUser[]> {
+  if (!existsSync(join(directory, IN_USE))) return [];
+  return atTheGate(directory, () => living(directory));
+}
+
+async function atTheGate<Found>(directory: string, look: () => Found): Promise<Found> {
+  const gate = join(directory, IN_USE, GATE);
+  const until = performance.now() + DATA_DIRECTORY_WAIT_SECONDS * 1_000;
+  let open = holdAlone(gate);
+  while (open === undefined) {
+    if (performance.now() >= until) throw new Error(`Another process holds ${gate}: it may have been halted. End it.`);
+    await sleep(LOOK_AGAIN_MS / 10);
+    open = holdAlone(gate);
+  }
+  try {
+    return look();
+  } finally {
+    open();
+  }
+}
+
+/** @returns those who are in the way, where somebody is */
+function enter(directory: string, { what, alone }: Wanted): DirectoryUse | DirectoryUser[] {
+  const inTheWay = living(directory).filter((user) => alone || user.alone);
+  if (inTheWay.length > 0) return inTheWay;
+  const path = join(directory, IN_USE, `${alone ? ALONE : 'shared-'}${randomUUID()}`);
+  const free = holdAlone(`${path}${LOCK}`);
+  if (free === undefined) throw new Error(`${path}${LOCK} cannot be locked.`);
+  const about = { what, pid: process.pid, host: hostname(), since: new Date().toISOString() };
+  const tell = (told: Description): void => {
+    try {
+      writeFileSync(`${path}.draft`, `${JSON.stringify(told)}\n`, { mode: 0o600 });
+      renameSync(`${path}.draft`, `${path}.json`);
+    } catch {
+      // The lock counts.
+    }
+  };
+  tell(about);
+  return {
+    listensAt: (address) => tell({ ...about, address }),
+    release() {
+      remove(path);
+      free();
+    },
+  };
+}
+
+/** What processes that have died left behind is removed. */
+function living(directory: string): DirectoryUser[] {
+  const locks = readdirSync(join(directory, IN_USE)).filter((name) => name.endsWith(LOCK) && name !== GATE);
+  return locks.flatMap((name) => {
+    const path = join(directory, IN_USE, name.slice(0, -LOCK.length));
+    const free = holdAlone(`${path}${LOCK}`);
+    if (free === undefined) return [{ alone: name.startsWith(ALONE), shown: shownUser(path) }];
+    remove(path);
+    free();
+    return [];
+  });
+}
+
+function shownUser(path: string): string {
+  try {
+    const { what, pid, host, address, since } = description.parse(JSON.parse(readFileSync(`${path}.json`, 'utf8')));
+    const about = [`process ${pid} on ${host}`, ...(address === undefined ? [] : [address]), `since ${since}`];
+    return `${what} (${about.join(', ')})`;
+  } catch {
+    return 'a process that does not say what it is';
+  }
+}
+
+function remove(path: string): void {
+  for (const end of ['.draft', '.json', `${LOCK}-journal`, LOCK]) rmSync(`${path}${end}`, { force: true });
+}

@@ -1,0 +1,191 @@
+/** Which processes may use one data directory at the same time, and that those which may find what the others answered. */
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Service } from '../acceptance/service.js';
+import { TenantClient } from '../acceptance/tenant.js';
+import { EventStoreDouble } from '../engines/eventStoreDouble.js';
+
+const CREATES = 150;
+
+let dataDir: string;
+let running: Service[];
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'dynamic-assets-'));
+  running = [];
+});
+afterEach(async () => {
+  await Promise.all(running.map((service) => service.kill()));
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+function service(role?: string, env: { readonly [name: string]: string } = {}): Service {
+  const made = new Service(dataDir, env, role === undefined ? [] : ['--role', role]);
+  running.push(made);
+  return made;
+}
+
+async function started(role?: string, env: { readonly [name: string]: string } = {}): Promise<Service> {
+  const made = service(role, env);
+  await made.start();
+  return made;
+}
+
+const inUse = async (end: string): Promise<readonly string[]> =>
+  (await readdir(join(dataDir, 'in-use'))).filter((name) => name.endsWith(end) && name !== 'gate.lock');
+
+/** "(process 4711 on erp-1, http://127.0.0.1:3000, since 2026-11-25T09:00:00.000Z)" */
+const about = ({ pid, port }: Service): string =>
+  `\\(process ${pid} on \\S+, http://127\\.0\\.0\\.1:${port}, since [\\d-]+T[\\d:.]+Z\\)`;
+
+/** Resolves with what the start said instead of listening. */
+async function refused(late: Service): Promise<string> {
+  const error: unknown = await late.start().then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(String(error)).toContain('ended (code 1, signal null) before it listened');
+  return late.log.trim().split('\n').at(-1) ?? '';
+}
+
+async function isServed({ port }: Service): Promise<void> {
+  expect((await fetch(`http://127.0.0.1:${port}/health/ready`)).status).toBe(200);
+}
+
+describe('a service with all roles has its data directory for itself', () => {
+  it('a second start ends with a sentence that says who runs there and what to do', async () => {
+    const first = await started();
+    const said = await refused(service());
+    expect(said).toMatch(
+      new RegExp(
+        `^The data directory ${dataDir} is in use by a service with all roles ${about(first)}: stop it first, or set DATA_DIR to another directory\\.$`,
+      ),
+    );
+    await isServed(first);
+    const [name] = await inUse('.json');
+    const told: unknown = JSON.parse(await readFile(join(dataDir, 'in-use', name ?? ''), 'utf8'));
+    expect(told).toEqual({
+      what: 'a service with all roles',
+      pid: first.pid,
+      host: expect.any(String),
+      address: `http://127.0.0.1:${first.port}`,
+      since: expect.any(String),
+    });
+  });
+
+  it('a start with some of the roles beside it ends so as well', async () => {
+    const first = await started();
+    const said = await Promise.all(
+      ['api', 'projector', 'webhooks', 'api,projector'].map((role) => refused(service(role))),
+    );
+    for (const each of said) expect(each).toMatch(new RegExp(`in use by a service with all roles ${about(first)}:`));
+  });
+
+  it('it does not start beside processes with some of the roles, and names each of them', async () => {
+    const [projector, others] = await Promise.all([started('projector'), started('api,webhooks')]);
+    const said = await refused(service());
+    expect(said).toMatch(new RegExp(`(by|and) a service with the role projector ${about(projector)}`));
+    expect(said).toMatch(new RegExp(`(by|and) a service with the roles api, webhooks ${about(others)}`));
+    await isServed(others);
+  });
+
+  it('restore and migrate beside it end so too, and doctor says who is there', async () => {
+    const first = await started();
+    await first.cli('backup', 'backup');
+    const beside = await Promise.all([
+      first.cli('restore', 'backup', '--replace'),
+      first.cli('migrate', '--from', dataDir, '--to', join(dataDir, 'copy')),
+      first.cli('migrate', '--from', join(dataDir, 'backup'), '--to', dataDir),
+      first.cli('doctor'),
+    ]);
+    expect(beside.map(({ code }) => code)).toEqual([1, 1, 1, 0]);
+    const all = new RegExp(`a service with all roles ${about(first)}`);
+    for (const { stdout, stderr } of beside) expect(stdout + stderr).toMatch(all);
+    await isServed(first);
+  });
+});
+
+describe('a start soon after', () => {
+  it('a process that was killed is no hindrance, and what it left behind is removed', async () => {
+    const first = await started();
+    const { pid } = first;
+    await first.kill();
+    expect(await inUse('.json')).toHaveLength(1);
+    const next = await started();
+    expect(next.pid).not.toBe(pid);
+    expect(next.log).not.toContain('in use');
+    expect(await inUse('.lock')).toHaveLength(1);
+    expect(await inUse('.json')).toHaveLength(1);
+    await next.stop();
+    expect(await inUse('.lock')).toEqual([]);
+    expect(await inUse('.json')).toEqual([]);
+  });
+
+  it('one that is just stopping is waited for, which the log says', async () => {
+    const first = await started();
+    const next = service();
+    const starting = next.start();
+    while (!next.log.includes('the data directory is in use; this start waits for it')) await wait(10);
+    expect(JSON.parse(next.log.split('\n')[0] ?? '')).toMatchObject({
+      users: [expect.stringContaining(`process ${first.pid} `)],
+      seconds: 5,
+    });
+    await first.stop();
+    await starting;
+    await isServed(next);
+  });
+
+  it('descriptions that are missing or damaged hinder nobody: the locks count', async () => {
+    const projector = await started('projector');
+    const [name] = await inUse('.json');
+    await writeFile(join(dataDir, 'in-use', name ?? ''), '{');
+    await isServed(await started('api'));
+    expect(await refused(service())).toContain('a process that does not say what it is');
+    await isServed(projector);
+  });
+});
+
+/** Creates at each of the two and reads it at the other, as soon as it is answered. @returns what the other did not find */
+async function missed(one: TenantClient, two: TenantClient): Promise<string[]> {
+  const missing: string[] = [];
+  for (let n = 0; n < CREATES; n++) {
+    const [writer, reader] = n % 2 === 0 ? [one, two] : [two, one];
+    const { status, headers, body } = await writer.postRecord('dyn_item', { external_id: `I${n}`, name: `Item ${n}` });
+    expect({ status, pending: headers['projection-pending'] }).toEqual({ status: 201, pending: undefined });
+    const { data } = body as { data: { id: string } };
+    if ((await reader.getRecord('dyn_item', data.id)).status !== 200) missing.push(`get ${n}`);
+    if ((await reader.list('dyn_item', `filter[external_id][eq]=I${n}`)).meta.total !== 1) missing.push(`list ${n}`);
+  }
+  return missing;
+}
+
+async function bothAs(one: Service, two: Service, env: { readonly [name: string]: string } = {}) {
+  const { admin, client } = await new Service(dataDir, env).createTenant('acme', 'dyn_stock_order');
+  const known = { tenant: 'acme', admin, client };
+  return [one, two].map((each) => new TenantClient(each, known, 'dyn_stock_order')) as [TenantClient, TenantClient];
+}
+
+describe('processes that share a data directory', () => {
+  it('what one process of the role api has answered is found at the other', async () => {
+    const [one, two] = await Promise.all([started('api'), started('api'), started('projector')]);
+    expect(await missed(...(await bothAs(one, two)))).toEqual([]);
+  });
+
+  it('the same where each of them projects as well', async () => {
+    const [one, two] = await Promise.all([started('api,projector'), started('api,projector')]);
+    expect(await missed(...(await bothAs(one, two)))).toEqual([]);
+  });
+
+  it('with the log in EventStoreDB two services with all roles share it, and the same holds', async () => {
+    const double = await EventStoreDouble.start();
+    try {
+      const env = { EVENTSTORE_URL: double.url };
+      const [one, two] = [await started(undefined, env), await started(undefined, env)];
+      expect(await missed(...(await bothAs(one, two, env)))).toEqual([]);
+    } finally {
+      await Promise.all(running.map((each) => each.kill()));
+      await double.kill();
+    }
+  });
+});
