@@ -41,7 +41,7 @@ const list = (text: string): string[] =>
 
 const CIDR = /^[0-9a-fA-F:.]+\/\d{1,3}$/;
 const BASE64_KEY = /^[A-Za-z0-9+/]{43}=$/;
-const HOST_LABELS = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
+const HOST_LABELS = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*\.?$/i;
 
 /** One entry for each variable. `describe` is its meaning, as the help and the README show it. */
 export const settings = {
@@ -56,6 +56,7 @@ export const settings = {
   BASE_HOST: z
     .string()
     .regex(HOST_LABELS, 'must be a host name such as assets.example.com')
+    .transform((name) => name.toLowerCase().replace(/\.$/, ''))
     .default('localhost')
     .describe('Host name under which tenants live: <tenant>.<BASE_HOST>'),
   DEFAULT_TENANT: z.string().min(1).optional().describe('Tenant of requests to a bare host name or an IP address'),

@@ -87,7 +87,11 @@ export async function startService(
     const running = new Restartable(openAll, { starting, startingAnew }, log);
     stopping.push(() => running.stop());
     // Before the engines are open, which may take long: whoever watches the process need not take it for dead.
-    const server = await startHttpServer(running.listener, { host: config.HOST, port: config.PORT });
+    const server = await startHttpServer(running.listener, {
+      host: config.HOST,
+      port: config.PORT,
+      isBehindProxy: config.TRUST_PROXY > 0,
+    });
     stopping.push(() => server.stop());
     const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;
     const address = `http://${host}:${server.port}`;

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { MAX_HEADER_BYTES } from '../domain/limits.js';
 import { ApiRequest, ApiResponse } from './messageClasses.js';
+import { settleTarget } from './requestTarget.js';
 
 export type HttpServer = {
   readonly port: number;
@@ -22,11 +23,23 @@ const ARRIVAL_TIMEOUT_MS = 120_000;
 const DEFAULT_GRACE_MS = 10_000;
 const IDLE_SWEEP_MS = 50;
 
+export type Listening = {
+  readonly host: string;
+  readonly port: number;
+  /** Whether a trusted proxy passes requests on. */
+  readonly isBehindProxy?: boolean;
+};
+
 /** @throws Error (EADDRINUSE, EACCES, …) when the address cannot be had */
 export async function startHttpServer(
   listener: RequestListener,
-  address: { readonly host: string; readonly port: number },
+  { host, port, isBehindProxy = false }: Listening,
 ): Promise<HttpServer> {
+  const serve: RequestListener = (req, res) => {
+    const refusal = isForOneHost(req) ? settleTarget(req, isBehindProxy) : ONE_HOST;
+    if (refusal === undefined) listener(req, res);
+    else refuse(res, ...refusal);
+  };
   const server = createServer(
     // Hosts are checked here: the server's own refusal has no body.
     {
@@ -37,15 +50,15 @@ export async function startHttpServer(
       IncomingMessage: ApiRequest,
       ServerResponse: ApiResponse,
     },
-    (req, res) =>
-      isForOneHost(req) ? listener(req, res) : refuse(res, '400 Bad Request', 'One Host header is needed.'),
+    serve,
   );
   server.on('checkExpectation', (_req, res) =>
     refuse(res, '417 Expectation Failed', 'The only expectation that can be met is 100-continue.'),
   );
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   server.on('clientError', refuseUnreadable);
-  server.listen(address.port, address.host);
+  server.on('connect', refuseTunnel);
+  server.listen(port, host);
   await once(server, 'listening');
   let stopped: Promise<void> | undefined;
   return {
@@ -61,6 +74,7 @@ const UNREADABLE: { readonly [code: string]: readonly [status: string, error: st
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The header fields are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
 };
+const ONE_HOST = ['400 Bad Request', 'One Host header is needed.'] as const;
 const OTHERWISE_UNREADABLE = ['400 Bad Request', 'The request is no HTTP that can be read.'] as const;
 
 /** HTTP/1.1 needs exactly one Host (RFC 9112 §3.2): of two, a proxy in front may have gone by the other. */
@@ -86,7 +100,16 @@ function refuseUnreadable(error: Error & { readonly code?: string }, socket: Dup
     socket.destroy();
     return;
   }
-  const [status, reason] = UNREADABLE[error.code ?? ''] ?? OTHERWISE_UNREADABLE;
+  refuseOn(socket, ...(UNREADABLE[error.code ?? ''] ?? OTHERWISE_UNREADABLE));
+}
+
+/** The server has no more to do with a connection that asks for a tunnel. */
+function refuseTunnel(_req: IncomingMessage, socket: Duplex): void {
+  socket.on('error', () => socket.destroy()).on('finish', () => socket.destroy());
+  refuseOn(socket, '501 Not Implemented', 'This service is no proxy.');
+}
+
+function refuseOn(socket: Duplex, status: string, reason: string): void {
   const body = JSON.stringify({ message: status.slice(4), error: reason });
   const head = `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}`;
   socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nConnection: close\r\n\r\n${body}`);

@@ -13,7 +13,7 @@ import { useMessageClasses } from './messageClasses.js';
 import { openApiWriter } from './openapi/document.js';
 import { openRequest } from './requestContext.js';
 import type { Area } from './routes/operation.js';
-import { areaRouter } from './routes/router.js';
+import { areaRouter, optionsOfService } from './routes/router.js';
 import { areas, healthArea } from './routeTable.js';
 import { TokenBuckets } from './tokenBuckets.js';
 
@@ -47,6 +47,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
   app.set('query parser', false);
 
   app.use(openRequest(deps, config.requestTimeoutMs));
+  app.use(optionsOfService);
   for (const area of served) app.use(area.prefix === '' ? '/' : area.prefix, areaRouter(api, area));
   app.use(unknownPath);
   app.use(errorHandler(deps.log));

@@ -85,11 +85,13 @@ export function tenantNameIn(
   config: Pick<ApiConfig, 'baseHost' | 'defaultTenant' | 'trustProxy'>,
 ): string | undefined {
   const ofHost = tenantNameOf(host, config);
-  const named = req.headers[TENANT_HEADER];
-  if (named === undefined || named === ofHost) return ofHost;
+  const given = req.headers[TENANT_HEADER];
+  if (given === undefined) return ofHost;
+  const named = String(given).toLowerCase();
+  if (named === ofHost) return ofHost;
   const { defaultTenant: _, ...withoutDefault } = config;
   const isBare = isLoopbackHost(host) && tenantNameOf(host, withoutDefault) === undefined;
-  if (isBare && config.trustProxy === 0 && isFromThisMachine(req)) return String(named);
+  if (isBare && config.trustProxy === 0 && isFromThisMachine(req)) return named;
   throw badRequest(
     'X-Tenant names the tenant for programs on the machine of the service, at http://localhost or an address of it; elsewhere the host name does.',
   );

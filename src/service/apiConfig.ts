@@ -7,7 +7,7 @@ const MONGODB_LISTS = { atOnce: 32, ofOneTenant: 8 };
 
 export const apiConfig = (config: Config): ApiConfig => ({
   release: version(),
-  baseHost: config.BASE_HOST.toLowerCase(),
+  baseHost: config.BASE_HOST,
   ...(config.DEFAULT_TENANT === undefined ? {} : { defaultTenant: config.DEFAULT_TENANT }),
   trustProxy: config.TRUST_PROXY,
   ...(config.METRICS_TOKEN === undefined ? {} : { metricsToken: config.METRICS_TOKEN }),

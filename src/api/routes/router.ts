@@ -101,17 +101,22 @@ const isHere = (req: Request, operation: Operation): boolean => hasMethodAt(oper
 function methodNotAllowed(here: readonly Pick<Route, 'method' | 'operation'>[]): RequestHandler {
   return (req, res) => {
     const offered = here.filter(({ operation }) => isHere(req, operation)).map(({ method }) => method);
-    const methods = METHODS.filter((method) => offered.includes(method));
-    const allow = methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', ');
-    if (req.method === 'OPTIONS') {
-      res.setHeader('Allow', allow).status(204).end();
-      return;
-    }
+    const allow = allowOf(METHODS.filter((method) => offered.includes(method)));
+    if (req.method === 'OPTIONS') return tellMethods(res, allow);
     throw new HttpError(405, 'Method not allowed.', `${req.method} is not offered here; ${allow} is.`, {
       Allow: allow,
     });
   };
 }
+
+const allowOf = (methods: readonly Method[]): string =>
+  methods.map((method) => (method === 'GET' ? 'GET, HEAD' : method)).join(', ');
+
+const tellMethods = (res: Response, allow: string): void => void res.setHeader('Allow', allow).status(204).end();
+
+/** `OPTIONS *` asks what the service as a whole can do (RFC 9110 §9.3.7). */
+export const optionsOfService: RequestHandler = (req, res, next) =>
+  req.url === '*' ? tellMethods(res, allowOf(METHODS)) : next();
 
 function handlerOf(api: Api, method: Method, operation: Operation): RequestHandler {
   const { query: parameters = [], body: described, status = 200, honours = [] } = operation;

@@ -1,0 +1,39 @@
+/** The target of a request (RFC 9112 §3.2), brought to one form: a path in `url`, and the host that it is for in Host. */
+import type { IncomingMessage } from 'node:http';
+import { isHost } from './tenantHost.js';
+
+/** Why a target is refused: the status line's end, and what is wrong. */
+export type TargetRefusal = readonly [status: string, error: string];
+
+const ABSOLUTE = /^([a-z][a-z\d+.-]*):\/\/([^/?#]*)(\/[^?#]*)?(\?[^#]*)?$/i;
+
+/** Escapes of characters that need none; with and without them a path is the same (RFC 3986 §6.2.2.2). */
+const NEEDLESS_ESCAPE = /%(?:2[de]|3\d|4[1-9a-f]|5[\daf]|6[1-9a-f]|7[\dae])/gi;
+
+/**
+ * Changes `url` and `headers.host`: an absolute target wins over the Host field (RFC 9112 §3.2.2). `OPTIONS *` stays.
+ * @param isBehindProxy whether TLS may have ended at a trusted proxy: only then can a target be `https`
+ */
+export function settleTarget(req: IncomingMessage, isBehindProxy: boolean): TargetRefusal | undefined {
+  const { url = '', method, headers } = req;
+  if (url.startsWith('/')) {
+    if (url.includes('%')) req.url = withoutNeedlessEscapes(url);
+    return undefined;
+  }
+  if (url === '*' && method === 'OPTIONS') return undefined;
+  const [, scheme = '', authority = '', path = '/', query = ''] = ABSOLUTE.exec(url) ?? [];
+  if (!isHost(authority) || (headers.host && !isHost(headers.host)))
+    return ['400 Bad Request', 'The target of a request is a path, or an http URL with a host and a path.'];
+  const schemes = isBehindProxy ? ['http', 'https'] : ['http'];
+  if (!schemes.includes(scheme.toLowerCase()))
+    return ['421 Misdirected Request', `This connection is for ${schemes.join(' and ')} URLs.`];
+  headers.host = authority;
+  req.url = withoutNeedlessEscapes(`${path}${query}`);
+  return undefined;
+}
+
+function withoutNeedlessEscapes(url: string): string {
+  const at = url.indexOf('?');
+  const end = at < 0 ? url.length : at;
+  return url.slice(0, end).replace(NEEDLESS_ESCAPE, decodeURIComponent) + url.slice(end);
+}
