@@ -30,8 +30,9 @@ export class HttpError extends Error {
 }
 
 export const badRequest = (reason: string): HttpError => new HttpError(400, 'Bad request.', reason);
-export const unsupportedMediaType = (reason: string): HttpError =>
-  new HttpError(415, 'Unsupported media type.', reason);
+/** @param headers what can be read, as Accept or Accept-Encoding (RFC 9110 §15.5.16) */
+export const unsupportedMediaType = (reason: string, headers?: HttpError['headers']): HttpError =>
+  new HttpError(415, 'Unsupported media type.', reason, headers);
 export const forbidden = (reason: string, headers?: HttpError['headers']): HttpError =>
   new HttpError(403, 'Forbidden.', reason, headers);
 export const notFound = (reason: string): HttpError => new HttpError(404, 'Not found.', reason);

@@ -1,6 +1,6 @@
 /** Reading JSON request bodies: bounded in size and depth, and only after the client is known. */
 import { isUtf8 } from 'node:buffer';
-import { type ContentType, parse } from 'content-type';
+import { parse } from 'content-type';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { badRequest, HttpError, unsupportedMediaType } from './errors.js';
 import type { LongNumbers } from './jsonLook.js';
@@ -19,13 +19,11 @@ export type ReadOptions = {
 };
 
 export function jsonBodyReader({ limitBytes, longNumbers = 'asText' }: ReadOptions): BodyReader {
-  const read = express.raw({ limit: limitBytes, type: () => true });
+  const read = bytesReader(limitBytes);
   return async (req, res) => {
     requireJsonType(req.headers['content-type']);
-    await runParser(read, req, res);
-    const bytes: unknown = req.body;
-    if (!Buffer.isBuffer(bytes) || bytes.length === 0)
-      throw badRequest('The body is empty; a JSON object is expected.');
+    const bytes = await read(req, res);
+    if (bytes.length === 0) throw badRequest('The body is empty; a JSON object is expected.');
     return await parseJson(utf8Text(bytes), longNumbers);
   };
 }
@@ -37,40 +35,81 @@ export function utf8Text(bytes: Buffer): string {
   return bytes.toString('utf8', hasMark ? 3 : 0);
 }
 
-/** A body parser of express, as a promise. It reads a body that is too large to its end, so that the client gets the answer. */
-export function runParser(parser: RequestHandler, req: Request, res: Response): Promise<void> {
-  const read = new Promise<void>((resolve, reject) => {
+/**
+ * Reads a body, decompressed. A client that waits for 100 Continue is asked for it here, when nothing else can refuse it.
+ * One that is too large is read to its end where it is sent in any case, so that the client gets the answer.
+ * @throws HttpError 413, 415, 400
+ */
+export function bytesReader(limitBytes: number): (req: Request, res: Response) => Promise<Buffer> {
+  const parser = express.raw({ limit: limitBytes, type: () => true });
+  return async (req, res) => {
+    settleCoding(req);
+    askForBody(req, res, limitBytes);
+    // How long a body may take to arrive has a limit of its own (`listen.ts`).
+    await req.context.deadline.uncounted(runParser(parser, req, res));
+    const bytes: unknown = req.body;
+    return Buffer.isBuffer(bytes) ? bytes : Buffer.alloc(0);
+  };
+}
+
+/** As a promise. */
+const runParser = (parser: RequestHandler, req: Request, res: Response): Promise<void> =>
+  new Promise((resolve, reject) => {
     parser(req, res, (error?: unknown) => {
       if (error === undefined) resolve();
       else reject(toHttpError(error));
     });
   });
-  // How long a body may take to arrive has a limit of its own (`listen.ts`).
-  return req.context.deadline.uncounted(read);
+
+/** For a client that sends its body only when it is asked for it (RFC 9110 §10.1.1). @throws HttpError 413 for one that is known to be too large */
+function askForBody({ headers, httpVersion }: Request, res: Response, limitBytes: number): void {
+  if (headers.expect === undefined || httpVersion !== '1.1') return;
+  const { 'content-encoding': coding = 'identity', 'content-length': length = '0' } = headers;
+  if (coding === 'identity' && Number(length) > limitBytes) throw bodyTooLarge(limitBytes);
+  res.writeContinue();
+}
+
+const CODINGS = ['gzip', 'deflate', 'br'];
+
+/** Gives the field the one name that express' parser knows (RFC 9110 §8.4.1). @throws HttpError 415 */
+function settleCoding({ headers }: Request): void {
+  const given = headers['content-encoding'];
+  if (given === undefined) return;
+  const named = given.split(',').map((name) => name.trim().toLowerCase());
+  const [coding = 'identity', ...others] = named.filter((name) => name !== '' && name !== 'identity');
+  const known = coding === 'x-gzip' ? 'gzip' : coding;
+  if (others.length > 0 || (known !== 'identity' && !CODINGS.includes(known))) {
+    throw unsupportedMediaType('Of Content-Encoding one of gzip, deflate and br can be read, or none.', {
+      'Accept-Encoding': CODINGS.join(', '),
+    });
+  }
+  headers['content-encoding'] = known;
 }
 
 /** Whether the request carries a body (RFC 9112 §6). */
-export const hasBody = (req: Request): boolean =>
-  req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
+export const hasBody = ({ headers }: Request): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
+const JSON_TYPE = 'application/json';
+
+/** Of its parameters the charset alone says something; clients of OData, for one, send others. @throws HttpError 415 */
 function requireJsonType(header: string | undefined): void {
-  if (header !== undefined && isInUtf8(parse(header), 'application/json')) return;
-  throw unsupportedMediaType('Send the body as Content-Type: application/json, in UTF-8.');
+  const { type, parameters } = parse(header ?? '');
+  if (type !== JSON_TYPE) {
+    throw unsupportedMediaType('Send the body as Content-Type: application/json, in UTF-8.', { Accept: JSON_TYPE });
+  }
+  if (!/^utf-?8$/i.test(parameters.charset ?? 'utf-8')) {
+    throw unsupportedMediaType('Send the body in UTF-8, as Content-Type: application/json; charset=utf-8.');
+  }
 }
 
-/** Whether a content type is this one, with no other charset and nothing else beside it. */
-export function isInUtf8({ type, parameters }: ContentType, wanted: string): boolean {
-  const { charset = 'utf-8', ...others } = parameters;
-  return type === wanted && /^utf-?8$/i.test(charset) && Object.keys(others).length === 0;
-}
+const bodyTooLarge = (limitBytes?: unknown): HttpError => {
+  const limit = limitBytes === undefined ? '' : ` of ${String(limitBytes)} bytes`;
+  return new HttpError(413, 'The body is too large.', `The body is over the limit${limit}.`);
+};
 
 /** What express' body parser can find wrong, in our words. */
 function toHttpError(error: unknown): unknown {
-  if (!(error instanceof Error && 'type' in error)) return error;
-  if (error.type === 'entity.too.large') {
-    const limit = 'limit' in error ? ` of ${String(error.limit)} bytes` : '';
-    return new HttpError(413, 'The body is too large.', `The body is over the limit${limit}.`);
-  }
-  if (error.type !== 'encoding.unsupported') return error;
-  return unsupportedMediaType('The Content-Encoding is not supported; gzip, deflate and br are.');
+  if (!(error instanceof Error && 'type' in error) || error.type !== 'entity.too.large') return error;
+  return bodyTooLarge('limit' in error ? error.limit : undefined);
 }

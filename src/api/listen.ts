@@ -52,6 +52,8 @@ export async function startHttpServer(
     },
     serve,
   );
+  // Where the body is not asked for, the server ends the connection behind the answer.
+  server.on('checkContinue', serve);
   server.on('checkExpectation', (_req, res) =>
     refuse(res, '417 Expectation Failed', 'The only expectation that can be met is 100-continue.'),
   );

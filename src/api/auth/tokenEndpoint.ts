@@ -1,6 +1,6 @@
 /** `POST /oauth/token`: access tokens by client credentials (spec §4.10, §5; RFC 6749 §4.4); and the keys they are signed with. */
 import { parse } from 'content-type';
-import express, { type ErrorRequestHandler } from 'express';
+import type { ErrorRequestHandler } from 'express';
 import { credentialOf, secretMatches } from '../../commands/identity/secrets.js';
 import type { ApiClient, LiveSecret } from '../../domain/identity/events.js';
 import { isScope, SCOPES, type Scope } from '../../domain/identity/scopes.js';
@@ -8,7 +8,7 @@ import { CREDENTIALS_BODY_BYTES } from '../../domain/limits.js';
 import type { Api } from '../deps.js';
 import { badRequest, HttpError, unsupportedMediaType } from '../errors.js';
 import { sendJson } from '../jsonAnswer.js';
-import { type BodyReader, isInUtf8, jsonBodyReader, runParser, utf8Text } from '../jsonBody.js';
+import { type BodyReader, bytesReader, jsonBodyReader, utf8Text } from '../jsonBody.js';
 import { networkOfRequest } from '../network.js';
 import * as json from '../openapi/schema.js';
 import { withinGuesses } from '../rateLimit.js';
@@ -27,16 +27,17 @@ import {
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 
 const readJson = jsonBodyReader({ limitBytes: CREDENTIALS_BODY_BYTES });
-const readForm = express.raw({ type: () => true, limit: CREDENTIALS_BODY_BYTES });
+const readForm = bytesReader(CREDENTIALS_BODY_BYTES);
+/** A form is ASCII, whatever is escaped in it; some clients name the charset that it would be in otherwise. */
+const FORM_CHARSET = /^(?:utf-?8|us-ascii|iso-8859-1)$/i;
 
 /** Reads a form as URLSearchParams (RFC 6749 Appendix B: in UTF-8), anything else as JSON. */
 const readFormOrJson: BodyReader = async (req, res) => {
-  const contentType = parse(req.headers['content-type'] ?? '');
-  if (contentType.type !== FORM_TYPE) return readJson(req, res);
-  if (!isInUtf8(contentType, FORM_TYPE)) throw unsupportedMediaType('Send the form in UTF-8.');
-  await runParser(readForm, req, res);
-  const bytes: unknown = req.body;
-  const text = Buffer.isBuffer(bytes) ? utf8Text(bytes) : '';
+  const { type, parameters } = parse(req.headers['content-type'] ?? '');
+  if (type !== FORM_TYPE) return readJson(req, res);
+  if (!FORM_CHARSET.test(parameters.charset ?? 'utf-8'))
+    throw unsupportedMediaType(`Send the form in UTF-8, as Content-Type: ${FORM_TYPE}.`);
+  const text = utf8Text(await readForm(req, res));
   if (!isEscapedUtf8(text)) throw badRequest('The body is not valid UTF-8.');
   return new URLSearchParams(text);
 };
@@ -179,17 +180,17 @@ const UNREADABLE: readonly unknown[] = [400, 413, 415];
 function unreadable(error: unknown): OAuthError | undefined {
   if (error instanceof OAuthError || !(error instanceof Error) || !('status' in error)) return undefined;
   if (!UNREADABLE.includes(error.status)) return undefined;
-  const reason = error instanceof HttpError ? error.reason : error.message;
-  return new OAuthError('invalid_request', printable(reason), Number(error.status));
+  const { reason, headers } = error instanceof HttpError ? error : { reason: error.message, headers: {} };
+  return new OAuthError('invalid_request', printable(reason), Number(error.status), headers);
 }
 
 /** Gives errors the shape of RFC 6749 §5.2, with `message` beside it; others go on to the API's error handler. */
 export const oauthErrorHandler: ErrorRequestHandler = (given: unknown, _req, res, next) => {
   const error = unreadable(given) ?? given;
   if (!(error instanceof OAuthError)) return next(error);
-  const { code, message, status } = error;
+  const { code, message, status, headers } = error;
   if (code === 'invalid_client') res.setHeader('WWW-Authenticate', 'Basic realm="dynamic-assets", charset="UTF-8"');
-  sendJson(res, status, JSON.stringify({ error: code, error_description: message, message }));
+  sendJson(res, status, JSON.stringify({ error: code, error_description: message, message }), headers);
 };
 
 /** For other services that want to check tokens themselves. */

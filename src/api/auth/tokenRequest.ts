@@ -18,6 +18,7 @@ export class OAuthError extends Error {
     readonly code: OAuthErrorCode,
     description: string,
     readonly status: number = OAUTH_ERRORS[code],
+    readonly headers: { readonly [name: string]: string } = {},
   ) {
     super(description);
   }
