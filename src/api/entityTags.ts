@@ -39,34 +39,44 @@ export function heldTag(req: Request, tag: string): string | undefined {
   const given = req.headers['if-none-match'];
   if (given === undefined) return undefined;
   if (given.trim() === '*') return etag(tag);
-  return tagsIn(given)?.find((held) => held.tag === tag)?.text;
+  return tagsIn(given)?.find(({ tags }) => tags.includes(tag))?.text;
 }
 
-/** What a change insists on. @throws HttpError 400 for what is no list of tags */
+/**
+ * What a change insists on. A weak tag is taken for the strong one that it was made of: a proxy that compresses answers
+ * weakens their tags, and leaves the client no other to send (RFC 9110 §13.1.1 would never let it match). Ours stand for
+ * the values of a record, whichever bytes they are sent in. @throws HttpError 400 for what is no list of tags
+ */
 export function preconditionOf(req: Request): Precondition | undefined {
   const given = req.headers['if-match'];
   if (given === undefined) return undefined;
   if (given.trim() === '*') return 'any';
-  const tags = tagsIn(given);
-  if (tags === undefined) throw badRequest('If-Match must be the ETag of the record, such as "abc", or *.');
-  // What is only equivalent does not match (RFC 9110 §13.1.1).
-  return tags.filter(({ isWeak }) => !isWeak).map(({ tag }) => tag);
+  const list = tagsIn(given);
+  if (list === undefined) throw badRequest('If-Match must be the ETag of the record, such as "abc", or *.');
+  return list.flatMap(({ tags }) => tags);
 }
 
-const ENTITY_TAG = /^(W\/)?"([^"\s]*)"$/;
-/** What `etag` puts behind. */
-const ENDING = /\.(?:br|gzip)$/;
+/** `etagc` (RFC 9110 §8.8.3); a comma is one. */
+const TAG = /^[\x21\x23-\x7e\x80-\xff]*$/;
+/** Before, between and behind tags; elements of a list may be empty (RFC 9110 §5.6.1.2). */
+const BEFORE = /^[ \t,]*(?:W\/)?$/;
+const BETWEEN = /^[ \t]*,[ \t,]*(?:W\/)?$/;
+const BEHIND = /^[ \t,]*$/;
+/** What `etag` puts behind, and what Apache, Caddy and Jetty do where they compress. */
+const ENDING = /(?:\.|--?)(?:br|gzip|zstd|deflate)$/;
 
-/** `text` is without the mark of a weak one. */
-type EntityTag = { readonly isWeak: boolean; readonly tag: string; readonly text: string };
+/** `text` is without the mark of a weak one; `tags` are those of ours that it can have been made of. */
+type EntityTag = { readonly tags: readonly string[]; readonly text: string };
 
-/** Undefined for what is no list of tags. Ours have no commas, so one of somebody else's that has is none of ours. */
+/** Undefined for what is no list of tags, or an empty one. */
 function tagsIn(list: string): readonly EntityTag[] | undefined {
-  const tags = [];
-  for (const text of list.split(',')) {
-    const [, weak, tag] = ENTITY_TAG.exec(text.trim()) ?? [];
-    if (tag === undefined) return undefined;
-    tags.push({ isWeak: weak !== undefined, tag: tag.replace(ENDING, ''), text: `"${tag}"` });
-  }
-  return tags;
+  // No tag has a quotation mark in it: every second part is one.
+  const parts = list.split('"');
+  const last = parts.length - 1;
+  const isList = parts.every((part, at) =>
+    (at % 2 === 1 ? TAG : at === last ? BEHIND : at === 0 ? BEFORE : BETWEEN).test(part),
+  );
+  if (!isList || last < 2 || last % 2 === 1) return undefined;
+  const tags = parts.filter((_, at) => at % 2 === 1);
+  return tags.map((tag) => ({ tags: [...new Set([tag, tag.replace(ENDING, '')])], text: `"${tag}"` }));
 }

@@ -1,7 +1,7 @@
 /**
  * Header fields by which a request demands something of how it is carried out. Whoever sends one relies on it, so an
  * operation that does not honour it refuses the request. A client's wishes about the answer (Accept, Accept-Encoding,
- * If-Modified-Since) may go unfulfilled: the answer shows it.
+ * If-Modified-Since, Range) may go unfulfilled: the answer shows it.
  */
 import type { Request } from 'express';
 import { badRequest } from '../errors.js';
@@ -11,8 +11,6 @@ const INSTEAD = {
   'if-match': 'PUT of a record or an order honours it.',
   'if-none-match': 'GET honours it.',
   'if-unmodified-since': 'Send If-Match with the ETag of the record.',
-  range: 'Lists have page and perPage.',
-  'if-range': 'Lists have page and perPage.',
   'content-range': 'A body is whole; PUT changes the fields that it names.',
   prefer: 'What can be chosen is in the query of the operation.',
   'idempotency-key': 'POST of a record, a batch, a clean-up or an approval honours it; send this without.',

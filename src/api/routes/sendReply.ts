@@ -19,6 +19,8 @@ export async function sendReply(api: Api, req: Request, res: Response, reply: Re
   }
   tellStaleness(api, req, res);
   res.setHeader('Vary', 'Accept-Encoding');
+  // The whole is sent, whatever part was asked for (RFC 9110 §14.2, §14.3).
+  if (req.headers.range !== undefined) res.setHeader('Accept-Ranges', 'none');
   const tag = reply.tag ?? (status === 200 && body !== undefined ? await tagOfText(body) : undefined);
   const held = tag === undefined ? undefined : heldTag(req, tag);
   if (held !== undefined) {

@@ -80,7 +80,6 @@ describe('header fields that promise something', () => {
     ['If-None-Match', '*', 'POST', ITEMS],
     ['If-None-Match', '*', 'PUT', `${ITEMS}/${ID}`],
     ['If-Unmodified-Since', 'Sun, 22 Nov 2026 10:00:00 GMT', 'PUT', `${ITEMS}/${ID}`],
-    ['Range', 'items=0-24', 'GET', ITEMS],
     ['Content-Range', 'bytes 0-1/2', 'PUT', `${ITEMS}/${ID}`],
     ['Prefer', 'tx=rollback', 'POST', `${ITEMS}/clean-up`],
     ['Idempotency-Key', 'k-1', 'PUT', `${ITEMS}/${ID}`],
@@ -101,8 +100,31 @@ describe('header fields that promise something', () => {
     expect(answer.body).toMatchObject({ error: expect.stringContaining(`does not honour ${name.toLowerCase()} here`) });
   });
 
+  it.each(['items=0-24', 'bytes=0-99', 'bytes=-1,', 'nonsense'])(
+    'Range: %s is ignored: the whole is sent, and the answer says so (RFC 9110 §14.2)',
+    async (range) => {
+      const whole = await acme().getList('dyn_item');
+      for (const headers of [
+        { range },
+        { range, 'if-range': String(whole.headers.etag) },
+        { range, 'if-range': '"x"' },
+      ]) {
+        const answer = await acme().getList('dyn_item', '', { headers });
+        expect(answer).toMatchObject({ status: 200, text: whole.text, headers: { 'accept-ranges': 'none' } });
+        expect(answer.headers['content-range']).toBeUndefined();
+        expect((await acme().send('HEAD', ITEMS, { headers })).status).toBe(200);
+        expect((await acme().send('GET', '/docs', { headers, token: null })).status).toBe(200);
+        expect((await acme().postRecord('dyn_item', {}, { headers })).status).toBe(422);
+      }
+    },
+  );
+
   it('wishes about the answer are none: a read without them is the same', async () => {
-    const headers = { 'if-modified-since': 'Sun, 22 Nov 2026 10:00:00 GMT', prefer: 'wait=10', accept: 'text/csv' };
+    const headers = {
+      'if-modified-since': 'Sun, 22 Nov 2026 10:00:00 GMT',
+      prefer: 'wait=10',
+      accept: 'application/xml',
+    };
     expect(await acme().getList('dyn_item', '', { headers })).toMatchObject({ status: 200 });
   });
 });
