@@ -62,6 +62,8 @@ export type WrittenRecord = {
   readonly record: RecordView;
   /** Of an order that was sent with parts: its lists of parts, by their names. */
   readonly lists?: { readonly [name: string]: unknown };
+  /** Whether an earlier request with the same key has written it. */
+  readonly isReplayed?: boolean;
 };
 
 /** An order that was approved. */

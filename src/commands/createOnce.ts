@@ -9,7 +9,7 @@ import { changedFields, keyOf, uniqueFieldOf } from '../domain/referenceTable/de
 import { orderStream } from '../domain/streams.js';
 import { CATCH_UP_MS, notCaughtUp } from './catchUp.js';
 import { type Caller, type Commands, patience, TryAgainError, ValidationError, type WrittenRecord } from './context.js';
-import { carryOutOnce } from './keyedRequest.js';
+import { carryOutOnce, replaying } from './keyedRequest.js';
 import { loadOrderAt } from './orders/loadOrder.js';
 import { createdOrder } from './orders/orderRecords.js';
 import { shareTableWriter } from './referenceTables/tableWriter.js';
@@ -34,7 +34,7 @@ export async function createOnce(
   create: (commands: Commands) => Promise<WrittenRecord>,
 ): Promise<WrittenRecord> {
   const { assetType, key, body } = creation;
-  const find = (request: KeyedRequest) => alreadyMade(commands, caller, creation, request);
+  const find = replaying((request) => alreadyMade(commands, caller, creation, request));
   const run = (request: KeyedRequest): Promise<WrittenRecord> =>
     create(withFirstId(commands, request.id)).catch(async (error: unknown) => {
       // Refused because the same request, sent at the same time, was first?

@@ -29,7 +29,15 @@ export type Work<Answer extends object> = {
 
 type Accepted = { readonly request: KeyedRequest; readonly end: StreamEnd; readonly isNew: boolean };
 
-type Done<Answer> = Answer & { readonly position: Position };
+type Done<Answer> = Answer & { readonly position: Position; readonly isReplayed?: boolean };
+
+/** The same, for what an earlier request with the key has done. */
+export const replaying =
+  <Found extends object>(find: (request: KeyedRequest) => Promise<Found | undefined>) =>
+  async (request: KeyedRequest): Promise<(Found & { readonly isReplayed: true }) | undefined> => {
+    const found = await find(request);
+    return found === undefined ? undefined : { ...found, isReplayed: true };
+  };
 
 /** @throws ValidationError where the key stands for another body; whatever the work throws */
 export async function carryOutOnce<Answer extends object>(
@@ -75,13 +83,13 @@ async function carryOut<Answer extends object>(
   { find, run }: Pick<Work<Answer>, 'find' | 'run'>,
 ): Promise<Done<Answer>> {
   const done = (isNew ? undefined : await find(request)) ?? (await run(request, isNew));
-  const { position: _, ...answer } = done;
+  const { position: _, isReplayed = false, ...answer } = done;
   const events: KeyedRequestEvent[] = [{ type: 'RequestAnswered', data: answer as Record<string, unknown> }];
   try {
     if ((await appendIfUnchanged(log, caller, stream, end, events)) !== undefined) return done;
     // The same request, sent at the same time, was first: both have its answer.
     const { state } = await loadRequest(log.eventStore, stream);
-    return state?.answer === undefined ? done : await answerOf(log, caller, state);
+    return state?.answer === undefined ? done : { ...(await answerOf<Answer>(log, caller, state)), isReplayed };
   } catch {
     // What was done stands in any case: without its answer, the next one to ask finds it.
     return done;
@@ -94,7 +102,7 @@ async function answerOf<Answer>(
   caller: Caller,
   request: KeyedRequest,
 ): Promise<Done<Answer>> {
-  return { ...(request.answer as Answer), position: await inTime(caller, eventStore.head()) };
+  return { ...(request.answer as Answer), position: await inTime(caller, eventStore.head()), isReplayed: true };
 }
 
 function streamOf({ tenant, actor }: Caller, { table, key }: Named): string {

@@ -49,8 +49,9 @@ export const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply
 });
 
 /** @param part of the tenant's records that it is in */
-export const writtenReply = ({ record, lists, position }: WrittenRecord, part = ORDERS): Reply =>
+export const writtenReply = ({ record, lists, position, isReplayed }: WrittenRecord, part = ORDERS): Reply =>
   dataReply(lists === undefined ? record : { ...record, ...lists }, {
+    isReplayed,
     written: position,
     changed: { part, isFew: true },
   });

@@ -92,7 +92,7 @@ export const synchronization: Resource = {
       async handle({ commands }, { req, caller, assetType, query, body }) {
         const dryRun = isDryRun(query);
         const key = keyOfChange(req, dryRun);
-        const { position, counts, operationId, differences } =
+        const { position, counts, operationId, differences, isReplayed } =
           key === undefined
             ? await upsertBatch(commands, caller, assetType, body, { dryRun })
             : await upsertBatchOnce(commands, caller, assetType, body, key);
@@ -102,7 +102,7 @@ export const synchronization: Resource = {
           : `Batch upsert of ${items} items succeeded.`;
         return dataReply(
           { message, ...counts, ...(dryRun ? { dry_run: true, differences } : { operation_id: operationId }) },
-          manyWritten(position, assetType.name),
+          { ...manyWritten(position, assetType.name), isReplayed },
         );
       },
     },
@@ -125,12 +125,12 @@ export const synchronization: Resource = {
           key === undefined
             ? await cleanUpTable(commands, caller, assetType, body, { dryRun, guard })
             : await cleanUpTableOnce(commands, caller, assetType, body, key, { guard });
-        const { position, deleted, operationId, differences } = cleaned;
+        const { position, deleted, operationId, differences, isReplayed } = cleaned;
         const message = dryRun
           ? `Dry run: ${deleted} records would be deleted; nothing was.`
           : `Clean-up succeeded: ${deleted} records were deleted.`;
         const more = dryRun ? { dry_run: true, differences } : { operation_id: operationId };
-        return dataReply({ message, deleted, ...more }, manyWritten(position, assetType.name));
+        return dataReply({ message, deleted, ...more }, { ...manyWritten(position, assetType.name), isReplayed });
       },
     },
   },

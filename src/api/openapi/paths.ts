@@ -105,10 +105,19 @@ export const headerComponents: { readonly [name: string]: Header } = {
       'Of a write: it stands, and reads do not show it yet. Of a read: it may lack a write that was answered before. Left out where neither is so.',
     schema: { type: 'string', enum: ['true'] },
   },
+  'Idempotency-Replayed': {
+    description:
+      'An earlier request with the same Idempotency-Key has done this, and is answered again; this one did nothing. Left out otherwise.',
+    schema: { type: 'string', enum: ['true'] },
+  },
 };
 
 const PENDING_HEADER: ResponseObject['headers'] = {
   'Projection-Pending': { $ref: '#/components/headers/Projection-Pending' },
+};
+
+const REPLAYED_HEADER: ResponseObject['headers'] = {
+  'Idempotency-Replayed': { $ref: '#/components/headers/Idempotency-Replayed' },
 };
 
 const TAG_HEADER: ResponseObject['headers'] = { ETag: { $ref: '#/components/headers/ETag' } };
@@ -165,7 +174,11 @@ const withHeaders = (answer: ResponseObject, headers: ResponseObject['headers'] 
 function headersOf(isRead: boolean, { allow, honours = [] }: Route['operation']): ResponseObject['headers'] {
   if (isRead) return READ_HEADERS;
   if (allow === 'anyone') return {};
-  return honours.includes('if-match') ? { ...PENDING_HEADER, ...TAG_HEADER } : PENDING_HEADER;
+  return {
+    ...PENDING_HEADER,
+    ...(honours.includes('if-match') ? TAG_HEADER : {}),
+    ...(honours.includes('idempotency-key') ? REPLAYED_HEADER : {}),
+  };
 }
 
 const NOT_MODIFIED: ResponseObject = { description: 'It is as it was when it had the ETag of If-None-Match.' };
@@ -184,7 +197,7 @@ const HEADER_PARAMETERS: { readonly [name in 'if-match' | 'if-none-match' | 'ide
     component: 'IdempotencyKey',
     name: 'Idempotency-Key',
     in: 'header',
-    description: `A name of the client's own for this request. Sent again with the same body within ${IDEMPOTENCY_KEY_HOURS} hours, it does nothing more and is answered as before; with another body it is 422.`,
+    description: `A name of the client's own for this request. Sent again with the same body within ${IDEMPOTENCY_KEY_HOURS} hours, it does nothing more and is answered as before, with Idempotency-Replayed: true; with another body it is 422.`,
     schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY_LENGTH, pattern: '^[!-~]+$' },
     example: 'po-2026-000471',
   },

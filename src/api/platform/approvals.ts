@@ -65,10 +65,14 @@ export const approvals: Resource = {
             : // Each order has a key of its own; one that was sent has no space.
               approveOrderOnce(commands, caller, id, user, undefined, { key: `${key} ${id.toLowerCase()}`, body });
         let written = 0;
+        let replayed = 0;
+        let anew = 0;
         const approve = async (id: string): Promise<object> => {
           try {
-            const { position, repeats } = await approved(id);
+            const { position, repeats, isReplayed } = await approved(id);
             written = Math.max(written, position);
+            if (isReplayed === true) replayed += 1;
+            else anew += 1;
             return { id, status: 200, ...warningsOf(repeats) };
           } catch (error) {
             const known = answerTo(error);
@@ -82,7 +86,7 @@ export const approvals: Resource = {
         for (let from = 0; from < ids.length; from += AT_ONCE) {
           outcomes.push(...(await Promise.all(ids.slice(from, from + AT_ONCE).map(approve))));
         }
-        return dataReply(outcomes, manyWritten(written, ORDERS));
+        return dataReply(outcomes, { ...manyWritten(written, ORDERS), isReplayed: replayed > 0 && anew === 0 });
       },
     },
   },

@@ -236,12 +236,12 @@ export const orders: Resource = {
       async handle({ commands }, { req, caller, path, user, body }) {
         const { reason } = parseBody(approveBody, body);
         const key = idempotencyKeyOf(req);
-        const { record, repeats, position } =
+        const { record, repeats, position, isReplayed } =
           key === undefined
             ? await approveOrder(commands, caller, path.id, user, reason)
             : await approveOrderOnce(commands, caller, path.id, user, reason, { key, body });
         const approved = JSON.stringify({ data: record, ...warningsOf(repeats) });
-        return { body: approved, written: position, changed: ONE_ORDER };
+        return { body: approved, written: position, changed: ONE_ORDER, isReplayed };
       },
     },
     'POST /orders/:id/reject': {

@@ -190,6 +190,8 @@ export type Reply = {
   readonly changed?: Changed;
   /** Where it is not the operation's own. */
   readonly status?: number;
+  /** Whether an earlier request with the same Idempotency-Key has done it, and this one nothing. */
+  readonly isReplayed?: boolean | undefined;
 };
 
 /** `{"data": …}` (spec §2.2). */

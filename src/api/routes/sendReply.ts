@@ -13,6 +13,7 @@ export async function sendReply(api: Api, req: Request, res: Response, reply: Re
   const body = reply.body && joined(reply.body);
   if (req.method !== 'GET' && req.method !== 'HEAD') {
     // What was written is answered in any case.
+    if (reply.isReplayed === true) res.setHeader('Idempotency-Replayed', 'true');
     sendJson(res, status, body, reply.tag === undefined ? headers : { ...headers, ETag: etag(reply.tag) });
     countInFlight(api, req, res, res.writableLength);
     return;

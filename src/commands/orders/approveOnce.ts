@@ -4,7 +4,7 @@ import type { KeyedRequest } from '../../domain/keyedRequest.js';
 import { orderStream } from '../../domain/streams.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { type ApprovedOrder, type Caller, type Commands, ConflictError } from '../context.js';
-import { carryOutOnce } from '../keyedRequest.js';
+import { carryOutOnce, replaying } from '../keyedRequest.js';
 import { streamPages } from '../streamPages.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { inTime } from '../writeStream.js';
@@ -23,7 +23,7 @@ export async function approveOrderOnce(
 ): Promise<ApprovedOrder> {
   const { orderModel } = tenantOf(commands, caller.tenant);
   const orderId = recordId(orderModel, id);
-  const find = (request: KeyedRequest) => approvedBy(commands, caller, orderId, request);
+  const find = replaying((request) => approvedBy(commands, caller, orderId, request));
   const named = { table: orderModel, key, body: ['approve', orderId, body] };
   return carryOutOnce<Omit<ApprovedOrder, 'position'>>(commands, caller, named, {
     find,

@@ -35,6 +35,8 @@ export type BatchResult = {
   /** Among the table's operations; undefined where nothing was written. */
   readonly operationId?: string | undefined;
   readonly differences: readonly Difference[];
+  /** Whether an earlier request with the same key has done it. */
+  readonly isReplayed?: boolean;
 };
 
 /** Whether the same request was carried out already: then nothing is written. Asked in the table's turn. */
@@ -118,6 +120,8 @@ export type CleanUpResult = {
   /** By which it can be undone; undefined where nothing was deleted. */
   readonly operationId?: string | undefined;
   readonly differences: readonly Difference[];
+  /** Whether an earlier request with the same key has done it. */
+  readonly isReplayed?: boolean;
 };
 
 /**

@@ -8,7 +8,7 @@ import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Caller } from '../context.js';
-import { carryOutOnce } from '../keyedRequest.js';
+import { carryOutOnce, replaying } from '../keyedRequest.js';
 import { refuseMasterData } from '../tables.js';
 import { eventsBehind } from './eventsBehind.js';
 import { type BatchResult, type CleanUpResult, cleanUpTable, type IsDone, upsertBatch } from './synchronize.js';
@@ -70,19 +70,24 @@ function once<Result extends { readonly position: Position }>(
 ) {
   const { eventStore } = commands;
   const stream = tableStream(caller.tenant, named.table);
-  const find = async (request: KeyedRequest) => {
+  const find = replaying(async (request) => {
     const events = await eventsOf(commands, caller, stream, request);
     const last = events.at(-1);
     return last === undefined ? undefined : { ...ofEvents(events), position: last.position };
-  };
+  });
   return carryOutOnce<Omit<Result, 'position'>>(commands, caller, named, {
     after: async () => (await eventStore.lastAppend(stream))?.revision ?? -1,
     find,
     run: async (request, isNew) => {
       // Looked at again in the table's turn: another process may have had it before.
-      const done = await run({ ...caller, causationId: request.id }, async () => (await find(request)) !== undefined);
+      let wasDone = false;
+      const done = await run({ ...caller, causationId: request.id }, async () => {
+        wasDone = (await find(request)) !== undefined;
+        return wasDone;
+      });
       // Nothing is left to do where the same request, sent at the same time, was first: what it did is the answer.
-      return ((done.position === 0 || !isNew) && (await find(request))) || done;
+      const found = done.position === 0 || !isNew ? await find(request) : undefined;
+      return found === undefined ? done : { ...found, isReplayed: wasDone };
     },
   });
 }

@@ -44,6 +44,17 @@ describe('GET /openapi.json', () => {
     await expectRefused(run.service, 404, () => acme().send('GET', '/openapi.json', nobody));
   });
 
+  it('each operation that takes an Idempotency-Key says how a replay is told, and no other does', async () => {
+    const replayed = { $ref: '#/components/headers/Idempotency-Replayed' };
+    const told = operationsOf(await documentOf()).map(({ operation }) => ({
+      id: operation.operationId,
+      takesKey: JSON.stringify(operation.parameters ?? []).includes('/IdempotencyKey"'),
+      tells: JSON.stringify(operation.responses).includes(JSON.stringify(replayed)),
+    }));
+    expect(told.filter(({ takesKey, tells }) => takesKey !== tells)).toEqual([]);
+    expect(told.filter(({ tells }) => tells).length).toBeGreaterThan(10);
+  });
+
   it('§4.7, §4.8: only Reference Data has batch and clean-up; each operation names its scope', async () => {
     const { paths } = await documentOf();
     expect(paths[dyn('/dyn_item/assets/batch')].post.security).toEqual([{ oauth2: ['write:reference_data'] }]);

@@ -208,18 +208,26 @@ describe('Idempotency-Key', () => {
     await acme().update('dyn_stock_order', id, { processing_status: 'validated' });
     answers.push(await approve('a-1'));
     for (const { status, text } of answers) expect({ status, text }).toEqual({ status: 200, text: answers[0]?.text });
+    expect(answers.filter(({ headers }) => headers['idempotency-replayed'] === 'true')).toHaveLength(6);
     expect(await approvals(id)).toBe(1);
     await expectInvalid(run.service, ['Idempotency-Key'], () => approve('a-1', { override: true, reason: 'Other.' }));
-    expect((await approve('a-2')).status).toBe(200);
+    const another = await approve('a-2');
+    expect(another.status).toBe(200);
+    expect(another.headers['idempotency-replayed']).toBeUndefined();
     expect(await approvals(id)).toBe(2);
   });
 
   it('of many approved at once, those that were refused are tried again', async () => {
     const [one, two] = [await validatedOrder(), await completeOrder()];
     const approve = () => post('/orders/approve', { ids: [one, two] }, 'b-1');
-    expect((await approve()).body).toMatchObject({ data: [{ status: 200 }, { status: 409 }] });
+    const [first, again] = [await approve(), await approve()];
+    expect(again.text).toBe(first.text);
+    expect(first.body).toMatchObject({ data: [{ status: 200 }, { status: 409 }] });
     await validator.call('PUT', `/orders/${two}`, { processing_status: 'validated' });
-    expect((await approve()).body).toMatchObject({ data: [{ status: 200 }, { status: 200 }] });
+    const rest = await approve();
+    expect(rest.body).toMatchObject({ data: [{ status: 200 }, { status: 200 }] });
+    const replayed = [first, again, rest, await approve()].map(({ headers }) => headers['idempotency-replayed']);
+    expect(replayed).toEqual([undefined, 'true', undefined, 'true']);
     expect([await approvals(one), await approvals(two)]).toEqual([1, 1]);
   });
 
@@ -228,6 +236,8 @@ describe('Idempotency-Key', () => {
     const add = () => post('/tables/dyn_order_line/assets', { order_id, quantity: 3 }, 'c-1');
     const [one, other] = await Promise.all([add(), add()]);
     expect([one.status, other.text]).toEqual([201, one.text]);
+    const replayed = [one, other].map(({ headers }) => headers['idempotency-replayed']);
+    expect(replayed.toSorted()).toEqual(['true', undefined]);
     expect(Object((await auditor.call('GET', `/orders/${order_id}`)).body).data.lines).toHaveLength(1);
   });
 });

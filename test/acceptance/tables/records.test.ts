@@ -1,4 +1,5 @@
 /** One record: create, read, update (spec §2.1, §2.2, §4.4 to §4.6). */
+import type { Answer } from '../http.js';
 import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { ASSETS, type Fields } from '../tenant.js';
@@ -280,6 +281,7 @@ describe('Idempotency-Key', () => {
   const send = (table: string, key: string, body: Fields) =>
     acme().postRecord(table, body, { headers: { 'idempotency-key': key } });
   const count = async (table: string): Promise<number> => (await acme().list(table)).meta.total;
+  const replayed = ({ headers }: Answer): boolean => headers['idempotency-replayed'] === 'true';
 
   it('sent again, also at the same time, a create makes nothing more and is answered as before, in every kind of table', async () => {
     const order = await acme().create('dyn_stock_order', {});
@@ -309,6 +311,8 @@ describe('Idempotency-Key', () => {
         });
         expect(headers['projection-pending']).toBeUndefined();
       }
+      // All but the one that did it.
+      expect(answers.filter(replayed)).toHaveLength(answers.length - 1);
       expect(await count(table)).toBe(before + 1);
     }
   });
@@ -351,6 +355,7 @@ describe('Idempotency-Key', () => {
     await acme().batch('dyn_unit_code', [{ code: 'P1', value: 'changed since' }]);
     answers.push(await batch());
     for (const { body } of answers) expect(body).toMatchObject({ data: { created: 2, updated: 0, unchanged: 0 } });
+    expect(answers.filter(replayed)).toHaveLength(4);
     expect((await acme().list('dyn_unit_code', { 'filter[code]': 'P1' })).data).toMatchObject([
       { value: 'changed since' },
     ]);
@@ -358,7 +363,9 @@ describe('Idempotency-Key', () => {
       acme().postCleanUp('dyn_unit_code', { batch_id }, { headers: { 'idempotency-key': 'k-7' } });
     const [one, other] = [await cleanUp('keyed'), await cleanUp('keyed')];
     expect([one.status, other.text]).toEqual([200, one.text]);
-    await expectInvalid(run.service, ['Idempotency-Key'], () => cleanUp('another'));
+    expect([one, other].map(replayed)).toEqual([false, true]);
+    const refused = await expectInvalid(run.service, ['Idempotency-Key'], () => cleanUp('another'));
+    expect(replayed(refused)).toBe(false);
     await expectRefused(run.service, 400, () =>
       acme().send('POST', `${ASSETS}/dyn_unit_code/assets/batch?dry_run=true`, { body: { items }, headers }),
     );

@@ -31,7 +31,7 @@ test('the same body again is answered as before, and nothing is appended', async
   const appends = log.appends();
   const { customer_reference, notes } = BODY;
   for (const body of [BODY, { customer_reference, notes }]) {
-    expect(await log.send(body)).toEqual({ ...first, position: appends });
+    expect(await log.send(body)).toEqual({ ...first, position: appends, isReplayed: true });
   }
   expect([log.orders(), log.appends()]).toEqual([1, appends]);
 });
@@ -44,6 +44,8 @@ test.each([1, 2, 3].flatMap((at) => [false, true].map((stored) => ({ at, stored 
     const died = await log.send().catch(() => undefined);
     const again = await log.send();
     expect(again).toMatchObject({ id: died?.id ?? again.id, record: { notes: 'by post' } });
+    // Which of them made the order.
+    expect(again.isReplayed ?? false).toBe(at > 2 || (at === 2 && stored));
     expect((await log.send()).record).toEqual(again.record);
     expect(log.orders()).toBe(1);
   },

@@ -40,13 +40,15 @@ test.each(DEATHS)(
     log.dieAtAppend(death.at, death.stored);
     await batch().catch(() => undefined);
     await change('by another');
-    const { position: _, ...answer } = await batch();
+    const { position: _, isReplayed = false, ...answer } = await batch();
     expect(answer.counts).toEqual(COUNTS);
+    // Which of them wrote the batch.
+    expect(isReplayed).toBe(death.at > 2 || (death.at === 2 && death.stored));
     expect(log.stream(STREAM)[Number(answer.operationId)]?.data).toMatchObject({
       created: [{ fields: { code: 'C' } }],
     });
     await change('by another again');
-    expect(await batch()).toMatchObject(answer);
+    expect(await batch()).toMatchObject({ ...answer, isReplayed: true });
     const known = await log.commands().readModels.snapshot({ tenant, table: UNITS.name }, { keys: [], ids: [] });
     expect(known.records.find(({ fields }) => fields.code === 'A')?.fields.value).toBe('by another again');
     // The first, the one in question, and two by another.
@@ -72,6 +74,7 @@ test('many at once, in processes of their own, are one', async () => {
   const { batch, events } = await open();
   const answers = await Promise.all(Array.from({ length: 10 }, () => batch()));
   expect(answers.map(({ counts }) => counts)).toEqual(Array(10).fill(COUNTS));
+  expect(answers.filter(({ isReplayed }) => isReplayed === true)).toHaveLength(9);
   expect(events('BatchUpserted')).toBe(2);
 });
 
