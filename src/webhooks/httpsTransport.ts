@@ -1,9 +1,13 @@
 /** Makes one attempt at a receiver: verified TLS, checked address, limits on time and size, no redirects. */
 import { X509Certificate } from 'node:crypto';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { Agent, request as send } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
-import { Agent, buildConnector, type Dispatcher, errors, request as send } from 'undici';
+import { types } from 'node:util';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
-import { type LookUpAll, NameServersSilentError, receiverLookUp } from './receiverLookup.js';
+import { type LookUpAll, NameNotFoundError, NameServersSilentError, receiverLookUp } from './receiverLookup.js';
 import { type AddressPolicy, checkedLookup, checkLiteral, portOf, RefusedAddressError } from './targetAddress.js';
 
 export type WebhookRequest = {
@@ -15,6 +19,7 @@ export type WebhookRequest = {
 export interface WebhookTransport {
   /** One POST. Never rejects: whatever goes wrong is a failed attempt with its reason. */
   post(request: WebhookRequest): Promise<AttemptResult>;
+  /** Ends its connections; an attempt that is being made fails. */
   close(): Promise<void>;
 }
 
@@ -26,54 +31,38 @@ export type TransportOptions = {
   readonly connectTimeoutMs?: number;
   /** The whole attempt. Default 15,000. */
   readonly totalTimeoutMs?: number;
+  /** How long a connection without a call is kept. Default 10,000. */
+  readonly keepAliveMs?: number;
   readonly lookUp?: LookUpAll;
 };
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const TOTAL_TIMEOUT_MS = 15_000;
 const KEEP_ALIVE_MS = 10_000;
+/** Bytes of an answer's status line and header fields, and of each interim answer's. */
+const MAX_ANSWER_HEADER_BYTES = 16 * 1024;
+/** Answers such as 100 Continue and 103 Early Hints that may come before the final one (RFC 9110 §15.2). */
+const MAX_INTERIM_ANSWERS = 20;
 /** What is read of an answer's body, so that the connection can be used again. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 /** What is kept of it. */
 const KEPT_ANSWER_BYTES = 1024;
+/** A certificate says in a reason what it likes, such as all its names. */
+const MAX_REASON_CHARACTERS = 300;
 
 /** @throws Error when `caPem` holds no certificate */
 export function createHttpsTransport(options: TransportOptions): WebhookTransport {
-  const totalTimeoutMs = options.totalTimeoutMs ?? TOTAL_TIMEOUT_MS;
-  const agent = new Agent({ connect: checkedConnector(options), keepAliveTimeout: KEEP_ALIVE_MS });
+  const agent = new Agent({
+    keepAlive: true,
+    timeout: options.keepAliveMs ?? KEEP_ALIVE_MS,
+    rejectUnauthorized: true,
+    // Made once: a context with the root certificates is costly to make for each connection.
+    secureContext: trust(options.caPem),
+  });
+  const connections = new Connections();
   return {
-    post: (request) => post(agent, request, totalTimeoutMs),
-    close: () => agent.close(),
-  };
-}
-
-/** Connects to nothing but what the policy lets pass, and only over verified TLS. */
-function checkedConnector({ policy, caPem, connectTimeoutMs, lookUp }: TransportOptions): buildConnector.connector {
-  // Made once: a context with the root certificates is costly to make for each connection.
-  const secureContext = trust(caPem);
-  const connectors = new Map<number, buildConnector.connector>();
-  /** A lookup does not get the port that it is made for, so each port has a connector of its own. */
-  const connectorFor = (port: number): buildConnector.connector => {
-    const connector =
-      connectors.get(port) ??
-      buildConnector({
-        timeout: connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
-        lookup: checkedLookup(policy, port, lookUp ?? receiverLookUp),
-        rejectUnauthorized: true,
-        secureContext,
-      });
-    connectors.set(port, connector);
-    return connector;
-  };
-  return (target, callback) => {
-    const port = portOf(target);
-    try {
-      if (target.protocol !== 'https:') throw new RefusedAddressError('Only HTTPS is spoken.');
-      checkLiteral(policy, target.hostname, port);
-    } catch (error) {
-      return callback(error instanceof Error ? error : new Error(String(error)), null);
-    }
-    connectorFor(port)(target, callback);
+    post: (request) => post(request, { ...options, agent, connections }),
+    close: async () => agent.destroy(),
   };
 }
 
@@ -84,54 +73,147 @@ function trust(caPem: string | undefined): SecureContext {
   return createSecureContext({ ca: [...rootCertificates, caPem] });
 }
 
-async function post(agent: Agent, request: WebhookRequest, totalTimeoutMs: number): Promise<AttemptResult> {
+/** Closes a connection as soon as anything comes that no request has asked for: the next answer would be read behind it. */
+class Connections {
+  /** The latest request of each. */
+  readonly #requests = new WeakMap<Duplex, { answer?: IncomingMessage }>();
+
+  /** @returns where the answer is noted, when it has begun */
+  use(socket: Socket): { answer?: IncomingMessage } {
+    if (!this.#requests.has(socket)) {
+      // Before the parser's, which ends an answer.
+      socket.prependListener('data', () => {
+        if (this.#requests.get(socket)?.answer?.complete === true) socket.destroy();
+      });
+    }
+    const begun = {};
+    this.#requests.set(socket, begun);
+    return begun;
+  }
+}
+
+type Client = TransportOptions & { readonly agent: Agent; readonly connections: Connections };
+
+async function post(request: WebhookRequest, client: Client): Promise<AttemptResult> {
+  const { totalTimeoutMs = TOTAL_TIMEOUT_MS } = client;
   const startedAt = performance.now();
   const durationMs = (): number => Math.round(performance.now() - startedAt);
   const signal = AbortSignal.timeout(totalTimeoutMs);
-  let isBegun = false;
-  const begin = (): void => {
-    isBegun = true;
-  };
+  const progress = { isBegun: false };
   try {
-    const answer = await send(request.url, {
-      method: 'POST',
-      dispatcher: agent.compose(noticing(begin)),
-      headers: request.headers,
-      body: request.body,
-      signal,
-    });
-    const responseBody = await firstPart(answer.body);
-    const status = answer.statusCode;
+    const { status, retryAfter, body } = await exchange(request, client, signal, progress);
+    const responseBody = await firstPart(body);
     if (status >= 200 && status < 300) return { ok: true, status, durationMs: durationMs(), responseBody };
-    const reason = status >= 300 && status < 400 ? `redirect (HTTP ${status}) is not followed` : `HTTP ${status}`;
-    const asked = retryAfterMs(answer.headers['retry-after'], Date.now());
-    const failed = { ok: false, reason, status, durationMs: durationMs(), responseBody } as const;
+    const asked = retryAfterMs(retryAfter, Date.now());
+    const failed = { ok: false, reason: reasonOf(status), status, durationMs: durationMs(), responseBody } as const;
     return asked === undefined ? failed : { ...failed, retryAfterMs: asked };
   } catch (error) {
     const reason = signal.aborted ? `no answer within ${totalTimeoutMs} ms` : describe(error);
-    const sent = isBegun ? {} : ({ notSent: true } as const);
+    const sent = progress.isBegun ? {} : ({ notSent: true } as const);
     const failed = { ok: false, reason, status: null, durationMs: durationMs(), responseBody: null, ...sent } as const;
     const cause = signal.aborted ? 'timeout' : causeOf(error);
     return cause === undefined ? failed : { ...failed, cause };
   }
 }
 
-/** Calls `begin` when a connection is there and the request is about to be written to it. */
-const noticing =
-  (begin: () => void): Dispatcher.DispatcherComposeInterceptor =>
-  (dispatch) =>
-  (options, handler) => {
-    const start = handler.onRequestStart;
-    handler.onRequestStart = (...given) => {
-      begin();
-      start?.apply(handler, given);
+type Answer = { readonly status: number; readonly retryAfter: string | undefined; readonly body: IncomingMessage };
+
+/**
+ * Sends the request; resolves when the final answer has begun. An answer may come before the whole request was sent.
+ * @param progress told when a connection is there and the request goes out on it
+ */
+function exchange(
+  { url, headers, body }: WebhookRequest,
+  { policy, lookUp = receiverLookUp, connectTimeoutMs = CONNECT_TIMEOUT_MS, agent, connections }: Client,
+  signal: AbortSignal,
+  progress: { isBegun: boolean },
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const target = new URL(url);
+    if (target.protocol !== 'https:') throw new RefusedAddressError('Only HTTPS is spoken.');
+    const port = portOf(target);
+    checkLiteral(policy, target.hostname, port);
+    const request = send(target, {
+      method: 'POST',
+      agent,
+      lookup: checkedLookup(policy, port, lookUp),
+      headers: { ...headers, 'Content-Length': String(body.byteLength) },
+      maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
+      signal,
+    });
+    let begun: { answer?: IncomingMessage } | undefined;
+    request.once('socket', (socket) => {
+      begun = connections.use(socket);
+      whenConnected(request, socket, connectTimeoutMs, () => {
+        progress.isBegun = true;
+      });
+    });
+    // Decided at once: behind what is refused, what looks like an answer may be in the same packet.
+    const refuse = (reason: string): void => {
+      reject(new UnusableAnswerError(reason));
+      request.destroy();
     };
-    return dispatch(options, handler);
-  };
+    let interim = 0;
+    request.on('information', () => {
+      interim += 1;
+      if (interim > MAX_INTERIM_ANSWERS) refuse(TOO_MANY_INTERIM);
+    });
+    request.once('upgrade', (_answer, socket) => {
+      refuse(SWITCHED);
+      socket.destroy();
+    });
+    request.once('response', (answer) => {
+      if (begun !== undefined) begun.answer = answer;
+      const { statusCode: status = 0 } = answer;
+      if (answer.httpVersionMajor !== 1) return refuse(`the answer is of HTTP/${answer.httpVersion}, not of HTTP/1.1`);
+      if (status === 101) return refuse(SWITCHED);
+      if (status < 100)
+        return refuse(`the answer has the status ${String(status).padStart(3, '0')}, which HTTP has not`);
+      // What is left of a request that was answered already is not sent, and another one cannot follow.
+      answer.once('end', () => {
+        if (!request.writableFinished) request.destroy();
+      });
+      resolve({ status, retryAfter: answer.headers['retry-after'], body: answer });
+    });
+    // Also when the answer has come: what is wrong behind it concerns nobody any more.
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+/** Calls back when the request goes out; it fails when that takes too long. */
+function whenConnected(request: ClientRequest, socket: Socket, withinMs: number, begin: () => void): void {
+  if (request.reusedSocket) {
+    begin();
+    return;
+  }
+  const timer = setTimeout(() => request.destroy(new ConnectTimeoutError(withinMs)), withinMs);
+  socket.once('secureConnect', () => {
+    clearTimeout(timer);
+    begin();
+  });
+  socket.once('close', () => clearTimeout(timer));
+}
+
+/** What has come cannot be taken for an answer. */
+class UnusableAnswerError extends Error {
+  override readonly name = 'UnusableAnswerError';
+}
+
+class ConnectTimeoutError extends Error {
+  override readonly name = 'ConnectTimeoutError';
+
+  constructor(withinMs: number) {
+    super(`no connection within ${withinMs} ms`);
+  }
+}
+
+const TOO_MANY_INTERIM = `more than ${MAX_INTERIM_ANSWERS} interim answers (HTTP 1xx) and no final one`;
+const SWITCHED = 'the receiver answered 101 Switching Protocols, which it was not asked for';
 
 function causeOf(error: unknown): 'timeout' | 'refused_address' | undefined {
   if (error instanceof RefusedAddressError) return 'refused_address';
-  const isTimeout = error instanceof errors.ConnectTimeoutError || error instanceof NameServersSilentError;
+  const isTimeout = error instanceof ConnectTimeoutError || error instanceof NameServersSilentError;
   return isTimeout ? 'timeout' : undefined;
 }
 
@@ -139,7 +221,7 @@ function causeOf(error: unknown): 'timeout' | 'refused_address' | undefined {
  * The first KiB of the body as text. Only the status line counts, the body is for the delivery log: one that ends early
  * or never does not turn the answer into a failure.
  */
-async function firstPart(body: Dispatcher.ResponseData['body']): Promise<string> {
+async function firstPart(body: IncomingMessage): Promise<string> {
   const kept: Uint8Array[] = [];
   let read = 0;
   try {
@@ -156,21 +238,62 @@ async function firstPart(body: Dispatcher.ResponseData['body']): Promise<string>
   return new TextDecoder().decode(Buffer.concat(kept), { stream: true });
 }
 
+/** Of an answer that is no success. */
+function reasonOf(status: number): string {
+  if (status === 410) return 'HTTP 410 Gone';
+  return status >= 300 && status < 400 ? `redirect (HTTP ${status}) is not followed` : `HTTP ${status}`;
+}
+
+/** What errors of the system and of TLS mean, for people. */
+const MEANINGS: ReadonlyMap<string, string> = new Map([
+  ['ECONNREFUSED', 'nothing accepts connections at the address'],
+  ['ECONNRESET', 'the connection was closed before there was an answer'],
+  ['EPIPE', 'the connection was closed before there was an answer'],
+  ['ETIMEDOUT', 'the address does not answer'],
+  ['EHOSTUNREACH', 'the address cannot be reached'],
+  ['ENETUNREACH', 'the address cannot be reached'],
+  ['HPE_HEADER_OVERFLOW', `the answer's header fields are over ${MAX_ANSWER_HEADER_BYTES} bytes`],
+]);
+
 /** The reason of a failed attempt in one line, as the order shows it. */
 function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error instanceof AggregateError && error.errors[0] instanceof Error) return describe(error.errors[0]);
-  if (error instanceof RefusedAddressError) return error.message;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-  return code === undefined || error.message.includes(code) ? error.message : `${error.message} (${code})`;
+  return inWords(error).replaceAll(/\s+/g, ' ').slice(0, MAX_REASON_CHARACTERS);
 }
+
+function inWords(error: unknown): string {
+  if (!types.isNativeError(error)) return UNKNOWN;
+  // One error for each address of the name.
+  if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0) return inWords(error.errors[0]);
+  if (OWN_ERRORS.some((own) => error instanceof own)) return error.message;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const meaning = MEANINGS.get(code);
+  if (meaning !== undefined) return `${meaning} (${code})`;
+  const detail = 'reason' in error && typeof error.reason === 'string' ? error.reason : undefined;
+  if (code.startsWith('HPE_')) return `the answer is not valid HTTP/1.1${detail === undefined ? '' : ` (${detail})`}`;
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return `no TLS connection: ${detail ?? 'the handshake failed'}`;
+  if (CERTIFICATE.test(code)) return `the certificate is refused: ${error.message}`;
+  return code === '' ? UNKNOWN : `the attempt failed (${code})`;
+}
+
+const UNKNOWN = 'the attempt failed for a reason that is not known';
+
+const OWN_ERRORS = [
+  RefusedAddressError,
+  NameNotFoundError,
+  NameServersSilentError,
+  ConnectTimeoutError,
+  UnusableAnswerError,
+];
+
+/** What Node calls a certificate that it does not take, and OpenSSL (X509_V_ERR_…). */
+const CERTIFICATE = /CERT|CRL|ISSUER|SIGNATURE|CHAIN|CA$|HOSTNAME/;
 
 /**
  * `Retry-After` (RFC 9110 §10.2.3), seconds or an HTTP date, as milliseconds from `nowMs` on; undefined when
  * there is none or it cannot be read.
  */
-export function retryAfterMs(header: string | string[] | undefined, nowMs: number): number | undefined {
-  const text = (Array.isArray(header) ? header[0] : header)?.trim();
+export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
+  const text = header?.trim();
   if (text === undefined || text === '') return undefined;
   if (/^\d+$/.test(text)) return Number(text) * 1000;
   const at = Date.parse(text);

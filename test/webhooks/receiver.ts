@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { generate } from 'selfsigned';
 
 export type ReceivedCall = {
@@ -96,6 +97,78 @@ export async function startReceiver(...answers: Answer[]): Promise<Receiver> {
       }),
     close: async () => {
       server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+  return receiver;
+}
+
+export type RawReceiver = Pick<Receiver, 'url' | 'caPem' | 'connections' | 'close'> & {
+  /** Resolves when so many connections were closed. */
+  closed(count: number): Promise<void>;
+  /** Resets all connections (RST). */
+  reset(): void;
+};
+
+/**
+ * One that writes the bytes of its answers itself.
+ * @param answer to a request of which all has come, or the first part
+ */
+export async function startRawReceiver(
+  answer: (socket: TLSSocket) => void,
+  when: 'all' | 'begun' = 'all',
+): Promise<RawReceiver> {
+  certificate ??= makeCertificate();
+  const { key, cert } = await certificate;
+  const sockets = new Set<TLSSocket>();
+  const server = createTlsServer({ key, cert }, (socket) => {
+    receiver.connections += 1;
+    sockets.add(socket);
+    let request = '';
+    let isAnswered = false;
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk) => {
+      request += chunk.toString('latin1');
+      const [head = '', body] = request.split('\r\n\r\n');
+      const length = Number(/content-length: (\d+)/i.exec(head)?.[1]);
+      const isWhole = body !== undefined && body.length >= length;
+      if (!isAnswered && (isWhole || when === 'begun')) {
+        isAnswered = true;
+        answer(socket);
+      }
+      if (isWhole) {
+        request = '';
+        isAnswered = false;
+      }
+    });
+    socket.on('close', () => {
+      sockets.delete(socket);
+      closed += 1;
+      for (const each of waiting.filter(({ count }) => closed >= count)) each.resolve();
+    });
+  });
+  let closed = 0;
+  const waiting: { count: number; resolve: () => void }[] = [];
+  const below = new Set<Socket>();
+  server.on('connection', (socket: Socket) => below.add(socket));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const receiver: RawReceiver = {
+    url: `https://127.0.0.1:${port}/orders`,
+    caPem: cert,
+    connections: 0,
+    closed: (count) =>
+      new Promise((resolve) => {
+        if (closed >= count) resolve();
+        else waiting.push({ count, resolve });
+      }),
+    reset: () => {
+      for (const socket of below) socket.resetAndDestroy();
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
       server.close();
       await once(server, 'close');
     },

@@ -1,0 +1,324 @@
+/** What receivers answer, byte by byte: which answers count, what the reason is of those that do not, and which connections are used again. */
+import { createServer as createPlainServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { orderStream } from '#app/domain/streams.js';
+import { createHttpsTransport, type TransportOptions, type WebhookTransport } from '#app/webhooks/httpsTransport.js';
+import { addressPolicy } from '#app/webhooks/targetAddress.js';
+import { type RawReceiver, startRawReceiver } from './receiver.js';
+import { makeDataDirectory, openService, removeDataDirectory, TENANT } from './service.js';
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+const DOWN = 'HTTP/1.1 503 Down\r\nContent-Length: 0\r\n\r\n';
+const interim = (status: number, fields = ''): string => `HTTP/1.1 ${status} So far\r\n${fields}\r\n`;
+const bytes =
+  (text: string) =>
+  (socket: TLSSocket): void =>
+    void socket.write(text);
+const thenClose =
+  (text: string) =>
+  (socket: TLSSocket): void =>
+    void socket.end(text);
+
+let receiver: RawReceiver;
+let transport: WebhookTransport | undefined;
+
+async function open(
+  answer: (socket: TLSSocket) => void,
+  when: 'all' | 'begun' = 'all',
+  options: Partial<TransportOptions> = {},
+): Promise<void> {
+  receiver = await startRawReceiver(answer, when);
+  transport = createHttpsTransport({ policy: addressPolicy(['127.0.0.0/8']), caPem: receiver.caPem, ...options });
+}
+
+const post = (body = '{}') =>
+  transport?.post({ url: receiver.url, headers: { 'Content-Type': 'application/json' }, body: Buffer.from(body) });
+
+afterEach(async () => {
+  await transport?.close();
+  await receiver.close();
+});
+
+/** What an order may show: a line for people. */
+const inWords = (result: Awaited<ReturnType<typeof post>>): string => {
+  if (result === undefined || result.ok) throw new Error('The attempt did not fail.');
+  expect(result.reason).toMatch(/^[a-zA-Z][^\n]{10,300}$/);
+  expect(result.reason).not.toMatch(/assert|undefined|\.js|node:|\.c:\d/i);
+  return result.reason;
+};
+
+describe('interim answers (RFC 9110 §15.2)', () => {
+  test.each([100, 102, 103, 104, 199])('%i is skipped', async (status) => {
+    await open(bytes(interim(status) + OK));
+    expect(await post()).toMatchObject({ ok: true, status: 200, responseBody: 'ok' });
+  });
+
+  test.each([
+    ['several', [100, 102, 103, 103].map((status) => interim(status)).join('')],
+    ['as many as are read', interim(102).repeat(20)],
+    ['with header fields', interim(103, 'Link: </a>; rel=preload\r\nContent-Type: text/html\r\n')],
+    ['without a reason phrase', 'HTTP/1.1 100\r\n\r\n'],
+  ])('are skipped: %s', async (_, first) => {
+    await open(bytes(first + OK));
+    expect(await post()).toMatchObject({ ok: true, status: 200 });
+    expect(await post()).toMatchObject({ ok: true, status: 200 });
+    expect(receiver.connections).toBe(1);
+  });
+
+  test('are skipped in packets of their own', async () => {
+    await open((socket) => {
+      socket.setNoDelay();
+      socket.write(interim(100), () => setImmediate(() => socket.write(OK)));
+    });
+    expect(await post()).toMatchObject({ ok: true });
+  });
+
+  test('before a refusal leave it what it is', async () => {
+    await open(bytes(interim(100) + DOWN));
+    expect(await post()).toMatchObject({ ok: false, status: 503, reason: 'HTTP 503' });
+  });
+
+  test('without end are given up', async () => {
+    await open(bytes(interim(102).repeat(21) + OK));
+    const result = await post();
+    expect(inWords(result)).toBe('more than 20 interim answers (HTTP 1xx) and no final one');
+    expect(result).toMatchObject({ status: null });
+    await receiver.closed(1);
+  });
+
+  test('without a final one behind them fail when time is over', async () => {
+    await open(bytes(interim(100)), 'all', { totalTimeoutMs: 200 });
+    expect(inWords(await post())).toBe('no answer within 200 ms');
+  });
+
+  test.each([
+    ['', '\r\n'],
+    ['with Upgrade', 'Connection: upgrade\r\nUpgrade: websocket\r\n\r\nframe'],
+  ])('101 Switching Protocols is a failure %s', async (_, rest) => {
+    await open(bytes(`HTTP/1.1 101 Switching Protocols\r\n${rest}`));
+    expect(inWords(await post())).toBe('the receiver answered 101 Switching Protocols, which it was not asked for');
+    await receiver.closed(1);
+  });
+
+  test('100 before 200 delivers an order', async () => {
+    const directory = await makeDataDirectory();
+    const service = await openService(directory);
+    await open(bytes(interim(100) + OK));
+    await service.createWebhook(receiver.url);
+    service.start({ caPem: receiver.caPem });
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    expect(await service.event('DeliverySucceeded', orderId)).toMatchObject({ data: { attempt: 1, status: 200 } });
+    await service.close();
+    await removeDataDirectory(directory);
+  });
+});
+
+describe('answers that count', () => {
+  test.each([
+    ['without a reason phrase', 'HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n'],
+    ['without a reason phrase, with its space', 'HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n'],
+    ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n'],
+    ['without content', 'HTTP/1.1 204 No Content\r\n\r\n'],
+  ])('%s', async (_, answer) => {
+    await open(bytes(answer));
+    for (let i = 0; i < 3; i++) expect(await post()).toMatchObject({ ok: true });
+    expect(receiver.connections).toBe(1);
+  });
+
+  test.each([
+    ['of HTTP/1.0, up to the end of the connection', 'HTTP/1.0 200 OK\r\n\r\nok'],
+    ['of HTTP/1.1 without a length', 'HTTP/1.1 200 OK\r\n\r\nok'],
+  ])('%s', async (_, answer) => {
+    await open(thenClose(answer));
+    for (let i = 0; i < 2; i++) expect(await post()).toMatchObject({ ok: true, responseBody: 'ok' });
+  });
+
+  test.each([
+    ['whose body is shorter than it says', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok'],
+    ['with a chunk that is none', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\nzz\r\n'],
+  ])('%s: the status counts, the connection is not used again', async (_, answer) => {
+    await open(bytes(answer), 'all', { totalTimeoutMs: 500 });
+    for (let i = 0; i < 2; i++) expect(await post()).toMatchObject({ ok: true, status: 200, responseBody: 'ok' });
+    expect(receiver.connections).toBe(2);
+  });
+});
+
+describe('an answer that comes before the whole request was sent', () => {
+  const large = JSON.stringify({ text: 'x'.repeat(8_000_000) });
+
+  test.each([
+    ['413, and the rest is read', bytes('HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n'), 413],
+    ['200, and the rest is read', bytes(OK), 200],
+    [
+      '413, and the connection ends',
+      thenClose('HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'),
+      413,
+    ],
+    ['401 that waits for the close', thenClose('HTTP/1.1 401 Unauthorized\r\n\r\nwho?'), 401],
+  ])('counts: %s', async (_, answer, status) => {
+    await open(answer, 'begun');
+    expect(await post(large)).toMatchObject({ status, ok: status === 200 });
+    expect(await post()).toMatchObject({ status });
+  });
+
+  test('counts when nothing more is read: the connection is closed', async () => {
+    await open((socket) => {
+      socket.pause();
+      socket.write(OK);
+    }, 'begun');
+    expect(await post(large)).toMatchObject({ ok: true });
+    await post();
+    expect(receiver.connections).toBe(2);
+  });
+
+  test('is none when the connection is reset', async () => {
+    await open((socket) => socket.destroy(), 'begun');
+    expect(inWords(await post(large))).toContain('the connection was closed before there was an answer');
+  });
+});
+
+describe('what is no answer is a failure with its reason', () => {
+  test.each([
+    ['HTTP/2.0', 'HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n', 'the answer is of HTTP/2.0, not of HTTP/1.1'],
+    ['HTTP/3.0', 'HTTP/3.0 200 OK\r\nContent-Length: 0\r\n\r\n', 'the answer is not valid HTTP/1.1'],
+    ['junk before it', `junk\r\n${OK}`, 'the answer is not valid HTTP/1.1'],
+    [
+      'status 099',
+      'HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n',
+      'the answer has the status 099, which HTTP has not',
+    ],
+    [
+      'status 000',
+      'HTTP/1.1 000 Odd\r\nContent-Length: 0\r\n\r\n',
+      'the answer has the status 000, which HTTP has not',
+    ],
+    ['status 1000', 'HTTP/1.1 1000 Odd\r\nContent-Length: 0\r\n\r\n', 'the answer is not valid HTTP/1.1'],
+    ['status 20', 'HTTP/1.1 20 Odd\r\nContent-Length: 0\r\n\r\n', 'the answer is not valid HTTP/1.1'],
+    ['status abc', 'HTTP/1.1 abc Odd\r\nContent-Length: 0\r\n\r\n', 'the answer is not valid HTTP/1.1'],
+    ['status -20', 'HTTP/1.1 -20 Odd\r\nContent-Length: 0\r\n\r\n', 'the answer is not valid HTTP/1.1'],
+    [
+      'large header fields',
+      `HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(20_000)}\r\n\r\n`,
+      "the answer's header fields are over",
+    ],
+    [
+      'large fields of an interim answer',
+      interim(103, `X-A: ${'a'.repeat(20_000)}\r\n`) + OK,
+      "the answer's header fields are over",
+    ],
+    [
+      'two lengths',
+      'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 40\r\n\r\nok',
+      'the answer is not valid HTTP/1.1',
+    ],
+    [
+      'a length and chunks',
+      'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nok',
+      'the answer is not valid HTTP/1.1',
+    ],
+    ['a space before a colon', 'HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nok', 'the answer is not valid HTTP/1.1'],
+    ['a field without a name', 'HTTP/1.1 200 OK\r\n: x\r\n\r\n', 'the answer is not valid HTTP/1.1'],
+  ])('%s', async (_, answer, reason) => {
+    await open(bytes(answer));
+    const result = await post();
+    expect(inWords(result)).toContain(reason);
+    // The receiver has the request, and may have worked on it.
+    expect(result).toMatchObject({ ok: false, status: null });
+    expect(result).not.toHaveProperty('notSent');
+    await receiver.closed(1);
+    await post();
+    expect(receiver.connections).toBe(2);
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['a status line', 'HTTP/1.1 200 OK\r\n'],
+    ['a part of the header fields', 'HTTP/1.1 200 OK\r\nContent-Len'],
+    ['an interim answer', interim(100)],
+  ])('the connection ends behind %s', async (_, answer) => {
+    await open(thenClose(answer));
+    expect(inWords(await post())).toContain('the connection was closed before there was an answer');
+    await transport?.close();
+    await receiver.close();
+    await open((socket) => void socket.write(answer, () => receiver.reset()), 'all', { totalTimeoutMs: 2_000 });
+    expect(inWords(await post())).toContain('the connection was closed before there was an answer');
+  });
+
+  test('an answer that comes byte by byte is given up when time is over', async () => {
+    await open(
+      (socket) => {
+        const drip = setInterval(() => socket.write('a'), 5);
+        socket.write('HTTP/1.1 200 OK\r\nX-A: ');
+        socket.on('close', () => clearInterval(drip));
+      },
+      'all',
+      { totalTimeoutMs: 300 },
+    );
+    expect(inWords(await post())).toBe('no answer within 300 ms');
+    await receiver.closed(1);
+  });
+
+  test('plain HTTP where TLS is expected', async () => {
+    await open(bytes(OK));
+    const plain = createPlainServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => plain.once('listening', resolve));
+    const { port } = plain.address() as AddressInfo;
+    const url = `https://127.0.0.1:${port}/`;
+    const result = await transport?.post({ url, headers: {}, body: Buffer.from('{}') });
+    expect(inWords(result)).toMatch(/^no TLS connection/);
+    expect(result).toMatchObject({ notSent: true });
+    plain.close();
+  });
+
+  test('§6.4: the order shows the reasons in words', async () => {
+    const directory = await makeDataDirectory();
+    const service = await openService(directory);
+    await open(bytes('HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n'));
+    await service.createWebhook(receiver.url);
+    service.start({ caPem: receiver.caPem });
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    await service.event('DeliveryFailed', orderId);
+    const events = await service.commands.eventStore.readStream(orderStream(TENANT, orderId));
+    const attempts = [1, 2, 3, 4, 5].map((n) => `Attempt ${n}: the answer has the status 099, which HTTP has not`);
+    expect(events.at(-1)?.data).toMatchObject({
+      reasons: ['All 5 attempts to deliver to webhook ERP failed.', ...attempts],
+    });
+    await service.close();
+    await removeDataDirectory(directory);
+  });
+});
+
+describe('a connection on which more comes than was asked for is not used again', () => {
+  const POISON = 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison';
+
+  test.each([
+    ['another answer', DOWN + POISON],
+    ['text', `${DOWN}junk`],
+    ['an empty line and another answer', `${DOWN}\r\n${POISON}`],
+    ['an interim answer', DOWN + interim(100)],
+  ])('in the same packet: %s', async (_, answer) => {
+    await open(bytes(answer));
+    for (let i = 0; i < 3; i++) expect(await post()).toMatchObject({ ok: false, status: 503, responseBody: '' });
+    await receiver.closed(3);
+    expect(receiver.connections).toBe(3);
+  });
+
+  test.each([
+    ['another answer', POISON],
+    ['text', 'junk'],
+    ['a half of an answer', POISON.slice(0, 20)],
+  ])('later: %s', async (_, junk) => {
+    const later = (socket: TLSSocket): void => {
+      socket.setNoDelay();
+      socket.write(DOWN, () => setImmediate(() => socket.write(junk)));
+    };
+    await open(later, 'all', { keepAliveMs: 600_000 });
+    for (let n = 1; n <= 3; n++) {
+      expect(await post()).toMatchObject({ ok: false, status: 503, responseBody: '' });
+      await receiver.closed(n);
+    }
+  });
+});
