@@ -1,4 +1,5 @@
 /** Secrets that are typed or piped in. Never an argument: the system shows those to everybody who asks for its processes. */
+import { isUtf8 } from 'node:buffer';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { MAX_PASSWORD_LENGTH } from '../domain/limits.js';
@@ -9,7 +10,7 @@ const MAX_BYTES = 4 * (MAX_PASSWORD_LENGTH + 1);
 
 /**
  * A password: typed twice and not shown where standard input is a terminal, else all that is piped in, without the line's
- * end. @throws CliError when there is none, or the two are not the same
+ * end. @throws CliError when there is none, it is no text, or the two are not the same
  */
 export async function readPassword(): Promise<string> {
   const password = process.stdin.isTTY ? await typedTwice() : await piped();
@@ -54,7 +55,7 @@ async function piped(): Promise<string> {
     bytes += chunk.length;
     if (bytes > MAX_BYTES) throw new CliError(`A password has at most ${MAX_PASSWORD_LENGTH} characters.`);
   }
-  return Buffer.concat(chunks)
-    .toString('utf8')
-    .replace(/\r?\n$/, '');
+  const given = Buffer.concat(chunks);
+  if (!isUtf8(given)) throw new CliError('The password is not valid UTF-8.');
+  return given.toString('utf8').replace(/\r?\n$/, '');
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { FieldErrorList } from '../domain/assetTypes/fieldErrors.js';
+import { isStorableText, UNSTORABLE_TEXT } from '../domain/assetTypes/fieldTypes.js';
 import { type BodyKind, checkRecord, type RecordInput } from '../domain/assetTypes/recordSchema.js';
 import { MAX_SHORT_TEXT } from '../domain/limits.js';
 import { shownName } from '../domain/shownName.js';
@@ -20,12 +21,14 @@ export function checkedInput(assetType: AssetType, kind: BodyKind, body: unknown
   return result.input;
 }
 
-/** @throws ValidationError with every error, keyed by the path of the field */
+/**
+ * No text of the body is one that an engine would change, whatever the schema says of it: values, and names of members.
+ * @throws ValidationError with every error, keyed by the path of the field
+ */
 export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const result = schema.safeParse(body);
-  if (result.success) return result.data;
   const errors = new FieldErrorList();
-  for (const issue of result.error.issues) {
+  for (const issue of result.error?.issues ?? []) {
     const field = issue.path.join('.');
     if (issue.code === 'unrecognized_keys') {
       for (const key of issue.keys.map(shownName)) {
@@ -39,7 +42,25 @@ export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.outp
       errors.add(field, `The ${field} field ${issue.message}`);
     }
   }
+  addUnstorable(errors, body, []);
+  if (result.success && errors.count === 0) return result.data;
   throw new ValidationError(errors.toErrors(), errors.unnamed);
+}
+
+/** Of a field that has an error already nothing more is said. */
+function addUnstorable(errors: FieldErrorList, value: unknown, path: readonly string[]): void {
+  const field = path.join('.');
+  if (typeof value === 'string' && !isStorableText(value) && !errors.has(field)) {
+    errors.add(field, `The ${field} field ${UNSTORABLE_TEXT}`);
+  }
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, member] of Object.entries(value)) {
+    const inner = [...path, shownName(name)];
+    const named = inner.join('.');
+    if (!isStorableText(name) && !errors.has(named))
+      errors.add(named, `The name ${shownName(name)} ${UNSTORABLE_TEXT}`);
+    addUnstorable(errors, member, inner);
+  }
 }
 
 const at = (body: unknown, path: readonly PropertyKey[]): unknown =>

@@ -33,7 +33,7 @@ export class Workplace {
   }
 
   /** @param input what is piped into it */
-  run(args: readonly string[], environment: Environment = {}, input = ''): Promise<Finished> {
+  run(args: readonly string[], environment: Environment = {}, input: string | Buffer = ''): Promise<Finished> {
     return new Promise((done) => {
       const options = { cwd: this.directory, env: { ...baseEnvironment(), ...environment } };
       const child = execFile(process.execPath, [ENTRY, ...args], options, (error, stdout, stderr) => {

@@ -104,6 +104,8 @@ describe('user', () => {
   it.each([
     ['nothing', '', 'No password was given'],
     ['a short one', 'short\n', 'The password field must be at least 12 characters.'],
+    ['a NUL character', 'correct horse\0battery\n', 'must be well-formed Unicode text without NUL characters.'],
+    ['no UTF-8', Buffer.from('correct horse b\xe4ttery\n', 'latin1'), 'The password is not valid UTF-8.'],
     ['one without an end', 'x'.repeat(100_000), 'A password has at most 200 characters.'],
   ])('set-password refuses %s', async (_, input, message) => {
     const command = ['user', 'set-password', ...OF, '--email', 'admin@acme.example'];

@@ -95,10 +95,14 @@ describe('while no service runs', () => {
     expect(await workplace.json(['tenant', 'list'])).not.toContainEqual(expect.objectContaining({ tenant: 'second' }));
   });
 
-  it('webhook create prints id and secret', async () => {
+  it('webhook create prints id and secret, and refuses what is no text', async () => {
     const command = [...createWebhook('first', 'https://127.0.0.1/hook'), '--events', 'order.approved'];
     const made = await workplace.json([...command, '--custom-data', '{"warehouse":"north"}'], NETWORKS);
     expect(made).toEqual({ id: expect.any(String), secret: expect.stringMatching(/^whsec_/) });
+    const refused = await workplace.run([...command, '--custom-data', '{"a":["\\u0000"],"\\ud800":1}'], NETWORKS);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain('The custom_data.a.0 field must be well-formed Unicode text');
+    expect(refused.stderr.trim().split('\n')).toHaveLength(2);
   });
 });
 

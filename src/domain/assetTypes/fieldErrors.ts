@@ -12,10 +12,12 @@ export class FieldErrorList {
   readonly #errors = new Map<string, string[]>();
   #count = 0;
 
+  /** An error is told once: names that were cut may be the same. */
   add(field: string, message: string): void {
+    const messages = this.#errors.get(field);
+    if (messages?.includes(message) === true) return;
     this.#count += 1;
     if (this.#count > MAX_ERRORS) return;
-    const messages = this.#errors.get(field);
     if (messages === undefined) this.#errors.set(field, [message]);
     else messages.push(message);
   }
@@ -24,6 +26,10 @@ export class FieldErrorList {
     for (const [field, messages] of Object.entries(errors)) {
       for (const message of messages) this.add(`${prefix}${field}`, message);
     }
+  }
+
+  has(field: string): boolean {
+    return this.#errors.has(field);
   }
 
   /** Counts errors that need not be named. */

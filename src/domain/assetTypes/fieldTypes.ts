@@ -21,6 +21,9 @@ export function ownValue(fields: Fields, name: string): FieldValue | undefined {
 /** Is this text one that every engine stores and compares alike? (No NUL, no half surrogate pair.) */
 export const isStorableText = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
 
+/** Said of any other text, after "The … field". */
+export const UNSTORABLE_TEXT = 'must be well-formed Unicode text without NUL characters.';
+
 /** `2026-11-21T04:11:47.5+01:00` becomes `2026-11-21T03:11:47.500000Z`; undefined when it is no real time. */
 export function normalizeDateTime(value: string): string | undefined {
   const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d:?\d\d)?$/.exec(value);

@@ -4,18 +4,18 @@
  */
 import { z } from 'zod';
 import { MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH } from '../limits.js';
-import { type FieldType, type FieldValue, isStorableText, normalizeDateTime } from './fieldTypes.js';
+import { type FieldType, type FieldValue, isStorableText, normalizeDateTime, UNSTORABLE_TEXT } from './fieldTypes.js';
 
 /** More digits than this would be rounded by a double. */
 export const DECIMAL_MAX_DIGITS = 15;
 /** The smallest double, written out, has fewer characters. */
 const LONGEST_DECIMAL = 400;
 
-const text = (maxLength: number) =>
+export const text = (maxLength: number) =>
   z
     .string('must be a string.')
     .max(maxLength, `must be at most ${maxLength} characters.`)
-    .refine(isStorableText, 'must be well-formed Unicode text without NUL characters.');
+    .refine(isStorableText, UNSTORABLE_TEXT);
 
 export const DECIMAL_TEXT = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$/;
 
