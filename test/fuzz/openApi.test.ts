@@ -130,6 +130,9 @@ class Tenant {
             .slice(0, 3)
             .map((error) => `accepted: ${JSON.stringify(error)}`)
         : []),
+      ...(Object.values<string[]>((answer.body as Json)?.errors ?? {}).some((told) => new Set(told).size < told.length)
+        ? ['an error is told twice']
+        : []),
       ...(described === undefined && text !== '' ? ['a body, although none is described'] : []),
       ...(described !== undefined && !types.some((each) => type.startsWith(each))
         ? [`${type} instead of ${types.join()}`]

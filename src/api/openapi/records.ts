@@ -60,15 +60,18 @@ function partLists(assetType: AssetType, part: (partType: AssetType) => JsonSche
 /** Parts are Master Data: the same for all tenants. */
 const PART_TYPES: ReadonlyMap<string, AssetType> = new Map(ORDER_MODELS.flatMap((model) => [...standardTables(model)]));
 
-/** A part need not name the id of what it stands in. */
+/** A part need not name the id of what it stands in: null is an id that was left out. */
 const givenLists = (assetType: AssetType, kind: BodyKind): Schemas =>
   partLists(assetType, (partType) => {
     const { properties, required, ...schema } = recordInputSchema(partType, kind);
     const names: readonly unknown[] = Array.isArray(required) ? required : [];
+    const parent = partType.parent?.field ?? '';
+    const own: Record<string, unknown> = { ...(isObject(properties) ? properties : {}) };
+    if (isObject(own[parent])) own[parent] = { ...own[parent], type: ['string', 'null'] };
     return {
       ...schema,
-      properties: { ...(isObject(properties) ? properties : {}), ...givenLists(partType, kind) },
-      required: names.filter((name) => name !== partType.parent?.field),
+      properties: { ...own, ...givenLists(partType, kind) },
+      required: names.filter((name) => name !== parent),
     };
   });
 

@@ -8,9 +8,9 @@ import { MAX_LIST_ENTRIES, MAX_SHORT_TEXT } from '../limits.js';
 import { shownName } from '../shownName.js';
 import { type AssetField, type AssetType, SYSTEM_FIELDS } from './assetType.js';
 import { FieldErrorList, type FieldErrors } from './fieldErrors.js';
-import { type Fields, isInheritedName, ownValue } from './fieldTypes.js';
+import { type Fields, isInheritedName, isStorableText, ownValue } from './fieldTypes.js';
 import { plainFieldsOf } from './plainValues.js';
-import { valueSchema } from './valueSchemas.js';
+import { text, valueSchema } from './valueSchemas.js';
 
 /** Where a body comes in; each has rules of its own. */
 export type BodyKind = 'create' | 'update' | 'batchItem';
@@ -57,16 +57,12 @@ export function recordSchema(assetType: AssetType, kind: BodyKind): z.ZodObject 
     const schema = fieldSchema(field);
     shape[field.name] = field.required && kind !== 'update' ? schema : schema.optional();
   }
-  shape.id = z.guid('must be a UUID.').optional();
+  // null is an id that was left out: many clients send every member of a record.
+  shape.id = z.guid('must be a UUID.').nullish();
   shape.created_at = z.unknown().optional();
   shape.updated_at = z.unknown().optional();
   if (kind === 'batchItem') {
-    shape._batch_id = z
-      .string('must be a string.')
-      .min(1, 'must not be empty.')
-      .max(MAX_SHORT_TEXT, `must be at most ${MAX_SHORT_TEXT} characters.`)
-      .nullable()
-      .optional();
+    shape._batch_id = text(MAX_SHORT_TEXT).min(1, 'must not be empty.').nullish();
   }
   return z.strictObject(shape);
 }
@@ -104,7 +100,7 @@ export function checkRecord(assetType: AssetType, kind: BodyKind, body: unknown)
 }
 
 const isPlainBatchId = (value: Fields[string]): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= MAX_SHORT_TEXT;
+  typeof value === 'string' && value !== '' && value.length <= MAX_SHORT_TEXT && isStorableText(value);
 
 /** A batch item whose values are those of most batches; undefined where its schema has to look at it. */
 function plainItem(assetType: AssetType, body: unknown): RecordInput | undefined {
@@ -121,7 +117,7 @@ export function checkBySchema(assetType: AssetType, kind: BodyKind, body: unknow
   const schemas = recordSchemas(assetType);
   if (fieldCount(body) > schemas.names.size) return refused(unknownFields(Object.keys(Object(body)), assetType));
   const result = schemas[kind].safeParse(schemas.asksInherited ? withoutPrototype(body) : body);
-  if (result.success && !namesPrototype(body)) return { ok: true, input: toInput(assetType, result.data) };
+  if (result.success) return { ok: true, input: toInput(assetType, result.data) };
   return refused(fieldErrors(result.error, body, assetType));
 }
 
@@ -141,10 +137,6 @@ function unknownFields(given: readonly string[], assetType: AssetType): FieldErr
   for (const name of given) if (!names.has(name)) addUnknown(errors, name, assetType);
   return errors;
 }
-
-/** `__proto__` as an own key is not seen by every schema library; it is an unknown field like any other. */
-const namesPrototype = (body: unknown): boolean =>
-  typeof body === 'object' && body !== null && Object.hasOwn(body, '__proto__');
 
 const withoutPrototype = (body: unknown): unknown =>
   typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.assign(Object.create(null), body) : body;
@@ -167,16 +159,15 @@ function addUnknown(errors: FieldErrorList, name: string, assetType: AssetType):
   errors.add(shown, `${shown} is not a field of ${assetType.name}.`);
 }
 
-function fieldErrors(error: z.ZodError | undefined, body: unknown, assetType: AssetType): FieldErrorList {
+function fieldErrors(error: z.ZodError, body: unknown, assetType: AssetType): FieldErrorList {
   const errors = new FieldErrorList();
-  if (namesPrototype(body)) addUnknown(errors, '__proto__', assetType);
-  for (const issue of error?.issues ?? []) {
-    const field = String(issue.path[0] ?? '');
+  for (const issue of error.issues) {
+    const field = issue.path.join('.');
     if (issue.code === 'unrecognized_keys') {
       for (const key of issue.keys) addUnknown(errors, key, assetType);
     } else if (field === '') {
       errors.add('body', 'The body must be a JSON object.');
-    } else if (isAbsent(body, field)) {
+    } else if (issue.path.length === 1 && isAbsent(body, field)) {
       errors.add(field, `The ${field} field is required.`);
     } else {
       errors.add(field, `The ${field} field ${issue.message}`);

@@ -93,17 +93,17 @@ describe('status update', () => {
   });
 
   itOfRequests.each([
-    ['a text', 'one'],
-    ['a number', 1],
-    ['an object', { 0: 'one' }],
-    ['a list with a number', ['one', 2]],
-    ['a list with null', [null]],
-    ['a list in a list', [['one']]],
-    ['a NUL character', ['a\0b']],
-    ['a lone surrogate', ['\ud800']],
-  ])('§4.9: error_reason given as %s is 422', async (_what, error_reason) => {
+    ['a text', 'one', ['error_reason']],
+    ['a number', 1, ['error_reason']],
+    ['an object', { 0: 'one' }, ['error_reason']],
+    ['a list with a number', ['one', 2], ['error_reason.1']],
+    ['a list with null', [null, 'one', null], ['error_reason.0', 'error_reason.2']],
+    ['a list in a list', [['one']], ['error_reason.0']],
+    ['a NUL character', ['a\0b'], ['error_reason.0']],
+    ['a lone surrogate', ['\ud800'], ['error_reason.0']],
+  ])('§4.9: error_reason given as %s is 422 and names what is wrong', async (_what, error_reason, fields) => {
     const { id } = await acme().create('dyn_stock_order', {});
-    await expectInvalid(run.service, ['error_reason'], () => setStatus(id, 'submit_failed', { error_reason }));
+    await expectInvalid(run.service, fields, () => setStatus(id, 'submit_failed', { error_reason }));
   });
 
   it('§4.9: an unknown order is 404, an unknown field 422', async () => {

@@ -381,6 +381,51 @@ describe('Idempotency-Key', () => {
   });
 });
 
+describe('§4.7: an id of null is one that was left out', () => {
+  it('of a record that is created, changed, or sent in a batch', async () => {
+    const created = await acme().create('dyn_item', newItem({ id: null }));
+    expect(created.id).toMatch(/^[\da-f-]{36}$/);
+    expect(await acme().update('dyn_item', created.id, { id: null, name: 'Changed' })).toMatchObject({
+      id: created.id,
+      name: 'Changed',
+    });
+    const known = newItem({ external_id: created.external_id, id: null });
+    expect(await acme().batch('dyn_item', [known, newItem({ id: null })])).toMatchObject({ created: 1, updated: 1 });
+    expect((await acme().get('dyn_item', created.id)).name).toBe(known.name);
+  });
+
+  it('of an order, and of its parts in it or by themselves', async () => {
+    const order = await acme().create('dyn_stock_order', {
+      id: null,
+      lines: [{ id: null, order_id: null, quantity: 1 }],
+    });
+    expect(order.lines).toMatchObject([{ id: expect.stringMatching(/^[\da-f-]{36}$/), order_id: order.id }]);
+    const line = await acme().create('dyn_order_line', { id: null, order_id: order.id, quantity: 2 });
+    expect(await acme().update('dyn_order_line', line.id, { id: null, quantity: 3 })).toMatchObject({ id: line.id });
+    const lines = [
+      { id: line.id, quantity: 4 },
+      { id: null, quantity: 5 },
+    ];
+    const changed = await acme().update('dyn_stock_order', order.id, { id: null, lines });
+    expect(changed.lines).toMatchObject([{ id: line.id, quantity: 4 }, { quantity: 5 }]);
+  });
+
+  it('also where an Idempotency-Key forbids one', async () => {
+    const body = newItem({ id: null });
+    const send = () => acme().postRecord('dyn_item', body, { headers: { 'Idempotency-Key': 'null-id' } });
+    const [first, second] = [await send(), await send()];
+    expect(first.status).toBe(201);
+    expect(second.body).toEqual(first.body);
+  });
+
+  it('a _batch_id of null is a value: the record is of no batch then, and a clean-up deletes it', async () => {
+    await acme().batch('dyn_unit_code', [{ code: 'n1', value: 'N', _batch_id: 'one' }]);
+    await acme().batch('dyn_unit_code', [{ code: 'n1', value: 'N', _batch_id: null }]);
+    await acme().cleanUp('dyn_unit_code', 'one');
+    expect((await acme().list('dyn_unit_code', { 'filter[code]': 'n1' })).meta.total).toBe(0);
+  });
+});
+
 describe('bodies that are no record', () => {
   const required = '"external_id":"BAD","name":"Bad"';
   const nested = (levels: number) => `{${required},"sku":${'['.repeat(levels)}${']'.repeat(levels)}}`;

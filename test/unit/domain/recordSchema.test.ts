@@ -123,8 +123,22 @@ describe('§2.1 constraints', () => {
     expect(Object.keys(errors).sort()).toEqual(['constructor', 'day', 'external_id', 'nonsense', 'whole']);
   });
 
-  it('__proto__ is an unknown field', () => {
-    expect(Object.keys(refused(JSON.parse('{"external_id":"k","__proto__":{"text":"x"}}')))).toEqual(['__proto__']);
+  it('__proto__ is an unknown field like any other, and told once', () => {
+    const errors = Object.entries(refused(JSON.parse('{"external_id":"k","__proto__":{"text":"x"}}')));
+    expect(errors).toEqual([['__proto__', [`__proto__ is not a field of ${sample.name}.`]]]);
+  });
+
+  it('names that are told cut are told once where they begin alike', () => {
+    const [one, other] = ['1', '2'].map((end) => `${'n'.repeat(64)}${end}`);
+    const cut = `${'n'.repeat(64)}…`;
+    expect(refused({ external_id: 'k', [String(one)]: 1, [String(other)]: 2 })).toEqual({
+      [cut]: [`${cut} is not a field of ${sample.name}.`],
+    });
+  });
+
+  it.each(['create', 'update', 'batchItem'] as const)('§4.7: an id of null is one that was left out (%s)', (kind) => {
+    const body = { external_id: 'k', text: 't' };
+    expect(checkRecord(sample, kind, { ...body, id: null })).toEqual(checkRecord(sample, kind, body));
   });
 
   it.each([[null], [[]], ['text'], [5]])('%j is no record', (body) => {
