@@ -18,7 +18,7 @@ export type ReadOptions = {
   readonly longNumbers?: LongNumbers;
 };
 
-export function jsonBodyReader({ limitBytes, longNumbers = 'asText' }: ReadOptions): BodyReader {
+export function jsonBodyReader({ limitBytes, longNumbers = 'asObject' }: ReadOptions): BodyReader {
   const read = bytesReader(limitBytes);
   return async (req, res) => {
     requireJsonType(req.headers['content-type']);

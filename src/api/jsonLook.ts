@@ -2,14 +2,15 @@
  * JSON text from outside (RFC 8259), looked over once before it is parsed: how deep it is, how many values it has, and which
  * of its numbers a parser would round. Every character is looked at once, whatever the text is.
  */
+import { isHeldByDouble, type LongNumber } from '../domain/assetTypes/fieldTypes.js';
 import { MAX_DIGITS, MAX_JSON_DEPTH, MAX_JSON_MEMBERS, MAX_JSON_VALUES } from '../domain/limits.js';
 import { shownName } from '../domain/shownName.js';
 import { badRequest, HttpError } from './errors.js';
 
 /** What becomes of a number with more digits than a double holds. */
 export type LongNumbers =
-  /** It arrives as text, digit by digit, so that the rule of its field decides about it. */
-  | 'asText'
+  /** It arrives as an object that has its text (`LongNumber`): no field takes it, and the rule of each says why. */
+  | 'asObject'
   /** The body is refused: it has places where any value may stand, which no rule would look at. */
   | 'refused';
 
@@ -38,7 +39,7 @@ export class Look {
   #allMembers = 0;
   /** Of the object that is open at each depth. */
   readonly #members: number[] = [];
-  /** The text so far with quotes around numbers that would be rounded, and how much of the text that is. */
+  /** The text so far with objects in place of numbers that would be rounded, and how much of the text that is. */
   #exact = '';
   #copied = 0;
   /** What opened at each depth. */
@@ -91,12 +92,12 @@ export class Look {
     return this.#copied === 0 ? this.text : this.#exact + this.text.slice(this.#copied);
   }
 
-  /** Members of all objects, as the text has them. */
+  /** Members of all objects, as the exact text has them. */
   get members(): number {
     return this.#allMembers;
   }
 
-  /** Objects and arrays within each other. */
+  /** Objects and arrays within each other, as the exact text has them. */
   get levels(): number {
     return this.#opened.length - 1;
   }
@@ -138,10 +139,13 @@ export class Look {
     const { end, hasExponent } = endOfNumber(text, start);
     if (end - start <= LEAST_LONG && !hasExponent) return end;
     const token = text.slice(start, end);
-    if (isExact(token) || isName(text, end)) return end;
+    if (isHeldByDouble(token) || isName(text, end)) return end;
     if (this.longNumbers === 'refused') throw longNumber(token);
-    this.#exact += `${text.slice(this.#copied, start)}"${token}"`;
+    const object: LongNumber = { number: token };
+    this.#exact += text.slice(this.#copied, start) + JSON.stringify(object);
     this.#copied = end;
+    this.#allMembers += 1;
+    this.#opened[this.#depth + 1] = OPENING_BRACE;
     return end;
   }
 }
@@ -192,34 +196,8 @@ const PIECE = 131_072;
 
 /** Every number of so many digits comes back from a double as it was. */
 const LEAST_LONG = 15;
-/** The most that tell two doubles apart. */
-const MOST_DIGITS = 17;
 
-function isExact(token: string): boolean {
-  const digits = digitsOf(token);
-  return digits !== undefined && digits === digitsOf(String(Number(token)));
-}
-
-/** Digits of a number from the first to the last that is not zero; undefined where they are more than a double has. */
-function digitsOf(number: string): string | undefined {
-  let first = -1;
-  let last = -1;
-  let point = -1;
-  for (let at = 0; at < number.length && !isE(number.charCodeAt(at)); at += 1) {
-    const code = number.charCodeAt(at);
-    if (code === POINT) point = at;
-    if (code <= ZERO || code > NINE) continue;
-    if (first < 0) first = at;
-    // One more character may be the point.
-    if (at - first > MOST_DIGITS) return undefined;
-    last = at;
-  }
-  if (first < 0) return '';
-  const hasPoint = point > first && point < last;
-  return hasPoint ? number.slice(first, point) + number.slice(point + 1, last + 1) : number.slice(first, last + 1);
-}
-
-/** Whether a colon follows: a name must be a string, and quotes would make one of a number. */
+/** Whether a colon follows: a name must be a string, which an object is not. */
 function isName(text: string, end: number): boolean {
   let at = end;
   while (text.charCodeAt(at) <= 0x20) at += 1;

@@ -8,7 +8,7 @@ import { membersIn, nameTwice } from './jsonMembers.js';
 const SLICE = 131_072;
 
 /** @throws HttpError 400 for what is no JSON, too deep, or has a name twice in one object; 413 for too many values */
-export async function parseJson(text: string, longNumbers: LongNumbers = 'asText'): Promise<unknown> {
+export async function parseJson(text: string, longNumbers: LongNumbers = 'asObject'): Promise<unknown> {
   const look = new Look(text, longNumbers);
   while (!look.through(SLICE)) await nextRound();
   const exact = look.exactText();

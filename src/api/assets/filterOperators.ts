@@ -1,6 +1,7 @@
 /** How the document shows filters: a parameter for each field, with its operators. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { FIELD_TYPES, type FieldType } from '../../domain/assetTypes/fieldTypes.js';
+import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
 import { MAX_FILTER_VALUE_LENGTH } from '../../domain/limits.js';
 import * as json from '../openapi/schema.js';
 import { operatorsOf, TIMES } from './filters.js';
@@ -13,7 +14,7 @@ const VALUES: { readonly [type in FieldType]: json.JsonSchema } = {
   Integer: { type: 'integer' },
   Decimal: { type: 'number' },
   Date: { type: 'string', format: 'date' },
-  DateTime: { type: 'string', format: 'date-time' },
+  DateTime: json.inputSchema(dateTime),
   Boolean: { type: 'boolean' },
 };
 

@@ -3,6 +3,12 @@
  * for values of its type.
  */
 import { ALWAYS_SORTABLE, type AssetField, type AssetType, findField } from '../../domain/assetTypes/assetType.js';
+import {
+  DECIMAL_TEXT,
+  isHeldByDouble,
+  type LongNumber,
+  normalizeDateTime,
+} from '../../domain/assetTypes/fieldTypes.js';
 import { valueSchema } from '../../domain/assetTypes/valueSchemas.js';
 import { MAX_FILTER_VALUE_LENGTH, MAX_FILTER_VALUES, MAX_FILTERS, MAX_VALUES_OF_FILTER } from '../../domain/limits.js';
 import { shownName } from '../../domain/shownName.js';
@@ -30,7 +36,7 @@ export function parseFilters(assetType: AssetType, parameters: URLSearchParams):
     }
     if (!isFilterable(assetType, field)) throw notFilterable(assetType, field);
     const anyOf = parts.get(field) ?? [];
-    anyOf.push(...separated(`filter[${field}]`, value));
+    anyOf.push(...separated(`filter[${field}]`, value).map((text) => partFor(assetType, field, text)));
     if (anyOf.length > MAX_VALUES_OF_FILTER) throw tooManyValues(`filter[${field}]`);
     parts.set(field, anyOf);
   }
@@ -103,7 +109,7 @@ function typedFilter(field: ComparedField, operator: Operator, text: string): Fi
 
 /** As the field has it in a record. @throws HttpError 400 */
 function typedValue(name: string, { type, format }: ComparedField, text: string): FilterValue {
-  const parsed = valueSchema(type).safeParse(jsonValue(type, text));
+  const parsed = valueSchema(type).safeParse(bodyValue(type, text));
   const value = parsed.success ? parsed.data : undefined;
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
     throw badRequest(`${name} ${parsed.error?.issues[0]?.message ?? 'has no value of its type.'}`);
@@ -111,10 +117,28 @@ function typedValue(name: string, { type, format }: ComparedField, text: string)
   return format === 'uuid' && typeof value === 'string' ? value.toLowerCase() : value;
 }
 
-/** What JSON would have in place of a text of the URL. */
-function jsonValue(type: AssetField['type'], text: string): string | number | boolean {
+/** What a body would have in place of a text of the URL. */
+function bodyValue(type: AssetField['type'], text: string): string | number | boolean | LongNumber {
   if (type === 'Boolean' && (text === 'true' || text === 'false')) return text === 'true';
-  return type === 'Integer' && /^-?\d{1,16}$/.test(text) ? Number(text) : text;
+  const written = withPlus(type, text);
+  if (type !== 'Integer' || !DECIMAL_TEXT.test(written)) return written;
+  return isHeldByDouble(written) ? Number(written) : { number: written };
+}
+
+/** A plus sign that was not encoded arrives as a space. Where numbers and times have one, it was meant. */
+function withPlus(type: AssetField['type'], text: string): string {
+  if (type === 'Integer' || type === 'Decimal') return text.replace(/e (?=\d)/i, 'e+');
+  return type === 'DateTime'
+    ? text.replace(/^([\d-]{10}[Tt ][\d:.,]+|\/Date\(-?\d+) {1,2}(\d\d[\d:]*(?:\)\/)?)$/, '$1+$2')
+    : text;
+}
+
+/** What `filter[field]=` looks for. A whole time may be written otherwise than records show it. */
+function partFor(assetType: AssetType, name: string, text: string): string {
+  const type = findField(assetType, name)?.type ?? 'String';
+  const part = withPlus(type, text);
+  const shown = type === 'DateTime' ? normalizeDateTime(part) : undefined;
+  return shown === undefined || shown.startsWith(part.toUpperCase()) ? part : shown;
 }
 
 /** The values between commas; `\,` is a literal comma. An empty value would match everything, so it is refused. */

@@ -1,6 +1,7 @@
 /** Records in a document: JSON Schema of those that come in, from the zod schemas that check them; and examples. */
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
 import {
+  DECIMAL_TEXT,
   EXAMPLE_TIME,
   EXAMPLE_VALUES,
   type Fields,
@@ -10,7 +11,7 @@ import {
 } from '../../domain/assetTypes/fieldTypes.js';
 import { recordOutputSchema, SAFE_INTEGER } from '../../domain/assetTypes/outputSchema.js';
 import { type BodyKind, recordSchemas } from '../../domain/assetTypes/recordSchema.js';
-import { DECIMAL_MAX_DIGITS, DECIMAL_TEXT } from '../../domain/assetTypes/valueSchemas.js';
+import { DECIMAL_MAX_DIGITS } from '../../domain/assetTypes/valueSchemas.js';
 import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { standardTables } from '../../domain/identity/tenantTables.js';
 import { inputSchema, isObject, type JsonSchema, listOf, type Schemas } from './schema.js';
@@ -22,7 +23,6 @@ const REFINED: { readonly [type in FieldType]?: JsonSchema } = {
     description: `A number, or a string that holds one, of at most ${DECIMAL_MAX_DIGITS} significant digits.`,
     pattern: DECIMAL_TEXT.source,
   },
-  DateTime: { description: 'ISO 8601; UTC where no zone is given.' },
 };
 
 /** Body of create, update, or one item of a batch. */

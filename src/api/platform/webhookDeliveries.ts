@@ -86,8 +86,8 @@ const deliveryQuery = z.object({
     .optional()
     .describe('Kind of event.'),
   order_id: z.string().toLowerCase().optional().meta({ format: 'uuid', description: 'About this order.' }),
-  since: dateTime.optional().meta({ format: 'date-time', description: 'Requested at this time or later.' }),
-  until: dateTime.optional().meta({ format: 'date-time', description: 'Requested before this time.' }),
+  since: dateTime.optional().meta({ description: 'Requested at this time or later.' }),
+  until: dateTime.optional().meta({ description: 'Requested before this time.' }),
   cursor: wholeNumber(Number.MAX_SAFE_INTEGER, 'must be that of a link to a next page.')
     .optional()
     .describe('That of a link to the next page.'),

@@ -4,7 +4,7 @@
  */
 import { validate } from 'uuid';
 import { z } from 'zod';
-import { normalizeDateTime } from '../../domain/assetTypes/fieldTypes.js';
+import { zonedDateTime } from '../../domain/assetTypes/valueSchemas.js';
 import { type DeliverySubject, WEBHOOK_EVENT_KINDS } from '../../domain/webhook/events.js';
 import type { DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../../ports/deliveryLog.js';
 import type { Position } from '../../ports/eventStore.js';
@@ -15,13 +15,15 @@ import { resendId } from './deliveryIds.js';
 import { loadDelivery, type RequestedDelivery, requestDelivery } from './deliveryStream.js';
 import { eventKind, eventKinds } from './settings.js';
 
-const time = z.iso.datetime({ offset: true, error: 'must be a time with its zone, like 2026-11-21T03:11:47Z.' });
-
 /** From `since` on, and before `until` (default: now): when a delivery was requested. */
-export const resendFailedBody = z.strictObject({ since: time, until: time.optional() });
+export const resendFailedBody = z.strictObject({ since: zonedDateTime, until: zonedDateTime.optional() });
 
 /** From `from` on, and before `to` (default: now): when an event happened. */
-export const backfillBody = z.strictObject({ from: time, to: time.optional(), events: eventKinds.optional() });
+export const backfillBody = z.strictObject({
+  from: zonedDateTime,
+  to: zonedDateTime.optional(),
+  events: eventKinds.optional(),
+});
 
 export const testEventBody = z.strictObject({ event: eventKind });
 
@@ -168,8 +170,8 @@ type Bound<T> = readonly [field: string, time: T];
 
 /**
  * A range of time that is over.
- * @param from ISO 8601 with its zone, and `to` as well; `to` is now by default
- * @returns both in UTC with six digits, as the log writes times: they compare as text
+ * @param from in UTC with six digits, and `to` as well; `to` is now by default
+ * @returns both, as the log writes times: they compare as text
  * @throws ValidationError for a range that is empty or ends in the future
  */
 function pastRange(
@@ -177,11 +179,10 @@ function pastRange(
   [fromField, from]: Bound<string>,
   [toField, to = now]: Bound<string | undefined>,
 ): { readonly from: string; readonly to: string } {
-  const range = { from: normalizeDateTime(from) ?? from, to: normalizeDateTime(to) ?? to };
-  if (range.to > now) throw new ValidationError({ [toField]: [`The ${toField} field must not be in the future.`] });
-  if (range.from >= range.to) {
-    const message = `The ${fromField} field must be before ${toField}, which is ${range.to}.`;
+  if (to > now) throw new ValidationError({ [toField]: [`The ${toField} field must not be in the future.`] });
+  if (from >= to) {
+    const message = `The ${fromField} field must be before ${toField}, which is ${to}.`;
     throw new ValidationError({ [fromField]: [message] });
   }
-  return range;
+  return { from, to };
 }

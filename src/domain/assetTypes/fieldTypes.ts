@@ -24,18 +24,87 @@ export const isStorableText = (text: string): boolean => !text.includes('\0') &&
 /** Said of any other text, after "The … field". */
 export const UNSTORABLE_TEXT = 'must be well-formed Unicode text without NUL characters.';
 
-/** `2026-11-21T04:11:47.5+01:00` becomes `2026-11-21T03:11:47.500000Z`; undefined when it is no real time. */
+/**
+ * A date and time as serialisers write it: ISO 8601 and RFC 3339 §5.6, with or without seconds and zone; or OData's
+ * `/Date(…)/` (version 2), milliseconds since 1970. That one has no other offset than +0000: some systems count the
+ * milliseconds in UTC, others in the zone.
+ */
+export const DATE_TIME =
+  /^(?:(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,5}|\d{6}0*))?)?(?:([Zz])| ?([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?|\/Date\((-?\d{1,15})(?:[+-]0000)?\)\/)$/;
+
+/**
+ * `2026-11-21T04:11:47.5+01:00` becomes `2026-11-21T03:11:47.500000Z`; without a zone it is UTC.
+ * @returns undefined when it is no real time, or in a year that four digits cannot name
+ */
 export function normalizeDateTime(value: string): string | undefined {
-  const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d:?\d\d)?$/.exec(value);
+  const match = DATE_TIME.exec(value);
   if (match === null) return undefined;
-  const [, minutes, seconds = '00', fraction = '', zone = 'Z'] = match;
-  const time = new Date(`${minutes}:${seconds}${zone}`);
-  if (Number.isNaN(time.getTime())) return undefined;
-  const utc = time.toISOString();
-  // In UTC it may fall into a year that four digits cannot name.
-  if (!/^\d{4}-/.test(utc)) return undefined;
-  return `${utc.slice(0, 19)}.${fraction.padEnd(6, '0').slice(0, 6)}Z`;
+  const [, day, minutes, seconds = '00', fraction = '', , sign, zoneHours = 0, zoneMinutes = 0, odata] = match;
+  if (day === undefined) return utcText(Number(odata));
+  const local = new Date(`${day}T${minutes}:${seconds}Z`);
+  // JavaScript takes 30 February for 2 March.
+  if (!local.toISOString().startsWith(day)) return undefined;
+  const offset = (Number(zoneHours) * 60 + Number(zoneMinutes)) * 60_000;
+  const utc = utcText(local.getTime() + (sign === '-' ? offset : -offset));
+  return utc === undefined ? undefined : `${utc.slice(0, 20)}${fraction.padEnd(6, '0').slice(0, 6)}Z`;
 }
+
+function utcText(milliseconds: number): string | undefined {
+  const time = new Date(milliseconds);
+  const utc = Number.isNaN(time.getTime()) ? '' : time.toISOString();
+  return /^\d{4}-/.test(utc) ? utc.replace('Z', '000Z') : undefined;
+}
+
+/** @param time matches DATE_TIME */
+export const namesZone = (time: string): boolean =>
+  DATE_TIME.exec(time)?.some((part, group) => group >= 5 && part !== undefined) === true;
+
+/** A decimal number as text. A number of JSON is one, too. */
+export const DECIMAL_TEXT = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
+
+const POINT = '.'.charCodeAt(0);
+const [ZERO, NINE] = ['0'.charCodeAt(0), '9'.charCodeAt(0)];
+const EXPONENTS: readonly number[] = ['e'.charCodeAt(0), 'E'.charCodeAt(0)];
+/** The most that tell two doubles apart. */
+const MOST_DIGITS = 17;
+
+/**
+ * Digits of a number from the first to the last that is not zero: of `0012.50` they are 125, of `1200` 12, of `0.0` none.
+ * @param number matches DECIMAL_TEXT
+ * @returns undefined where they are more than a double has
+ */
+export function significantDigits(number: string): string | undefined {
+  let first = -1;
+  let last = -1;
+  let point = -1;
+  for (let at = 0; at < number.length && !EXPONENTS.includes(number.charCodeAt(at)); at += 1) {
+    const code = number.charCodeAt(at);
+    if (code === POINT) point = at;
+    if (code <= ZERO || code > NINE) continue;
+    if (first < 0) first = at;
+    // One more character may be the point.
+    if (at - first > MOST_DIGITS) return undefined;
+    last = at;
+  }
+  if (first < 0) return '';
+  const hasPoint = point > first && point < last;
+  return hasPoint ? number.slice(first, point) + number.slice(point + 1, last + 1) : number.slice(first, last + 1);
+}
+
+/** Does a number come back from a double with its digits? @param number matches DECIMAL_TEXT */
+export function isHeldByDouble(number: string): boolean {
+  const digits = significantDigits(number);
+  return digits !== undefined && digits === significantDigits(String(Number(number)));
+}
+
+/** Stands in a body for a number that a double would round. No field takes it, and the rule of each says why. */
+export type LongNumber = { readonly number: string };
+
+/** What was sent in place of a number, as text; undefined where it is no number that was too long. */
+export const longNumberText = (value: unknown): string | undefined =>
+  typeof value === 'object' && value !== null && 'number' in value && typeof value.number === 'string'
+    ? value.number
+    : undefined;
 
 export const EXAMPLE_TIME = '2026-11-21T03:11:47.123456Z';
 

@@ -3,13 +3,25 @@
  * values need not load zod, which takes 5 MB in each.
  */
 import { z } from 'zod';
-import { MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH } from '../limits.js';
-import { type FieldType, type FieldValue, isStorableText, normalizeDateTime, UNSTORABLE_TEXT } from './fieldTypes.js';
+import { MAX_DIGITS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH } from '../limits.js';
+import {
+  DATE_TIME,
+  DECIMAL_TEXT,
+  type FieldType,
+  type FieldValue,
+  isHeldByDouble,
+  isStorableText,
+  longNumberText,
+  namesZone,
+  normalizeDateTime,
+  significantDigits,
+  UNSTORABLE_TEXT,
+} from './fieldTypes.js';
 
 /** More digits than this would be rounded by a double. */
 export const DECIMAL_MAX_DIGITS = 15;
-/** The smallest double, written out, has fewer characters. */
-const LONGEST_DECIMAL = 400;
+/** As long as a number of a body may be: before its point, behind it, and its exponent. */
+const LONGEST_DECIMAL = 3 * MAX_DIGITS + '-.e-'.length;
 
 export const text = (maxLength: number) =>
   z
@@ -17,54 +29,83 @@ export const text = (maxLength: number) =>
     .max(maxLength, `must be at most ${maxLength} characters.`)
     .refine(isStorableText, UNSTORABLE_TEXT);
 
-export const DECIMAL_TEXT = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?$/;
-
-/** Digits that count: `0012.50` has 4 (12.50), `1200` has 4, `0.05` has 1. @param text matches DECIMAL_TEXT */
-function significantDigits(text: string): number {
-  const mantissa = text.toLowerCase().split('e', 1)[0] ?? '';
-  const first = mantissa.search(/[1-9]/);
-  return first < 0 ? 0 : mantissa.slice(first).replace('.', '').length;
-}
-
 function refuse(context: z.RefinementCtx, message: string): never {
   context.addIssue({ code: 'custom', message });
   return z.NEVER;
+}
+
+const TOO_MANY_DIGITS = `must have at most ${DECIMAL_MAX_DIGITS} significant digits.`;
+const NO_NUMBER = 'must be a number.';
+
+/** Why a Decimal does not take a text; undefined where it does. */
+function whyNoDecimal(text: string): string | undefined {
+  if (text.length > LONGEST_DECIMAL) return TOO_MANY_DIGITS;
+  if (!DECIMAL_TEXT.test(text)) return NO_NUMBER;
+  const digits = significantDigits(text);
+  if (digits === undefined || digits.length > DECIMAL_MAX_DIGITS) return TOO_MANY_DIGITS;
+  return isHeldByDouble(text) ? undefined : 'must not be so large, or so close to 0, that it would be rounded.';
 }
 
 /**
  * A number, or a string that holds one, of at most 15 significant digits: more would be rounded
  * silently on its way through JSON, so it is refused.
  */
-const decimal = z.union([z.number(), z.string()], 'must be a number.').transform((value, context) => {
-  const source = typeof value === 'number' ? String(value) : value.trim();
-  // It has no more digits than characters.
-  if (typeof value === 'number' && source.length <= DECIMAL_MAX_DIGITS) return value === 0 ? 0 : value;
-  if (source.length > LONGEST_DECIMAL) {
-    return refuse(context, `must have at most ${DECIMAL_MAX_DIGITS} significant digits.`);
-  }
-  const number = DECIMAL_TEXT.test(source) ? Number(source) : Number.NaN;
-  const digits = significantDigits(source);
-  const isRoundedToZero = number === 0 && digits > 0;
-  if (!Number.isFinite(number) || isRoundedToZero) return refuse(context, 'must be a number.');
-  if (digits > DECIMAL_MAX_DIGITS) {
-    return refuse(context, `must have at most ${DECIMAL_MAX_DIGITS} significant digits.`);
-  }
-  return number === 0 ? 0 : number;
-});
+const decimal = z
+  .union([z.number(), z.string()], {
+    error: ({ input }) => whyNoDecimal(longNumberText(input) ?? '') ?? NO_NUMBER,
+  })
+  .transform((value, context) => {
+    const source = typeof value === 'number' ? String(value) : value.trim();
+    // It has no more digits than characters.
+    const isShort = typeof value === 'number' && source.length <= DECIMAL_MAX_DIGITS;
+    const refused = isShort ? undefined : whyNoDecimal(source);
+    if (refused !== undefined) return refuse(context, refused);
+    const number = Number(source);
+    return number === 0 ? 0 : number;
+  });
+
+const NO_INTEGER = 'must be an integer.';
+const NO_SAFE_INTEGER = 'must be an integer between -(2^53 - 1) and 2^53 - 1.';
 
 const integer = z
-  .number('must be an integer.')
-  .refine((value) => Number.isSafeInteger(value), 'must be an integer between -(2^53 - 1) and 2^53 - 1.')
+  .number({ error: ({ input }) => (longNumberText(input) === undefined ? NO_INTEGER : NO_SAFE_INTEGER) })
+  .refine(Number.isInteger, { error: NO_INTEGER, abort: true })
+  .refine(Number.isSafeInteger, NO_SAFE_INTEGER)
   .transform((value) => (value === 0 ? 0 : value));
 
 const date = z.iso.date('must be a date in the form YYYY-MM-DD.');
 
-const NO_DATE_TIME = 'must be an ISO 8601 date and time, such as 2026-11-21T03:11:47Z.';
+const NO_DATE_TIME =
+  'must be an ISO 8601 date and time that exists, such as 2026-11-21T03:11:47Z or 2026-11-21T04:11:47.123456+01:00.';
 
-/** ISO 8601 with a zone; without one it is UTC. Stored as UTC with six digits. */
-export const dateTime = z.iso
-  .datetime({ offset: true, local: true, error: NO_DATE_TIME })
-  .transform((value, context) => normalizeDateTime(value) ?? refuse(context, NO_DATE_TIME));
+/** @param text does not match DATE_TIME */
+function whyNoDateTime(text: string): string {
+  if (/^[\d-]{10}[Tt ][\d:]{8}[.,]\d{6}0*[1-9]/.test(text)) {
+    return 'must have only zeros behind six digits of a second: microseconds are kept, and nothing is rounded.';
+  }
+  return /^\/Date\(-?\d+[+-]\d{4}\)\/$/.test(text)
+    ? 'must have no other offset than +0000 in a /Date(…)/: systems differ in what it means.'
+    : NO_DATE_TIME;
+}
+
+const dateTimeText = (message: string, zone: string) =>
+  z
+    .string(message)
+    .regex(DATE_TIME, { error: ({ input }) => whyNoDateTime(String(input)), abort: true })
+    .describe(
+      `ISO 8601 or RFC 3339, such as 2026-11-21T04:11:47.123456+01:00, or /Date(1795230707123)/ of OData. ${zone} Digits behind the sixth of a fraction must be zeros.`,
+    );
+
+const inUtc = (value: string, context: z.RefinementCtx): string =>
+  normalizeDateTime(value) ?? refuse(context, NO_DATE_TIME);
+
+/** As DATE_TIME says; without a zone it is UTC. Stored as UTC with six digits. */
+export const dateTime = dateTimeText(NO_DATE_TIME, 'UTC where no zone is given.').transform(inUtc);
+
+const NO_ZONE = 'must be a time with its zone, such as 2026-11-21T03:11:47Z.';
+
+/** The same, but it has to say in which zone it is. */
+export const zonedDateTime = dateTimeText(NO_ZONE, 'With its zone.').refine(namesZone, NO_ZONE).transform(inUtc);
 
 const boolean = z.boolean('must be true or false.');
 

@@ -67,6 +67,7 @@ it.each(accepted)('§2.1: %s takes %j', async (field, sent, shown) => {
 
 const refused: readonly (readonly [field: string, why: string, json: string])[] = [
   ['title', 'a number', '1'],
+  ['title', 'a number of 20 digits', '12345678901234567890'],
   ['title', 'a boolean', 'true'],
   ['title', 'an object', '{"a":1}'],
   ['title', 'a list', '["a"]'],
@@ -106,6 +107,7 @@ const refused: readonly (readonly [field: string, why: string, json: string])[] 
   ['day', 'month 13', '"2026-13-01"'],
   ['day', 'day 32', '"2026-01-32"'],
   ['day', 'a date and time', '"2026-01-01T00:00:00Z"'],
+  ['day', 'an OData time', '"/Date(1767225600000)/"'],
   ['day', 'short forms', '"2026-1-1"'],
   ['day', 'another order', '"21-11-2026"'],
   ['day', 'an empty string', '""'],
@@ -113,7 +115,11 @@ const refused: readonly (readonly [field: string, why: string, json: string])[] 
   ['moment', 'a date alone', '"2026-11-21"'],
   ['moment', 'a day that is none', '"2026-02-30T00:00:00Z"'],
   ['moment', 'hour 25', '"2026-11-21T25:00:00Z"'],
-  ['moment', 'a space between', '"2026-11-21 03:11:47"'],
+  ['moment', 'hour 24', '"2026-11-21T24:00:00Z"'],
+  ['moment', 'a leap second', '"2026-12-31T23:59:60Z"'],
+  ['moment', 'less than a microsecond', '"2026-11-21T03:11:47.1234567Z"'],
+  ['moment', 'the name of a zone', '"2026-11-21T03:11:47+01:00[Europe/Berlin]"'],
+  ['moment', 'an OData time with an offset', '"/Date(1795230707000+0100)/"'],
   ['moment', 'a zone that is none', '"2026-11-21T03:11:47+99:00"'],
   ['moment', 'a year beyond 9999 in UTC', '"9999-12-31T23:59:59-01:00"'],
   ['moment', 'a year before 0 in UTC', '"0000-01-01T00:00:00+01:00"'],

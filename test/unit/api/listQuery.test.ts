@@ -108,6 +108,7 @@ describe('filters with operators', () => {
     return filters;
   };
   const equals = (field: string, ...anyOf: unknown[]) => ({ kind: 'equals', field, anyOf });
+  const contains = (field: string, ...anyOf: unknown[]) => ({ kind: 'contains', field, anyOf });
 
   test.each([
     ['filter[name][eq]=a,b', equals('name', 'a,b')],
@@ -117,6 +118,8 @@ describe('filters with operators', () => {
     ['filter[text][gte]=m', { kind: 'compares', field: 'text', is: 'gte', value: 'm' }],
     ['filter[count][gt]=-12', { kind: 'compares', field: 'count', is: 'gt', value: -12 }],
     ['filter[count][in]=1,2', equals('count', 1, 2)],
+    ['filter[count][in]=1.0,1e2,-0,0012, 7,1e%2B3,1e+4', equals('count', 1, 100, 0, 12, 7, 1000, 10_000)],
+    ['filter[amount][in]=1e20,1e%2B21,1e+22,1.5000000000000000000', equals('amount', 1e20, 1e21, 1e22, 1.5)],
     ['filter[amount][lte]=1e3', { kind: 'compares', field: 'amount', is: 'lte', value: 1000 }],
     ['filter[day][lt]=2026-11-21', { kind: 'compares', field: 'day', is: 'lt', value: '2026-11-21' }],
     ['filter[flag][eq]=true', equals('flag', true)],
@@ -127,6 +130,18 @@ describe('filters with operators', () => {
       equals('item_id', '0198c1f2-0000-7000-8000-000000000002'),
     ],
     ['filter[moment][eq]=2026-11-21T04:11:47%2B01:00', equals('moment', '2026-11-21T03:11:47.000000Z')],
+    ['filter[moment][eq]=2026-11-21T04:11:47+01:00', equals('moment', '2026-11-21T03:11:47.000000Z')],
+    ['filter[moment][eq]=2026-11-21+04:11:47.5+0100', equals('moment', '2026-11-21T03:11:47.500000Z')],
+    [
+      'filter[moment][in]=2026-11-21 03:11:47\\,5-01,/Date(0)/',
+      equals('moment', '2026-11-21T04:11:47.500000Z', '1970-01-01T00:00:00.000000Z'),
+    ],
+    ['filter[moment]=2026-11-21', contains('moment', '2026-11-21')],
+    ['filter[moment]=2026-11-21t03:11', contains('moment', '2026-11-21t03:11')],
+    ['filter[moment]=2026-11-21T03:11:47Z', contains('moment', '2026-11-21T03:11:47.000000Z')],
+    ['filter[moment]=2026-11-21 04:11:47+01', contains('moment', '2026-11-21T03:11:47.000000Z')],
+    ['filter[amount]=1e+21', contains('amount', '1e+21')],
+    ['filter[name]=1e+21', contains('name', '1e 21')],
     [
       'filter[updated_at][gte]=2026-11-21T03:11:00Z',
       { kind: 'compares', field: 'updated_at', is: 'gte', value: '2026-11-21T03:11:00.000000Z' },
@@ -146,6 +161,9 @@ describe('filters with operators', () => {
     ['filter[count][in]=1,x', 'filter[count][in] must be an integer.'],
     ['filter[count][gt]=', 'filter[count][gt] must be an integer.'],
     ['filter[count][gt]=9007199254740993', 'filter[count][gt] must be an integer between'],
+    ['filter[count][eq]=1e400', 'filter[count][eq] must be an integer between'],
+    ['filter[amount][eq]=3e-324', 'filter[amount][eq] must not be so large, or so close to 0,'],
+    ['filter[moment][gt]=2026-11-21T03:11:47.1234567Z', 'filter[moment][gt] must have only zeros behind six digits'],
     ['filter[amount][gt]=many', 'filter[amount][gt] must be a number.'],
     ['filter[amount][eq]=0.1234567890123456', 'filter[amount][eq] must have at most 15 significant digits.'],
     ['filter[day][gt]=2026-02-30', 'filter[day][gt] must be a date'],

@@ -1,0 +1,156 @@
+/** Times as the serialisers of other systems write them: in bodies and filters, one instant is one value (spec §2.1, §4.3, §4.7). */
+import { addTableOfEveryType, EVERY_TYPE } from '../everyType.js';
+import { ASSETS } from '../tenant.js';
+import { useService } from '../useService.js';
+
+const run = useService({ tenants: { acme: 'dyn_stock_order' } });
+const acme = () => run.tenant('acme');
+beforeAll(() => addTableOfEveryType(acme()));
+
+/** All of one instant; some serialisers write no fraction of a second. */
+const SHOWN = '2026-01-02T03:04:05.000000Z';
+const SAME_INSTANT: readonly (readonly [serialiser: string, written: string])[] = [
+  ['this service', SHOWN],
+  ['JavaScript toISOString, Salesforce API', '2026-01-02T03:04:05.000Z'],
+  ['Salesforce SOAP, Jackson', '2026-01-02T03:04:05.000+0000'],
+  ['Jackson with another zone', '2026-01-02T04:04:05.000+0100'],
+  ['Jackson with the colon', '2026-01-02T04:04:05.000+01:00'],
+  ['Java Instant, Go RFC3339Nano, Ruby iso8601', '2026-01-02T03:04:05Z'],
+  ['Java OffsetDateTime', '2026-01-01T22:04:05-05:00'],
+  ['Java with nanoseconds', '2026-01-02T03:04:05.000000000Z'],
+  ['.NET DateTime "O", UTC', '2026-01-02T03:04:05.0000000Z'],
+  ['.NET DateTimeOffset "O"', '2026-01-02T08:34:05.0000000+05:30'],
+  ['.NET DateTime "O" without a kind', '2026-01-02T03:04:05.0000000'],
+  ['.NET "s"', '2026-01-02T03:04:05'],
+  ['.NET "u"', '2026-01-02 03:04:05Z'],
+  ['SQL Server datetimeoffset', '2026-01-02 04:04:05.0000000 +01:00'],
+  ['PHP DATE_ATOM, DATE_RFC3339', '2026-01-02T03:04:05+00:00'],
+  ['PHP DATE_ISO8601', '2026-01-02T03:04:05+0000'],
+  ['PHP DATE_RFC3339_EXTENDED', '2026-01-02T04:04:05.000+01:00'],
+  ['Python isoformat', '2026-01-02T03:04:05+00:00'],
+  ['Python isoformat with microseconds', '2026-01-02T04:04:05.000000+01:00'],
+  ['Python str', '2026-01-02 03:04:05+00:00'],
+  ['PostgreSQL', '2026-01-02 04:04:05+01'],
+  ['PostgreSQL in India', '2026-01-02 08:34:05+05:30'],
+  ['MySQL', '2026-01-02 03:04:05'],
+  ['ISO 8601 with a comma', '2026-01-02T03:04:05,000Z'],
+  ['ISO 8601 with an hour as its zone', '2026-01-02T05:04:05+02'],
+  ['RFC 3339 in lower case', '2026-01-02t03:04:05z'],
+  ['SAP, OData 2', '/Date(1767323045000)/'],
+  ['SAP, OData 2 with a zone', '/Date(1767323045000+0000)/'],
+  ['a time west of Greenwich without its colon', '2026-01-01T19:34:05-0730'],
+];
+
+it.each(SAME_INSTANT)(
+  '%s: %s is taken by create, PUT and batch, and the same instant again is unchanged',
+  async (who, written) => {
+    const created = await acme().create(EVERY_TYPE, { code: who, moment: written });
+    expect(created.moment).toBe(SHOWN);
+    const updated = await acme().update(EVERY_TYPE, created.id, { moment: written });
+    expect([updated.moment, updated.updated_at]).toEqual([SHOWN, created.updated_at]);
+    expect(await acme().batch(EVERY_TYPE, [{ code: who, moment: written }])).toMatchObject({ unchanged: 1 });
+  },
+);
+
+it.each([
+  ['2026-01-02T03:04Z', '2026-01-02T03:04:00.000000Z'],
+  ['2026-01-02T03:04+01:00', '2026-01-02T02:04:00.000000Z'],
+  ['2026-01-02 03:04-03', '2026-01-02T06:04:00.000000Z'],
+  ['2026-01-02T03:04:05.1234560Z', '2026-01-02T03:04:05.123456Z'],
+  ['2026-01-02T03:04:05.123456000+01:00', '2026-01-02T02:04:05.123456Z'],
+  ['2026-01-02T03:04:05,5', '2026-01-02T03:04:05.500000Z'],
+  ['/Date(-1)/', '1969-12-31T23:59:59.999000Z'],
+  ['2024-02-29T23:30:00-01:00', '2024-03-01T00:30:00.000000Z'],
+])('%s is shown as %s', async (written, shown) => {
+  expect((await acme().create(EVERY_TYPE, { code: `shown ${written}`, moment: written })).moment).toBe(shown);
+});
+
+it('a batch in which each item has another form of the instant changes nothing when it has yet another', async () => {
+  const items = (shift: number) =>
+    SAME_INSTANT.map((_, n) => ({ code: `b${n}`, moment: SAME_INSTANT[(n + shift) % SAME_INSTANT.length]?.[1] }));
+  expect(await acme().batch(EVERY_TYPE, items(0))).toMatchObject({ created: SAME_INSTANT.length });
+  for (const shift of [1, 7]) {
+    expect(await acme().batch(EVERY_TYPE, items(shift))).toMatchObject({ unchanged: SAME_INSTANT.length });
+  }
+});
+
+describe('filters', () => {
+  beforeAll(() =>
+    acme().batch(EVERY_TYPE, [
+      { code: '~f0', moment: '2026-01-02T03:04:04.999999Z' },
+      { code: '~f1', moment: SHOWN },
+      { code: '~f2', moment: '2026-01-02T03:04:05.000001Z' },
+    ]),
+  );
+  const found = async (filter: string, written: string) => {
+    const { data } = await acme().list(EVERY_TYPE, `filter[code]=~f&sort=code&filter[moment]${filter}=${written}`);
+    return data.map(({ code }) => code);
+  };
+
+  it.each(SAME_INSTANT)('%s: %s finds the instant with every operator and without', async (_who, written) => {
+    const escaped = encodeURIComponent(written);
+    // A plus sign that nobody encoded, too.
+    for (const each of [escaped, escaped.replaceAll('%2B', '+')]) {
+      expect(await found('[eq]', each)).toEqual(['~f1']);
+      expect(await found('[ne]', each)).toEqual(['~f0', '~f2']);
+      expect(await found('[gt]', each)).toEqual(['~f2']);
+      expect(await found('[gte]', each)).toEqual(['~f1', '~f2']);
+      expect(await found('[lt]', each)).toEqual(['~f0']);
+      expect(await found('[lte]', each)).toEqual(['~f0', '~f1']);
+      const inList = each.replaceAll('%2C', '\\,');
+      expect(await found('[in]', `1999-01-01T00:00Z,${inList}`)).toEqual(['~f1']);
+      // Without a zone and a fraction it is a part of the text, as 2026-01 is.
+      const isPart = SHOWN.startsWith(written);
+      expect(await found('', inList)).toEqual(isPart && written !== SHOWN ? ['~f1', '~f2'] : ['~f1']);
+    }
+  });
+
+  it('take the same for the times of the records themselves', async () => {
+    const { created_at } = await acme().create(EVERY_TYPE, { code: 'time' });
+    const local = new Date(Date.parse(created_at) + 3_600_000).toISOString().slice(0, 19).replace('T', ' ');
+    const written = `${local}.${created_at.slice(20, 26)}000+01`;
+    const { data } = await acme().list(EVERY_TYPE, { 'filter[created_at][eq]': written });
+    expect(data.map(({ code }) => code)).toEqual(['time']);
+  });
+
+  it.each(['2026-01-02T24:00:00Z', '2026-12-31T23:59:60Z', '2026-02-30T00:00Z', '2026-01-02T03:04:05.1234567Z'])(
+    '%s is 400, and the reason says what is wanted',
+    async (written) => {
+      for (const operator of ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in']) {
+        const answer = await acme().getList(EVERY_TYPE, { [`filter[moment][${operator}]`]: written });
+        expect([answer.status, answer.text]).toEqual([
+          400,
+          expect.stringMatching(/must be an ISO 8601 date and time that exists|must have only zeros behind six digits/),
+        ]);
+      }
+    },
+  );
+});
+
+it('what info and the OpenAPI document say of a DateTime takes the same', async () => {
+  const info = JSON.parse((await acme().info(EVERY_TYPE)).text);
+  const document = JSON.parse((await acme().send('GET', '/openapi.json')).text);
+  const ofInfo = info.data.json_schema.properties.moment;
+  const ofFilter = document.components.schemas.DateTimeFilter.properties.gte;
+  const patterns = [ofInfo.anyOf[0].pattern, ofFilter.pattern].map((pattern) => new RegExp(pattern, 'u'));
+  for (const pattern of patterns) {
+    for (const [, written] of SAME_INSTANT) expect(written).toMatch(pattern);
+    for (const refused of ['2026-01-02', '2026-01-02T24:00Z', '2026-01-02T03:04:60Z', '2026-01-02T03:04:05.1234567Z']) {
+      expect(refused).not.toMatch(pattern);
+    }
+  }
+});
+
+it('a Date takes dates only', async () => {
+  for (const day of [
+    '2026-01-02T00:00:00Z',
+    '2026-01-02 00:00:00',
+    '/Date(1767312000000)/',
+    '20260102',
+    ' 2026-01-02',
+  ]) {
+    const answer = await acme().send('POST', `${ASSETS}/${EVERY_TYPE}/assets`, { body: { code: 'day', day } });
+    expect(answer.status).toBe(422);
+    expect(answer.text).toContain('must be a date in the form YYYY-MM-DD.');
+  }
+});
