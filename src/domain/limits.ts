@@ -57,9 +57,13 @@ export const MAX_CHANGE_EVENTS = 500;
 export const MAX_OPERATION_EVENTS = 2_000;
 /** Records in these events, beyond which a page ends. */
 export const MAX_OPERATION_RECORDS = 20_000;
-/** Deleted records that one request of an undo looks at. */
+/** Deleted records that an undo looks at, and brings back, in one piece; and records left alone that its answer names. */
 export const MAX_UNDONE_RECORDS = 1_000;
-/** Characters of them as JSON; beyond it fewer are looked at, but one. */
+/** Pieces of undos at once, of all tenants; one of each at most. */
+export const UNDOS_AT_ONCE = 2;
+/** Percent of a request's time within which an undo begins another piece. */
+export const UNDO_TIME_PERCENT = 80;
+/** Characters of the records of a piece as JSON; beyond it fewer are looked at, but one. */
 export const MAX_UNDONE_CHARACTERS = 8_388_608;
 /** Entries of an array in a body that has no limit of its own: roles, scopes, kinds of event, error reasons. */
 export const MAX_LIST_ENTRIES = 100;

@@ -23,7 +23,7 @@ export type DeletedRecord = Pick<StoredRecord, 'id' | 'batchId' | 'fields'>;
 export type DeletedPage = {
   /** In the order of their ids. */
   readonly records: readonly DeletedRecord[];
-  /** How many there are of the clean-up: on its first page, since each count looks at all of them. */
+  /** How many there are behind `after`, this page's among them: where it was asked for, since a count looks at all of them. */
   readonly total?: number | undefined;
   /** Where the next page begins: the last id that was looked at; undefined where there are no more. */
   readonly next?: string | undefined;
@@ -59,7 +59,7 @@ export interface DecisionReads
   deletedRecords(
     table: TableRef,
     cleanUp: Revision,
-    page: { readonly after?: string | undefined; readonly limit: number },
+    page: { readonly after?: string | undefined; readonly limit: number; readonly isCounted?: boolean },
   ): Promise<DeletedPage>;
   /** Full records by a field's exact value (relations of an export). */
   find(table: TableRef, field: string, values: readonly string[]): Promise<readonly StoredRecord[]>;

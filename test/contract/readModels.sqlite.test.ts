@@ -80,10 +80,13 @@ test('a file of a release that kept only the ids of deleted records keeps them, 
   const writer = await openSqliteReadModelWriter({ file });
   const { formerIds } = await readModels.snapshot(acmePlaces, { keys: ['C1'], ids: [] });
   expect(formerIds).toEqual(new Map([['C1', id(1)]]));
-  expect(await readModels.deletedRecords(acmePlaces, 4, { limit: 5 })).toEqual({ records: [], total: 0 });
+  expect(await readModels.deletedRecords(acmePlaces, 4, { limit: 5, isCounted: true })).toEqual({
+    records: [],
+    total: 0,
+  });
   const changes = [insert(2, {}), { kind: 'sweep', batchId: 'x' }] as const;
   await write(writer, () => writer.applyToTable(acmePlaces, changes, { revision: 5, at: at(5) }));
-  expect(await readModels.deletedRecords(acmePlaces, 5, { limit: 5 })).toMatchObject({
+  expect(await readModels.deletedRecords(acmePlaces, 5, { limit: 5, isCounted: true })).toMatchObject({
     total: 1,
     records: [{ id: id(2) }],
   });
@@ -140,12 +143,17 @@ test('a file of a release that kept one deleted record of each key keeps them, a
 
   const readModels = await openSqliteReadModels({ file, readers: 1 });
   const writer = await openSqliteReadModelWriter({ file });
-  expect(await readModels.deletedRecords(acmePlaces, 4, { limit: 5 })).toMatchObject({ records: [{ id: id(1) }] });
+  expect(await readModels.deletedRecords(acmePlaces, 4, { limit: 5, isCounted: true })).toMatchObject({
+    records: [{ id: id(1) }],
+  });
   const again = [{ ...insert(1, {}), id: id(2) } as RecordChange, { kind: 'sweep', batchId: 'x' } as const];
   await write(writer, () => writer.applyToTable(acmePlaces, again, { revision: 5, at: at(5) }));
   expect(await readModels.sweptIds(acmePlaces, 4, { limit: 5 })).toEqual([id(1)]);
   expect(await readModels.sweptIds(acmePlaces, 5, { limit: 5 })).toEqual([id(2)]);
-  expect(await readModels.deletedRecords(acmePlaces, 4, { limit: 5 })).toEqual({ records: [], total: 0 });
+  expect(await readModels.deletedRecords(acmePlaces, 4, { limit: 5, isCounted: true })).toEqual({
+    records: [],
+    total: 0,
+  });
   const { formerIds } = await readModels.snapshot(acmePlaces, { keys: ['C1'], ids: [] });
   expect(formerIds).toEqual(new Map([['C1', id(2)]]));
   await readModels.close();

@@ -1,6 +1,8 @@
 /** The parameter that asks what a change would do. */
+import type { Request } from 'express';
 import { MAX_DIFFERENCES } from '../../domain/limits.js';
 import { badRequest } from '../errors.js';
+import { idempotencyKeyOf } from '../idempotencyKey.js';
 import type { QueryParameter } from '../routes/operation.js';
 
 export const DRY_RUN: QueryParameter = {
@@ -14,4 +16,11 @@ export function isDryRun(query: URLSearchParams): boolean {
   const value = query.get('dry_run') ?? 'false';
   if (value !== 'true' && value !== 'false') throw badRequest('dry_run must be true or false.');
   return value === 'true';
+}
+
+/** The Idempotency-Key of a change. @throws HttpError 400 where it is a dry run */
+export function keyOfChange(req: Request, dryRun: boolean): string | undefined {
+  const key = idempotencyKeyOf(req);
+  if (key !== undefined && dryRun) throw badRequest('A dry run writes nothing: send it without Idempotency-Key.');
+  return key;
 }

@@ -1,16 +1,18 @@
 /** What was done to Reference Data: its batches and clean-ups; and undoing them. */
 import { z } from 'zod';
-import { NotSupportedError } from '../../commands/context.js';
-import { undoBody, undoOperation } from '../../commands/referenceTables/undo.js';
+import { type Caller, NotSupportedError } from '../../commands/context.js';
+import { undoOnce } from '../../commands/referenceTables/synchronizeOnce.js';
+import { type UndoResult, undoBody, undoOperation } from '../../commands/referenceTables/undo.js';
 import { inTime } from '../../commands/writeStream.js';
-import { MAX_OPERATIONS, MAX_UNDONE_RECORDS } from '../../domain/limits.js';
+import { MAX_OPERATIONS, MAX_UNDONE_RECORDS, UNDO_TIME_PERCENT } from '../../domain/limits.js';
 import type { LeftAlone } from '../../domain/referenceTable/undo.js';
 import { tableStream } from '../../domain/streams.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, manyWritten, pathText, type Resource } from '../routes/operation.js';
+import type { RequestContext } from '../requestContext.js';
+import { dataReply, manyWritten, pathText, type Reply, type Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
-import { DRY_RUN, isDryRun } from './dryRun.js';
+import { DRY_RUN, isDryRun, keyOfChange } from './dryRun.js';
 import { type TableOperation, tableOperations } from './tableOperations.js';
 
 const operationView = json.view<TableOperation>({
@@ -61,40 +63,80 @@ const counts = {
   restored: json.count,
   deleted: { ...json.count, description: 'Of a batch: the records that it had created.' },
   unchanged: { ...json.count, description: 'They are there as they were.' },
-  left: { ...json.listOf(json.ref('LeftAlone')), maxItems: MAX_UNDONE_RECORDS },
+  left: {
+    ...json.listOf(json.ref('LeftAlone')),
+    maxItems: MAX_UNDONE_RECORDS,
+    description: 'The first of them.',
+  },
+  left_in_all: { ...json.count, description: 'How many were left alone.' },
   unavailable: {
     ...json.orNull(json.count),
     description:
       'A later clean-up has deleted the same id or key: it can be undone first. null where `after` was sent.',
   },
+  remaining: {
+    ...json.orNull(json.count),
+    description: 'Records that this request has not come to; null where they are too many to be counted.',
+  },
   next: {
-    ...json.orNull(json.uuid),
-    description: 'To be sent as `after` with the next request; null: this was the last.',
+    ...json.orNull(json.text),
+    description: 'To be sent as `after` with the next request; null: all is done.',
   },
 };
+
+/** What every undo is answered with. */
+export const undoSchemas: json.Schemas = {
+  LeftAlone: leftAlone,
+  UndoResult: {
+    type: 'object',
+    properties: { ...counts, dry_run: { type: 'boolean', const: true } },
+    required: Object.keys(counts),
+    examples: [
+      {
+        message: 'Undo: 12 records are back.',
+        restored: 12,
+        deleted: 0,
+        unchanged: 0,
+        left: [],
+        left_in_all: 0,
+        unavailable: 0,
+        remaining: 0,
+        next: null,
+      },
+    ],
+  },
+};
+
+export const UNDO_IN_PIECES = `${MAX_UNDONE_RECORDS} records at a time, until all is done or ${UNDO_TIME_PERCENT} percent of the request's time are over: then \`next\` says where another request goes on, to be sent with it as \`after\`. What is done stands, whatever becomes of the request, and repeating it does nothing twice.`;
+
+export function undoReply(undone: UndoResult, table: string, dryRun: boolean): Reply {
+  const { position, restored, deleted, unchanged, left, leftInAll, unavailable = null, remaining = null } = undone;
+  const { next = null } = undone;
+  const gone = deleted === 0 ? '' : `, ${deleted} that it had created`;
+  const more = next === null ? '' : ` ${remaining ?? 'More'} remain: send it again with {"after": "${next}"}.`;
+  const message = dryRun
+    ? `Dry run: ${restored} records would be brought back${gone && `${gone} deleted`}; nothing was written.${more}`
+    : `Undo: ${restored} records are back${gone && `${gone} are deleted`}.${more}`;
+  const counts = { message, restored, deleted, unchanged, left: left.map(showLeft), left_in_all: leftInAll };
+  const result = { ...counts, unavailable, remaining, next, ...(dryRun ? { dry_run: true } : {}) };
+  return dataReply(result, manyWritten(position, table));
+}
+
+/** Tells whether the client has left: then nobody is told of more. */
+export function leaving(context: Pick<RequestContext, 'atEnd'>): () => boolean {
+  let hasLeft = false;
+  context.atEnd(() => {
+    hasLeft = true;
+  });
+  return () => hasLeft;
+}
 
 export const operations: Resource = {
   tag: '',
   pathParameters: { id: { ...pathText('operation_id'), example: '1042' } },
   schemas: {
     TableOperation: operationView.schema,
-    LeftAlone: leftAlone,
-    UndoResult: {
-      type: 'object',
-      properties: { ...counts, dry_run: { type: 'boolean', const: true } },
-      required: Object.keys(counts),
-      examples: [
-        {
-          message: 'Undo: 12 records are back.',
-          restored: 12,
-          deleted: 0,
-          unchanged: 0,
-          left: [],
-          unavailable: 0,
-          next: null,
-        },
-      ],
-    },
+    ...undoSchemas,
   },
   operations: {
     'GET /:table/operations': {
@@ -125,23 +167,22 @@ export const operations: Resource = {
     'POST /:table/operations/:id/undo': {
       id: 'undoOperationOf',
       summary: 'Bring back what a clean-up or a batch replaced',
-      description: `Of a clean-up the records that it deleted, with their ids and values; created_at is new. Of a batch the values and batch ids of before; the records that it created are deleted. What has changed since is told and left alone. At most ${MAX_UNDONE_RECORDS} records in a request: of a clean-up, repeat it with \`after\` until \`next\` is null.`,
+      description: `Of a clean-up the records that it deleted, with their ids and values; created_at is new. Of a batch the values and batch ids of before; the records that it created are deleted. What has changed since is told and left alone. ${UNDO_IN_PIECES}`,
       allow: 'write:reference_data',
       isOffered: ({ supportingData }) => supportingData,
       query: [DRY_RUN],
       body: { ...json.bodyOf(undoBody, { after: '0198c1f2-0000-7000-8000-000000000001' }), optional: true },
       answer: json.one('UndoResult', 'They are back, but those that are told.'),
+      honours: ['idempotency-key'],
       errors: [409],
-      async handle({ commands }, { caller, assetType, path, query, body }) {
+      async handle({ commands }, { req, caller, assetType, path, query, body }) {
         const dryRun = isDryRun(query);
-        const undone = await undoOperation(commands, caller, assetType, path.id, body, { dryRun });
-        const { position, restored, deleted, unchanged, left, unavailable = null, next = null } = undone;
-        const gone = deleted === 0 ? '' : `, ${deleted} that it had created`;
-        const message = dryRun
-          ? `Dry run: ${restored} records would be brought back${gone && `${gone} deleted`}; nothing was written.`
-          : `Undo: ${restored} records are back${gone && `${gone} are deleted`}.`;
-        const result = { message, restored, deleted, unchanged, left: left.map(showLeft), unavailable, next };
-        return dataReply({ ...result, ...(dryRun ? { dry_run: true } : {}) }, manyWritten(position, assetType.name));
+        const key = keyOfChange(req, dryRun);
+        const options = { dryRun, hasLeft: leaving(req.context) };
+        const undo = (own: Caller) => undoOperation(commands, own, assetType, path.id, body, options);
+        const named = { table: assetType.name, of: path.id, body };
+        const undone = key === undefined ? undo(caller) : undoOnce(commands, caller, { ...named, key }, undo);
+        return undoReply(await undone, assetType.name, dryRun);
       },
     },
   },

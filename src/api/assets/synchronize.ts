@@ -1,16 +1,13 @@
 /** Synchronizing Reference Data with its source: batch and clean-up (spec §4.7, §4.8). */
-import type { Request } from 'express';
 import { cleanUpBody, cleanUpTable, upsertBatch } from '../../commands/referenceTables/synchronize.js';
 import { cleanUpTableOnce, upsertBatchOnce } from '../../commands/referenceTables/synchronizeOnce.js';
 import { tenantOf } from '../../commands/tables.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_BATCH_ITEMS, MAX_DIFFERENCES } from '../../domain/limits.js';
-import { badRequest } from '../errors.js';
-import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { createExample, EXAMPLE_BATCH_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, manyWritten, type Resource } from '../routes/operation.js';
-import { DRY_RUN, isDryRun } from './dryRun.js';
+import { DRY_RUN, isDryRun, keyOfChange } from './dryRun.js';
 
 const difference: json.JsonSchema = json.closedObject({
   change: json.oneOf(['create', 'update', 'delete']),
@@ -61,13 +58,6 @@ const batchSchema = (assetType: AssetType): json.JsonSchema => ({
   }),
   additionalProperties: false,
 });
-
-/** @throws HttpError 400 */
-function keyOfChange(req: Request, dryRun: boolean): string | undefined {
-  const key = idempotencyKeyOf(req);
-  if (key !== undefined && dryRun) throw badRequest('A dry run writes nothing: send it without Idempotency-Key.');
-  return key;
-}
 
 /** Both need the scope of Reference Data whatever the table is; Master Data is refused by the command. */
 export const synchronization: Resource = {

@@ -2,25 +2,15 @@
 
 import { streamPagesBackwards } from '../../commands/streamPages.js';
 import { MAX_OPERATION_EVENTS, MAX_OPERATION_RECORDS, MAX_OPERATIONS } from '../../domain/limits.js';
-import type { BatchUndone, BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
+import { type Operation, operationOf, together } from '../../domain/referenceTable/operation.js';
 import type { Actor, EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
 
-export type TableOperation = {
+export type TableOperation = Operation & {
   /** Of its first event: by this it is named. */
   readonly revision: Revision;
-  readonly kind: 'batch' | 'clean_up' | 'undo';
   readonly requestId: string;
   readonly at: string;
   readonly actor: Actor;
-  /** Those that its records carried, and that a clean-up left. */
-  readonly batchIds: readonly string[];
-  readonly created: number;
-  readonly updated: number;
-  /** Sent again as they were: they moved to the batch. */
-  readonly seen: number;
-  readonly deleted: number;
-  /** Of an undo: the batch or the clean-up. */
-  readonly undoes?: Revision | undefined;
 };
 
 export type OperationsPage = {
@@ -32,7 +22,6 @@ export type OperationsPage = {
 
 /** An event may have 400,000 bytes. */
 const EVENTS_AT_ONCE = 20;
-const PACKED_ID_BYTES = 16;
 
 /** @param before revision of an operation; unset: the newest ones */
 export async function tableOperations(
@@ -45,7 +34,7 @@ export async function tableOperations(
   let [events, records] = [0, 0];
   for await (const slice of streamPagesBackwards(eventStore, stream, Math.min(last, before - 1), EVENTS_AT_ONCE)) {
     for (const event of slice.toReversed()) {
-      const operation = operationOf(event);
+      const operation = tableOperationOf(event);
       const later = operations.at(-1);
       // A batch is one append of as many events as it takes.
       const isPart = operation?.kind !== 'clean_up' && operation?.requestId === later?.requestId && later !== undefined;
@@ -62,38 +51,8 @@ export async function tableOperations(
   return { operations };
 }
 
-function operationOf({ type, revision, metadata, data }: RecordedEvent): TableOperation | undefined {
+function tableOperationOf({ type, revision, metadata, data }: RecordedEvent): TableOperation | undefined {
+  const operation = operationOf({ type, data });
   const { occurredAt: at, actor, causationId: requestId } = metadata;
-  const counted = { revision, requestId, at, actor, created: 0, updated: 0, seen: 0, deleted: 0 };
-  if (type === 'TableCleanedUp') {
-    const { batchId, deleted } = data as TableCleanedUp['data'];
-    return { ...counted, kind: 'clean_up', batchIds: [batchId], deleted };
-  }
-  if (type === 'BatchUndone') {
-    const { batchId, changed, seen, deleted, undoes } = data as BatchUndone['data'];
-    const counts = { updated: changed.length, seen: packedIds(seen), deleted: packedIds(deleted) };
-    return { ...counted, ...counts, kind: 'undo', batchIds: typeof batchId === 'string' ? [batchId] : [], undoes };
-  }
-  if (type !== 'BatchUpserted') return undefined;
-  const { batchId, created, changed, seen, undoes } = data as BatchUpserted['data'];
-  return {
-    ...counted,
-    kind: undoes === undefined ? 'batch' : 'undo',
-    batchIds: typeof batchId === 'string' ? [batchId] : [],
-    created: created.length,
-    updated: changed.length,
-    seen: packedIds(seen),
-    undoes,
-  };
+  return operation && { ...operation, revision, requestId, at, actor };
 }
-
-const packedIds = (packed: string): number => Buffer.byteLength(packed, 'base64') / PACKED_ID_BYTES;
-
-const together = (part: TableOperation, later: TableOperation): TableOperation => ({
-  ...part,
-  batchIds: [...new Set([...part.batchIds, ...later.batchIds])],
-  created: part.created + later.created,
-  updated: part.updated + later.updated,
-  seen: part.seen + later.seen,
-  deleted: part.deleted + later.deleted,
-});

@@ -1,10 +1,11 @@
 /**
- * Batches and clean-ups that are carried out once: their events say which request led to them, and stand in the table's
+ * Batches, clean-ups and undos that are carried out once: their events say which request led to them, and stand in the table's
  * stream behind the revision that it had when the request was accepted.
  */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { KeyedRequest } from '../../domain/keyedRequest.js';
 import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
+import { operationOf } from '../../domain/referenceTable/operation.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Caller } from '../context.js';
@@ -13,6 +14,7 @@ import { refuseMasterData } from '../tables.js';
 import { eventsBehind } from './eventsBehind.js';
 import { type BatchResult, type CleanUpResult, cleanUpTable, type IsDone, upsertBatch } from './synchronize.js';
 import type { TableCommands } from './tableState.js';
+import type { UndoResult } from './undo.js';
 
 /** As `upsertBatch`, once for each key. */
 export async function upsertBatchOnce(
@@ -53,6 +55,61 @@ export async function cleanUpTableOnce(
   };
   const run: Run<CleanUpResult> = (own, isDone) => cleanUpTable(commands, own, assetType, body, { ...options, isDone });
   return once(commands, caller, { table: assetType.name, key, body: ['clean-up', body] }, run, ofEvents);
+}
+
+/**
+ * An undo, once for each key. What a try before has undone and never answered, another one finds as it was before: here it
+ * counts as undone.
+ * @param of what it is of, beside the body
+ */
+export function undoOnce(
+  commands: TableCommands,
+  caller: Caller,
+  {
+    table,
+    key,
+    of,
+    body,
+  }: { readonly table: string; readonly key: string; readonly of: string; readonly body: unknown },
+  undo: (caller: Caller) => Promise<UndoResult>,
+): Promise<UndoResult> {
+  const stream = tableStream(caller.tenant, table);
+  const named = { table, key, body: ['undo', of, body ?? {}] };
+  return carryOutOnce<Omit<UndoResult, 'position'>>(commands, caller, named, {
+    after: async () => (await commands.eventStore.lastAppend(stream))?.revision ?? -1,
+    find: async () => undefined,
+    run: async (request, isNew) => {
+      const before = isNew ? NOTHING_BEFORE : await undoneBy(commands, caller, stream, request);
+      const { position, restored, deleted, unchanged, ...rest } = await undo({ ...caller, causationId: request.id });
+      return {
+        ...rest,
+        position: Math.max(position, before.position),
+        restored: restored + before.restored,
+        deleted: deleted + before.deleted,
+        unchanged: Math.max(0, unchanged - before.restored - before.deleted),
+      };
+    },
+  });
+}
+
+const NOTHING_BEFORE = { position: 0, restored: 0, deleted: 0 };
+
+async function undoneBy(
+  commands: TableCommands,
+  caller: Caller,
+  stream: string,
+  { id, after = -1 }: KeyedRequest,
+): Promise<typeof NOTHING_BEFORE> {
+  let before = NOTHING_BEFORE;
+  for await (const events of eventsBehind(commands, caller, stream, after, TOO_MANY)) {
+    for (const event of events) {
+      const { created = 0, updated = 0, seen = 0, deleted = 0 } = operationOf(event) ?? {};
+      if (event.metadata.causationId !== id) continue;
+      const restored = before.restored + created + updated + seen;
+      before = { position: event.position, restored, deleted: before.deleted + deleted };
+    }
+  }
+  return before;
 }
 
 /** The revision of its first event. */

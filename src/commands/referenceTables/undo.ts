@@ -1,14 +1,19 @@
-/** Undoes a clean-up, some records at a time, or a batch: what changed since is told and left alone. */
+/**
+ * Undoes a clean-up or a batch: what changed since is told and left alone. It goes on, some records at a time, each time with
+ * an append of its own, until all is done or most of the request's time is over; the answer says where the next request goes
+ * on. Nothing is done twice, whoever repeats it: what is as it was before is only counted (decision 0026).
+ */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { MAX_UNDONE_RECORDS } from '../../domain/limits.js';
+import { MAX_UNDONE_RECORDS, UNDO_TIME_PERCENT, UNDOS_AT_ONCE } from '../../domain/limits.js';
 import { keyOf } from '../../domain/referenceTable/decide.js';
 import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
-import { undoCleanUp as decide, type UndoDecision } from '../../domain/referenceTable/undo.js';
+import { undoCleanUp as decide, type LeftAlone, type UndoDecision } from '../../domain/referenceTable/undo.js';
 import { tableStream } from '../../domain/streams.js';
-import type { Position, RecordedEvent } from '../../ports/eventStore.js';
+import type { Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import { Turns } from '../../supervision/turns.js';
 import { parseBody } from '../body.js';
-import { untilShown } from '../catchUp.js';
+import { CATCH_UP_MS, untilShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
 import { inTime } from '../writeStream.js';
@@ -21,17 +26,126 @@ export const undoBody = z.strictObject({
   after: z.uuid('must be the `next` of an answer.').optional(),
 });
 
-export type UndoResult = Omit<UndoDecision, 'events'> & {
+export type UndoResult = {
   readonly position: Position;
+  readonly restored: number;
   /** Records that a batch had created. */
   readonly deleted: number;
+  /** Records that are as they were before. */
+  readonly unchanged: number;
+  /** The first MAX_UNDONE_RECORDS of them. */
+  readonly left: readonly LeftAlone[];
+  /** How many were left alone. */
+  readonly leftInAll: number;
   /** Deleted records that cannot be brought back: a later clean-up has deleted the same id or key. Told by the first page. */
   readonly unavailable?: number | undefined;
+  /** Records that the next request looks at, and those after it; undefined where nobody has counted them. */
+  readonly remaining?: number | undefined;
   /** Where the next request goes on; undefined at the end. */
   readonly next?: string | undefined;
 };
 
-type Options = { readonly dryRun?: boolean };
+export type UndoOptions = {
+  readonly dryRun?: boolean;
+  /** Whether nobody waits for the answer any more: then nothing further is begun. */
+  readonly hasLeft?: () => boolean;
+};
+
+/** One request's undo: what it has done so far, and whether it goes on. */
+export class Undo {
+  readonly #turns: Turns;
+  readonly #until: number;
+  readonly #hasLeft: () => boolean;
+  readonly dryRun: boolean;
+  #position: Position = 0;
+  #restored = 0;
+  #deleted = 0;
+  #unchanged = 0;
+  readonly #left: LeftAlone[] = [];
+  #leftInAll = 0;
+  /** The read models do not show what it has written before the last piece. */
+  #isBehind = false;
+
+  constructor(
+    readonly commands: TableCommands,
+    readonly caller: Caller,
+    readonly assetType: AssetType,
+    { dryRun = false, hasLeft = () => false }: UndoOptions,
+  ) {
+    this.dryRun = dryRun;
+    this.#hasLeft = hasLeft;
+    this.#turns = turnsOf(commands);
+    const leftMs = caller.deadline?.leftMs ?? Number.POSITIVE_INFINITY;
+    this.#until = performance.now() + (leftMs * UNDO_TIME_PERCENT) / 100;
+  }
+
+  /** Whether there is time for more, and somebody to tell. */
+  get goesOn(): boolean {
+    return performance.now() < this.#until && !this.#isBehind && !this.#hasLeft();
+  }
+
+  #isShown(position: Position): Promise<boolean> {
+    const longestMs = Math.min(CATCH_UP_MS, Math.max(0, this.#until - performance.now()));
+    return this.commands.readModels.waitForEvent('records', position, longestMs, this.caller.tenant);
+  }
+
+  /** How many records it has looked at. */
+  get done(): number {
+    return this.#restored + this.#deleted + this.#unchanged + this.#leftInAll;
+  }
+
+  /**
+   * Carries out a piece of it, with few others at once: pieces of all undos take turns, by tenants. One piece at most is
+   * written and not shown yet, so others whose records are projected get between.
+   */
+  async piece(work: () => Promise<Piece>): Promise<void> {
+    const { caller } = this;
+    const run = async (): Promise<Piece> => {
+      const before = this.#position;
+      const piece = await work();
+      this.#isBehind = before > 0 && !(await this.#isShown(before));
+      return piece;
+    };
+    const {
+      position,
+      restored,
+      deleted = 0,
+      unchanged,
+      left,
+    } = await this.#turns.run(caller.tenant, run, caller.deadline);
+    this.#position = Math.max(this.#position, position);
+    this.#restored += restored;
+    this.#deleted += deleted;
+    this.#unchanged += unchanged;
+    this.#leftInAll += left.length;
+    this.#left.push(...left.slice(0, MAX_UNDONE_RECORDS - this.#left.length));
+  }
+
+  result(more: Pick<UndoResult, 'unavailable' | 'remaining' | 'next'>): UndoResult {
+    return {
+      position: this.#position,
+      restored: this.#restored,
+      deleted: this.#deleted,
+      unchanged: this.#unchanged,
+      left: this.#left,
+      leftInAll: this.#leftInAll,
+      ...more,
+    };
+  }
+}
+
+type Piece = Omit<UndoDecision, 'events'> & { readonly position: Position; readonly deleted?: number };
+
+const turns = new WeakMap<TableCommands, Turns>();
+
+function turnsOf(commands: TableCommands): Turns {
+  const known = turns.get(commands);
+  if (known !== undefined) return known;
+  // Those who wait are requests of the tenant, which has so many at most.
+  const made = new Turns({ atOnce: UNDOS_AT_ONCE, ofGroup: 1, waitingOfGroup: Number.POSITIVE_INFINITY });
+  turns.set(commands, made);
+  return made;
+}
 
 const OPERATION_ID = /^(?:0|[1-9]\d{0,14})$/;
 
@@ -47,47 +161,78 @@ export async function undoOperation(
   assetType: AssetType,
   operationId: string,
   body: unknown,
-  options: Options = {},
+  options: UndoOptions = {},
 ): Promise<UndoResult> {
   refuseMasterData(assetType, 'cleaned up');
   const { after } = parseBody(undoBody, body);
   const stream = tableStream(caller.tenant, assetType.name);
   const revision = OPERATION_ID.test(operationId) ? Number(operationId) : -1;
   const [event] = revision < 0 ? [] : await inTime(caller, commands.eventStore.readStream(stream, revision, revision));
+  const undo = new Undo(commands, caller, assetType, options);
   if (event?.type === 'TableCleanedUp') {
-    return undoCleanUp(commands, caller, assetType, event as RecordedEvent & TableCleanedUp, { ...options, after });
+    const { total, next } = await undoCleanUp(undo, event as RecordedEvent & TableCleanedUp, after);
+    const { deleted } = event.data as TableCleanedUp['data'];
+    const unavailable = after === undefined ? deleted - total : undefined;
+    return undo.result({ unavailable, remaining: total - undo.done, next });
   }
   if (event?.type === 'BatchUpserted') {
     if (after !== undefined)
       throw new ValidationError({ after: ['The undo of a batch is one request: leave it out.'] });
     const batch = await inTime(caller, eventsOfBatch(commands, stream, event as RecordedEvent & BatchUpserted));
-    return undoBatch(commands, caller, assetType, batch, options);
+    await undo.piece(() => undoBatch(undo, batch));
+    return undo.result({ unavailable: 0, remaining: 0 });
   }
   if (event === undefined) throw new NotFoundError(`There is no operation ${operationId} on ${assetType.name}.`);
   throw new ConflictError(`Only batches and clean-ups can be undone: ${operationId} on ${assetType.name} is neither.`);
 }
 
-async function undoCleanUp(
-  commands: TableCommands,
-  caller: Caller,
-  assetType: AssetType,
-  { revision, position: shown, data }: RecordedEvent & TableCleanedUp,
-  { dryRun = false, after }: Options & z.infer<typeof undoBody>,
-): Promise<UndoResult> {
-  const { readModels } = commands;
-  await untilShown(commands, caller, shown, beingCleanedUp(assetType.name));
+/**
+ * @returns how many records there were behind `after`, as far as they can be brought back; and where it goes on
+ */
+export async function undoCleanUp(
+  undo: Undo,
+  { revision, position }: Pick<RecordedEvent, 'revision' | 'position'>,
+  after?: string,
+): Promise<{ readonly total: number; readonly next?: string | undefined }> {
+  const { commands, caller, assetType } = undo;
+  await untilShown(commands, caller, position, beingCleanedUp(assetType.name));
+  let total: number | undefined;
+  let next = after;
+  do {
+    await undo.piece(async () => {
+      const page = await pageOf(undo, revision, next, total === undefined);
+      total ??= page.total;
+      next = page.next;
+      return bringBack(undo, revision, page.records);
+    });
+  } while (next !== undefined && undo.goesOn);
+  return { total: total ?? 0, next };
+}
+
+function pageOf(
+  { commands, caller, assetType }: Undo,
+  cleanUp: Revision,
+  after: string | undefined,
+  isCounted: boolean,
+) {
   const table = { tenant: caller.tenant, table: assetType.name };
-  const page = await inTime(caller, readModels.deletedRecords(table, revision, { after, limit: MAX_UNDONE_RECORDS }));
+  const page = { after, limit: MAX_UNDONE_RECORDS, isCounted };
+  return inTime(caller, commands.readModels.deletedRecords(table, cleanUp, page));
+}
+
+async function bringBack(
+  { commands, caller, assetType, dryRun }: Undo,
+  cleanUp: Revision,
+  records: Parameters<typeof decide>[2],
+): Promise<Piece> {
   const wanted = {
-    keys: page.records.map(({ fields }) => keyOf(assetType, fields)),
-    ids: page.records.map(({ id }) => id),
+    keys: records.map(({ fields }) => keyOf(assetType, fields)),
+    ids: records.map(({ id }) => id),
   };
   let undone: UndoDecision = { events: [], restored: 0, unchanged: 0, left: [] };
   const { position } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) => {
-    undone = decide(assetType, revision, page.records, known);
+    undone = decide(assetType, cleanUp, records, known);
     return dryRun || undone.restored === 0 ? [] : undone.events;
   });
-  const { events: _, ...counts } = undone;
-  const unavailable = page.total === undefined ? undefined : data.deleted - page.total;
-  return { position, ...counts, deleted: 0, unavailable, next: page.next };
+  return { ...undone, position };
 }

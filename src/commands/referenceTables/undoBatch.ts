@@ -46,13 +46,17 @@ export async function eventsOfBatch(
   return { revision, events };
 }
 
+type Asked = {
+  readonly commands: TableCommands;
+  readonly caller: Caller;
+  readonly assetType: AssetType;
+  readonly dryRun: boolean;
+};
+
 export async function undoBatch(
-  commands: TableCommands,
-  caller: Caller,
-  assetType: AssetType,
+  { commands, caller, assetType, dryRun }: Asked,
   { revision, events }: Batch,
-  { dryRun = false }: { readonly dryRun?: boolean },
-): Promise<Omit<BatchUndoDecision, 'events'> & { readonly position: Position; readonly unavailable: number }> {
+): Promise<BatchUndoDecision & { readonly position: Position }> {
   const ids = events.flatMap(idsOf);
   let undone: BatchUndoDecision = { events: [], restored: 0, deleted: 0, unchanged: 0, left: [] };
   const { position } = await tableWriterOf(commands).alone<KnownTable>(
@@ -64,6 +68,5 @@ export async function undoBatch(
       return dryRun ? [] : undone.events;
     },
   );
-  const { events: _, ...counts } = undone;
-  return { position, ...counts, unavailable: 0 };
+  return { ...undone, position };
 }

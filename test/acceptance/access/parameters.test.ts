@@ -85,7 +85,7 @@ describe('header fields that promise something', () => {
     ['Idempotency-Key', 'k-1', 'PUT', `${ITEMS}/${ID}`],
     ['Idempotency-Key', 'k-1', 'POST', `${ORDER}/reject`],
     ['Idempotency-Key', 'k-1', 'POST', `${PLATFORM}/webhooks`],
-    ['Idempotency-Key', 'k-1', 'POST', `${ASSETS}/dyn_item/operations/1/undo`],
+    ['Idempotency-Key', 'k-1', 'POST', `${ASSETS}/dyn_item/syncs`],
     ['Idempotency-Key', 'k-1', 'POST', `${ASSETS}/dyn_item/syncs`],
     ['X-Idempotency-Key', 'k-1', 'POST', ITEMS],
     ['X-HTTP-Method-Override', 'DELETE', 'POST', ITEMS],

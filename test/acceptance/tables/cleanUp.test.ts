@@ -273,7 +273,9 @@ describe('undo', () => {
       deleted: 0,
       unchanged: 0,
       left: [],
+      left_in_all: 0,
       unavailable: 0,
+      remaining: 0,
       next: null,
     });
     expect(values(await all())).toEqual(before);
@@ -298,20 +300,65 @@ describe('undo', () => {
     expect(notes).toEqual(['P0 new', 'P1 new', 'P2 new', 'P3 null', 'P4 old', 'P5 old']);
   });
 
-  it('goes on where the answer before has ended, and leaves to a later clean-up what that one deleted', async () => {
+  it('takes one request for all of a clean-up, goes on behind `after`, and leaves to a later one what that one deleted', async () => {
+    for (const from of [0, 900, 1800]) {
+      await acme().batch('dyn_party', parties(from, from + 900, { _batch_id: 'monday' }));
+    }
+    const before = await acme().list('dyn_party', { perPage: '1000', sort: 'external_id' });
+    const operation = await mistyped();
+    const dry = await undo(operation, undefined, { dry_run: 'true' });
+    expect(dry).toMatchObject({ restored: 2700, remaining: 0, next: null, dry_run: true });
+    const ids = before.data.map(({ id }) => id).sort();
+    const rest = await undo(operation, { after: ids.at(-1) }, { dry_run: 'true' });
+    expect(rest).toMatchObject({ unavailable: null, remaining: 0, next: null });
+    expect(rest.restored).toBeLessThan(2700);
+    const done = await undo(operation);
+    expect(done).toMatchObject({ restored: 2700, left_in_all: 0, unavailable: 0, remaining: 0, next: null });
+    const now = await acme().list('dyn_party', { perPage: '1000', sort: 'external_id' });
+    expect(now.meta.total).toBe(2700);
+    expect(values(now.data)).toEqual(values(before.data));
+    const later = await mistyped();
+    expect(await undo(operation)).toMatchObject({ restored: 0, unavailable: 2700, remaining: 0 });
+    expect(await undo(later)).toMatchObject({ restored: 2700, unavailable: 0 });
+  });
+
+  it('of many that were left alone names the first 1,000, and tells how many they are', async () => {
     for (const from of [0, 600]) await acme().batch('dyn_party', parties(from, from + 600, { _batch_id: 'monday' }));
     const operation = await mistyped();
-    const first = await undo(operation);
-    expect(first).toMatchObject({ restored: 1000, next: expect.any(String) });
-    expect(await undo(operation, { after: first.next })).toMatchObject({
-      restored: 200,
-      unavailable: null,
-      next: null,
-    });
-    expect((await acme().list('dyn_party')).meta.total).toBe(1200);
-    const later = await mistyped();
-    expect(await undo(operation)).toMatchObject({ restored: 0, unavailable: 1200 });
-    expect(await undo(later)).toMatchObject({ restored: 1000, unavailable: 0 });
+    for (const from of [0, 600]) await acme().batch('dyn_party', parties(from, from + 600, { notes: 'new' }));
+    const { left, ...counts } = await undo(operation);
+    expect(counts).toMatchObject({ restored: 0, unchanged: 0, left_in_all: 1200, remaining: 0, next: null });
+    expect(left).toHaveLength(1000);
+  });
+
+  it('by several clients at once brings everything back once', async () => {
+    for (const from of [0, 900, 1800]) {
+      await acme().batch('dyn_party', parties(from, from + 900, { _batch_id: 'monday' }));
+    }
+    const operation = await mistyped();
+    const answers = await Promise.all([1, 2, 3].map(() => undo(operation)));
+    const counted = answers.map(({ restored, unchanged }) => Number(restored) + Number(unchanged));
+    expect(counted).toEqual([2700, 2700, 2700]);
+    expect(answers.reduce((sum, { restored }) => sum + Number(restored), 0)).toBe(2700);
+    expect((await acme().list('dyn_party')).meta.total).toBe(2700);
+  });
+
+  it('with an Idempotency-Key is answered as before when it is sent again, and with another body is 422', async () => {
+    await acme().batch('dyn_party', parties(0, 5, { _batch_id: 'monday' }));
+    const operation = await mistyped();
+    const headers = { 'idempotency-key': `undo ${operation}`.replace(' ', '-') };
+    const keyed = (body?: object, id = operation) =>
+      acme().postUndo('dyn_party', id, { headers, ...(body && { body }) });
+    const [one, two] = await Promise.all([keyed(), keyed()]);
+    expect(one).toMatchObject({ status: 200, body: { data: { restored: 5, unchanged: 0 } } });
+    expect(two.body).toEqual(one.body);
+    expect((await keyed()).body).toEqual(one.body);
+    expect((await keyed({})).body).toEqual(one.body);
+    const last = (await all()).at(-1)?.id;
+    await expectInvalid(run.service, ['Idempotency-Key'], () => keyed({ after: last }));
+    await expectInvalid(run.service, ['Idempotency-Key'], () => keyed(undefined, '0'));
+    const dry = { headers, query: { dry_run: 'true' } };
+    await expectRefused(run.service, 400, () => acme().postUndo('dyn_party', operation, dry));
   });
 
   it('of a batch brings back values and batch ids and deletes what it created; what changed since is told', async () => {

@@ -2,7 +2,7 @@
 import type { AnyBulkWriteOperation, Collection, Filter, IndexDescription } from 'mongodb';
 import { MAX_UNDONE_CHARACTERS } from '../../../domain/limits.js';
 import { forgottenBefore } from '../../../domain/referenceTable/keptDeleted.js';
-import type { DeletedPage, DeletedRecord } from '../../../ports/decisionReads.js';
+import type { DecisionReads, DeletedPage, DeletedRecord } from '../../../ports/decisionReads.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { RecordText } from '../shared/recordText.js';
 import { isDuplicateKey } from './catalog.js';
@@ -110,15 +110,15 @@ export async function deletedRecords(
   swept: Collection<SweptRecord>,
   text: RecordText,
   cleanUp: Revision,
-  { after = '', limit }: { readonly after?: string | undefined; readonly limit: number },
+  { after = '', limit, isCounted = false }: Parameters<DecisionReads['deletedRecords']>[2],
 ): Promise<DeletedPage> {
-  const ofCleanUp = { r: cleanUp, d: { $exists: true } };
-  const total = after === '' ? await swept.countDocuments(ofCleanUp) : undefined;
+  const ofCleanUp = { r: cleanUp, d: { $exists: true }, _id: { $gt: after } };
+  const total = isCounted ? await swept.countDocuments(ofCleanUp) : undefined;
   const options = { sort: { _id: 1 }, limit: limit + 1, batchSize: limit + 1 } as const;
   const found: SweptRecord[] = [];
   let isLast = true;
   let characters = 0;
-  for await (const record of swept.find({ ...ofCleanUp, _id: { $gt: after } }, options)) {
+  for await (const record of swept.find(ofCleanUp, options)) {
     characters += record.d?.length ?? 0;
     isLast = !(found.length === limit || (found.length > 0 && characters > MAX_UNDONE_CHARACTERS));
     if (!isLast) break;

@@ -145,23 +145,23 @@ export function deletedRecords(
   connection: ReadConnection,
   ref: TableRef,
   cleanUp: Revision,
-  { after = '', limit }: { readonly after?: string | undefined; readonly limit: number },
+  { after, limit, isCounted = false }: Parameters<DecisionReads['deletedRecords']>[2],
 ): Omit<DeletedPage, 'records'> & { readonly records: StoredRecordsText } {
   type Found = ReturnType<typeof deletedRecords>;
-  const none: Found = { records: NO_RECORDS, total: after === '' ? 0 : undefined };
+  const none: Found = { records: NO_RECORDS, total: isCounted ? 0 : undefined };
   const found = connection.read<Found>(ref, none, (table) => {
     if (table.swept === undefined) return none;
     const swept = `${table.swept.rows} AS s`;
     // With the plus, SQLite looks the later ones up by their key.
     const ofCleanUp = `s.revision = ? AND s.doc IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM ${table.swept.rows} AS later WHERE later.u = s.u AND +later.revision > s.revision)`;
-    const count = `SELECT count(*) FROM ${swept} WHERE ${ofCleanUp}`;
-    const total = after === '' ? connection.number(count, [cleanUp]) : undefined;
+    const behind = idBytes(after ?? '') ?? Buffer.alloc(0);
+    const count = `SELECT count(*) FROM ${swept} WHERE ${ofCleanUp} AND s.id > ?`;
+    const total = isCounted ? connection.number(count, [cleanUp, behind]) : undefined;
     const sql = `SELECT hex(s.id), 0, 0, s.width, s.doc, n.batch FROM ${swept} LEFT JOIN batches AS n ON n.id = s.batch
       WHERE ${ofCleanUp} AND s.id > ? ORDER BY s.id LIMIT ?`;
     const texts: string[] = [];
     let characters = 0;
-    const behind = idBytes(after) ?? Buffer.alloc(0);
     let last: string | undefined;
     for (const tuple of connection.tuples<StoredTuple>(sql).iterate(cleanUp, behind, limit + 1)) {
       const text = storedText(table, tuple);
