@@ -57,6 +57,8 @@ export const MAX_CHANGE_EVENTS = 500;
 export const MAX_OPERATION_EVENTS = 2_000;
 /** Records in these events, beyond which a page ends. */
 export const MAX_OPERATION_RECORDS = 20_000;
+/** Events of a tenant's API clients that are looked through for the names of removed ones. */
+export const MAX_CLIENT_EVENTS = 5_000;
 /** Deleted records that an undo looks at, and brings back, in one piece; and records left alone that its answer names. */
 export const MAX_UNDONE_RECORDS = 1_000;
 /** Pieces of undos at once, of all tenants; one of each at most. */

@@ -27,9 +27,10 @@ export type Revision = number;
 /** `no-stream`: the stream must not exist yet. `any`: no check. */
 export type ExpectedRevision = Revision | 'no-stream' | 'any';
 
-/** Who caused an event. `system` is the service itself (webhook outcome, sample data). */
+/** Who caused an event, by the name of then. `system` is the service itself (webhook outcome, sample data). */
 export type Actor =
-  | { readonly kind: 'client'; readonly id: string }
+  /** Events of earlier releases have no name. */
+  | { readonly kind: 'client'; readonly id: string; readonly name?: string }
   | { readonly kind: 'user'; readonly id: string; readonly name: string }
   | { readonly kind: 'operator'; readonly id: string }
   | { readonly kind: 'system'; readonly id: string };

@@ -7,6 +7,7 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { z } from 'zod';
 import { becomeNewer, RELEASES, readListed } from './releases.js';
 import { type CreatedTenant, Service } from './service.js';
 import { TenantClient } from './tenant.js';
@@ -83,4 +84,22 @@ test('the tenant may add a field, and what the release made searchable is found 
   expect(await keys({ sort: '-product_id,external_id' })).toEqual(['A1', 'A2', 'A4', 'A5', 'A3', 'A6', 'A7']);
   expect(await keys({ 'filter[grade]': 'g', sort: 'bay,grade' })).toEqual(['A7', 'A4', 'A5', 'A6']);
   expect(await service.cli('projections', 'verify', '--projection', 'records')).toMatchObject({ code: 0 });
+});
+
+test('what was done before is shown with the names of clients, which its events lack, also when they are removed', async () => {
+  const first = (body: unknown) =>
+    z.object({ data: z.tuple([z.looseObject({ actor: z.unknown() })], z.unknown()) }).parse(body).data[0];
+  const [order] = (await acme.list('dyn_stock_order')).data;
+  const client = acme.client.client_id;
+  const shown = { actor: { kind: 'client', id: client, name: 'First API client' } };
+  const told = async () => {
+    const actor = encodeURIComponent('first api client');
+    for (const path of [`/tables/dyn_item/operations?actor=${actor}`, `/orders/${order?.id}/history`]) {
+      expect(first((await acme.platform('GET', path)).body)).toMatchObject(shown);
+    }
+  };
+  await told();
+  expect((await acme.platform('POST', '/api-clients', { body: { name: 'Next' } })).status).toBe(201);
+  expect((await acme.platform('DELETE', `/api-clients/${client}`)).status).toBe(204);
+  await told();
 });

@@ -1,8 +1,10 @@
 /** The history of an order, for integrators and for the people of the platform. */
 import type { Request } from 'express';
+import { tenantOf } from '../../commands/tables.js';
 import type { HistoryEntry } from '../../ports/readModels.js';
 import { ORDERS } from '../../projections/unshownWrites.js';
 import { mapWithPauses } from '../../supervision/waiting.js';
+import { actorSchema, actorsShown, type ShownActor } from '../actors.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
 import type { JsonText } from '../jsonAnswer.js';
@@ -14,15 +16,11 @@ import { collectionEnvelope } from './envelope.js';
 import { LIST_ANSWERS, PAGING_PARAMETERS, parsePaging } from './listQuery.js';
 import { RECORD_ID, unknownRecord } from './table.js';
 
-const actor: json.JsonSchema = {
-  type: 'object',
-  properties: { kind: json.oneOf(['client', 'user', 'operator', 'system']), id: json.text, name: json.text },
-  required: ['kind', 'id'],
-};
+type ShownEntry = Omit<HistoryEntry, 'actor'> & { readonly actor: ShownActor };
 
 const fieldChange = json.closedObject({ table: json.text, id: json.uuid, field: json.text, from: {}, to: {} });
 
-const historyEntry = json.view<HistoryEntry>({
+const historyEntry = json.view<ShownEntry>({
   id: [json.uuid, ({ eventId }) => eventId],
   event: [json.text, ({ eventType }) => eventType],
   occurred_at: [json.timestamp, ({ at }) => at],
@@ -45,7 +43,7 @@ export const HISTORY_PAGE: json.ResponseObject = json.answer(
 
 /** A page of the history as JSON text; undefined when the tenant has no such order. @throws ReadModelsWithheldError where it may not be shown yet */
 export async function historyPage(
-  { readModels, lists, config, unshown }: Api,
+  { commands, readModels, lists, config, unshown }: Api,
   req: Request,
   order: { readonly tenant: string; readonly id: string },
   query: URLSearchParams,
@@ -63,7 +61,11 @@ export async function historyPage(
     unshown?.requireShown(order.tenant);
     return undefined;
   }
-  const records = await mapWithPauses(entries, (entry) => JSON.stringify(historyEntry.show(entry)));
+  const actors = entries.map(({ actor }) => actor);
+  const shown = await actorsShown(commands, tenantOf(commands, order.tenant), actors);
+  const records = await mapWithPauses(entries, (entry) =>
+    JSON.stringify(historyEntry.show({ ...entry, actor: shown(entry.actor) })),
+  );
   return collectionEnvelope(records.join(), { page, perPage, kept: [], url: requestUrl(req, config), total });
 }
 
@@ -71,7 +73,7 @@ export const orderHistory: Resource = {
   tag: '',
   pathParameters: { id: RECORD_ID },
   schemas: {
-    Actor: actor,
+    Actor: actorSchema,
     HistoryEntry: historyEntry.schema,
     FieldChange: fieldChange,
     RepeatWarning: repeatWarning.schema,

@@ -1,12 +1,25 @@
 /** What was done to Reference Data: its batches and clean-ups; and undoing them. */
 import { z } from 'zod';
-import { type Caller, NotSupportedError } from '../../commands/context.js';
+import { type Caller, type Commands, NotSupportedError } from '../../commands/context.js';
 import { undoOnce } from '../../commands/referenceTables/synchronizeOnce.js';
 import { type UndoResult, undoBody, undoOperation } from '../../commands/referenceTables/undo.js';
+import { tenantOf } from '../../commands/tables.js';
 import { inTime } from '../../commands/writeStream.js';
-import { MAX_OPERATIONS, MAX_UNDONE_RECORDS, UNDO_TIME_PERCENT } from '../../domain/limits.js';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
+import {
+  MAX_FILTER_VALUE_LENGTH,
+  MAX_OPERATION_EVENTS,
+  MAX_OPERATION_RECORDS,
+  MAX_OPERATIONS,
+  MAX_SHORT_TEXT,
+  MAX_UNDONE_RECORDS,
+  UNDO_TIME_PERCENT,
+} from '../../domain/limits.js';
+import { OPERATION_KINDS } from '../../domain/referenceTable/operation.js';
 import type { LeftAlone } from '../../domain/referenceTable/undo.js';
 import { tableStream } from '../../domain/streams.js';
+import { actorNamed, actorsShown, type ShownActor } from '../actors.js';
 import * as json from '../openapi/schema.js';
 import type { RequestContext } from '../requestContext.js';
 import { dataReply, manyWritten, pathText, type Reply, type Resource } from '../routes/operation.js';
@@ -15,9 +28,11 @@ import { requestUrl } from '../tenantHost.js';
 import { DRY_RUN, isDryRun, keyOfChange } from './dryRun.js';
 import { type TableOperation, tableOperations } from './tableOperations.js';
 
-const operationView = json.view<TableOperation>({
+type ShownOperation = Omit<TableOperation, 'actor'> & { readonly actor: ShownActor };
+
+const operationView = json.view<ShownOperation>({
   operation_id: [json.text, ({ revision }) => String(revision)],
-  kind: [json.oneOf(['batch', 'clean_up', 'undo']), ({ kind }) => kind],
+  kind: [json.oneOf(OPERATION_KINDS), ({ kind }) => kind],
   at: [json.timestamp, ({ at }) => at],
   actor: [json.ref('Actor'), ({ actor }) => actor],
   batch_ids: [json.listOf(json.text), ({ batchIds }) => batchIds],
@@ -31,12 +46,41 @@ const operationView = json.view<TableOperation>({
   ],
 });
 
+const TIME = { format: 'date-time' };
+
+/** A time, or a day with this time of it; UTC where no zone is named. */
+const timeOf = (timeOfDay: string) =>
+  z.preprocess((text) => (typeof text === 'string' && DAY.test(text) ? `${text}${timeOfDay}` : text), dateTime);
+
+const DAY = /^\d{4}-\d\d-\d\d$/;
+
 const operationsQuery = z.strictObject({
   cursor: z
     .string()
     .regex(/^\d{1,15}$/, 'must be that of a link to the next page.')
     .optional()
     .describe('That of a link to the next page.'),
+  from: timeOf('T00:00:00Z')
+    .optional()
+    .meta({ ...TIME, description: 'At this time or later; a date is its beginning.' }),
+  to: timeOf('T23:59:59.999999Z')
+    .optional()
+    .meta({ ...TIME, description: 'At this time or before; a date is its end.' }),
+  actor: z
+    .string()
+    .min(1, 'must not be empty.')
+    .max(MAX_FILTER_VALUE_LENGTH, `must have at most ${MAX_FILTER_VALUE_LENGTH} characters.`)
+    .optional()
+    .describe('By this client, user or operator: its id, or its whole name.'),
+  kind: z
+    .enum(OPERATION_KINDS, `must be one of ${OPERATION_KINDS.join(', ')}.`)
+    .optional()
+    .describe('Of this kind.'),
+  batch_id: z
+    .string()
+    .max(MAX_SHORT_TEXT, `must have at most ${MAX_SHORT_TEXT} characters.`)
+    .optional()
+    .describe('With this batch id, such as that of a sync.'),
 });
 
 const leftAlone: json.JsonSchema = {
@@ -111,7 +155,7 @@ export const UNDO_IN_PIECES = `${MAX_UNDONE_RECORDS} records at a time, until al
 
 export function undoReply(undone: UndoResult, table: string, dryRun: boolean): Reply {
   const { position, restored, deleted, unchanged, left, leftInAll, unavailable = null, remaining = null } = undone;
-  const { next = null } = undone;
+  const { next = null, isReplayed } = undone;
   const gone = deleted === 0 ? '' : `, ${deleted} that it had created`;
   const more = next === null ? '' : ` ${remaining ?? 'More'} remain: send it again with {"after": "${next}"}.`;
   const message = dryRun
@@ -119,7 +163,7 @@ export function undoReply(undone: UndoResult, table: string, dryRun: boolean): R
     : `Undo: ${restored} records are back${gone && `${gone} are deleted`}.${more}`;
   const counts = { message, restored, deleted, unchanged, left: left.map(showLeft), left_in_all: leftInAll };
   const result = { ...counts, unavailable, remaining, next, ...(dryRun ? { dry_run: true } : {}) };
-  return dataReply(result, manyWritten(position, table));
+  return dataReply(result, { ...manyWritten(position, table), isReplayed });
 }
 
 /** Tells whether the client has left: then nobody is told of more. */
@@ -129,6 +173,48 @@ export function leaving(context: Pick<RequestContext, 'atEnd'>): () => boolean {
     hasLeft = true;
   });
   return () => hasLeft;
+}
+
+/** What a list of operations takes and answers, for clients and for people. */
+export const operationsList = {
+  summary: 'Batches, clean-ups and undos, the newest first',
+  description: `Who, when, and how many records. A page has at most ${MAX_OPERATIONS}, and looks at ${MAX_OPERATION_EVENTS} changes of the table and ${MAX_OPERATION_RECORDS} records in them at most: it may have fewer, or none, and yet a link to the next as long as there may be more.`,
+  query: parametersIn(operationsQuery),
+  answer: json.answer(
+    'One page.',
+    json.closedObject({
+      data: { ...json.listOf(json.ref('TableOperation')), maxItems: MAX_OPERATIONS },
+      links: json.closedObject({ next: json.nullableText }),
+    }),
+  ),
+};
+
+/** @throws HttpError 400; NotSupportedError */
+export async function operationsReply(
+  commands: Commands,
+  url: string,
+  caller: Caller,
+  { name, supportingData }: AssetType,
+  query: URLSearchParams,
+): Promise<Reply> {
+  if (!supportingData) throw new NotSupportedError(`${name} is Master Data: it has no batches and no clean-ups.`);
+  const { cursor, from, to, actor, kind, batch_id: batchId } = parseQuery(operationsQuery, query);
+  const tenant = tenantOf(commands, caller.tenant);
+  const isActor = actor === undefined ? () => true : await inTime(caller, actorNamed(commands, tenant, actor));
+  const isWanted = (operation: TableOperation): boolean =>
+    (kind === undefined || operation.kind === kind) &&
+    (batchId === undefined || operation.batchIds.includes(batchId)) &&
+    isActor(operation.actor);
+  const stream = tableStream(caller.tenant, name);
+  const asked = { before: cursor === undefined ? undefined : Number(cursor), from, to, isWanted };
+  const page = await inTime(caller, tableOperations(commands.eventStore, stream, asked));
+  const actors = page.operations.map((operation) => operation.actor);
+  const shown = await inTime(caller, actorsShown(commands, tenant, actors));
+  const data = page.operations.map((operation) => operationView.show({ ...operation, actor: shown(operation.actor) }));
+  const filters = [...query].filter(([parameter]) => parameter !== 'cursor');
+  const next =
+    page.next === undefined ? null : `${url}?${new URLSearchParams([['cursor', String(page.next)], ...filters])}`;
+  return { body: JSON.stringify({ data, links: { next } }) };
 }
 
 export const operations: Resource = {
@@ -141,28 +227,11 @@ export const operations: Resource = {
   operations: {
     'GET /:table/operations': {
       id: 'listOperationsOf',
-      summary: 'Batches and clean-ups, the newest first',
-      description: `Who, when, and how many records. A page has at most ${MAX_OPERATIONS}, fewer where the table was written to otherwise in between, and a link to the next as long as there may be more.`,
+      ...operationsList,
       allow: 'read',
       isOffered: ({ supportingData }) => supportingData,
-      query: parametersIn(operationsQuery),
-      answer: json.answer(
-        'One page.',
-        json.closedObject({
-          data: { ...json.listOf(json.ref('TableOperation')), maxItems: MAX_OPERATIONS },
-          links: json.closedObject({ next: json.nullableText }),
-        }),
-      ),
-      async handle({ commands, config }, { req, caller, assetType, query }) {
-        const { name, supportingData } = assetType;
-        if (!supportingData) throw new NotSupportedError(`${name} is Master Data: it has no batches and no clean-ups.`);
-        const { cursor } = parseQuery(operationsQuery, query);
-        const before = cursor === undefined ? undefined : Number(cursor);
-        const stream = tableStream(caller.tenant, name);
-        const page = await inTime(caller, tableOperations(commands.eventStore, stream, before));
-        const next = page.next === undefined ? null : `${requestUrl(req, config)}?cursor=${page.next}`;
-        return { body: JSON.stringify({ data: page.operations.map(operationView.show), links: { next } }) };
-      },
+      handle: ({ commands, config }, { req, caller, assetType, query }) =>
+        operationsReply(commands, requestUrl(req, config), caller, assetType, query),
     },
     'POST /:table/operations/:id/undo': {
       id: 'undoOperationOf',

@@ -23,32 +23,81 @@ export type OperationsPage = {
 /** An event may have 400,000 bytes. */
 const EVENTS_AT_ONCE = 20;
 
-/** @param before revision of an operation; unset: the newest ones */
+/** Those that are asked for; all by default. */
+export type OperationsQuery = {
+  /** Revision of an operation; unset: the newest ones. */
+  readonly before?: Revision | undefined;
+  /** Not before this time, and not after that one: ISO 8601, UTC, six digits. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly isWanted?: (operation: TableOperation) => boolean;
+};
+
+type Log = Pick<EventStore, 'readStream' | 'lastAppend'>;
+
+/** A page looks at so many events and records whether they are wanted or not, and at none outside its times. */
 export async function tableOperations(
-  eventStore: Pick<EventStore, 'readStream' | 'lastAppend'>,
+  eventStore: Log,
   stream: string,
-  before: Revision = Number.MAX_SAFE_INTEGER,
+  { before = Number.MAX_SAFE_INTEGER, from = '', to, isWanted = () => true }: OperationsQuery = {},
 ): Promise<OperationsPage> {
-  const last = (await eventStore.lastAppend(stream))?.revision ?? -1;
+  const newest = (await eventStore.lastAppend(stream))?.revision ?? -1;
+  const end = Math.min(newest, before - 1);
+  const last = to === undefined ? end : await lastUntil(eventStore, stream, to, end);
   const operations: TableOperation[] = [];
+  // The last one that was come to; what is before it may be a part of it.
+  let later: TableOperation | undefined;
   let [events, records] = [0, 0];
-  for await (const slice of streamPagesBackwards(eventStore, stream, Math.min(last, before - 1), EVENTS_AT_ONCE)) {
+  for await (const slice of streamPagesBackwards(eventStore, stream, last, EVENTS_AT_ONCE)) {
     for (const event of slice.toReversed()) {
       const operation = tableOperationOf(event);
-      const later = operations.at(-1);
-      // A batch is one append of as many events as it takes.
-      const isPart = operation?.kind !== 'clean_up' && operation?.requestId === later?.requestId && later !== undefined;
-      const isFull =
-        operations.length === MAX_OPERATIONS || events >= MAX_OPERATION_EVENTS || records >= MAX_OPERATION_RECORDS;
-      if (isFull && !isPart) return { operations, next: event.revision + 1 };
+      const isPart = operation !== undefined && later !== undefined && isPartOf(operation, later);
+      // A batch is never cut: it is one append. An undo is one append for each of its pieces.
+      const mayEnd = !isPart || operation.kind === 'undo';
+      const isOver = event.metadata.occurredAt < from;
+      if (isOver || (mayEnd && isFull())) {
+        keep();
+        return isOver ? { operations } : { operations, next: event.revision + 1 };
+      }
       events += 1;
       if (operation === undefined) continue;
       records += operation.created + operation.updated + operation.seen;
-      if (isPart) operations.splice(-1, 1, together(operation, later));
-      else operations.push(operation);
+      if (!isPart) keep();
+      later = later === undefined ? operation : together(operation, later);
     }
   }
+  keep();
   return { operations };
+
+  function isFull(): boolean {
+    const found = operations.length + (later !== undefined && isWanted(later) ? 1 : 0);
+    return found >= MAX_OPERATIONS || events >= MAX_OPERATION_EVENTS || records >= MAX_OPERATION_RECORDS;
+  }
+
+  function keep(): void {
+    if (later !== undefined && isWanted(later)) operations.push(later);
+    later = undefined;
+  }
+}
+
+const isPartOf = (operation: TableOperation, later: TableOperation): boolean =>
+  operation.kind === later.kind && operation.kind !== 'clean_up' && operation.requestId === later.requestId;
+
+/** Of the events up to `end` the last one that is not after the time, -1 where all are; they are in the order of their times. */
+async function lastUntil(
+  eventStore: Pick<EventStore, 'readStream'>,
+  stream: string,
+  time: string,
+  end: Revision,
+): Promise<Revision> {
+  let [low, high] = [-1, end];
+  // The end first: where a page goes on, it is the one.
+  for (let middle = end; low < high; middle = Math.ceil((low + high) / 2)) {
+    const [event] = await eventStore.readStream(stream, middle, middle);
+    if (event !== undefined && event.metadata.occurredAt <= time) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
 
 function tableOperationOf({ type, revision, metadata, data }: RecordedEvent): TableOperation | undefined {

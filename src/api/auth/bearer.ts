@@ -66,7 +66,8 @@ async function enterLate(
 }
 
 function enter(context: RequestContext, { clientId, scopes }: ClientToken): void {
-  context.actor = { kind: 'client', id: clientId };
+  const name = context.tenant.clients.get(clientId)?.name;
+  context.actor = { kind: 'client', id: clientId, ...(name === undefined ? {} : { name }) };
   context.scopes = scopes;
 }
 

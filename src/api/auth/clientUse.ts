@@ -24,7 +24,7 @@ export function noteUse(
   const { requestId } = context;
   const caller = {
     tenant: context.tenant.name,
-    actor: { kind: 'client', id: client.clientId },
+    actor: { kind: 'client', id: client.clientId, name: client.name },
     correlationId: requestId,
     causationId: requestId,
   } as const;

@@ -4,6 +4,7 @@ import { createRecord, removePart, updateRecord } from '../../commands/records.j
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { describeAsset } from '../assets/info.js';
 import { ANY_LIST_PARAMETERS, LIST_ANSWERS } from '../assets/listQuery.js';
+import { operationsList, operationsReply } from '../assets/operations.js';
 import { pageReply, recordReply, removedReply, taggedReply } from '../assets/records.js';
 import { RECORD_ID } from '../assets/table.js';
 import { preconditionOf } from '../entityTags.js';
@@ -11,6 +12,7 @@ import { known } from '../errors.js';
 import { idempotencyKeyOf } from '../idempotencyKey.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, pathText, type Resource, type UserCall } from '../routes/operation.js';
+import { requestUrl } from '../tenantHost.js';
 
 /** @throws HttpError 404 */
 const tableOf = ({ tenant, path }: UserCall): AssetType => known(tenant.assetTypes, path.table, 'asset');
@@ -54,6 +56,13 @@ export const tables: Resource = {
       answer: json.answer('A page of records.', json.pageOf(json.ref('AnyRecord'))),
       answers: LIST_ANSWERS,
       handle: (api, call) => pageReply(api, call.req, call.tenant.name, tableOf(call), call.query),
+    },
+    'GET /tables/:table/operations': {
+      id: 'platformListOperations',
+      ...operationsList,
+      allow: 'users',
+      handle: ({ commands, config }, call) =>
+        operationsReply(commands, requestUrl(call.req, config), call.caller, tableOf(call), call.query),
     },
     'POST /tables/:table/assets': {
       id: 'platformAddPart',

@@ -75,7 +75,7 @@ export function undoOnce(
 ): Promise<UndoResult> {
   const stream = tableStream(caller.tenant, table);
   const named = { table, key, body: ['undo', of, body ?? {}] };
-  return carryOutOnce<Omit<UndoResult, 'position'>>(commands, caller, named, {
+  return carryOutOnce<Omit<UndoResult, 'position' | 'isReplayed'>>(commands, caller, named, {
     after: async () => (await commands.eventStore.lastAppend(stream))?.revision ?? -1,
     find: async () => undefined,
     run: async (request, isNew) => {

@@ -43,6 +43,8 @@ export type UndoResult = {
   readonly remaining?: number | undefined;
   /** Where the next request goes on; undefined at the end. */
   readonly next?: string | undefined;
+  /** Whether an earlier request with the same key has done it. */
+  readonly isReplayed?: boolean;
 };
 
 export type UndoOptions = {

@@ -57,7 +57,7 @@ it('decisions, events and streams: the history of an order shows who, when, from
     ['submitted', 'submit_failed'],
   ]);
   const [created, added, changed, saved, , approved, failed] = entries;
-  expect(created?.actor).toMatchObject({ kind: 'client', id: client });
+  expect(created?.actor).toMatchObject({ kind: 'client', id: client, name: 'First API client' });
   expect(created?.changes).toContainEqual({
     table: 'dyn_stock_order',
     id: order.id,

@@ -196,7 +196,8 @@ describe('operations', () => {
     expect((await other().postUndo('dyn_item', three.operation_id ?? '')).status).toBe(200);
     const { data } = await pageOf();
     const nothing = { created: 0, updated: 0, seen: 0, deleted: 0, undoes: null };
-    const by = { at: expect.any(String), actor: { kind: 'client', id: other().client.client_id } };
+    const actor = { kind: 'client', id: other().client.client_id, name: 'First API client' };
+    const by = { at: expect.any(String), actor };
     expect(data).toEqual([
       {
         ...nothing,
@@ -231,6 +232,59 @@ describe('operations', () => {
     expect(first.data).toHaveLength(25);
     const rest = await pageOf(new URL(first.links.next ?? '').search.slice(1));
     expect(rest).toEqual({ data, links: { next: null } });
+  });
+
+  it('are found by time, kind, batch id and who did it, by name as well; their links keep to that', async () => {
+    const { data } = await pageOf('kind=clean_up');
+    expect(data).toMatchObject([{ kind: 'clean_up', batch_ids: ['typing error'] }]);
+    const [{ at = '' }] = z.tuple([z.looseObject({ at: z.string() })]).parse(data);
+    const kinds = async (query: string) => (await pageOf(query)).data.map(({ kind }) => kind);
+    expect(await kinds(`from=${at}&to=${at}`)).toEqual(['clean_up']);
+    expect(await kinds(`to=${at}`)).toEqual(['clean_up', 'batch', 'batch']);
+    expect(await kinds(`from=${at}&kind=undo`)).toEqual(['undo']);
+    expect(await kinds(`from=${at}&batch_id=monday`)).toEqual([]);
+    expect(await kinds(`to=${at}&kind=undo`)).toEqual([]);
+    expect(await kinds(`from=${at.slice(0, 10)}&to=${at.slice(0, 10)}&kind=clean_up`)).toEqual(['clean_up']);
+    expect(await kinds('to=2020-01-01')).toEqual([]);
+    expect(await kinds('batch_id=monday')).toEqual(['batch']);
+    for (const actor of [other().client.client_id, 'First API client', 'first api CLIENT']) {
+      expect(await kinds(`kind=clean_up&actor=${encodeURIComponent(actor)}`)).toEqual(['clean_up']);
+    }
+    expect(await kinds('actor=nobody')).toEqual([]);
+    const first = await pageOf('kind=batch');
+    expect(first.data).toHaveLength(25);
+    const next = new URL(first.links.next ?? '').search.slice(1);
+    expect(next).toContain('kind=batch');
+    expect(await kinds(next)).toEqual(['batch', 'batch']);
+    for (const wrong of ['from=yesterday', 'to=2026-13-01', 'kind=sync', 'actor=', 'from=2026-01-01&from=2026-01-02']) {
+      await expectRefused(run.service, 400, () => other().getOperations('dyn_item', { query: wrong }));
+    }
+  });
+
+  it('are read by everybody who signs in, an auditor too, and keep the names of clients and users that are removed', async () => {
+    const admin = await other().signIn();
+    const body = { name: 'Night job', scopes: ['write:reference_data'] };
+    const made = await other().platformData('POST', '/api-clients', body);
+    const client = z.looseObject({ client_id: z.string(), client_secret: z.string() }).parse(made);
+    const { client_id, client_secret } = client;
+    const granted = await other().requestToken({ grant_type: 'client_credentials', client_id, client_secret });
+    const { access_token: token } = z.looseObject({ access_token: z.string() }).parse(granted.body);
+    await other().postBatch('dyn_unit_code', { items: [{ code: 'PCE', value: 'Piece' }] }, { token });
+    expect((await other().platform('DELETE', `/api-clients/${client_id}`)).status).toBe(204);
+    const auditor = await other().addPerson('auditor');
+    for (const session of [admin, auditor]) {
+      for (const query of ['', `actor=${client_id}`, 'actor=night+job', 'kind=batch']) {
+        const seen = await other().platform('GET', '/tables/dyn_unit_code/operations', { token: session, query });
+        expect(seen).toMatchObject({
+          status: 200,
+          body: { data: [{ kind: 'batch', actor: { kind: 'client', id: client_id, name: 'Night job' } }] },
+        });
+      }
+    }
+    const orders = () => other().platform('GET', '/tables/dyn_stock_order/operations', { token: auditor });
+    await expectRefused(run.service, 400, orders);
+    const unknown = () => other().platform('GET', '/tables/dyn_nothing/operations', { token: auditor });
+    await expectRefused(run.service, 404, unknown);
   });
 
   it('are refused with a wrong cursor, of Master Data, and without the scope', async () => {
@@ -352,7 +406,7 @@ describe('undo', () => {
     const [one, two] = await Promise.all([keyed(), keyed()]);
     expect(one).toMatchObject({ status: 200, body: { data: { restored: 5, unchanged: 0 } } });
     expect(two.body).toEqual(one.body);
-    expect((await keyed()).body).toEqual(one.body);
+    expect(await keyed()).toMatchObject({ body: one.body, headers: { 'idempotency-replayed': 'true' } });
     expect((await keyed({})).body).toEqual(one.body);
     const last = (await all()).at(-1)?.id;
     await expectInvalid(run.service, ['Idempotency-Key'], () => keyed({ after: last }));

@@ -1,0 +1,70 @@
+/** Who did something, as clients and people are shown it: by a name that stays, whoever is removed. */
+import { streamPages } from '../commands/streamPages.js';
+import type { Tenant } from '../domain/identity/directory.js';
+import type { ClientEvent } from '../domain/identity/events.js';
+import { MAX_CLIENT_EVENTS } from '../domain/limits.js';
+import { clientsStream } from '../domain/streams.js';
+import type { EventStore } from '../ports/eventStore.js';
+import type { HistoryEntry } from '../ports/readModels.js';
+import * as json from './openapi/schema.js';
+
+/** As events and read models have it; those of earlier releases lack the names of clients. */
+type Actor = HistoryEntry['actor'];
+
+export type ShownActor = { readonly kind: string; readonly id: string; readonly name: string | null };
+
+export const actorSchema: json.JsonSchema = json.closedObject({
+  kind: json.oneOf(['client', 'user', 'operator', 'system']),
+  id: json.text,
+  name: {
+    ...json.nullableText,
+    description:
+      'Of a client or a user as it was then, whether they are still there or not; null where nobody knows it. An operator is somebody at the command line, system is the service itself.',
+  },
+});
+
+/** Shows actors by their names. */
+export type ShowActor = (actor: Actor) => ShownActor;
+
+type Log = { readonly eventStore: Pick<EventStore, 'readStream'> };
+
+/** For these actors. Reads the log only where one of them is a client of which neither its event nor the tenant has the name. */
+export async function actorsShown(
+  { eventStore }: Log,
+  { name: tenant, clients }: Pick<Tenant, 'name' | 'clients'>,
+  actors: Iterable<Actor>,
+): Promise<ShowActor> {
+  const isUnknown = ({ kind, id, name }: Actor) => kind === 'client' && name === undefined && !clients.has(id);
+  const former = [...actors].some(isUnknown) ? await clientNames(eventStore, tenant) : undefined;
+  return ({ kind, id, name }) => ({ kind, id, name: name ?? nameOf(kind, id) ?? null });
+
+  function nameOf(kind: string, id: string): string | undefined {
+    if (kind === 'client') return clients.get(id)?.name ?? former?.get(id);
+    if (kind === 'operator') return `${id} at the command line`;
+    return kind === 'system' ? `the service (${id})` : undefined;
+  }
+}
+
+/** Whether an actor is meant by a text: its id, or its name, in whatever case. */
+export async function actorNamed(
+  { eventStore }: Log,
+  tenant: Pick<Tenant, 'name' | 'clients'>,
+  text: string,
+): Promise<(actor: Actor) => boolean> {
+  const wanted = text.toLowerCase();
+  const all = await clientNames(eventStore, tenant.name);
+  return ({ kind, id, name = kind === 'client' ? all.get(id) : undefined }) =>
+    id.toLowerCase() === wanted || name?.toLowerCase() === wanted;
+}
+
+/** By their ids, of all clients that there ever were: a client keeps its name, and only its first event has it. */
+async function clientNames(eventStore: Log['eventStore'], tenant: string): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  for await (const events of streamPages(eventStore, clientsStream(tenant), 0, MAX_CLIENT_EVENTS - 1)) {
+    for (const { type, data } of events) {
+      const event = { type, data } as ClientEvent;
+      if (event.type === 'ApiClientCreated') names.set(event.data.clientId, event.data.name);
+    }
+  }
+  return names;
+}
