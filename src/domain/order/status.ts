@@ -20,10 +20,16 @@ export type OrderStatus = (typeof ORDER_STATUSES)[number] | typeof FAILED;
 export const SET_BY_SAVING = ['saved', 'validated'] as const;
 
 /** What a validator has to look at. */
-export const TO_VALIDATE: readonly OrderStatus[] = ['pending_validation', 'saved', 'validated', FAILED];
+export const TO_VALIDATE: readonly OrderStatus[] = [
+  'pending_validation',
+  'saved',
+  'validated',
+  'submit_failed',
+  FAILED,
+];
 
 /** What has left the validator's hands. */
-export const ARCHIVED: readonly OrderStatus[] = ['rejected', 'submitted', 'submit_failed', 'completed'];
+export const ARCHIVED: readonly OrderStatus[] = ['rejected', 'submitted', 'completed'];
 
 /** An approval needs one of these. */
 export const APPROVABLE: readonly OrderStatus[] = ['validated', FAILED];

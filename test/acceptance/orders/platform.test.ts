@@ -54,6 +54,20 @@ describe('the queues', () => {
     expect(await idsOf({ queue: 'archive' })).toContain(id);
   });
 
+  it('§3: an order that the integration refused is to validate again, with its reasons', async () => {
+    const id = await validatedOrder();
+    expect((await validator.call('POST', `/orders/${id}/approve`, {})).status).toBe(200);
+    const refusal = { processing_status: 'submit_failed', error_reason: ['Unknown article'] };
+    await acme().update('dyn_stock_order', id, refusal);
+    const filter = { 'filter[processing_status]': 'submit_failed', perPage: '100' };
+    const { data, answer } = await orders(filter);
+    expect(data).toContainEqual(expect.objectContaining({ id, ...refusal }));
+    expect(answer.body).toMatchObject({ meta: { total: data.length } });
+    expect(await idsOf({ queue: 'archive', ...filter })).toEqual([]);
+    expect((await validator.call('PUT', `/orders/${id}`, { processing_status: 'validated' })).status).toBe(200);
+    expect((await validator.call('POST', `/orders/${id}/approve`, {})).status).toBe(200);
+  });
+
   it('§2.2, §4.3: they are lists like any other: filter, sort, pages, links that lead on', async () => {
     for (let n = 0; n < 27; n += 1) await acme().create('dyn_stock_order', { customer_reference: `Page ${100 + n}` });
     const first = await orders({ 'filter[customer_reference]': 'page 1', sort: '-customer_reference' });
