@@ -1,9 +1,12 @@
-/** Disables webhooks that are gone (410) or have failed for too long. Nothing is lost: what is for them waits. */
+/**
+ * Disables webhooks that are gone (410) or have failed for too long. Nothing is lost: what is for them waits. An export has
+ * its five attempts first (spec §6.4): the answer 410 disables with the last attempt of a delivery.
+ */
 import type { Logger } from 'pino';
 import { type Commands, NotFoundError } from '../commands/context.js';
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import { disableWebhook } from '../commands/webhooks/settings.js';
-import type { AttemptResult } from '../domain/webhook/delivery.js';
+import { type AttemptResult, MAX_DELIVERY_ATTEMPTS } from '../domain/webhook/delivery.js';
 import type { DisabledCause } from '../domain/webhook/events.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
 import { ReadModelsUnavailableError, ReadModelsWithheldError } from '../ports/readModels.js';
@@ -45,7 +48,8 @@ export class EndpointHealth {
     const webhook = this.#commands.directory.tenant(loaded.tenant)?.webhooks.get(webhookId);
     // Whoever has changed the URL meanwhile wants attempts at the new one.
     if (webhook === undefined || webhook.disabled !== undefined || webhook.url !== url) return;
-    if (status === GONE) return this.#disable(loaded, 'gone', 'The receiver answered 410 Gone.');
+    const isLast = loaded.delivery.started >= MAX_DELIVERY_ATTEMPTS;
+    if (status === GONE && isLast) return this.#disable(loaded, 'gone', 'The receiver answered 410 Gone.');
     const since = await this.#failingTooLongSince(loaded);
     if (since !== undefined) await this.#disable(loaded, 'failing', `No attempt has succeeded since ${since}.`);
   }

@@ -70,24 +70,37 @@ describe('disabled webhooks', () => {
     expect(erp.calls).toHaveLength(1);
   });
 
-  test('410 Gone disables the webhook, and the rest of the attempts is kept', async () => {
+  test('§6.4: an order whose receiver answers 410 has its five attempts and fails; the fifth disables the webhook', async () => {
     erp = await startReceiver(status(410));
     const { id } = await service.createWebhook(erp.url);
     service.start({ caPem: erp.caPem });
     const orderId = await approved();
-    await service.events('WebhookDisabled', 1);
-    await putOff(1);
+    await service.event('DeliveryFailed', orderId);
+    expect(erp.calls).toHaveLength(5);
     expect(disabled(id)).toMatchObject({ cause: 'gone', reason: 'The receiver answered 410 Gone.' });
-    expect(erp.calls).toHaveLength(1);
-    const failed = await service.event('DeliveryAttemptFailed', orderId);
-    expect(typesOf(await service.commands.eventStore.readStream(failed.stream))).toEqual([
-      'DeliveryRequested',
-      'DeliveryAttemptStarted',
-      'DeliveryAttemptFailed',
-    ]);
+    const order = await service.commands.eventStore.readStream(orderStream(TENANT, orderId));
+    expect(order.at(-1)).toMatchObject({
+      type: 'OrderExportFailed',
+      data: {
+        status: { to: 'failed' },
+        reasons: [
+          'All 5 attempts to deliver to webhook ERP failed.',
+          ...[1, 2, 3, 4, 5].map((n) => `Attempt ${n}: HTTP 410 Gone`),
+          'The webhook is disabled: The receiver answered 410 Gone.',
+        ],
+      },
+    });
   });
 
-  test('§6.4: a fifth attempt that is answered 410 fails the order as well', async () => {
+  test('§6.4: after 410 an order is delivered when the receiver is there again', async () => {
+    erp = await startReceiver(...Array.from({ length: 4 }, () => status(410)), status(200));
+    const { id } = await service.createWebhook(erp.url);
+    service.start({ caPem: erp.caPem });
+    await service.event('DeliverySucceeded', await approved());
+    expect(disabled(id)).toBeUndefined();
+  });
+
+  test('§6.4: a fifth attempt that is answered 410 disables as well, and fails the order', async () => {
     erp = await startReceiver(...Array.from({ length: 4 }, () => status(500)), status(410));
     const { id } = await service.createWebhook(erp.url);
     service.start({ caPem: erp.caPem });
