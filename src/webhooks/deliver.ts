@@ -212,9 +212,12 @@ async function conclude(
   const written = await appendOutcome(parts, started, result);
   const { tenant, deliveryId, delivery } = started;
   const { ok, status, durationMs } = result;
-  const { orderId } = delivery.subject;
-  const logged = { tenant, deliveryId, orderId, attempt: delivery.started, ok, status, durationMs };
-  parts.logger.info(logged, 'webhook attempt');
+  const { orderId, webhookId } = delivery.subject;
+  // Path and query of the URL may hold what only the receiver should know.
+  const { host } = new URL(url);
+  const about = { tenant, webhookId, deliveryId, orderId, attempt: delivery.started, host, ok, status, durationMs };
+  if (result.ok) parts.logger.info(about, 'webhook attempt');
+  else parts.logger.warn({ ...about, reason: result.reason }, 'webhook attempt');
   await parts.health.attempted(written, url, result);
   return proceed(parts, written, redeliveries);
 }
@@ -246,7 +249,8 @@ async function giveUp({ commands, logger, metrics }: DeliveryParts, loaded: Load
   const { orderId, webhookId } = delivery.subject;
   const webhook = commands.directory.tenant(tenant)?.webhooks.get(webhookId);
   const reason = `All ${delivery.started} attempts to deliver to webhook ${webhook?.name ?? webhookId} failed.`;
-  const reasons = [reason, ...delivery.failures];
+  const disabled = webhook?.disabled === undefined ? [] : [`The webhook is disabled: ${webhook.disabled.reason}`];
+  const reasons = [reason, ...delivery.failures, ...disabled];
   await tellOfFailure(commands, loaded, reasons);
   const lastReason = delivery.failures.at(-1) ?? reason;
   const { appended } = await writeDelivery(commands, loaded, (current) => failDelivery(current, lastReason));

@@ -1,7 +1,9 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { ApiClient, at } from '#app/cli/demo/apiClient.js';
-import { type RunningCli, Workplace } from './cli.js';
+import { ENTRY, type RunningCli, Workplace } from './cli.js';
 
 const execute = promisify(execFile);
 
@@ -88,4 +90,20 @@ describe('start on an empty data directory', () => {
     expect(at(JSON.parse(refused.stdout), 'meta')).toBeUndefined();
     await other.stop();
   });
+});
+
+test('the log is a JSON object a line, with the time in ISO 8601', async () => {
+  const workplace = await Workplace.make();
+  const env = { PATH: process.env.PATH ?? '', PORT: '0', LOG_LEVEL: 'info' };
+  const child = spawn(process.execPath, [ENTRY, 'start'], { cwd: workplace.directory, env });
+  const log = text(child.stderr);
+  await once(child.stdout, 'data');
+  child.kill('SIGTERM');
+  const lines = (await log).trim().split('\n');
+  expect(lines.join()).toContain('stopping');
+  for (const line of lines) {
+    const { time } = JSON.parse(line);
+    expect(time).toBe(new Date(time).toISOString());
+  }
+  await workplace.remove();
 });

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { pino } from 'pino';
 import { removeWebhook } from '#app/commands/webhooks/settings.js';
 import { toAppend } from '#app/commands/writeStream.js';
 import { orderStream } from '#app/domain/streams.js';
@@ -86,6 +87,27 @@ describe('from approval to delivery (spec §6)', () => {
     expect(typesOf(await orderEvents(orderId))).toEqual(['OrderCreated', 'OrderApproved']);
     await service.stop();
     expect(await service.broker.depth(DELIVERY_QUEUE)).toMatchObject(NOTHING_WAITS);
+  });
+
+  test('each attempt is logged with what came of it, and with the host, but no more of the URL', async () => {
+    const erp = await receiver(status(500, {}, 'down'), status(200));
+    const { id: webhookId, secret } = await service.createWebhook(`${erp.url}/hidden-path?key=hidden-query`);
+    const lines: string[] = [];
+    const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+    service.start({ caPem: erp.caPem }, undefined, { deps: { logger } });
+    const orderId = await service.createOrder();
+    await service.approve(orderId);
+    const { stream } = await service.event('DeliverySucceeded', orderId);
+    await service.stop();
+    const attempts = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'webhook attempt');
+    const deliveryId = stream.slice(stream.indexOf('.') + 1);
+    const about = { tenant: TENANT, webhookId, deliveryId, orderId, host: `127.0.0.1:${erp.port}` };
+    const durationMs = expect.any(Number);
+    expect(attempts).toMatchObject([
+      { ...about, level: 40, attempt: 1, ok: false, status: 500, reason: 'HTTP 500', durationMs },
+      { ...about, level: 30, attempt: 2, ok: true, status: 200, durationMs },
+    ]);
+    for (const hidden of ['hidden', '/orders', secret]) expect(lines.join()).not.toContain(hidden);
   });
 
   test('§6.4: after a failure it is sent again: the same bytes, the same webhook-id', async () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Command, InvalidArgumentError } from 'commander';
-import { destination, type Logger, pino } from 'pino';
+import { destination, type Logger, pino, stdTimeFunctions } from 'pino';
 import { ConflictError } from '../../commands/context.js';
 import { type Config, ROLES, type Role, readConfig } from '../../config.js';
 import type { RunningService } from '../../main.js';
@@ -38,7 +38,10 @@ type StartOptions = { readonly role?: ReadonlySet<Role>; readonly acceptLog?: bo
 
 async function start({ role: roles = new Set(ROLES), acceptLog }: StartOptions): Promise<void> {
   const config = readConfig(process.env);
-  const log = pino({ level: config.LOG_LEVEL }, destination({ dest: 2, sync: true }));
+  const log = pino(
+    { level: config.LOG_LEVEL, timestamp: stdTimeFunctions.isoTime },
+    destination({ dest: 2, sync: true }),
+  );
   // Loaded only here: the other commands are short, and need little of it.
   const { startService } = await import('../../main.js');
   // A bare localhost means the sample tenant, where there is one; elsewhere such requests stay 404.
