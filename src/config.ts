@@ -67,6 +67,10 @@ export const settings = {
     )
     .default('info')
     .describe('How much is logged (JSON lines on standard error)'),
+  ACCESS_LOG: z
+    .enum(['on', 'off'], 'must be on or off')
+    .default('on')
+    .describe('Whether each request has a line in the log, at level info; health checks and metrics at debug'),
   EVENTSTORE_URL: url(
     ['esdb:', 'esdb+discover:', 'kurrentdb:', 'kurrentdb+discover:'],
     'esdb://127.0.0.1:2113?tls=false',

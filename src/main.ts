@@ -91,6 +91,9 @@ export async function startService(
       host: config.HOST,
       port: config.PORT,
       isBehindProxy: config.TRUST_PROXY > 0,
+      onUnheard: (unheard) => {
+        if (config.ACCESS_LOG === 'on') log.info(unheard, 'request refused unread');
+      },
     });
     stopping.push(() => server.stop());
     const host = config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST;

@@ -37,6 +37,8 @@ export type ApiConfig = {
   readonly signInsPerHour: number;
   /** What /metrics must be asked with; where unset, see `isLocalProgram`. */
   readonly metricsToken?: string;
+  /** Whether each request has a line in the log. */
+  readonly accessLog: boolean;
   /** How long a request may take, in milliseconds. */
   readonly requestTimeoutMs: number;
   /** How long a write, or a read of what was written, waits for the read models before it is answered all the same, in milliseconds. */

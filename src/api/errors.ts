@@ -15,6 +15,7 @@ import { AnswerTooLargeError, ReadModelsUnavailableError, ReadModelsWithheldErro
 import { DeadlineError } from '../supervision/deadline.js';
 import { TooManyWaitingError } from '../supervision/turns.js';
 import { sendJson } from './jsonAnswer.js';
+import { loggedPath } from './requestContext.js';
 
 /** An answer other than success that the API itself decides on. `message` says what is wrong, `reason` why or what to do. */
 export class HttpError extends Error {
@@ -144,7 +145,7 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
     if (expected === undefined || expected.status >= 500) {
       // What was decided here, or had no room or no time, needs nobody's attention at once, and no stack: anybody can bring it about.
       const isForeseen = FORESEEN.some((kind) => error instanceof kind);
-      const about = { ...ids, method: req.method, url: req.originalUrl };
+      const about = { ...ids, method: req.method, path: loggedPath(req) };
       if (isForeseen) log.warn({ reason: expected?.body.message, ...about }, 'request failed');
       else log.error({ err: error, ...about }, 'request failed');
     }

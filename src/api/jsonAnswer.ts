@@ -28,11 +28,13 @@ export function sendJson(
   res.statusCode = status;
   if (json !== undefined) res.setHeader('Content-Type', 'application/json; charset=utf-8');
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  const bytes = json === undefined ? 0 : bytesOf(json);
+  res.req.context.answerBytes = bytes;
   if (json === undefined || typeof json === 'string') {
     res.end(json);
     return;
   }
-  if (json.length > 1) res.setHeader('Content-Length', bytesOf(json));
+  if (json.length > 1) res.setHeader('Content-Length', bytes);
   for (const part of json.slice(0, -1)) res.write(part);
   res.end(json.at(-1));
 }

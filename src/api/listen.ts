@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { MAX_HEADER_BYTES } from '../domain/limits.js';
 import { ApiRequest, ApiResponse } from './messageClasses.js';
@@ -28,13 +28,25 @@ export type Listening = {
   readonly port: number;
   /** Whether a trusted proxy passes requests on. */
   readonly isBehindProxy?: boolean;
+  /** Hears of each request that is refused before any listener is given it. */
+  readonly onUnheard?: (unheard: Unheard) => void;
 };
+
+export type Unheard = { readonly status: number; readonly reason: string; readonly address: string | undefined };
 
 /** @throws Error (EADDRINUSE, EACCES, …) when the address cannot be had */
 export async function startHttpServer(
   listener: RequestListener,
-  { host, port, isBehindProxy = false }: Listening,
+  { host, port, isBehindProxy = false, onUnheard = () => {} }: Listening,
 ): Promise<HttpServer> {
+  const refuse = (res: ServerResponse, ...refusal: Refusal): void => {
+    onUnheard(unheard(res.req.socket, refusal));
+    answerRefusal(res, ...refusal);
+  };
+  const refuseOn = (socket: Duplex, ...refusal: Refusal): void => {
+    onUnheard(unheard(socket, refusal));
+    answerOn(socket, ...refusal);
+  };
   const serve: RequestListener = (req, res) => {
     const refusal = isForOneHost(req) ? settleTarget(req, isBehindProxy) : ONE_HOST;
     if (refusal === undefined) listener(req, res);
@@ -58,8 +70,17 @@ export async function startHttpServer(
     refuse(res, '417 Expectation Failed', 'The only expectation that can be met is 100-continue.'),
   );
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
-  server.on('clientError', refuseUnreadable);
-  server.on('connect', refuseTunnel);
+  server.on('clientError', (error: Error & { readonly code?: string }, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    // Cut off in the middle of a request, which is told as that.
+    else if (error.code === 'HPE_INVALID_EOF_STATE') answerOn(socket, ...OTHERWISE_UNREADABLE);
+    else refuseOn(socket, ...(UNREADABLE[error.code ?? ''] ?? OTHERWISE_UNREADABLE));
+  });
+  server.on('connect', (_req, socket) => {
+    // The server has no more to do with a connection that asks for a tunnel.
+    socket.on('error', () => socket.destroy()).on('finish', () => socket.destroy());
+    refuseOn(socket, '501 Not Implemented', 'This service is no proxy.');
+  });
   server.listen(port, host);
   await once(server, 'listening');
   let stopped: Promise<void> | undefined;
@@ -72,7 +93,15 @@ export async function startHttpServer(
   };
 }
 
-const UNREADABLE: { readonly [code: string]: readonly [status: string, error: string] } = {
+type Refusal = readonly [status: string, reason: string];
+
+const unheard = (socket: Duplex, [status, reason]: Refusal): Unheard => ({
+  status: Number(status.slice(0, 3)),
+  reason,
+  address: socket instanceof Socket ? socket.remoteAddress : undefined,
+});
+
+const UNREADABLE: { readonly [code: string]: Refusal } = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The header fields are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
 };
@@ -90,28 +119,14 @@ function isForOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
 }
 
 /** Refused before anything looks at it, in the form of spec §7. */
-function refuse(res: ServerResponse, status: string, error: string): void {
+function answerRefusal(res: ServerResponse, status: string, error: string): void {
   const body = JSON.stringify({ message: status.slice(4), error });
   res.writeHead(Number(status.slice(0, 3)), { 'Content-Type': 'application/json; charset=utf-8', Connection: 'close' });
   res.end(body);
 }
 
 /** Requests that cannot be parsed as HTTP reach no handler; they too are answered in the form of spec §7. */
-function refuseUnreadable(error: Error & { readonly code?: string }, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  refuseOn(socket, ...(UNREADABLE[error.code ?? ''] ?? OTHERWISE_UNREADABLE));
-}
-
-/** The server has no more to do with a connection that asks for a tunnel. */
-function refuseTunnel(_req: IncomingMessage, socket: Duplex): void {
-  socket.on('error', () => socket.destroy()).on('finish', () => socket.destroy());
-  refuseOn(socket, '501 Not Implemented', 'This service is no proxy.');
-}
-
-function refuseOn(socket: Duplex, status: string, reason: string): void {
+function answerOn(socket: Duplex, status: string, reason: string): void {
   const body = JSON.stringify({ message: status.slice(4), error: reason });
   const head = `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}`;
   socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nConnection: close\r\n\r\n${body}`);

@@ -6,6 +6,7 @@ import type { Caller } from '../commands/context.js';
 import { RequestDeadline } from '../commands/requestDeadline.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { User } from '../domain/identity/events.js';
+import { MAX_LOGGED_PATH } from '../domain/limits.js';
 import type { Actor } from '../ports/eventStore.js';
 import type { Span, Tracer } from '../ports/tracing.js';
 import { DeadlineError } from '../supervision/deadline.js';
@@ -42,6 +43,8 @@ export class RequestContext {
   span: Span | undefined;
   /** To be called when the request is done, so that others may have the room that its body took. */
   leaveRoom: () => void = () => {};
+  /** Of the body that was answered, as it went out; 0 until then, and where there is none. */
+  answerBytes = 0;
   #tenant: Tenant | undefined;
   #hasEnded = false;
   readonly #atEnd: (() => void)[] = [];
@@ -63,6 +66,19 @@ export class RequestContext {
   get ids(): { readonly requestId: string; readonly clientRequestId?: string } {
     const { requestId } = this;
     return this.#clientRequestId === undefined ? { requestId } : { requestId, clientRequestId: this.#clientRequestId };
+  }
+
+  /** Client or user with id and name, for lines of the log; undefined before authentication. */
+  get named(): { readonly id: string; readonly name: string | undefined } | undefined {
+    const actor = this.#actor;
+    if (actor === undefined) return undefined;
+    const name = actor.kind === 'user' ? actor.name : this.#tenant?.clients.get(actor.id)?.name;
+    return { id: actor.id, name };
+  }
+
+  /** Whether an API client asks; false before authentication. */
+  get isClient(): boolean {
+    return this.#actor?.kind === 'client';
   }
 
   /** Calls this when the answer is out or the client is gone; at once where that is so already. */
@@ -109,10 +125,44 @@ export class RequestContext {
   }
 }
 
+/** Asked every few seconds: a line for each is there at level debug alone. */
+const PROBES: readonly string[] = ['/health/live', '/health/ready', '/metrics'];
+
+/** Of a request, for lines of the log: without its query, which holds what somebody looked for. */
+export function loggedPath({ originalUrl }: Pick<Request, 'originalUrl'>): string {
+  const query = originalUrl.indexOf('?');
+  return originalUrl.slice(0, Math.min(query < 0 ? originalUrl.length : query, MAX_LOGGED_PATH));
+}
+
 type Watchers = { readonly log: Logger; readonly metrics: ServiceMetrics; readonly tracer: Tracer | undefined };
 
+/** A line of the access log (docs/operations.md): nothing of the query, the body or the header fields but the client's own request id. */
+function accessLine(req: Request, route: string, status: number, seconds: number): object {
+  const { method, context } = req;
+  const { requestId, clientRequestId } = context.ids;
+  const { named } = context;
+  // What is undefined is left out. One literal: to spread several objects into it takes as long as all else here.
+  return {
+    requestId,
+    clientRequestId,
+    tenant: context.tenantName,
+    client: context.isClient ? named : undefined,
+    user: context.isClient ? undefined : named,
+    method,
+    route: context.mount + route || 'unmatched',
+    path: loggedPath(req),
+    status,
+    ms: Math.round(seconds * 100_000) / 100,
+    bytes: method === 'HEAD' ? 0 : context.answerBytes,
+    aborted: status === 499 ? true : undefined,
+  };
+}
+
 /** Gives the request its id, which the answer shows as X-Request-Id, and counts, logs and traces it. */
-export function openRequest({ log, metrics, tracer }: Watchers, timeoutMs: number): RequestHandler {
+export function openRequest(
+  { log, metrics, tracer }: Watchers,
+  { requestTimeoutMs, accessLog }: { readonly requestTimeoutMs: number; readonly accessLog: boolean },
+): RequestHandler {
   function closed(this: Response): void {
     const { req } = this;
     req.context.end();
@@ -124,13 +174,13 @@ export function openRequest({ log, metrics, tracer }: Watchers, timeoutMs: numbe
     if (this.writableFinished) req.context.deadline.end();
     metrics.observeRequest(req.method, req.context.mount, route, status, seconds);
     if (req.context.span !== undefined) endRequestSpan(req, req.context.span, route, status);
-    if (log.isLevelEnabled('debug')) {
-      log.debug({ ...req.context.ids, method: req.method, url: req.originalUrl, status, seconds }, 'request');
-    }
+    if (!accessLog) return;
+    const level = status < 400 && PROBES.includes(req.context.mount + route) ? 'debug' : 'info';
+    if (log.isLevelEnabled(level)) log[level](accessLine(req, route, status, seconds), 'request');
   }
 
   return (req: Request, res: Response, next: NextFunction): void => {
-    req.context = new RequestContext(req, timeoutMs);
+    req.context = new RequestContext(req, requestTimeoutMs);
     if (tracer !== undefined) req.context.span = beginRequestSpan(tracer, req);
     res.setHeader('X-Request-Id', req.context.requestId);
     res.setHeader('X-Content-Type-Options', 'nosniff');

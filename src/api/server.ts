@@ -46,7 +46,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
   // Query strings are parsed where they are used, by their own rules (spec §4.3).
   app.set('query parser', false);
 
-  app.use(openRequest(deps, config.requestTimeoutMs));
+  app.use(openRequest(deps, config));
   app.use(optionsOfService);
   for (const area of served) app.use(area.prefix === '' ? '/' : area.prefix, areaRouter(api, area));
   app.use(unknownPath);

@@ -110,6 +110,8 @@ export const MAX_APPROVALS = 100;
 
 /** Bytes of a request's URL and header fields together. */
 export const MAX_HEADER_BYTES = 16_384;
+/** Characters of a request's path in a line of the log. */
+export const MAX_LOGGED_PATH = 1_024;
 /** Characters of an Idempotency-Key. */
 export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 /** Hours for which an Idempotency-Key stands for what it was first sent with. */

@@ -18,6 +18,7 @@ export const apiConfig = (config: Config): ApiConfig => ({
   },
   requestsInFlight: config.REQUESTS_IN_FLIGHT,
   signInsPerHour: config.SIGN_INS_PER_HOUR,
+  accessLog: config.ACCESS_LOG === 'on',
   requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
   projectionWaitMs: config.WRITE_WAIT_MS,
   lists: { ...listsAtOnce(config), timeoutMs: config.LIST_TIMEOUT_MS },

@@ -20,7 +20,7 @@ import { networkOfRequest } from '../network.js';
 import * as json from '../openapi/schema.js';
 import { limitNetwork, tooManyRequests, withinGuesses } from '../rateLimit.js';
 import { type Call, dataReply, noContent, type Reply, type Resource } from '../routes/operation.js';
-import { clearSessionCookie, openSession, sessionTokenIn, setSessionCookie } from './signedIn.js';
+import { actorOf, clearSessionCookie, openSession, sessionTokenIn, setSessionCookie } from './signedIn.js';
 import { userView } from './users.js';
 
 const signInBody = z.strictObject({
@@ -55,6 +55,7 @@ export const session: Resource = {
         await limitNetwork(api, req, res);
         const { email, password } = parseBody(signInBody, body);
         const user = await signedIn(api, req, email, password);
+        req.context.actor = actorOf(user);
         takeSignIn(api, req, user);
         return sessionReply(api, call, user);
       },

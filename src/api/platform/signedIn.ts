@@ -4,6 +4,7 @@ import { credentialOf } from '../../commands/identity/secrets.js';
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
 import type { Role } from '../../domain/identity/scopes.js';
+import type { Actor } from '../../ports/eventStore.js';
 import { bearerToken, invalidToken, missingToken, verified } from '../auth/bearer.js';
 import type { UserToken } from '../auth/tokens.js';
 import type { Api } from '../deps.js';
@@ -58,9 +59,15 @@ export async function openSession(
   const user = userOf(context.tenant, token);
   if (user === undefined) throw invalidToken('The session was ended, or the user was removed or has a new password.');
   context.user = user;
-  context.actor = { kind: 'user', id: String(user.id), name: `${user.firstName} ${user.lastName}` };
+  context.actor = actorOf(user);
   return token;
 }
+
+export const actorOf = ({ id, firstName, lastName }: User): Actor => ({
+  kind: 'user',
+  id: String(id),
+  name: `${firstName} ${lastName}`,
+});
 
 /** A browser sends the cookie by itself, so a change must show that it was not another site that made it do so. */
 function refuseForgery(req: Request, ownOrigin: string): void {
