@@ -10,7 +10,7 @@ import { clientCommand } from './client.js';
 import { configCommand } from './config.js';
 import { demoCommand } from './demo/command.js';
 import { doctorCommand } from './doctor/command.js';
-import { CliError, report } from './errors.js';
+import { CliError, report, UsageError } from './errors.js';
 import { migrateCommand } from './migrate/command.js';
 import { unfitNode } from './nodeVersion.js';
 import { withExample } from './output.js';
@@ -34,6 +34,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   const unfit = unfitNode(process.versions.node);
   if (unfit !== undefined) throw new CliError(unfit);
+  // Node puts this in place of bytes that are no UTF-8, and of half a surrogate pair.
+  if (process.argv.some((argument) => argument.includes('\ufffd')))
+    throw new UsageError('An argument is not valid UTF-8.');
   await throwInsteadOfExit(program()).parseAsync(process.argv);
 } catch (error) {
   // A failed start may have left threads running.

@@ -1,4 +1,6 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
+import { HttpError } from '../api/errors.js';
+import { parseJson } from '../api/jsonText.js';
 import { parseBody } from '../commands/body.js';
 import { tenantNow } from '../commands/identity/directoryWriter.js';
 import {
@@ -11,7 +13,7 @@ import { createWebhook, disableWebhook, disableWebhookBody, enableWebhook } from
 import type { Webhook } from '../domain/identity/directory.js';
 import { webhooksStream } from '../domain/streams.js';
 import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
-import { CliError } from './errors.js';
+import { CliError, UsageError } from './errors.js';
 import { operator, withTenant, withTenants } from './operator.js';
 import { columns, commaSeparated, type JsonOption, printResult, withJson } from './output.js';
 
@@ -22,7 +24,7 @@ type CreateOptions = ListOptions & {
   readonly url: string;
   readonly name?: string;
   readonly events?: string[];
-  readonly customData?: unknown;
+  readonly customData?: string;
 };
 
 export function webhookCommand(): Command {
@@ -56,22 +58,24 @@ function createCommand(): Command {
     .requiredOption('--url <url>', 'endpoint, https only')
     .option('--name <text>', 'what it is for (default: the host of the URL)')
     .option('--events <list>', `comma-separated: ${kinds} (default: order.approved)`, commaSeparated)
-    .option('--custom-data <json>', 'JSON object that is sent along as custom_data', jsonValue);
+    .option('--custom-data <json>', 'JSON object that is sent along as custom_data');
   const example =
     'dynamic-assets webhook create --tenant acme --url https://erp.acme.example/orders --events order.approved';
   return withJson(definition, example).action(create);
 }
 
-function jsonValue(text: string): unknown {
+/** Read as in a request: nothing in it is rounded, or left out. @throws UsageError */
+async function jsonValue(text: string): Promise<unknown> {
   try {
-    return JSON.parse(text);
-  } catch {
-    throw new InvalidArgumentError('It must be a JSON object, such as \'{"warehouse":"north"}\'.');
+    return await parseJson(text, 'refused');
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error;
+    throw new UsageError(`--custom-data must be a JSON object, such as '{"warehouse":"north"}'. ${error.reason}`);
   }
 }
 
 async function create({ tenant, url, name, events, customData, ...output }: CreateOptions): Promise<void> {
-  const body = { url, name, events, custom_data: customData };
+  const body = { url, name, events, custom_data: customData === undefined ? undefined : await jsonValue(customData) };
   const { id, secret } = await withTenant(tenant, ({ commands, checkTarget }) =>
     createWebhook(commands, operator(tenant), body, checkTarget),
   );

@@ -53,6 +53,11 @@ describe('wrong usage ends with 2 and one clear message on standard error', () =
     [['tenant', 'create', 'acme', '--order-model', 'dyn_party'], 'dyn_stock_order, dyn_transport_order'],
     [['client', 'create', '--name', 'ERP'], '--tenant'],
     [['webhook', 'create', '--tenant', 'acme', '--url', 'https://a.example', '--custom-data', '{'], 'JSON object'],
+    [
+      ['webhook', 'create', '--tenant', 'acme', '--url', 'https://a.example', '--custom-data', '{"a":1,"a":2}'],
+      'The body has a twice.',
+    ],
+    [['client', 'create', '--tenant', 'acme', '--name', 'a\ud800'], 'An argument is not valid UTF-8.'],
     [['demo', '--orders', 'many'], 'whole number'],
   ])('%j', async (command, message) => {
     const { code, stdout, stderr } = await workplace.run(command);
