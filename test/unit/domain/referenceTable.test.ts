@@ -1,9 +1,12 @@
 import { dynParty } from '#app/domain/assetTypes/define.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
+import { changedIds, checkChange, type RecordChange, tableChanges } from '#app/domain/referenceTable/changes.js';
 import {
+  changedFields,
   createRecord,
   duplicateKeys,
   type KnownRecord,
+  uniqueFieldOf,
   updateRecord,
   upsertBatch,
 } from '#app/domain/referenceTable/decide.js';
@@ -64,6 +67,35 @@ describe('a reference table, given known records, when a command, then events', 
       events: [{ type: 'RecordChanged', data: { id: id(1), set: { city_name: 'Gent' } } }],
     });
     expect(updateRecord(dynParty, acme, input({ name: 'Acme' }), known(acme))).toEqual({ ok: true, events: [] });
+  });
+
+  it('refuses an update with another id than its own; the key that a record has, a record may keep', () => {
+    expect(updateRecord(dynParty, acme, input({ name: 'B' }, { id: id(2) }), known(acme))).toMatchObject({
+      ok: false,
+      errors: { id: [expect.stringContaining('the one in the path')] },
+    });
+    const sent = input({ external_id: 'acme', name: 'B' }, { id: id(1) });
+    expect(updateRecord(dynParty, acme, sent, known(acme))).toMatchObject({
+      ok: true,
+      events: [{ data: { set: { name: 'B' } } }],
+    });
+    expect(updateRecord(dynParty, acme, input({ external_id: 'renamed' }), known(acme))).toMatchObject({
+      ok: true,
+      events: [{ data: { set: { external_id: 'renamed' } } }],
+    });
+  });
+
+  it('compares lists by what is in them: error reasons that are sent again change nothing', () => {
+    const before = { reasons: ['a', 'b'], other: 'a' };
+    expect(changedFields(before, { reasons: ['a', 'b'] })).toEqual({});
+    expect(changedFields(before, { reasons: ['b', 'a'], other: ['a'] })).toEqual({ reasons: ['b', 'a'], other: ['a'] });
+    expect(changedFields(before, { other: 'a', missing: null })).toEqual({});
+    expect(changedFields(before, { reasons: null })).toEqual({ reasons: null });
+  });
+
+  it('is asked of Reference Data only', () => {
+    const { uniqueField: _, ...masterData } = dynParty;
+    expect(() => uniqueFieldOf(masterData)).toThrow('dyn_party has no unique field.');
   });
 
   it('refuses an update to another record’s key', () => {
@@ -133,6 +165,48 @@ describe('§4.7 a batch', () => {
     expect(decision.ok ? [] : Object.keys(decision.errors)).toEqual(['items.0.id', 'items.1.id', 'items.3.id']);
   });
 
+  it('says of each conflict what it is', () => {
+    const decision = batch(
+      [
+        input({ external_id: 'acme', name: 'A' }, { id: id(9) }),
+        input({ external_id: 'x', name: 'X' }, { id: id(1) }),
+        input({ external_id: 'acme', name: 'Same id' }, { id: id(1) }),
+      ],
+      acme,
+    );
+    expect(decision).toEqual({
+      ok: false,
+      errors: {
+        'items.0.id': [`The id differs from ${id(1)}, the record with this external_id.`],
+        'items.1.id': [`The id ${id(1)} belongs to another record.`],
+      },
+    });
+    const twice = ['a', 'a'].map((key, index) => ({ index, input: input({ external_id: key }) }));
+    expect(duplicateKeys(dynParty, twice)).toEqual({
+      'items.1.external_id': ['The external_id "a" is given twice: also in item 0.'],
+    });
+  });
+
+  it('gives a former id to one record only: to the first that wants it, and not where a record has it', () => {
+    const gone = input({ external_id: 'gone', name: 'X' });
+    const idsOf = (items: RecordInput[], ...records: KnownRecord[]) => {
+      const decision = batch(items, ...records);
+      return decision.ok ? decision.events.flatMap(({ data }) => data.created.map((record) => record.id)) : decision;
+    };
+    expect(idsOf([gone])).toEqual([id(7)]);
+    expect(idsOf([input({ external_id: 'x', name: 'X' }, { id: id(7) }), gone])).toEqual([id(7), id(101)]);
+    expect(idsOf([gone], { ...acme, id: id(7) })).toEqual([id(100)]);
+  });
+
+  it('believes a record that tells by itself that it has the values, and looks where it does not', () => {
+    const has = jest.fn(() => true);
+    const record = { ...acme, has };
+    const changed = input({ external_id: 'acme', name: 'Other' });
+    expect(batch([changed], record)).toMatchObject({ counts: { unchanged: 1 } });
+    expect(has).toHaveBeenCalledWith(changed.fields);
+    expect(batch([changed], { ...acme, has: () => false })).toMatchObject({ counts: { updated: 1 } });
+  });
+
   it('names the later of two items with the same key', () => {
     const items = ['a', 'b', 'a'].map((key, index) => ({ index, input: input({ external_id: key }) }));
     expect(Object.keys(duplicateKeys(dynParty, items))).toEqual(['items.2.external_id']);
@@ -148,6 +222,139 @@ describe('§4.7 a batch', () => {
     for (const event of decision.events) expect(Buffer.byteLength(JSON.stringify(event.data))).toBeLessThan(900_000);
     const keys = decision.events.flatMap((event) => event.data.created.map((record) => record.fields.external_id));
     expect(keys).toEqual(items.map((item) => item.fields.external_id));
+  });
+});
+
+describe('what a batch replaces', () => {
+  const sizes = (events: readonly { data: object }[]) =>
+    events.map(({ data }) => Buffer.byteLength(JSON.stringify(data)));
+  const LARGEST = 450_000;
+
+  it('counts for the size of its events: what records had before, their batch ids, and texts in lists', () => {
+    const texts = (mark: string) => ({ notes: mark.repeat(30_000), lists: [mark.repeat(30_000)] });
+    const cases = [
+      // Each record came from a batch of its own, with a name of 200 characters of three bytes.
+      { from: (n: number) => `${n}`.padEnd(200, '€'), before: {}, wanted: {} },
+      { from: () => 'monday', before: texts('€'), wanted: { notes: null, lists: null } },
+      { from: () => 'monday', before: {}, wanted: texts('€') },
+    ];
+    for (const { from, before, wanted } of cases) {
+      const records = Array.from({ length: 1000 }, (_, n) => ({
+        id: id(n),
+        batchId: from(n),
+        fields: { external_id: `k${n}`, ...(n < 20 ? before : {}) },
+      }));
+      const items = records.map(({ fields }, n) =>
+        input({ external_id: fields.external_id, ...(n < 20 ? wanted : {}) }, { batchId: 'new' }),
+      );
+      const known = new Map(records.map((record) => [record.fields.external_id, record]));
+      const decision = upsertBatch(dynParty, items, Array(1000).fill(''), {
+        byKey: (key) => known.get(key),
+        byId: () => undefined,
+        formerId: () => undefined,
+      });
+      if (!decision.ok) throw new Error('refused');
+      expect(Math.max(...sizes(decision.events))).toBeLessThan(LARGEST);
+      // No more events than the bytes take, if each estimate is at most thrice as large.
+      const all = sizes(decision.events).reduce((sum, size) => sum + size);
+      expect(decision.events.length).toBeLessThanOrEqual(1 + Math.ceil((3 * all) / 400_000));
+    }
+  });
+
+  it('is one event where all comes from one batch, however long its name', () => {
+    const records = Array.from({ length: 500 }, (_, n) => ({ ...acme, id: id(n), batchId: 'b'.repeat(255) }));
+    const items = records.map((_, n) => input({ external_id: `k${n}` }, { batchId: 'new' }));
+    const decision = upsertBatch(dynParty, items, [], {
+      byKey: (key) => ({ ...(records[Number(key.slice(1))] ?? acme), fields: { external_id: key } }),
+      byId: () => undefined,
+      formerId: () => undefined,
+    });
+    expect(decision).toMatchObject({ ok: true, counts: { unchanged: 500 }, events: [{ data: { batchId: 'new' } }] });
+  });
+});
+
+describe('what an event changes in its table', () => {
+  const at = '2026-11-25T10:00:00.000000Z';
+  const upserted = (data: object) => ({
+    type: 'BatchUpserted' as const,
+    data: { created: [], changed: [], seen: '', ...data },
+  });
+  const changed = [{ id: id(1), set: { name: 'N' } }];
+
+  it('is a record, a change, or a clean-up', () => {
+    const fields = { external_id: 'a' };
+    expect(tableChanges({ type: 'RecordCreated', data: { id: id(1), fields } }, at)).toEqual([
+      { kind: 'insert', id: id(1), at, batchId: null, fields },
+    ]);
+    expect(tableChanges({ type: 'RecordChanged', data: { id: id(1), set: fields } }, at)).toEqual([
+      { kind: 'patch', id: id(1), at, set: fields },
+    ]);
+    expect(tableChanges({ type: 'TableCleanedUp', data: { batchId: 'b', deleted: 3 } }, at)).toEqual([
+      { kind: 'sweep', batchId: 'b' },
+    ]);
+  });
+
+  it('of a batch with a batch id moves all that it names there, null as well; without one it moves none', () => {
+    const created = [{ id: id(2), fields: { external_id: 'b' } }];
+    for (const batchId of ['b', null]) {
+      expect(tableChanges(upserted({ batchId, created, changed, seen: packIds([id(3)]) }), at)).toEqual([
+        { kind: 'insert', id: id(2), at, batchId, fields: { external_id: 'b' } },
+        { kind: 'patch', id: id(1), at, set: { name: 'N' }, batchId },
+        { kind: 'seen', ids: [id(3)], batchId },
+      ]);
+    }
+    expect(tableChanges(upserted({ created, changed }), at)).toEqual([
+      { kind: 'insert', id: id(2), at, batchId: null, fields: { external_id: 'b' } },
+      { kind: 'patch', id: id(1), at, set: { name: 'N' } },
+    ]);
+    expect(tableChanges(upserted({ batchId: 'b', changed }), at)).toHaveLength(1);
+    expect(tableChanges(upserted({ seen: packIds([id(3)]) }), at)).toEqual([]);
+  });
+
+  it('of an undo deletes first what the batch had created', () => {
+    const data = { undoes: 1, batchId: 'a', changed, seen: packIds([id(3)]), deleted: packIds([id(4), id(5)]) };
+    expect(tableChanges({ type: 'BatchUndone', data }, at)).toEqual([
+      { kind: 'delete', id: id(4) },
+      { kind: 'delete', id: id(5) },
+      { kind: 'patch', id: id(1), at, set: { name: 'N' }, batchId: 'a' },
+      { kind: 'seen', ids: [id(3)], batchId: 'a' },
+    ]);
+  });
+
+  it('names the records that show something else then, in the form in which ids are stored', () => {
+    const ids = (event: Parameters<typeof changedIds>[0]) => changedIds(event);
+    const upper = id(1).replace('a', 'A');
+    expect(ids(upserted({ batchId: 'b', changed: [{ id: upper, set: {} }], seen: packIds([id(3)]) }))).toEqual({
+      ids: [id(1)],
+      sweeps: false,
+    });
+    expect(ids({ type: 'TableCleanedUp', data: { batchId: 'b', deleted: 3 } })).toEqual({ ids: [], sweeps: true });
+  });
+
+  it.each([
+    { kind: 'insert', id: 7, at, batchId: null, fields: {} },
+    { kind: 'insert', id: id(1), at, batchId: null, fields: null },
+    { kind: 'insert', id: id(1), at, batchId: null, fields: [] },
+    { kind: 'insert', id: id(1), at, batchId: 7, fields: {} },
+    { kind: 'patch', id: undefined, at, set: {} },
+    { kind: 'patch', id: id(1), at, set: 'name' },
+    { kind: 'patch', id: id(1), at, set: {}, batchId: {} },
+    { kind: 'delete', id: null },
+    { kind: 'seen', ids: [], batchId: 7 },
+    { kind: 'sweep', batchId: null },
+  ])('is refused before it reaches an engine where it has another shape: %j', (change) => {
+    expect(() => checkChange(change as unknown as RecordChange)).toThrow(change.kind);
+  });
+
+  it.each<RecordChange>([
+    { kind: 'insert', id: id(1), at, batchId: null, fields: {} },
+    { kind: 'patch', id: id(1), at, set: {} },
+    { kind: 'patch', id: id(1), at, set: {}, batchId: null },
+    { kind: 'delete', id: id(1) },
+    { kind: 'seen', ids: [], batchId: null },
+    { kind: 'sweep', batchId: 'b' },
+  ])('has the shape %j', (change) => {
+    expect(() => checkChange(change)).not.toThrow();
   });
 });
 

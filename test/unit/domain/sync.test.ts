@@ -15,6 +15,7 @@ const failed = (id: string): SyncEvent => ({ type: 'SyncFailed', data: { id, rea
 
 it('only the newest session counts, whatever became of the one before', () => {
   expect(refusalOfSync(undefined, 'a', at)).toContain('not the newest');
+  expect(after(failed('a'))).toBeUndefined();
   expect(refusalOfSync(after(started('a')), 'a', at)).toBeUndefined();
   expect(refusalOfSync(after(started('a'), started('b')), 'a', at)).toContain('not the newest');
   expect(refusalOfSync(after(started('a'), started('b'), failed('a')), 'b', at)).toBeUndefined();
@@ -34,6 +35,8 @@ it('a batch id that a client has made up is no session', () => {
     'sync-1',
     'sync-0198c1f2-0000-7000-8000-000000000001',
     '0198c1f2-0000-7000-8000-000000000001',
+    'xxxx-session-0198c1f2-0000-7000-8000-000000000001',
+    'sync-session-monday',
     '',
   ]) {
     expect(isSyncId(other)).toBe(false);

@@ -90,6 +90,25 @@ it('is known to be impossible of a batch that an earlier release has written, un
   ).toBe(true);
 });
 
+it('is possible without the batches before where the batch moved no record, and not where it only saw records again', () => {
+  const data = { created: [], changed: [{ id: id(2), set: { name: 'X' }, was: [null] }], seen: '' };
+  expect(saysWhatItReplaces(data)).toBe(true);
+  expect(saysWhatItReplaces({ ...data, batchId: 'b' })).toBe(false);
+  expect(saysWhatItReplaces({ ...data, changed: [], seen: packIds([id(2)]), batchId: 'b' })).toBe(false);
+});
+
+it('of a batch that only created deletes in one event, and a record that is gone already counts as unchanged', () => {
+  const batch = batchOf([]);
+  expect(undo(batch, [named(1, 'New'), named(3, 'Made')])).toEqual({
+    events: [undone({ deleted: packIds([id(1), id(3)]) })],
+    restored: 0,
+    deleted: 2,
+    unchanged: 1,
+    left: [],
+  });
+  expect(undo(batch, [])).toMatchObject({ events: [], unchanged: 3 });
+});
+
 it('cuts a batch whose values, old or new, are large', () => {
   const large = (mark: string) => ({ external_id: mark, notes: mark.repeat(60_000) });
   const before = [1, 2, 3].map((n) => party(n, { fields: { ...large('o'), external_id: `P${n}` } }));
