@@ -3,11 +3,12 @@ import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
 import { transportModel } from '#app/domain/assetTypes/transportModel.js';
+import { MAX_LIST_ENTRIES, MAX_ORDER_DOCUMENT } from '#app/domain/limits.js';
 import { approveOrder, deliverExport, failExport, rejectOrder } from '#app/domain/order/approval.js';
 import { addPart, createOrder, removePart, updateOrder, updatePart } from '#app/domain/order/decide.js';
 import type { OrderDecision } from '#app/domain/order/decision.js';
-import type { OrderEvent } from '#app/domain/order/events.js';
-import { exportDocument } from '#app/domain/order/exportDocument.js';
+import type { OrderEvent, Repeat } from '#app/domain/order/events.js';
+import { exportDocument, OrderDocumentTooLargeError } from '#app/domain/order/exportDocument.js';
 import { evolve, type Order } from '#app/domain/order/order.js';
 import type { ExportSnapshot } from '#app/domain/order/snapshot.js';
 import { copied, copiedOnce } from '#app/domain/writable.js';
@@ -177,6 +178,105 @@ describe('an order, given events, when a command, then events', () => {
     ).toEqual([]);
   });
 
+  it('§3: a status is set by its name, never taken away; the reasons alone leave it as it is', () => {
+    const order = given(created('submitted'));
+    expect(updateOrder(order, ORDER_ID, { fields: { processing_status: null } })).toMatchObject({
+      kind: 'invalid',
+      errors: { processing_status: [expect.any(String)] },
+    });
+    const explained = updateOrder(order, ORDER_ID, input({ error_reason: ['no stock'] }));
+    expect(events(explained)).toEqual([
+      {
+        type: 'OrderStatusChanged',
+        data: { status: { from: 'submitted', to: 'submitted' }, errorReason: ['no stock'] },
+      },
+    ]);
+    expect(updateOrder(order, ORDER_ID, { id: ORDER_ID, fields: {} })).toEqual({ kind: 'accepted', events: [] });
+  });
+
+  it('§4.9 reasons stay with submit_failed, and go with any other status', () => {
+    const order = { ...given(created('submit_failed')), fields: { error_reason: ['no stock'] } };
+    const set = (fields: RecordInput['fields']) => events(updateOrder(order, ORDER_ID, input(fields)));
+    expect(set({ processing_status: 'submit_failed' })).toEqual([]);
+    expect(set({ processing_status: 'submit_failed', error_reason: ['no stock'] })).toEqual([]);
+    expect(set({ processing_status: 'submit_failed', error_reason: ['closed'] })).toMatchObject([
+      { data: { errorReason: ['closed'] } },
+    ]);
+    expect(set({ processing_status: 'saved' })).toMatchObject([{ data: { errorReason: null } }]);
+    expect(set({ error_reason: null })).toMatchObject([{ data: { errorReason: null } }]);
+    // Without a status, a change of fields says nothing of the reasons.
+    expect(set({ notes: 'new' })).toMatchObject([{ type: 'OrderChanged' }]);
+    const without = given(created('submit_failed'));
+    expect(events(updateOrder(without, ORDER_ID, input({ processing_status: 'submit_failed' })))).toEqual([]);
+  });
+
+  it('parts that come and go in one request change the order, also as many as go', () => {
+    const order: Order = { ...given(created('validated')), parts: new Map([[LINE_ID, aPart]]) };
+    const part = (id: string) => ({ table: 'dyn_order_line', id, fields: { quantity: 1 } });
+    const changes = { quantity: { from: null, to: 2 } };
+    const change = {
+      added: [part('new')],
+      changed: [{ table: 'dyn_order_line', id: LINE_ID, changes }],
+      removed: [],
+    };
+    expect(events(updateOrder(order, ORDER_ID, input({}), change))).toEqual([
+      { type: 'OrderPartsChanged', data: { ...change, status: { from: 'validated', to: 'saved' } } },
+    ]);
+    const fresh: Order = { ...order, status: 'pending_validation' };
+    expect(events(updateOrder(fresh, ORDER_ID, input({}), change))).toMatchObject([
+      { data: { status: { from: 'pending_validation', to: 'pending_validation' } } },
+    ]);
+    const validated = input({ processing_status: 'validated' });
+    expect(events(updateOrder(fresh, ORDER_ID, validated, change))).toMatchObject([
+      { type: 'OrderPartsChanged', data: { status: { from: 'pending_validation', to: 'pending_validation' } } },
+      { type: 'OrderStatusChanged', data: { status: { from: 'pending_validation', to: 'validated' } } },
+    ]);
+  });
+
+  it('a line has an id of its own, of a version that the service does not make', () => {
+    const order: Order = { ...given(created()), parts: new Map([[LINE_ID, aPart]]) };
+    const fields = { order_id: ORDER_ID, quantity: 1 };
+    const add = (id: string) => addPart(order, lineType, { id, fields }, id);
+    expect(add(LINE_ID)).toEqual({ kind: 'invalid', errors: { id: [`The id ${LINE_ID} is taken.`] } });
+    expect(add('0190a000-0000-7000-8000-000000000009')).toMatchObject({
+      kind: 'invalid',
+      errors: { id: [expect.stringContaining('version 7')] },
+    });
+    expect(add('0190a000-0000-4000-8000-000000000009').kind).toBe('accepted');
+    // Without a choice the id is the service's.
+    expect(addPart(order, lineType, { fields }, '0190a000-0000-7000-8000-000000000009').kind).toBe('accepted');
+  });
+
+  it('goods are added to a consignment of the order, and to nothing else', () => {
+    const part = (table: string, id: string) => ({ ...aPart, table, id });
+    const parts = [part('dyn_consignment', 'c1'), part('dyn_goods', 'g1')];
+    const order: Order = {
+      ...given(created()),
+      table: 'dyn_transport_order',
+      parts: new Map(parts.map((each) => [each.id, each])),
+    };
+    const goodsType = transportModel.find(({ name }) => name === 'dyn_goods') as AssetType;
+    const consignmentType = transportModel.find(({ name }) => name === 'dyn_consignment') as AssetType;
+    const add = (consignment_id: string) => addPart(order, goodsType, input({ consignment_id, quantity: 1 }), 'new');
+    expect(add('c1').kind).toBe('accepted');
+    for (const other of ['g1', 'unknown', ORDER_ID]) {
+      expect(add(other)).toMatchObject({ kind: 'invalid', errors: { consignment_id: [expect.any(String)] } });
+    }
+    // Which order it belongs to was looked up by that field.
+    expect(addPart(order, consignmentType, input({ transport_order_id: ORDER_ID }), 'new').kind).toBe('accepted');
+  });
+
+  it('an update of a line names its own id or none, its own order or none, and is none where nothing changes', () => {
+    const order: Order = { ...given(created('submitted')), parts: new Map([[LINE_ID, aPart]]) };
+    const update = (fields: RecordInput['fields'], id?: string) =>
+      updatePart(order, lineType, LINE_ID, { fields, ...(id && { id }) });
+    expect(update({}, ORDER_ID)).toMatchObject({ kind: 'invalid', errors: { id: [expect.any(String)] } });
+    expect(update({ order_id: ORDER_ID }, LINE_ID)).toEqual({ kind: 'accepted', events: [] });
+    expect(update({ quantity: 3 }).kind).toBe('conflict');
+    expect(() => updatePart(order, lineType, 'other', input({}))).toThrow('not of this order');
+    expect(() => removePart(order, 'other', new Map())).toThrow('not of this order');
+  });
+
   it('an id that differs from the path is refused', () => {
     expect(updateOrder(given(created()), ORDER_ID, { id: LINE_ID, fields: {} })).toMatchObject({
       kind: 'invalid',
@@ -313,6 +413,62 @@ describe('§3 approval', () => {
     ).toEqual([]);
   });
 
+  it('keeps a reason only where there were problems, and repeats only where there were some', () => {
+    const approve = (more: { repeats?: Repeat[]; reason?: string } = {}) =>
+      events(approveOrder(given(created('validated')), approver, 'at', snapshot, { problems: [], ...more }));
+    const repeats = [{ webhookId: 'w' }] as unknown as Repeat[];
+    const data = { status: { from: 'validated', to: 'submitted' }, approvedAt: 'at', approver, snapshot };
+    expect(approve()).toEqual([{ type: 'OrderApproved', data }]);
+    expect(approve({ repeats: [], reason: 'x' })).toEqual([{ type: 'OrderApproved', data }]);
+    expect(approve({ repeats })).toEqual([{ type: 'OrderApproved', data: { ...data, repeats } }]);
+    const order = given(created('validated'), { ...approved, data: { ...approved.data, repeats } });
+    expect(order.lastApproval).toEqual({ id: 'event-1', at: '2026-11-21T00:00:01.000000Z', repeats });
+    expect(given(created('validated'), approved).lastApproval?.repeats).toEqual([]);
+  });
+
+  it('§6.4 the reasons of a failure take the place of earlier ones, and those of a second webhook stand behind them', () => {
+    const noted: OrderEvent = {
+      type: 'OrderStatusChanged',
+      data: { status: { from: 'submitted', to: 'submitted' }, errorReason: ['noted before'] },
+    };
+    const history = [created('validated'), approved, noted];
+    for (const webhookId of ['a', 'b']) {
+      const reasons = Array.from({ length: MAX_LIST_ENTRIES - 1 }, (_, n) => `${webhookId}${n}`);
+      const failed = failExport(given(...history), { approvalEventId: 'event-1', reasons, webhookId, deliveryId: 'd' });
+      if (failed.kind === 'accepted') history.push(...failed.events);
+    }
+    const reasons = given(...history).fields.error_reason as readonly string[];
+    expect(reasons).toHaveLength(MAX_LIST_ENTRIES);
+    expect([reasons[0], reasons.at(-1)]).toEqual(['a0', 'b0']);
+    expect(given(...history).failed).toEqual({ approvalEventId: 'event-1', webhookIds: ['a', 'b'] });
+  });
+
+  it('an export in force is not the one of another approval, and a failed one not that of an order in export', () => {
+    const again: OrderEvent = { ...approved, data: { ...approved.data, status: { from: 'saved', to: 'submitted' } } };
+    const order = given(created('validated'), approved, approvedToSaved(), again);
+    const failure = (approvalEventId: string) =>
+      failExport(order, { approvalEventId, reasons: ['x'], webhookId: 'w', deliveryId: 'd' });
+    expect(events(failure('event-1'))).toEqual([]);
+    expect(events(failure('event-3'))).toHaveLength(1);
+    const saved = given(created('validated'), approved, {
+      type: 'OrderChanged',
+      data: { changes: {}, status: { from: 'submitted', to: 'saved' } },
+    });
+    expect(saved).not.toHaveProperty('approval');
+    expect(
+      events(failExport(saved, { approvalEventId: 'event-1', reasons: [], webhookId: 'w', deliveryId: 'd' })),
+    ).toEqual([]);
+  });
+
+  it('a log in which an order begins with anything but its creation is not read', () => {
+    expect(() => given(approved)).toThrow('OrderApproved before OrderCreated.');
+    const changed: OrderEvent = {
+      type: 'OrderPartChanged',
+      data: { table: 'dyn_order_line', id: LINE_ID, changes: {}, status: { from: 'saved', to: 'saved' } },
+    };
+    expect(() => given(created(), changed)).toThrow(`Part ${LINE_ID} changed before it was added.`);
+  });
+
   it('an order that was rejected, submitted or completed cannot be rejected', () => {
     expect(rejectOrder(given(created('submitted')), [])).toMatchObject({ kind: 'conflict' });
     expect(rejectOrder(given(created('saved')), [])).toMatchObject({
@@ -374,6 +530,28 @@ describe('§2.3 the exported document', () => {
     expect(consignments).toHaveLength(40_000);
     expect((consignments as readonly unknown[]).at(-1)).toMatchObject({ id: 'c39999', goods: [{ id: 'g39999' }] });
     expect(cpuMs() - before).toBeLessThan(5_000);
+  });
+
+  it('has a largest size, which counts each occurrence of what is large', () => {
+    const record = (id: string, fields: object = {}) => ({ id, created_at: '', updated_at: '', ...fields });
+    const types = new Map(stockModel.map((type) => [type.name, type]));
+    const document = (lines: number, item: object) => {
+      const parts = Array.from({ length: lines }, (_, n) => ({
+        table: 'dyn_order_line',
+        record: record(`l${n}`, { order_id: ORDER_ID, item_id: 'i' }),
+      }));
+      const related = { dyn_item: { i: record('i', item) } };
+      const full = { table: 'dyn_stock_order', order: record(ORDER_ID), parts, related } as unknown as ExportSnapshot;
+      return () => exportDocument(full, { approvedAt: '2026-11-21T03:11:47.123456Z', approver }, types);
+    };
+    const share = Math.floor(MAX_ORDER_DOCUMENT / 10);
+    for (const large of [{ description: 'x'.repeat(share) }, { list: ['x'.repeat(share)] }]) {
+      expect(document(9, large)).not.toThrow();
+      expect(document(10, large)).toThrow(OrderDocumentTooLargeError);
+    }
+    const names = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`${n}`.padEnd(100, 'x'), null]));
+    expect(document(Math.floor(MAX_ORDER_DOCUMENT / 108_000) - 10, names)).not.toThrow();
+    expect(document(Math.ceil(MAX_ORDER_DOCUMENT / 108_000) + 10, names)).toThrow(OrderDocumentTooLargeError);
   });
 
   it('expands parties, lines, items and unit codes, also under keys that objects have of their own', () => {

@@ -3,6 +3,7 @@ import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import { FieldErrorList } from '#app/domain/assetTypes/fieldErrors.js';
 import type { Fields } from '#app/domain/assetTypes/fieldTypes.js';
 import { transportModel } from '#app/domain/assetTypes/transportModel.js';
+import { MAX_ERRORS } from '#app/domain/limits.js';
 import type { OrderPart } from '#app/domain/order/order.js';
 import { decideParts, type GivenPart, type NamedList } from '#app/domain/order/parts.js';
 
@@ -99,6 +100,30 @@ it('a part stays in its table and with its parent, an id is given once, and a ne
 it('an order has no more parts than it may have, however they come', () => {
   const many = Array.from({ length: 2_499 }, (_, n) => known('dyn_consignment', 1_000 + n, ORDER));
   const added = (n: number) => sent(`goods.${n}`, 'dyn_goods', n, uuid(1_000), { quantity: 1 });
+  const one = known('dyn_consignment', 1_000, ORDER);
+  // What is removed makes room.
+  const others = many.map(({ id }, n) =>
+    sent(`consignments.${n}`, 'dyn_consignment', Number(id.slice(-12)), ORDER, {}),
+  );
+  expect(decided(many, [consignments], [...others.slice(2), added(1), added(2), added(3)]).errors).toEqual([]);
+  expect(decided([one], [], [added(1)]).errors).toEqual([]);
   expect(decided(many, [], [added(1)]).errors).toEqual([]);
   expect(decided(many, [], [added(1), added(2)]).errors).toEqual(['goods']);
+});
+
+it('one that the service has made the id of is not chosen, and each of a deep order goes with the one that it stands in', () => {
+  const made = { ...sent('g', 'dyn_goods', 6, uuid(4), { quantity: 1 }, 7), isChosen: false };
+  const kept = [1, 4].map((n, at) => sent(`consignments.${at}`, 'dyn_consignment', n, ORDER, {}));
+  expect(decided(order, [consignments, goodsOf(4)], [...kept, made])).toEqual({ ...nothing, added: [6], removed: [5] });
+});
+
+it('a part of one table does not take the id of one of another, and errors beyond the largest number are counted', () => {
+  const charge = sent('allowance_charges.0', 'dyn_allowance_charge', 1, ORDER, { amount: 1 });
+  expect(decided(order, [], [charge]).errors).toEqual(['allowance_charges.0.id']);
+  const wrong = Array.from({ length: MAX_ERRORS + 50 }, (_, n) => sent(`g.${n}`, 'dyn_goods', 100 + n, uuid(4), {}));
+  const errors = new FieldErrorList();
+  decideParts(types, new Map(), { lists: [], parts: wrong }, errors);
+  expect(Object.keys(errors.toErrors())).toHaveLength(MAX_ERRORS);
+  // Not all of them are looked at: the first that is not named ends it.
+  expect(errors.unnamed).toBe(1);
 });

@@ -68,6 +68,26 @@ it.each<[string, ExportSnapshot, readonly string[]]>([
   ],
   ['a time that there is not', stock({ issue_time: '25:00' }), ['issue_time impossible_time']],
   [
+    'times and dates that are not set',
+    transport({ loading_date: '', unloading_date: null, loading_time_from: '' }),
+    [],
+  ],
+  [
+    'one of two times that there is not: their order is not judged',
+    transport({ loading_time_from: '25:00', loading_time_until: '09:00' }),
+    ['consignments.0.loading_time_from impossible_time'],
+  ],
+  [
+    'the other of two',
+    transport({ unloading_time_from: '10:00', unloading_time_until: '9' }),
+    ['consignments.0.unloading_time_until impossible_time'],
+  ],
+  [
+    'an end without a beginning, and a beginning without an end',
+    transport({ loading_date: '2026-12-01', unloading_time_until: '09:00', loading_time_from: '10:00' }),
+    [],
+  ],
+  [
     'a transport',
     transport(
       {
@@ -96,6 +116,11 @@ it.each<[string, ExportSnapshot, readonly string[]]>([
 it('at most the first hundred are told, by field as in every refusal', () => {
   const many = problemsOf(stock({}, ...Array.from({ length: 300 }, () => ({ quantity: 0, item_id: 'x' }))), types);
   expect(many).toHaveLength(100);
+  const deep = problemsOf(
+    transport({}, ...Array.from({ length: 99 }, () => ({ quantity: 0 })), { packing_type_id: 'x' }),
+    types,
+  );
+  expect(deep.map(({ field }) => field).at(-1)).toBe('consignments.0.goods.99.packing_type_id');
   expect(errorsOf(many.slice(0, 2))).toEqual({
     'lines.0.item_id': ['There is no record of dyn_item with the id x.'],
     'lines.0.quantity': ['The quantity must be more than 0.'],
