@@ -40,6 +40,7 @@ const list = (text: string): string[] =>
     .filter((part) => part !== '');
 
 const CIDR = /^[0-9a-fA-F:.]+\/\d{1,3}$/;
+const ORIGIN = /^https?:\/\/[^/?#@*\s]+$/i;
 const BASE64_KEY = /^[A-Za-z0-9+/]{43}=$/;
 const HOST_LABELS = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*\.?$/i;
 
@@ -108,6 +109,18 @@ export const settings = {
   TRUST_PROXY: integer(0, 0, 10).describe(
     'How many proxies in front set X-Forwarded-For, -Host and -Proto; 0 ignores these headers',
   ),
+  CORS_ORIGINS: z
+    .string()
+    .default('')
+    .transform(list)
+    .refine(
+      (origins) => origins.every((origin) => ORIGIN.test(origin) && URL.canParse(origin)),
+      'must be origins, each without a path and without *, such as https://portal.example.com,http://localhost:5173',
+    )
+    .transform((origins) => origins.map((origin) => new URL(origin).origin))
+    .describe(
+      'Origins whose pages may call the API from a browser, with a token of their own, such as https://portal.example.com; no other origin may',
+    ),
   METRICS_TOKEN: z
     .string()
     .regex(/^[A-Za-z0-9\-._~+/]{16,200}=*$/, 'must be 16 to 200 letters, digits or any of -._~+/')

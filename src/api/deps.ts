@@ -27,6 +27,8 @@ export type ApiConfig = {
   readonly defaultTenant?: string;
   /** How many proxies in front set X-Forwarded-For, -Host and -Proto; 0 ignores these headers. */
   readonly trustProxy: number;
+  /** Origins whose pages may call the API from a browser. */
+  readonly corsOrigins: readonly string[];
   /** Largest request body, in bytes after decompression. */
   readonly bodyLimitBytes: number;
   /** Requests a second and after a pause that each caller may make; 0 a second means no limit. A tenant can have a lower one. */

@@ -4,6 +4,7 @@ import { AnswersInFlight } from './answersInFlight.js';
 import { Guesses } from './auth/guesses.js';
 import { BodiesInWork } from './bodiesInWork.js';
 import { Compression } from './compression.js';
+import { crossOrigin } from './crossOrigin.js';
 import type { Api, ApiDeps } from './deps.js';
 import { directoryRefresh } from './directoryRefresh.js';
 import { errorHandler, unknownPath } from './errors.js';
@@ -47,6 +48,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
   app.set('query parser', false);
 
   app.use(openRequest(deps, config));
+  if (config.corsOrigins.length > 0) app.use(crossOrigin(config.corsOrigins));
   app.use(optionsOfService);
   for (const area of served) app.use(area.prefix === '' ? '/' : area.prefix, areaRouter(api, area));
   app.use(unknownPath);

@@ -10,6 +10,7 @@ export const apiConfig = (config: Config): ApiConfig => ({
   baseHost: config.BASE_HOST,
   ...(config.DEFAULT_TENANT === undefined ? {} : { defaultTenant: config.DEFAULT_TENANT }),
   trustProxy: config.TRUST_PROXY,
+  corsOrigins: config.CORS_ORIGINS,
   ...(config.METRICS_TOKEN === undefined ? {} : { metricsToken: config.METRICS_TOKEN }),
   bodyLimitBytes: config.BODY_LIMIT_BYTES,
   rateLimit: {

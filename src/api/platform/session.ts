@@ -147,7 +147,7 @@ async function signedIn(api: Api, req: Request, email: string, password: string)
 
 /**
  * Ends the session that a request comes with; one without a good session ends none, and writes nothing. Another site
- * cannot make a browser do this: a DELETE from there needs a permission (CORS) that nobody gives.
+ * cannot make a browser do this: a DELETE from there needs a permission (CORS), which nobody gives for requests with the cookie.
  */
 async function endOwnSession(api: Api, req: Request): Promise<void> {
   const text = sessionTokenIn(req);

@@ -19,7 +19,7 @@ export async function sendReply(api: Api, req: Request, res: Response, reply: Re
     return;
   }
   tellStaleness(api, req, res);
-  res.setHeader('Vary', 'Accept-Encoding');
+  res.vary('Accept-Encoding');
   // The whole is sent, whatever part was asked for (RFC 9110 §14.2, §14.3).
   if (req.headers.range !== undefined) res.setHeader('Accept-Ranges', 'none');
   const tag = reply.tag ?? (status === 200 && body !== undefined ? await tagOfText(body) : undefined);
