@@ -12,7 +12,8 @@ import { synchronization } from './assets/synchronize.js';
 import { syncs } from './assets/syncs.js';
 import { ASSETS_PATH } from './assets/table.js';
 import { authenticateClient } from './auth/bearer.js';
-import { forbidCaching, oauthErrorHandler, publicKeys, tokenEndpoint } from './auth/tokenEndpoint.js';
+import { discovery } from './auth/discovery.js';
+import { forbidCaching, oauthErrorHandler, tokenEndpoint } from './auth/tokenEndpoint.js';
 import { docs, home } from './docs/docs.js';
 import { health } from './health.js';
 import { openApi } from './openapi/document.js';
@@ -68,7 +69,7 @@ export const areas: readonly Area[] = [
     resources: [tokenEndpoint],
     onError: oauthErrorHandler,
   },
-  { prefix: '/.well-known', checks: [limitNetwork], errors: [429, 500, 503], resources: [publicKeys] },
+  { prefix: '/.well-known', checks: [limitNetwork], errors: [429, 500, 503], resources: [discovery] },
   { prefix: '/docs', checks: [limitNetwork], errors: [429, 500, 503], resources: [docs] },
   { prefix: '', checks: [], errors: [429, 500, 503], resources: [openApi, home] },
   healthArea,

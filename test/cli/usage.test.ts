@@ -71,12 +71,36 @@ describe('a wrong setting stops every command, with its name and what is allowed
     ['PORT', 'http', 'must be a whole number from 0 to 65535'],
     ['LOG_LEVEL', 'loud', 'must be fatal, error, warn, info, debug, trace or silent'],
     ['EVENTSTORE_URL', 'localhost:2113', 'must be a URL such as esdb://127.0.0.1:2113?tls=false'],
-    ['CORS_ORIGINS', '*', 'must be origins, each without a path and without *, such as https://portal.example.com,http://localhost:5173'],
-    ['CORS_ORIGINS', 'https://portal.example.com/app', 'must be origins, each without a path and without *, such as https://portal.example.com,http://localhost:5173'],
-    ['CORS_ORIGINS', 'https://*.example.com', 'must be origins, each without a path and without *, such as https://portal.example.com,http://localhost:5173'],
-    ['CORS_ORIGINS', 'portal.example.com', 'must be origins, each without a path and without *, such as https://portal.example.com,http://localhost:5173'],
-    ['CORS_ORIGINS', 'https://a@example.com', 'must be origins, each without a path and without *, such as https://portal.example.com,http://localhost:5173'],
-    ['CORS_ORIGINS', 'null', 'must be origins, each without a path and without *, such as https://portal.example.com,http://localhost:5173'],
+    [
+      'CORS_ORIGINS',
+      '*',
+      'must be origins, each without a path and without *, such as https://portal.example.com,http://localhost:5173',
+    ],
+    [
+      'CORS_ORIGINS',
+      'https://portal.example.com/app',
+      'must be origins, each without a path and without *, such as https://portal.example.com,http://localhost:5173',
+    ],
+    [
+      'CORS_ORIGINS',
+      'https://*.example.com',
+      'must be origins, each without a path and without *, such as https://portal.example.com,http://localhost:5173',
+    ],
+    [
+      'CORS_ORIGINS',
+      'portal.example.com',
+      'must be origins, each without a path and without *, such as https://portal.example.com,http://localhost:5173',
+    ],
+    [
+      'CORS_ORIGINS',
+      'https://a@example.com',
+      'must be origins, each without a path and without *, such as https://portal.example.com,http://localhost:5173',
+    ],
+    [
+      'CORS_ORIGINS',
+      'null',
+      'must be origins, each without a path and without *, such as https://portal.example.com,http://localhost:5173',
+    ],
     ['WEBHOOK_ALLOWED_NETWORKS', '10.0.0.1', 'must be CIDRs such as 10.0.0.0/8,127.0.0.0/8'],
   ])('start with %s=%s', async (name, value, allowed) => {
     const { code, stdout, stderr } = await workplace.run(['start'], { [name]: value });

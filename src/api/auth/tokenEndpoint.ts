@@ -1,4 +1,4 @@
-/** `POST /oauth/token`: access tokens by client credentials (spec §4.10, §5; RFC 6749 §4.4); and the keys they are signed with. */
+/** `POST /oauth/token`: access tokens by client credentials (spec §4.10, §5; RFC 6749 §4.4). */
 import { parse } from 'content-type';
 import type { ErrorRequestHandler } from 'express';
 import { credentialOf, secretMatches } from '../../commands/identity/secrets.js';
@@ -192,21 +192,4 @@ export const oauthErrorHandler: ErrorRequestHandler = (given: unknown, _req, res
   const { code, message, status, headers } = error;
   if (code === 'invalid_client') res.setHeader('WWW-Authenticate', 'Basic realm="dynamic-assets", charset="UTF-8"');
   sendJson(res, status, JSON.stringify({ error: code, error_description: message, message }), headers);
-};
-
-/** For other services that want to check tokens themselves. */
-export const publicKeys: Resource = {
-  tag: 'token',
-  operations: {
-    'GET /jwks.json': {
-      id: 'getJwks',
-      summary: 'The public keys that tokens can be checked with',
-      allow: 'anyone',
-      answer: json.answer('A JWK set (RFC 7517).', json.closedObject({ keys: json.listOf({ type: 'object' }) })),
-      handle: ({ tokens }) => ({
-        headers: { 'Cache-Control': 'public, max-age=300' },
-        body: JSON.stringify(tokens.jwks()),
-      }),
-    },
-  },
 };

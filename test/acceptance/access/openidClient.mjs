@@ -1,0 +1,33 @@
+/**
+ * Does with the package openid-client what an integrator does: finds the endpoints by the issuer alone, gets a token each
+ * way that is offered, and asks the API. A process of its own, since the package is an ES module.
+ * Its argument is JSON: { issuer, clientId, clientSecret, scope? }. Prints what it found and got as JSON.
+ */
+import * as client from 'openid-client';
+import { Agent, fetch } from 'undici';
+
+const { issuer, clientId, clientSecret, scope } = JSON.parse(process.argv[2]);
+// Names below localhost are not resolved everywhere.
+const here = { address: '127.0.0.1', family: 4 };
+const lookup = (_name, { all }, done) => (all ? done(null, [here]) : done(null, here.address, here.family));
+const dispatcher = new Agent({ connect: { lookup } });
+
+const results = {};
+for (const [method, authentication] of Object.entries({
+  client_secret_post: client.ClientSecretPost(clientSecret),
+  client_secret_basic: client.ClientSecretBasic(clientSecret),
+  default: undefined,
+})) {
+  const config = await client.discovery(new URL(issuer), clientId, clientSecret, authentication, {
+    algorithm: 'oauth2',
+    execute: [client.allowInsecureRequests],
+    [client.customFetch]: (url, options) => fetch(url, { ...options, dispatcher }),
+  });
+  const { access_token, token_type, expires_in } = await client.clientCredentialsGrant(config, scope ? { scope } : {});
+  const tables = new URL('/api/v1/dynamic-assets/dyn', issuer);
+  const answer = await client.fetchProtectedResource(config, access_token, tables, 'GET');
+  const found = config.serverMetadata().token_endpoint;
+  results[method] = { found, token_type, expires_in, status: answer.status, tables: (await answer.json()).data.length };
+}
+await dispatcher.close();
+console.log(JSON.stringify(results));
