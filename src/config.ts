@@ -128,6 +128,9 @@ export const settings = {
     .describe(
       'What /metrics must be asked with, as a bearer token; where unset, it answers programs of this machine only, at localhost or BASE_HOST',
     ),
+  METRICS_TENANTS: integer(200, 0, 2_000).describe(
+    'Tenants with series of their own in /metrics: of more, the busiest; all others share one, `_other`',
+  ),
   OTEL_EXPORTER_OTLP_ENDPOINT: url(['http:', 'https:'], 'http://127.0.0.1:4318').describe(
     'Where traces are sent (OTLP over HTTP); none are made where unset. OpenTelemetry reads its other variables itself',
   ),

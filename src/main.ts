@@ -20,6 +20,7 @@ import { ProjectionWatch, projections } from './projections/projections.js';
 import { apiConfig } from './service/apiConfig.js';
 import { prepareDataDirectory } from './service/dataDirectory.js';
 import { type DirectoryUse, useDirectory } from './service/directoryUse.js';
+import { registerDiskMetrics } from './service/diskMetrics.js';
 import {
   type EngineProbes,
   readiness,
@@ -36,6 +37,7 @@ import { openReadSide } from './service/readSide.js';
 import { isAlone, readsAfterWrites } from './service/readsAfterWrites.js';
 import { type OpenParts, type Parts, Restartable } from './service/restartable.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
+import { countAppends, registerTenantFigures, TenantFigures } from './service/tenantFigures.js';
 import { startTracing, traceAppends } from './service/tracing.js';
 import { webhookSettings } from './service/webhookSettings.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
@@ -164,10 +166,10 @@ async function openParts(
   if (mended.length > 0) log.warn({ mended }, 'others could read or write these; now only their owner can');
   if (stillOpen.length > 0)
     log.warn({ open: stillOpen }, 'others may read or write these, and this user cannot change that');
-  const eventStore = traceAppends(
-    opened(await openOwnLog(config, { ...config, appendsSoon: roles.has('api') }), (store) => store.close()),
-    tracer,
-  );
+  let metrics: ServiceMetrics | undefined;
+  const opening = openOwnLog(config, { ...config, appendsSoon: roles.has('api') });
+  const ownLog = opened(await opening, (store) => store.close());
+  const eventStore = countAppends(traceAppends(ownLog, tracer), () => metrics?.tenants);
   const broker = roles.has('webhooks')
     ? opened(
         await openBroker(config, logs(log, 'warn', 'the message broker is interrupted, and is tried again')),
@@ -195,7 +197,8 @@ async function openParts(
   const commands = { eventStore, readModels, directory, secretBox, now, newId };
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
   const watch = new ProjectionWatch(eventStore, readModels);
-  const metrics = new ServiceMetrics(() => watch.lag());
+  const names = () => Array.from(directory.tenants(), ({ name }) => name);
+  metrics = new ServiceMetrics(() => watch.lag(), { names, limit: config.METRICS_TENANTS });
   if (broker !== undefined) {
     const transport = opened(
       createHttpsTransport({
@@ -218,6 +221,8 @@ async function openParts(
     ...(broker === undefined ? {} : { broker: () => broker.ping() }),
   };
   registerEngineMetrics(metrics.registry, engines);
+  registerDiskMetrics(metrics.registry, config);
+  registerTenantFigures(metrics.registry, new TenantFigures({ directory, readModels, metrics: metrics.tenants }));
   registerLogMetrics(metrics.registry, () => eventStore.head());
   registerParkedMetrics(metrics.registry, () => readModels.parked());
   if (broker !== undefined) registerQueueMetrics(metrics.registry, broker, [DELIVERY_QUEUE, BACKFILL_QUEUE]);

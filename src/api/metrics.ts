@@ -2,6 +2,7 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ProjectionLag } from '../projections/projections.js';
 import { askedOnce } from '../supervision/askedOnce.js';
+import { TenantMetrics, type TenantNames } from './tenantMetrics.js';
 
 const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -12,8 +13,17 @@ export class ServiceMetrics {
   /** By method, status and route, of which there are as many as operations: finding one by its labels takes longer. */
   readonly #series = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
 
-  /** @param projectionLag how far each projection is behind the log */
-  constructor(projectionLag: () => Promise<readonly ProjectionLag[]>) {
+  readonly tenants: TenantMetrics;
+
+  /**
+   * @param projectionLag how far each projection is behind the log
+   * @param tenants which there are, and how many of them have series of their own
+   */
+  constructor(
+    projectionLag: () => Promise<readonly ProjectionLag[]>,
+    tenants: { readonly names: TenantNames; readonly limit: number } = { names: () => [], limit: 0 },
+  ) {
+    this.tenants = new TenantMetrics(this.registry, tenants.limit, tenants.names);
     collectDefaultMetrics({ register: this.registry });
     this.#requests = new Histogram({
       name: 'http_request_duration_seconds',

@@ -80,17 +80,22 @@ function enter({ config: { requestsInFlight }, inFlight }: Api, req: Request, ke
  * @throws HttpError 429, and what `find` throws: then nothing is counted
  */
 export async function withinGuesses<Owner>(
-  { guesses }: Api,
+  { guesses, metrics }: Pick<Api, 'guesses' | 'metrics'>,
   guess: Guess,
   refusal: string,
   find: () => Promise<Owner | undefined>,
 ): Promise<Owner | undefined> {
   const attempt = guesses.begin(guess);
-  if (attempt.secondsToWait > 0) throw tooManyRequests(refusal, attempt.secondsToWait);
+  const kind = guess.kind === 'password' ? 'user' : 'client';
+  if (attempt.secondsToWait > 0) {
+    metrics.tenants.refused(guess.tenant, kind, 'too_many_wrong');
+    throw tooManyRequests(refusal, attempt.secondsToWait);
+  }
   let outcome: Parameters<typeof attempt.end>[0] = 'undecided';
   try {
     const owner = await find();
     outcome = owner === undefined ? 'wrong' : 'right';
+    if (owner === undefined) metrics.tenants.refused(guess.tenant, kind, 'wrong_credentials');
     return owner;
   } finally {
     attempt.end(outcome);

@@ -173,6 +173,11 @@ export function openRequest(
     // The work of a client that has left goes on, in its time.
     if (this.writableFinished) req.context.deadline.end();
     metrics.observeRequest(req.method, req.context.mount, route, status, seconds);
+    const { tenantName, answerBytes } = req.context;
+    if (tenantName !== undefined) {
+      const sent = req.complete ? Number(req.headers['content-length'] ?? 0) : 0;
+      metrics.tenants.answered(tenantName, status, sent, req.method === 'HEAD' ? 0 : answerBytes);
+    }
     if (req.context.span !== undefined) endRequestSpan(req, req.context.span, route, status);
     if (!accessLog) return;
     const level = status < 400 && PROBES.includes(req.context.mount + route) ? 'debug' : 'info';

@@ -110,6 +110,8 @@ export const MAX_APPROVALS = 100;
 
 /** Bytes of a request's URL and header fields together. */
 export const MAX_HEADER_BYTES = 16_384;
+/** Tenants whose tables one scrape of /metrics looks at: of more, each is looked at every so many scrapes. */
+export const MAX_TENANTS_LOOKED_AT = 100;
 /** Characters of a request's path in a line of the log. */
 export const MAX_LOGGED_PATH = 1_024;
 /** Characters of an Idempotency-Key. */

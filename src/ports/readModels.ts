@@ -77,6 +77,13 @@ export type RecordPage = {
   readonly state?: string | undefined;
 };
 
+/** How far a table is, and how many records it has. */
+export type TableFigures = TableRef & {
+  readonly records: number;
+  /** Of the last event that is applied: ISO 8601, '' before the first. */
+  readonly lastEventAt: string;
+};
+
 /** Where a record is in the order of creation, which it keeps as long as it exists. */
 export type CreationKey = { readonly createdAt: string; readonly id: string };
 
@@ -150,6 +157,8 @@ export interface RecordQueries {
    * more than to compare what is found.
    */
   tableState(table: TableRef): Promise<string | undefined>;
+  /** Of those of the tables that there are. Costs the same however many records they have. */
+  tableFigures(tables: readonly TableRef[]): Promise<readonly TableFigures[]>;
   /**
    * Records in the order of their creation, fewer than `limit` where they have more than MAX_PAGE_BYTES together. Whoever goes
    * on behind `next` until there is none gets every record that is there all the while, once.

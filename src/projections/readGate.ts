@@ -134,6 +134,7 @@ export class ReadGate {
       get: guarded('records', readModels.get, ofTable),
       list: guarded('records', readModels.list, ofTable),
       tableState: guarded('records', readModels.tableState, ofTable),
+      tableFigures: guarded('records', readModels.tableFigures, () => undefined),
       listBehind: guarded('records', readModels.listBehind, ofTable),
       byIds: guarded('records', readModels.byIds, ofTable),
       sweptIds: guarded('records', readModels.sweptIds, ofTable),

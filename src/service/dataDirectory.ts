@@ -1,5 +1,5 @@
 /** The data directory holds orders, secrets and keys: only its owner may look inside, whatever it was before. */
-import { chmod, mkdir, readdir, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.js';
 
@@ -9,6 +9,8 @@ export const LOG_ID_FILE = 'log-id';
 export const LANES_FILE = 'projection-lanes';
 /** Who uses the directory now; nothing that outlasts a process. */
 export const IN_USE = 'in-use';
+/** Says when a backup was last made of the directory (ISO 8601). */
+export const LAST_BACKUP_FILE = 'last-backup';
 /** Databases with what SQLite keeps beside them. */
 const DATABASE_FILE = /\.db(?:-wal|-shm|-journal)?$/;
 const KEYS = 'keys';
@@ -17,7 +19,14 @@ const STICKY = 0o1000;
 
 /** Whether an entry of the directory is one of ours. Others are left alone. */
 export const isOwnEntry = (name: string): boolean =>
-  DATABASE_FILE.test(name) || name === LOG_ID_FILE || name === LANES_FILE || name === KEYS;
+  DATABASE_FILE.test(name) || [LOG_ID_FILE, LANES_FILE, LAST_BACKUP_FILE, KEYS].includes(name);
+
+/** When a backup was last made of the directory (milliseconds since 1970); undefined where none is known of. */
+export async function lastBackupAt(directory: string): Promise<number | undefined> {
+  const text = await readFile(join(directory, LAST_BACKUP_FILE), 'utf8').catch(() => '');
+  const at = Date.parse(text.trim());
+  return Number.isNaN(at) ? undefined : at;
+}
 
 /** Files are made for the owner alone from here on, whatever the shell or the container says. */
 export const makeFilesPrivate = (): void => {

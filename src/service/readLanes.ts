@@ -26,6 +26,13 @@ export function readLanes(lanes: readonly ReadModels[]): ReadModels {
     byIds: (table, ...asked) => of(table).byIds(table, ...asked),
     sweptIds: (table, ...asked) => of(table).sweptIds(table, ...asked),
     tableState: (table, ...asked) => of(table).tableState(table, ...asked),
+    tableFigures: async (tables) => {
+      const shares = lanes.map((lane, index) => ({
+        lane,
+        own: tables.filter(({ tenant }) => laneIndex(tenant, lanes.length) === index),
+      }));
+      return (await Promise.all(shares.map(({ lane, own }) => lane.tableFigures(own)))).flat();
+    },
     snapshot: (table, ...asked) => of(table).snapshot(table, ...asked),
     countOutsideBatch: (table, ...asked) => of(table).countOutsideBatch(table, ...asked),
     someOutsideBatch: (table, ...asked) => of(table).someOutsideBatch(table, ...asked),

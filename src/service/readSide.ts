@@ -73,6 +73,7 @@ function awaited(known: () => Promise<ReadModels>, close: ReadModels['close']): 
     byIds: async (...asked) => (await known()).byIds(...asked),
     sweptIds: async (...asked) => (await known()).sweptIds(...asked),
     tableState: async (...asked) => (await known()).tableState(...asked),
+    tableFigures: async (...asked) => (await known()).tableFigures(...asked),
     snapshot: async (...asked) => (await known()).snapshot(...asked),
     countOutsideBatch: async (...asked) => (await known()).countOutsideBatch(...asked),
     someOutsideBatch: async (...asked) => (await known()).someOutsideBatch(...asked),

@@ -24,7 +24,8 @@ const BODIES: readonly Body[] = [
   { text: '{"override": true, "reason": "…"}', of: `POST ${PLATFORM}/orders/{order_id}/approve` },
   { text: '{"ids": […]}', of: `POST ${PLATFORM}/orders/approve`, placeholders: { '…': AN_ID } },
   { text: '{"email": …, "password": …}', of: `POST ${PLATFORM}/session`, placeholders: { '…': '"eva@demo.example"' } },
-  { text: '{"max_percent": 10}', of: `PUT ${PLATFORM}/tenant/clean-up-guard` },
+  { text: '{"max_percent": 10, "min_records": 20}', of: `PUT ${PLATFORM}/tenant/clean-up-guard` },
+  { text: '{"max_percent": null}', of: `PUT ${PLATFORM}/tenant/clean-up-guard` },
   {
     text: '{"after": next}',
     of: 'POST /api/v1/dynamic-assets/dyn/dyn_item/operations/{operation_id}/undo',

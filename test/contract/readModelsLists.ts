@@ -53,6 +53,23 @@ export function describeLists(name: string, open: OpenReadModels): void {
       expect((await readModels.list(acmePlaces, query())).state).toBe(await state());
     });
 
+    test('figures of tables are those of the tables that there are, of several tenants at once', async () => {
+      const globex = { tenant: 'globex', table: 'places' };
+      const figures = async () =>
+        [...(await readModels.tableFigures([acmePlaces, globex, unknown]))].sort((a, b) =>
+          a.tenant < b.tenant ? -1 : 1,
+        );
+      expect(await readModels.tableFigures([])).toEqual([]);
+      expect((await figures()).reduce((sum, { records }) => sum + records, 0)).toBe(0);
+      await fill(writer, [insert(1, {}), insert(2, {})]);
+      await fill(writer, [insert(3, {})], globex);
+      expect(await figures()).toEqual([
+        { ...acmePlaces, records: 2, lastEventAt: expect.stringMatching(/^2026-/) },
+        { ...globex, records: 1, lastEventAt: expect.stringMatching(/^2026-/) },
+      ]);
+      expect(await readModels.tableFigures([globex])).toHaveLength(1);
+    });
+
     test('go by creation where no sort is asked, in pages that never overlap', async () => {
       await fill(
         writer,

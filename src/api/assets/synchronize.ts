@@ -79,13 +79,14 @@ export const synchronization: Resource = {
       answer: json.one('BatchResult', 'Everything was written.'),
       honours: ['idempotency-key'],
       errors: [409],
-      async handle({ commands }, { req, caller, assetType, query, body }) {
+      async handle({ commands, metrics }, { req, caller, assetType, query, body }) {
         const dryRun = isDryRun(query);
         const key = keyOfChange(req, dryRun);
         const { position, counts, operationId, differences, isReplayed } =
           key === undefined
             ? await upsertBatch(commands, caller, assetType, body, { dryRun })
             : await upsertBatchOnce(commands, caller, assetType, body, key);
+        if (!dryRun) metrics.tenants.synchronized(caller.tenant);
         const items = counts.created + counts.updated + counts.unchanged;
         const message = dryRun
           ? `Dry run: ${items} items are valid; nothing was written.`
@@ -107,7 +108,7 @@ export const synchronization: Resource = {
       answer: json.one('CleanUpResult', 'The records were deleted.'),
       honours: ['idempotency-key'],
       errors: [409],
-      async handle({ commands }, { req, caller, assetType, query, body }) {
+      async handle({ commands, metrics }, { req, caller, assetType, query, body }) {
         const dryRun = isDryRun(query);
         const key = keyOfChange(req, dryRun);
         const { cleanUpGuard: guard } = tenantOf(commands, caller.tenant);
@@ -116,6 +117,7 @@ export const synchronization: Resource = {
             ? await cleanUpTable(commands, caller, assetType, body, { dryRun, guard })
             : await cleanUpTableOnce(commands, caller, assetType, body, key, { guard });
         const { position, deleted, operationId, differences, isReplayed } = cleaned;
+        if (!dryRun) metrics.tenants.synchronized(caller.tenant);
         const message = dryRun
           ? `Dry run: ${deleted} records would be deleted; nothing was.`
           : `Clean-up succeeded: ${deleted} records were deleted.`;

@@ -54,11 +54,12 @@ export const syncs: Resource = {
       body: { ...json.bodyOf(commitBody, { records: 3000 }), optional: true },
       answer: json.one('CommitResult', 'The records were deleted.'),
       errors: [409],
-      async handle({ commands }, { caller, assetType, path, query, body }) {
+      async handle({ commands, metrics }, { caller, assetType, path, query, body }) {
         const dryRun = isDryRun(query);
         const { cleanUpGuard: guard } = tenantOf(commands, caller.tenant);
         const done = await commitSync(commands, caller, assetType, path.id, body, { dryRun, guard });
         const { position, deleted, operationId, carried, differences } = done;
+        if (!dryRun) metrics.tenants.synchronized(caller.tenant);
         const message = dryRun
           ? `Dry run: ${deleted} records would be deleted; nothing was.`
           : `Sync committed: ${deleted} records were deleted.`;

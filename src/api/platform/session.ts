@@ -103,10 +103,12 @@ export const session: Resource = {
 };
 
 /** Counts a session that is to be opened: each may end up as an event, when it is signed out. @throws HttpError 429 */
-function takeSignIn({ config, buckets }: Api, { context: { tenant } }: Request, { id }: User): void {
+function takeSignIn({ config, buckets, metrics }: Api, { context: { tenant } }: Request, { id }: User): void {
   const { signInsPerHour: burst } = config;
   const { isTaken, secondsToNext } = buckets.take(`${tenant.name} sign-in ${id}`, { perSecond: burst / 3600, burst });
-  if (!isTaken) throw tooManyRequests('Too many sessions were opened; use one of them.', secondsToNext);
+  if (isTaken) return;
+  metrics.tenants.refused(tenant.name, 'user', 'too_many_sessions');
+  throw tooManyRequests('Too many sessions were opened; use one of them.', secondsToNext);
 }
 
 /** A new session of the user. */

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { backUpSqliteEventStore } from '../../adapters/eventstore/sqlite/backup.js';
 import { type Config, readConfig, version } from '../../config.js';
+import { LAST_BACKUP_FILE } from '../../service/dataDirectory.js';
 import { openStoredLog } from '../../service/engines.js';
 import { CliError } from '../errors.js';
 import { type LogProof, proofOf } from '../logProof.js';
@@ -37,6 +38,7 @@ async function backUp(given: string, output: JsonOption): Promise<void> {
   const description = { format: 1, made_at: new Date().toISOString(), version: version(), ...(log && { log }) };
   await writePrivately(join(draft, DESCRIPTION), `${JSON.stringify(description, undefined, 2)}\n`);
   await putInPlace(draft, directory, files);
+  await noteBackup(config.DATA_DIR, description.made_at);
   printResult(output, { directory, files, ...(log && { log }) }, [
     ...files.map((file) => join(directory, file)),
     ...(log === undefined ? [NOT_HERE] : logLines(log)),
@@ -66,6 +68,19 @@ export async function proofOfFile(directory: string): Promise<LogProof> {
     return await withProgressBar('prove {bar} {percentage}%', (onProgress) => proofOf(log, onProgress));
   } finally {
     await log.close();
+  }
+}
+
+/** For /metrics, which tells how old the last backup is. Without it the backup is as good. */
+async function noteBackup(dataDir: string, madeAt: string): Promise<void> {
+  const file = join(dataDir, LAST_BACKUP_FILE);
+  try {
+    await writePrivately(`${file}.part`, `${madeAt}\n`);
+    await rename(`${file}.part`, file);
+  } catch (error) {
+    process.stderr.write(
+      `The backup is whole, but metrics will not tell of it: ${file} cannot be written. ${String(error)}\n`,
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 /** The catalog: which tables and histories there are, in which collection each is kept, and how far it is. */
 import { type Collection, type Document, MongoServerError, ObjectId, type OptionalUnlessRequiredId } from 'mongodb';
 import type { KeptPlace, Position, Revision } from '../../../ports/eventStore.js';
-import type { Parked, TableRef } from '../../../ports/readModels.js';
+import type { Parked, TableFigures, TableRef } from '../../../ports/readModels.js';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
 import type { LaneDb } from './laneDb.js';
 import type { StoredLayout, StoredShape } from './layout.js';
@@ -130,6 +130,14 @@ export const tenantEntryId = (kind: Exclude<Kind, 'records'>, tenant: string): s
 
 export const findEntry = (db: LaneDb, _id: string): Promise<CatalogEntry | null> =>
   catalogOf(db).findOne<CatalogEntry>({ _id }, { projection: { assetType: 0, layout: 0 } });
+
+export async function figuresOf(db: LaneDb, tables: readonly TableRef[]): Promise<readonly TableFigures[]> {
+  const _id = { $in: tables.map(recordsEntryId) };
+  const projection = { tenant: 1, table: 1, count: 1, lastEventAt: 1 } as const;
+  type Found = Pick<CatalogEntry, keyof typeof projection>;
+  const found = await catalogOf(db).find<Found>({ _id }, { projection }).toArray();
+  return found.map(({ tenant, table, count, lastEventAt }) => ({ tenant, table, records: count, lastEventAt }));
+}
 
 export const findShape = (db: LaneDb, _id: string): Promise<StoredShape | null> =>
   catalogOf(db).findOne<StoredShape>({ _id }, { projection: { assetType: 1, layout: 1 } });

@@ -8,6 +8,7 @@ import { AnswerSize } from '../shared/answerSize.js';
 import { storedId } from '../shared/recordText.js';
 import {
   type CatalogEntry,
+  figuresOf,
   historyOf,
   placeOf,
   positionOf,
@@ -69,6 +70,8 @@ export async function openMongoReadModels({
 
     // A list is not read in one moment there, so no state could be said to be its own.
     tableState: async () => undefined,
+
+    tableFigures: (asked) => connection.run((db) => figuresOf(db, asked)),
 
     async listBehind(table, query, cancellation) {
       const page = await read(table, (opened) => recordsBehind(opened, query, whileWanted(cancellation)));

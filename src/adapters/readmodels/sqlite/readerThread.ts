@@ -25,7 +25,14 @@ import { Lister } from './query/lister.js';
 import type { MadeRanking } from './query/ranking.js';
 import { type RankingName, Rankings } from './query/rankings.js';
 import { ReadConnection } from './readConnection.js';
-import { countOutsideBatch, deletedRecords, findRecords, readSnapshot, someOutsideBatch } from './recordReads.js';
+import {
+  countOutsideBatch,
+  deletedRecords,
+  findRecords,
+  readFigures,
+  readSnapshot,
+  someOutsideBatch,
+} from './recordReads.js';
 import type { ConnectionOptions } from './schema.js';
 
 /** What is asked of a thread: functions of the port, and their arguments. */
@@ -43,6 +50,7 @@ type Asked = {
     | 'countOutsideBatch'
     | 'someOutsideBatch'
     | 'deletedRecords'
+    | 'tableFigures'
     | 'deliveryBacklog']: Parameters<ReadModels[Kind]>;
 };
 
@@ -63,6 +71,7 @@ type Answers = {
   sweptIds: readonly string[];
   /** JSON text. */
   deliveries: string;
+  tableFigures: ReturnType<typeof readFigures>;
   deliveryBacklog: ReturnType<typeof readBacklog>;
 };
 export type Answer<Kind extends Question['kind']> = Answers[Kind];
@@ -122,6 +131,8 @@ function answer(question: Question): [answer: Answers[Question['kind']], handedO
       return [readSweptIds(connection, ...question.asked)];
     case 'deliveries':
       return [`[${listDeliveries(connection, ...question.asked).join()}]`];
+    case 'tableFigures':
+      return [readFigures(connection, ...question.asked)];
     case 'deliveryBacklog':
       return [readBacklog(connection)];
   }

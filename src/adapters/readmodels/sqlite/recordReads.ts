@@ -2,7 +2,7 @@
 import { MAX_DIFFERENCE_CHARACTERS, MAX_UNDONE_CHARACTERS } from '../../../domain/limits.js';
 import type { DecisionReads, DeletedPage, TableSnapshot } from '../../../ports/decisionReads.js';
 import type { Revision } from '../../../ports/eventStore.js';
-import type { FieldOrder, RecordJson, TableRef } from '../../../ports/readModels.js';
+import type { FieldOrder, RecordJson, TableFigures, TableRef } from '../../../ports/readModels.js';
 import { AnswerSize } from '../shared/answerSize.js';
 import { storedId } from '../shared/recordText.js';
 import { conditionOf } from './query/conditions.js';
@@ -237,4 +237,14 @@ export function someOutsideBatch(
     return texts.join('\n');
   });
   return found.result;
+}
+
+export function readFigures(connection: ReadConnection, tables: readonly TableRef[]): readonly TableFigures[] {
+  const asked = JSON.stringify(tables.map(({ tenant, table }) => [tenant, table]));
+  return connection.all<TableFigures>(
+    `SELECT tenant, name AS "table", row_count AS records, last_event_at AS lastEventAt
+     FROM json_each(?) AS asked CROSS JOIN catalog
+     WHERE tenant = asked.value ->> 0 AND name = asked.value ->> 1 AND copy = ${LIVE}`,
+    [asked],
+  );
 }

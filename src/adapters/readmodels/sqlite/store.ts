@@ -63,6 +63,8 @@ export async function openSqliteReadModels(options: {
 
     tableState: async (table) => connection.read<string | undefined>(table, undefined, stateOf).result,
 
+    tableFigures: (...asked) => pool.ask({ kind: 'tableFigures', asked }),
+
     listBehind: (table, query, cancellation) => pool.ask({ kind: 'listBehind', asked: [table, query] }, cancellation),
 
     async byIds(table, ids, cancellation) {

@@ -1,0 +1,166 @@
+/**
+ * Figures of single tenants for Prometheus: requests, bytes, events and refused sign-ins, as this process has seen them.
+ *
+ * 1. Up to `limit` tenants have series of their own, all others share one, OTHERS: thousands of tenants make no more series.
+ * 2. Where there are more, those with the most requests lately have them, settled once a minute; whoever has one
+ *    keeps it until another has twice as many.
+ * 3. What is counted for a series stays there, so no series goes back: a tenant that gets one begins at 0.
+ */
+import { Counter, type Registry } from 'prom-client';
+
+/** No tenant has such a name. */
+export const OTHERS = '_other';
+const SETTLED_EVERY_MS = 60_000;
+const CLASSES = ['2xx', '3xx', '4xx', '5xx'] as const;
+/** Why nobody was let in, or no token was given. */
+export const REFUSALS = ['wrong_credentials', 'too_many_wrong', 'too_many_sessions'] as const;
+export type Refusal = (typeof REFUSALS)[number];
+const KINDS = ['user', 'client'] as const;
+type Kind = (typeof KINDS)[number];
+
+class Counts {
+  readonly requests = [0, 0, 0, 0];
+  requestBytes = 0;
+  responseBytes = 0;
+  events = 0;
+  readonly refused = new Map<`${Kind} ${Refusal}`, number>();
+}
+
+/** @returns the names of all tenants there are */
+export type TenantNames = () => Iterable<string>;
+
+export class TenantMetrics {
+  readonly limit: number;
+  readonly #names: TenantNames;
+  readonly #now: () => number;
+  readonly #own = new Map<string, Counts>();
+  readonly #others = new Counts();
+  /** Requests, of which those of a minute ago count half. */
+  readonly #recent = new Map<string, number>();
+  readonly #synchronized = new Map<string, number>();
+  #settledAt: number;
+
+  /**
+   * @param limit tenants with series of their own
+   * @param now milliseconds on a clock that never goes backwards
+   */
+  constructor(registry: Registry, limit: number, names: TenantNames, now: () => number = () => performance.now()) {
+    this.limit = limit;
+    this.#names = names;
+    this.#now = now;
+    this.#settledAt = now();
+    this.#register(registry);
+  }
+
+  /** @param requestBytes,responseBytes of the bodies */
+  answered(tenant: string, status: number, requestBytes: number, responseBytes: number): void {
+    const counts = this.#of(tenant);
+    const at = Math.min(Math.max(Math.floor(status / 100) - 2, 0), CLASSES.length - 1);
+    counts.requests[at] = (counts.requests[at] ?? 0) + 1;
+    counts.requestBytes += requestBytes;
+    counts.responseBytes += responseBytes;
+    this.#recent.set(tenant, (this.#recent.get(tenant) ?? 0) + 1);
+  }
+
+  appended(tenant: string, events: number): void {
+    this.#of(tenant).events += events;
+  }
+
+  refused(tenant: string, kind: Kind, reason: Refusal): void {
+    const { refused } = this.#of(tenant);
+    refused.set(`${kind} ${reason}`, (refused.get(`${kind} ${reason}`) ?? 0) + 1);
+  }
+
+  /** A batch, a clean-up or a commit was carried out, though it may have changed nothing. */
+  synchronized(tenant: string): void {
+    this.#synchronized.set(tenant, Date.now());
+  }
+
+  /** When this process has carried out the tenant's last synchronisation (milliseconds since 1970); 0 where it has none. */
+  synchronizedAt(tenant: string): number {
+    return this.#synchronized.get(tenant) ?? 0;
+  }
+
+  /** Tenants with series of their own. */
+  shown(): ReadonlySet<string> {
+    this.#settle();
+    return new Set(this.#own.keys());
+  }
+
+  #of(tenant: string): Counts {
+    const own = this.#own.get(tenant);
+    if (own !== undefined) return own;
+    if (this.#own.size >= this.limit) return this.#others;
+    const made = new Counts();
+    this.#own.set(tenant, made);
+    return made;
+  }
+
+  #settle(): void {
+    const names = new Set(this.#names());
+    for (const known of [this.#own, this.#recent, this.#synchronized])
+      for (const name of known.keys()) if (!names.has(name)) known.delete(name);
+    // Counters begin at 0 for each, since `increase` does not see the step from nothing to 1.
+    for (const name of names) this.#of(name);
+    if (names.size <= this.limit || this.#now() < this.#settledAt + SETTLED_EVERY_MS) return;
+    this.#settledAt = this.#now();
+    const weight = (name: string): number => (this.#recent.get(name) ?? 0) * (this.#own.has(name) ? 2 : 1);
+    const busiest = [...names].sort((a, b) => weight(b) - weight(a)).slice(0, this.limit);
+    // Of those that do nothing, nobody makes room for another.
+    const active = busiest.filter((name) => weight(name) > 0);
+    const leaving = [...this.#own.keys()].filter((name) => !active.includes(name));
+    for (const name of active) {
+      if (this.#own.has(name)) continue;
+      const left = leaving.pop();
+      if (left !== undefined) this.#own.delete(left);
+      this.#own.set(name, new Counts());
+    }
+    for (const [name, recent] of this.#recent) {
+      if (recent < 1) this.#recent.delete(name);
+      else this.#recent.set(name, recent / 2);
+    }
+  }
+
+  #register(registry: Registry): void {
+    const register = (
+      name: string,
+      help: string,
+      labelNames: readonly string[],
+      valuesOf: (counts: Counts) => readonly (readonly [labels: { readonly [label: string]: string }, value: number])[],
+    ): void => {
+      const series = () => [...[...this.shown()].map((tenant) => [tenant, this.#of(tenant)] as const), ...this.#rest()];
+      new Counter({
+        registers: [registry],
+        name,
+        help: `${help} As this process has seen it; tenants without series of their own are ${OTHERS}.`,
+        labelNames: ['tenant', ...labelNames],
+        collect() {
+          this.reset();
+          for (const [tenant, counts] of series())
+            for (const [labels, value] of valuesOf(counts)) this.inc({ tenant, ...labels }, value);
+        },
+      });
+    };
+    register('tenant_requests_total', 'Requests by the class of their status.', ['status'], ({ requests }) =>
+      CLASSES.map((status, at) => [{ status }, requests[at] ?? 0]),
+    );
+    register('tenant_request_bytes_total', 'Bytes of bodies that were sent with their length.', [], (counts) => [
+      [{}, counts.requestBytes],
+    ]);
+    register('tenant_response_bytes_total', 'Bytes of the bodies of answers, compressed or not.', [], (counts) => [
+      [{}, counts.responseBytes],
+    ]);
+    register('tenant_events_total', 'Events that were appended to the log.', [], ({ events }) => [[{}, events]]);
+    register('sign_ins_refused_total', 'Sign-ins and token requests that were refused.', ['kind', 'reason'], (counts) =>
+      KINDS.flatMap((kind) =>
+        REFUSALS.map((reason) => [{ kind, reason }, counts.refused.get(`${kind} ${reason}`) ?? 0] as const),
+      ).filter(([{ kind, reason }]) => kind === 'user' || reason !== 'too_many_sessions'),
+    );
+  }
+
+  /** Where all tenants have series of their own, there is none beside them. */
+  #rest(): readonly (readonly [string, Counts])[] {
+    const isUsed = this.#others.requests.some((count) => count > 0) || this.#others.events > 0;
+    return isUsed || this.#others.refused.size > 0 ? [[OTHERS, this.#others]] : [];
+  }
+}

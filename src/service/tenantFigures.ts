@@ -1,0 +1,151 @@
+/** Figures of tenants from the read models: how many records, and when a tenant has synchronised last. */
+import { Gauge, type Registry } from 'prom-client';
+import { OTHERS, type TenantMetrics } from '../api/tenantMetrics.js';
+import type { Tenant } from '../domain/identity/directory.js';
+import { MAX_TENANTS_LOOKED_AT } from '../domain/limits.js';
+import { type EventStore, storeWith } from '../ports/eventStore.js';
+import type { RecordQueries, TableRef } from '../ports/readModels.js';
+import { askedOnce } from '../supervision/askedOnce.js';
+import { withinTime } from '../supervision/waiting.js';
+
+type Source = {
+  readonly directory: { tenants(): Iterable<Tenant> };
+  readonly readModels: Pick<RecordQueries, 'tableFigures'>;
+  readonly metrics: TenantMetrics;
+};
+
+/** As they were at the last look (milliseconds on the clock of `performance`). */
+type Figures = { readonly records: number; readonly lastChangeAt: number; readonly lookedAt: number };
+
+/** Lists have their turns in between. */
+const TENANTS_AT_ONCE = 25;
+/** Whoever asks again sooner is told the same. */
+const LOOK_AGAIN_MS = 1_000;
+const LOOK_LIMIT_MS = 3_000;
+/** A tenant that has not synchronised for so long is told only where there is room. */
+const OVERDUE_MS = 30 * 86_400_000;
+
+/** Looks at MAX_TENANTS_LOOKED_AT tenants each time, those first that were looked at longest ago. */
+export class TenantFigures {
+  readonly #source: Source;
+  readonly #known = new Map<string, Figures>();
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  readonly #look = askedOnce(() => this.#lookAgain());
+
+  constructor(source: Source) {
+    this.#source = source;
+  }
+
+  /** Records by tenant, and of all others together. While the read models are away there are none, rather than old ones. */
+  async records(): Promise<readonly (readonly [tenant: string, records: number])[]> {
+    await this.#look();
+    const shown = this.#source.metrics.shown();
+    const own = [...this.#known].flatMap(([tenant, { records }]) =>
+      shown.has(tenant) ? [[tenant, records] as const] : [],
+    );
+    if (this.#known.size <= own.length) return own;
+    const others = [...this.#known].reduce(
+      (sum, [tenant, { records }]) => (shown.has(tenant) ? sum : sum + records),
+      0,
+    );
+    return [...own, [OTHERS, others]];
+  }
+
+  /** When tenants have synchronised last (milliseconds since 1970). Of too many, those that are overdue longest. */
+  async synchronized(): Promise<readonly (readonly [tenant: string, at: number])[]> {
+    await this.#look();
+    const { metrics } = this.#source;
+    const all = [...this.#known.keys()]
+      .map((tenant) => [tenant, this.#lastSync(tenant)] as const)
+      .filter(([, at]) => at > 0)
+      .sort(([, a], [, b]) => a - b);
+    const since = Date.now() - OVERDUE_MS;
+    const late = all.length <= metrics.limit ? all : all.filter(([, at]) => at > since);
+    return late.slice(0, metrics.limit);
+  }
+
+  #lastSync(tenant: string): number {
+    return Math.max(this.#known.get(tenant)?.lastChangeAt ?? 0, this.#source.metrics.synchronizedAt(tenant));
+  }
+
+  async #lookAgain(): Promise<void> {
+    if (performance.now() < this.#lookedAt + LOOK_AGAIN_MS) return;
+    try {
+      await withinTime(LOOK_LIMIT_MS, `no answer within ${LOOK_LIMIT_MS} ms`, this.#lookThrough());
+      this.#lookedAt = performance.now();
+    } catch {
+      // engine_up says that they are away.
+      this.#known.clear();
+    }
+  }
+
+  async #lookThrough(): Promise<void> {
+    const { directory, readModels } = this.#source;
+    const tenants = new Map([...directory.tenants()].map((tenant) => [tenant.name, tenant]));
+    for (const name of this.#known.keys()) if (!tenants.has(name)) this.#known.delete(name);
+    const before = (name: string): number => this.#known.get(name)?.lookedAt ?? Number.NEGATIVE_INFINITY;
+    const next = [...tenants.values()].sort((a, b) => (before(a.name) < before(b.name) ? -1 : 1));
+    for (let at = 0; at < Math.min(next.length, MAX_TENANTS_LOOKED_AT); at += TENANTS_AT_ONCE) {
+      const some = next.slice(at, Math.min(at + TENANTS_AT_ONCE, MAX_TENANTS_LOOKED_AT));
+      const found = await readModels.tableFigures(some.flatMap(tablesOf));
+      const sums = new Map(some.map(({ name }) => [name, { records: 0, lastChangeAt: 0 }]));
+      for (const { tenant, table, records, lastEventAt } of found) {
+        const sum = sums.get(tenant);
+        if (sum === undefined) continue;
+        sum.records += records;
+        const isReference = tenants.get(tenant)?.assetTypes.get(table)?.role === 'reference';
+        if (isReference && lastEventAt !== '') sum.lastChangeAt = Math.max(sum.lastChangeAt, Date.parse(lastEventAt));
+      }
+      for (const [name, sum] of sums) this.#known.set(name, { ...sum, lookedAt: performance.now() });
+    }
+  }
+}
+
+const tablesOf = ({ name: tenant, assetTypes }: Tenant): readonly TableRef[] =>
+  [...assetTypes.keys()].map((table) => ({ tenant, table }));
+
+export function registerTenantFigures(registry: Registry, figures: TenantFigures): void {
+  const register = (
+    name: string,
+    help: string,
+    values: () => Promise<readonly (readonly [tenant: string, value: number])[]>,
+  ): void => {
+    new Gauge({
+      registers: [registry],
+      name,
+      help,
+      labelNames: ['tenant'],
+      async collect() {
+        const found = await values();
+        this.reset();
+        for (const [tenant, value] of found) this.set({ tenant }, value);
+      },
+    });
+  };
+  register(
+    'tenant_records',
+    `Records in all tables; of tenants without series of their own together, as ${OTHERS}.`,
+    () => figures.records(),
+  );
+  register(
+    'tenant_last_sync_timestamp_seconds',
+    'When reference data was synchronised or changed last, in seconds since 1970; of too many tenants, those overdue longest.',
+    async () => (await figures.synchronized()).map(([tenant, at]) => [tenant, at / 1000]),
+  );
+  register(
+    'tenant_last_sync_age_seconds',
+    'How long ago reference data was synchronised or changed last; of too many tenants, those overdue longest.',
+    async () => (await figures.synchronized()).map(([tenant, at]) => [tenant, Math.max(0, (Date.now() - at) / 1000)]),
+  );
+}
+
+/** The log, with its appends counted by tenant. */
+export const countAppends = (log: EventStore, metrics: () => TenantMetrics | undefined): EventStore =>
+  storeWith(log, {
+    async append(stream, events, ...options) {
+      const result = await log.append(stream, events, ...options);
+      const tenant = events[0]?.metadata.tenant;
+      if (tenant !== undefined) metrics()?.appended(tenant, events.length);
+      return result;
+    },
+  });
