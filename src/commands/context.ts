@@ -2,7 +2,7 @@
 import type { RecordView } from '../domain/assetTypes/assetType.js';
 import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/fieldErrors.js';
 import type { Tenant } from '../domain/identity/directory.js';
-import type { Repeat } from '../domain/order/events.js';
+import type { ExportWarning, Repeat } from '../domain/order/events.js';
 import type { DecisionReads } from '../ports/decisionReads.js';
 import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js';
 import type { RequestDeadline } from './requestDeadline.js';
@@ -67,7 +67,10 @@ export type WrittenRecord = {
 };
 
 /** An order that was approved. */
-export type ApprovedOrder = WrittenRecord & { readonly repeats: readonly Repeat[] };
+export type ApprovedOrder = WrittenRecord & {
+  readonly repeats: readonly Repeat[];
+  readonly warnings: readonly ExportWarning[];
+};
 
 /** Bad input: nothing was stored. Becomes 422 with these messages by field, at most MAX_ERRORS of them. */
 export class ValidationError extends Error {

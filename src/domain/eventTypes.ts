@@ -64,6 +64,7 @@ export const eventTypes: { readonly [type: string]: readonly Upcaster[] } = {
   OrderRejected: [],
   OrderExportFailed: [],
   OrderExportDelivered: [],
+  OrderExportHeld: [],
   DeliveryRequested: [],
   DeliveryAttemptStarted: [],
   DeliveryAttemptFailed: [],

@@ -105,6 +105,8 @@ export const MAX_ORDER_PARTS = 2_500;
 /** Parts that one request gives an order: each is checked, and the event that holds them all is applied in one transaction. */
 export const MAX_REQUEST_PARTS = 1_000;
 
+/** Deliveries that one page of orders is looked up in, to say whose export waits for a disabled webhook. */
+export const MAX_WARNING_LOOKUPS = 1_000;
 /** Orders that one request approves. */
 export const MAX_APPROVALS = 100;
 

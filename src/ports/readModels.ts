@@ -6,7 +6,7 @@
  * What every adapter must do is written down as tests: `test/contract/readModels.ts`.
  */
 import type { Fields, FieldValue } from '../domain/assetTypes/fieldTypes.js';
-import type { Repeat } from '../domain/order/events.js';
+import type { ExportWarning, Repeat } from '../domain/order/events.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { KeptPlace, Position, Revision } from './eventStore.js';
 
@@ -123,6 +123,8 @@ export type HistoryEntry = {
   readonly reasons: readonly string[];
   /** Of a further approval: earlier exports that may have arrived. */
   readonly repeats?: readonly Repeat[];
+  /** Of an approval, or an export that waits: why it is not sent. */
+  readonly warnings?: readonly ExportWarning[];
   /** Changed fields with old and new value; a part of the order is named by its table and id. */
   readonly changes: readonly {
     readonly table: string;
@@ -181,6 +183,12 @@ export interface RecordQueries {
     page: { readonly offset: number; readonly limit: number },
     cancellation?: Cancellation,
   ): Promise<{ readonly entries: readonly HistoryEntry[]; readonly total: number }>;
+  /** The latest approval in the history of each of these orders, as far as there is one, by the order's id. */
+  approvals(
+    tenant: string,
+    orderIds: readonly string[],
+    cancellation?: Cancellation,
+  ): Promise<ReadonlyMap<string, HistoryEntry>>;
 }
 
 /** What was asked for has more bytes than one answer may have. The message says what to ask for instead. */

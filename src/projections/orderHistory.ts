@@ -2,6 +2,7 @@
 import type { Fields } from '../domain/assetTypes/fieldTypes.js';
 import { TENANT_STREAM_PREFIX } from '../domain/identity/directory.js';
 import type { Changes, OrderEvent, PartChanges, PartFields } from '../domain/order/events.js';
+import { warningText } from '../domain/order/exportWarning.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { HistoryEntry } from '../ports/readModels.js';
@@ -37,8 +38,14 @@ function historyEntry(recorded: RecordedEvent, orderModel: string, orderId: stri
     statusTo: status.to,
     reasons: reasonsOf(event),
     ...(event.type === 'OrderApproved' && event.data.repeats !== undefined ? { repeats: event.data.repeats } : {}),
+    ...warned(event),
     changes: changesOf(event, orderModel, orderId),
   };
+}
+
+function warned(event: OrderEvent): Pick<HistoryEntry, 'warnings'> {
+  if (event.type === 'OrderExportHeld') return { warnings: [event.data.warning] };
+  return event.type === 'OrderApproved' && event.data.warnings !== undefined ? { warnings: event.data.warnings } : {};
 }
 
 function reasonsOf(event: OrderEvent): readonly string[] {
@@ -47,6 +54,8 @@ function reasonsOf(event: OrderEvent): readonly string[] {
       return event.data.errorReason ?? [];
     case 'OrderApproved':
       return event.data.override === undefined ? [] : [event.data.override.reason];
+    case 'OrderExportHeld':
+      return [warningText(event.data.warning)];
     case 'OrderRejected':
     case 'OrderExportFailed':
     case 'OrderExportDelivered':

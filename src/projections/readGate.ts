@@ -144,6 +144,7 @@ export class ReadGate {
       deletedRecords: guarded('records', readModels.deletedRecords, ofTable),
       find: guarded('records', readModels.find, ofTable),
       history: guarded('order_history', readModels.history, ofTenant),
+      approvals: guarded('order_history', readModels.approvals, ofTenant),
       delivery: guarded('deliveries', readModels.delivery, ofTenant),
       deliveries: guarded('deliveries', readModels.deliveries, ofTenant),
       webhookHealth: guarded('deliveries', readModels.webhookHealth, ofTenant),

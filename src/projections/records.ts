@@ -129,6 +129,8 @@ function orderChanges(event: OrderEvent, orderModel: string, orderId: string, at
       return [
         withStatus({ approved_at: event.data.approvedAt, approved_by: event.data.approver.id, error_reason: null }),
       ];
+    case 'OrderExportHeld':
+      return [];
     case 'OrderRejected':
     case 'OrderExportFailed':
     case 'OrderExportDelivered':

@@ -110,7 +110,7 @@ export class UnshownWrites {
         waitFor(of)?.then(() => read(of, ...asked)) ?? read(of, ...asked);
     const ofTable = ({ tenant, table }: { readonly tenant: string; readonly table: string }) =>
       this.#writes.has(tenant) ? this.untilShown(tenant, partOf(tenant, table)) : undefined;
-    const { get, list, listBehind, byIds, sweptIds, tableState, find, history } = readModels;
+    const { get, list, listBehind, byIds, sweptIds, tableState, find, history, approvals } = readModels;
     return {
       ...readModels,
       get: guarded(get, ofTable),
@@ -121,6 +121,7 @@ export class UnshownWrites {
       tableState: guarded(tableState, ofTable),
       find: guarded(find, ofTable),
       history: guarded(history, (tenant) => this.untilShown(tenant, ORDERS)),
+      approvals: guarded(approvals, (tenant) => this.untilShown(tenant, ORDERS)),
     };
   }
 

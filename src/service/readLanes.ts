@@ -39,6 +39,7 @@ export function readLanes(lanes: readonly ReadModels[]): ReadModels {
     deletedRecords: (table, ...asked) => of(table).deletedRecords(table, ...asked),
     find: (table, ...asked) => of(table).find(table, ...asked),
     history: (tenant, ...asked) => ofTenant(lanes, tenant).history(tenant, ...asked),
+    approvals: (tenant, ...asked) => ofTenant(lanes, tenant).approvals(tenant, ...asked),
     delivery: (tenant, ...asked) => ofTenant(lanes, tenant).delivery(tenant, ...asked),
     deliveries: (tenant, ...asked) => ofTenant(lanes, tenant).deliveries(tenant, ...asked),
     webhookHealth: (tenant, ...asked) => ofTenant(lanes, tenant).webhookHealth(tenant, ...asked),

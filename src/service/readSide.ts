@@ -80,6 +80,7 @@ function awaited(known: () => Promise<ReadModels>, close: ReadModels['close']): 
     deletedRecords: async (...asked) => (await known()).deletedRecords(...asked),
     find: async (...asked) => (await known()).find(...asked),
     history: async (...asked) => (await known()).history(...asked),
+    approvals: async (...asked) => (await known()).approvals(...asked),
     delivery: async (...asked) => (await known()).delivery(...asked),
     deliveries: async (...asked) => (await known()).deliveries(...asked),
     webhookHealth: async (...asked) => (await known()).webhookHealth(...asked),

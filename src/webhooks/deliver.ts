@@ -28,7 +28,7 @@ import type { CircuitBreakers } from './circuitBreaker.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
 import { type Dispatcher, type Endpoint, endpointKey } from './dispatcher.js';
 import type { EndpointHealth } from './endpointHealth.js';
-import { tellOfFailure, tellOfSuccess } from './exportOutcome.js';
+import { tellOfFailure, tellOfSuccess, tellOfWaiting } from './exportOutcome.js';
 import type { WebhookTransport } from './httpsTransport.js';
 import type { OrderTurns } from './orderTurns.js';
 import { type DeliveryJob, deliveryJob } from './queue.js';
@@ -146,6 +146,7 @@ async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
     case 'webhook-disabled':
       // Whoever enables it wants attempts to be made.
       circuits.close(endpoint);
+      await tellOfWaiting(commands, loaded, sent.webhook);
       return retryIn(jittered(doubled(DISABLED_MS.first, DISABLED_MS.longest, redeliveries), Math.random()));
     case 'circuit-open':
       return retryIn(circuits.waitMs(endpoint));
@@ -167,7 +168,9 @@ type Outdated = { readonly kind: 'outdated'; readonly current: LoadedDelivery };
 
 type Sent = Attempted | Unsendable | Outdated | { readonly kind: 'circuit-open' };
 
-type Unsendable = { readonly kind: 'webhook-removed' | 'webhook-disabled' };
+type Unsendable =
+  | { readonly kind: 'webhook-removed' }
+  | { readonly kind: 'webhook-disabled'; readonly webhook: Webhook };
 
 /** In the slot: the webhook as it is now, the permit of its circuit, and the attempt. */
 async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: string, begun: () => void): Promise<Sent> {
@@ -200,7 +203,7 @@ function targetOf(directory: TenantDirectory, { tenant: name, delivery }: Loaded
   const tenant = directory.tenant(name);
   const webhook = tenant?.webhooks.get(delivery.subject.webhookId);
   if (tenant === undefined || webhook === undefined) return { kind: 'webhook-removed' };
-  return webhook.disabled === undefined ? { kind: 'enabled', tenant, webhook } : { kind: 'webhook-disabled' };
+  return { kind: webhook.disabled === undefined ? 'enabled' : 'webhook-disabled', tenant, webhook };
 }
 
 /** The slot is free again: the outcome is appended, and what follows is what the stream says then. */

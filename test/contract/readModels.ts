@@ -391,6 +391,21 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
         expect(await readModels.history('other', id(1), { offset: 0, limit: 10 })).toEqual({ entries: [], total: 0 });
         expect(await readModels.history('acme', id(2), { offset: 0, limit: 10 })).toEqual({ entries: [], total: 0 });
       });
+
+      test('tells the latest approval of each of some orders', async () => {
+        const approval = (revision: number) =>
+          historyEntry(revision, { eventType: 'OrderApproved', warnings: [{ code: 'no_webhook' }] });
+        const spoof = historyEntry(4, { reasons: ['"eventType":"OrderApproved"'] });
+        await write(writer, async () => {
+          await writer.addHistory('acme', id(1), [historyEntry(0), approval(1), historyEntry(2), approval(3), spoof]);
+          await writer.addHistory('acme', id(2), [approval(0)]);
+          await writer.addHistory('acme', id(3), [historyEntry(0)]);
+        });
+        const asked = [id(1), id(3), id(9)];
+        expect(await readModels.approvals('acme', asked)).toEqual(new Map([[id(1), approval(3)]]));
+        expect(await readModels.approvals('acme', [])).toEqual(new Map());
+        expect(await readModels.approvals('other', asked)).toEqual(new Map());
+      });
     });
   });
   describeLists(name, open);

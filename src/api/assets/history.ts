@@ -7,9 +7,9 @@ import { mapWithPauses } from '../../supervision/waiting.js';
 import { actorSchema, actorsShown, type ShownActor } from '../actors.js';
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
+import { exportWarning, shownWarnings, warnings } from '../exportWarnings.js';
 import type { JsonText } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
-import { repeatWarning, warnings } from '../repeatWarning.js';
 import type { Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
 import { collectionEnvelope } from './envelope.js';
@@ -28,7 +28,7 @@ const historyEntry = json.view<ShownEntry>({
   status_from: [json.nullableText, ({ statusFrom }) => statusFrom],
   status_to: [json.text, ({ statusTo }) => statusTo],
   reasons: [json.listOf(json.text), ({ reasons }) => reasons],
-  warnings: [warnings, ({ repeats = [] }) => repeats.map(repeatWarning.show)],
+  warnings: [warnings, shownWarnings],
   changes: [json.listOf(json.ref('FieldChange')), ({ changes }) => changes],
   revision: [json.count, ({ revision }) => revision],
   position: [json.count, ({ position }) => position],
@@ -76,7 +76,7 @@ export const orderHistory: Resource = {
     Actor: actorSchema,
     HistoryEntry: historyEntry.schema,
     FieldChange: fieldChange,
-    RepeatWarning: repeatWarning.schema,
+    ExportWarning: exportWarning.schema,
   },
   operations: {
     'GET /:table/assets/:id/history': {

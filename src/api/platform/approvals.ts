@@ -8,10 +8,10 @@ import { boundedList } from '../../domain/boundedList.js';
 import { MAX_APPROVALS } from '../../domain/limits.js';
 import { ORDERS } from '../../projections/unshownWrites.js';
 import { answerTo } from '../errors.js';
+import { warnings, warningsOf } from '../exportWarnings.js';
 import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { warnings, warningsOf } from '../repeatWarning.js';
 import { dataReply, manyWritten, type Resource } from '../routes/operation.js';
 
 /** Each reads the records that its order names; the request has one deadline for all of them. */
@@ -69,11 +69,11 @@ export const approvals: Resource = {
         let anew = 0;
         const approve = async (id: string): Promise<object> => {
           try {
-            const { position, repeats, isReplayed } = await approved(id);
+            const { position, isReplayed, ...warned } = await approved(id);
             written = Math.max(written, position);
             if (isReplayed === true) replayed += 1;
             else anew += 1;
-            return { id, status: 200, ...warningsOf(repeats) };
+            return { id, status: 200, ...warningsOf(warned) };
           } catch (error) {
             const known = answerTo(error);
             if (known !== undefined) return { id, status: known.status, ...known.body };

@@ -21,16 +21,17 @@ import { ORDERS } from '../../projections/unshownWrites.js';
 import { collectionEnvelope } from '../assets/envelope.js';
 import { HISTORY_PAGE, historyPage } from '../assets/history.js';
 import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, PAGING_PARAMETERS, parseListQuery } from '../assets/listQuery.js';
-import { ONE_ORDER, pageResponse, recordResponse, writtenReply } from '../assets/records.js';
+import { ONE_ORDER, recordResponse, writtenReply } from '../assets/records.js';
 import { RECORD_ID } from '../assets/table.js';
 import { preconditionOf } from '../entityTags.js';
 import { badRequest } from '../errors.js';
+import { warnings, warningsOf } from '../exportWarnings.js';
 import { idempotencyKeyOf } from '../idempotencyKey.js';
 import { recordInputSchema } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
-import { warnings, warningsOf } from '../repeatWarning.js';
 import type { QueryParameter, Resource } from '../routes/operation.js';
 import { requestUrl } from '../tenantHost.js';
+import { orderWarnings, withWarnings } from './orderWarnings.js';
 
 const reasonText = z
   .string('must be a string.')
@@ -100,7 +101,9 @@ async function orderDocument(
   // Nobody approved it, or the user who did was removed since.
   const user = tenant.users.get(Number(order.fields.approved_by ?? 0));
   const approver = user === undefined ? null : approverOf(user);
-  return { ...document, ...snapshot.order, approver, problems: problemsOf(snapshot, tenant.assetTypes) };
+  const problems = problemsOf(snapshot, tenant.assetTypes);
+  const said = await orderWarnings(commands.eventStore, tenant, order);
+  return { ...document, ...snapshot.order, approver, problems, warnings: said };
 }
 
 /** As it is answered: its tag is that of these bytes, so it changes with the parts and with what they name. */
@@ -118,6 +121,7 @@ function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
     ...Object.fromEntries(relations),
     approver: { ...json.orNull(json.ref('Approver')), description: 'The user who approved.' },
     problems: json.listOf(json.ref('OrderProblem')),
+    warnings,
   };
   const required: readonly unknown[] = Array.isArray(record.required) ? record.required : [];
   const schema = {
@@ -126,6 +130,13 @@ function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
     required: [...required, ...Object.keys(more)],
   };
   return json.answer('The order.', json.dataOf(schema));
+}
+
+/** A page of orders; one has `warnings` only where there are any. */
+function orderPageResponse(orderType: AssetType): json.ResponseObject {
+  const { properties, ...record } = recordOutputSchema(orderType);
+  const more = { ...(json.isObject(properties) ? properties : {}), warnings };
+  return json.answer('A page of orders.', json.pageOf({ ...record, properties: more }));
 }
 
 const approver = json.closedObject({
@@ -153,7 +164,7 @@ export const orders: Resource = {
       summary: 'Orders to validate, or the archive',
       allow: 'users',
       query: [QUEUE, ...LIST_PARAMETERS],
-      answer: pageResponse('A page of orders.'),
+      answer: orderPageResponse,
       answers: LIST_ANSWERS,
       async handle({ readModels, config, lists, unshown }, { req, tenant, query: parameters }) {
         const queue = queueIn(parameters);
@@ -169,7 +180,8 @@ export const orders: Resource = {
           find: (cancellation) => readModels.list(table, whole, cancellation),
         });
         const list = { ...paging, url: requestUrl(req, config), total };
-        return { body: collectionEnvelope(records, { ...list, kept: [['queue', queue.name], ...kept] }) };
+        const page = await withWarnings(readModels, tenant, records);
+        return { body: collectionEnvelope(page, { ...list, kept: [['queue', queue.name], ...kept] }) };
       },
     },
     'GET /orders/:id': {
@@ -227,7 +239,7 @@ export const orders: Resource = {
       id: 'platformApproveOrder',
       summary: 'Approve an order that is validated or failed; it is then sent to the webhooks',
       description:
-        'One with problems is refused with 422 and their messages. With {"override": true, "reason": "…"} it is sent without the objects that are not there. Where a webhook may have an earlier export of the order, `warnings` says so.',
+        'One with problems is refused with 422 and their messages. With {"override": true, "reason": "…"} it is sent without the objects that are not there. `warnings` says where a webhook may have an earlier export of the order, where no webhook wants it, and where one that does is disabled.',
       allow: 'validators',
       body: { ...json.bodyOf(approveBody, { override: true, reason: 'The item follows tomorrow.' }), optional: true },
       answer: approvedResponse,
@@ -236,11 +248,11 @@ export const orders: Resource = {
       async handle({ commands }, { req, caller, path, user, body }) {
         const { reason } = parseBody(approveBody, body);
         const key = idempotencyKeyOf(req);
-        const { record, repeats, position, isReplayed } =
+        const { record, position, isReplayed, ...warned } =
           key === undefined
             ? await approveOrder(commands, caller, path.id, user, reason)
             : await approveOrderOnce(commands, caller, path.id, user, reason, { key, body });
-        const approved = JSON.stringify({ data: record, ...warningsOf(repeats) });
+        const approved = JSON.stringify({ data: record, ...warningsOf(warned) });
         return { body: approved, written: position, changed: ONE_ORDER, isReplayed };
       },
     },

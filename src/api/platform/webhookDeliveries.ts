@@ -45,7 +45,9 @@ const attemptView = json.view<DeliveryAttempt>({
   ],
 });
 
-const deliveryView = json.view<DeliveryLogEntry>({
+type ShownDelivery = DeliveryLogEntry & { readonly waitsFor: string | null };
+
+const deliveryView = json.view<ShownDelivery>({
   id: [json.uuid, ({ id }) => id],
   message_id: [
     { ...json.text, description: 'webhook-id of its attempts: the same for every replay of an event.' },
@@ -67,8 +69,17 @@ const deliveryView = json.view<DeliveryLogEntry>({
   ended_at: [json.orNull(json.timestamp), ({ endedAt }) => endedAt],
   reason: [{ ...json.nullableText, description: 'Why it was given up.' }, ({ reason }) => reason],
   retry_at: [json.orNull(json.timestamp), ({ retryAt }) => retryAt],
+  waits_for: [
+    { ...json.nullableText, description: 'Of an open one to a webhook that is disabled: why it is not sent.' },
+    ({ waitsFor }) => waitsFor,
+  ],
   attempts: [json.listOf(json.ref('DeliveryAttempt')), (entry) => entry.attempts.map(attemptView.show)],
 });
+
+function shownDelivery({ webhooks }: Tenant, entry: DeliveryLogEntry): ShownDelivery {
+  const disabled = entry.state === 'open' ? webhooks.get(entry.webhookId)?.disabled : undefined;
+  return { ...entry, waitsFor: disabled === undefined ? null : `The webhook is disabled: ${disabled.reason}` };
+}
 
 const wholeNumber = (most: number, message: string) =>
   z.preprocess(
@@ -133,7 +144,12 @@ export const webhookDeliveries: Resource = {
         // The same query, behind the last entry of this page.
         if (last !== undefined) parameters.set('cursor', String(last.position));
         const next = last === undefined ? null : `${requestUrl(req, config)}?${parameters}`;
-        return { body: JSON.stringify({ data: page.map(deliveryView.show), links: { next } }) };
+        return {
+          body: JSON.stringify({
+            data: page.map((entry) => deliveryView.show(shownDelivery(tenant, entry))),
+            links: { next },
+          }),
+        };
       },
     },
     'GET /webhooks/:id/deliveries/:deliveryId': {
@@ -144,7 +160,7 @@ export const webhookDeliveries: Resource = {
       async handle({ readModels }, { tenant, path: { id, deliveryId } }) {
         const entry = await readModels.delivery(tenant.name, deliveryId.toLowerCase());
         if (entry?.webhookId !== id) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
-        return dataReply(deliveryView.show(entry));
+        return dataReply(deliveryView.show(shownDelivery(tenant, entry)));
       },
     },
     'POST /webhooks/:id/deliveries/:deliveryId/resend': {

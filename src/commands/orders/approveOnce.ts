@@ -51,7 +51,8 @@ async function approvedBy(
   const order = (await inTime(caller, loadOrderAt(eventStore, tenant, orderId, approval.revision)))?.state;
   if (order === undefined) return undefined;
   const record = orderView(assetTypeOf(tenantOf(commands, tenant), order.table), orderId, order);
-  return { position: approval.position, id: orderId, record, repeats: order.lastApproval?.repeats ?? [] };
+  const { repeats = [], warnings = [] } = order.lastApproval ?? {};
+  return { position: approval.position, id: orderId, record, repeats, warnings };
 }
 
 async function approvalThrough(

@@ -8,6 +8,7 @@ import {
 } from '../../domain/order/approval.js';
 import type { OrderEvent } from '../../domain/order/events.js';
 import { approverOf, OrderDocumentTooLargeError, orderDocument } from '../../domain/order/exportDocument.js';
+import { approvalWarnings } from '../../domain/order/exportWarning.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
@@ -40,16 +41,18 @@ export async function approveOrder(
   user: User,
   reason?: string,
 ): Promise<ApprovedOrder> {
-  const { orderModel, assetTypes } = tenantOf(commands, caller.tenant);
+  const { orderModel, assetTypes, webhooks } = tenantOf(commands, caller.tenant);
   const orderId = recordId(orderModel, id);
   const written = await writeOrder(commands, caller, orderId, async (order, at) => {
     const snapshot = await exportSnapshot(commands, caller.tenant, orderId, order);
     checkDocument(snapshot, assetTypes);
     const problems = problemsOf(snapshot, assetTypes);
     const repeats = await earlierExports(commands, caller.tenant, order);
-    return decideApproval(order, approverOf(user), at, snapshot, { problems, reason, repeats });
+    const warnings = approvalWarnings(webhooks.values());
+    return decideApproval(order, approverOf(user), at, snapshot, { problems, reason, repeats, warnings });
   });
-  return { ...view(commands, caller, orderId, written), repeats: written.order.lastApproval?.repeats ?? [] };
+  const { repeats = [], warnings = [] } = written.order.lastApproval ?? {};
+  return { ...view(commands, caller, orderId, written), repeats, warnings };
 }
 
 /** What is approved can be exported. @throws ConflictError */

@@ -4,7 +4,9 @@ import { ownValue } from '../../domain/assetTypes/fieldTypes.js';
 import {
   deliverExport as decideDelivery,
   failExport as decideFailure,
+  holdExport as decideHold,
   type ExportFailure,
+  type ExportHold,
   type LateDelivery,
 } from '../../domain/order/approval.js';
 import type { OrderDecision } from '../../domain/order/decision.js';
@@ -56,6 +58,11 @@ export async function failExport(
   failure: ExportFailure,
 ): Promise<void> {
   await writeOrder(commands, caller, orderId, (order) => decideFailure(order, failure));
+}
+
+/** An export waits for a webhook that is disabled. Safe to repeat, as above. */
+export async function holdExport(commands: Commands, caller: Caller, orderId: string, hold: ExportHold): Promise<void> {
+  await writeOrder(commands, caller, orderId, (order) => decideHold(order, hold));
 }
 
 /** A webhook to which an export had failed has it after all: the order is `submitted` again. Safe to repeat, as above. */

@@ -2,8 +2,8 @@
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { ownValue } from '../assetTypes/fieldTypes.js';
 import { MAX_LIST_ENTRIES } from '../limits.js';
-import { accept, move, type OrderDecision, refuse } from './decision.js';
-import type { OrderExportDelivered, OrderExportFailed, Repeat } from './events.js';
+import { accept, move, type OrderDecision, refuse, stay } from './decision.js';
+import type { ExportWarning, OrderExportDelivered, OrderExportFailed, OrderExportHeld, Repeat } from './events.js';
 import type { Approver } from './exportDocument.js';
 import type { Order } from './order.js';
 import { errorsOf, type Problem } from './problems.js';
@@ -23,11 +23,13 @@ export function approveOrder(
     problems,
     reason,
     repeats = [],
+    warnings = [],
   }: {
     readonly problems: readonly Problem[];
     readonly reason?: string | undefined;
     /** Exports of earlier approvals that may have arrived. */
     readonly repeats?: readonly Repeat[];
+    readonly warnings?: readonly ExportWarning[];
   },
 ): OrderDecision {
   if (!APPROVABLE.includes(order.status)) {
@@ -37,7 +39,16 @@ export function approveOrder(
   if (problems.length > 0 && reason === undefined) return { kind: 'invalid', errors: errorsOf(problems) };
   const override = problems.length === 0 || reason === undefined ? {} : { override: { reason, problems } };
   const repeated = repeats.length === 0 ? {} : { repeats };
-  const data = { status: move(order, 'submitted'), approvedAt, approver, snapshot, ...override, ...repeated };
+  const warned = warnings.length === 0 ? {} : { warnings };
+  const data = {
+    status: move(order, 'submitted'),
+    approvedAt,
+    approver,
+    snapshot,
+    ...override,
+    ...repeated,
+    ...warned,
+  };
   return accept({ type: 'OrderApproved', data });
 }
 
@@ -71,6 +82,21 @@ export function failExport(order: Order, failure: ExportFailure): OrderDecision 
       deliveryId,
     },
   });
+}
+
+/** What the export of an approval waits for. */
+export type ExportHold = Omit<OrderExportHeld['data'], 'status'>;
+
+/** Says nothing about an order that has moved on, or that says so already: it is asked at each look at the delivery. */
+export function holdExport(order: Order, hold: ExportHold): OrderDecision {
+  const { webhookId, since } = hold.warning;
+  const undelivered = undeliveredOf(order, hold.approvalEventId);
+  if (undelivered === undefined || undelivered.includes(webhookId)) return accept();
+  const { warnings = [], held = [] } = order.lastApproval ?? {};
+  const isTold = [...warnings, ...held].some(
+    (each) => 'webhookId' in each && each.webhookId === webhookId && each.since === since,
+  );
+  return isTold ? accept() : accept({ type: 'OrderExportHeld', data: { status: stay(order), ...hold } });
 }
 
 /** What the export of an approval was sent again by. */

@@ -21,6 +21,17 @@ type Reasons = { readonly reasons: readonly string[] };
 /** An earlier export of the order that a webhook has, or may have: its delivery, of which nobody knows for sure that it did not arrive. */
 export type Repeat = { readonly webhookId: string; readonly deliveryId: string };
 
+/** Why an approved order is not sent: nobody wants it, or who does is disabled, since a time (ISO 8601). */
+export type ExportWarning =
+  | { readonly code: 'no_webhook' }
+  | {
+      readonly code: 'webhook_disabled';
+      readonly webhookId: string;
+      readonly name: string;
+      readonly reason: string;
+      readonly since: string;
+    };
+
 /** `snapshot` is what was approved, word for word: every export of this approval is made from it. */
 export type OrderApproved = EventOf<
   'OrderApproved',
@@ -30,6 +41,8 @@ export type OrderApproved = EventOf<
       readonly override?: { readonly reason: string; readonly problems: readonly Problem[] };
       /** Of a further approval; one for each webhook that may get the order twice by it. */
       readonly repeats?: readonly Repeat[];
+      /** What kept it from being sent at the time. */
+      readonly warnings?: readonly ExportWarning[];
     }
 >;
 
@@ -43,6 +56,16 @@ export type OrderExportFailed = EventOf<
 export type OrderExportDelivered = EventOf<
   'OrderExportDelivered',
   Moved & Reasons & { readonly approvalEventId: string; readonly webhookId: string; readonly deliveryId: string }
+>;
+
+/** An export waits, and uses up no attempt: its webhook is disabled. Once for each time that it is. */
+export type OrderExportHeld = EventOf<
+  'OrderExportHeld',
+  Moved & {
+    readonly approvalEventId: string;
+    readonly deliveryId: string;
+    readonly warning: Extract<ExportWarning, { readonly code: 'webhook_disabled' }>;
+  }
 >;
 
 /** Fields that are null are left out. `table` is the order model. */
@@ -72,4 +95,5 @@ export type OrderEvent =
   | OrderApproved
   | EventOf<'OrderRejected', Moved & Reasons>
   | OrderExportFailed
-  | OrderExportDelivered;
+  | OrderExportDelivered
+  | OrderExportHeld;

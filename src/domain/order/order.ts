@@ -1,7 +1,7 @@
 /** The state of one order, evolved from its events. */
 import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import { copied, type Writable } from '../writable.js';
-import type { Changes, OrderEvent, PartChanges, PartFields, Repeat } from './events.js';
+import type { Changes, ExportWarning, OrderEvent, PartChanges, PartFields, Repeat } from './events.js';
 import type { OrderStatus } from './status.js';
 
 type Times = { readonly createdAt: string; readonly updatedAt: string };
@@ -17,7 +17,15 @@ export type Order = Times & {
   /** Event id of the approval in force; undefined once anything else moved the status. */
   readonly approval?: string;
   /** The latest one, in force or not. */
-  readonly lastApproval?: { readonly id: string; readonly at: string; readonly repeats: readonly Repeat[] };
+  readonly lastApproval?: {
+    readonly id: string;
+    readonly at: string;
+    readonly repeats: readonly Repeat[];
+    /** Of the time of the approval. */
+    readonly warnings: readonly ExportWarning[];
+    /** Webhooks that its export has waited for, and since when they were disabled. */
+    readonly held: readonly { readonly webhookId: string; readonly since: string }[];
+  };
   /** While the order is `failed`: the approval whose export failed, and the webhooks that lack it. */
   readonly failed?: { readonly approvalEventId: string; readonly webhookIds: readonly string[] };
 };
@@ -63,7 +71,8 @@ export function evolve(
     }
     case 'OrderApproved': {
       const set = { approved_at: event.data.approvedAt, approved_by: event.data.approver.id, error_reason: null };
-      const lastApproval = { id, at, repeats: event.data.repeats ?? [] };
+      const { repeats = [], warnings = [] } = event.data;
+      const lastApproval = { id, at, repeats, warnings, held: [] };
       return { ...moved, fields: { ...order.fields, ...set }, approval: id, lastApproval, updatedAt: at };
     }
     case 'OrderStatusChanged':
@@ -77,6 +86,12 @@ export function evolve(
           ? {}
           : { failed: { approvalEventId, webhookIds: [...webhookIds, event.data.webhookId] } };
       return { ...moved, ...failed, ...withReasons(order, event.data.reasons), updatedAt: at };
+    }
+    case 'OrderExportHeld': {
+      const { lastApproval } = order;
+      const { webhookId, since } = event.data.warning;
+      const held = [...(lastApproval?.held ?? []), { webhookId, since }];
+      return lastApproval === undefined ? order : { ...order, lastApproval: { ...lastApproval, held } };
     }
     case 'OrderExportDelivered': {
       const { approvalEventId, webhookId, reasons } = event.data;

@@ -4,7 +4,7 @@ import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
 import { stockModel } from '#app/domain/assetTypes/stockModel.js';
 import { transportModel } from '#app/domain/assetTypes/transportModel.js';
 import { MAX_LIST_ENTRIES, MAX_ORDER_DOCUMENT } from '#app/domain/limits.js';
-import { approveOrder, deliverExport, failExport, rejectOrder } from '#app/domain/order/approval.js';
+import { approveOrder, deliverExport, failExport, holdExport, rejectOrder } from '#app/domain/order/approval.js';
 import { addPart, createOrder, removePart, updateOrder, updatePart } from '#app/domain/order/decide.js';
 import type { OrderDecision } from '#app/domain/order/decision.js';
 import type { OrderEvent, Repeat } from '#app/domain/order/events.js';
@@ -354,6 +354,26 @@ describe('§3 approval', () => {
     const after = given(created('validated'), approved, ...(failed.kind === 'accepted' ? failed.events : []));
     expect(after.fields.error_reason).toEqual(['HTTP 500']);
     expect(events(failExport(after, failure))).toEqual([]);
+  });
+
+  it('§6.4 an export that waits for a disabled webhook is told once for each time that it is disabled', () => {
+    const hold = (since: string) => ({
+      approvalEventId: 'event-1',
+      deliveryId: 'd',
+      warning: { code: 'webhook_disabled', webhookId: 'w', name: 'ERP', reason: 'Gone.', since } as const,
+    });
+    const decision = holdExport(given(created('validated'), approved), hold('t1'));
+    const first = decision.kind === 'accepted' ? decision.events : [];
+    expect(first).toMatchObject([
+      { type: 'OrderExportHeld', data: { status: { from: 'submitted', to: 'submitted' } } },
+    ]);
+    const held = given(created('validated'), approved, ...first);
+    expect(events(holdExport(held, hold('t1')))).toEqual([]);
+    expect(events(holdExport(held, hold('t2')))).toMatchObject([{ data: { warning: { since: 't2' } } }]);
+    expect(events(holdExport(held, { ...hold('t2'), approvalEventId: 'event-0' }))).toEqual([]);
+    expect(held.updatedAt).toBe(given(created('validated'), approved).updatedAt);
+    const said = { ...approved, data: { ...approved.data, warnings: [hold('t1').warning] } };
+    expect(events(holdExport(given(created('validated'), said), hold('t1')))).toEqual([]);
   });
 
   it('an export that was sent again brings the order back when no webhook lacks it any more', () => {

@@ -5,7 +5,7 @@ import type { HistoryEntry, StoredRecord, TableRef } from '../../../ports/readMo
 import type { ReadModels } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { AnswerSize } from '../shared/answerSize.js';
-import { storedId } from '../shared/recordText.js';
+import { APPROVED, lastApprovals, storedId } from '../shared/recordText.js';
 import {
   type CatalogEntry,
   figuresOf,
@@ -183,6 +183,15 @@ export async function openMongoReadModels({
         return { entries: await mapWithPauses<string, HistoryEntry>(found, (entry) => JSON.parse(entry)), total };
       });
       return page?.result ?? { entries: [], total: 0 };
+    },
+
+    async approvals(tenant, orderIds, cancellation) {
+      const page = await tables.read(tenantEntryId('history', tenant), async ({ db, entry }) => {
+        const filter = { o: { $in: [...orderIds] }, e: { $regex: APPROVED } };
+        const found = historyOf(db, entry).find(filter, { ...whileWanted(cancellation), sort: { o: 1, n: 1 } });
+        return lastApprovals((await found.toArray()).map(({ o, e }) => [o, e]));
+      });
+      return page?.result ?? new Map();
     },
 
     ...deliveryReads(connection, tables),

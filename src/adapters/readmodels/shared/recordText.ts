@@ -1,6 +1,6 @@
 /** A record as JSON text: its own fields as they are stored, and the whole as it is sent. */
 import { type Fields, isInheritedName, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
-import type { FieldOrder, RecordJson } from '../../../ports/readModels.js';
+import type { FieldOrder, HistoryEntry, RecordJson } from '../../../ports/readModels.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -75,3 +75,14 @@ export class RecordText {
     return this.#asked.text;
   }
 }
+
+/** In the JSON text of an approval's history entry, and of no other: within a value quotation marks are escaped. */
+export const APPROVED = '"eventType":"OrderApproved"';
+
+/** The last one of each order. @param entries as JSON text, oldest first */
+export const lastApprovals = (
+  entries: readonly (readonly [orderId: string, entry: string])[],
+): ReadonlyMap<string, HistoryEntry> => {
+  const latest = new Map(entries);
+  return new Map([...latest].map(([orderId, entry]) => [orderId, JSON.parse(entry)]));
+};

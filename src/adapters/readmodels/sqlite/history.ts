@@ -2,6 +2,7 @@
 import type Database from 'better-sqlite3';
 import type { HistoryEntry, RecordQueries } from '../../../ports/readModels.js';
 import { AnswerSize } from '../shared/answerSize.js';
+import { APPROVED } from '../shared/recordText.js';
 import type { ReadConnection } from './readConnection.js';
 import { LIVE } from './sharedTables.js';
 
@@ -45,3 +46,15 @@ export function readHistory(
     return { entries, total };
   });
 }
+
+/** All approvals of these orders: of each the id, and the entry as JSON text, oldest first. */
+export const readApprovals = (
+  connection: ReadConnection,
+  tenant: string,
+  orderIds: readonly string[],
+): readonly (readonly [orderId: string, entry: string])[] =>
+  orderIds.flatMap((orderId) =>
+    connection
+      .column<string>(`SELECT entry ${OF_ORDER} AND entry LIKE ? ORDER BY revision`, [tenant, orderId, `%${APPROVED}%`])
+      .map((entry) => [orderId, entry] as const),
+  );

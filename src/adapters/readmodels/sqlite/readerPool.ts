@@ -20,7 +20,7 @@ type Thread = {
 };
 
 /** These may take long. All others are short, and decisions wait for them. */
-const LONG: readonly Question['kind'][] = ['list', 'listBehind', 'byIds', 'history', 'deliveries'];
+const LONG: readonly Question['kind'][] = ['list', 'listBehind', 'byIds', 'history', 'approvals', 'deliveries'];
 const isLong = ({ question }: Job): boolean => LONG.includes(question.kind);
 
 /** What ends a question. */

@@ -19,7 +19,7 @@ import { sendable } from '../../../supervision/sendable.js';
 import { pageText } from '../shared/answerSize.js';
 import { type RecordLines, readByIds, readSweptIds } from './changedRecords.js';
 import { listDeliveries, readBacklog } from './deliveries.js';
-import { readHistory } from './history.js';
+import { readApprovals, readHistory } from './history.js';
 import type { Costs } from './query/costs.js';
 import { Lister } from './query/lister.js';
 import type { MadeRanking } from './query/ranking.js';
@@ -40,6 +40,7 @@ type Asked = {
   list: [table: TableRef, query: RecordQuery];
   listBehind: [table: TableRef, query: ListBehind];
   history: [tenant: string, orderId: string, page: { readonly offset: number; readonly limit: number }];
+  approvals: [tenant: string, orderIds: readonly string[]];
   deliveries: [tenant: string, query: DeliveryQuery];
   byIds: [table: TableRef, ids: readonly string[]];
   sweptIds: [table: TableRef, cleanUp: Revision, page: Parameters<ReadModels['sweptIds']>[2]];
@@ -62,6 +63,7 @@ type Answers = {
   list: RecordPage;
   listBehind: RecordsBehind;
   history: ReturnType<typeof readHistory>;
+  approvals: ReturnType<typeof readApprovals>;
   snapshot: ReturnType<typeof readSnapshot>;
   find: ReturnType<typeof findRecords>;
   countOutsideBatch: ReturnType<typeof countOutsideBatch>;
@@ -115,6 +117,8 @@ function answer(question: Question): [answer: Answers[Question['kind']], handedO
     }
     case 'history':
       return [readHistory(connection, ...question.asked)];
+    case 'approvals':
+      return [readApprovals(connection, ...question.asked)];
     case 'snapshot':
       return [readSnapshot(connection, ...question.asked)];
     case 'find':

@@ -4,6 +4,7 @@ import type { Position } from '../../../ports/eventStore.js';
 import type { Ahead, HistoryEntry } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
+import { lastApprovals } from '../shared/recordText.js';
 import { ALL_AHEAD, IS_AHEAD } from './ahead.js';
 import { readByIds, recordsOf } from './changedRecords.js';
 import { CheckpointWatch, openCheckpointChannel, type StoredProgress } from './checkpointWatch.js';
@@ -96,6 +97,9 @@ export async function openSqliteReadModels(options: {
       const { entries, total } = await pool.ask({ kind: 'history', asked: [tenant, orderId, page] }, cancellation);
       return { entries: await mapWithPauses<string, HistoryEntry>(entries, (entry) => JSON.parse(entry)), total };
     },
+
+    approvals: async (tenant, orderIds, cancellation) =>
+      lastApprovals(await pool.ask({ kind: 'approvals', asked: [tenant, orderIds] }, cancellation)),
 
     delivery: async (tenant, id) => readDelivery(connection, tenant, id),
     deliveries: async (tenant, query, cancellation) =>

@@ -1,0 +1,101 @@
+/** Why submitted orders are not sent, as things are now: nobody wants them, or who does is disabled and their export waits. */
+import { firstDeliveryId } from '../../commands/webhooks/deliveryIds.js';
+import { loadDelivery } from '../../commands/webhooks/deliveryStream.js';
+import type { Tenant, Webhook } from '../../domain/identity/directory.js';
+import { MAX_WARNING_LOOKUPS } from '../../domain/limits.js';
+import type { ExportWarning, Repeat } from '../../domain/order/events.js';
+import { disabledSince, disabledWarning } from '../../domain/order/exportWarning.js';
+import type { Order } from '../../domain/order/order.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
+import type { ApiDeps } from '../deps.js';
+import { shownWarnings, type Warned } from '../exportWarnings.js';
+
+const KIND = 'order.approved';
+/** Looked up side by side for one list. */
+const AT_ONCE = 25;
+
+type Approval = {
+  readonly id: string;
+  readonly at: string;
+  readonly repeats?: readonly Repeat[];
+  readonly warnings?: readonly ExportWarning[];
+};
+
+/** Whether the webhook's delivery of the approval is open; undefined where nobody knows of it. */
+type IsOpen = (webhook: Webhook) => Promise<boolean | undefined>;
+
+async function warningsNow({ webhooks }: Tenant, approval: Approval, isOpen: IsOpen): Promise<Warned> {
+  const { repeats = [], warnings = [], at } = approval;
+  const waiting = disabledSince(webhooks.values(), at).map(async (webhook) => {
+    const warning = disabledWarning(webhook);
+    // The relay may be behind: the approval has said so.
+    const isSaid = warnings.some((each) => 'webhookId' in each && each.webhookId === webhook.id);
+    return warning !== undefined && ((await isOpen(webhook)) ?? isSaid) ? [warning] : [];
+  });
+  const without = warnings.filter(({ code }) => code === 'no_webhook');
+  return { repeats, warnings: [...without, ...(await Promise.all(waiting)).flat()] };
+}
+
+/** As the log tells it. */
+export async function orderWarnings(
+  eventStore: Pick<EventStore, 'readStream'>,
+  tenant: Tenant,
+  { status, lastApproval }: Order,
+): Promise<readonly object[]> {
+  if (status !== 'submitted' || lastApproval === undefined) return [];
+  const isOpen: IsOpen = async ({ id }) => {
+    const deliveryId = firstDeliveryId(id, lastApproval, KIND);
+    const loaded = await loadDelivery(eventStore, { tenant: tenant.name, deliveryId });
+    return loaded && loaded.delivery.outcome === 'open';
+  };
+  return shownWarnings(await warningsNow(tenant, lastApproval, isOpen));
+}
+
+/** What a record's text begins with, and no value in it: there quotation marks are escaped. */
+const RECORD = /\{"id":"([0-9a-f-]{36})"/g;
+const SUBMITTED = '"processing_status":"submitted"';
+
+/**
+ * A page of orders, each submitted one with its `warnings`, where it has any.
+ * @param page the records' JSON texts, joined by commas
+ */
+export async function withWarnings(
+  readModels: Pick<ApiDeps['readModels'], 'approvals' | 'delivery'>,
+  tenant: Tenant,
+  page: string | Uint8Array,
+  cancellation?: Cancellation,
+): Promise<string | Uint8Array> {
+  const text = typeof page === 'string' ? page : Buffer.from(page).toString();
+  const found = [...text.matchAll(RECORD)].map(({ 1: id = '', index }) => ({ id, index }));
+  const records = found.map(({ id, index }, n) => {
+    const next = found[n + 1]?.index;
+    return { id, text: text.slice(index, next === undefined ? undefined : next - 1) };
+  });
+  const submitted = records.filter((each) => each.text.includes(SUBMITTED)).map(({ id }) => id);
+  if (submitted.length === 0) return page;
+  const approvals = [...(await readModels.approvals(tenant.name, submitted, cancellation))];
+  const shown = new Map<string, readonly object[]>();
+  let lookups = 0;
+  for (let from = 0; from < approvals.length; from += AT_ONCE) {
+    await Promise.all(
+      approvals.slice(from, from + AT_ONCE).map(async ([orderId, { eventId: id, at, repeats = [], warnings = [] }]) => {
+        const isOpen: IsOpen = async (webhook) => {
+          lookups += 1;
+          if (lookups > MAX_WARNING_LOOKUPS) return undefined;
+          const entry = await readModels.delivery(tenant.name, firstDeliveryId(webhook.id, { id }, KIND));
+          return entry && entry.state === 'open';
+        };
+        shown.set(orderId, shownWarnings(await warningsNow(tenant, { id, at, repeats, warnings }, isOpen)));
+      }),
+    );
+  }
+  return records
+    .map((record) => {
+      const warnings = shown.get(record.id) ?? [];
+      return warnings.length === 0
+        ? record.text
+        : `${record.text.slice(0, -1)},"warnings":${JSON.stringify(warnings)}}`;
+    })
+    .join();
+}

@@ -1,0 +1,152 @@
+/** Approved orders that are not sent, for no webhook wants them or one is disabled: who looks at them sees it (spec §3, §6.4). */
+import { z } from 'zod';
+import { approve, quickDelivery, reaches, validatedOrder, withWebhook } from '../export.js';
+import { Receiver } from '../receiver.js';
+import { useService } from '../useService.js';
+
+let receiver: Receiver;
+const run = useService(async () => {
+  receiver = await Receiver.start();
+  return { tenants: { acme: 'dyn_stock_order' }, env: quickDelivery(receiver) };
+});
+afterAll(() => receiver.stop());
+const acme = () => run.tenant('acme');
+
+const answered = z.looseObject({ warnings: z.array(z.looseObject({ code: z.string() })).optional() });
+const listed = z.object({ data: z.array(answered.extend({ id: z.string(), processing_status: z.string() })) });
+
+const approved = async (id: string) =>
+  answered.parse((await acme().platform('POST', `/orders/${id}/approve`, { body: {} })).body);
+const inArchive = async (id: string) => {
+  const { body } = await acme().platform('GET', '/orders', { query: { queue: 'archive', perPage: '100' } });
+  return listed.parse(body).data.find((order) => order.id === id);
+};
+const detail = async (id: string) => answered.parse(await acme().platformData('GET', `/orders/${id}`));
+const history = async (id: string) =>
+  z
+    .object({ data: z.array(z.looseObject({ event: z.string(), warnings: z.array(z.unknown()) })) })
+    .parse((await acme().platform('GET', `/orders/${id}/history`)).body).data;
+const newOrder = async () => (await validatedOrder(acme())).order.id;
+
+const NO_WEBHOOK = {
+  code: 'no_webhook',
+  webhook_id: null,
+  delivery_id: null,
+  message: 'No webhook subscribes to order.approved, so the order is sent to nobody.',
+};
+const disabledBy = (id: string, reason = 'holidays.') => ({
+  code: 'webhook_disabled',
+  webhook_id: id,
+  delivery_id: null,
+  message: `Webhook 127.0.0.1:${new URL(receiver.url('/')).port} is disabled: ${reason} The order is sent to it when it is enabled.`,
+});
+const disable = (id: string) => acme().platformData('POST', `/webhooks/${id}/disable`, { reason: 'holidays.' });
+const enable = (id: string) => acme().platformData('POST', `/webhooks/${id}/enable`, {});
+
+it('§3: an approval that no webhook wants says so: in its answer, the list, the order and the history', async () => {
+  const id = await newOrder();
+  expect(await approved(id)).toMatchObject({ data: { processing_status: 'submitted' }, warnings: [NO_WEBHOOK] });
+  expect(await inArchive(id)).toMatchObject({ processing_status: 'submitted', warnings: [NO_WEBHOOK] });
+  expect(await detail(id)).toMatchObject({ warnings: [NO_WEBHOOK] });
+  expect((await history(id)).at(-1)).toMatchObject({ event: 'OrderApproved', warnings: [NO_WEBHOOK] });
+
+  const key = { 'Idempotency-Key': 'approve-once' };
+  const other = await newOrder();
+  for (let i = 0; i < 2; i++) {
+    const { body } = await acme().platform('POST', `/orders/${other}/approve`, { body: {}, headers: key });
+    expect(body).toMatchObject({ warnings: [NO_WEBHOOK] });
+  }
+  await acme().update('dyn_stock_order', id, { processing_status: 'completed' });
+  expect(await inArchive(id)).not.toHaveProperty('warnings');
+});
+
+it('§3: a webhook of other events does not count', async () => {
+  await withWebhook(
+    acme(),
+    receiver,
+    '/others',
+    async () => expect(await approved(await newOrder())).toMatchObject({ warnings: [NO_WEBHOOK] }),
+    { events: ['order.created'] },
+  );
+});
+
+it('§3: so does each of many that are approved at once', async () => {
+  const ids = [await newOrder(), await newOrder()];
+  const { body } = await acme().platform('POST', '/orders/approve', { body: { ids } });
+  expect(body).toEqual({ data: ids.map((id) => ({ id, status: 200, warnings: [NO_WEBHOOK] })) });
+});
+
+it('an approval whose webhook is disabled warns until that is enabled and has it', async () => {
+  await withWebhook(acme(), receiver, '/disabled', async (webhook) => {
+    await disable(webhook.id);
+    const warnings = [disabledBy(webhook.id)];
+    const id = await newOrder();
+    expect(await approved(id)).toMatchObject({ warnings });
+    expect(await inArchive(id)).toMatchObject({ warnings });
+    expect(await detail(id)).toMatchObject({ warnings });
+    expect((await history(id)).at(-1)).toMatchObject({ event: 'OrderApproved', warnings });
+    const many = await newOrder();
+    const { body } = await acme().platform('POST', '/orders/approve', { body: { ids: [many] } });
+    expect(body).toEqual({ data: [{ id: many, status: 200, warnings }] });
+
+    await enable(webhook.id);
+    await receiver.received('/disabled', 2);
+    expect(await inArchive(id)).not.toHaveProperty('warnings');
+    expect(await detail(id)).toMatchObject({ warnings: [] });
+    // It was delivered: that the webhook is disabled once more does not concern it.
+    const delivered = async () => (await acme().platform('GET', `/webhooks/${webhook.id}/deliveries?state=open`)).body;
+    while (z.object({ data: z.array(z.unknown()) }).parse(await delivered()).data.length > 0);
+    await disable(webhook.id);
+    expect(await inArchive(id)).not.toHaveProperty('warnings');
+    expect(await detail(id)).toMatchObject({ warnings: [] });
+  });
+});
+
+it('§6.4: an order that waits between attempts when its webhook is disabled shows it, in its history as well', async () => {
+  receiver.reply('/waits', () => ({ status: 500, headers: { 'Retry-After': '1' } }));
+  await withWebhook(acme(), receiver, '/waits', async (webhook) => {
+    const id = await newOrder();
+    expect(await approved(id)).not.toHaveProperty('warnings');
+    await receiver.received('/waits', 1);
+    await disable(webhook.id);
+    const warnings = [disabledBy(webhook.id)];
+    expect(await inArchive(id)).toMatchObject({ processing_status: 'submitted', warnings });
+    expect(await detail(id)).toMatchObject({ warnings });
+    const { body } = await acme().platform('GET', `/webhooks/${webhook.id}/deliveries`, { query: { order_id: id } });
+    expect(body).toMatchObject({ data: [{ state: 'open', waits_for: 'The webhook is disabled: holidays.' }] });
+
+    const held = async () => (await history(id)).filter(({ event }) => event === 'OrderExportHeld');
+    while ((await held()).length === 0);
+    expect(await held()).toMatchObject([
+      { status_from: 'submitted', status_to: 'submitted', reasons: [warnings[0]?.message], warnings },
+    ]);
+    receiver.reply('/waits', () => ({ status: 200 }));
+    await enable(webhook.id);
+    await receiver.received('/waits', 2);
+    expect(await held()).toHaveLength(1);
+  });
+});
+
+it('§6.4: a receiver that answers 410 has five attempts, then the order fails and names the webhook', async () => {
+  receiver.reply('/gone', () => ({ status: 410 }));
+  await withWebhook(
+    acme(),
+    receiver,
+    '/gone',
+    async (webhook) => {
+      const id = await newOrder();
+      await approve(acme(), id);
+      const { error_reason } = await reaches(acme(), id, 'failed');
+      expect(receiver.calls('/gone')).toHaveLength(5);
+      expect(error_reason).toEqual([
+        'All 5 attempts to deliver to webhook Old ERP failed.',
+        ...[1, 2, 3, 4, 5].map((n) => `Attempt ${n}: HTTP 410 Gone`),
+        'The webhook is disabled: The receiver answered 410 Gone.',
+      ]);
+      const shown = await acme().platformData('GET', `/webhooks/${webhook.id}`);
+      expect(shown).toMatchObject({ enabled: false, disabled: { cause: 'gone' } });
+      expect(await approved(id)).toMatchObject({ warnings: [{ code: 'webhook_disabled' }] });
+    },
+    { name: 'Old ERP' },
+  );
+});
