@@ -10,6 +10,7 @@ import { nearestFirst } from '../domain/editDistance.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Parked } from '../ports/readModels.js';
+import type { ReadModels } from '../ports/readSide.js';
 import { Directory } from '../projections/directory.js';
 import { logOf } from '../projections/lanes.js';
 import type { VerifyDeps } from '../projections/verify.js';
@@ -18,6 +19,7 @@ import { openReadModelWriter, openStoredDirectory } from '../service/engines.js'
 import { openOwnLog } from '../service/ownLog.js';
 import { ofTenant } from '../service/readLanes.js';
 import { ownLanes } from '../service/readModelFiles.js';
+import { openReadSide } from '../service/readSide.js';
 import { createSecretBox, installationKeys } from '../service/secretBox.js';
 import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
 import { UnknownNameError } from './errors.js';
@@ -139,6 +141,23 @@ export function withProjections<T>(work: (tools: ProjectionTools) => Promise<T>)
     } finally {
       for (const { writer } of lanes) await writer.close();
     }
+  });
+}
+
+/**
+ * For what a tenant's read models show, of one that must exist: opens them and the event log for the time of `work`.
+ * @throws UnknownNameError, ConfigError, and what the work throws
+ */
+export function withReadModels<T>(
+  tenant: string,
+  work: (tools: { readonly eventStore: EventStore; readonly readModels: ReadModels }) => Promise<T>,
+): Promise<T> {
+  const config = readConfig(process.env);
+  return withEventStore(config, async (eventStore) => {
+    await mustExist(eventStore, config, tenant);
+    // One reader is enough for one question.
+    const { readModels } = await openReadSide({ ...config, READER_THREADS: 1 }, eventStore);
+    return work({ eventStore, readModels }).finally(() => readModels.close());
   });
 }
 

@@ -16,6 +16,7 @@ import { WEBHOOK_EVENT_KINDS } from '../domain/webhook/events.js';
 import { CliError, UsageError } from './errors.js';
 import { operator, withTenant, withTenants } from './operator.js';
 import { columns, commaSeparated, type JsonOption, printResult, withJson } from './output.js';
+import { deliveriesCommand, testCommand } from './webhookDeliveries.js';
 
 type ListOptions = JsonOption & { readonly tenant: string };
 type OneOptions = ListOptions & { readonly id: string };
@@ -30,6 +31,7 @@ type CreateOptions = ListOptions & {
 export function webhookCommand(): Command {
   const disable = commandForOne('disable', 'Send nothing to a webhook until it is enabled; what is for it waits.');
   return new Command('webhook')
+    .alias('webhooks')
     .description('Make and manage webhooks.')
     .addCommand(createCommand())
     .addCommand(listCommand())
@@ -47,6 +49,8 @@ export function webhookCommand(): Command {
     )
     .addCommand(commandForOne('enable', 'Send to a disabled webhook again, what waited for it first.').action(enable))
     .addCommand(disable.option('--reason <text>', 'why, for those who look at it').action(disableOne))
+    .addCommand(testCommand())
+    .addCommand(deliveriesCommand())
     .addCommand(resealCommand());
 }
 

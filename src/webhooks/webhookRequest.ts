@@ -55,23 +55,38 @@ export async function makeRequest(
   version: string,
 ): Promise<WebhookRequest> {
   const body = await payloadOf(commands, tenant, webhook, subject);
-  const { sealedSecret, stagedSecret } = webhook;
-  const primary = commands.secretBox.open(sealedSecret);
+  return signedRequest(commands, webhook, { subject, messageId: subject.messageId ?? deliveryId, body }, version);
+}
+
+type Sent = {
+  readonly subject: Pick<DeliverySubject, 'kind' | 'purpose' | 'sourceRevision'>;
+  readonly messageId: string;
+  readonly body: Uint8Array;
+};
+
+/** @throws UnopenableSecretError */
+export function signedRequest(
+  { secretBox, now }: Pick<Commands, 'secretBox' | 'now'>,
+  { url, sealedSecret, stagedSecret }: Webhook,
+  { subject, messageId, body }: Sent,
+  version: string,
+): WebhookRequest {
+  const primary = secretBox.open(sealedSecret);
   const headers = {
     'Content-Type': 'application/json',
     'User-Agent': `dynamic-assets/${version}`,
     ...signatureHeaders({
       body,
-      messageId: subject.messageId ?? deliveryId,
-      timestamp: Math.floor(Date.parse(commands.now()) / 1000),
-      secrets: stagedSecret === undefined ? [primary] : [primary, commands.secretBox.open(stagedSecret)],
+      messageId,
+      timestamp: Math.floor(Date.parse(now()) / 1000),
+      secrets: stagedSecret === undefined ? [primary] : [primary, secretBox.open(stagedSecret)],
     }),
     'webhook-event': subject.kind,
     'webhook-event-version': PAYLOAD_VERSIONS[subject.kind],
     'webhook-sequence': String(subject.sourceRevision),
     ...(subject.purpose === undefined ? {} : { 'webhook-replay': subject.purpose }),
   };
-  return { url: webhook.url, headers, body };
+  return { url, headers, body };
 }
 
 /**

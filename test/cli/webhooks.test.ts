@@ -1,4 +1,7 @@
-import { Workplace } from './cli.js';
+import { createHmac } from 'node:crypto';
+import { ApiClient, at } from '#app/cli/demo/apiClient.js';
+import { Receiver } from '../acceptance/receiver.js';
+import { type RunningCli, Workplace } from './cli.js';
 
 const NETWORKS = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
 const URL = 'https://127.0.0.1/hook';
@@ -26,12 +29,15 @@ const shown = (more: object) =>
   ]);
 
 describe('webhook', () => {
-  it.each(['list', 'rotate', 'promote', 'enable', 'disable'])('%s --help has an example', async (command) => {
-    const { code, stdout } = await workplace.run(['webhook', command, '--help']);
-    expect(code).toBe(0);
-    expect(stdout).toContain(`Usage: dynamic-assets webhook ${command} `);
-    expect(stdout).toMatch(new RegExp(`Example:\\n {2}\\$ dynamic-assets webhook ${command} --tenant`));
-  });
+  it.each(['list', 'rotate', 'promote', 'enable', 'disable', 'test', 'deliveries'])(
+    '%s --help has an example',
+    async (command) => {
+      const { code, stdout } = await workplace.run(['webhook', command, '--help']);
+      expect(code).toBe(0);
+      expect(stdout).toContain(`Usage: dynamic-assets webhook ${command} `);
+      expect(stdout).toMatch(new RegExp(`Example:\\n {2}\\$ dynamic-assets webhook ${command} --tenant`));
+    },
+  );
 
   it('list shows the webhooks of the tenant, without a secret', async () => {
     expect(await state()).toEqual(shown({}));
@@ -82,5 +88,106 @@ describe('webhook', () => {
       expect(stderr).toMatch(message);
       expect({ code, stdout }).toEqual({ code: expected, stdout: '' });
     }
+  });
+});
+
+describe('webhook test and webhook deliveries, beside a running service', () => {
+  let receiver: Receiver;
+  let hook: { readonly id: string; readonly secret: string };
+  let environment: Record<string, string>;
+  let service: RunningCli;
+
+  beforeAll(async () => {
+    receiver = await Receiver.start();
+    environment = { ...NETWORKS, WEBHOOK_CA_FILE: receiver.caFile, WEBHOOK_BACKOFF_MS: '0,10', LOG_LEVEL: 'fatal' };
+    const url = receiver.url('/orders?key=hidden');
+    hook = Object(await workplace.json(webhook('create', '--url', url, '--name', 'Real'), environment));
+    service = await workplace.start(environment);
+  });
+  afterAll(() => receiver.stop());
+
+  const run = (command: string, ...more: string[]) => workplace.run(webhook(command, ...more), environment);
+
+  it('test sends a signed example once, and says what came of it', async () => {
+    receiver.reply('/orders?key=hidden', (nth) => ({ status: nth === 1 ? 204 : 503, body: nth === 1 ? '' : 'down' }));
+    const { code, stdout, stderr } = await run('test', '--id', hook.id);
+    expect(stdout).toMatch(/^webhook +Real, 127\.0\.0\.1:\d+\nstatus +204\ntook +\d+ ms\n$/);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [call] = await receiver.received('/orders?key=hidden', 1);
+    expect(call?.headers).toMatchObject({
+      signature: createHmac('sha256', hook.secret)
+        .update(call?.body ?? '')
+        .digest('hex'),
+      'webhook-replay': 'test',
+      'webhook-event': 'order.approved',
+    });
+    expect(Object.keys(JSON.parse(String(call?.body)))).toEqual(['validated_order', 'custom_data']);
+
+    const failed = await run('test', '--id', hook.id, '--event', 'order.created', '--json');
+    expect(JSON.parse(failed.stdout)).toEqual({
+      id: hook.id,
+      event: 'order.created',
+      ok: false,
+      status: 503,
+      duration_ms: expect.any(Number),
+      reason: 'HTTP 503',
+      response_body: 'down',
+    });
+    expect(failed).toMatchObject({ code: 1, stderr: 'The webhook did not take it: HTTP 503\n' });
+    for (const each of [stdout, failed.stdout, failed.stderr]) expect(each).not.toMatch(/hidden|whsec/);
+  });
+
+  it('test tells a receiver that is not there, an unknown webhook and an unknown event', async () => {
+    const gone = await run('test', '--id', id);
+    expect(gone.stdout).toMatch(/^status +no answer$/m);
+    expect(gone).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/nothing accepts connections|no TLS|certificate/),
+    });
+    expect(await run('test', '--id', UNKNOWN)).toMatchObject({ code: 1, stderr: `There is no webhook ${UNKNOWN}.\n` });
+    expect(await run('test', '--id', hook.id, '--event', 'x')).toMatchObject({ code: 2, stdout: '' });
+  });
+
+  it('deliveries lists what was sent, of one webhook or all, by order and state', async () => {
+    expect((await run('deliveries')).stdout).toBe('There is no such delivery.\n');
+    receiver.reply('/orders?key=hidden', () => ({ status: 503 }));
+    const admin = ['--tenant', 'acme', '--email', 'ada@acme.example', '--first-name', 'Ada', '--last-name', 'Smit'];
+    const made = await workplace.json(['user', 'create', ...admin, '--roles', 'admin,validator']);
+    const api = new ApiClient(service.origin, 'acme.localhost');
+    await api.signIn('ada@acme.example', String(at(made, 'password')));
+    const requested = await api.request('POST', `/api/v1/platform/webhooks/${hook.id}/test`, {
+      event: 'order.approved',
+    });
+    await api.close();
+    const failed = async () => (await run('deliveries', '--state', 'failed')).stdout;
+    while (!(await failed()).includes('failed'));
+    expect(await failed()).toMatch(
+      /^REQUESTED +STATE +ATTEMPTS +EVENT +ABOUT +WEBHOOK +LAST\n\S+Z +failed +5 +order\.approved +- +Real +HTTP 503\n$/,
+    );
+    const asJson = await workplace.json(webhook('deliveries', '--id', hook.id), environment);
+    const attempt = {
+      status: 503,
+      reason: 'HTTP 503',
+      duration_ms: expect.any(Number),
+      started_at: expect.any(String),
+    };
+    expect(asJson).toMatchObject([
+      {
+        id: at(requested, 'data', 'delivery_id'),
+        webhook_id: hook.id,
+        state: 'failed',
+        attempts: Array.from({ length: 5 }, () => attempt),
+      },
+    ]);
+    for (const nothing of [
+      ['--state', 'open'],
+      ['--order', UNKNOWN],
+      ['--id', id],
+    ]) {
+      expect((await run('deliveries', ...nothing)).stdout).toBe('There is no such delivery.\n');
+    }
+    expect(await run('deliveries', '--id', UNKNOWN)).toMatchObject({ code: 1, stdout: '' });
+    expect(await run('deliveries', '--state', 'lost')).toMatchObject({ code: 2, stdout: '' });
+    expect(await run('deliveries', '--limit', '0')).toMatchObject({ code: 2, stdout: '' });
   });
 });
