@@ -45,9 +45,7 @@ const attemptView = json.view<DeliveryAttempt>({
   ],
 });
 
-type ShownDelivery = DeliveryLogEntry & { readonly waitsFor: string | null };
-
-const deliveryView = json.view<ShownDelivery>({
+const deliveryView = json.view<DeliveryLogEntry>({
   id: [json.uuid, ({ id }) => id],
   message_id: [
     { ...json.text, description: 'webhook-id of its attempts: the same for every replay of an event.' },
@@ -67,18 +65,18 @@ const deliveryView = json.view<ShownDelivery>({
   state: [json.oneOf(STATES), ({ state }) => state],
   requested_at: [json.timestamp, ({ requestedAt }) => requestedAt],
   ended_at: [json.orNull(json.timestamp), ({ endedAt }) => endedAt],
-  reason: [{ ...json.nullableText, description: 'Why it was given up.' }, ({ reason }) => reason],
-  retry_at: [json.orNull(json.timestamp), ({ retryAt }) => retryAt],
-  waits_for: [
-    { ...json.nullableText, description: 'Of an open one to a webhook that is disabled: why it is not sent.' },
-    ({ waitsFor }) => waitsFor,
+  reason: [
+    { ...json.nullableText, description: 'Why it was given up, or why it waits: its webhook is disabled.' },
+    ({ reason }) => reason,
   ],
+  retry_at: [json.orNull(json.timestamp), ({ retryAt }) => retryAt],
   attempts: [json.listOf(json.ref('DeliveryAttempt')), (entry) => entry.attempts.map(attemptView.show)],
 });
 
-function shownDelivery({ webhooks }: Tenant, entry: DeliveryLogEntry): ShownDelivery {
+function shown({ webhooks }: Tenant, entry: DeliveryLogEntry): object {
   const disabled = entry.state === 'open' ? webhooks.get(entry.webhookId)?.disabled : undefined;
-  return { ...entry, waitsFor: disabled === undefined ? null : `The webhook is disabled: ${disabled.reason}` };
+  const reason = disabled === undefined ? entry.reason : `The webhook is disabled: ${disabled.reason}`;
+  return deliveryView.show({ ...entry, reason });
 }
 
 const wholeNumber = (most: number, message: string) =>
@@ -146,7 +144,7 @@ export const webhookDeliveries: Resource = {
         const next = last === undefined ? null : `${requestUrl(req, config)}?${parameters}`;
         return {
           body: JSON.stringify({
-            data: page.map((entry) => deliveryView.show(shownDelivery(tenant, entry))),
+            data: page.map((entry) => shown(tenant, entry)),
             links: { next },
           }),
         };
@@ -160,7 +158,7 @@ export const webhookDeliveries: Resource = {
       async handle({ readModels }, { tenant, path: { id, deliveryId } }) {
         const entry = await readModels.delivery(tenant.name, deliveryId.toLowerCase());
         if (entry?.webhookId !== id) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
-        return dataReply(deliveryView.show(shownDelivery(tenant, entry)));
+        return dataReply(shown(tenant, entry));
       },
     },
     'POST /webhooks/:id/deliveries/:deliveryId/resend': {

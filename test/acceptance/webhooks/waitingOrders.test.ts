@@ -113,7 +113,7 @@ it('§6.4: an order that waits between attempts when its webhook is disabled sho
     expect(await inArchive(id)).toMatchObject({ processing_status: 'submitted', warnings });
     expect(await detail(id)).toMatchObject({ warnings });
     const { body } = await acme().platform('GET', `/webhooks/${webhook.id}/deliveries`, { query: { order_id: id } });
-    expect(body).toMatchObject({ data: [{ state: 'open', waits_for: 'The webhook is disabled: holidays.' }] });
+    expect(body).toMatchObject({ data: [{ state: 'open', reason: 'The webhook is disabled: holidays.' }] });
 
     const held = async () => (await history(id)).filter(({ event }) => event === 'OrderExportHeld');
     while ((await held()).length === 0);
