@@ -56,18 +56,17 @@ describe('figures about deliveries', () => {
     await service.event('DeliverySucceeded', await approved());
     await service.event('DeliveryFailed', await approved());
     erp.answers = [status(410)];
-    await approved();
-    await service.events('WebhookDisabled', 1);
+    await service.event('DeliveryFailed', await approved());
     await service.stop();
     expect(await values('webhook_attempts_total', id)).toEqual({
       delivered: 1,
       failed: 6,
       timeout: 1,
-      gone: 1,
+      gone: 5,
       refused_address: 0,
     });
-    expect(await values('webhook_deliveries_failed_total', id)).toEqual({ '': 1 });
-    expect(await values('webhook_attempt_duration_seconds', id)).toMatchObject({ '+Inf': 9 });
+    expect(await values('webhook_deliveries_failed_total', id)).toEqual({ '': 2 });
+    expect(await values('webhook_attempt_duration_seconds', id)).toMatchObject({ '+Inf': 13 });
     expect(await values('webhook_disabled', id)).toEqual({ gone: 1 });
   });
 
