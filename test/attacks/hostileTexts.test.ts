@@ -12,7 +12,7 @@ import { addWebhook } from '../acceptance/export.js';
 import type { Answer } from '../acceptance/http.js';
 import { appendByHand } from '../acceptance/logEvent.js';
 import { expectErrorBody, fieldErrors } from '../acceptance/refusals.js';
-import { type Fields, PLATFORM, type TenantClient } from '../acceptance/tenant.js';
+import { ASSETS, type Fields, PLATFORM, type TenantClient } from '../acceptance/tenant.js';
 import { useService } from '../acceptance/useService.js';
 
 const MODELS = { stock: 'dyn_stock_order', transport: 'dyn_transport_order' } as const;
@@ -44,6 +44,14 @@ class Bodies {
     if (schema.$ref === undefined) return schema;
     const at = String(schema.$ref).slice(2).split('/');
     return this.#resolved(at.reduce((part, name) => part[name], this.document));
+  }
+
+  /** Of a create or an update of a table's record. */
+  ofRecord(method: string, table: string): Json {
+    const path = `${ASSETS}/${table}/assets`;
+    const { paths } = this.document;
+    const operation = method === 'POST' ? paths[path].post : paths[`${path}/{asset_id}`].put;
+    return operation.requestBody.content['application/json'].schema;
   }
 
   /** @param body one that is right */
@@ -109,7 +117,7 @@ class Bodies {
 /** Ids of what the paths name. */
 async function prepared(tenant: TenantClient, model: keyof typeof MODELS, bodies: Bodies) {
   const [order, [list, partTable]] = [MODELS[model], PARTS[model]];
-  const least = (table: string): object => Object(bodies.least({ $ref: `#/components/schemas/${table}.create` }));
+  const least = (table: string): object => Object(bodies.least(bodies.ofRecord('POST', table)));
   const parts =
     model === 'stock'
       ? { lines: [least(partTable)] }
@@ -133,8 +141,8 @@ const without = (value: object, names: readonly string[]): Fields =>
   JSON.parse(JSON.stringify(value, (name, member) => (names.includes(name) ? undefined : member)));
 
 /** Beside what the document shows as an example. */
-const MORE: { readonly [operationId: string]: object } = {
-  platform_approve_order: { override: true },
+const MORE: { readonly [path: string]: object } = {
+  [`${PLATFORM}/orders/{order_id}/approve`]: { override: true },
 };
 
 /** One request that is to be refused. @returns what is wrong with its answer */
@@ -171,16 +179,18 @@ describe.each(['stock', 'transport'] as const)('of the %s model', (model) => {
       const { operationId, requestBody } = operation;
       if (requestBody === undefined || path === '/oauth/token') continue;
       const table = /\/dyn\/(\w+)\/assets\/\{asset_id\}/.exec(path)?.[1] ?? partTable;
-      const isPart = /^platform_(add|change)_part$/.test(operationId);
+      const isPart = path.startsWith(`${PLATFORM}/tables/`);
       const { schema, example } = requestBody.content['application/json'];
-      const partSchema = { $ref: `#/components/schemas/${partTable}.${method === 'POST' ? 'create' : 'update'}` };
       const called = path
         .replace('{asset_id}', ids[table] ?? '019aa4a5-3d51-7c3e-9d2f-6b1c0a8e4f10')
         .replace('{table}', isPart ? partTable : 'dyn_item')
         .replaceAll(/\{\w+\}/g, (name) => ids[name] ?? 'x');
       const token = path.startsWith(PLATFORM) ? await tenant.signIn() : await tenant.token();
       const before = await run.service.logHead();
-      for (const place of bodies.places(isPart ? partSchema : schema, { ...example, ...MORE[operationId] })) {
+      for (const place of bodies.places(isPart ? bodies.ofRecord(method, partTable) : schema, {
+        ...example,
+        ...MORE[path],
+      })) {
         for (const text of place.isNullable ? HOSTILE : [...HOSTILE, null]) {
           tried += 1;
           const send = (body: unknown) => tenant.send(method, called, { body, token });

@@ -95,7 +95,7 @@ export async function saveOrder(
   const assetType = assetTypeOf(tenant, tenant.orderModel);
   const orderId = recordId(assetType.name, id);
   const { input, decide, written } = orderUpdate(commands, caller, assetType, orderId, body);
-  const asked = input.fields.processing_status ?? 'saved';
+  const { processing_status: asked = 'saved' } = input.fields;
   const status = SET_BY_SAVING.find((each) => each === asked);
   if (status === undefined) {
     throw new ValidationError({ processing_status: ['The processing_status field must be saved or validated here.'] });
