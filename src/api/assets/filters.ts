@@ -149,7 +149,8 @@ function separated(name: string, text: string): readonly string[] {
 }
 
 function checkedLength(name: string, value: string): string {
-  if (value.length > MAX_FILTER_VALUE_LENGTH) {
+  // As the length of a field counts: a character of two UTF-16 units is one.
+  if (value.length > MAX_FILTER_VALUE_LENGTH && [...value].length > MAX_FILTER_VALUE_LENGTH) {
     throw badRequest(`${name} has a value of more than ${MAX_FILTER_VALUE_LENGTH} characters.`);
   }
   return value;

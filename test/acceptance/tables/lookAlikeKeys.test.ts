@@ -73,6 +73,8 @@ const KEYS = [
   'NULL',
   '\u2764',
   '\u2764\ufe0f',
+  // As long as a key may be, and twice as long in UTF-16.
+  '\ud83d\ude9a'.repeat(255),
 ];
 const shown = KEYS.map((key) => [
   JSON.stringify(key).replaceAll(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16)}`),
