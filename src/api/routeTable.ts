@@ -23,7 +23,7 @@ import { orders } from './platform/orders.js';
 import { session } from './platform/session.js';
 import { settings } from './platform/settings.js';
 import { authenticateUser } from './platform/signedIn.js';
-import { tables } from './platform/tables.js';
+import { tableSyncs, tables } from './platform/tables.js';
 import { users } from './platform/users.js';
 import { webhookDeliveries } from './platform/webhookDeliveries.js';
 import { webhookEvents, webhooks } from './platform/webhooks.js';
@@ -60,7 +60,18 @@ export const areas: readonly Area[] = [
     checks: [countingRefusals(authenticateUser), limitCaller],
     errors: COMMON_ERRORS,
     // Approvals come before `:id`, for which they are no ids.
-    resources: [approvals, orders, tables, apiClients, webhooks, webhookDeliveries, webhookEvents, users, settings],
+    resources: [
+      approvals,
+      orders,
+      tables,
+      tableSyncs,
+      apiClients,
+      webhooks,
+      webhookDeliveries,
+      webhookEvents,
+      users,
+      settings,
+    ],
   },
   {
     prefix: '/oauth',

@@ -57,6 +57,16 @@ export const MAX_CHANGE_EVENTS = 500;
 export const MAX_OPERATION_EVENTS = 2_000;
 /** Records in these events, beyond which a page ends. */
 export const MAX_OPERATION_RECORDS = 20_000;
+/** Sync sessions on a page of a table's. */
+export const MAX_SYNCS = 25;
+/** Sessions of a table that are looked through for one that is named by its id. */
+export const MAX_SYNCS_LOOKED_THROUGH = 2_000;
+/** Events of the table that are looked at for what the sessions of one page, or one session, have done. */
+export const MAX_SYNC_EVENTS = 5_000;
+/** Records that these events create or change, for one session that is asked for or undone. */
+export const MAX_SYNC_RECORDS = 500_000;
+/** The same for the sessions of one page. */
+export const MAX_SYNC_PAGE_RECORDS = 50_000;
 /** Events of a tenant's API clients that are looked through for the names of removed ones. */
 export const MAX_CLIENT_EVENTS = 5_000;
 /** Deleted records that an undo looks at, and brings back, in one piece; and records left alone that its answer names. */

@@ -1,15 +1,200 @@
-/** Sync sessions: the synchronisation of spec §4.8 in three steps that refuse what would delete too much. */
+/** Sync sessions: the synchronisation of spec §4.8 in three steps that refuse what would delete too much; which there were; and undoing one. */
+import { z } from 'zod';
+import type { Caller } from '../../commands/context.js';
+import {
+  type Budget,
+  endOf,
+  type SyncSession,
+  type SyncWork,
+  statusOf,
+  syncSessions,
+  timesOf,
+  workOf,
+} from '../../commands/referenceTables/syncHistory.js';
+import { undoOnce } from '../../commands/referenceTables/synchronizeOnce.js';
 import { commitBody, commitSync, startSync } from '../../commands/referenceTables/syncs.js';
-import { tenantOf } from '../../commands/tables.js';
-import { MAX_DIFFERENCES, SYNC_HOURS } from '../../domain/limits.js';
+import { requireSync, undoSync, undoSyncBody } from '../../commands/referenceTables/undoSync.js';
+import { refuseMasterData, tenantOf } from '../../commands/tables.js';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import {
+  MAX_DIFFERENCES,
+  MAX_SYNC_EVENTS,
+  MAX_SYNC_PAGE_RECORDS,
+  MAX_SYNC_RECORDS,
+  MAX_SYNCS,
+  SYNC_HOURS,
+} from '../../domain/limits.js';
+import { expiryOf } from '../../domain/referenceTable/sync.js';
+import type { Cancellation } from '../../supervision/cancellation.js';
+import { actorsShown, type ShowActor } from '../actors.js';
+import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
-import { dataReply, manyWritten, pathText, type Resource } from '../routes/operation.js';
-import { DRY_RUN, isDryRun } from './dryRun.js';
+import { type Call, dataReply, manyWritten, pathText, type Reply, type Resource } from '../routes/operation.js';
+import { parametersIn, parseQuery } from '../routes/query.js';
+import { requestUrl } from '../tenantHost.js';
+import { DRY_RUN, isDryRun, keyOfChange } from './dryRun.js';
+import { LIST_ANSWERS } from './listQuery.js';
+import { leaving, UNDO_IN_PIECES, undoReply } from './operations.js';
+
+/** A session, with what it has done where that was counted. */
+type ShownSync = SyncSession & {
+  readonly work: SyncWork | undefined;
+  readonly now: string;
+  readonly showActor: ShowActor;
+  readonly tableUrl: string;
+};
+
+const cleanUpOf = ({ work }: ShownSync) => work?.operations.find(({ kind }) => kind === 'clean_up');
+const statusNow = (sync: ShownSync) => statusOf(sync, cleanUpOf(sync) !== undefined, sync.now);
+const counted = (description: string): json.JsonSchema => ({ ...json.orNull(json.count), description });
+
+const syncView = json.view<ShownSync>({
+  id: [{ ...json.text, description: 'The `_batch_id` of its batches.' }, ({ id }) => id],
+  status: [
+    {
+      ...json.oneOf(['started', 'committing', 'committed', 'expired', 'aborted']),
+      description: `started: it takes batches. committing: it is closed, and its commit is to be sent again. expired: it was not committed within ${SYNC_HOURS} hours. aborted: a batch of it was refused, or another sync was started.`,
+    },
+    statusNow,
+  ],
+  reason: [{ ...json.nullableText, description: 'Why it was aborted.' }, reasonOf],
+  started_at: [json.timestamp, ({ startedAt }) => startedAt],
+  expires_at: [json.timestamp, expiryOf],
+  ended_at: [
+    { ...json.orNull(json.timestamp), description: 'From then on it took no batch; null while it is open.' },
+    (sync) => endOf(sync, sync.now) ?? null,
+  ],
+  actor: [json.ref('Actor'), ({ actor, showActor }) => showActor(actor)],
+  batches: [
+    counted('null where it is too large to be counted in one request: its operations tell.'),
+    ({ work }) => work?.operations.filter(({ kind }) => kind === 'batch').length ?? null,
+  ],
+  created: [counted('null as `batches`.'), ({ work }) => work?.created ?? null],
+  updated: [counted('null as `batches`.'), ({ work }) => work?.updated ?? null],
+  unchanged: [counted('Sent again as they were. null as `batches`.'), ({ work }) => work?.unchanged ?? null],
+  deleted: [counted('By its commit; null where that is not known.'), deletedBy],
+  operation_id: [
+    { ...json.nullableText, description: 'Of the clean-up of its commit.' },
+    (sync) => sync.committed?.operationId ?? cleanUpOf(sync)?.revision.toString() ?? null,
+  ],
+  links: [
+    json.closedObject({ operations: { ...json.link, description: 'Its batches and its clean-up, one by one.' } }),
+    (sync) => ({
+      operations: `${sync.tableUrl}/operations?${new URLSearchParams({ batch_id: sync.id, ...timesOf(sync, sync.now) })}`,
+    }),
+  ],
+});
+
+function reasonOf(sync: ShownSync): string | null {
+  if (statusNow(sync) !== 'aborted') return null;
+  return sync.failure ?? 'Another sync was started.';
+}
+
+function deletedBy(sync: ShownSync): number | null {
+  const swept = sync.committed?.deleted ?? cleanUpOf(sync)?.records;
+  return swept ?? (sync.work === undefined ? null : 0);
+}
+
+const syncsQuery = z.strictObject({
+  cursor: z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be that of a link to the next page.')
+    .optional()
+    .describe('That of a link to the next page.'),
+});
+
+/** What a list of syncs takes and answers, for clients and for people. */
+export const syncsList = {
+  summary: 'Sync sessions, the newest first',
+  description: `When, by whom, what became of it, and how many records. A page has at most ${MAX_SYNCS}, and fewer where they changed much.`,
+  query: parametersIn(syncsQuery),
+  answer: json.answer(
+    'One page.',
+    json.closedObject({
+      data: { ...json.listOf(json.ref('SyncSession')), maxItems: MAX_SYNCS },
+      links: json.closedObject({ next: json.nullableText }),
+    }),
+  ),
+  answers: LIST_ANSWERS,
+};
+
+export const oneSync = {
+  summary: 'One sync session',
+  description: 'What became of it, and how many records.',
+  answer: json.one('SyncSession'),
+  answers: LIST_ANSWERS,
+};
+
+type Asked = Pick<Call, 'req' | 'query' | 'path'> & { readonly caller: Caller };
+
+/** The table's URL, of a request for its syncs. */
+const tableUrlOf = (api: Api, { req }: Asked): string =>
+  requestUrl(req, api.config).replace(/\/syncs(\/[^/]*)?\/?$/, '');
+
+/** @throws HttpError 400; NotSupportedError */
+export async function syncsReply(api: Api, asked: Asked, assetType: AssetType): Promise<Reply> {
+  refuseMasterData(assetType, 'synchronized');
+  const { cursor } = parseQuery(syncsQuery, asked.query);
+  const table = { tenant: asked.caller.tenant, table: assetType.name };
+  const { eventStore, now } = api.commands;
+  const budget: Budget = { events: MAX_SYNC_EVENTS, records: MAX_SYNC_PAGE_RECORDS };
+  const found: (SyncSession & { readonly work: SyncWork | undefined })[] = [];
+  const find = async (cancellation: Cancellation): Promise<boolean> => {
+    for await (const session of syncSessions(eventStore, table, cursor === undefined ? undefined : Number(cursor))) {
+      cancellation.throwIfCancelled();
+      if (found.length === MAX_SYNCS) return true;
+      const work = await workOf(eventStore, table, session, now(), budget);
+      if (work === undefined && found.length > 0) return true;
+      found.push({ ...session, work });
+    }
+    return false;
+  };
+  const hasMore = await inTurn(api, asked, find);
+  const next = hasMore ? `${requestUrl(asked.req, api.config)}?cursor=${found.at(-1)?.revision}` : null;
+  return { body: JSON.stringify({ data: await shown(api, asked, found), links: { next } }) };
+}
+
+/** @throws NotFoundError; NotSupportedError */
+export async function syncReply(api: Api, asked: Asked, assetType: AssetType): Promise<Reply> {
+  refuseMasterData(assetType, 'synchronized');
+  const table = { tenant: asked.caller.tenant, table: assetType.name };
+  const { eventStore, now } = api.commands;
+  const find = async () => {
+    const session = await requireSync(eventStore, table, asked.path.id);
+    const budget: Budget = { events: MAX_SYNC_EVENTS, records: MAX_SYNC_RECORDS };
+    return { ...session, work: await workOf(eventStore, table, session, now(), budget) };
+  };
+  const [sync] = await shown(api, asked, [await inTurn(api, asked, find)]);
+  return dataReply(sync);
+}
+
+const inTurn = <Found>(api: Api, { req, caller }: Asked, find: (cancellation: Cancellation) => Promise<Found>) =>
+  api.lists.run({
+    tenant: caller.tenant,
+    context: req.context,
+    advice: () => "Ask for the table's operations, by time.",
+    find,
+  });
+
+async function shown(
+  api: Api,
+  asked: Asked,
+  found: readonly (SyncSession & { readonly work: SyncWork | undefined })[],
+): Promise<readonly unknown[]> {
+  const tenant = tenantOf(api.commands, asked.caller.tenant);
+  const actors = found.map(({ actor }) => actor);
+  const showActor = await actorsShown(api.commands, tenant, actors);
+  const [now, tableUrl] = [api.commands.now(), tableUrlOf(api, asked)];
+  return found.map((sync) => syncView.show({ ...sync, now, tableUrl, showActor }));
+}
+
+export const SYNC_ID = { ...pathText('sync_id'), example: 'sync-session-0198c1f2-0000-7000-8000-000000000001' };
 
 export const syncs: Resource = {
   tag: '',
-  pathParameters: { id: { ...pathText('sync_id'), example: 'sync-session-0198c1f2-0000-7000-8000-000000000001' } },
+  pathParameters: { id: SYNC_ID },
   schemas: {
+    SyncSession: syncView.schema,
     Sync: json.closedObject({
       id: { ...json.text, description: 'The `_batch_id` of its batches.' },
       started_at: json.timestamp,
@@ -30,6 +215,41 @@ export const syncs: Resource = {
     },
   },
   operations: {
+    'GET /:table/syncs': {
+      id: 'listSyncsOf',
+      ...syncsList,
+      allow: 'read',
+      isOffered: ({ supportingData }) => supportingData,
+      handle: (api, call) => syncsReply(api, call, call.assetType),
+    },
+    'GET /:table/syncs/:id': {
+      id: 'getSyncOf',
+      ...oneSync,
+      allow: 'read',
+      isOffered: ({ supportingData }) => supportingData,
+      handle: (api, call) => syncReply(api, call, call.assetType),
+    },
+    'POST /:table/syncs/:id/undo': {
+      id: 'undoSyncOf',
+      summary: 'Take a whole synchronisation back',
+      description: `What its commit deleted comes back, then its batches are undone, the last one first: values and batch ids are again those of before, and what they created is deleted. What has changed since is told and left alone; a dry run looks at each of its operations by itself. One that is still open is refused. ${UNDO_IN_PIECES}`,
+      allow: 'write:reference_data',
+      isOffered: ({ supportingData }) => supportingData,
+      query: [DRY_RUN],
+      body: { ...json.bodyOf(undoSyncBody, { after: '1042.0198c1f2-0000-7000-8000-000000000001' }), optional: true },
+      answer: json.one('UndoResult', 'It is taken back, but what is told.'),
+      honours: ['idempotency-key'],
+      errors: [409],
+      async handle({ commands }, { req, caller, assetType, path, query, body }) {
+        const dryRun = isDryRun(query);
+        const key = keyOfChange(req, dryRun);
+        const options = { dryRun, hasLeft: leaving(req.context) };
+        const undo = (own: Caller) => undoSync(commands, own, assetType, path.id, body, options);
+        const named = { table: assetType.name, of: path.id, body };
+        const undone = key === undefined ? undo(caller) : undoOnce(commands, caller, { ...named, key }, undo);
+        return undoReply(await undone, assetType.name, dryRun);
+      },
+    },
     'POST /:table/syncs': {
       id: 'startSyncOf',
       summary: 'Begin a synchronisation',

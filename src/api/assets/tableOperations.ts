@@ -1,5 +1,6 @@
 /** The batches, clean-ups and undos of a table, as its stream tells them. */
 
+import { lastUntil } from '../../commands/referenceTables/syncHistory.js';
 import { streamPagesBackwards } from '../../commands/streamPages.js';
 import { MAX_OPERATION_EVENTS, MAX_OPERATION_RECORDS, MAX_OPERATIONS } from '../../domain/limits.js';
 import { type Operation, operationOf, together } from '../../domain/referenceTable/operation.js';
@@ -43,7 +44,7 @@ export async function tableOperations(
 ): Promise<OperationsPage> {
   const newest = (await eventStore.lastAppend(stream))?.revision ?? -1;
   const end = Math.min(newest, before - 1);
-  const last = to === undefined ? end : await lastUntil(eventStore, stream, to, end);
+  const last = await lastUntil(eventStore, stream, to, end);
   const operations: TableOperation[] = [];
   // The last one that was come to; what is before it may be a part of it.
   let later: TableOperation | undefined;
@@ -82,23 +83,6 @@ export async function tableOperations(
 
 const isPartOf = (operation: TableOperation, later: TableOperation): boolean =>
   operation.kind === later.kind && operation.kind !== 'clean_up' && operation.requestId === later.requestId;
-
-/** Of the events up to `end` the last one that is not after the time, -1 where all are; they are in the order of their times. */
-async function lastUntil(
-  eventStore: Pick<EventStore, 'readStream'>,
-  stream: string,
-  time: string,
-  end: Revision,
-): Promise<Revision> {
-  let [low, high] = [-1, end];
-  // The end first: where a page goes on, it is the one.
-  for (let middle = end; low < high; middle = Math.ceil((low + high) / 2)) {
-    const [event] = await eventStore.readStream(stream, middle, middle);
-    if (event !== undefined && event.metadata.occurredAt <= time) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
 
 function tableOperationOf({ type, revision, metadata, data }: RecordedEvent): TableOperation | undefined {
   const operation = operationOf({ type, data });

@@ -6,6 +6,7 @@ import { describeAsset } from '../assets/info.js';
 import { ANY_LIST_PARAMETERS, LIST_ANSWERS } from '../assets/listQuery.js';
 import { operationsList, operationsReply } from '../assets/operations.js';
 import { pageReply, recordReply, removedReply, taggedReply } from '../assets/records.js';
+import { oneSync, SYNC_ID, syncReply, syncsList, syncsReply } from '../assets/syncs.js';
 import { RECORD_ID } from '../assets/table.js';
 import { preconditionOf } from '../entityTags.js';
 import { known } from '../errors.js';
@@ -111,6 +112,26 @@ export const tables: Resource = {
       async handle({ commands }, call) {
         return removedReply(await removePart(commands, call.caller, partTableOf(call), call.path.id));
       },
+    },
+  },
+};
+
+/** Read here, and written by integrators. */
+export const tableSyncs: Resource = {
+  tag: 'platform: tables',
+  pathParameters: { table: pathText('table'), id: SYNC_ID },
+  operations: {
+    'GET /tables/:table/syncs': {
+      id: 'platformListSyncs',
+      ...syncsList,
+      allow: 'users',
+      handle: (api, call) => syncsReply(api, call, tableOf(call)),
+    },
+    'GET /tables/:table/syncs/:id': {
+      id: 'platformGetSync',
+      ...oneSync,
+      allow: 'users',
+      handle: (api, call) => syncReply(api, call, tableOf(call)),
     },
   },
 };

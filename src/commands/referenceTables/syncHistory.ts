@@ -1,0 +1,190 @@
+/**
+ * The sync sessions of a table that there were, from the events of their stream; and what each has done, from the table's
+ * stream, of which only the time of the session is read, backwards (decision 0034).
+ */
+import type { OperationKind } from '../../domain/referenceTable/operation.js';
+import { operationOf } from '../../domain/referenceTable/operation.js';
+import { evolve, expiryOf, type Sync, type SyncEvent } from '../../domain/referenceTable/sync.js';
+import { syncStream, tableStream } from '../../domain/streams.js';
+import type { Actor, EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import type { TableRef } from '../../ports/readModels.js';
+import { streamPagesBackwards } from '../streamPages.js';
+
+export type SyncSession = Sync & {
+  /** Of its first event in the stream of sessions. */
+  readonly revision: Revision;
+  readonly actor: Actor;
+  /** When a batch of it was refused, it was closed, or its commit was done. */
+  readonly changedAt: string;
+  /** When the next one was started. */
+  readonly supersededAt?: string | undefined;
+};
+
+export type SyncStatus = 'started' | 'committing' | 'committed' | 'expired' | 'aborted';
+
+/** What a session has done, and when it ended. */
+export type SyncWork = {
+  /** The newest first. */
+  readonly operations: readonly SyncOperation[];
+  readonly created: number;
+  readonly updated: number;
+  readonly unchanged: number;
+};
+
+/** A batch of the session, or the clean-up of its commit. */
+export type SyncOperation = {
+  readonly kind: Exclude<OperationKind, 'undo'>;
+  /** Of its first event. */
+  readonly revision: Revision;
+  readonly requestId: string;
+  /** Records of the session that it is about. */
+  readonly records: number;
+};
+
+type Log = Pick<EventStore, 'readStream' | 'lastAppend'>;
+
+/** The newest first. @param before revision of one, which is passed over */
+export async function* syncSessions(
+  eventStore: Log,
+  { tenant, table }: TableRef,
+  before?: Revision,
+): AsyncGenerator<SyncSession> {
+  const stream = syncStream(tenant, table);
+  const last = before ?? (await eventStore.lastAppend(stream))?.revision ?? -1;
+  let own: RecordedEvent[] = [];
+  let supersededAt: string | undefined;
+  for await (const events of streamPagesBackwards(eventStore, stream, last)) {
+    for (const event of events.toReversed()) {
+      own.unshift(event);
+      if (event.type !== 'SyncStarted') continue;
+      if (event.revision !== before) yield sessionOf(own, supersededAt);
+      supersededAt = event.metadata.occurredAt;
+      own = [];
+    }
+  }
+}
+
+/** @param events of the session, at least the first */
+function sessionOf(events: readonly RecordedEvent[], supersededAt: string | undefined): SyncSession {
+  const [first] = events;
+  const state = events.reduce<Sync | undefined>(
+    (sync, { type, data, metadata }) => evolve(sync, { type, data } as SyncEvent, metadata.occurredAt),
+    undefined,
+  );
+  if (first === undefined || state === undefined) throw new Error('A sync session has no first event.');
+  const changedAt = events.at(-1)?.metadata.occurredAt ?? state.startedAt;
+  return { ...state, revision: first.revision, actor: first.metadata.actor, changedAt, supersededAt };
+}
+
+/** When it took no batch any more; undefined while it takes some. @param now ISO 8601 */
+export function endOf(session: SyncSession, now: string): string | undefined {
+  const { committed, failure, supersededAt, changedAt } = session;
+  if (committed !== undefined || failure !== undefined) return changedAt;
+  const expiresAt = expiryOf(session);
+  const ends = [...(supersededAt === undefined ? [] : [supersededAt]), ...(isAfter(now, expiresAt) ? [expiresAt] : [])];
+  return ends.sort((a, b) => Date.parse(a) - Date.parse(b))[0];
+}
+
+/** @param isSwept whether the table's stream has its deletion */
+export function statusOf(session: SyncSession, isSwept: boolean, now: string): SyncStatus {
+  if (session.committed !== undefined || isSwept) return 'committed';
+  if (session.failure !== undefined) return 'aborted';
+  const end = endOf(session, now);
+  if (end === undefined) return session.closed === undefined ? 'started' : 'committing';
+  return end === expiryOf(session) ? 'expired' : 'aborted';
+}
+
+const isAfter = (time: string, other: string): boolean => Date.parse(time) >= Date.parse(other);
+
+/** How much may be looked at; counts down. */
+export type Budget = { events: number; records: number };
+
+/** An event may have 400,000 bytes. */
+const EVENTS_AT_ONCE = 20;
+
+/** So far the clocks of two processes that write to one table may be apart. */
+const CLOCKS_APART_MS = 60_000;
+
+const shifted = (time: string, ms: number): string =>
+  `${new Date(Date.parse(time) + ms).toISOString().slice(0, 23)}000Z`;
+
+/** Around the time of a session: all its operations are between. */
+export const timesOf = (session: SyncSession, now: string): { readonly from: string; readonly to?: string } => {
+  const end = endOf(session, now);
+  const from = shifted(session.startedAt, -CLOCKS_APART_MS);
+  return end === undefined ? { from } : { from, to: shifted(end, CLOCKS_APART_MS) };
+};
+
+/** What the session has done; undefined where the budget is too small for it. */
+export async function workOf(
+  eventStore: Log,
+  { tenant, table }: TableRef,
+  session: SyncSession,
+  now: string,
+  budget: Budget,
+): Promise<SyncWork | undefined> {
+  const stream = tableStream(tenant, table);
+  const { from, to } = timesOf(session, now);
+  const head = (await eventStore.lastAppend(stream))?.revision ?? -1;
+  const last =
+    session.committed === undefined
+      ? await lastUntil(eventStore, stream, to, head)
+      : Math.min(head, Number(session.committed.operationId));
+  const operations: SyncOperation[] = [];
+  let [created, updated, unchanged] = [0, 0, 0];
+  for await (const events of streamPagesBackwards(eventStore, stream, last, EVENTS_AT_ONCE)) {
+    for (const event of events.toReversed()) {
+      const { occurredAt, causationId: requestId } = event.metadata;
+      if (occurredAt < from) return { operations, created, updated, unchanged };
+      budget.events -= 1;
+      const operation = operationOf(event);
+      if (operation !== undefined && operation.kind !== 'undo') {
+        budget.records -= operation.created + operation.updated;
+        if (operation.batchIds.includes(session.id))
+          note(event.revision, requestId, { ...operation, kind: operation.kind });
+      }
+      if (budget.events < 0 || budget.records < 0) return undefined;
+    }
+  }
+  return { operations, created, updated, unchanged };
+
+  function note(
+    revision: Revision,
+    requestId: string,
+    {
+      kind,
+      ...counts
+    }: Pick<SyncOperation, 'kind'> & { created: number; updated: number; seen: number; deleted: number },
+  ): void {
+    created += counts.created;
+    updated += counts.updated;
+    unchanged += counts.seen;
+    const records = counts.created + counts.updated + counts.seen + counts.deleted;
+    const later = operations.at(-1);
+    // A batch is one append of as many events as it takes.
+    if (later?.requestId === requestId && later.kind === kind) {
+      operations.splice(-1, 1, { ...later, revision, records: later.records + records });
+    } else operations.push({ kind, revision, requestId, records });
+  }
+}
+
+/**
+ * Of the events up to `end` the last one that is not after the time, -1 where all are; they are in the order of their times.
+ * @param time undefined: that is `end`
+ */
+export async function lastUntil(
+  eventStore: Pick<EventStore, 'readStream'>,
+  stream: string,
+  time: string | undefined,
+  end: Revision,
+): Promise<Revision> {
+  if (time === undefined) return end;
+  let [low, high] = [-1, end];
+  // The end first: where a page goes on, it is the one.
+  for (let middle = end; low < high; middle = Math.ceil((low + high) / 2)) {
+    const [event] = await eventStore.readStream(stream, middle, middle);
+    if (event !== undefined && event.metadata.occurredAt <= time) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}

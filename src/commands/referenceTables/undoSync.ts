@@ -1,0 +1,116 @@
+/** Undoes a whole sync session: what its commit deleted, then its batches, the last one first. */
+import { z } from 'zod';
+import type { AssetType } from '../../domain/assetTypes/assetType.js';
+import { MAX_SYNC_EVENTS, MAX_SYNC_RECORDS, MAX_SYNCS_LOOKED_THROUGH } from '../../domain/limits.js';
+import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
+import { tableStream } from '../../domain/streams.js';
+import type { EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import type { TableRef } from '../../ports/readModels.js';
+import { parseBody } from '../body.js';
+import { type Caller, ConflictError, NotFoundError } from '../context.js';
+import { refuseMasterData } from '../tables.js';
+import { inTime } from '../writeStream.js';
+import { type SyncOperation, type SyncSession, statusOf, syncSessions, workOf } from './syncHistory.js';
+import type { TableCommands } from './tableState.js';
+import { Undo, type UndoOptions, type UndoResult, undoCleanUp } from './undo.js';
+import { eventsOfBatch, undoBatch } from './undoBatch.js';
+
+const NEXT = 'must be the `next` of an answer.';
+
+export const undoSyncBody = z.strictObject({
+  /** Where the answer before said that it goes on: an operation, and of a clean-up the record in it. */
+  after: z
+    .string(NEXT)
+    .regex(/^\d{1,15}(\.[0-9a-f-]{36})?$/, NEXT)
+    .optional(),
+});
+
+/** @throws NotFoundError where it is none of the newest MAX_SYNCS_LOOKED_THROUGH */
+export async function requireSync(
+  eventStore: Pick<EventStore, 'readStream' | 'lastAppend'>,
+  table: TableRef,
+  id: string,
+): Promise<SyncSession> {
+  let left = MAX_SYNCS_LOOKED_THROUGH;
+  for await (const session of syncSessions(eventStore, table)) {
+    if (session.id === id) return session;
+    left -= 1;
+    if (left === 0) break;
+  }
+  throw new NotFoundError(`There is no sync ${id} on ${table.table}.`);
+}
+
+/**
+ * @param body `{ after? }`
+ * @throws NotFoundError; ConflictError while it takes batches or is being committed, and for one that is too large
+ * @throws NotSupportedError on Master Data
+ */
+export async function undoSync(
+  commands: TableCommands,
+  caller: Caller,
+  assetType: AssetType,
+  id: string,
+  body: unknown,
+  options: UndoOptions = {},
+): Promise<UndoResult> {
+  refuseMasterData(assetType, 'synchronized');
+  const { after } = parseBody(undoSyncBody, body);
+  const { eventStore } = commands;
+  const table = { tenant: caller.tenant, table: assetType.name };
+  const undo = new Undo(commands, caller, assetType, options);
+  const session = await inTime(caller, requireSync(eventStore, table, id));
+  const now = commands.now();
+  const budget = { events: MAX_SYNC_EVENTS, records: MAX_SYNC_RECORDS };
+  const work = await inTime(caller, workOf(eventStore, table, session, now, budget));
+  if (work === undefined) {
+    throw new ConflictError(`${id} is too large to be undone at once: undo its operations, the newest first.`);
+  }
+  const isSwept = work.operations.some(({ kind }) => kind === 'clean_up');
+  const status = statusOf(session, isSwept, now);
+  if (status === 'started' || status === 'committing') {
+    throw new ConflictError(`${id} is still open: commit it, or start another one, before it is undone.`);
+  }
+  return undoAll(undo, work.operations, after);
+}
+
+/** @param operations the newest first @param after where it goes on */
+async function undoAll(undo: Undo, operations: readonly SyncOperation[], after?: string): Promise<UndoResult> {
+  const [from, record] = after?.split('.') ?? [];
+  const left = operations.filter(({ revision }) => from === undefined || revision <= Number(from));
+  let unavailable: number | undefined = after === undefined ? 0 : undefined;
+  for (const [index, operation] of left.entries()) {
+    // The first is begun in any case, so that each request comes further.
+    if (index > 0 && !undo.goesOn) return ended(String(operation.revision), left.slice(index), unavailable);
+    const event = await eventOf(undo, operation.revision);
+    if (operation.kind === 'batch') {
+      await undoBatchOf(undo, event as RecordedEvent & BatchUpserted);
+      continue;
+    }
+    const behind = index === 0 ? record : undefined;
+    const before = undo.done;
+    const { total, next } = await undoCleanUp(undo, event as RecordedEvent & TableCleanedUp, behind);
+    if (behind === undefined) unavailable = operation.records - total;
+    if (next === undefined) continue;
+    const rest = { ...operation, records: total - (undo.done - before) };
+    return ended(`${operation.revision}.${next}`, [rest, ...left.slice(index + 1)], unavailable);
+  }
+  return ended(undefined, [], unavailable);
+
+  function ended(next: string | undefined, rest: readonly SyncOperation[], unavailable?: number): UndoResult {
+    return undo.result({ next, unavailable, remaining: rest.reduce((sum, { records }) => sum + records, 0) });
+  }
+}
+
+async function eventOf({ commands, caller, assetType }: Undo, revision: Revision): Promise<RecordedEvent> {
+  const stream = tableStream(caller.tenant, assetType.name);
+  const [event] = await inTime(caller, commands.eventStore.readStream(stream, revision, revision));
+  if (event === undefined) throw new NotFoundError(`There is no operation ${revision} on ${assetType.name}.`);
+  return event;
+}
+
+async function undoBatchOf(undo: Undo, event: RecordedEvent & BatchUpserted): Promise<void> {
+  const { commands, caller, assetType } = undo;
+  const stream = tableStream(caller.tenant, assetType.name);
+  const batch = await inTime(caller, eventsOfBatch(commands, stream, event));
+  await undo.piece(() => undoBatch(undo, batch));
+}

@@ -1,0 +1,154 @@
+/** The sync sessions of a table that there were, read by clients and by people; and taking a whole one back (spec §4.8). */
+import { z } from 'zod';
+import { dataOf } from '../people.js';
+import { expectRefused } from '../refusals.js';
+import { ASSETS } from '../tenant.js';
+import { useService } from '../useService.js';
+
+const run = useService({ tenants: { acme: 'dyn_stock_order', other: 'dyn_stock_order' } });
+const acme = () => run.tenant('acme');
+
+const parties = (from: number, to: number, more: object = {}) =>
+  Array.from({ length: to - from }, (_, n) => ({ external_id: `P${from + n}`, name: `Party ${from + n}`, ...more }));
+
+const sync = z.looseObject({ id: z.string(), links: z.object({ operations: z.url() }) });
+const page = z.strictObject({ data: z.array(sync), links: z.strictObject({ next: z.url().nullable() }) });
+
+const get = (path: string, options = {}) => acme().send('GET', `${ASSETS}/${path}`, options);
+const list = async (table: string, query = '') => page.parse((await get(`${table}/syncs`, { query })).body);
+const undo = async (table: string, id: string, options: object = {}) => {
+  const answer = await acme().send('POST', `${ASSETS}/${table}/syncs/${id}/undo`, options);
+  expect(answer.status).toBe(200);
+  return dataOf(z.looseObject({ next: z.string().nullable() }), answer);
+};
+
+/** A whole session of these batches. */
+async function synchronized(table: string, batches: readonly (readonly object[])[]): Promise<string> {
+  const id = await acme().sync(table);
+  for (const items of batches) {
+    await acme().batch(
+      table,
+      items.map((item) => ({ ...item, _batch_id: id })),
+    );
+  }
+  await acme().commit(
+    table,
+    id,
+    new Set(batches.flat().map((item) => ('external_id' in item ? item.external_id : ''))).size,
+  );
+  return id;
+}
+
+it('are listed, the newest first: when, by whom, what became of each, and what it has done', async () => {
+  expect(await list('dyn_party')).toEqual({ data: [], links: { next: null } });
+  const first = await synchronized('dyn_party', [parties(0, 10), parties(10, 15)]);
+  const failed = await acme().sync('dyn_party');
+  await acme().batch('dyn_party', parties(0, 2, { _batch_id: failed }));
+  expect((await acme().postBatch('dyn_party', { items: [{ _batch_id: failed }] })).status).toBe(422);
+  const left = await acme().sync('dyn_party');
+  await acme().batch('dyn_party', [{ external_id: 'single', name: 'Without a session' }]);
+  const second = await synchronized('dyn_party', [parties(2, 12), parties(0, 1, { notes: 'changed' })]);
+  const open = await acme().sync('dyn_party');
+  const { data, links } = await list('dyn_party');
+  expect(links).toEqual({ next: null });
+  const actor = { kind: 'client', id: acme().client.client_id, name: 'First API client' };
+  const time = expect.stringMatching(/^2.*Z$/);
+  const common = { actor, started_at: time, expires_at: time, ended_at: time, reason: null };
+  const none = { batches: 0, created: 0, updated: 0, unchanged: 0, deleted: 0 };
+  const carried = { id: second, batches: 2, created: 0, updated: 1, unchanged: 10, deleted: 5 };
+  expect(data).toMatchObject([
+    { ...common, ...none, id: open, status: 'started', ended_at: null, operation_id: null },
+    { ...common, ...carried, status: 'committed', operation_id: expect.stringMatching(/^\d+$/) },
+    { ...common, ...none, id: left, status: 'aborted', reason: 'Another sync was started.' },
+    { ...common, ...none, id: failed, status: 'aborted', reason: expect.any(String), batches: 1, unchanged: 2 },
+    { ...common, ...none, id: first, status: 'committed', batches: 2, created: 15 },
+  ]);
+  const { pathname, search } = new URL(data[1]?.links.operations ?? '');
+  const operations = await acme().send('GET', `${pathname}${search}`);
+  expect(operations.body).toMatchObject({ data: [{ kind: 'clean_up' }, { updated: 1 }, { seen: 10 }] });
+});
+
+it('are read one by one, with the scope to read, and by everybody who signs in', async () => {
+  const id = await synchronized('dyn_item', [parties(0, 3)]);
+  const one = await get(`dyn_item/syncs/${id}`);
+  expect(one).toMatchObject({ status: 200, body: { data: { id, status: 'committed', created: 3, deleted: 0 } } });
+  const token = await acme().token('read:reference_data');
+  expect((await get(`dyn_item/syncs/${id}`, { token })).body).toEqual(one.body);
+  const auditor = await acme().addPerson('auditor');
+  for (const path of [`/tables/dyn_item/syncs/${id}`, '/tables/dyn_item/syncs']) {
+    const { status, text } = await acme().platform('GET', path, { token: auditor });
+    expect(status).toBe(200);
+    expect(text).toContain(`"id":"${id}","status":"committed"`);
+    expect(text).toContain('/api/v1/platform/tables/dyn_item/operations?batch_id=');
+  }
+  const orders = await acme().token('read:order_data');
+  for (const path of ['dyn_item/syncs', `dyn_item/syncs/${id}`]) {
+    await expectRefused(run.service, 403, () => get(path, { token: orders }));
+  }
+  await expectRefused(run.service, 404, () => get('dyn_item/syncs/sync-session-none'));
+  await expectRefused(run.service, 404, () => get(`dyn_party/syncs/${id}`));
+  await expectRefused(run.service, 400, () => get('dyn_stock_order/syncs'));
+  await expectRefused(run.service, 400, () => get('dyn_item/syncs', { query: 'cursor=x' }));
+  await expectRefused(run.service, 404, () => run.tenant('other').send('GET', `${ASSETS}/dyn_item/syncs/${id}`));
+});
+
+it('of many come in pages, each once', async () => {
+  const ids: string[] = [];
+  for (let n = 0; n < 27; n++) ids.unshift(await acme().sync('dyn_unit_code'));
+  const first = await list('dyn_unit_code');
+  expect(first.data.map(({ id }) => id)).toEqual(ids.slice(0, 25));
+  const rest = await list('dyn_unit_code', new URL(first.links.next ?? '').search.slice(1));
+  expect(rest.data.map(({ id }) => id)).toEqual(ids.slice(25));
+  expect(rest).toMatchObject({ data: [{ status: 'aborted' }, { status: 'aborted' }], links: { next: null } });
+});
+
+describe('taking a whole one back', () => {
+  const table = 'dyn_party';
+  const all = async () => {
+    const { data } = await acme().list(table, { perPage: '1000', sort: 'external_id' });
+    return data.map(({ created_at: _, updated_at: __, ...record }) => record);
+  };
+
+  it('brings the table to what it was: what the commit deleted, what the batches changed and created', async () => {
+    await synchronized(table, [parties(0, 40, { notes: 'old' })]);
+    const before = await all();
+    const later = [
+      parties(0, 10, { notes: 'new' }),
+      parties(10, 25, { notes: 'old' }),
+      parties(40, 43),
+      parties(0, 2, { notes: 'newest' }),
+    ];
+    const id = await synchronized(table, later);
+    const dry = await undo(table, id, { query: { dry_run: 'true' } });
+    expect(dry).toMatchObject({ dry_run: true, restored: 40, deleted: 3, next: null });
+    expect(await all()).not.toEqual(before);
+    const counts = { restored: 42, deleted: 3, unchanged: 0, left: [], left_in_all: 0, unavailable: 0 };
+    expect(await undo(table, id)).toMatchObject({ ...counts, remaining: 0, next: null });
+    expect(await all()).toEqual(before);
+    expect(await undo(table, id)).toMatchObject({ restored: 0, deleted: 0 });
+    expect(await all()).toEqual(before);
+  });
+
+  it('leaves alone and tells what has changed since, and is answered as before to a key that comes again', async () => {
+    const id = await synchronized(table, [parties(0, 5, { notes: 'new' })]);
+    const [first] = (await acme().list(table, { sort: 'external_id' })).data;
+    await acme().update(table, first?.id ?? '', { notes: 'by hand' });
+    const headers = { 'idempotency-key': id };
+    const undone = await undo(table, id, { headers });
+    expect(undone).toMatchObject({
+      left: [{ id: first?.id, key: 'P0', reason: 'changed', fields: ['notes'] }],
+      left_in_all: 1,
+    });
+    expect(await undo(table, id, { headers })).toEqual(undone);
+  });
+
+  it('is refused while it is open, and of one that is none', async () => {
+    const id = await acme().sync(table);
+    const post = (path: string, options = {}) => acme().send('POST', `${ASSETS}/${path}/undo`, options);
+    await expectRefused(run.service, 409, () => post(`${table}/syncs/${id}`));
+    await expectRefused(run.service, 404, () => post(`${table}/syncs/sync-session-none`));
+    await expectRefused(run.service, 400, () => post(`dyn_stock_order/syncs/${id}`));
+    const token = await acme().token('read:reference_data');
+    await expectRefused(run.service, 403, () => post(`${table}/syncs/${id}`, { token }));
+  });
+});
