@@ -26,11 +26,6 @@ const BODIES: readonly Body[] = [
   { text: '{"email": …, "password": …}', of: `POST ${PLATFORM}/session`, placeholders: { '…': '"eva@demo.example"' } },
   { text: '{"max_percent": 10, "min_records": 20}', of: `PUT ${PLATFORM}/tenant/clean-up-guard` },
   { text: '{"max_percent": null}', of: `PUT ${PLATFORM}/tenant/clean-up-guard` },
-  {
-    text: '{"after": next}',
-    of: 'POST /api/v1/dynamic-assets/dyn/dyn_item/operations/{operation_id}/undo',
-    placeholders: { next: AN_ID },
-  },
   { text: '{"reason": "…"}', of: `POST ${PLATFORM}/webhooks/{webhook_id}/disable` },
   {
     text: '{"since": time, "until": time}',

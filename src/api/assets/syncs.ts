@@ -128,8 +128,10 @@ export const oneSync = {
 type Asked = Pick<Call, 'req' | 'query' | 'path'> & { readonly caller: Caller };
 
 /** The table's URL, of a request for its syncs. */
-const tableUrlOf = (api: Api, { req }: Asked): string =>
-  requestUrl(req, api.config).replace(/\/syncs(\/[^/]*)?\/?$/, '');
+function tableUrlOf(api: Api, { req }: Asked): string {
+  const url = requestUrl(req, api.config);
+  return url.slice(0, url.lastIndexOf('/syncs'));
+}
 
 /** @throws HttpError 400; NotSupportedError */
 export async function syncsReply(api: Api, asked: Asked, assetType: AssetType): Promise<Reply> {

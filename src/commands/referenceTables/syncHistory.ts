@@ -50,7 +50,9 @@ export async function* syncSessions(
   before?: Revision,
 ): AsyncGenerator<SyncSession> {
   const stream = syncStream(tenant, table);
-  const last = before ?? (await eventStore.lastAppend(stream))?.revision ?? -1;
+  const end = (await eventStore.lastAppend(stream))?.revision ?? -1;
+  // A cursor of a client's own making may name a revision far behind the end.
+  const last = Math.min(before ?? end, end);
   let own: RecordedEvent[] = [];
   let supersededAt: string | undefined;
   for await (const events of streamPagesBackwards(eventStore, stream, last)) {

@@ -89,6 +89,8 @@ it('are read one by one, with the scope to read, and by everybody who signs in',
   await expectRefused(run.service, 404, () => get(`dyn_party/syncs/${id}`));
   await expectRefused(run.service, 400, () => get('dyn_stock_order/syncs'));
   await expectRefused(run.service, 400, () => get('dyn_item/syncs', { query: 'cursor=x' }));
+  // As from a cursor behind the newest.
+  expect((await list('dyn_item', 'cursor=999999999999999')).data).toHaveLength((await list('dyn_item')).data.length);
   await expectRefused(run.service, 404, () => run.tenant('other').send('GET', `${ASSETS}/dyn_item/syncs/${id}`));
 });
 
