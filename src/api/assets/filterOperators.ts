@@ -18,6 +18,19 @@ const VALUES: { readonly [type in FieldType]: json.JsonSchema } = {
   Boolean: { type: 'boolean' },
 };
 
+/** As far as a pattern can say it; \\d would be the digits of all scripts to some. */
+const ANY_LIST = '[^,]';
+const listOf = (value: string): string => `^${value}(,${value})*$`;
+const LISTS: { readonly [type in FieldType]: string } = {
+  String: ANY_LIST,
+  LongText: ANY_LIST,
+  Integer: listOf('-?[0-9]{1,16}'),
+  Decimal: ANY_LIST,
+  Date: listOf('[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])'),
+  DateTime: ANY_LIST,
+  Boolean: listOf('(true|false)'),
+};
+
 const OPERATORS_TEXT =
   'Values of the type of the field are compared: eq, ne, in (exactly), gt, gte, lt, lte (in the order of lists: text without regard to case), null (true or false). ne finds records without a value as well.';
 const PART: json.JsonSchema = { type: 'string', minLength: 1 };
@@ -30,7 +43,11 @@ const operatorsSchema = (type: FieldType): json.JsonSchema => ({
   description: OPERATORS_TEXT,
   properties: {
     ...Object.fromEntries(operatorsOf({ type }).map((operator) => [operator, VALUES[type]])),
-    in: { type: 'string', minLength: 1, description: 'Several values, separated by commas; \\, is a comma in one.' },
+    in: {
+      type: 'string',
+      pattern: LISTS[type],
+      description: 'Several values, separated by commas; \\, is a comma in one.',
+    },
     null: { type: 'boolean', description: 'true: it has no value; false: it has one.' },
   },
   additionalProperties: false,

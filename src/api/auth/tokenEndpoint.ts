@@ -104,11 +104,19 @@ export const tokenEndpoint: Resource = {
       ),
       answers: {
         400: oauthError('The request is malformed.', 'invalid_request', 'grant_type is missing.'),
-        401: oauthError(
-          'The credentials are wrong.',
-          'invalid_client',
-          'The client is unknown or its secret is wrong.',
-        ),
+        401: {
+          ...oauthError(
+            'The credentials are wrong.',
+            'invalid_client',
+            'The client is unknown or its secret is wrong.',
+          ),
+          headers: {
+            'WWW-Authenticate': {
+              description: 'Basic, where the request had an Authorization header.',
+              schema: json.text,
+            },
+          },
+        },
         413: oauthError(
           'The body is too large.',
           'invalid_request',
@@ -186,10 +194,13 @@ function unreadable(error: unknown): OAuthError | undefined {
 }
 
 /** Gives errors the shape of RFC 6749 §5.2, with `message` beside it; others go on to the API's error handler. */
-export const oauthErrorHandler: ErrorRequestHandler = (given: unknown, _req, res, next) => {
+export const oauthErrorHandler: ErrorRequestHandler = (given: unknown, req, res, next) => {
   const error = unreadable(given) ?? given;
   if (!(error instanceof OAuthError)) return next(error);
   const { code, message, status, headers } = error;
-  if (code === 'invalid_client') res.setHeader('WWW-Authenticate', 'Basic realm="dynamic-assets", charset="UTF-8"');
+  // Who sent the credentials in the body is not asked for others: a browser would open a dialog of its own, and wait for it.
+  if (code === 'invalid_client' && req.headers.authorization !== undefined) {
+    res.setHeader('WWW-Authenticate', 'Basic realm="dynamic-assets", charset="UTF-8"');
+  }
   sendJson(res, status, JSON.stringify({ error: code, error_description: message, message }), headers);
 };

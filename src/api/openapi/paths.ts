@@ -7,6 +7,7 @@ import {
   BODY_LIMITS,
   type BodyDescription,
   isTableOperation,
+  type Method,
   type Operation,
   type PathParameter,
   type PerTable,
@@ -150,7 +151,7 @@ function operationObject(
   const responses: Responses = {
     [status]: withHeaders(withNames(ofOne(answer), `${typeName}Answer`, schemas), headersOf(isRead, operation)),
     ...(isRead ? { 304: NOT_MODIFIED } : {}),
-    ...errorsOf([431, ...area.errors, ...refusals(operation), ...bodyErrors, ...errors]),
+    ...errorsOf([431, ...area.errors, ...refusals(method, operation), ...bodyErrors, ...errors]),
     ...answers,
   };
   return {
@@ -197,9 +198,8 @@ const HEADER_PARAMETERS: { readonly [name in 'if-match' | 'if-none-match' | 'ide
     component: 'IdempotencyKey',
     name: 'Idempotency-Key',
     in: 'header',
-    description: `A name of the client's own for this request. Sent again with the same body within ${IDEMPOTENCY_KEY_HOURS} hours, it does nothing more and is answered as before, with Idempotency-Replayed: true; with another body it is 422.`,
+    description: `A name of the client's own for this request. Sent again with the same body within ${IDEMPOTENCY_KEY_HOURS} hours, it does nothing more and is answered as before, with Idempotency-Replayed: true; with another body it is 422. Such as po-2026-000471.`,
     schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY_LENGTH, pattern: '^[!-~]+$' },
-    example: 'po-2026-000471',
   },
   'if-none-match': {
     component: 'IfNoneMatch',
@@ -225,8 +225,13 @@ function securityOf(operation: Operation, assetType: AssetType) {
 }
 
 /** How the router may refuse a request before it comes to the body. */
-const refusals = ({ allow }: Operation): readonly ErrorStatus[] =>
-  allow === 'anyone' ? [400] : allow === 'clients' ? [400, 401] : [400, 401, 403];
+function refusals(method: Method, operation: Operation): readonly ErrorStatus[] {
+  const { allow } = operation;
+  if (allow === 'anyone') return [400];
+  if (allow === 'clients') return [400, 401];
+  // A change with the session's cookie must show that it is not another site's.
+  return isTableOperation(operation) || method === 'GET' ? [400, 401, 403] : [400, 401, 403, 415];
+}
 
 function requestBody({ schema, example, optional, orForm, limit = 'settings' }: BodyDescription, assetType: AssetType) {
   const ofOne = madeFor(assetType);

@@ -36,8 +36,8 @@ function refuseFirstPassword({ context: { user } }: Request): void {
 const identifyUser: Check = async (api, req) => {
   const text = sessionTokenIn(req);
   if (text === undefined) throw missingToken();
-  if (bearerToken(req.headers.authorization) === undefined) refuseForgery(req, requestOrigin(req, api.config));
   await openSession(api, req, text);
+  if (bearerToken(req.headers.authorization) === undefined) refuseForgery(req, requestOrigin(req, api.config));
 };
 
 /** The token of a session that a request brings, by bearer token or by cookie. */

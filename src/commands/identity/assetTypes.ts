@@ -28,6 +28,8 @@ const fieldName = z
     `must not be a name that programs take for something else (${RESERVED_NAMES.join(', ')}).`,
   );
 
+const TOO_LONG = `must be at most ${MAX_STRING_LENGTH} for String and ${MAX_LONG_TEXT_LENGTH} for LongText.`;
+
 export const fieldBody = z
   .strictObject({
     name: fieldName,
@@ -36,14 +38,19 @@ export const fieldBody = z
     required: z.boolean('must be true or false.').default(false),
     filterable: z.boolean('must be true or false.').default(false),
     sortable: z.boolean('must be true or false.').default(false),
-    max_length: z.number('must be a number.').int('must be an integer.').min(1, 'must be at least 1.').optional(),
+    max_length: z
+      .number('must be a number.')
+      .int('must be an integer.')
+      .min(1, 'must be at least 1.')
+      .max(MAX_LONG_TEXT_LENGTH, TOO_LONG)
+      .optional(),
   })
   .refine(
     ({ type, max_length: max }) =>
       max === undefined || max <= (type === 'LongText' ? MAX_LONG_TEXT_LENGTH : MAX_STRING_LENGTH),
     {
       path: ['max_length'],
-      message: `must be at most ${MAX_STRING_LENGTH} for String and ${MAX_LONG_TEXT_LENGTH} for LongText.`,
+      message: TOO_LONG,
     },
   )
   .refine(({ type, sortable }) => !(type === 'LongText' && sortable), {

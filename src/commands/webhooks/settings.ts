@@ -14,7 +14,7 @@ import { newSigningSecret, type WebhookCommands } from './secrets.js';
 const url = z
   .string('must be a string.')
   .max(MAX_URL_LENGTH, `must be at most ${MAX_URL_LENGTH} characters.`)
-  .meta({ format: 'uri' });
+  .meta({ format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]://' });
 export const eventKind = z.enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`);
 export const eventKinds = boundedList({
   element: eventKind,

@@ -176,8 +176,30 @@ describe('token request', () => {
     const answer = await request();
     expectOAuthError(answer, status, code);
     expect(answer.headers['cache-control']).toBe('no-store');
-    if (status === 401) expect(answer.headers['www-authenticate']).toMatch(/^Basic realm=/);
     expect(await run.service.logHead()).toBe(before);
+  });
+
+  it('§5.2 asks for Basic only where a client used the Authorization header: browsers take that for a dialog of their own', async () => {
+    const body = { ...credentials(), client_secret: 'wrong' };
+    const form = {
+      raw: new URLSearchParams(body).toString(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    };
+    const inBody = [
+      await acme().requestToken(body),
+      await acme().requestToken({ grant_type: 'client_credentials' }),
+      await acme().send('POST', '/oauth/token', { token: null, ...form }),
+    ];
+    for (const { status, headers } of inBody) {
+      expect({ status, challenge: headers['www-authenticate'] }).toEqual({ status: 401, challenge: undefined });
+    }
+    for (const authorization of [`Basic ${btoa('nobody:wrong')}`, 'Basic %%%', 'Bearer x']) {
+      const { status, headers } = await acme().requestToken({ grant_type: 'client_credentials' }, { authorization });
+      expect({ status, challenge: headers['www-authenticate'] }).toEqual({
+        status: 401,
+        challenge: 'Basic realm="dynamic-assets", charset="UTF-8"',
+      });
+    }
   });
 
   it('guessing a secret ends in 429, and leaves other clients alone', async () => {

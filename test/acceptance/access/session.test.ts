@@ -108,6 +108,16 @@ describe('signing in', () => {
   });
 });
 
+it('a cookie that is no session is 401, also where the request lacks what a change with a cookie needs', async () => {
+  for (const [method, path] of [
+    ['DELETE', '/tenant/rate-limit'],
+    ['POST', '/users'],
+  ] as const) {
+    const answer = await acme().platform(method, path, { token: null, headers: { cookie: 'da_session=nobody' } });
+    expect(answer.status).toBe(401);
+  }
+});
+
 describe('a session ends', () => {
   it('with the sign-out, for the cookie', async () => {
     const answer = await acme().send('DELETE', `${PLATFORM}/session`, { token: null });
