@@ -235,13 +235,16 @@ function refusals(method: Method, operation: Operation): readonly ErrorStatus[] 
 
 function requestBody({ schema, example, optional, orForm, limit = 'settings' }: BodyDescription, assetType: AssetType) {
   const ofOne = madeFor(assetType);
-  const form: MediaTypes = orForm === true ? { 'application/x-www-form-urlencoded': { schema: ofOne(schema) } } : {};
   const bytes = BODY_LIMITS[limit];
-  const description = Number.isFinite(bytes) ? { description: `At most ${bytes} bytes.` } : {};
+  // A form is told in words: of a body of two types openapi-python-client makes a function that does not run.
+  const texts = [
+    ...(Number.isFinite(bytes) ? [`At most ${bytes} bytes.`] : []),
+    ...(orForm === true ? ['A form (application/x-www-form-urlencoded) is taken as well.'] : []),
+  ];
   return {
-    ...description,
+    ...(texts.length === 0 ? {} : { description: texts.join(' ') }),
     required: optional !== true,
-    content: { ...jsonContent(ofOne(schema), ofOne(example)), ...form },
+    content: jsonContent(ofOne(schema), ofOne(example)),
   };
 }
 

@@ -94,7 +94,7 @@ const deliveryQuery = z.object({
     .enum(WEBHOOK_EVENT_KINDS, `must be one of ${WEBHOOK_EVENT_KINDS.join(', ')}.`)
     .optional()
     .describe('Kind of event.'),
-  order_id: z.string().toLowerCase().optional().meta({ format: 'uuid', description: 'About this order.' }),
+  order_id: z.string().toLowerCase().optional().describe('About this order; with another text the log is empty.'),
   since: dateTime.optional().meta({ description: 'Requested at this time or later.' }),
   until: dateTime.optional().meta({ description: 'Requested before this time.' }),
   cursor: wholeNumber(Number.MAX_SAFE_INTEGER, 'must be that of a link to a next page.')
