@@ -18,6 +18,7 @@ import type { Directory } from './projections/directory.js';
 import { projectedPlace } from './projections/keptPlace.js';
 import { ProjectionWatch, projections } from './projections/projections.js';
 import { apiConfig } from './service/apiConfig.js';
+import { setDamagedAside } from './service/damagedDatabases.js';
 import { prepareDataDirectory } from './service/dataDirectory.js';
 import { type DirectoryUse, useDirectory } from './service/directoryUse.js';
 import { registerDiskMetrics } from './service/diskMetrics.js';
@@ -28,6 +29,7 @@ import {
   registerLogMetrics,
   registerParkedMetrics,
   registerQueueMetrics,
+  registerSetAsideMetrics,
 } from './service/engineHealth.js';
 import { openBroker } from './service/engines.js';
 import { openDirectory } from './service/openDirectory.js';
@@ -166,6 +168,7 @@ async function openParts(
   if (mended.length > 0) log.warn({ mended }, 'others could read or write these; now only their owner can');
   if (stillOpen.length > 0)
     log.warn({ open: stillOpen }, 'others may read or write these, and this user cannot change that');
+  let setAside = await setDamagedAside(config, roles, log);
   let metrics: ServiceMetrics | undefined;
   const opening = openOwnLog(config, { ...config, appendsSoon: roles.has('api') });
   const ownLog = opened(await opening, (store) => store.close());
@@ -189,7 +192,9 @@ async function openParts(
       logs(log, 'warn', 'the message broker cannot be reached'),
     );
   const projector = roles.has('projector')
-    ? opened(await startProjectors(config, { eventStore, log, tracer }), (each) => each.stop())
+    ? opened(await startProjectors(config, { eventStore, log, tracer, onSetAside: () => setAside++ }), (each) =>
+        each.stop(),
+      )
     : undefined;
   const directory = opened(await openDirectory(config, eventStore, log, onReplaced), (each) => each.stop());
   const { readModels, unshown } = readsAfterWrites(config, roles, gate, gatedModels, directory);
@@ -224,6 +229,7 @@ async function openParts(
   registerDiskMetrics(metrics.registry, config);
   registerTenantFigures(metrics.registry, new TenantFigures({ directory, readModels, metrics: metrics.tenants }));
   registerLogMetrics(metrics.registry, () => eventStore.head());
+  registerSetAsideMetrics(metrics.registry, () => setAside);
   registerParkedMetrics(metrics.registry, () => readModels.parked());
   if (broker !== undefined) registerQueueMetrics(metrics.registry, broker, [DELIVERY_QUEUE, BACKFILL_QUEUE]);
   const keys = await SigningKeys.open(join(config.DATA_DIR, 'keys'));

@@ -1,8 +1,10 @@
 /** Whether a database of SQLite is open somewhere; and locks that end with the process which has them, on files of no contents. */
+import { isDamage } from './damagedFiles.js';
 import { codeOf, openSqlite } from './openSqlite.js';
 
 /**
- * Makes the file where it is missing, and writes nothing to it. Shuts all other connections out of the file, those of other processes as well.
+ * Shuts all other connections out of the file, those of other processes as well. Makes it where it is missing, and writes
+ * nothing to it.
  * @returns lets them in again; undefined where another connection has the file open
  */
 export function holdAlone(file: string): (() => void) | undefined {
@@ -15,7 +17,7 @@ export function holdAlone(file: string): (() => void) | undefined {
     db.close();
     if (codeOf(error).startsWith('SQLITE_BUSY')) return undefined;
     // What is no database, or a damaged one, nobody has open.
-    if (/^SQLITE_(NOTADB|CORRUPT)/.test(codeOf(error))) return () => undefined;
+    if (isDamage(error)) return () => undefined;
     throw error;
   }
   return () => db.close();

@@ -1,5 +1,7 @@
 /** What commands work with that an operator runs, beside a running service or without one. Loads no more of the service than it needs. */
 import { userInfo } from 'node:os';
+import { damageOf, isDamage } from '../adapters/damagedFiles.js';
+import { namingDamage } from '../adapters/readmodels/sqlite/damage.js';
 import { newId, now } from '../commands/clock.js';
 import { type Caller, NotFoundError } from '../commands/context.js';
 import { TenantParkedError, tenantNow } from '../commands/identity/directoryWriter.js';
@@ -18,7 +20,7 @@ import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { openReadModelWriter, openStoredDirectory } from '../service/engines.js';
 import { openOwnLog } from '../service/ownLog.js';
 import { ofTenant } from '../service/readLanes.js';
-import { ownLanes } from '../service/readModelFiles.js';
+import { ownLanes, readModelFile } from '../service/readModelFiles.js';
 import { openReadSide } from '../service/readSide.js';
 import { createSecretBox, installationKeys } from '../service/secretBox.js';
 import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
@@ -138,6 +140,8 @@ export function withProjections<T>(work: (tools: ProjectionTools) => Promise<T>)
         lanesOf: (name) => (name === undefined ? lanes : [ofTenant(lanes, name)]),
         tenant: (name) => mustExist(eventStore, config, name),
       });
+    } catch (error) {
+      throw config.MONGODB_URL === undefined ? await namingFile(error, config) : error;
     } finally {
       for (const { writer } of lanes) await writer.close();
     }
@@ -159,6 +163,14 @@ export function withReadModels<T>(
     const { readModels } = await openReadSide({ ...config, READER_THREADS: 1 }, eventStore);
     return work({ eventStore, readModels }).finally(() => readModels.close());
   });
+}
+
+/** Damage of embedded read models, with the file that it is in. */
+async function namingFile(error: unknown, config: Config): Promise<unknown> {
+  if (!isDamage(error) && !(error instanceof Error && isDamage(error.cause))) return error;
+  const files = (await ownLanes(config)).map((lane) => readModelFile(config, lane));
+  const file = files.find((each) => damageOf(each, { isWhole: true }) !== undefined);
+  return file === undefined ? error : namingDamage(file, isDamage(error) ? error : (error as Error).cause);
 }
 
 async function withEventStore<T>(config: Config, work: (eventStore: EventStore) => Promise<T>): Promise<T> {

@@ -3,6 +3,7 @@ import { projectionStatus, statusOfLanes } from '../projections/projections.js';
 import { type RebuildReport, rebuildProjection } from '../projections/rebuild.js';
 import { tenantsBehind } from '../projections/staleness.js';
 import { behindText } from '../service/tenantsTold.js';
+import { replaceDamaged } from './damagedReadModels.js';
 import { interruptible } from './interruption.js';
 import { type ProjectionTools, withProjections } from './operator.js';
 import { columns, type JsonOption, printResult, withJson, withProgressBar } from './output.js';
@@ -67,6 +68,7 @@ function rebuildCommand(): Command {
 
 async function rebuild(options: ScopeOptions): Promise<void> {
   const names = namesIn(options);
+  const replaced = await replaceDamaged();
   const done: RebuildReport[] = [];
   const work = (signal: AbortSignal) =>
     withProjections(async (tools) => {
@@ -90,7 +92,7 @@ async function rebuild(options: ScopeOptions): Promise<void> {
       }
     });
   await interruptible(work, () => leftBy(done, names));
-  printResult(options, done, done.map(sentence));
+  printResult(options, done, [...replaced, ...done.map(sentence)]);
 }
 
 /** One report for all lanes: to be reduced with. */

@@ -218,3 +218,7 @@ export const MAX_REMEMBERED_GUESSES = 50_000;
 
 /** Seconds that a start waits for a service that has its data directory for itself, and may be just stopping. */
 export const DATA_DIRECTORY_WAIT_SECONDS = 5;
+/** Bytes of a database of the embedded engines up to which all of its pages are looked at when a service starts. */
+export const MAX_BYTES_CHECKED_AT_START = 33_554_432;
+/** Damaged files of each database that are kept beside the one which took their place. */
+export const KEPT_DAMAGED_FILES = 2;

@@ -204,7 +204,7 @@ export class OtherLogError extends Error {
 }
 
 export class EventStoreUnavailableError extends Error {
-  override readonly name = 'EventStoreUnavailableError';
+  override readonly name: string = 'EventStoreUnavailableError';
   /** Of an append: the log was asked, and may have stored it, or may yet. */
   readonly mayBeStored: boolean;
 
@@ -214,6 +214,18 @@ export class EventStoreUnavailableError extends Error {
   ) {
     super(message, options);
     this.mayBeStored = mayBeStored;
+  }
+}
+
+/** The embedded log's file is damaged. Nothing else holds what was in it: it is left as it is, and a person has to look. */
+export class EventLogDamagedError extends EventStoreUnavailableError {
+  override readonly name = 'EventLogDamagedError';
+  /** @param damage what was found, in the engine's words */
+  constructor(file: string, damage: string, options: ErrorOptions = {}) {
+    super(
+      `The event log ${file} is damaged (${damage}): stop the service, keep a copy of the data directory, and put a backup in its place with "dynamic-assets restore"; "dynamic-assets doctor" says what is damaged.`,
+      options,
+    );
   }
 }
 

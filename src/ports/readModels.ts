@@ -197,7 +197,7 @@ export class AnswerTooLargeError extends Error {
 }
 
 export class ReadModelsUnavailableError extends Error {
-  override readonly name = 'ReadModelsUnavailableError';
+  override readonly name: string = 'ReadModelsUnavailableError';
 }
 
 /**
@@ -239,6 +239,8 @@ export type Ahead = {
 export const MAX_PARKED = 1_000;
 
 export interface ProjectionProgress {
+  /** Counts how often others have taken their place as a whole, since this was opened: then all that was known is void. */
+  replaced?(): number;
   /** Position that a projection has reached. 0 when it never ran. */
   checkpoint(projection: string): Promise<Position>;
   /** Of all that has one, read at one moment. */

@@ -7,7 +7,14 @@ import { DIRECTORY_STREAM_PREFIXES, type Tenant } from '../domain/identity/direc
 import { parseStream } from '../domain/streams.js';
 import { copiedOnce } from '../domain/writable.js';
 import type { DirectoryStore } from '../ports/directoryStore.js';
-import type { EventSlice, EventStore, LogPlace, Position, RecordedEvent } from '../ports/eventStore.js';
+import {
+  EventLogDamagedError,
+  type EventSlice,
+  type EventStore,
+  type LogPlace,
+  type Position,
+  type RecordedEvent,
+} from '../ports/eventStore.js';
 import type { Parked } from '../ports/readModels.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 import { notApplied } from './parkedText.js';
@@ -59,8 +66,14 @@ export class Directory {
     try {
       if (stored !== undefined) directory.#known = await stored.load(eventStore);
       const head = await eventStore.head();
-      directory.#running = directory.#keepUp(eventStore, onError);
+      let isStarting = true;
+      directory.#running = directory.#keepUp(eventStore, (error) => {
+        // No later try would succeed.
+        if (isStarting && error instanceof EventLogDamagedError) directory.#fail(error);
+        else onError(error);
+      });
       await directory.waitFor(head);
+      isStarting = false;
       return directory;
     } catch (error) {
       await directory.stop();

@@ -40,7 +40,7 @@ const isOpen = ({ all, filled, parts }: Withheld): boolean =>
   all === undefined && filled.size === 0 && parts.size === 0;
 
 type Look = { readonly at: number; readonly withheld: Promise<Withheld>; validUntil: number };
-type Progress = Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'place' | 'parked' | 'ahead'>;
+type Progress = Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'place' | 'parked' | 'ahead' | 'replaced'>;
 type Log = Pick<EventStore, 'identity' | 'holds' | 'head' | 'subscribe'>;
 type Name = RebuildScope['projection'];
 
@@ -56,6 +56,8 @@ export class ReadGate {
   #found: Withheld | undefined;
   /** By the clock of `performance`: until then a look holds that let everybody pass, and nobody need wait for it. */
   #isOpenUntil = 0;
+  /** How often the read models had been replaced when that was found. */
+  #replaced = 0;
 
   /** @param maxStalenessSeconds a tenant's reads are refused while what they would show is older than this */
   constructor(eventStore: Log, progress: Progress, maxStalenessSeconds: number) {
@@ -72,7 +74,7 @@ export class ReadGate {
 
   /** As of the last look: the tenant's records are read, and not notably old. */
   isCurrent(tenant: string): boolean {
-    if (performance.now() <= this.#isOpenUntil) return true;
+    if (this.#isOpen()) return true;
     const { all, filled, parts } = this.#found ?? NOTHING_KNOWN;
     return (
       all === undefined &&
@@ -93,20 +95,37 @@ export class ReadGate {
     return this.#staleness.behind();
   }
 
+  /** By a look that holds still. */
+  #isOpen(): boolean {
+    this.#forgetReplaced();
+    return performance.now() <= this.#isOpenUntil;
+  }
+
+  #forgetReplaced(): void {
+    const replaced = this.#progress.replaced?.() ?? 0;
+    if (replaced === this.#replaced) return;
+    this.#replaced = replaced;
+    this.#look = undefined;
+    this.#found = undefined;
+    this.#isOpenUntil = 0;
+  }
+
   #looked(): Promise<Withheld> {
+    this.#forgetReplaced();
     const now = performance.now();
     if (this.#look !== undefined && now <= this.#look.validUntil) return this.#look.withheld;
     const look = { at: now, withheld: this.#find(), validUntil: now + GATE_LOOKS_MS };
     this.#look = look;
     look.withheld.then(
       (withheld) => {
+        if (this.#look !== look) return;
         this.#found = withheld;
         if (!isOpen(withheld)) look.validUntil = now + WITHHELD_LOOKS_MS;
         this.#isOpenUntil = isOpen(withheld) && !this.#staleness.isNotable ? look.validUntil : 0;
       },
       // An engine that is away is asked again by the next.
       () => {
-        this.#look = undefined;
+        if (this.#look === look) this.#look = undefined;
       },
     );
     return look.withheld;
@@ -121,10 +140,10 @@ export class ReadGate {
         tenantOf: (...asked: Asked) => string | undefined,
       ) =>
       async (...asked: Asked): Promise<Answer> => {
-        if (performance.now() > this.#isOpenUntil) await this.#pass(projection, tenantOf(...asked));
+        if (!this.#isOpen()) await this.#pass(projection, tenantOf(...asked));
         const answer = await read(...asked);
         // It may have been thrown away under a long reading.
-        if (performance.now() > this.#isOpenUntil) await this.#pass(projection, tenantOf(...asked));
+        if (!this.#isOpen()) await this.#pass(projection, tenantOf(...asked));
         return answer;
       };
     const ofTable = ({ tenant }: { readonly tenant: string }): string => tenant;

@@ -107,6 +107,18 @@ export function registerLogMetrics(registry: Registry, head: () => Promise<numbe
   });
 }
 
+/** `damaged_files_set_aside`: what is made of the log is then filled again. */
+export function registerSetAsideMetrics(registry: Registry, count: () => number): void {
+  new Gauge({
+    registers: [registry],
+    name: 'damaged_files_set_aside',
+    help: 'Damaged files of read models and of the broker that were set aside since this process started.',
+    collect() {
+      this.set(count());
+    },
+  });
+}
+
 /** `projections_parked`: how many tenants are parked in each projection. While the read models are away there are no figures. */
 export function registerParkedMetrics(registry: Registry, parked: () => Promise<readonly Parked[]>): void {
   new Gauge({

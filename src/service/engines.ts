@@ -74,14 +74,19 @@ export async function openReadModels(config: EngineConfig, lane = ONLY_LANE): Pr
   return openMongoReadModels({ url, prefix: collectionPrefix(lane), timeoutMs });
 }
 
-/** @param owner writers of one owner come one after the other, in one process */
+/**
+ * @param owner writers of one owner come one after the other, in one process
+ * @param onSetAside with it a damaged file is set aside, which it is told of, and one begun that is empty
+ */
 export async function openReadModelWriter(
   config: EngineConfig,
   owner?: string,
   lane = ONLY_LANE,
+  onSetAside?: (aside: string) => void,
 ): Promise<ReadModelWriter & RebuildableReadModels> {
   const url = config.MONGODB_URL;
-  if (url === undefined) return openSqliteReadModelWriter({ file: readModelFile(config, lane) });
+  if (url === undefined)
+    return openSqliteReadModelWriter({ file: readModelFile(config, lane), ...(onSetAside && { onSetAside }) });
   const { openMongoReadModelWriter } = await import('../adapters/readmodels/mongodb/writer.js');
   return openMongoReadModelWriter({ url, prefix: collectionPrefix(lane), ...(owner === undefined ? {} : { owner }) });
 }

@@ -1,7 +1,7 @@
 /** Starts the directory of tenants of this process, and tells its log what becomes of it. */
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
-import { type EventStore, LogReplacedError } from '../ports/eventStore.js';
+import { EventLogDamagedError, type EventStore, LogReplacedError } from '../ports/eventStore.js';
 import { Directory } from '../projections/directory.js';
 import { openStoredDirectory } from './engines.js';
 
@@ -12,7 +12,12 @@ export function openDirectory(
   log: Logger,
   onReplaced: () => void,
 ): Promise<Directory> {
+  let told = '';
   const onInterruption = (error: unknown): void => {
+    const message = error instanceof Error ? error.message : '';
+    // It is met at each try, until a person puts a backup in its place.
+    if (error instanceof EventLogDamagedError && message === told) return;
+    told = message;
     // The directory is in each process, and hears of it as soon as any part.
     if (error instanceof LogReplacedError) onReplaced();
     else log.error({ err: error }, 'the directory of tenants is interrupted, and tries again');

@@ -1,6 +1,8 @@
 /** The projector's thread: reads the log and writes the read models, off the thread that answers requests. */
 import { parentPort, workerData } from 'node:worker_threads';
 import PQueue from 'p-queue';
+import { fileNumber, isMarkedDamaged } from '../adapters/damagedFiles.js';
+import { namingDamage } from '../adapters/readmodels/sqlite/damage.js';
 import { ProjectorLeaseHeldError } from '../ports/readModelWriter.js';
 import { logOf } from '../projections/lanes.js';
 import { projections } from '../projections/projections.js';
@@ -14,10 +16,13 @@ import { sleep } from '../supervision/waiting.js';
 import { openReadModelWriter } from './engines.js';
 import { openOwnLog } from './ownLog.js';
 import type { ProjectorMessage, ProjectorThreadData } from './projectorThread.js';
+import { readModelFile } from './readModelFiles.js';
 import { followFeed } from './sharedFeed.js';
 
 /** While another process projects, this one asks so often whether it still does. */
 const STAND_BY_MS = 500;
+/** So often it is looked whether the file of read models is to be set aside. */
+const FILE_LOOK_MS = 250;
 
 // No write waits for what is projected.
 giveWay();
@@ -69,6 +74,7 @@ async function project(): Promise<void> {
     ),
     keepUp({ writer, writing }, signal),
     keepRetention({ writer, writing, days: config.DELIVERY_LOG_DAYS }, signal),
+    ...(config.MONGODB_URL === undefined ? [endWithFile(readModelFile(config, config.lane), signal)] : []),
     followRelease(
       {
         eventStore,
@@ -88,14 +94,27 @@ async function project(): Promise<void> {
   }
 }
 
-const writer = await openReadModelWriter(config, config.projectorId, config.lane);
+/** Until it is stopped. @throws Error as soon as somebody has met damage in the file, or another one is in its place */
+async function endWithFile(file: string, signal: AbortSignal): Promise<void> {
+  const number = fileNumber(file);
+  while (!signal.aborted) {
+    if (isMarkedDamaged(file)) throw new Error(`The read models in ${file} are damaged: the file is set aside.`);
+    if (fileNumber(file) !== number) throw new Error(`Another file has taken the place of ${file}.`);
+    await sleep(FILE_LOOK_MS, signal);
+  }
+}
+
+const writer = await openReadModelWriter(config, config.projectorId, config.lane, (aside) =>
+  send({ kind: 'set-aside', file: readModelFile(config, config.lane), aside }),
+);
 // What the process has accepted is the data directory's own by now.
 const ownLog = await openOwnLog(config, { acceptLog: false });
 const eventStore = logOf(config.lane, config.feed === undefined ? ownLog : followFeed(ownLog, config.feed));
 try {
   await run();
 } catch (error) {
-  send({ kind: 'failed', error: sendable(error) });
+  const file = readModelFile(config, config.lane);
+  send({ kind: 'failed', error: sendable(config.MONGODB_URL === undefined ? namingDamage(file, error) : error) });
 } finally {
   await eventStore.close();
   await writer.close();

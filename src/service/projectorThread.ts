@@ -24,6 +24,8 @@ export type ProjectorMessage =
   | { readonly kind: 'standing-by' }
   /** The read models do not fit the log, and are built anew. */
   | { readonly kind: 'anew'; readonly reason: string }
+  /** The file of read models was damaged: it has this name now, and a new one is filled. */
+  | { readonly kind: 'set-aside'; readonly file: string; readonly aside: string }
   /** A tenant's part of a projection stands still at an event, or goes on again. */
   | { readonly kind: 'parked' | 'unparked'; readonly parked: Parked }
   /** Of a table that another release had made, or why one could not be rebuilt yet. */
@@ -35,6 +37,9 @@ export type ProjectorMessage =
 
 /** The start of a thread takes a fifth of a second of a processor. */
 const BACKOFF = { firstMs: 100, longestMs: 3_000 };
+
+/** The same failure is told again after so long. */
+const SAME_FAILURE_MS = 60_000;
 
 /** What the projector is started with. */
 export type ProjectorConfig = Config & { readonly acceptLog: boolean };
@@ -53,12 +58,18 @@ export type Projector = {
   readonly stop: () => Promise<void>;
 };
 
-type Around = { readonly eventStore: EventStore; readonly log: Logger; readonly tracer: Tracer | undefined };
+type Around = {
+  readonly eventStore: EventStore;
+  readonly log: Logger;
+  readonly tracer: Tracer | undefined;
+  /** A damaged file of read models was set aside. */
+  readonly onSetAside: () => void;
+};
 
 /** One for each lane, or for each that falls to this process. */
 export async function startProjectors(
   config: ProjectorConfig,
-  { eventStore, log, tracer }: Around,
+  { eventStore, log, tracer, onSetAside }: Around,
 ): Promise<Projector> {
   const told = new Set<string>();
   // The log is the same for all lanes, and so is what they say of it.
@@ -68,7 +79,7 @@ export async function startProjectors(
   };
   const start = (lane: Lane, onFailure: () => void): Projector => {
     const ofLane = lane.of === 1 ? log : log.child({ lane: lane.index + 1 });
-    return startProjector(lane, config, { eventStore, log: ofLane, onAnew, onFailure, tracer });
+    return startProjector(lane, config, { eventStore, log: ofLane, onAnew, onFailure, tracer, onSetAside });
   };
   const shared = await openProjectors(config);
   if (shared !== undefined) return shareLanes(shared, lanesWanted(config), start, log);
@@ -89,17 +100,25 @@ type AroundLane = Around & {
 function startProjector(
   lane: Lane,
   config: ProjectorConfig,
-  { eventStore, log, onAnew, onFailure, tracer }: AroundLane,
+  { eventStore, log, onAnew, onFailure, tracer, onSetAside }: AroundLane,
 ): Projector {
   const stopping = new AbortController();
   const projectorId = randomUUID();
   let standingBy = false;
+  let told = { message: '', at: 0 };
   let failure: Error | undefined;
 
   const receive = (message: ProjectorMessage): void => {
     switch (message.kind) {
       case 'anew':
         onAnew(message.reason);
+        return;
+      case 'set-aside':
+        onSetAside();
+        log.error(
+          { file: message.file, aside: message.aside },
+          'a damaged file of read models was set aside: a new one is filled from the event log, and the reads of its tenants are 503 until it is whole',
+        );
         return;
       case 'rebuilt':
         log.info(message.report, 'a table was rebuilt for this release');
@@ -120,7 +139,11 @@ function startProjector(
     failure = message.kind === 'failed' ? message.error : undefined;
     if (failure !== undefined) {
       onFailure();
-      log.error({ err: failure }, 'the projector stopped; the read models stand still until it runs again');
+      // One that lasts, such as damage to the event log, is met at each try.
+      if (failure.message !== told.message || performance.now() - told.at > SAME_FAILURE_MS) {
+        told = { message: failure.message, at: performance.now() };
+        log.error({ err: failure }, 'the projector stopped; the read models stand still until it runs again');
+      }
     } else if (stoodBy !== standingBy) {
       log.info(stoodBy ? 'this process projects now' : 'another process projects; this one stands by');
     }

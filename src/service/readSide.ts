@@ -1,7 +1,7 @@
 /** The read models as the service reads them: of all lanes, and behind their gates. */
 import type { Config } from '../config.js';
 import type { EventStore } from '../ports/eventStore.js';
-import type { ReadModels } from '../ports/readSide.js';
+import { type ReadModels, readModelsBy } from '../ports/readSide.js';
 import { type Lane, logOf } from '../projections/lanes.js';
 import { ReadGate } from '../projections/readGate.js';
 import { type EngineConfig, openReadModels } from './engines.js';
@@ -36,7 +36,12 @@ export async function openReadSide(config: ReadSideConfig, eventStore: EventStor
     await side?.readModels.close();
   };
   return {
-    readModels: awaited(async () => (await known()).readModels, close),
+    readModels: readModelsBy(
+      (method) =>
+        async (...asked) =>
+          method((await known()).readModels)(...asked),
+      close,
+    ),
     gate: {
       staleness: (tenant) => opened?.gate.staleness(tenant) ?? 0,
       isCurrent: (tenant) => opened?.gate.isCurrent(tenant) ?? false,
@@ -61,37 +66,5 @@ async function openLanes(lanes: readonly Lane[], config: ReadSideConfig, eventSt
   return {
     readModels: readLanes(opened.map(({ models, gate }) => gate.guard(models))),
     gate: gateOf(opened.map(({ gate }) => gate)),
-  };
-}
-
-/** @param known asked by each method */
-function awaited(known: () => Promise<ReadModels>, close: ReadModels['close']): ReadModels {
-  return {
-    get: async (...asked) => (await known()).get(...asked),
-    list: async (...asked) => (await known()).list(...asked),
-    listBehind: async (...asked) => (await known()).listBehind(...asked),
-    byIds: async (...asked) => (await known()).byIds(...asked),
-    sweptIds: async (...asked) => (await known()).sweptIds(...asked),
-    tableState: async (...asked) => (await known()).tableState(...asked),
-    tableFigures: async (...asked) => (await known()).tableFigures(...asked),
-    snapshot: async (...asked) => (await known()).snapshot(...asked),
-    countOutsideBatch: async (...asked) => (await known()).countOutsideBatch(...asked),
-    someOutsideBatch: async (...asked) => (await known()).someOutsideBatch(...asked),
-    deletedRecords: async (...asked) => (await known()).deletedRecords(...asked),
-    find: async (...asked) => (await known()).find(...asked),
-    history: async (...asked) => (await known()).history(...asked),
-    approvals: async (...asked) => (await known()).approvals(...asked),
-    delivery: async (...asked) => (await known()).delivery(...asked),
-    deliveries: async (...asked) => (await known()).deliveries(...asked),
-    webhookHealth: async (...asked) => (await known()).webhookHealth(...asked),
-    deliveryBacklog: async () => (await known()).deliveryBacklog(),
-    checkpoint: async (...asked) => (await known()).checkpoint(...asked),
-    checkpoints: async () => (await known()).checkpoints(),
-    place: async () => (await known()).place(),
-    parked: async () => (await known()).parked(),
-    ahead: async () => (await known()).ahead(),
-    waitFor: async (...asked) => (await known()).waitFor(...asked),
-    waitForEvent: async (...asked) => (await known()).waitForEvent(...asked),
-    close,
   };
 }

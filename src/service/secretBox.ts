@@ -80,7 +80,10 @@ export async function installationKeys(
 async function readKey(file: string): Promise<Uint8Array | undefined> {
   try {
     const key = Buffer.from(await readFile(file, 'utf8'), 'base64');
-    if (key.length !== SECRET_KEY_BYTES) throw new Error(`The file ${file} must hold a key of 32 bytes in base64.`);
+    if (key.length !== SECRET_KEY_BYTES)
+      throw new Error(
+        `The file ${file} must hold a key of 32 bytes in base64: put it back from a backup. Without it no webhook secret that it sealed can be opened.`,
+      );
     return key;
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;

@@ -3,9 +3,8 @@ import { rmSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredPart } from '../../ports/directoryStore.js';
 import { Pauses } from '../../supervision/waiting.js';
+import { isDamage } from '../damagedFiles.js';
 import { codeOf, openSqlite } from '../openSqlite.js';
-
-const DAMAGED = /^SQLITE_(NOTADB|CORRUPT)/;
 
 /** How long an opening waits for another process that opens or closes the file. */
 const OPEN_TIMEOUT_MS = 1_000;
@@ -65,19 +64,37 @@ class SqliteDirectoryStore implements DirectoryStore {
     try {
       return use();
     } catch (error) {
-      if (!DAMAGED.test(codeOf(error))) throw error;
-      this.#opened?.db.close();
-      this.#opened = undefined;
-      for (const end of ['', '-wal', '-shm']) rmSync(`${this.#file}${end}`, { force: true });
+      this.#removeDamaged(error);
       throw error;
     }
   }
 
+  /** The same of a use that takes its time. */
+  async #mendedLater<T>(use: () => Promise<T>): Promise<T> {
+    try {
+      return await use();
+    } catch (error) {
+      this.#removeDamaged(error);
+      throw error;
+    }
+  }
+
+  #removeDamaged(error: unknown): void {
+    if (!isDamage(error)) return;
+    this.#opened?.db.close();
+    this.#opened = undefined;
+    for (const end of ['', '-wal', '-shm']) rmSync(`${this.#file}${end}`, { force: true });
+  }
+
   async load(): ReturnType<DirectoryStore['load']> {
-    const { db, place, parts } = this.#statements;
+    const statements = this.#statements;
+    return this.#mendedLater(() => this.#load(statements));
+  }
+
+  async #load({ db, place, parts }: Statements): ReturnType<DirectoryStore['load']> {
     db.exec('BEGIN');
     try {
-      const row = this.#mended(() => place.get());
+      const row = place.get();
       if (row === undefined || row.shape !== this.#shape) return undefined;
       const { logId, build, position, eventId } = row;
       const found: StoredPart[] = [];
@@ -134,7 +151,7 @@ class SqliteDirectoryStore implements DirectoryStore {
     const statements = this.#statements;
     const { db } = statements;
     try {
-      db.exec('BEGIN IMMEDIATE');
+      this.#mended(() => db.exec('BEGIN IMMEDIATE'));
     } catch (error) {
       if (codeOf(error) === 'SQLITE_BUSY') return 'later';
       throw error;
@@ -146,6 +163,7 @@ class SqliteDirectoryStore implements DirectoryStore {
     } catch (error) {
       // SQLite has ended it by itself where the disk is full.
       if (db.inTransaction) db.exec('ROLLBACK');
+      this.#removeDamaged(error);
       throw error;
     }
   }

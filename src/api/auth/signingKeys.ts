@@ -96,18 +96,29 @@ export class SigningKeys {
 async function readKeys(directory: string): Promise<Keys | undefined> {
   const names = (await readdir(directory)).filter((name) => KEY_FILE.test(name)).sort();
   const [first, ...others] = await Promise.all(
-    names.map(async (name) => toSigningKey(await readFile(join(directory, name), 'utf8'), name)),
+    names.map(async (name) => toSigningKey(await readFile(join(directory, name), 'utf8'), join(directory, name))),
   );
   return first === undefined ? undefined : [first, ...others];
 }
 
-function toSigningKey(pem: string, name: string): SigningKey {
-  const privateKey = createPrivateKey(pem);
-  if (privateKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') {
-    throw new Error(`${name} holds no P-256 key (ES256 needs one).`);
+/** @throws Error that names the file and the way back */
+function toSigningKey(pem: string, file: string): SigningKey {
+  const privateKey = privateKeyIn(pem);
+  if (privateKey?.asymmetricKeyDetails?.namedCurve !== 'prime256v1') {
+    throw new Error(
+      `${file} holds no P-256 private key, as signing tokens by ES256 needs: put it back from a backup, or remove it, which ends the tokens that it signed.`,
+    );
   }
   const publicKey = createPublicKey(privateKey);
   return { kid: jwkThumbprint(publicKey), privateKey, publicKey };
+}
+
+function privateKeyIn(pem: string): KeyObject | undefined {
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Key id of an EC public key: its SHA-256 thumbprint (RFC 7638 §3), base64url. */

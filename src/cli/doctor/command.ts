@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { type Config, readConfig } from '../../config.js';
 import { EXIT_FAILURE } from '../errors.js';
 import { withProjections, withTenants } from '../operator.js';
@@ -14,22 +14,38 @@ export function doctorCommand(): Command {
   const definition = new Command('doctor').description(
     'Look at settings, files, keys, disk, event log, read models and broker, and say what to do where something is not well. Beside a running service or without one. Ends with 1 where there is something to do.',
   );
+  definition.option(
+    '--page-seconds <number>',
+    'look for damaged pages of read models and broker for so long; in large files they may take longer than you want to wait',
+    secondsOption,
+    PAGE_SECONDS,
+  );
   return withJson(definition, 'dynamic-assets doctor').action(examine);
 }
 
-async function examine(output: JsonOption): Promise<void> {
+/** Some 10 GB of read models that are in memory. */
+const PAGE_SECONDS = 60;
+
+function secondsOption(text: string): number {
+  if (/^\d{1,6}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a number of seconds.');
+}
+
+type DoctorOptions = JsonOption & { readonly pageSeconds: number };
+
+async function examine({ pageSeconds, ...output }: DoctorOptions): Promise<void> {
   const config = readConfig(process.env);
-  const checks = [...(await ofMachine(config)), ...(await ofEngines(config))];
+  const checks = [...(await ofMachine(config, pageSeconds)), ...(await ofEngines(config))];
   const ok = checks.every(({ findings }) => findings.length === 0);
   printResult(output, { ok, checks }, checks.flatMap(linesOf));
   if (!ok) process.exitCode = EXIT_FAILURE;
 }
 
-async function ofMachine(config: Config): Promise<Checked[]> {
+async function ofMachine(config: Config, pageSeconds: number): Promise<Checked[]> {
   const look = 'Run this as the user of the service, with its settings.';
   return [
     await checked('settings', look, () => settings(config)),
-    await checked('files', look, () => files(config)),
+    await checked('files', look, () => files(config, pageSeconds)),
     await checked('keys', 'Put it back from a backup.', () => keys(config)),
     await checked('disk', look, () => disk(config)),
   ];

@@ -3,11 +3,13 @@ import { createPrivateKey } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { lookAtPages } from '../../adapters/damagedFiles.js';
 import type { Config } from '../../config.js';
 import { prepareDataDirectory } from '../../service/dataDirectory.js';
 import { usersOf } from '../../service/directoryUse.js';
 import { isReadModelFile } from '../../service/readModelFiles.js';
 import { installationKeys } from '../../service/secretBox.js';
+import { withProgressBar } from '../output.js';
 import type { Checked, Finding } from './finding.js';
 
 type Looked = Omit<Checked, 'check'>;
@@ -15,13 +17,16 @@ type Looked = Omit<Checked, 'check'>;
 /** Below this a busy service fills the disk within the hour. */
 const LEAST_FREE_BYTES = 1024 ** 3;
 
-export async function files(config: Config): Promise<Looked> {
+/** @param pageSeconds see `pages` */
+export async function files(config: Config, pageSeconds: number): Promise<Looked> {
   const { mended, open } = await prepareDataDirectory(config);
   const users = await usersOf(config.DATA_DIR);
   const used = users.length === 0 ? 'nobody uses it' : `in use by ${users.map(({ shown }) => shown).join(' and ')}`;
+  const damage = await pages(config, pageSeconds);
   return {
-    detail: `${config.DATA_DIR} is for its owner alone; ${used}`,
+    detail: `${config.DATA_DIR} is for its owner alone; ${used}; ${damage.detail}`,
     findings: [
+      ...damage.findings,
       ...mended.map((path) => ({
         problem: `${path} could be read or written by others.`,
         remedy: 'It is closed to them from now on; look who has had access.',
@@ -70,3 +75,41 @@ export async function disk({ DATA_DIR }: Config): Promise<Looked> {
 }
 
 const shown = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GB`;
+
+/** What is made of the log, and is made again where it is damaged. */
+const DERIVED: readonly (readonly [isOne: (name: string) => boolean, remedy: string])[] = [
+  [
+    (name) => isReadModelFile(name) && name.endsWith('.db'),
+    'Nothing is lost with it: "dynamic-assets projections rebuild" sets it aside and fills another one from the event log, beside the service or without it.',
+  ],
+  [
+    (name) => name === 'broker.db',
+    'Nothing is lost with it: stop all processes and start again, which sets it aside and fills another one from the event log. What was delivered is not sent again.',
+  ],
+  [(name) => name === 'directory.db', 'Nothing is lost with it: the next start removes it, and reads the event log.'],
+];
+
+/**
+ * The pages of the databases that are made of the log.
+ * @param seconds no further table is looked at then
+ */
+async function pages({ DATA_DIR }: Config, seconds: number): Promise<Looked> {
+  const names = await readdir(DATA_DIR);
+  const derived = DERIVED.flatMap(([isOne, remedy]) => names.filter(isOne).map((name) => ({ name, remedy })));
+  const until = performance.now() + seconds * 1_000;
+  const findings: Finding[] = [];
+  const unlooked: string[] = [];
+  await withProgressBar('pages of {step} {bar} {percentage}%', async (onProgress) => {
+    for (const { name, remedy } of derived) {
+      const file = join(DATA_DIR, name);
+      const { faults, looked, tables } = lookAtPages(file, (done, all) => {
+        onProgress(done, all, { step: name });
+        return performance.now() < until;
+      });
+      if (faults.length > 0) findings.push({ problem: `${file} is damaged: ${faults.join('; ')}.`, remedy });
+      else if (looked < tables) unlooked.push(`${name} (${looked} of ${tables} tables)`);
+    }
+  });
+  const rest = unlooked.length === 0 ? '' : `; after ${seconds} s looked at in part: ${unlooked.join(', ')}`;
+  return { detail: `${derived.length} databases made of the log are not damaged${rest}`, findings };
+}

@@ -3,7 +3,8 @@
  * appends queue up, and the next transaction takes them all.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import type { Revision } from '../../../ports/eventStore.js';
+import { EventLogDamagedError, type Revision } from '../../../ports/eventStore.js';
+import { isDamage } from '../../damagedFiles.js';
 import { codeOf } from '../../openSqlite.js';
 import { isAt } from '../appendChecks.js';
 import type { AppendAnswer, AppenderMessage, AppenderSettings, AppendRequest } from './appender.js';
@@ -76,7 +77,8 @@ function commit(group: readonly AppendRequest[]): readonly AppendAnswer[] {
     inserted = [];
     categoryIds.clear();
     typeIds.clear();
-    const failed = { kind: 'failed', reason: String(error), mayBeStored: isInputOutput(error) } as const;
+    const reason = isDamage(error) ? new EventLogDamagedError(settings.file, String(error)).message : String(error);
+    const failed = { kind: 'failed', reason, mayBeStored: isInputOutput(error) } as const;
     return group.map(({ ticket }) => ({ ticket, ...failed }));
   }
 }

@@ -1,6 +1,7 @@
 /** Looks through the file of the embedded log for what is damaged or missing. Reads only: writers are not held up. */
 import type Database from 'better-sqlite3';
-import { codeOf, openSqlite } from '../../openSqlite.js';
+import { isDamage } from '../../damagedFiles.js';
+import { openSqlite } from '../../openSqlite.js';
 
 /** How many of a kind are named. */
 const MOST = 10;
@@ -19,7 +20,7 @@ export function checkSqliteEventStore(file: string): LogIntegrity {
     db.exec('BEGIN');
     return { events: countOf(db), faults: [...structure(db), ...gaps(db)] };
   } catch (error) {
-    if (!/^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error))) throw error;
+    if (!isDamage(error)) throw error;
     return { events: 0, faults: [`SQLite says: ${(error as Error).message}.`] };
   } finally {
     db.close();

@@ -4,6 +4,7 @@ import type { Database } from 'better-sqlite3';
 import {
   type AppendResult,
   DEFAULT_SLICE_COUNT,
+  EventLogDamagedError,
   type EventSlice,
   type EventStore,
   EventStoreUnavailableError,
@@ -16,6 +17,7 @@ import {
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
 import { WakeUp } from '../../../supervision/waiting.js';
+import { isDamage } from '../../damagedFiles.js';
 import { codeOf } from '../../openSqlite.js';
 import { identityOf } from '../identity.js';
 import { Appender } from './appender.js';
@@ -62,7 +64,7 @@ export class SqliteEventStore implements EventStore {
 
   constructor(settings: SqliteEventStoreSettings) {
     const { durability = 'full', busyTimeoutMs = 5_000, pollMs = 10_000 } = settings;
-    this.#db = available(() => openLog(settings.file, durability, busyTimeoutMs));
+    this.#db = available(settings.file, () => openLog(settings.file, durability, busyTimeoutMs));
     const file = realpathSync(settings.file);
     this.#reader = new LogReader(this.#db);
     this.#appender = new Appender({ file, durability, busyTimeoutMs });
@@ -207,15 +209,16 @@ export class SqliteEventStore implements EventStore {
 
   #read<T>(read: (reader: LogReader) => T): T {
     if (!this.#db.open) throw new EventStoreUnavailableError('The event store is closed.');
-    return available(() => read(this.#reader));
+    return available(this.#db.name, () => read(this.#reader));
   }
 }
 
 /** What SQLite refuses (busy, disk, damage) becomes the port's error; mistakes in the code stay what they are. */
-function available<T>(use: () => T): T {
+function available<T>(file: string, use: () => T): T {
   try {
     return use();
   } catch (error) {
+    if (isDamage(error)) throw new EventLogDamagedError(file, (error as Error).message, { cause: error });
     const code = codeOf(error);
     if (code === '') throw error;
     throw new EventStoreUnavailableError(`The event log cannot be read (${code}): ${error}`, { cause: error });

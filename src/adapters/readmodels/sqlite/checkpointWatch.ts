@@ -16,6 +16,8 @@ export function openCheckpointChannel(file: string): BroadcastChannel {
 
 /** What a commit has reached, as it is announced. */
 export type Reached = {
+  /** Number of the file (`fileNumber`): another one may have taken its place. */
+  readonly file: number | undefined;
   readonly checkpoints: Checkpoints;
   /** Events that are applied beyond the checkpoints. */
   readonly ahead: readonly Pick<Ahead, 'projection' | 'position'>[];
@@ -46,6 +48,8 @@ type Waiter = Wanted & { readonly end: (reached: boolean) => void };
 
 export class CheckpointWatch {
   readonly #channel: BroadcastChannel;
+  readonly #file: number | undefined;
+  readonly #onOtherFile: () => void;
   readonly #read: (projection: string, position: Position, tenant: string | undefined) => StoredProgress;
   /** No Set: of one where things come and go all the time, V8 keeps what was in it until the next full collection. */
   readonly #waiters: Waiter[] = [];
@@ -55,12 +59,24 @@ export class CheckpointWatch {
   /** No event behind it was announced as applied beyond the checkpoints. */
   #furthestAhead = 0;
 
-  /** @param read what is stored at one moment */
+  /**
+   * @param read what is stored at one moment
+   * @param onOtherFile called when something was committed to another file than this one, which has taken its place
+   */
   constructor(
-    channel: BroadcastChannel,
+    {
+      channel,
+      file,
+      onOtherFile,
+    }: Pick<Reached, 'file'> & {
+      readonly channel: BroadcastChannel;
+      readonly onOtherFile: () => void;
+    },
     read: (projection: string, position: Position, tenant: string | undefined) => StoredProgress,
   ) {
     this.#channel = channel;
+    this.#file = file;
+    this.#onOtherFile = onOtherFile;
     this.#read = read;
     channel.onmessage = (message: unknown) => this.#hear((message as { readonly data: Reached }).data);
   }
@@ -101,6 +117,10 @@ export class CheckpointWatch {
 
   #hear(reached: Reached): void {
     const { checkpoints, ahead, parked } = reached;
+    if (reached.file !== this.#file) {
+      this.#onOtherFile();
+      return;
+    }
     this.#heard = reached;
     for (const { position } of ahead) this.#furthestAhead = Math.max(this.#furthestAhead, position);
     for (const waiter of [...this.#waiters]) {

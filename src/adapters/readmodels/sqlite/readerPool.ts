@@ -182,6 +182,8 @@ function errorOf(reply: Exclude<Answered, { kind: 'answer' }>): Error {
       return new AnswerTooLargeError(reply.message);
     case 'withheld':
       return new ReadModelsWithheldError(reply.message);
+    case 'damaged':
+      return new ReadModelsUnavailableError(reply.message);
     case 'error':
       return reply.error;
   }

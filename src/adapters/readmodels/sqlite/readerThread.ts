@@ -18,6 +18,7 @@ import type { ReadModels } from '../../../ports/readSide.js';
 import { sendable } from '../../../supervision/sendable.js';
 import { pageText } from '../shared/answerSize.js';
 import { type RecordLines, readByIds, readSweptIds } from './changedRecords.js';
+import { namingDamage, ReadModelsDamagedError } from './damage.js';
 import { listDeliveries, readBacklog } from './deliveries.js';
 import { readApprovals, readHistory } from './history.js';
 import type { Costs } from './query/costs.js';
@@ -94,7 +95,7 @@ export type Reply =
   | { readonly kind: 'ranking wanted'; readonly name: RankingName }
   | { readonly kind: 'answer'; readonly answer: Answers[Question['kind']] }
   /** Of their own, as an error that is sent to another thread keeps its message and loses its class. */
-  | { readonly kind: 'too large' | 'withheld'; readonly message: string }
+  | { readonly kind: 'too large' | 'withheld' | 'damaged'; readonly message: string }
   | { readonly kind: 'error'; readonly error: Error };
 
 const { unwanted, costs, ...options }: ReaderThreadData = workerData;
@@ -149,8 +150,10 @@ function reply(question: Question): void {
   try {
     const [found, handedOver] = answer(question);
     send({ kind: 'answer', answer: found }, handedOver);
-  } catch (error) {
-    if (error instanceof AnswerTooLargeError) send({ kind: 'too large', message: error.message });
+  } catch (thrown) {
+    const error = namingDamage(options.file, thrown);
+    if (error instanceof ReadModelsDamagedError) send({ kind: 'damaged', message: error.message });
+    else if (error instanceof AnswerTooLargeError) send({ kind: 'too large', message: error.message });
     else if (error instanceof ReadModelsWithheldError) send({ kind: 'withheld', message: error.message });
     else send({ kind: 'error', error: sendable(error) });
   }

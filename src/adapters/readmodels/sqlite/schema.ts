@@ -1,7 +1,9 @@
 /** What the file of read models holds, and how connections to it are opened. */
 import type Database from 'better-sqlite3';
 import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import { isDamage } from '../../damagedFiles.js';
 import { openSqlite } from '../../openSqlite.js';
+import { namingDamage } from './damage.js';
 import type { TableLayout } from './layout.js';
 import { indexStatements, sweptTable } from './ownTables.js';
 import { SHARED_TABLES } from './sharedTables.js';
@@ -28,18 +30,21 @@ export type ConnectionOptions = {
  * @throws ReadModelsUnavailableError when the file cannot be opened
  */
 export function openConnection({ file, cacheMegabytes, readOnly }: ConnectionOptions): Database.Database {
+  let db: Database.Database | undefined;
   try {
-    const db = openSqlite(file, { timeout: 10_000 });
+    db = openSqlite(file, { timeout: 10_000 });
     db.pragma('journal_mode = WAL');
     db.pragma('synchronous = NORMAL');
     db.pragma(`cache_size = ${-1024 * cacheMegabytes}`);
     db.pragma('mmap_size = 0');
     db.pragma(`wal_autocheckpoint = ${MAX_WAL_PAGES}`);
     // A file that is up to date is not locked: it can be opened while another connection writes.
-    if (schemaVersion(db) !== SCHEMA_VERSION) db.transaction(() => makeSchema(db)).immediate();
+    if (schemaVersion(db) !== SCHEMA_VERSION) db.transaction(makeSchema).immediate(db);
     if (readOnly) db.pragma('query_only = ON');
     return db;
   } catch (error) {
+    db?.close();
+    if (isDamage(error)) throw namingDamage(file, error);
     throw new ReadModelsUnavailableError(`The read models in ${file} cannot be opened.`, { cause: error });
   }
 }

@@ -2,12 +2,14 @@
 
 import type { Position } from '../../../ports/eventStore.js';
 import type { Ahead, HistoryEntry } from '../../../ports/readModels.js';
-import type { ReadModels } from '../../../ports/readSide.js';
+import { type ReadModels, readModelsBy } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
+import { fileNumber } from '../../damagedFiles.js';
 import { lastApprovals } from '../shared/recordText.js';
 import { ALL_AHEAD, IS_AHEAD } from './ahead.js';
 import { readByIds, recordsOf } from './changedRecords.js';
 import { CheckpointWatch, openCheckpointChannel, type StoredProgress } from './checkpointWatch.js';
+import { namingDamage, ReadModelsDamagedError } from './damage.js';
 import { readDelivery, readHealth } from './deliveries.js';
 import { ALL_PARKED, IS_PARKED, type ParkedRow, parkedOf } from './parked.js';
 import { PLACE, type PlaceRow, placeOf } from './place.js';
@@ -29,19 +31,89 @@ const PROGRESS = `SELECT
 /** Up to so many records are read on the calling thread: to ask another thread takes longer. */
 const MAX_READ_BY_CALLER = 8;
 
-/**
- * Opens the read side. Single records and deliveries and checkpoints are read on the calling thread, in microseconds;
- * lists, histories, counts and large look-ups in `readers` threads (default 2), of which `atFirst` (default: all) are started now.
- *
- * @throws ReadModelsUnavailableError when the file cannot be opened
- */
-export async function openSqliteReadModels(options: {
+type Options = {
   readonly file: string;
   readonly readers?: number;
   readonly atFirst?: number;
   /** Default: as measured. */
   readonly costs?: Costs;
-}): Promise<ReadModels> {
+};
+
+/**
+ * Opens the read side. Single records and deliveries and checkpoints are read on the calling thread, in microseconds;
+ * lists, histories, counts and large look-ups in `readers` threads (default 2), of which `atFirst` (default: all) are started now.
+ * A file that takes the place of a damaged one is read from as soon as it is there; until then all is refused that meets the
+ * damage.
+ *
+ * @throws ReadModelsUnavailableError when the file cannot be opened, other than because it is damaged
+ */
+export async function openSqliteReadModels(options: Options): Promise<ReadModels> {
+  const followed = new FollowedFile(options);
+  const asked =
+    <Asked extends unknown[], Answer>(method: (models: ReadModels) => (...asked: Asked) => Promise<Answer>) =>
+    async (...args: Asked): Promise<Answer> => {
+      try {
+        return await method(followed.models)(...args);
+      } catch (error) {
+        throw namingDamage(options.file, error);
+      }
+    };
+  return { ...readModelsBy(asked, () => followed.close()), replaced: () => followed.replaced };
+}
+
+/** How often the file is looked for that may have taken the place of this one; a commit to it tells sooner. */
+const LOOK_MS = 500;
+
+class FollowedFile {
+  replaced = 0;
+  readonly #options: Options;
+  readonly #looking: NodeJS.Timeout;
+  #number: number | undefined;
+  #opened: ReadModels | undefined;
+  #failure: unknown;
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.#open();
+    if (this.#opened === undefined && !(this.#failure instanceof ReadModelsDamagedError)) throw this.#failure;
+    this.#looking = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  /** @throws what opening the file threw */
+  get models(): ReadModels {
+    if (this.#opened === undefined) throw this.#failure;
+    return this.#opened;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#looking);
+    await this.#opened?.close();
+  }
+
+  #open(): void {
+    try {
+      this.#opened = openOnFile(this.#options, () => this.#look());
+    } catch (error) {
+      this.#opened = undefined;
+      this.#failure = error;
+    }
+    this.#number = fileNumber(this.#options.file);
+  }
+
+  #look(): void {
+    const number = fileNumber(this.#options.file);
+    // None is there for a moment.
+    if (number === undefined || number === this.#number) return;
+    const before = this.#opened;
+    this.replaced += 1;
+    this.#open();
+    // Answers in work are still given; the file's new name is of no matter to them.
+    void before?.close().catch(() => undefined);
+  }
+}
+
+/** @param onOtherFile see `CheckpointWatch` */
+function openOnFile(options: Options, onOtherFile: () => void): ReadModels {
   const { file, readers = 2, atFirst = readers, costs = COSTS } = options;
   const connection = new ReadConnection({ file, cacheMegabytes: CALLER_CACHE_MEGABYTES });
   const pool = new ReaderPool(
@@ -55,7 +127,10 @@ export async function openSqliteReadModels(options: {
     const [stored, ahead, parked] = connection.tuples<[number, number, number]>(PROGRESS).get(...asked) ?? [0, 0, 0];
     return { checkpoint: stored, isAhead: ahead > 0, isParked: parked > 0 };
   };
-  const watch = new CheckpointWatch(openCheckpointChannel(file), progress);
+  const watch = new CheckpointWatch(
+    { channel: openCheckpointChannel(file), file: fileNumber(file), onOtherFile },
+    progress,
+  );
 
   return {
     get: async (...asked) => getRecord(connection, ...asked),

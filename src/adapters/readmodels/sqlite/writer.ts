@@ -5,9 +5,11 @@ import type Database from 'better-sqlite3';
 import type { KeptPlace, Position } from '../../../ports/eventStore.js';
 import type { Ahead, Parked } from '../../../ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels, StepwiseWriter } from '../../../ports/readModelWriter.js';
+import { fileNumber, isMarkedDamaged, setAside } from '../../damagedFiles.js';
 import { AheadTable, forgetAhead } from './ahead.js';
 import { type Checkpoints, openCheckpointChannel, type Reached } from './checkpointWatch.js';
 import { CopyWriter } from './copyWriter.js';
+import { ReadModelsDamagedError } from './damage.js';
 import { dropDeliveries } from './deliveries.js';
 import { clearDiscarded, clearSome, discardLive, isDiscardable } from './discarded.js';
 import { fitting } from './fitting.js';
@@ -31,12 +33,27 @@ const CACHE_MEGABYTES = 40;
 export async function openSqliteReadModelWriter({
   file,
   smallRows = SMALL_ROWS,
+  onSetAside,
 }: {
   readonly file: string;
   /** Default: `SMALL_ROWS`. */
   readonly smallRows?: number;
+  /** With it a damaged file is set aside, and another one made, which is empty. Told the name that the damaged one has now. */
+  readonly onSetAside?: (aside: string) => void;
 }): Promise<ReadModelWriter & RebuildableReadModels> {
-  const db = openConnection({ file, cacheMegabytes: CACHE_MEGABYTES, readOnly: false });
+  const open = () => openConnection({ file, cacheMegabytes: CACHE_MEGABYTES, readOnly: false });
+  const openAnother = () => {
+    const aside = setAside(file);
+    if (aside !== undefined) onSetAside?.(aside);
+    return open();
+  };
+  let db: Database.Database;
+  try {
+    db = onSetAside !== undefined && isMarkedDamaged(file) ? openAnother() : open();
+  } catch (error) {
+    if (onSetAside === undefined || !(error instanceof ReadModelsDamagedError)) throw error;
+    db = openAnother();
+  }
   return new SqliteReadModelWriter({ file, smallRows }, db, openCheckpointChannel(file));
 }
 
@@ -51,6 +68,7 @@ type Stored = {
 class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, RebuildableReadModels {
   readonly #options: Options;
   readonly #channel: BroadcastChannel;
+  readonly #fileNumber: number | undefined;
   readonly #transactions: FairTransactions;
   readonly #walCopier: WalCopier;
   readonly #trigramMerger: TrigramMerger;
@@ -73,6 +91,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     super(db, LIVE, options.smallRows);
     this.#options = options;
     this.#channel = channel;
+    this.#fileNumber = fileNumber(options.file);
     this.#transactions = new FairTransactions(db);
     this.#walCopier = new WalCopier({ file: options.file }, () => copyWal(db));
     this.#trigramMerger = new TrigramMerger(db);
@@ -133,7 +152,8 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     const parked = known.parked.map(partOf);
     this.db.exec('COMMIT');
     this.#transactions.ended();
-    this.#channel.postMessage({ checkpoints, ahead: this.#appliedAhead, parked } satisfies Reached);
+    const reached = { file: this.#fileNumber, checkpoints, ahead: this.#appliedAhead, parked };
+    this.#channel.postMessage(reached satisfies Reached);
     this.#walCopier.committed();
   }
 

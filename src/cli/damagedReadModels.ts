@@ -1,0 +1,76 @@
+/** `projections rebuild` of embedded read models whose file is damaged: another one is filled from the log in its place. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { damageOf, fileNumber, isMarkedDamaged, markDamaged } from '../adapters/damagedFiles.js';
+import { type Config, readConfig } from '../config.js';
+import { logOf } from '../projections/lanes.js';
+import { projections } from '../projections/projections.js';
+import { runProjections } from '../projections/runner.js';
+import { useDirectory, usersOf } from '../service/directoryUse.js';
+import { openReadModelWriter } from '../service/engines.js';
+import { openOwnLog } from '../service/ownLog.js';
+import { ownLanes, readModelFile } from '../service/readModelFiles.js';
+import { CliError } from './errors.js';
+
+/** A service that projects sets a marked file aside within a second. */
+const SET_ASIDE_WITHIN_MS = 10_000;
+const LOOK_MS = 100;
+
+/** @returns a sentence for each file that was damaged. @throws CliError where a service uses it and does not project */
+export async function replaceDamaged(config: Config = readConfig(process.env)): Promise<readonly string[]> {
+  if (config.MONGODB_URL !== undefined) return [];
+  const done: string[] = [];
+  for (const lane of await ownLanes(config)) {
+    const file = readModelFile(config, lane);
+    const damage = damageOf(file, { isWhole: true });
+    if (damage === undefined && !isMarkedDamaged(file)) continue;
+    const users = await usersOf(config.DATA_DIR);
+    const aside = users.length > 0 ? await leftToService(file, users) : await refilled(config, lane);
+    done.push(`${file} was damaged${damage === undefined ? '' : ` (${damage})`}: ${aside}.`);
+  }
+  return done;
+}
+
+async function leftToService(file: string, users: Awaited<ReturnType<typeof usersOf>>): Promise<string> {
+  const number = fileNumber(file);
+  markDamaged(file);
+  for (let waited = 0; fileNumber(file) === number || isMarkedDamaged(file); waited += LOOK_MS) {
+    if (waited > SET_ASIDE_WITHIN_MS) {
+      const shown = users.map((user) => user.shown).join(' and ');
+      throw new CliError(`${file} is damaged, and ${shown} does not set it aside: start the role projector.`);
+    }
+    await wait(LOOK_MS);
+  }
+  return 'the service has set it aside, and fills another one from the event log';
+}
+
+/** Nobody else fills it: it is projected here, to the end of the log. */
+async function refilled(config: Config, lane: Awaited<ReturnType<typeof ownLanes>>[number]): Promise<string> {
+  const use = await useDirectory(config.DATA_DIR, { what: 'dynamic-assets projections rebuild', alone: true });
+  const own = await openOwnLog(config, { acceptLog: false });
+  const eventStore = logOf(lane, own);
+  let name = '';
+  markDamaged(readModelFile(config, lane));
+  const writer = await openReadModelWriter(config, undefined, lane, (aside) => {
+    name = aside;
+  });
+  try {
+    const head = await own.head();
+    const ending = new AbortController();
+    const running = runProjections({ eventStore, writer, projections }, ending.signal);
+    const isBehind = async (): Promise<boolean> => {
+      const reached = await Promise.all(projections.map((each) => writer.checkpoint(each.name)));
+      return Math.min(...reached) < head;
+    };
+    const filled = (async () => {
+      while (await isBehind()) await wait(LOOK_MS);
+    })();
+    await Promise.race([filled, running]);
+    ending.abort();
+    await running;
+    return `it is ${name} now, and another one is filled from the event log`;
+  } finally {
+    await writer.close();
+    await own.close();
+    use.release();
+  }
+}

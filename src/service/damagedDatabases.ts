@@ -1,0 +1,41 @@
+/**
+ * A look at the embedded engines' files before they are opened. The event log is all there is to know: where it is damaged the
+ * service does not start. What is made of it is set aside where it is damaged, and made again.
+ */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { damageOf, isMarkedDamaged, markDamaged, setAside } from '../adapters/damagedFiles.js';
+import { refuseDamagedLog } from '../adapters/eventstore/sqlite/damage.js';
+import type { Config, Role } from '../config.js';
+import { usersOf } from './directoryUse.js';
+import { isReadModelFile } from './readModelFiles.js';
+
+type Settings = Pick<Config, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL' | 'MONGODB_URL' | 'RABBITMQ_URL'>;
+
+/**
+ * @returns how many files were set aside
+ * @throws EventLogDamagedError
+ */
+export async function setDamagedAside(config: Settings, roles: ReadonlySet<Role>, log: Logger): Promise<number> {
+  const { DATA_DIR } = config;
+  if (config.EVENTSTORE_URL === undefined) refuseDamagedLog(join(DATA_DIR, 'events.db'), config.DURABILITY);
+  const names = await readdir(DATA_DIR);
+  const readModels = config.MONGODB_URL === undefined && roles.has('projector') ? names.filter(isDatabase) : [];
+  // Another process would go on with the jobs in a file that is set aside.
+  const isOnly = (await usersOf(DATA_DIR)).length <= 1;
+  const broker = config.RABBITMQ_URL === undefined && roles.has('webhooks') && isOnly ? ['broker.db'] : [];
+  const files = [...readModels, ...broker].map((name) => join(DATA_DIR, name));
+  return files.filter((file) => isSetAside(file, log)).length;
+}
+
+const isDatabase = (name: string): boolean => isReadModelFile(name) && name.endsWith('.db');
+
+function isSetAside(file: string, log: Logger): boolean {
+  const damage = damageOf(file);
+  if (damage === undefined && !isMarkedDamaged(file)) return false;
+  markDamaged(file);
+  const aside = setAside(file);
+  log.error({ file, aside, damage }, 'a damaged file was set aside: a new one is filled from the event log');
+  return true;
+}

@@ -1,0 +1,380 @@
+/**
+ * Databases of the embedded engines that are damaged. What is made of the log is set aside and made again, and no answer meanwhile
+ * shows less than there is. The log itself is never touched: whoever runs the service is told which file it is, and what to do.
+ */
+import { existsSync } from 'node:fs';
+import { cp, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Service } from '../acceptance/service.js';
+import { TenantClient } from '../acceptance/tenant.js';
+import { seeded } from './seeded.js';
+
+const LANES = { PROJECTION_LANES: '2' };
+/** In the first lane and in the second. */
+const TENANTS = ['lane-1', 'lane-2'] as const;
+const ITEMS = 1_500;
+const BLOCK = 32 * 1024;
+const PAGE = 4_096;
+const SEEDS = [1, 2, 3, 4, 5, 6];
+
+let made: string;
+let killed: string;
+let known: readonly ConstructorParameters<typeof TenantClient>[1][];
+let dataDir: string;
+let service: Service;
+
+const client = (index: 0 | 1): TenantClient => {
+  const about = known[index];
+  if (about === undefined) throw new Error('The tenant was not made.');
+  return new TenantClient(service, about, 'dyn_stock_order');
+};
+const at = (name: string): string => join(dataDir, name);
+
+beforeAll(async () => {
+  made = await mkdtemp(join(tmpdir(), 'damaged-'));
+  service = new Service(made, LANES);
+  known = [];
+  for (const tenant of TENANTS) {
+    const { admin, client: of } = await service.createTenant(tenant, 'dyn_stock_order');
+    known = [...known, { tenant, admin, client: of }];
+  }
+  await service.start();
+  for (const index of [0, 1] as const) {
+    for (let from = 0; from < ITEMS; from += 500) {
+      const items = Array.from({ length: 500 }, (_, n) => ({
+        external_id: `I${from + n}`,
+        name: `Item ${from + n}`,
+        description: 'x'.repeat(50 + ((from + n) % 400)),
+      }));
+      await client(index).batch('dyn_item', items);
+    }
+    for (let n = 0; n < 5; n++) await client(index).create('dyn_stock_order', { notes: `order ${n}` });
+  }
+  // As a process leaves it that is killed: with write-ahead logs.
+  killed = await mkdtemp(join(tmpdir(), 'damaged-'));
+  await service.kill();
+  await cp(made, killed, { recursive: true });
+  await service.start();
+  await service.stop();
+});
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'damaged-'));
+  await cp(made, dataDir, { recursive: true });
+  service = new Service(dataDir, LANES);
+});
+afterEach(async () => {
+  await service.kill();
+  await rm(dataDir, { recursive: true, force: true });
+});
+afterAll(() => Promise.all([made, killed].map((each) => rm(each, { recursive: true, force: true }))));
+
+/** Random bytes of a seed in place of those that are there. */
+async function overwrite(file: string, offset: number, length: number, seed = 1): Promise<void> {
+  const random = seeded(seed);
+  const handle = await open(file, 'r+');
+  await handle.write(Buffer.from(Array.from({ length }, () => Math.floor(random() * 256))), 0, length, offset);
+  await handle.close();
+}
+
+async function zero(file: string, offset: number, length: number): Promise<void> {
+  const handle = await open(file, 'r+');
+  await handle.write(Buffer.alloc(length), 0, length, offset);
+  await handle.close();
+}
+
+const asideOf = async (name: string): Promise<readonly string[]> =>
+  (await readdir(dataDir)).filter((each) => each.startsWith(`${name}.damaged-`) && !/-(wal|shm)$/.test(each));
+
+/** @returns whether it is answered at all. @throws where it shows less than there is, or something else */
+async function isRight(tenant: TenantClient, more = 0): Promise<boolean> {
+  const answers = [
+    await tenant.getList('dyn_item', 'sort=-external_id&perPage=1000'),
+    await tenant.getList('dyn_item', 'filter[name]=Item%207&perPage=1000'),
+    await tenant.getList('dyn_stock_order', 'sort=created_at'),
+  ];
+  const isServed = answers.map(({ status }) => {
+    expect([200, 503]).toContain(status);
+    return status === 200;
+  });
+  const totals = answers.map(({ body }) => (body as { meta?: { total: number } }).meta?.total);
+  // 7, 70 to 79, 700 to 799.
+  for (const [index, total] of [ITEMS + more, 111, 5].entries()) if (isServed[index]) expect(totals[index]).toBe(total);
+  return isServed.every((each) => each);
+}
+
+async function untilRight(tenant: TenantClient, more = 0): Promise<void> {
+  while (!(await isRight(tenant, more))) await wait(20);
+}
+
+async function untilReady(): Promise<void> {
+  while ((await service.send({ method: 'GET', path: '/health/ready' })).status !== 200) await wait(50);
+}
+
+const proven = async (): Promise<void> =>
+  expect(await service.cli('projections', 'verify')).toMatchObject({ code: 0, stderr: '' });
+
+describe('read models that are damaged before the start', () => {
+  const damages: readonly (readonly [string, (file: string) => Promise<void>, isFound: boolean])[] = [
+    ['with an overwritten header', (file) => overwrite(file, 0, 100), true],
+    ['with an overwritten first page', (file) => overwrite(file, 0, PAGE), true],
+    ['cut in the middle', async (file) => truncate(file, Math.floor((await stat(file)).size / PAGE / 2) * PAGE), true],
+    ['cut within a page', async (file) => truncate(file, Math.floor((await stat(file)).size / 3) + 777), true],
+    [
+      'with a page of zeros',
+      async (file) => zero(file, Math.floor((await stat(file)).size / PAGE / 2) * PAGE, PAGE),
+      true,
+    ],
+    ['of zeros', async (file) => zero(file, 0, (await stat(file)).size), true],
+    ['that are another kind of file', (file) => writeFile(file, 'PK\u0003\u0004 no database at all'), true],
+    ['that are empty', (file) => truncate(file, 0), false],
+    ['that are gone', (file) => rm(file), false],
+  ];
+
+  it.each<readonly [string, (file: string) => Promise<void>, boolean]>(damages)(
+    '%s are set aside, and filled again',
+    async (_, damage, isFound) => {
+      await damage(at('readmodels.db'));
+      await service.start();
+      await untilRight(client(0));
+      expect(await isRight(client(1))).toBe(true);
+      const aside = await asideOf('readmodels.db');
+      expect(aside).toHaveLength(isFound ? 1 : 0);
+      const told = service.loggedErrors;
+      expect(told).toHaveLength(isFound ? 1 : 0);
+      if (isFound)
+        expect(JSON.parse(told[0] ?? '')).toMatchObject({ file: at('readmodels.db'), aside: at(aside[0] ?? '') });
+      await untilReady();
+      await proven();
+    },
+  );
+
+  it.each(SEEDS)(
+    '32 KB overwritten somewhere (seed %i): every answer is right or 503, and all are right soon',
+    async (seed) => {
+      for (const [index, name] of (['readmodels.db', 'readmodels-2.db'] as const).entries()) {
+        const { size } = await stat(at(name));
+        await overwrite(at(name), Math.floor(seeded(seed * 7 + index)() * (size - BLOCK)), BLOCK, seed);
+      }
+      await service.start();
+      for (const index of [0, 1] as const) await untilRight(client(index));
+      await proven();
+    },
+  );
+
+  it.each<readonly [string, (wal: string) => Promise<void>]>([
+    ['gone', (wal) => rm(wal)],
+    ['cut', async (wal) => truncate(wal, Math.floor((await stat(wal)).size / 2))],
+    ['overwritten at its beginning', (wal) => overwrite(wal, 0, 32)],
+    ['overwritten in the middle', async (wal) => overwrite(wal, Math.floor((await stat(wal)).size / 3), BLOCK)],
+    ['of zeros', async (wal) => zero(wal, 0, (await stat(wal)).size)],
+    ['another kind of file', (wal) => writeFile(wal, Buffer.alloc(50_000, 'no write-ahead log'))],
+  ])('whose write-ahead log is %s: every answer is right or 503, and all are right soon', async (_, damage) => {
+    await rm(dataDir, { recursive: true });
+    await cp(killed, dataDir, { recursive: true });
+    for (const name of ['readmodels.db', 'readmodels-2.db']) {
+      expect((await stat(at(`${name}-wal`))).size).toBeGreaterThan(BLOCK);
+      await damage(at(`${name}-wal`));
+    }
+    await service.start();
+    for (const index of [0, 1] as const) await untilRight(client(index));
+    await proven();
+  });
+
+  it('of those that were set aside two are kept', async () => {
+    for (let time = 0; time < 3; time++) {
+      await overwrite(at('readmodels.db'), 0, PAGE, time + 1);
+      await service.start();
+      await service.stop();
+    }
+    expect(await asideOf('readmodels.db')).toHaveLength(2);
+  });
+});
+
+describe('read models that are damaged while the service runs', () => {
+  it('are set aside and filled again without a restart; the tenants of other files notice nothing', async () => {
+    await service.start();
+    const [hit, other] = [client(0), client(1)];
+    await untilRight(hit);
+    const { size } = await stat(at('readmodels.db'));
+    await overwrite(at('readmodels.db'), 2 * PAGE, size - 2 * PAGE);
+    const { status } = await hit.postRecord('dyn_item', { external_id: 'new', name: 'New' });
+    // It may have met the damage itself; then nothing was written.
+    const more = status === 201 ? 1 : 0;
+    while (!((await isRight(hit, more)) && (await asideOf('readmodels.db')).length > 0)) {
+      expect(await isRight(other)).toBe(true);
+      await wait(10);
+    }
+    await untilReady();
+    expect(await asideOf('readmodels.db')).toHaveLength(1);
+    const told = service.loggedErrors.filter((line) => line.includes('set aside: a new one is filled'));
+    expect(told).toHaveLength(1);
+    const { text } = await service.send({ method: 'GET', path: '/metrics' });
+    expect(text).toMatch(/^damaged_files_set_aside 1$/m);
+    await hit.create('dyn_item', { external_id: 'later', name: 'Later' });
+    expect((await hit.list('dyn_item', 'filter[external_id][eq]=later')).meta.total).toBe(1);
+    await proven();
+  });
+
+  it('so it is where another process projects, which is killed meanwhile', async () => {
+    const [api, projector] = ['api', 'projector'].map((role) => new Service(dataDir, LANES, ['--role', role]));
+    if (api === undefined || projector === undefined) throw new Error('Two services are needed.');
+    try {
+      await Promise.all([api.start(), projector.start()]);
+      service = api;
+      const { size } = await stat(at('readmodels.db'));
+      await overwrite(at('readmodels.db'), 2 * PAGE, size - 2 * PAGE);
+      const { status } = await client(0).postRecord('dyn_item', { external_id: 'new', name: 'New' });
+      while ((await asideOf('readmodels.db')).length === 0) {
+        await client(0).getList('dyn_item', 'sort=name');
+        await wait(10);
+      }
+      await projector.restart('kill');
+      await untilRight(client(0), status === 201 ? 1 : 0);
+    } finally {
+      await Promise.all([api.kill(), projector.kill()]);
+    }
+  });
+});
+
+describe('the command line with damaged read models', () => {
+  const damaged = async (): Promise<void> =>
+    overwrite(at('readmodels.db'), Math.floor((await stat(at('readmodels.db'))).size / 2 / PAGE) * PAGE, BLOCK);
+
+  it('doctor says which file it is and the way back; rebuild takes it, and all is well', async () => {
+    await damaged();
+    const found = await service.cli('doctor');
+    expect(found.code).toBe(1);
+    expect(found.stdout).toMatch(
+      new RegExp(`PROBLEM  files: ${at('readmodels.db')} is damaged: .*\\n.*dynamic-assets projections rebuild`),
+    );
+    const rebuilt = await service.cli('projections', 'rebuild');
+    expect(rebuilt).toMatchObject({ code: 0, stderr: '' });
+    expect(rebuilt.stdout).toMatch(
+      new RegExp(`${at('readmodels.db')} was damaged \\(.*\\): it is ${at('readmodels.db')}\\.damaged-\\S+ now`),
+    );
+    await proven();
+    expect((await service.cli('doctor')).stdout).toContain('; 4 databases made of the log are not damaged\n');
+    await service.start();
+    expect(await isRight(client(0))).toBe(true);
+  });
+
+  it('verify names the file and the way back; beside a service that finds out so, it is filled again', async () => {
+    await service.start();
+    await untilRight(client(0));
+    await damaged();
+    const said = await service.cli('projections', 'verify');
+    expect(said.code).toBe(1);
+    expect(said.stderr).toMatch(
+      new RegExp(`^The read models in ${at('readmodels.db')} are damaged .*projections rebuild`),
+    );
+    while ((await asideOf('readmodels.db')).length === 0) await wait(20);
+    await untilRight(client(0));
+    await untilReady();
+    await proven();
+  });
+
+  it('doctor looks at pages for as long as it may', async () => {
+    const { code, stdout } = await service.cli('doctor', '--page-seconds', '0');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /; 4 databases made of the log are not damaged; after 0 s looked at in part: .*readmodels\.db \(0 of \d+ tables\)/,
+    );
+  });
+});
+
+describe('a damaged event log', () => {
+  const sentence = (): RegExp =>
+    new RegExp(
+      `The event log ${at('events.db')} is damaged \\(.+\\): stop the service, .*dynamic-assets restore.*dynamic-assets doctor`,
+    );
+
+  it.each<readonly [string, (file: string) => Promise<void>]>([
+    ['with an overwritten header', (file) => overwrite(file, 0, 100)],
+    [
+      'with 32 KB overwritten',
+      async (file) => overwrite(file, Math.floor((await stat(file)).size / 2 / PAGE) * PAGE, BLOCK),
+    ],
+    ['cut in the middle', async (file) => truncate(file, Math.floor((await stat(file)).size / 2 / PAGE) * PAGE)],
+    ['of zeros', async (file) => zero(file, 0, (await stat(file)).size)],
+  ])(
+    '%s: the start ends with one sentence that names the file and the way back, and leaves it as it is',
+    async (_, damage) => {
+      await damage(at('events.db'));
+      const before = await readFile(at('events.db'));
+      await expect(service.start()).rejects.toThrow('ended (code 1, signal null) before it listened');
+      const lines = service.log.trim().split('\n');
+      expect(lines).toEqual([expect.stringMatching(sentence())]);
+      expect((await readFile(at('events.db'))).equals(before)).toBe(true);
+      expect(await asideOf('events.db')).toEqual([]);
+      const found = await service.cli('doctor');
+      expect(found).toMatchObject({
+        code: 1,
+        stdout: expect.stringMatching(/PROBLEM {2}event log: .*\n.*restore a backup/),
+      });
+    },
+  );
+
+  it('whose write-ahead log lost commits in its middle: the start says so, and leaves both as they are', async () => {
+    await rm(dataDir, { recursive: true });
+    await cp(killed, dataDir, { recursive: true });
+    const wal = at('events.db-wal');
+    await overwrite(wal, Math.floor((await stat(wal)).size / 3), 500);
+    const before = await Promise.all(['events.db', 'events.db-wal'].map((name) => readFile(at(name))));
+    await expect(service.start()).rejects.toThrow('ended (code 1, signal null) before it listened');
+    expect(service.log).toMatch(sentence());
+    const after = await Promise.all(['events.db', 'events.db-wal'].map((name) => readFile(at(name))));
+    expect(after.map((each, index) => each.equals(before[index] ?? Buffer.alloc(0)))).toEqual([true, true]);
+  });
+
+  it('while the service runs: changes are 503, readiness names the file, and a backup brings all back', async () => {
+    await service.start();
+    await untilRight(client(0));
+    await service.cli('backup', 'backup');
+    await overwrite(at('events.db'), 0, (await stat(at('events.db'))).size);
+    let status = 0;
+    for (let n = 0; status !== 503; n++)
+      ({ status } = await client(0).postRecord('dyn_stock_order', { notes: `damaged ${n}` }));
+    let report = '';
+    while (!report.includes('events.db')) {
+      ({ text: report } = await service.send({ method: 'GET', path: '/health/ready' }));
+      await wait(20);
+    }
+    expect(JSON.parse(report)).toMatchObject({ ready: false, checks: { event_store: { ok: false } } });
+    await service.kill();
+    expect(await asideOf('events.db')).toEqual([]);
+    expect(await service.cli('restore', 'backup', '--replace')).toMatchObject({ code: 0 });
+    await service.start();
+    await untilRight(client(0));
+  });
+});
+
+describe('other files', () => {
+  it.each(['broker.db', 'directory.db'])('a damaged %s is made again from the log', async (name) => {
+    const { size } = await stat(at(name));
+    for (const [offset, length] of [
+      [0, 100],
+      [PAGE, size - PAGE],
+    ] as const) {
+      await overwrite(at(name), offset, length);
+      await service.start();
+      expect(await isRight(client(0))).toBe(true);
+      await untilReady();
+      await service.stop();
+      expect((await service.cli('doctor')).code).toBe(0);
+    }
+  });
+
+  it.each([
+    ['keys/signing-0001.pem', 'put it back from a backup, or remove it'],
+    ['keys/secrets.key', 'put it back from a backup'],
+  ])('a damaged %s ends the start with a sentence that names it', async (name, remedy) => {
+    if (!existsSync(at(name))) throw new Error(`${name} is not there.`);
+    await writeFile(at(name), 'damaged');
+    await expect(service.start()).rejects.toThrow('ended (code 1, signal null) before it listened');
+    const said = service.log.trim().split('\n').at(-1);
+    expect(said).toContain(at(name));
+    expect(said).toContain(remedy);
+  });
+});
