@@ -240,7 +240,7 @@ describe('a backfill', () => {
 
   test('is recorded with the kinds of the webhook and to the present by default', async () => {
     const id = await logged.webhook(['order.created', 'order.approved']);
-    const from = '2026-01-01T00:00:00.1234567Z';
+    const from = '2026-01-01T00:00:00.1234560Z';
     const { backfillId, position } = await requestBackfill(logged.commands, caller, id, { from });
     const request = (await logged.commands.eventStore.readStream(webhooksStream(TENANT))).at(-1);
     expect(request).toMatchObject({
