@@ -63,7 +63,7 @@ const BEFORE = /^[ \t,]*(?:W\/)?$/;
 const BETWEEN = /^[ \t]*,[ \t,]*(?:W\/)?$/;
 const BEHIND = /^[ \t,]*$/;
 /** What `etag` puts behind, and what Apache, Caddy and Jetty do where they compress. */
-const ENDING = /(?:\.|--?)(?:br|gzip|zstd|deflate)$/;
+const ENDINGS = [/\.(?:br|gzip|zstd|deflate)$/, /-(?:br|gzip|zstd|deflate)$/, /--(?:br|gzip|zstd|deflate)$/];
 
 /** `text` is without the mark of a weak one; `tags` are those of ours that it can have been made of. */
 type EntityTag = { readonly tags: readonly string[]; readonly text: string };
@@ -78,5 +78,7 @@ function tagsIn(list: string): readonly EntityTag[] | undefined {
   );
   if (!isList || last < 2 || last % 2 === 1) return undefined;
   const tags = parts.filter((_, at) => at % 2 === 1);
-  return tags.map((tag) => ({ tags: [...new Set([tag, tag.replace(ENDING, '')])], text: `"${tag}"` }));
+  // A tag of ours may end in a hyphen: with one more before the ending it is one of two.
+  const ours = (tag: string) => [...new Set([tag, ...ENDINGS.map((ending) => tag.replace(ending, ''))])];
+  return tags.map((tag) => ({ tags: ours(tag), text: `"${tag}"` }));
 }

@@ -55,6 +55,16 @@ test('a tag that happens to end as another server’s does matches as it is', ()
   expect(preconditionOf(asked({ 'if-match': '"abc-br"' }))).toContain('abc-br');
 });
 
+test.each(['a-', 'a--', 'a', '-', 'a_'])(
+  'whatever our tag %s ends with, it is found under the ending of a proxy',
+  (tag) => {
+    for (const ending of ['-gzip', '--gzip', '.br', '-zstd']) {
+      expect(heldTag(asked({ 'if-none-match': `"${tag}${ending}"` }), tag)).toBe(`"${tag}${ending}"`);
+      expect(preconditionOf(asked({ 'if-match': `W/"${tag}${ending}"` }))).toContain(tag);
+    }
+  },
+);
+
 test('what is compressed has a tag of its own, and the same bytes have the same one, in parts or not', async () => {
   expect(new Set([etag('a'), etag('a', 'br'), etag('a', 'gzip')]).size).toBe(3);
   const long = Buffer.alloc(3_000_000, 'x');
