@@ -194,8 +194,10 @@ function evolveWebhook(
   at: string,
 ): Webhook | undefined {
   switch (event.type) {
-    case 'WebhookChanged':
-      return { ...webhook, ...event.data, ...addedKinds(webhook, event.data.events, at), startedAt: at };
+    case 'WebhookChanged': {
+      const { addedKinds: _, ...rest } = webhook;
+      return { ...rest, ...event.data, ...addedKinds(webhook, event.data.events, at), startedAt: at };
+    }
     case 'WebhookSecretRegenerated':
       return { ...withoutStaged(webhook), sealedSecret: event.data.sealedSecret };
     case 'WebhookSecretStaged':
@@ -223,11 +225,11 @@ function evolveWebhook(
   }
 }
 
-/** @param kinds what it wants from now on; undefined where that stays */
-function addedKinds(webhook: Webhook, kinds: Webhook['events'] | undefined, at: string): Pick<Webhook, 'addedKinds'> {
-  if (kinds === undefined) return {};
-  const kept = (webhook.addedKinds ?? []).filter(({ kind }) => kinds.includes(kind));
-  const added = kinds.filter((kind) => !webhook.events.includes(kind)).map((kind) => ({ kind, at }));
+/** @param kinds what it wants from now on. A kind that it has not wanted for a while counts from its return. */
+function addedKinds(webhook: Webhook, kinds = webhook.events, at: string): Pick<Webhook, 'addedKinds'> {
+  const { events: before, addedKinds: addedBefore = [] } = webhook;
+  const kept = addedBefore.filter(({ kind }) => before.includes(kind) && kinds.includes(kind));
+  const added = kinds.filter((kind) => !before.includes(kind)).map((kind) => ({ kind, at }));
   return kept.length + added.length === 0 ? {} : { addedKinds: [...kept, ...added] };
 }
 

@@ -86,14 +86,82 @@ describe("an API client's secrets", () => {
       [used('primary'), staged, { type: 'ApiClientSecretRegenerated', data: { clientId: 'c', secretHash: 'third' } }],
       { secretHash: 'third' },
     ],
+    ['promoting where there is no other changes nothing', [about('ApiClientSecretPromoted')], { secretHash: 'old' }],
     ['use of one that is no more is nothing', [used('staged')], { secretHash: 'old' }],
   ])('%s', (_rule, events, secrets) => {
-    expect(after(...events)).toEqual({ ...name, ...secrets });
+    expect(after(...events)).toStrictEqual({ ...name, ...secrets });
+  });
+
+  it('what guards clean-ups can be changed, and removed', () => {
+    const guarded = evolved(undefined, [
+      created,
+      { type: 'CleanUpGuardChanged', data: { maxPercent: 20, minRecords: 5 } },
+    ]);
+    expect(guarded?.cleanUpGuard).toEqual({ maxPercent: 20, minRecords: 5 });
+    const changed = evolved(guarded, [{ type: 'CleanUpGuardChanged', data: { maxPercent: 30 } }]);
+    expect(changed?.cleanUpGuard).toEqual({ maxPercent: 30 });
+    expect(evolved(changed, [{ type: 'CleanUpGuardChanged', data: { maxPercent: null } }])).not.toHaveProperty(
+      'cleanUpGuard',
+    );
   });
 
   it('the rate limit of a tenant can be removed again', () => {
     const limited = evolved(undefined, [created, { type: 'RateLimitChanged', data: { perSecond: 1, burst: 1 } }]);
     expect(limited?.rateLimit).toEqual({ perSecond: 1, burst: 1 });
     expect(evolved(limited, [{ type: 'RateLimitRemoved', data: {} }])).not.toHaveProperty('rateLimit');
+  });
+});
+
+describe('an event that does not say what it is about is not applied', () => {
+  const client = { clientId: 'c', name: 'ERP', scopes: ['read:order_data'], secretHash: 'h' };
+  const webhook = {
+    id: 'w',
+    name: 'ERP',
+    url: 'https://a.example/',
+    events: ['order.approved'],
+    customData: {},
+    sealedSecret: 's',
+  };
+  const ownField = { name: 'grade', type: 'String', custom: true };
+  const ownTable = { name: 'dyn_own', fields: [ownField] };
+  /** What the rest would be read without, and what stands there instead. */
+  const noTexts: readonly unknown[] = [undefined, null, 'one', [7]];
+  const cases: readonly (readonly [type: string, data: object, member: string, values: readonly unknown[]])[] = [
+    ['TenantCreated', { name: 'acme', displayName: 'Acme' }, 'orderModel', [undefined, 'dyn_item']],
+    ['UserAdded', added(1).data, 'id', [undefined, '1', 1.5]],
+    ['UserAdded', added(1).data, 'email', [undefined, 7]],
+    ['ApiClientCreated', client, 'clientId', [undefined, 7]],
+    ['ApiClientCreated', client, 'secretHash', [undefined, 7]],
+    ['ApiClientCreated', client, 'scopes', noTexts],
+    ['ApiClientSecretStaged', { clientId: 'c', secretHash: 'h' }, 'clientId', [undefined, 7]],
+    ['ApiClientSecretStaged', { clientId: 'c', secretHash: 'h' }, 'secretHash', [undefined, 7]],
+    ['WebhookCreated', webhook, 'id', [undefined, 7]],
+    ['WebhookCreated', webhook, 'url', [undefined, 7]],
+    ['WebhookCreated', webhook, 'events', noTexts],
+    ['WebhookCreated', webhook, 'sealedSecret', [undefined, 7]],
+    ['WebhookChanged', { id: 'w' }, 'events', [null, 'order.approved', [7]]],
+    ['CleanUpGuardChanged', { maxPercent: 20 }, 'maxPercent', [undefined, '20', Number.NaN]],
+    ['CleanUpGuardChanged', { maxPercent: 20 }, 'minRecords', ['5', Number.NaN]],
+    ['AssetFieldAdded', { table: 'dyn_item', field: ownField }, 'field', [{ ...ownField, name: 7 }]],
+    ['AssetFieldAdded', { table: 'dyn_item', field: ownField }, 'field', [{ ...ownField, type: 'Colour' }]],
+    ['AssetTableAdded', { assetType: ownTable }, 'assetType', [{ ...ownTable, name: 7 }]],
+    ['AssetTableAdded', { assetType: ownTable }, 'assetType', [{ ...ownTable, fields: undefined }]],
+    ['AssetTableAdded', { assetType: ownTable }, 'assetType', [{ ...ownTable, fields: [{ name: 'grade' }] }]],
+  ];
+
+  it.each(cases)('%s of %j without a good %s', (type, data, member, values) => {
+    for (const value of values) {
+      const event = { type, data: { ...data, [member]: value } } as unknown as DirectoryEvent;
+      expect(() => evolved(type === 'TenantCreated' ? undefined : evolved(undefined, [created]), [event])).toThrow(
+        /^The event .*does not say/,
+      );
+    }
+    if (type === 'TenantCreated') return;
+    const whole = { type, data } as unknown as DirectoryEvent;
+    expect(evolved(undefined, [created, whole])).toMatchObject({ name: 'acme' });
+  });
+
+  it('one that is there before its tenant makes none', () => {
+    expect(evolved(undefined, [added(1)])).toBeUndefined();
   });
 });

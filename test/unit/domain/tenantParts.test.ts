@@ -146,3 +146,19 @@ it('of a tenant that was deleted one part is left, and later events change nothi
   expect([...changedParts(undefined, deleted)].map(({ part }) => part)).toEqual(['tenant']);
   expect(evolved(deleted, history)).toBe(deleted);
 });
+
+describe('what is stored, as this release reads it', () => {
+  const stored = (): TenantPart[] => [...changedParts(undefined, evolved(undefined, history))];
+
+  it('is no tenant where its first part is missing', () => {
+    const parts = stored().filter(({ part }) => part !== 'tenant');
+    expect(() => tenantFrom(parts)).toThrow('A stored tenant lacks its first part.');
+  });
+
+  it.each<[string, TenantPart]>([
+    ['a kind of part that it does not know', { part: 'badge 1', value: { id: 1 } }],
+    ['a standard table that it has no more', { part: 'table dyn_gone', value: { name: 'dyn_gone', fields: [field] } }],
+  ])('lacks %s', (_what, part) => {
+    expect(inOrder(tenantFrom([...stored(), part]))).toEqual(inOrder(tenantFrom(stored())));
+  });
+});

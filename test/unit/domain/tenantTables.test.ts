@@ -80,6 +80,22 @@ it('a tenant that an earlier release stored is the one that is evolved from the 
   });
 });
 
+it('a standard field is as this release has it, also where an earlier one stored it otherwise', () => {
+  const parts = stored(evolved());
+  const relabelled = (now: AssetType): AssetType => ({
+    ...now,
+    fields: now.fields.map((field) => ({ ...field, label: `New ${field.label}` })),
+  });
+  inRelease(relabelled, [], () => {
+    const labels =
+      tenantFrom(parts)
+        .assetTypes.get('dyn_item')
+        ?.fields.map(({ label }) => label.startsWith('New ')) ?? [];
+    expect(labels.slice(0, -1)).not.toContain(false);
+    expect(labels.at(-1)).toBe(false);
+  });
+});
+
 it('no release takes back a standard table or field, or what kind of value it has', () => {
   const file = new URL('../../fixtures/standardFields.json', import.meta.url);
   const known: { [model: string]: { [table: string]: { [field: string]: string } } } = JSON.parse(

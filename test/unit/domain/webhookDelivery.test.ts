@@ -158,6 +158,18 @@ describe('a delivery (spec §6.4)', () => {
     ]);
   });
 
+  test('a success ends it as that, and an event before the request is none of it', () => {
+    expect(given(requested, started(1), succeeded(1))).toMatchObject({ outcome: 'succeeded', inFlight: undefined });
+    expect(() => evolve(undefined, started(1), LATER)).toThrow('DeliveryAttemptStarted before DeliveryRequested.');
+  });
+
+  test('a failure that is in the log twice, or late, leaves the attempt in work alone', () => {
+    const twice = given(requested, started(1), failed(1), failed(1));
+    expect(twice.inFlight).toBeUndefined();
+    const late = given(requested, started(1), failed(1), started(2), failed(1));
+    expect(next(late)).toEqual({ kind: 'cut-off', attempt: 2 });
+  });
+
   test('the reasons of all attempts are kept for the order', () => {
     const delivery = given(requested, started(1), failed(1, 'HTTP 500'), started(2), failed(2, 'no answer'));
     expect(delivery.failures).toEqual(['Attempt 1: HTTP 500', 'Attempt 2: no answer']);
@@ -207,6 +219,11 @@ describe('backoff', () => {
     expect([1, 2].map((attempt) => backoffBefore(attempt, []))).toEqual([0, 0]);
   });
 
+  test('five or more waits are those before each attempt, the first included', () => {
+    expect([1, 2, 5].map((attempt) => backoffBefore(attempt, [10, 20, 30, 40, 50]))).toEqual([10, 20, 50]);
+    expect([1, 2, 5].map((attempt) => backoffBefore(attempt, [10, 20, 30, 40, 50, 60]))).toEqual([10, 20, 50]);
+  });
+
   test('waits vary by 20 % either way', () => {
     expect([0, 0.5, 1].map((random) => jittered(1000, random))).toEqual([800, 1000, 1200]);
   });
@@ -221,10 +238,13 @@ describe('backoff', () => {
 });
 
 describe('the URL of a webhook (spec §6.2)', () => {
-  test.each(['https://erp.example.com/orders', 'https://erp.example.com:8443/?a=b', 'HTTPS://ERP.example.com'])(
-    '%s is fine',
-    (url) => expect(targetUrlError(url)).toBeUndefined(),
-  );
+  const ofLength = (length: number): string => 'https://erp.example.com/'.padEnd(length, 'a');
+  test.each([
+    'https://erp.example.com/orders',
+    'https://erp.example.com:8443/?a=b',
+    'HTTPS://ERP.example.com',
+    ofLength(2048),
+  ])('%s is fine', (url) => expect(targetUrlError(url)).toBeUndefined());
 
   test.each([
     ['http://erp.example.com/', 'must be an HTTPS URL.'],
@@ -235,6 +255,7 @@ describe('the URL of a webhook (spec §6.2)', () => {
     ['erp.example.com', 'must be a URL, like https://erp.example.com/orders.'],
     ['', 'must be a URL, like https://erp.example.com/orders.'],
     ['https://', 'must be a URL, like https://erp.example.com/orders.'],
-    [`https://erp.example.com/${'a'.repeat(2048)}`, 'must be at most 2048 characters.'],
+    ['https://:secret@erp.example.com/', 'must not contain credentials.'],
+    [ofLength(2049), 'must be at most 2048 characters.'],
   ])('%s is refused', (url, reason) => expect(targetUrlError(url)).toBe(reason));
 });

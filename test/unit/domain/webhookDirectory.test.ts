@@ -1,5 +1,6 @@
-import { evolveTenant, type Tenant, type Webhook } from '#app/domain/identity/directory.js';
+import { evolveTenant, type Tenant, type Webhook, wantedSince } from '#app/domain/identity/directory.js';
 import type { DirectoryEvent } from '#app/domain/identity/events.js';
+import type { WebhookEventKind } from '#app/domain/webhook/events.js';
 
 const AT = '2026-11-21T03:11:47.123456Z';
 const data = {
@@ -101,6 +102,34 @@ describe('a webhook as the directory folds it', () => {
     ],
     ['a backfill leaves it as it is', [created, backfill], made],
   ])('%s', (_what, events, webhook) => expect(given(...events)).toEqual([webhook]));
+
+  test('a kind is wanted from when it was added last, and what was not named then stays', () => {
+    const wants = (...events: readonly WebhookEventKind[]): DirectoryEvent => ({
+      type: 'WebhookChanged',
+      data: { id: 'w1', events },
+    });
+    const steps: readonly (readonly [minute: number, event: DirectoryEvent])[] = [
+      [1, TENANT],
+      [2, created],
+      [3, wants('order.approved', 'order.created')],
+      [4, wants('order.approved', 'order.created', 'order.updated')],
+      [5, renamed],
+      [6, wants('order.approved')],
+      [7, wants('order.approved', 'order.created')],
+    ];
+    const time = (minute: number): string => `2026-11-21T03:0${minute}:00.000000Z`;
+    const sinceAfter = (minutes: number): readonly string[] => {
+      const [webhook] =
+        steps
+          .filter(([minute]) => minute <= minutes)
+          .reduce<Tenant | undefined>((tenant, [minute, event]) => evolveTenant(tenant, event, time(minute)), undefined)
+          ?.webhooks.values() ?? [];
+      return webhook?.events.map((kind) => wantedSince(webhook, kind)) ?? [];
+    };
+    expect(sinceAfter(5)).toEqual([time(2), time(3), time(4)]);
+    expect(sinceAfter(6)).toEqual([time(2)]);
+    expect(sinceAfter(7)).toEqual([time(2), time(7)]);
+  });
 
   test('removed it is unknown, and later events about it change nothing', () => {
     expect(given(created, { type: 'WebhookRemoved', data: { id: 'w1' } }, staged, disabled, renamed)).toEqual([]);
