@@ -24,7 +24,10 @@ test.each([
 ])('of %s events those from %s to %s', async (count, from, to, expected) => {
   const { read, eventStore } = streamOf(count);
   const found: number[] = [];
-  for await (const page of streamPages(eventStore, 's', from, to)) found.push(...page.map(({ revision }) => revision));
+  for await (const page of streamPages(eventStore, 's', from, to)) {
+    expect(page).not.toHaveLength(0);
+    found.push(...page.map(({ revision }) => revision));
+  }
   expect(found).toEqual(Array.from({ length: expected }, (_, n) => from + n));
   expect(read.atOnce).toBeLessThanOrEqual(100);
 });
