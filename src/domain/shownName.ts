@@ -1,5 +1,11 @@
 import { MAX_SHOWN_NAME } from './limits.js';
 
+/** At most so many UTF-16 units of a text, never half a character, and well-formed Unicode. */
+export function cutText(text: string, length: number): string {
+  const splitsCharacter = length < text.length && (text.codePointAt(length - 1) ?? 0) > 0xffff;
+  return text.slice(0, splitsCharacter ? length - 1 : length).toWellFormed();
+}
+
 /** A name from outside as a message repeats it: cut where it is long. */
 export const shownName = (name: string): string =>
-  name.length > MAX_SHOWN_NAME ? `${name.slice(0, MAX_SHOWN_NAME)}…` : name;
+  `${cutText(name, MAX_SHOWN_NAME)}${name.length > MAX_SHOWN_NAME ? '…' : ''}`;

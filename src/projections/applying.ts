@@ -2,6 +2,7 @@
  * Applies events to projections, and finds the tenant whose event cannot be applied. Only what an event itself brings about
  * counts: what the engine throws is thrown on.
  */
+import { cutText } from '../domain/shownName.js';
 import { parseStream } from '../domain/streams.js';
 import type { KeptPlace, Position, RecordedEvent } from '../ports/eventStore.js';
 import { MAX_PARKED, type Parked } from '../ports/readModels.js';
@@ -144,7 +145,7 @@ export function parkedAt(failure: ProjectionError, checkpoint: Position): Parked
     position: event.position,
     eventId: event.id,
     eventType: event.type,
-    error: textOf(failure.cause).slice(0, MAX_ERROR_LENGTH),
+    error: cutText(textOf(failure.cause), MAX_ERROR_LENGTH),
     since: new Date().toISOString(),
     retryAsked: false,
   };

@@ -1,4 +1,5 @@
 /** Makes one attempt at a receiver: verified TLS, checked address, limits on time and size, no redirects. */
+
 import { X509Certificate } from 'node:crypto';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request as send } from 'node:https';
@@ -6,6 +7,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { types } from 'node:util';
+import { cutText } from '../domain/shownName.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
 import { type LookUpAll, NameNotFoundError, NameServersSilentError, receiverLookUp } from './receiverLookup.js';
 import { type AddressPolicy, checkedLookup, checkLiteral, portOf, RefusedAddressError } from './targetAddress.js';
@@ -257,7 +259,7 @@ const MEANINGS: ReadonlyMap<string, string> = new Map([
 
 /** The reason of a failed attempt in one line, as the order shows it. */
 function describe(error: unknown): string {
-  return inWords(error).replaceAll(/\s+/g, ' ').slice(0, MAX_REASON_CHARACTERS);
+  return cutText(inWords(error).replaceAll(/\s+/g, ' '), MAX_REASON_CHARACTERS);
 }
 
 function inWords(error: unknown): string {

@@ -155,11 +155,12 @@ async function wrongWith(
   if (answer.status !== 422) return [`HTTP ${answer.status}`];
   expectErrorBody(answer);
   const errors = fieldErrors(answer);
-  const path = place.path.join('.').replace('*', String(text));
+  const path = place.path.join('.').replace('*', String(text)).toWellFormed();
   const messages = errors.get(path);
   const twice = [...errors.values()].some((each) => new Set(each).size < each.length);
   return [
     ...(twice ? ['an error is told twice'] : []),
+    ...(/\\ud[89a-f]/.test(JSON.stringify(answer.body)) ? ['the answer is no well-formed Unicode'] : []),
     ...(messages === undefined ? [`names ${[...errors.keys()].join(', ')}`] : []),
     ...(place.isFree && text !== null && messages?.some((message) => REASON.test(message)) === false
       ? [`says ${messages.join(' ')}`]

@@ -1,4 +1,5 @@
 /** The newest sync session of a table, from the last events of its stream. */
+
 import {
   evolve,
   isSyncId,
@@ -7,6 +8,7 @@ import {
   type Sync,
   type SyncEvent,
 } from '../../domain/referenceTable/sync.js';
+import { cutText } from '../../domain/shownName.js';
 import { syncStream } from '../../domain/streams.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
 import { inTime, type Loaded, type LogAccess, NO_STREAM, type Written, writeStream } from '../writeStream.js';
@@ -78,7 +80,7 @@ export async function failSyncOf(
     await changeSync(log, caller, table, (sync) =>
       sync?.id !== id || sync.failure !== undefined || sync.closed !== undefined
         ? []
-        : [{ type: 'SyncFailed', data: { id, reason: error.message.slice(0, MAX_REASON) } }],
+        : [{ type: 'SyncFailed', data: { id, reason: cutText(error.message, MAX_REASON) } }],
     );
   }
 }
