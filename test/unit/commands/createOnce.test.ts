@@ -2,6 +2,7 @@
 import { createRecord } from '#app/commands/records.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { IDEMPOTENCY_KEY_HOURS } from '#app/domain/limits.js';
+import { orderStream } from '#app/domain/streams.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 import { LogInMemory } from './logInMemory.js';
 
@@ -20,6 +21,10 @@ function openLog() {
       createRecord(commands, { ...caller, actor: { kind: 'client', id: client } }, ORDERS, body, key),
     dieAt: (at: number, stored: boolean) => log.dieAtAppend(at, stored),
     pass: (hours: number) => log.pass(hours),
+    /** What happens before the order of this id is made. */
+    beforeOrder: (id: string, work: () => Promise<unknown>) => log.beforeAppend(orderStream(tenant, id), work),
+    inAnotherProcess: () =>
+      createRecord(log.commands(), { ...caller, actor: { kind: 'client', id: 'c' } }, ORDERS, BODY, 'k'),
     orders: () => log.streams('order').length,
     appends: () => log.position,
   };
@@ -56,6 +61,26 @@ test('many at once make one order and have one answer', async () => {
   const answers = await Promise.all(Array.from({ length: 100 }, () => log.send()));
   expect(new Set(answers.map(({ record }) => JSON.stringify(record))).size).toBe(1);
   expect(log.orders()).toBe(1);
+});
+
+test('sent to two processes at once it makes one order, and both have its answer', async () => {
+  // Ids are counted, so the order has the same one in each log.
+  const { id } = await openLog().send();
+  const log = openLog();
+  let other: unknown;
+  log.beforeOrder(id, async () => {
+    other = await log.inAnotherProcess();
+  });
+  const one = await log.send();
+  expect(other).toMatchObject({ id, record: one.record });
+  expect(log.orders()).toBe(1);
+});
+
+test('an id of the client’s own is refused beside a key', async () => {
+  const log = openLog();
+  const id = '0190a000-0000-4000-8000-000000000001';
+  await expect(log.send({ ...BODY, id })).rejects.toMatchObject({ errors: { id: [expect.any(String)] } });
+  expect(log.appends()).toBe(0);
 });
 
 test('another body is refused, also where the first was never answered, and stores nothing', async () => {
