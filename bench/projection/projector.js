@@ -4,8 +4,8 @@ import { BroadcastChannel, parentPort, workerData } from 'node:worker_threads';
 import { openSqliteEventStore } from '../../dist/adapters/eventstore/sqlite/store.js';
 import { openSqliteReadModelWriter } from '../../dist/adapters/readmodels/sqlite/writer.js';
 import { storeWith } from '../../dist/ports/eventStore.js';
-import { projections } from '../../dist/projections/projections.js';
-import { runProjections } from '../../dist/projections/runner.js';
+import { projections } from '../../dist/projector/projections.js';
+import { runProjections } from '../../dist/projector/runner.js';
 
 /** When the last of each happened. */
 const at = { heard: 0, read: 0, wanted: 0, begun: 0, applied: 0, told: 0 };

@@ -6,7 +6,7 @@ import type { OrderModel } from '../domain/identity/events.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { ProjectionProgress, RecordQueries } from '../ports/readModels.js';
 import type { Tracer } from '../ports/tracing.js';
-import type { UnshownWrites } from '../projections/unshownWrites.js';
+import type { UnshownWrites } from '../reading/pendingWrites.js';
 import type { AnswersInFlight } from './answersInFlight.js';
 import type { Guesses } from './auth/guesses.js';
 import type { TokenService } from './auth/tokens.js';

@@ -1,6 +1,6 @@
 /** Figures for Prometheus (text format 0.0.4). */
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { ProjectionLag } from '../projections/projections.js';
+import type { ProjectionLag } from '../projector/projections.js';
 import { askedOnce } from '../supervision/askedOnce.js';
 import { TenantMetrics, type TenantNames } from './tenantMetrics.js';
 

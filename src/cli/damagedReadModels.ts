@@ -2,9 +2,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { damageOf, fileNumber, isMarkedDamaged, markDamaged } from '../adapters/damagedFiles.js';
 import { type Config, readConfig } from '../config.js';
-import { logOf } from '../projections/lanes.js';
-import { projections } from '../projections/projections.js';
-import { runProjections } from '../projections/runner.js';
+import { logOf } from '../projector/lanes.js';
+import { projections } from '../projector/projections.js';
+import { runProjections } from '../projector/runner.js';
 import { useDirectory, usersOf } from '../service/directoryUse.js';
 import { openReadModelWriter } from '../service/engines.js';
 import { openOwnLog } from '../service/ownLog.js';

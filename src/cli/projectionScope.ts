@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander';
 import { nearestFirst } from '../domain/editDistance.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
-import { projections } from '../projections/projections.js';
+import { projections } from '../projector/projections.js';
 import { UnknownNameError, UsageError } from './errors.js';
 import type { ProjectionTools } from './operator.js';
 import type { JsonOption } from './output.js';

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { projectionStatus, statusOfLanes } from '../projections/projections.js';
-import { type RebuildReport, rebuildProjection } from '../projections/rebuild.js';
-import { tenantsBehind } from '../projections/staleness.js';
+import { projectionStatus, statusOfLanes } from '../projector/projections.js';
+import { tenantsBehind } from '../reading/staleness.js';
+import { type RebuildReport, rebuildProjection } from '../rebuild/rebuild.js';
 import { behindText } from '../service/tenantsTold.js';
 import { replaceDamaged } from './damagedReadModels.js';
 import { interruptible } from './interruption.js';

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import type { Difference } from '../ports/readModelProof.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
-import { MAX_DIFFERENCES, type VerifyDeps, type VerifyReport, verifyProjection } from '../projections/verify.js';
+import { MAX_DIFFERENCES, type VerifyDeps, type VerifyReport, verifyProjection } from '../rebuild/verify.js';
 import { EXIT_FAILURE } from './errors.js';
 import { interruptible } from './interruption.js';
 import { withProjections } from './operator.js';

@@ -4,7 +4,7 @@ import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { DeliveryEvent, DeliverySubject } from '../domain/webhook/events.js';
 import type { DeliveryAttempt, DeliveryLogEntry } from '../ports/deliveryLog.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import type { Projection } from './projection.js';
+import type { Projection } from '../ports/projection.js';
 
 export const deliveriesProjection: Projection = {
   name: 'deliveries',

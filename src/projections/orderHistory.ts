@@ -5,8 +5,8 @@ import type { Changes, OrderEvent, PartChanges, PartFields } from '../domain/ord
 import { warningText } from '../domain/order/exportWarning.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
+import type { Projection } from '../ports/projection.js';
 import type { HistoryEntry } from '../ports/readModels.js';
-import type { Projection } from './projection.js';
 
 export const orderHistoryProjection: Projection = {
   name: 'order_history',

@@ -13,7 +13,7 @@ import type {
 } from '../domain/referenceTable/events.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import type { Projection, ProjectionTarget } from './projection.js';
+import type { Projection, ProjectionTarget } from '../ports/projection.js';
 
 export const recordsProjection: Projection = {
   name: 'records',

@@ -1,7 +1,7 @@
 /** The lanes of read models in a database: their collections are told apart by what their names begin with. */
 import type { Config } from '../config.js';
 import type { Projectors } from '../ports/projectors.js';
-import { LANE_RULE, type Lane } from '../projections/lanes.js';
+import { LANE_RULE, type Lane } from '../projector/lanes.js';
 
 /** By number and rule: what was shared out otherwise is not taken for it. Without lanes the names are those of before. */
 export const collectionPrefix = ({ index, of }: Lane): string =>

@@ -10,14 +10,14 @@ import { withUpcasting } from '../adapters/eventstore/upcasting.js';
 import { openSqliteReadModels } from '../adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '../adapters/readmodels/sqlite/writer.js';
 import type { Config } from '../config.js';
+import { PARTS_VERSION } from '../directory/storedDirectory.js';
 import { eventTypes } from '../domain/eventTypes.js';
 import type { DirectoryStore } from '../ports/directoryStore.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import type { ReadModelWriter, RebuildableReadModels } from '../ports/readModelWriter.js';
 import type { ReadModels } from '../ports/readSide.js';
-import { ONLY_LANE } from '../projections/lanes.js';
-import { PARTS_VERSION } from '../projections/storedDirectory.js';
+import { ONLY_LANE } from '../projector/lanes.js';
 import { collectionPrefix } from './databaseLanes.js';
 import { readModelFile } from './readModelFiles.js';
 

@@ -1,8 +1,8 @@
 /** Starts the directory of tenants of this process, and tells its log what becomes of it. */
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
+import { Directory } from '../directory/directory.js';
 import { EventLogDamagedError, type EventStore, LogReplacedError } from '../ports/eventStore.js';
-import { Directory } from '../projections/directory.js';
 import { openStoredDirectory } from './engines.js';
 
 /** @throws what the event store throws */

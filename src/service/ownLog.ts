@@ -4,7 +4,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { storedIdentity } from '../adapters/eventstore/identity.js';
 import { type EventStore, type KeptPlace, OtherLogError } from '../ports/eventStore.js';
-import { acceptFound, findLog } from '../projections/keptPlace.js';
+import { acceptFound, findLog } from '../ports/logAnchor.js';
 import { LOG_ID_FILE } from './dataDirectory.js';
 import { type EngineConfig, openEventStore, openStoredLog } from './engines.js';
 

@@ -7,7 +7,7 @@ import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '../config.js';
-import { LANE_RULE, type Lane, lanesOf, ONLY_LANE } from '../projections/lanes.js';
+import { LANE_RULE, type Lane, lanesOf, ONLY_LANE } from '../projector/lanes.js';
 import { openProjectors } from './databaseLanes.js';
 import { LANES_FILE } from './dataDirectory.js';
 

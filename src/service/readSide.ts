@@ -2,10 +2,10 @@
 import type { Config } from '../config.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { type ReadModels, readModelsBy } from '../ports/readSide.js';
-import { type Lane, logOf } from '../projections/lanes.js';
-import { ReadGate } from '../projections/readGate.js';
+import { type Lane, logOf } from '../projector/lanes.js';
+import { type Gate, gateOf, readLanes } from '../reading/laneReadModels.js';
+import { ReadGate } from '../reading/readGate.js';
 import { type EngineConfig, openReadModels } from './engines.js';
-import { type Gate, gateOf, readLanes } from './readLanes.js';
 import { ownLanes } from './readModelFiles.js';
 
 export type ReadSide = { readonly readModels: ReadModels; readonly gate: Gate };

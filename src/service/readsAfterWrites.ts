@@ -2,8 +2,8 @@
 import type { TenantDirectory } from '../commands/context.js';
 import { type Config, ROLES, type Role } from '../config.js';
 import type { ReadModels } from '../ports/readSide.js';
-import { ORDERS, partOf, UnshownWrites } from '../projections/unshownWrites.js';
-import type { Gate } from './readLanes.js';
+import type { Gate } from '../reading/laneReadModels.js';
+import { ORDERS, partOf, UnshownWrites } from '../reading/pendingWrites.js';
 
 export type ReadsAfterWrites = {
   readonly readModels: ReadModels;

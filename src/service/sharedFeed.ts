@@ -4,7 +4,7 @@
  */
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { type EventSlice, type EventStore, type SubscribeOptions, storeWith } from '../ports/eventStore.js';
-import { type Lane, logOf } from '../projections/lanes.js';
+import { type Lane, logOf } from '../projector/lanes.js';
 import { sendable } from '../supervision/sendable.js';
 
 /** For so long, in milliseconds, a position is kept back that came without an event of the lane. */

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Projectors } from '../ports/projectors.js';
-import { type Lane, lanesOf } from '../projections/lanes.js';
+import { type Lane, lanesOf } from '../projector/lanes.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 import { sleep } from '../supervision/waiting.js';
 

@@ -5,7 +5,7 @@ import { type Config, version } from '../config.js';
 import { parseStream } from '../domain/streams.js';
 import { type EventStore, type EventToAppend, storeWith } from '../ports/eventStore.js';
 import { countByTrace, type Tracer } from '../ports/tracing.js';
-import type { ProjectedTraces } from '../projections/projectedTraces.js';
+import type { ProjectedTraces } from '../projector/projectedTraces.js';
 
 /** Undefined where no traces are made. OpenTelemetry is loaded only here, which takes a tenth of a second. */
 export async function startTracing(

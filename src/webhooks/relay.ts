@@ -4,9 +4,9 @@
  */
 import type { Commands } from '../commands/context.js';
 import type { EventSlice, Position } from '../ports/eventStore.js';
+import { acceptFound, findLog } from '../ports/logAnchor.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
 import type { Tracer } from '../ports/tracing.js';
-import { acceptFound, findLog } from '../projections/keptPlace.js';
 import { appendRequests, RequestSequence } from './deliveryRequests.js';
 import { BACKFILL_QUEUE, deliveryMessage } from './queue.js';
 import { relayAnew } from './relayAnew.js';

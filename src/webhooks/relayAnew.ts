@@ -8,8 +8,8 @@
 import type { Commands } from '../commands/context.js';
 import { loadDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { LogPlace, Position, RecordedEvent } from '../ports/eventStore.js';
+import { NOWHERE } from '../ports/logAnchor.js';
 import type { Message, MessageBroker } from '../ports/messageBroker.js';
-import { NOWHERE } from '../projections/keptPlace.js';
 import { appendRequests, type DeliveryRequest, RequestSequence } from './deliveryRequests.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE, type DeliveryJob, deliveryMessage } from './queue.js';
 import type { RelayCheckpoint } from './relayCheckpoint.js';

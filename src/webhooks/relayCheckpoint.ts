@@ -1,7 +1,7 @@
 /** How far the relay is in the log: kept in the broker, with or after the messages that it covers. */
 import type { KeptPlace, LogPlace } from '../ports/eventStore.js';
+import { keptPlace } from '../ports/logAnchor.js';
 import type { Message, MessageBroker } from '../ports/messageBroker.js';
-import { keptPlace } from '../projections/keptPlace.js';
 import { DELIVERY_QUEUE } from './queue.js';
 
 /** From the time when the relay knew approvals only. */

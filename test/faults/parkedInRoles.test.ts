@@ -10,7 +10,7 @@ import { MongoClient } from 'mongodb';
 import { catalogOf, recordsOf } from '#app/adapters/readmodels/mongodb/catalog.js';
 import { LaneDb } from '#app/adapters/readmodels/mongodb/laneDb.js';
 import { tableStream } from '#app/domain/streams.js';
-import { laneIndex } from '#app/projections/lanes.js';
+import { laneIndex } from '#app/projector/lanes.js';
 import { collectionPrefix } from '#app/service/databaseLanes.js';
 import { addWebhook, approve, quickDelivery, validatedOrder } from '../acceptance/export.js';
 import { appendByHand } from '../acceptance/logEvent.js';

@@ -2,9 +2,9 @@ import { deliveryStream } from '#app/domain/streams.js';
 import type { DeliveryEvent, DeliverySubject } from '#app/domain/webhook/events.js';
 import type { DeliveryLogEntry } from '#app/ports/deliveryLog.js';
 import { deliveriesProjection } from '#app/projections/deliveries.js';
-import { projections } from '#app/projections/projections.js';
-import { rebuildProjection } from '#app/projections/rebuild.js';
-import { runProjections } from '#app/projections/runner.js';
+import { projections } from '#app/projector/projections.js';
+import { runProjections } from '#app/projector/runner.js';
+import { rebuildProjection } from '#app/rebuild/rebuild.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 
 let inside: Inside;

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
+import type { Projection } from '#app/ports/projection.js';
 import { ReadModelsWithheldError } from '#app/ports/readModels.js';
-import type { Projection } from '#app/projections/projection.js';
-import { projections } from '#app/projections/projections.js';
-import { ReadGate } from '#app/projections/readGate.js';
+import { projections } from '#app/projector/projections.js';
+import { ReadGate } from '#app/reading/readGate.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 
 test('a read model that a release writes differently is filled anew: until it is whole nobody sees less than there is', async () => {

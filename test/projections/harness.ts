@@ -7,14 +7,14 @@ import type { Caller, Commands } from '#app/commands/context.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
 import { assetTypeOf, tenantOf } from '#app/commands/tables.js';
 import { readConfig } from '#app/config.js';
+import { Directory } from '#app/directory/directory.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { EventStore } from '#app/ports/eventStore.js';
+import type { Projection } from '#app/ports/projection.js';
 import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
-import { Directory } from '#app/projections/directory.js';
-import type { Projection } from '#app/projections/projection.js';
-import { projections as ownProjections } from '#app/projections/projections.js';
-import { runProjections } from '#app/projections/runner.js';
+import { projections as ownProjections } from '#app/projector/projections.js';
+import { runProjections } from '#app/projector/runner.js';
 import { openEventStore, openReadModels, openReadModelWriter } from '#app/service/engines.js';
 
 export type Inside = {

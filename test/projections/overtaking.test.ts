@@ -7,13 +7,13 @@ import { addAssetField } from '#app/commands/identity/assetTypes.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import type { Position, RecordedEvent } from '#app/ports/eventStore.js';
+import type { Projection } from '#app/ports/projection.js';
 import type { Ahead } from '#app/ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
-import type { Projection } from '#app/projections/projection.js';
-import { projections } from '#app/projections/projections.js';
-import { runProjections } from '#app/projections/runner.js';
-import { verifyProjection } from '#app/projections/verify.js';
+import { projections } from '#app/projector/projections.js';
+import { runProjections } from '#app/projector/runner.js';
+import { verifyProjection } from '#app/rebuild/verify.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 
 type Writer = ReadModelWriter & RebuildableReadModels;

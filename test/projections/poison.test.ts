@@ -4,7 +4,7 @@
  */
 import { newId } from '#app/commands/clock.js';
 import { createRecord } from '#app/commands/records.js';
-import { projections } from '#app/projections/projections.js';
+import { projections } from '#app/projector/projections.js';
 import { logEvent } from '../acceptance/logEvent.js';
 import { type FreshReadModels, onEachReadModels } from '../engines/onEachReadModels.js';
 import { type Inside, openInside, openTenant } from './harness.js';

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
 import { createRecord } from '#app/commands/records.js';
-import { PutBackError } from '#app/projections/checkpoints.js';
-import { projections } from '#app/projections/projections.js';
-import { runProjections } from '#app/projections/runner.js';
+import { PutBackError } from '#app/projector/checkpoints.js';
+import { projections } from '#app/projector/projections.js';
+import { runProjections } from '#app/projector/runner.js';
 import { openInside, openTenant } from './harness.js';
 
 const WAIT_MS = 30_000;

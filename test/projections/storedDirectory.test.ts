@@ -9,9 +9,9 @@ import { newId, now } from '#app/commands/clock.js';
 import type { Caller } from '#app/commands/context.js';
 import { createClient } from '#app/commands/identity/clients.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
+import { Directory } from '#app/directory/directory.js';
 import type { DirectoryStore } from '#app/ports/directoryStore.js';
 import type { EventStore, Position } from '#app/ports/eventStore.js';
-import { Directory } from '#app/projections/directory.js';
 
 let folder: string;
 let log: EventStore;

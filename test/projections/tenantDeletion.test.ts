@@ -6,8 +6,8 @@ import { TryAgainError } from '#app/commands/context.js';
 import { createTenant, deleteTenant } from '#app/commands/identity/tenants.js';
 import { createRecord } from '#app/commands/records.js';
 import { readConfig } from '#app/config.js';
-import { rebuildProjection } from '#app/projections/rebuild.js';
-import { keepUp } from '#app/projections/upkeep.js';
+import { keepUp } from '#app/projector/upkeep.js';
+import { rebuildProjection } from '#app/rebuild/rebuild.js';
 import { openReadModelWriter } from '#app/service/engines.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 

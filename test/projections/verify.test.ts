@@ -4,7 +4,7 @@ import { newId } from '#app/commands/clock.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import { tableStream } from '#app/domain/streams.js';
-import { verifyProjection } from '#app/projections/verify.js';
+import { verifyProjection } from '#app/rebuild/verify.js';
 import { logEvent } from '../acceptance/logEvent.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 

@@ -5,7 +5,7 @@ import { openSqliteBroker } from '#app/adapters/broker/sqlite/broker.js';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { newId, now } from '#app/commands/clock.js';
-import { Directory } from '#app/projections/directory.js';
+import { Directory } from '#app/directory/directory.js';
 import { createSecretBox } from '#app/service/secretBox.js';
 import { createHttpsTransport } from '#app/webhooks/httpsTransport.js';
 import { startWebhooks } from '#app/webhooks/runWebhooks.js';

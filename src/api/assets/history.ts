@@ -2,7 +2,7 @@
 import type { Request } from 'express';
 import { tenantOf } from '../../commands/tables.js';
 import type { HistoryEntry } from '../../ports/readModels.js';
-import { ORDERS } from '../../projections/unshownWrites.js';
+import { ORDERS } from '../../reading/pendingWrites.js';
 import { mapWithPauses } from '../../supervision/waiting.js';
 import { actorSchema, actorsShown, type ShownActor } from '../actors.js';
 import type { Api } from '../deps.js';

@@ -6,7 +6,7 @@ import { recordTag, tagOf } from '../../commands/preconditions.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Position } from '../../ports/eventStore.js';
-import { ORDERS, partOf } from '../../projections/unshownWrites.js';
+import { ORDERS, partOf } from '../../reading/pendingWrites.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
 import { heldTag, mayHaveAnswer, preconditionOf } from '../entityTags.js';

@@ -6,7 +6,7 @@ import { approveOrderOnce } from '../../commands/orders/approveOnce.js';
 import { approveOrder } from '../../commands/orders/lifecycle.js';
 import { boundedList } from '../../domain/boundedList.js';
 import { MAX_APPROVALS } from '../../domain/limits.js';
-import { ORDERS } from '../../projections/unshownWrites.js';
+import { ORDERS } from '../../reading/pendingWrites.js';
 import { answerTo } from '../errors.js';
 import { warnings, warningsOf } from '../exportWarnings.js';
 import { idempotencyKeyOf } from '../idempotencyKey.js';

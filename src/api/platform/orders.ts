@@ -17,7 +17,7 @@ import { approverOf, type ExportDocument, orderDocument as expanded } from '../.
 import type { Order } from '../../domain/order/order.js';
 import { PROBLEM_CODES, type Problem, problemsOf } from '../../domain/order/problems.js';
 import { ARCHIVED, type OrderStatus, SET_BY_SAVING, TO_VALIDATE } from '../../domain/order/status.js';
-import { ORDERS } from '../../projections/unshownWrites.js';
+import { ORDERS } from '../../reading/pendingWrites.js';
 import { collectionEnvelope } from '../assets/envelope.js';
 import { HISTORY_PAGE, historyPage } from '../assets/history.js';
 import { LIST_ANSWERS, LIST_PARAMETERS, narrowing, PAGING_PARAMETERS, parseListQuery } from '../assets/listQuery.js';

@@ -1,7 +1,7 @@
 import type { EventStore } from '#app/ports/eventStore.js';
 import type { Parked } from '#app/ports/readModels.js';
-import { ProjectionWatch } from '#app/projections/projections.js';
-import type { Behind } from '#app/projections/staleness.js';
+import { ProjectionWatch } from '#app/projector/projections.js';
+import type { Behind } from '#app/reading/staleness.js';
 import { readiness } from '#app/service/engineHealth.js';
 import { event, metadata } from '../../contract/eventStoreFixtures.js';
 

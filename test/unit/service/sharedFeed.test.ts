@@ -8,7 +8,7 @@ import {
   type RecordedEvent,
   type SubscribeOptions,
 } from '#app/ports/eventStore.js';
-import { ONLY_LANE } from '#app/projections/lanes.js';
+import { ONLY_LANE } from '#app/projector/lanes.js';
 import { followFeed, QuietSlices, serveFeed } from '#app/service/sharedFeed.js';
 
 /** A log whose events are a tenant and a position. `failure`: thrown by whoever follows. */

@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { pino } from 'pino';
 import type { Projectors } from '#app/ports/projectors.js';
-import { type Lane, lanesOf } from '#app/projections/lanes.js';
+import { type Lane, lanesOf } from '#app/projector/lanes.js';
 import { shareLanes, shareOf } from '#app/service/sharedLanes.js';
 
 const LANES = 4;

@@ -5,13 +5,13 @@
  */
 import { setImmediate as pause } from 'node:timers/promises';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
+import type { Projection } from '../ports/projection.js';
 import type { Parked } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { Applying, checkRoom, type Failures, lastBefore, parkedAt, partOf } from './applying.js';
-import { type Backlog, firstOf, type Look, type ReadSlice } from './backlog.js';
 import { reached, readCheckpoints, requireNotPutBack } from './checkpoints.js';
-import { PIECE_CHANGES, type Piece } from './pieces.js';
-import type { Projection } from './projection.js';
+import { PIECE_CHANGES, type Piece } from './eventPieces.js';
+import { type Backlog, firstOf, type Look, type ReadSlice } from './readAhead.js';
 import { isOf, type Step } from './step.js';
 import { StreamOrder } from './streamOrder.js';
 

@@ -1,4 +1,4 @@
-import { laneIndex } from '#app/projections/lanes.js';
+import { laneIndex } from '#app/projector/lanes.js';
 
 const names = Array.from({ length: 1000 }, (_, number) => `tenant-${number}`);
 

@@ -2,7 +2,7 @@
 import type PQueue from 'p-queue';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
-import { inTransaction } from './projection.js';
+import { inTransaction } from './transaction.js';
 
 /** In milliseconds. */
 const WAITS = {

@@ -12,11 +12,11 @@ import { standardTables } from '../domain/identity/tenantTables.js';
 import { tenantStream } from '../domain/streams.js';
 import { copiedOnce } from '../domain/writable.js';
 import type { EventStore } from '../ports/eventStore.js';
+import { findLog, projectedPlace } from '../ports/logAnchor.js';
+import { projections } from '../projector/projections.js';
+import { evolveTenantIn, inTransaction } from '../projector/transaction.js';
 import { Backoff } from '../supervision/keepRunning.js';
 import { sleep } from '../supervision/waiting.js';
-import { findLog, projectedPlace } from './keptPlace.js';
-import { evolveTenantIn, inTransaction } from './projection.js';
-import { projections } from './projections.js';
 import { type RebuildDeps, type RebuildReport, rebuildProjection } from './rebuild.js';
 
 type ReleaseDeps = RebuildDeps & {

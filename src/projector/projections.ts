@@ -1,10 +1,10 @@
 import type { EventStore, Position } from '../ports/eventStore.js';
+import type { Projection } from '../ports/projection.js';
 import type { ProjectionProgress } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
-import { deliveriesProjection } from './deliveries.js';
-import { orderHistoryProjection } from './orderHistory.js';
-import type { Projection } from './projection.js';
-import { recordsProjection } from './records.js';
+import { deliveriesProjection } from '../projections/deliveries.js';
+import { orderHistoryProjection } from '../projections/orderHistory.js';
+import { recordsProjection } from '../projections/records.js';
 import { firstUnapplied } from './unapplied.js';
 
 /** Every projection the service keeps. */

@@ -1,10 +1,11 @@
 /** Applies the log anew to a hidden copy of a read model, as far as it is told and no further. */
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import { type Projection, type ProjectionTarget, streamsOf } from '../ports/projection.js';
 import { ReadModelsUnavailableError } from '../ports/readModels.js';
 import { MisfitError, type ReadModelRebuild, type RebuildScope } from '../ports/readModelWriter.js';
-import { slicesUpTo } from './logPart.js';
-import { inTransaction, ProjectedTenants, type Projection, type ProjectionTarget, streamsOf } from './projection.js';
+import { slicesUpTo } from '../projector/logRange.js';
+import { inTransaction, ProjectedTenants } from '../projector/transaction.js';
 
 /** What was applied: events, and the changes of single records, entries or deliveries that they carried. */
 export type Applied = { readonly events: number; readonly records: number };

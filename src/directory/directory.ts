@@ -16,9 +16,9 @@ import {
   type RecordedEvent,
 } from '../ports/eventStore.js';
 import type { Parked } from '../ports/readModels.js';
+import { notApplied } from '../projector/parkedText.js';
+import { evolveTenantIn } from '../projector/transaction.js';
 import { keepRunning } from '../supervision/keepRunning.js';
-import { notApplied } from './parkedText.js';
-import { evolveTenantIn } from './projection.js';
 import { type KnownTenants, StoredDirectory } from './storedDirectory.js';
 
 const BACKOFF = { firstMs: 500, longestMs: 5_000 };

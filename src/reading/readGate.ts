@@ -1,22 +1,16 @@
 /** Whether the read models may be read: not while they show less, or something else, than the log holds. */
 import type { EventStore, Position } from '../ports/eventStore.js';
+import { findLog, projectedPlace } from '../ports/logAnchor.js';
 import { type Parked, type ProjectionProgress, ReadModelsWithheldError } from '../ports/readModels.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
 import type { ReadModels } from '../ports/readSide.js';
-import { partOf } from './applying.js';
-import { findLog, projectedPlace } from './keptPlace.js';
-import { notApplied } from './parkedText.js';
-import { projections } from './projections.js';
+import { partOf } from '../projector/applying.js';
+import { ALL_FILLED_AT, filledAt, MARKS_SEEN_MS } from '../projector/checkpoints.js';
+import { notApplied } from '../projector/parkedText.js';
+import { projections } from '../projector/projections.js';
+import { wholly } from '../projector/unapplied.js';
 import { type Behind, Staleness } from './staleness.js';
-import { wholly } from './unapplied.js';
 
-/** Beside the checkpoints: while a projection stands before this position, all of them are being built anew. */
-export const WHOLE_FROM = 'whole-from';
-/** The same of one projection alone. */
-export const wholeFrom = (projection: string): string => `${projection}.whole-from`;
-
-/** At most so old, in milliseconds, is what the gate goes by. */
-export const GATE_LOOKS_MS = 1_000;
 /** The same while something is withheld, which may be over at any time. */
 const WITHHELD_LOOKS_MS = 250;
 
@@ -114,7 +108,7 @@ export class ReadGate {
     this.#forgetReplaced();
     const now = performance.now();
     if (this.#look !== undefined && now <= this.#look.validUntil) return this.#look.withheld;
-    const look = { at: now, withheld: this.#find(), validUntil: now + GATE_LOOKS_MS };
+    const look = { at: now, withheld: this.#find(), validUntil: now + MARKS_SEEN_MS };
     this.#look = look;
     look.withheld.then(
       (withheld) => {
@@ -220,7 +214,7 @@ export class ReadGate {
       if (found === 'put back') return `The read models are built anew. ${PUT_BACK}`;
       this.#isOfLog = true;
     }
-    const whole = checkpoints.get(WHOLE_FROM) ?? 0;
+    const whole = checkpoints.get(ALL_FILLED_AT) ?? 0;
     const furthest = Math.min(...projections.map(({ name }) => checkpoints.get(name) ?? 0));
     return furthest >= whole
       ? undefined
@@ -232,7 +226,7 @@ export class ReadGate {
 function beingFilled(checkpoints: ReadonlyMap<string, Position>): ReadonlyMap<string, string> {
   return new Map(
     projections.flatMap(({ name }) => {
-      const [position, whole] = [checkpoints.get(name) ?? 0, checkpoints.get(wholeFrom(name)) ?? 0];
+      const [position, whole] = [checkpoints.get(name) ?? 0, checkpoints.get(filledAt(name)) ?? 0];
       if (position > 0 && position >= whole) return [];
       return [[name, `The read model ${name} is being filled: it is at position ${position} of ${whole}.`]];
     }),

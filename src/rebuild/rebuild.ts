@@ -5,14 +5,14 @@
  */
 
 import type { EventStore, Position } from '../ports/eventStore.js';
+import { acceptFound, findLog, projectedPlace } from '../ports/logAnchor.js';
 import type {
   ReadModelRebuild,
   ReadModelWriter,
   RebuildableReadModels,
   RebuildScope,
 } from '../ports/readModelWriter.js';
-import { acceptFound, findLog, projectedPlace } from './keptPlace.js';
-import { projections } from './projections.js';
+import { projections } from '../projector/projections.js';
 import { proveCopy } from './proveCopy.js';
 import { type Applied, Replay } from './replay.js';
 

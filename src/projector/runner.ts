@@ -5,20 +5,20 @@
  */
 import PQueue from 'p-queue';
 import type { EventStore, Position } from '../ports/eventStore.js';
+import { keptPlace } from '../ports/logAnchor.js';
+import type { Projection } from '../ports/projection.js';
 import type { Parked } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
 import { type Failures, inTransactionWithout } from './applying.js';
-import { Backlog } from './backlog.js';
-import { readCheckpoints, versionMark } from './checkpoints.js';
-import { keptPlace } from './keptPlace.js';
+import { filledAt, MARKS_SEEN_MS, readCheckpoints, versionMark } from './checkpoints.js';
 import { type ProjectedTraces, tellTraces } from './projectedTraces.js';
-import { inTransaction, ProjectedTenants, type Projection } from './projection.js';
-import { GATE_LOOKS_MS, wholeFrom } from './readGate.js';
+import { type LongEvents, NO_LONG_EVENTS, Turn, type TurnParts } from './projectionBatch.js';
+import { Backlog } from './readAhead.js';
+import { startAnewWhereNeeded } from './resetForLog.js';
 import { retryParked } from './retryParked.js';
-import { startAnewWhereNeeded } from './startAnew.js';
 import { stepsOf } from './step.js';
-import { type LongEvents, NO_LONG_EVENTS, Turn, type TurnParts } from './turn.js';
+import { inTransaction, ProjectedTenants } from './transaction.js';
 
 export type RunnerDeps = {
   readonly eventStore: EventStore;
@@ -177,7 +177,7 @@ async function startFilling(
   });
   if (old.length === 0) return;
   // Before anything of it is thrown away, every process has seen that it may not be read.
-  await sleep(2 * GATE_LOOKS_MS, signal);
+  await sleep(2 * MARKS_SEEN_MS, signal);
   if (signal.aborted) return;
   for (const { name } of old) await writing.add(() => writer.reset(name));
 }
@@ -191,7 +191,7 @@ async function findUnfilled({ writer, projections }: Pick<FollowDeps, 'writer' |
     const isOld = written !== 0 && written !== projection.version;
     if (isOld) old.push(projection);
     if (isOld || (await writer.checkpoint(projection.name)) === 0) {
-      unread.set(wholeFrom(projection.name), head).set(projection.name, 0);
+      unread.set(filledAt(projection.name), head).set(projection.name, 0);
     }
   }
   return { old, unread };

@@ -1,7 +1,7 @@
 /** Cuts an event that changes many records into pieces, between which others get their turn. */
 import type { RecordChange } from '../domain/referenceTable/changes.js';
+import type { Projection, ProjectionTarget } from '../ports/projection.js';
 import type { StepwiseWriter } from '../ports/readModelWriter.js';
-import type { Projection, ProjectionTarget } from './projection.js';
 import type { Step } from './step.js';
 
 /** Changes of single records: a few milliseconds of work. */

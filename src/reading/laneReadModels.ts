@@ -1,9 +1,9 @@
 /** The read models of all lanes as one: what names a tenant goes to its lane, all else to every one. */
 import type { Position } from '../ports/eventStore.js';
 import type { ReadModels } from '../ports/readSide.js';
-import { laneIndex } from '../projections/lanes.js';
-import type { ReadGate } from '../projections/readGate.js';
-import type { Behind } from '../projections/staleness.js';
+import { laneIndex } from '../projector/lanes.js';
+import type { ReadGate } from './readGate.js';
+import type { Behind } from './staleness.js';
 
 /** What a tenant's lane is found among: the lanes in their order. */
 export function ofTenant<Part>(parts: readonly Part[], tenant: string): Part {

@@ -5,11 +5,12 @@
  */
 import type PQueue from 'p-queue';
 import type { EventStore } from '../ports/eventStore.js';
+import { acceptFound, findLog, NOWHERE, projectedPlace } from '../ports/logAnchor.js';
+import type { Projection } from '../ports/projection.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
-import { acceptFound, findLog, NOWHERE, projectedPlace } from './keptPlace.js';
-import { inTransaction, type Projection } from './projection.js';
-import { GATE_LOOKS_MS, WHOLE_FROM } from './readGate.js';
+import { ALL_FILLED_AT, MARKS_SEEN_MS } from './checkpoints.js';
+import { inTransaction } from './transaction.js';
 
 type Parts = {
   readonly eventStore: Pick<EventStore, 'identity' | 'holds' | 'head'>;
@@ -36,10 +37,10 @@ export async function startAnewWhereNeeded(
   const log = await eventStore.identity();
   const head = await eventStore.head();
   // What is served stays untouched until every process has seen that it may not be read.
-  const unread = new Map([[WHOLE_FROM, head], ...projections.map(({ name }) => [name, 0] as const)]);
+  const unread = new Map([[ALL_FILLED_AT, head], ...projections.map(({ name }) => [name, 0] as const)]);
   // From here on it is this log's business, also after a crash.
   await writing.add(() => inTransaction(writer, async () => unread, { log, ...NOWHERE }));
-  await sleep(2 * GATE_LOOKS_MS, signal);
+  await sleep(2 * MARKS_SEEN_MS, signal);
   if (signal.aborted) return;
   for (const { name } of projections) await writing.add(() => writer.reset(name));
   // Last: whoever is killed before begins once more.

@@ -1,6 +1,6 @@
 /** Whether the log is still the one of which something was made up to a place. */
-import { type EventStore, type KeptPlace, type LogPlace, OtherLogError } from '../ports/eventStore.js';
-import type { ProjectionProgress } from '../ports/readModels.js';
+import { type EventStore, type KeptPlace, type LogPlace, OtherLogError } from './eventStore.js';
+import type { ProjectionProgress } from './readModels.js';
 
 type Log = Pick<EventStore, 'identity' | 'holds'>;
 

@@ -6,13 +6,14 @@
 import type PQueue from 'p-queue';
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import { type Projection, streamsOf } from '../ports/projection.js';
 import type { Parked } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
 import { Applying, inTransactionWithout, lastBefore, parkedAt } from './applying.js';
-import { slicesUpTo } from './logPart.js';
-import { ProjectedTenants, type Projection, streamsOf } from './projection.js';
+import { slicesUpTo } from './logRange.js';
 import { type Step, stepsOf } from './step.js';
+import { ProjectedTenants } from './transaction.js';
 
 type Parts = {
   readonly eventStore: Pick<EventStore, 'subscribe' | 'readStream'>;

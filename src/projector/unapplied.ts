@@ -1,9 +1,9 @@
 /** The oldest event that projections have not applied: what they show is as old as that. */
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
+import { type Projection, streamsOf } from '../ports/projection.js';
 import type { Ahead } from '../ports/readModels.js';
 import { withinTime } from '../supervision/waiting.js';
-import { type Projection, streamsOf } from './projection.js';
 
 export type Unapplied = {
   readonly position: Position;

@@ -4,8 +4,8 @@
  */
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
-import type { Projection } from './projection.js';
-import type { Projected } from './unapplied.js';
+import type { Projection } from '../ports/projection.js';
+import type { Projected } from '../projector/unapplied.js';
 
 export type TenantsBehind = {
   readonly names: readonly string[];

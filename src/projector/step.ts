@@ -2,8 +2,9 @@
 import type { Tenant } from '../domain/identity/directory.js';
 import { parseStream } from '../domain/streams.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import type { ProjectedTenants, Projection } from './projection.js';
-import { changesOf } from './records.js';
+import type { Projection } from '../ports/projection.js';
+import { changesOf } from '../projections/records.js';
+import type { ProjectedTenants } from './transaction.js';
 
 /** An event, and its tenant as of it. */
 export type Step = {

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { Backlog } from '#app/projections/backlog.js';
+import { Backlog } from '#app/projector/readAhead.js';
 
 const empty = (position: number) => ({ steps: [], position, place: undefined });
 

@@ -5,9 +5,9 @@
 import PQueue from 'p-queue';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { Ahead } from '../ports/readModels.js';
-import { projections } from './projections.js';
+import { projections } from '../projector/projections.js';
+import { firstUnapplied, type Projected, type Unapplied, wholly } from '../projector/unapplied.js';
 import { BehindLooks, type TenantsBehind } from './tenantsBehind.js';
-import { firstUnapplied, type Projected, type Unapplied, wholly } from './unapplied.js';
 
 /** From so many seconds on it is worth a word. */
 export const NOTABLE_SECONDS = 1;

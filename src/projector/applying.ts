@@ -5,11 +5,12 @@
 import { cutText } from '../domain/shownName.js';
 import { parseStream } from '../domain/streams.js';
 import type { KeptPlace, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { Projection } from '../ports/projection.js';
 import { MAX_PARKED, type Parked } from '../ports/readModels.js';
 import { MisfitError, type ReadModelWriter } from '../ports/readModelWriter.js';
-import { type Piece, type PieceTarget, piecesOf } from './pieces.js';
-import { inTransaction, type Projection } from './projection.js';
+import { type Piece, type PieceTarget, piecesOf } from './eventPieces.js';
 import { isOf, type Step } from './step.js';
+import { inTransaction } from './transaction.js';
 
 /** An event that a projection cannot apply, however often it is tried. */
 export class ProjectionError extends Error {

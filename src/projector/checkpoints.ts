@@ -1,7 +1,7 @@
 /** How far projections have come, and which version of each it was. */
 import type { Position } from '../ports/eventStore.js';
+import type { Projection } from '../ports/projection.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
-import type { Projection } from './projection.js';
 
 export async function readCheckpoints(
   writer: Pick<ReadModelWriter, 'checkpoint'>,
@@ -13,6 +13,14 @@ export async function readCheckpoints(
 
 /** The version that wrote a projection stands beside its checkpoint. */
 export const versionMark = (projection: Projection): string => `${projection.name}.version`;
+
+/** Beside the checkpoints: while a projection is before this position, all of them are being rebuilt, and nobody reads them. */
+export const ALL_FILLED_AT = 'whole-from';
+/** The same of one projection. */
+export const filledAt = (projection: string): string => `${projection}.whole-from`;
+
+/** A process that reads notices such a mark within this time, in milliseconds. */
+export const MARKS_SEEN_MS = 1_000;
 
 /** What was passed is to be applied again, and whoever has let go of it must read the log anew. */
 export class PutBackError extends Error {

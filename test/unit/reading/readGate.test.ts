@@ -1,10 +1,11 @@
 import type { EventSlice, EventStore, Position, RecordedEvent } from '#app/ports/eventStore.js';
 import { type Parked, type ProjectionProgress, ReadModelsWithheldError } from '#app/ports/readModels.js';
 import type { ReadModels } from '#app/ports/readSide.js';
-import { projections } from '#app/projections/projections.js';
-import { ReadGate, WHOLE_FROM, wholeFrom } from '#app/projections/readGate.js';
-import { Staleness } from '#app/projections/staleness.js';
-import { BehindLooks } from '#app/projections/tenantsBehind.js';
+import { ALL_FILLED_AT, filledAt } from '#app/projector/checkpoints.js';
+import { projections } from '#app/projector/projections.js';
+import { ReadGate } from '#app/reading/readGate.js';
+import { Staleness } from '#app/reading/staleness.js';
+import { BehindLooks } from '#app/reading/tenantsBehind.js';
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');
 const PROJECTIONS = ['records', 'order_history', 'deliveries'];
@@ -197,12 +198,12 @@ describe('the gate', () => {
     ['was never filled', () => reached(0), /being filled/],
     [
       'is filled anew',
-      () => checkpoints.set(wholeFrom('records'), 12),
+      () => checkpoints.set(filledAt('records'), 12),
       /records is being filled: it is at position 9 of 12/,
     ],
     [
       'is built anew with all others',
-      () => checkpoints.set(WHOLE_FROM, 12),
+      () => checkpoints.set(ALL_FILLED_AT, 12),
       /built anew: they are at position 9 of 12/,
     ],
   ])('withholds a read model that %s', async (_, become, reason) => {
@@ -213,7 +214,7 @@ describe('the gate', () => {
   });
 
   test('withholds one projection alone, and lets who has waited for it read at once', async () => {
-    checkpoints.set(wholeFrom('records'), 12);
+    checkpoints.set(filledAt('records'), 12);
     await expect(get('acme')).rejects.toThrow(ReadModelsWithheldError);
     expect(await guarded.deliveries('acme', { webhookId: 'w', limit: 1 })).toEqual([]);
     reached(12);

@@ -1,7 +1,7 @@
 /** Reads wait for what was answered before it is shown, and for nothing else. */
 import { MAX_TENANT_UNSHOWN_WRITES, MAX_UNSHOWN_WRITES } from '#app/domain/limits.js';
 import type { ReadModels } from '#app/ports/readSide.js';
-import { ORDERS, UnshownWrites } from '#app/projections/unshownWrites.js';
+import { ORDERS, UnshownWrites } from '#app/reading/pendingWrites.js';
 
 const LONGEST_READ_MS = 300;
 
