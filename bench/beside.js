@@ -9,7 +9,7 @@ const WRITERS = 2;
 /** So many batches come round, each time with other names. */
 const ROUND = 40;
 /** Deleted by one clean-up: all of one sync that the next one does not hold. */
-const SWEPT = 5_000;
+const CLEANED_UP = 5_000;
 const SETTLE_MS = 1_000;
 const MEASURED_MS = 6_000;
 /** Wanted of a create, in milliseconds. */
@@ -26,7 +26,7 @@ const BATCHES = Array.from({ length: 2 * ROUND }, (_, n) =>
 );
 const SYNCS = ['odd', 'even'].map((sync) => ({
   sync,
-  bodies: Array.from({ length: SWEPT / BATCH }, (_, n) =>
+  bodies: Array.from({ length: CLEANED_UP / BATCH }, (_, n) =>
     bodyOf((i) => ({ code: `${sync}-${n * BATCH + i}`, value: place(n * BATCH + i).name, _batch_id: sync })),
   ),
 }));
@@ -36,7 +36,7 @@ const CREATES = kindsFrom(6_000_000);
 export async function measureBeside({ client }) {
   await measureCreates(client, 'nothing else', []);
   await measureCreates(client, `${WRITERS} writers of batches`, [batches]);
-  await measureCreates(client, `clean-ups of ${SWEPT}`, [cleanUps]);
+  await measureCreates(client, `clean-ups of ${CLEANED_UP}`, [cleanUps]);
   await measureCreates(client, 'batches and clean-ups', [batches, cleanUps]);
 }
 

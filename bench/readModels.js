@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { openSqliteReadModels } from '../dist/adapters/readmodels/sqlite/store.js';
-import { openSqliteReadModelWriter } from '../dist/adapters/readmodels/sqlite/writer.js';
+import { openSqliteReadModelWriter } from '../dist/adapters/readmodels/sqlite/write/writer.js';
 import { place } from './places.js';
 import { openPlainTable } from './plainTable.js';
 import { at, BATCH, defineTable, fill, ref } from './readModelFile.js';

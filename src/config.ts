@@ -12,14 +12,14 @@ export const version = (): string =>
 export const ROLES = ['api', 'projector', 'webhooks'] as const;
 export type Role = (typeof ROLES)[number];
 
-const within = (min: number, max: number) =>
+const wholeNumber = (min: number, max: number) =>
   z
     .string()
     .regex(/^\d+$/, `must be a whole number from ${min} to ${max}`)
     .transform(Number)
     .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
 
-const integer = (fallback: number, min: number, max: number) => within(min, max).default(fallback);
+const integer = (fallback: number, min: number, max: number) => wholeNumber(min, max).default(fallback);
 
 /** A URL of a cluster names several hosts, which is none by the URL standard: the first stands for all. */
 const oneHost = (url: string): string => url.replace(/,[^/?#]*/, '');
@@ -89,7 +89,7 @@ export const settings = {
   READER_THREADS: integer(2, 1, 32).describe(
     'Threads that answer lists and counts from the embedded read models, for one tenant; two more are started when others need them',
   ),
-  PROJECTION_LANES: within(1, 16)
+  PROJECTION_LANES: wholeNumber(1, 16)
     .optional()
     .describe(
       'Projectors that work side by side, each with read models and tenants of its own: threads, which several processes share out on MongoDB; as many as processors, at most 2, where unset; settled when the read models are made',

@@ -13,8 +13,8 @@ import { newId, now } from './commands/clock.js';
 import type { Commands } from './commands/context.js';
 import { type Config, ROLES, type Role } from './config.js';
 import type { Directory } from './directory/directory.js';
-import type { KeptPlace } from './ports/eventStore.js';
-import { projectedPlace } from './ports/logAnchor.js';
+import type { LogAnchor } from './ports/eventStore.js';
+import { projectedAnchor } from './ports/logAnchor.js';
 import type { Tracer } from './ports/tracing.js';
 import { ProjectionWatch, projections } from './projector/projections.js';
 import { apiConfig } from './service/apiConfig.js';
@@ -37,7 +37,7 @@ import { openOwnLog, refuseMadeOfOther } from './service/ownLog.js';
 import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
 import { openReadSide } from './service/readSide.js';
 import { isAlone, readsAfterWrites } from './service/readsAfterWrites.js';
-import { type OpenParts, type Parts, Restartable } from './service/restartable.js';
+import { type OpenParts, Restartable, type RunningParts } from './service/restartable.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
 import { countAppends, registerTenantFigures, TenantFigures } from './service/tenantFigures.js';
 import { startTracing, traceAppends } from './service/tracing.js';
@@ -131,7 +131,7 @@ const useOwnDirectory = (config: Config, roles: ReadonlySet<Role>, log: Logger):
   );
 };
 
-type ServiceParts = Parts & Pick<RunningService, 'commands' | 'directory'>;
+type ServiceParts = RunningParts & Pick<RunningService, 'commands' | 'directory'>;
 
 type Given = {
   readonly config: ProjectorConfig;
@@ -182,9 +182,9 @@ async function openParts(
   const { readModels: gatedModels, gate } = opened(await openReadSide(config, eventStore), (side) =>
     side.readModels.close(),
   );
-  const check = (whose: string, place: () => Promise<KeptPlace>, onAway: (error: unknown) => void) =>
+  const check = (whose: string, place: () => Promise<LogAnchor>, onAway: (error: unknown) => void) =>
     refuseMadeOfOther(eventStore, whose, place, { acceptLog: config.acceptLog, onAway });
-  await check('The read models', () => projectedPlace(gatedModels, projections), logs(log, 'warn', READ_MODELS_AWAY));
+  await check('The read models', () => projectedAnchor(gatedModels, projections), logs(log, 'warn', READ_MODELS_AWAY));
   if (broker !== undefined)
     await check(
       'The webhook jobs',

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { BroadcastChannel, parentPort, workerData } from 'node:worker_threads';
 import { openSqliteEventStore } from '../../dist/adapters/eventstore/sqlite/store.js';
-import { openSqliteReadModelWriter } from '../../dist/adapters/readmodels/sqlite/writer.js';
+import { openSqliteReadModelWriter } from '../../dist/adapters/readmodels/sqlite/write/writer.js';
 import { storeWith } from '../../dist/ports/eventStore.js';
 import { projections } from '../../dist/projector/projections.js';
 import { runProjections } from '../../dist/projector/runner.js';

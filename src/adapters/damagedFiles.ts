@@ -74,7 +74,7 @@ function asideOf(file: string): readonly string[] {
 
 const inOneLine = (said: string): string => said.replace(/^\*{3} in database \w+ \*{3}\s+/, '').replaceAll('\n', '; ');
 
-type Look = {
+type DamageCheck = {
   /** Nothing of it is changed, as closing would: it copies the write-ahead log into the file. */
   readonly isOnlyRead?: boolean;
   /** All pages, however many there are. */
@@ -89,7 +89,7 @@ type Look = {
  */
 export function damageOf(
   file: string,
-  { isOnlyRead = false, isWhole = false, mayLackCommits = false }: Look = {},
+  { isOnlyRead = false, isWhole = false, mayLackCommits = false }: DamageCheck = {},
 ): string | undefined {
   if (!existsSync(file)) return undefined;
   let db: Database.Database | undefined;

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Request } from 'express';
 import { COMPRESSIONS_AT_ONCE, MIN_COMPRESSED_BYTES } from '../domain/limits.js';
-import { Turns } from '../supervision/turns.js';
+import { FairQueue } from '../supervision/fairQueue.js';
 import { bytesOf, type JsonText, oneBuffer } from './jsonAnswer.js';
 
 /** By their names in Content-Encoding; of those that a client likes best, the first. */
@@ -42,7 +42,7 @@ export function encodingFor(req: Request, body: JsonText): Encoding | undefined 
 
 export class Compression {
   // Those that wait are answers of the tenant, which are counted (answersInFlight.ts).
-  readonly #turns = new Turns({ atOnce: COMPRESSIONS_AT_ONCE, waitingOfGroup: Number.POSITIVE_INFINITY });
+  readonly #turns = new FairQueue({ atOnce: COMPRESSIONS_AT_ONCE, waitingOfGroup: Number.POSITIVE_INFINITY });
 
   /** @param group whose answer it is: groups take turns */
   compress(body: JsonText, encoding: Encoding, group: string): Promise<Buffer> {

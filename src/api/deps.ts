@@ -6,7 +6,7 @@ import type { OrderModel } from '../domain/identity/events.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
 import type { ProjectionProgress, RecordQueries } from '../ports/readModels.js';
 import type { Tracer } from '../ports/tracing.js';
-import type { UnshownWrites } from '../reading/pendingWrites.js';
+import type { PendingWrites } from '../reading/pendingWrites.js';
 import type { AnswersInFlight } from './answersInFlight.js';
 import type { Guesses } from './auth/guesses.js';
 import type { TokenService } from './auth/tokens.js';
@@ -66,7 +66,7 @@ export type ApiDeps = {
   /** How old what a read of the tenant has shown last may be, in whole seconds; 0 while it is current. */
   readonly staleness: (tenant: string) => number;
   /** Unset where other processes project, or read what this one writes: writes are answered when they are shown. */
-  readonly unshown: UnshownWrites | undefined;
+  readonly unshown: PendingWrites | undefined;
   readonly directory: TenantDirectory;
   readonly tokens: TokenService;
   readonly config: ApiConfig;

@@ -10,7 +10,7 @@ import {
   MIN_REFRESH_INTERVAL_MS,
   REFUSAL_REMEMBERED_MS,
 } from '../domain/limits.js';
-import { sleep, TimeLimitError, withinTime } from '../supervision/waiting.js';
+import { sleep, TimeLimitError, withTimeout } from '../supervision/waiting.js';
 
 /**
  * Resolves when the directory knows what was in the log at the call, or after `LONGEST_REFRESH_MS`.
@@ -31,7 +31,7 @@ export function directoryRefresh({ eventStore, directory }: Pick<Commands, 'even
   async function run(): Promise<boolean> {
     const head = await eventStore.head();
     try {
-      await withinTime(LONGEST_REFRESH_MS, 'The directory is behind.', directory.waitFor(head));
+      await withTimeout(LONGEST_REFRESH_MS, 'The directory is behind.', directory.waitFor(head));
       return true;
     } catch (error) {
       if (error instanceof TimeLimitError) return false;

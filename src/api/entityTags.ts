@@ -13,8 +13,8 @@ const PIECE_BYTES = 1_048_576;
 /** The tag of an answer that has none of its own. */
 export async function tagOfText(body: JsonText): Promise<string> {
   if (typeof body === 'string') return tagOf(body);
-  const [whole, ...others] = body;
-  if (others.length === 0 && bytesOf(body) <= PIECE_BYTES) return tagOf(whole ?? '');
+  const [only, ...others] = body;
+  if (others.length === 0 && bytesOf(body) <= PIECE_BYTES) return tagOf(only ?? '');
   const pauses = new Pauses();
   const hash = createHash('sha256');
   for (const part of body) {

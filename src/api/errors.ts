@@ -13,7 +13,7 @@ import { OrderDocumentTooLargeError } from '../domain/order/exportDocument.js';
 import { EventStoreUnavailableError, EventTooLargeError } from '../ports/eventStore.js';
 import { AnswerTooLargeError, ReadModelsUnavailableError, ReadModelsWithheldError } from '../ports/readModels.js';
 import { DeadlineError } from '../supervision/deadline.js';
-import { TooManyWaitingError } from '../supervision/turns.js';
+import { TooManyWaitingError } from '../supervision/fairQueue.js';
 import { sendJson } from './jsonAnswer.js';
 import { loggedPath } from './requestContext.js';
 

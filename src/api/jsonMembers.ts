@@ -5,7 +5,7 @@
 import { shownName } from '../domain/shownName.js';
 import { Pauses } from '../supervision/waiting.js';
 import { badRequest, type HttpError } from './errors.js';
-import { endOfString } from './jsonLook.js';
+import { endOfString } from './jsonScan.js';
 
 /**
  * Members of all objects in a parsed value: fewer than its text has where a name stands twice.

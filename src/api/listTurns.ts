@@ -5,7 +5,7 @@
 import { MAX_WAITING_LISTS } from '../domain/limits.js';
 import type { Cancellation } from '../supervision/cancellation.js';
 import { Deadline } from '../supervision/deadline.js';
-import { TooManyWaitingError, Turns } from '../supervision/turns.js';
+import { FairQueue, TooManyWaitingError } from '../supervision/fairQueue.js';
 import { HttpError } from './errors.js';
 import type { RequestContext } from './requestContext.js';
 
@@ -34,11 +34,11 @@ const clientHasLeft = () => new HttpError(499, 'Client closed request.', 'The cl
 
 export class ListTurns {
   readonly #timeoutMs: number;
-  readonly #turns: Turns;
+  readonly #turns: FairQueue;
 
   constructor({ atOnce, ofOneTenant, timeoutMs }: ListLimits) {
     this.#timeoutMs = timeoutMs;
-    this.#turns = new Turns({ atOnce, ofGroup: ofOneTenant, waitingOfGroup: MAX_WAITING_LISTS });
+    this.#turns = new FairQueue({ atOnce, ofGroup: ofOneTenant, waitingOfGroup: MAX_WAITING_LISTS });
   }
 
   /** @throws HttpError 429 when too many lists of the tenant wait already, 503 when the time is over; else what `find` throws */

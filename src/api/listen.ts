@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { type AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { MAX_HEADER_BYTES } from '../domain/limits.js';
-import { ApiRequest, ApiResponse } from './messageClasses.js';
+import { ApiRequest, ApiResponse } from './expressPrototypes.js';
 import { settleTarget } from './requestTarget.js';
 
 export type HttpServer = {
@@ -21,7 +21,7 @@ const HEADERS_TIMEOUT_MS = 20_000;
 /** For a request to arrive; how long it may take then is a setting. */
 const ARRIVAL_TIMEOUT_MS = 120_000;
 const DEFAULT_GRACE_MS = 10_000;
-const IDLE_SWEEP_MS = 50;
+const IDLE_CLOSING_MS = 50;
 
 export type Listening = {
   readonly host: string;
@@ -135,13 +135,13 @@ function answerOn(socket: Duplex, status: string, reason: string): void {
 async function stopServer(server: Server, graceMs: number): Promise<void> {
   server.prependListener('request', (_req, res) => res.setHeader('Connection', 'close'));
   // A connection that is busy now falls idle when its answer is out.
-  const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS);
+  const closing = setInterval(() => server.closeIdleConnections(), IDLE_CLOSING_MS);
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
   try {
     server.close();
     await once(server, 'close');
   } finally {
-    clearInterval(sweep);
+    clearInterval(closing);
     clearTimeout(cut);
   }
 }

@@ -1,7 +1,7 @@
 /** Figures for Prometheus (text format 0.0.4). */
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ProjectionLag } from '../projector/projections.js';
-import { askedOnce } from '../supervision/askedOnce.js';
+import { singleFlight } from '../supervision/singleFlight.js';
 import { TenantMetrics, type TenantNames } from './tenantMetrics.js';
 
 const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -34,7 +34,7 @@ export class ServiceMetrics {
     });
     // Both gauges are collected at the same time: one question for them.
     // While an engine is away there are no figures, rather than old ones; that it is away is told by engine_up.
-    const lags = askedOnce(() => projectionLag().catch(() => []));
+    const lags = singleFlight(() => projectionLag().catch(() => []));
     this.#registerLag('projection_lag_events', 'Events in the log that a projection has not applied yet.', async () =>
       (await lags()).map(({ name, behind }) => [name, behind]),
     );

@@ -8,9 +8,9 @@ import { crossOrigin } from './crossOrigin.js';
 import type { Api, ApiDeps } from './deps.js';
 import { directoryRefresh } from './directoryRefresh.js';
 import { errorHandler, unknownPath } from './errors.js';
+import { useExpressPrototypes } from './expressPrototypes.js';
 import { InFlight } from './inFlight.js';
 import { ListTurns } from './listTurns.js';
-import { useMessageClasses } from './messageClasses.js';
 import { openApiWriter } from './openapi/document.js';
 import { openRequest } from './requestContext.js';
 import type { Area } from './routes/operation.js';
@@ -39,7 +39,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
     openApiText: openApiWriter(served),
   };
   const app = express();
-  useMessageClasses(app);
+  useExpressPrototypes(app);
   app.disable('x-powered-by');
   app.disable('etag');
   app.enable('case sensitive routing');

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { projectionStatus, statusOfLanes } from '../projector/projections.js';
 import { tenantsBehind } from '../reading/staleness.js';
 import { type RebuildReport, rebuildProjection } from '../rebuild/rebuild.js';
-import { behindText } from '../service/tenantsTold.js';
+import { behindText } from '../service/tenantSentences.js';
 import { replaceDamaged } from './damagedReadModels.js';
 import { interruptible } from './interruption.js';
 import { type ProjectionTools, withProjections } from './operator.js';

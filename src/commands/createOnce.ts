@@ -5,7 +5,7 @@
 import { type AssetType, recordView } from '../domain/assetTypes/assetType.js';
 import type { Fields } from '../domain/assetTypes/fieldTypes.js';
 import type { KeyedRequest } from '../domain/keyedRequest.js';
-import { changedFields, keyOf, uniqueFieldOf } from '../domain/referenceTable/decide.js';
+import { changedFields, uniqueFieldOf, uniqueKeyOf } from '../domain/referenceTable/decide.js';
 import { orderStream } from '../domain/streams.js';
 import { CATCH_UP_MS, notCaughtUp } from './catchUp.js';
 import { type Caller, type Commands, patience, TryAgainError, ValidationError, type WrittenRecord } from './context.js';
@@ -13,7 +13,7 @@ import { carryOutOnce, replaying } from './keyedRequest.js';
 import { loadOrderAt } from './orders/loadOrder.js';
 import { createdOrder } from './orders/orderRecords.js';
 import { shareTableWriter } from './referenceTables/tableWriter.js';
-import { inTime } from './writeStream.js';
+import { withDeadline } from './writeStream.js';
 
 export type Creation = {
   readonly assetType: AssetType;
@@ -70,22 +70,25 @@ async function alreadyMade(
   const { eventStore, readModels } = commands;
   const { tenant } = caller;
   if (assetType.role === 'order') {
-    const created = await inTime(caller, loadOrderAt(eventStore, tenant, id, 0));
+    const created = await withDeadline(caller, loadOrderAt(eventStore, tenant, id, 0));
     if (created === undefined) return undefined;
-    const { position = 0 } = (await inTime(caller, eventStore.lastAppend(orderStream(tenant, id)))) ?? {};
+    const { position = 0 } = (await withDeadline(caller, eventStore.lastAppend(orderStream(tenant, id)))) ?? {};
     return { position, ...createdOrder(commands, caller, assetType, id, created.state, body) };
   }
-  const position = await inTime(caller, eventStore.head());
-  if (!(await inTime(caller, readModels.waitFor('records', position, patience(caller, CATCH_UP_MS), tenant)))) {
+  const position = await withDeadline(caller, eventStore.head());
+  if (!(await withDeadline(caller, readModels.waitFor('records', position, patience(caller, CATCH_UP_MS), tenant)))) {
     throw new TryAgainError(notCaughtUp(assetType.name));
   }
   const table = { tenant, table: assetType.name };
   if (assetType.role === 'part') {
-    const found = await inTime(caller, readModels.get(table, id));
+    const found = await withDeadline(caller, readModels.get(table, id));
     return found === undefined ? undefined : { position, id, record: JSON.parse(found) };
   }
   // Its id may be the one that its key had before (decision 0022).
-  const [found] = await inTime(caller, readModels.find(table, uniqueFieldOf(assetType), [keyOf(assetType, fields)]));
+  const [found] = await withDeadline(
+    caller,
+    readModels.find(table, uniqueFieldOf(assetType), [uniqueKeyOf(assetType, fields)]),
+  );
   if (found === undefined) return undefined;
   const isSame = found.createdAt >= at && Object.keys(changedFields(found.fields, fields)).length === 0;
   return found.id === id || isSame ? { position, id: found.id, record: recordView(assetType, found) } : undefined;

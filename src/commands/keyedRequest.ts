@@ -9,7 +9,14 @@ import { requestStream } from '../domain/streams.js';
 import type { EventStore, Position, Revision } from '../ports/eventStore.js';
 import { Pauses } from '../supervision/waiting.js';
 import { type Caller, ValidationError } from './context.js';
-import { appendIfUnchanged, inTime, type LogAccess, loadStream, type StreamEnd, writeStream } from './writeStream.js';
+import {
+  appendIfUnchanged,
+  type LogAccess,
+  loadStream,
+  type StreamEnd,
+  withDeadline,
+  writeStream,
+} from './writeStream.js';
 
 /** What a client has named. A key belongs to its client and table. */
 export type Named = {
@@ -60,7 +67,7 @@ export async function carryOutOnce<Answer extends object>(
       runs.set(request.id, ended);
       return await done;
     }
-    await inTime(caller, first);
+    await withDeadline(caller, first);
   }
 }
 
@@ -102,7 +109,7 @@ async function answerOf<Answer>(
   caller: Caller,
   request: KeyedRequest,
 ): Promise<Done<Answer>> {
-  return { ...(request.answer as Answer), position: await inTime(caller, eventStore.head()), isReplayed: true };
+  return { ...(request.answer as Answer), position: await withDeadline(caller, eventStore.head()), isReplayed: true };
 }
 
 function streamOf({ tenant, actor }: Caller, { table, key }: Named): string {

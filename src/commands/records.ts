@@ -8,8 +8,8 @@ import {
   type Decision,
   createRecord as decideCreation,
   updateRecord as decideUpdate,
-  keyOf,
   uniqueFieldOf,
+  uniqueKeyOf,
 } from '../domain/referenceTable/decide.js';
 import type { Position } from '../ports/eventStore.js';
 import type { StoredRecord } from '../ports/readModels.js';
@@ -22,10 +22,10 @@ import { checkedOrder, createOrder, updateOrder } from './orders/orderRecords.js
 import { writeOrder } from './orders/orderWriter.js';
 import { takePartIds } from './orders/partIds.js';
 import { type Precondition, requireTag } from './preconditions.js';
-import type { KnownTable } from './referenceTables/tableState.js';
+import type { DecisionRecords } from './referenceTables/tableState.js';
 import { tableWriterOf } from './referenceTables/tableWriter.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
-import { inTime } from './writeStream.js';
+import { withDeadline } from './writeStream.js';
 
 type Create<Input> = (commands: Commands, caller: Caller, assetType: AssetType, input: Input) => Promise<WrittenRecord>;
 
@@ -41,7 +41,7 @@ type Update<Input> = (
 
 const createReferenceRecord: Create<RecordInput> = async (commands, caller, assetType, input) => {
   const newId = commands.newId();
-  const wanted = { keys: [keyOf(assetType, input.fields)], ids: [input.id ?? newId] };
+  const wanted = { keys: [uniqueKeyOf(assetType, input.fields)], ids: [input.id ?? newId] };
   let id = newId;
   const { position, at } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) => {
     const events = accepted(decideCreation(assetType, input, newId, known));
@@ -55,11 +55,11 @@ const createReferenceRecord: Create<RecordInput> = async (commands, caller, asse
 const updateReferenceRecord: Update<RecordInput> = async (commands, caller, assetType, id, input, precondition) => {
   if (precondition !== undefined) {
     // A refusal, and a change that changes nothing, append nothing that could conflict: they rest on all that was written.
-    await inTime(caller, untilTableIsShown(commands, caller, assetType.name));
+    await withDeadline(caller, untilTableIsShown(commands, caller, assetType.name));
   }
   const key = ownValue(input.fields, uniqueFieldOf(assetType));
   const wanted = { keys: key === undefined ? [] : [String(key)], ids: [id] };
-  const currentIn = (known: KnownTable): StoredRecord => {
+  const currentIn = (known: DecisionRecords): StoredRecord => {
     const current = known.byId(id);
     if (current === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
     return current;
@@ -150,7 +150,7 @@ async function orderInBody(
 ): Promise<string | undefined> {
   const named = ownValue(fields, parent?.field ?? '');
   if (typeof named !== 'string') return undefined;
-  const order = (await inTime(caller, loadOrder(eventStore, caller.tenant, named)))?.state;
+  const order = (await withDeadline(caller, loadOrder(eventStore, caller.tenant, named)))?.state;
   return order?.table === parent?.table && order?.parts.has(id) ? named : undefined;
 }
 

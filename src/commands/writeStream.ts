@@ -89,10 +89,10 @@ export async function writeStream<State, Event extends DomainEvent>(
   },
 ): Promise<Written<State, Event>> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const loaded = await inTime(caller, write.load(attempt));
+    const loaded = await withDeadline(caller, write.load(attempt));
     const { state, revision } = loaded;
     const at = notBefore(log.now(), loaded.lastEventAt);
-    const events = await inTime(caller, write.decide(state, at));
+    const events = await withDeadline(caller, write.decide(state, at));
     if (events.length === 0) return { state, at, events: [], revision, position: 0 };
     const appended = await appendIfUnchanged(log, caller, write.stream, loaded, events, at);
     if (appended !== undefined) return { state, ...appended };
@@ -104,7 +104,7 @@ export const manyWriters = (name: string): TryAgainError =>
   new TryAgainError(`${name} is being written by many at once.`);
 
 /** In the caller's time. @throws DeadlineError */
-export const inTime = <T>({ deadline }: Caller, work: T | Promise<T>): T | Promise<T> =>
+export const withDeadline = <T>({ deadline }: Caller, work: T | Promise<T>): T | Promise<T> =>
   deadline !== undefined && work instanceof Promise ? deadline.within(work) : work;
 
 /**

@@ -9,9 +9,9 @@ import { copiedOnce } from '../domain/writable.js';
 import type { DirectoryStore } from '../ports/directoryStore.js';
 import {
   EventLogDamagedError,
+  type EventPosition,
   type EventSlice,
   type EventStore,
-  type LogPlace,
   type Position,
   type RecordedEvent,
 } from '../ports/eventStore.js';
@@ -39,7 +39,7 @@ export class Directory {
   #known: KnownTenants = { tenants: new Map(), place: { position: 0 } };
   readonly #parked = new Map<string, Parked>();
   /** While somebody is parked: so far all are whole. The next start looks at what follows again. */
-  #wholeUntil: LogPlace | undefined;
+  #wholeUntil: EventPosition | undefined;
   #running: Promise<void> = Promise.resolve();
   #failure: Error | undefined;
 
@@ -177,7 +177,7 @@ export class Directory {
     this.#stored?.reached({ tenants, place: this.#wholeUntil ?? this.#known.place }, changed);
   }
 
-  #park(tenant: string, event: RecordedEvent, { position: checkpoint }: LogPlace, error: unknown): void {
+  #park(tenant: string, event: RecordedEvent, { position: checkpoint }: EventPosition, error: unknown): void {
     const parked = {
       tenant,
       projection: 'directory',

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import type { Tenant } from '../domain/identity/directory.js';
 import { changedParts, type TenantPart, tenantFrom } from '../domain/identity/tenantParts.js';
 import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredPart } from '../ports/directoryStore.js';
-import type { EventStore, LogPlace } from '../ports/eventStore.js';
+import type { EventPosition, EventStore } from '../ports/eventStore.js';
 import { Pauses } from '../supervision/waiting.js';
 
 /**
@@ -22,7 +22,7 @@ const CHANGES_AFTER_MS = 1_000;
 const PLACE_AFTER_MS = 10_000;
 
 /** Tenants as of a place in the log. */
-export type KnownTenants = { readonly tenants: Map<string, Tenant>; readonly place: LogPlace };
+export type KnownTenants = { readonly tenants: Map<string, Tenant>; readonly place: EventPosition };
 
 const nothing = (): KnownTenants => ({ tenants: new Map(), place: { position: 0 } });
 

@@ -4,10 +4,10 @@
  *
  * Adapter: `adapters/directory`.
  */
-import type { LogPlace } from './eventStore.js';
+import type { EventPosition } from './eventStore.js';
 
 /** How far the directory was in which log, and in which of its buildings from the beginning. */
-export type DirectoryPlace = LogPlace & {
+export type DirectoryPlace = EventPosition & {
   readonly logId: string;
   /** Another one each time that it is built anew: processes that share the store tell by it whose parts are in it. */
   readonly build: string;

@@ -9,14 +9,14 @@
 export type Position = number;
 
 /** A position, and the event there: whoever keeps a position can tell by it whether it still has the same log. */
-export type LogPlace = {
+export type EventPosition = {
   readonly position: Position;
   /** Unset where there is none (0), or where only an event of the engine itself stands there. */
   readonly eventId?: string | undefined;
 };
 
 /** A place as it is kept from one start to the next, beside what was made of the log up to there. */
-export type KeptPlace = LogPlace & {
+export type LogAnchor = EventPosition & {
   /** Id of the log; unset where an earlier release kept it. */
   readonly log?: string | undefined;
 };
@@ -78,7 +78,7 @@ export type AppendOptions = {
 };
 
 /** A run of events in log order. Never ends inside an append: an append is seen whole or not at all. */
-export type EventSlice = LogPlace & {
+export type EventSlice = EventPosition & {
   readonly events: readonly RecordedEvent[];
   /** Everything up to here has been looked at, also what the filter left out. */
   readonly position: Position;
@@ -144,7 +144,7 @@ export interface EventStore {
    * Whether what was kept of this log at an earlier time is in it: false for a place behind its end, and where another
    * event stands there. So it was put back to an older copy, or it is another log.
    */
-  holds(place: LogPlace): Promise<boolean>;
+  holds(place: EventPosition): Promise<boolean>;
 
   /** @throws EventStoreUnavailableError when the log cannot be reached, or, where that is known, takes no appends */
   ping(): Promise<void>;

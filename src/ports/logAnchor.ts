@@ -1,5 +1,5 @@
 /** Whether the log is still the one of which something was made up to a place. */
-import { type EventStore, type KeptPlace, type LogPlace, OtherLogError } from './eventStore.js';
+import { type EventPosition, type EventStore, type LogAnchor, OtherLogError } from './eventStore.js';
 import type { ProjectionProgress } from './readModels.js';
 
 type Log = Pick<EventStore, 'identity' | 'holds'>;
@@ -7,7 +7,7 @@ type Log = Pick<EventStore, 'identity' | 'holds'>;
 /** `put back`: the log has its id, and not what was in it: it is an older copy. */
 export type FoundLog = 'same' | 'put back' | 'other';
 
-export async function findLog(eventStore: Log, kept: KeptPlace): Promise<FoundLog> {
+export async function findLog(eventStore: Log, kept: LogAnchor): Promise<FoundLog> {
   if (kept.log !== undefined && kept.log !== (await eventStore.identity())) return 'other';
   return (await eventStore.holds(kept)) ? 'same' : 'put back';
 }
@@ -22,15 +22,15 @@ export function acceptFound(found: FoundLog, whose: string, acceptLog: boolean):
 export const NOWHERE = { position: Number.MAX_SAFE_INTEGER } as const;
 
 /** How far the furthest projection is; of what an earlier release made only the position is known. */
-export async function projectedPlace(
-  progress: Pick<ProjectionProgress, 'checkpoint' | 'place'>,
+export async function projectedAnchor(
+  progress: Pick<ProjectionProgress, 'checkpoint' | 'anchor'>,
   projections: readonly { readonly name: string }[],
-): Promise<KeptPlace> {
-  const place = await progress.place();
+): Promise<LogAnchor> {
+  const place = await progress.anchor();
   if (place !== undefined) return place;
   const positions = await Promise.all(projections.map(({ name }) => progress.checkpoint(name)));
   return { position: Math.max(...positions) };
 }
 
 /** What to keep of a slice. */
-export const keptPlace = (log: string, { position, eventId }: LogPlace): KeptPlace => ({ log, position, eventId });
+export const anchorAt = (log: string, { position, eventId }: EventPosition): LogAnchor => ({ log, position, eventId });

@@ -4,7 +4,7 @@
  * Adapters: `adapters/broker/sqlite` (embedded), `adapters/broker/rabbitmq`.
  * What every adapter must do is written down as tests: `test/contract/messageBroker.ts`.
  */
-import type { KeptPlace } from './eventStore.js';
+import type { LogAnchor } from './eventStore.js';
 
 export type Message = {
   /**
@@ -17,7 +17,7 @@ export type Message = {
 };
 
 /** How far a publisher is in the log: everything up to its place was published. */
-export type Checkpoint = KeptPlace & {
+export type Checkpoint = LogAnchor & {
   readonly name: string;
   /** It replaces one that is further on, since the log is not that one's any more. */
   readonly anew?: boolean;
@@ -78,7 +78,7 @@ export interface MessageBroker {
   publishWithCheckpoint(queue: string, messages: readonly Message[], checkpoint: Checkpoint): Promise<void>;
 
   /** The place stored with `publishWithCheckpoint`; position 0 when there is none. */
-  checkpoint(name: string): Promise<KeptPlace>;
+  checkpoint(name: string): Promise<LogAnchor>;
 
   /**
    * Hands messages to `handle` until the signal ends it. A message whose handler throws,

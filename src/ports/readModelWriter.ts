@@ -7,7 +7,7 @@
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { RecordChange } from '../domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from './deliveryLog.js';
-import type { KeptPlace, Position, Revision } from './eventStore.js';
+import type { LogAnchor, Position, Revision } from './eventStore.js';
 import type { ReadModelProof } from './readModelProof.js';
 import type { Ahead, HistoryEntry, Parked, ProjectionProgress, TableRef } from './readModels.js';
 
@@ -15,13 +15,13 @@ import type { Ahead, HistoryEntry, Parked, ProjectionProgress, TableRef } from '
  * The write side, one transaction at a time: what is written between `begin` and `commit` becomes
  * visible with the checkpoint, in one step.
  */
-export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' | 'place' | 'parked' | 'ahead'> {
+export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' | 'anchor' | 'parked' | 'ahead'> {
   begin(): Promise<void>;
   /**
    * @param place up to which the log has been read to be projected, at least to the furthest checkpoint; else the one before stays
-   * @throws MisfitError, where what was applied turns out only now not to fit
+   * @throws MismatchError, where what was applied turns out only now not to fit
    */
-  commit(checkpoints: ReadonlyMap<string, Position>, place?: KeptPlace): Promise<void>;
+  commit(checkpoints: ReadonlyMap<string, Position>, place?: LogAnchor): Promise<void>;
   rollback(): Promise<void>;
 
   /**
@@ -32,7 +32,7 @@ export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' |
   defineTable(table: TableRef, assetType: AssetType): Promise<void>;
   /**
    * Applies changes in order; `revision`, `at` and `position` are those of the event they come from.
-   * @throws MisfitError, here or at the commit
+   * @throws MismatchError, here or at the commit
    */
   applyToTable(
     table: TableRef,
@@ -91,11 +91,11 @@ export interface StepwiseWriter {
    * Deletes at most `limit` of the records that a clean-up is to delete.
    * @param after where the piece before has ended; undefined at first
    * @returns where the next goes on; undefined when all are gone
-   * @throws MisfitError
+   * @throws MismatchError
    */
-  sweepSome(
+  cleanUpSome(
     table: TableRef,
-    sweep: {
+    cleanUp: {
       readonly batchId: string;
       /** Of the clean-up. */
       readonly revision: Revision;
@@ -107,7 +107,7 @@ export interface StepwiseWriter {
 }
 
 /** What does not fit: a tenant's part of a projection, or a table of it. */
-export type Misfit = {
+export type Mismatch = {
   readonly tenant: string;
   readonly projection: RebuildScope['projection'];
   readonly table?: string | undefined;
@@ -119,14 +119,14 @@ export type Misfit = {
  * A change does not fit what is stored: that is not what the log says. Nothing is wrong with the engine, and the same
  * change fails again. Whatever else the methods of a writer throw is of the engine's making.
  */
-export class MisfitError extends Error {
-  override readonly name = 'MisfitError';
-  readonly misfit: Misfit;
+export class MismatchError extends Error {
+  override readonly name = 'MismatchError';
+  readonly mismatch: Mismatch;
 
-  constructor(misfit: Misfit, options: ErrorOptions) {
-    const { tenant, projection, table = projection } = misfit;
+  constructor(mismatch: Mismatch, options: ErrorOptions) {
+    const { tenant, projection, table = projection } = mismatch;
     super(`Read model ${tenant}/${table} does not fit the log; rebuild its ${projection}.`, options);
-    this.misfit = misfit;
+    this.mismatch = mismatch;
   }
 }
 

@@ -8,7 +8,7 @@
 import type { Fields, FieldValue } from '../domain/assetTypes/fieldTypes.js';
 import type { ExportWarning, Repeat } from '../domain/order/events.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import type { KeptPlace, Position, Revision } from './eventStore.js';
+import type { LogAnchor, Position, Revision } from './eventStore.js';
 
 /** Names one table of one tenant. No query can be built without a tenant. */
 export type TableRef = { readonly tenant: string; readonly table: string };
@@ -170,7 +170,7 @@ export interface RecordQueries {
   /** Records as they are now; fewer than were asked for where they have more than MAX_PAGE_BYTES together, but one at least. */
   byIds(table: TableRef, ids: readonly string[], cancellation?: Cancellation): Promise<RecordsById>;
   /** Ids of what the clean-up of this revision deleted, as far as no later one has deleted them again: in order, behind one. */
-  sweptIds(
+  cleanedUpIds(
     table: TableRef,
     cleanUp: Revision,
     page: { readonly behind?: string | undefined; readonly limit: number },
@@ -246,7 +246,7 @@ export interface ProjectionProgress {
   /** Of all that has one, read at one moment. */
   checkpoints(): Promise<ReadonlyMap<string, Position>>;
   /** The furthest place of the log that was read to be projected; undefined before the first, and where an earlier release did. */
-  place(): Promise<KeptPlace | undefined>;
+  anchor(): Promise<LogAnchor | undefined>;
   /** Every tenant's part of a projection that is parked; at most MAX_PARKED. */
   parked(): Promise<readonly Parked[]>;
   /** What is applied beyond the checkpoints; of a part that is parked, beyond its own. */

@@ -73,7 +73,7 @@ export function countByTrace(events: Iterable<OfTrace>): ReadonlyMap<string, num
 }
 
 /** Does the work and ends the span with it. @throws what the work throws, which is the span's failure */
-export async function within<Answer>(
+export async function inSpan<Answer>(
   span: Span | undefined,
   work: () => Promise<Answer>,
   attributesOf: (answer: Answer) => Attributes = () => ({}),

@@ -4,10 +4,10 @@
  */
 import { cutText } from '../domain/shownName.js';
 import { parseStream } from '../domain/streams.js';
-import type { KeptPlace, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { LogAnchor, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Projection } from '../ports/projection.js';
 import { MAX_PARKED, type Parked } from '../ports/readModels.js';
-import { MisfitError, type ReadModelWriter } from '../ports/readModelWriter.js';
+import { MismatchError, type ReadModelWriter } from '../ports/readModelWriter.js';
 import { type Piece, type PieceTarget, piecesOf } from './eventPieces.js';
 import { isOf, type Step } from './step.js';
 import { inTransaction } from './transaction.js';
@@ -26,14 +26,14 @@ export class ProjectionError extends Error {
 }
 
 /** Applies steps, in one transaction, to what the writer has. */
-export class Applying {
+export class EventApplier {
   readonly #target: PieceTarget;
   #engineFailed = false;
 
   constructor(writer: ReadModelWriter) {
     const watched = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
       answer.catch((error: unknown) => {
-        this.#engineFailed ||= !(error instanceof MisfitError);
+        this.#engineFailed ||= !(error instanceof MismatchError);
         throw error;
       });
     this.#target = {
@@ -43,7 +43,7 @@ export class Applying {
       delivery: (...asked) => watched(writer.delivery(...asked)),
       putDelivery: (...asked) => watched(writer.putDelivery(...asked)),
       dropTenant: (...asked) => watched(writer.dropTenant(...asked)),
-      sweepSome: (...asked) => watched(Promise.resolve(writer.stepwise?.sweepSome(...asked))),
+      cleanUpSome: (...asked) => watched(Promise.resolve(writer.stepwise?.cleanUpSome(...asked))),
     };
   }
 
@@ -84,7 +84,7 @@ export class Applying {
 /** Where parts of projections fail in a transaction, by `partOf`. */
 export type Failures = ReadonlyMap<string, ProjectionError>;
 
-export const partOf = (projection: string, tenant: string): string => `${projection}.${tenant}`;
+export const tenantPartKey = (projection: string, tenant: string): string => `${projection}.${tenant}`;
 
 /**
  * Writes in one transaction, and again without what was found not to be applicable, until it succeeds. An event is left out
@@ -96,7 +96,7 @@ export async function inTransactionWithout(
   writer: ReadModelWriter,
   { projections, steps }: { readonly projections: readonly Projection[]; readonly steps: () => readonly Step[] },
   write: (failures: Failures) => Promise<ReadonlyMap<string, Position>>,
-  place?: KeptPlace,
+  place?: LogAnchor,
 ): Promise<Failures> {
   const failures = new Map<string, ProjectionError>();
   const failedOnce = new Set<string>();
@@ -107,7 +107,7 @@ export async function inTransactionWithout(
     } catch (error) {
       const failure = failureOf(error, projections, steps());
       if (failure === undefined) throw error;
-      const part = partOf(failure.projection.name, parseStream(failure.event.stream).tenant);
+      const part = tenantPartKey(failure.projection.name, parseStream(failure.event.stream).tenant);
       const before = failures.get(part);
       // Left out already, and it fails all the same: so nothing here would ever end.
       if (before !== undefined && before.event.position <= failure.event.position) throw error;
@@ -125,8 +125,8 @@ function failureOf(
   steps: readonly Step[],
 ): ProjectionError | undefined {
   if (error instanceof ProjectionError) return error;
-  if (!(error instanceof MisfitError)) return undefined;
-  const { tenant, position, projection: name } = error.misfit;
+  if (!(error instanceof MismatchError)) return undefined;
+  const { tenant, position, projection: name } = error.mismatch;
   const projection = projections.find((each) => each.name === name);
   if (projection === undefined) return undefined;
   const ofPart = steps.filter((step) => step.tenant === tenant && isOf(projection, step));

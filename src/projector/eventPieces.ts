@@ -8,9 +8,9 @@ import type { Step } from './step.js';
 export const PIECE_CHANGES = 100;
 
 /** Records that a clean-up deletes at once: fewer would write the pages of the indexes too often, more would hold up others. */
-const SWEPT_RECORDS = 250;
+const CLEAN_UP_RECORDS = 250;
 
-export type PieceTarget = ProjectionTarget & Pick<StepwiseWriter, 'sweepSome'>;
+export type PieceTarget = ProjectionTarget & Pick<StepwiseWriter, 'cleanUpSome'>;
 
 /** To be called until it says that it is done. */
 export type Piece = (target: PieceTarget) => Promise<'done' | 'more'>;
@@ -30,9 +30,9 @@ export async function piecesOf(projection: Projection, { event, known }: Step): 
       // The table is at the event's revision with the last piece.
       const before = { ...of, revision: of.revision - 1 };
       for (const part of partsOf(changes)) {
-        const [sweep] = part;
-        if (sweep?.kind === 'sweep')
-          pieces.push(sweeping(table, { batchId: sweep.batchId, revision: of.revision }, before));
+        const [cleanUp] = part;
+        if (cleanUp?.kind === 'cleanUp')
+          pieces.push(cleanUpPiece(table, { batchId: cleanUp.batchId, revision: of.revision }, before));
         else await keep((target) => target.applyToTable(table, part, before));
       }
       await keep((target) => target.applyToTable(table, [], of));
@@ -47,28 +47,32 @@ export async function piecesOf(projection: Projection, { event, known }: Step): 
   return pieces;
 }
 
-type Sweep = Parameters<StepwiseWriter['sweepSome']>;
+type CleanUpArgs = Parameters<StepwiseWriter['cleanUpSome']>;
 
-function sweeping(table: Sweep[0], sweep: Pick<Sweep[1], 'batchId' | 'revision'>, event: Sweep[2]): Piece {
+function cleanUpPiece(
+  table: CleanUpArgs[0],
+  cleanUp: Pick<CleanUpArgs[1], 'batchId' | 'revision'>,
+  event: CleanUpArgs[2],
+): Piece {
   let after: number | undefined;
   return async (target) => {
-    after = await target.sweepSome(table, { ...sweep, limit: SWEPT_RECORDS, after }, event);
+    after = await target.cleanUpSome(table, { ...cleanUp, limit: CLEAN_UP_RECORDS, after }, event);
     return after === undefined ? 'done' : 'more';
   };
 }
 
-/** In their order, in parts of at most PIECE_CHANGES; a sweep is a part by itself. */
+/** In their order, in parts of at most PIECE_CHANGES; a clean-up is a part by itself. */
 function partsOf(changes: readonly RecordChange[]): readonly (readonly RecordChange[])[] {
   const parts: RecordChange[][] = [];
   let room = 0;
   for (const change of changes.flatMap(inPieces)) {
     const size = change.kind === 'seen' ? change.ids.length : 1;
-    if (change.kind === 'sweep' || size > room) {
+    if (change.kind === 'cleanUp' || size > room) {
       parts.push([]);
       room = PIECE_CHANGES;
     }
     parts.at(-1)?.push(change);
-    room = change.kind === 'sweep' ? 0 : room - size;
+    room = change.kind === 'cleanUp' ? 0 : room - size;
   }
   return parts;
 }

@@ -1,12 +1,12 @@
 /** A part of the log that has an end, unlike a subscription. */
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 
-type Part = { readonly after: Position; readonly to: Position; readonly streamPrefixes: readonly string[] };
+type LogRange = { readonly after: Position; readonly to: Position; readonly streamPrefixes: readonly string[] };
 
 /** Slice by slice; the last one's position is `to`, unless the signal ended it. @throws what the log throws */
 export async function* slicesUpTo(
   eventStore: Pick<EventStore, 'subscribe'>,
-  { after, to, streamPrefixes }: Part,
+  { after, to, streamPrefixes }: LogRange,
   signal: AbortSignal,
 ): AsyncGenerator<{ readonly events: readonly RecordedEvent[]; readonly position: Position }> {
   if (after >= to) return;

@@ -8,10 +8,10 @@ import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Projection } from '../ports/projection.js';
 import type { Parked } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
-import { Applying, checkRoom, type Failures, lastBefore, parkedAt, partOf } from './applying.js';
+import { checkRoom, EventApplier, type Failures, lastBefore, parkedAt, tenantPartKey } from './applying.js';
 import { reached, readCheckpoints, requireNotPutBack } from './checkpoints.js';
 import { PIECE_CHANGES, type Piece } from './eventPieces.js';
-import { type Backlog, firstOf, type Look, type ReadSlice } from './readAhead.js';
+import { firstOf, type ReadAhead, type ReadAheadView, type ReadSlice } from './readAhead.js';
 import { isOf, type Step } from './step.js';
 import { StreamOrder } from './streamOrder.js';
 
@@ -22,15 +22,15 @@ const LONGEST_TURN_MS = 1_000;
 /** How long, in milliseconds, it waits at most for what is short: that never ends where many write. */
 const LONG_WAIT_MS = 20;
 
-export type TurnParts = {
+export type BatchDeps = {
   readonly writer: ReadModelWriter;
   readonly projections: readonly Projection[];
-  readonly backlog: Backlog;
+  readonly backlog: ReadAhead;
 };
 
 /** What goes on from turn to turn, as long as each is committed: of events that take long. */
 export type LongEvents = {
-  /** Of those that were begun: how far a sweep has come is known to its pieces alone. */
+  /** Of those that were begun: how far a clean-up has come is known to its pieces alone. */
   readonly begun: ReadonlyMap<Step, readonly Piece[]>;
   /** The tenant of whom one was applied last. */
   readonly lastOf: string | undefined;
@@ -57,14 +57,14 @@ const isLong = ({ changes }: Step): boolean => changes > PIECE_CHANGES;
 
 const workOf = (projection: string, position: Position): string => `${projection} ${position}`;
 
-export class Turn {
-  readonly #parts: TurnParts;
+export class ProjectionBatch {
+  readonly #parts: BatchDeps;
   readonly #slices: readonly ReadSlice[];
   readonly #steps: readonly Step[];
   readonly #failures: Failures;
   readonly #stand: Stand;
-  readonly #applying: Applying;
-  readonly #look: Look;
+  readonly #applying: EventApplier;
+  readonly #look: ReadAheadView;
   readonly #overtakes: boolean;
   readonly #order = new StreamOrder();
   readonly #waiting = new Set<Step>();
@@ -77,8 +77,8 @@ export class Turn {
   #lastAt: number | undefined;
 
   private constructor(
-    parts: TurnParts,
-    look: Look,
+    parts: BatchDeps,
+    look: ReadAheadView,
     { failures, stand, overtakes }: { readonly failures: Failures; readonly stand: Stand; readonly overtakes: boolean },
     before: LongEvents,
   ) {
@@ -93,7 +93,7 @@ export class Turn {
     this.#failures = failures;
     this.#stand = stand;
     this.#overtakes = overtakes;
-    this.#applying = new Applying(parts.writer);
+    this.#applying = new EventApplier(parts.writer);
   }
 
   /**
@@ -102,7 +102,12 @@ export class Turn {
    * @param failures what is left out, with what comes behind it, and parked
    * @param before what the turn before has left
    */
-  static async begin(parts: TurnParts, look: Look, failures: Failures, before: LongEvents): Promise<Turn> {
+  static async begin(
+    parts: BatchDeps,
+    look: ReadAheadView,
+    failures: Failures,
+    before: LongEvents,
+  ): Promise<ProjectionBatch> {
     const { writer, projections, backlog } = parts;
     const checkpoints = await readCheckpoints(writer, projections);
     requireNotPutBack(checkpoints, backlog.passedTo);
@@ -113,9 +118,9 @@ export class Turn {
     );
     const isAnyLong = look.slices.some(({ steps }) => steps.some(isLong));
     const overtakes = isAnyLong && writer.stepwise !== undefined && (await writer.stepwise.mayOvertake());
-    const parkedParts = new Set(parked.map(({ projection, tenant }) => partOf(projection, tenant)));
+    const parkedParts = new Set(parked.map(({ projection, tenant }) => tenantPartKey(projection, tenant)));
     const stand = { checkpoints, parked, parkedParts, ahead: new Map(ahead) };
-    return new Turn(parts, look, { failures, stand, overtakes }, before);
+    return new ProjectionBatch(parts, look, { failures, stand, overtakes }, before);
   }
 
   /**
@@ -148,7 +153,7 @@ export class Turn {
     if ((this.#stand.checkpoints.get(projection.name) ?? 0) >= event.position || !isOf(projection, step)) return;
     const done = this.#stand.ahead.get(workOf(projection.name, event.position));
     if (done === null) return;
-    const part = partOf(projection.name, step.tenant);
+    const part = tenantPartKey(projection.name, step.tenant);
     const isPassedOver = this.#isPassedOver(part, event.position);
     if (isPassedOver && event.type !== 'TenantDeleted') return;
     if (this.#order.mustWait(step)) {
@@ -208,7 +213,7 @@ export class Turn {
     const { writer } = this.#parts;
     for (const each of this.parked) await writer.park(each);
     for (const each of this.#stand.parked) {
-      if (this.#dropped.has(partOf(each.projection, each.tenant))) await writer.unpark(each);
+      if (this.#dropped.has(tenantPartKey(each.projection, each.tenant))) await writer.unpark(each);
     }
   }
 
@@ -222,7 +227,7 @@ export class Turn {
           lastBefore(failure, this.#steps, checkpoints, (step) => this.#waiting.has(step)),
         ),
       )
-      .filter(({ projection, tenant }) => !this.#dropped.has(partOf(projection, tenant)));
+      .filter(({ projection, tenant }) => !this.#dropped.has(tenantPartKey(projection, tenant)));
   }
 
   /** Also where it goes on again since. */

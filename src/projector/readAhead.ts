@@ -1,5 +1,5 @@
 /** What was read of the log and is not behind the projections' checkpoint yet: read ahead, within limits, while events are applied. */
-import type { KeptPlace, Position } from '../ports/eventStore.js';
+import type { LogAnchor, Position } from '../ports/eventStore.js';
 import type { Step } from './step.js';
 
 /** What is read ahead at most: who is behind so much waits for others after all. */
@@ -17,12 +17,12 @@ const TURN_CHANGES = 5_000;
 export type ReadSlice = {
   readonly steps: readonly Step[];
   readonly position: Position;
-  readonly place: KeptPlace | undefined;
+  readonly place: LogAnchor | undefined;
 };
 
-export type Look = { readonly slices: readonly ReadSlice[]; readonly mark: number };
+export type ReadAheadView = { readonly slices: readonly ReadSlice[]; readonly mark: number };
 
-export class Backlog {
+export class ReadAhead {
   readonly #slices: ReadSlice[] = [];
   readonly #signal: AbortSignal;
   #passedTo: Position;
@@ -48,7 +48,7 @@ export class Backlog {
   }
 
   /** What there is now; `mark` is for `since`. */
-  look(): Look {
+  look(): ReadAheadView {
     return { slices: [...this.#slices], mark: this.#added };
   }
 
@@ -85,7 +85,7 @@ export class Backlog {
   }
 
   /** What was added after the look, as far as it is still there. */
-  since({ mark }: Look): readonly ReadSlice[] {
+  since({ mark }: ReadAheadView): readonly ReadSlice[] {
     const count = Math.min(this.#added - mark, this.#slices.length);
     return count === 0 ? [] : this.#slices.slice(-count);
   }

@@ -5,31 +5,31 @@
  */
 import type PQueue from 'p-queue';
 import type { EventStore } from '../ports/eventStore.js';
-import { acceptFound, findLog, NOWHERE, projectedPlace } from '../ports/logAnchor.js';
+import { acceptFound, findLog, NOWHERE, projectedAnchor } from '../ports/logAnchor.js';
 import type { Projection } from '../ports/projection.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
 import { ALL_FILLED_AT, MARKS_SEEN_MS } from './checkpoints.js';
 import { inTransaction } from './transaction.js';
 
-type Parts = {
+type ResetDeps = {
   readonly eventStore: Pick<EventStore, 'identity' | 'holds' | 'head'>;
   readonly writer: ReadModelWriter;
   readonly projections: readonly Projection[];
   readonly acceptLog?: boolean;
-  readonly onAnew?: (reason: string) => void;
+  readonly onReset?: (reason: string) => void;
 };
 
 /** @throws OtherLogError */
-export async function startAnewWhereNeeded(
-  { eventStore, writer, projections, acceptLog = false, onAnew }: Parts,
+export async function resetForLog(
+  { eventStore, writer, projections, acceptLog = false, onReset }: ResetDeps,
   writing: PQueue,
   signal: AbortSignal,
 ): Promise<void> {
-  const found = await findLog(eventStore, await projectedPlace(writer, projections));
+  const found = await findLog(eventStore, await projectedAnchor(writer, projections));
   acceptFound(found, 'The read models', acceptLog);
   if (found === 'same') return;
-  onAnew?.(
+  onReset?.(
     found === 'other'
       ? 'another event log was accepted: the read models are built anew from it'
       : 'the event log was put back to an older copy: the read models are built anew from it',

@@ -10,12 +10,12 @@ import { type Projection, streamsOf } from '../ports/projection.js';
 import type { Parked } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
-import { Applying, inTransactionWithout, lastBefore, parkedAt } from './applying.js';
+import { EventApplier, inTransactionWithout, lastBefore, parkedAt } from './applying.js';
 import { slicesUpTo } from './logRange.js';
 import { type Step, stepsOf } from './step.js';
 import { ProjectedTenants } from './transaction.js';
 
-type Parts = {
+type RetryDeps = {
   readonly eventStore: Pick<EventStore, 'subscribe' | 'readStream'>;
   readonly writer: ReadModelWriter;
   readonly projections: readonly Projection[];
@@ -32,7 +32,7 @@ const LOOK_MS = 500;
 const CLOSE = 200;
 
 /** Runs until the signal aborts. @throws what an engine throws */
-export async function retryParked(parts: Parts, signal: AbortSignal): Promise<void> {
+export async function retryParked(parts: RetryDeps, signal: AbortSignal): Promise<void> {
   const { writer, writing, projections } = parts;
   for (;;) {
     await sleep(LOOK_MS, signal);
@@ -51,12 +51,12 @@ export async function retryParked(parts: Parts, signal: AbortSignal): Promise<vo
 type Outcome = 'moved' | 'ended';
 
 class Retry {
-  readonly #parts: Parts;
+  readonly #parts: RetryDeps;
   readonly #projection: Projection;
   readonly #tenants: ProjectedTenants;
   #parked: Parked;
 
-  constructor(parts: Parts, projection: Projection, parked: Parked) {
+  constructor(parts: RetryDeps, projection: Projection, parked: Parked) {
     this.#parts = parts;
     this.#projection = projection;
     this.#tenants = new ProjectedTenants(parts.eventStore);
@@ -131,7 +131,7 @@ class Retry {
       isOurs = stored?.checkpoint === from.checkpoint;
       if (!isOurs) return new Map();
       const [failure] = found.values();
-      const applying = new Applying(writer);
+      const applying = new EventApplier(writer);
       const ahead = await writer.ahead();
       for (const step of steps) {
         if (failure !== undefined && step.event.position >= failure.event.position) break;

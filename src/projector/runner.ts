@@ -5,7 +5,7 @@
  */
 import PQueue from 'p-queue';
 import type { EventStore, Position } from '../ports/eventStore.js';
-import { keptPlace } from '../ports/logAnchor.js';
+import { anchorAt } from '../ports/logAnchor.js';
 import type { Projection } from '../ports/projection.js';
 import type { Parked } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
@@ -13,9 +13,9 @@ import { sleep } from '../supervision/waiting.js';
 import { type Failures, inTransactionWithout } from './applying.js';
 import { filledAt, MARKS_SEEN_MS, readCheckpoints, versionMark } from './checkpoints.js';
 import { type ProjectedTraces, tellTraces } from './projectedTraces.js';
-import { type LongEvents, NO_LONG_EVENTS, Turn, type TurnParts } from './projectionBatch.js';
-import { Backlog } from './readAhead.js';
-import { startAnewWhereNeeded } from './resetForLog.js';
+import { type BatchDeps, type LongEvents, NO_LONG_EVENTS, ProjectionBatch } from './projectionBatch.js';
+import { ReadAhead } from './readAhead.js';
+import { resetForLog } from './resetForLog.js';
 import { retryParked } from './retryParked.js';
 import { stepsOf } from './step.js';
 import { inTransaction, ProjectedTenants } from './transaction.js';
@@ -29,7 +29,7 @@ export type RunnerDeps = {
   /** Read models of another log are thrown away for those of this one. Default false: they are left alone. */
   readonly acceptLog?: boolean;
   /** Hears why all read models are built anew. */
-  readonly onAnew?: (reason: string) => void;
+  readonly onReset?: (reason: string) => void;
   /** Hears what is parked, and what goes on again. */
   readonly onParked?: (parked: Parked) => void;
   readonly onUnparked?: (parked: Parked) => void;
@@ -47,7 +47,7 @@ export async function runProjections(
 ): Promise<void> {
   const { eventStore, writer, projections } = deps;
   const log = await eventStore.identity();
-  await startAnewWhereNeeded(deps, writing, signal);
+  await resetForLog(deps, writing, signal);
   await startFilling({ eventStore, writer, projections, writing }, signal);
   if (signal.aborted) return;
   const checkpoints = await readCheckpoints(writer, projections);
@@ -58,7 +58,7 @@ export async function runProjections(
   const ending = new AbortController();
   const running = AbortSignal.any([signal, ending.signal]);
   let isAnyParked = true;
-  const onTurn = (turn: Turn): void => {
+  const onTurn = (turn: ProjectionBatch): void => {
     isAnyParked = turn.isAnyParked;
   };
   const parts = [
@@ -75,7 +75,7 @@ export async function runProjections(
 
 type FollowDeps = Required<Pick<RunnerDeps, 'eventStore' | 'writer' | 'projections' | 'writing'>> &
   Pick<RunnerDeps, 'onParked' | 'onTraces'> & {
-    readonly onTurn?: (turn: Turn) => void;
+    readonly onTurn?: (turn: ProjectionBatch) => void;
     /** Id of the log, where all projections are at one place of it. */
     readonly log?: string;
   };
@@ -85,7 +85,7 @@ async function follow(deps: FollowDeps, until: Position, signal: AbortSignal): P
   const ending = new AbortController();
   const running = AbortSignal.any([signal, ending.signal]);
   const checkpoints = await readCheckpoints(deps.writer, deps.projections);
-  const backlog = new Backlog(Math.min(...checkpoints.values()), running);
+  const backlog = new ReadAhead(Math.min(...checkpoints.values()), running);
   const parts = [readAhead(deps, backlog, running), applyUntil(deps, backlog, until, running)];
   try {
     await Promise.race(parts);
@@ -98,7 +98,7 @@ async function follow(deps: FollowDeps, until: Position, signal: AbortSignal): P
 /** Reads the log into the backlog, from where that begins. @throws what the log throws */
 async function readAhead(
   { eventStore, projections, log }: FollowDeps,
-  backlog: Backlog,
+  backlog: ReadAhead,
   signal: AbortSignal,
 ): Promise<void> {
   const after = backlog.passedTo;
@@ -108,7 +108,7 @@ async function readAhead(
   for await (const slice of eventStore.subscribe({ after, streamPrefixes, signal })) {
     if (slice.position === position) continue;
     position = slice.position;
-    const place = log === undefined ? undefined : keptPlace(log, slice);
+    const place = log === undefined ? undefined : anchorAt(log, slice);
     if (slice.events.length === 0) backlog.addEmpty({ steps: [], position, place });
     else backlog.add({ steps: await stepsOf(tenants, slice.events), position, place });
     while (!backlog.hasRoom && !signal.aborted) await backlog.change();
@@ -118,7 +118,7 @@ async function readAhead(
 /** @throws what an engine throws */
 async function applyUntil(
   { writer, projections, writing, onParked, onTraces, onTurn }: FollowDeps,
-  backlog: Backlog,
+  backlog: ReadAhead,
   until: Position,
   signal: AbortSignal,
 ): Promise<void> {
@@ -142,14 +142,14 @@ async function applyUntil(
 }
 
 /** In one transaction. */
-async function takeTurn(parts: TurnParts, before: LongEvents): Promise<Turn> {
+async function takeTurn(parts: BatchDeps, before: LongEvents): Promise<ProjectionBatch> {
   const { writer, projections, backlog } = parts;
   const look = backlog.look();
   const steps = () => look.slices.flatMap((slice) => slice.steps);
-  let turn: Turn | undefined;
+  let turn: ProjectionBatch | undefined;
   const write = async (failures: Failures) => {
     // Of a try that failed nothing goes on.
-    turn = await Turn.begin(parts, look, failures, turn === undefined ? before : NO_LONG_EVENTS);
+    turn = await ProjectionBatch.begin(parts, look, failures, turn === undefined ? before : NO_LONG_EVENTS);
     return turn.apply();
   };
   await inTransactionWithout(writer, { projections, steps }, write, look.slices.at(-1)?.place);

@@ -3,7 +3,7 @@ import { evolveTenant, type Tenant } from '../domain/identity/directory.js';
 import type { DirectoryEvent } from '../domain/identity/events.js';
 import { parseStream, tenantStream } from '../domain/streams.js';
 import { copiedOnce, type Writable } from '../domain/writable.js';
-import type { EventStore, KeptPlace, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { EventStore, LogAnchor, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 
 /**
@@ -13,7 +13,7 @@ import type { ReadModelWriter } from '../ports/readModelWriter.js';
 export async function inTransaction(
   writer: Pick<ReadModelWriter, 'begin' | 'commit' | 'rollback'>,
   write: () => Promise<ReadonlyMap<string, Position>>,
-  place?: KeptPlace,
+  place?: LogAnchor,
 ): Promise<void> {
   await writer.begin();
   try {

@@ -3,7 +3,7 @@ import { parseStream } from '../domain/streams.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { type Projection, streamsOf } from '../ports/projection.js';
 import type { Ahead } from '../ports/readModels.js';
-import { withinTime } from '../supervision/waiting.js';
+import { withTimeout } from '../supervision/waiting.js';
 
 export type Unapplied = {
   readonly position: Position;
@@ -15,7 +15,7 @@ export type Unapplied = {
 export type Projected = { readonly after: Position; readonly ahead?: ReadonlySet<Position> };
 
 /** Positions of the events of which all is applied. */
-export const wholly = (ahead: readonly Ahead[], projection?: string): ReadonlySet<Position> =>
+export const fullyApplied = (ahead: readonly Ahead[], projection?: string): ReadonlySet<Position> =>
   new Set(
     ahead.flatMap((each) =>
       each.pieces === null && (projection ?? each.projection) === each.projection ? [each.position] : [],
@@ -51,7 +51,7 @@ export async function firstUnapplied(
     return undefined;
   };
   try {
-    return await withinTime(LOOK_LIMIT_MS, 'The log could not be looked through in time.', find());
+    return await withTimeout(LOOK_LIMIT_MS, 'The log could not be looked through in time.', find());
   } finally {
     reading.abort();
   }

@@ -24,7 +24,7 @@ export function readLanes(lanes: readonly ReadModels[]): ReadModels {
     list: (table, ...asked) => of(table).list(table, ...asked),
     listBehind: (table, ...asked) => of(table).listBehind(table, ...asked),
     byIds: (table, ...asked) => of(table).byIds(table, ...asked),
-    sweptIds: (table, ...asked) => of(table).sweptIds(table, ...asked),
+    cleanedUpIds: (table, ...asked) => of(table).cleanedUpIds(table, ...asked),
     tableState: (table, ...asked) => of(table).tableState(table, ...asked),
     tableFigures: async (tables) => {
       const shares = lanes.map((lane, index) => ({
@@ -46,8 +46,8 @@ export function readLanes(lanes: readonly ReadModels[]): ReadModels {
     deliveryBacklog: async () => (await all((lane) => lane.deliveryBacklog())).flat(),
     checkpoint: async (projection) => Math.min(...(await all((lane) => lane.checkpoint(projection)))),
     checkpoints: async () => lowest(await all((lane) => lane.checkpoints())),
-    async place() {
-      const places = (await all((lane) => lane.place())).filter((place) => place !== undefined);
+    async anchor() {
+      const places = (await all((lane) => lane.anchor())).filter((place) => place !== undefined);
       return places.sort((a, b) => b.position - a.position)[0];
     },
     parked: async () => (await all((lane) => lane.parked())).flat(),

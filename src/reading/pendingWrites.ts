@@ -7,7 +7,7 @@ import type { AssetType } from '../domain/assetTypes/assetType.js';
 import { MAX_TENANT_UNSHOWN_WRITES, MAX_UNSHOWN_WRITES } from '../domain/limits.js';
 import { ReadModelsWithheldError } from '../ports/readModels.js';
 import type { ReadModels } from '../ports/readSide.js';
-import { withinTime } from '../supervision/waiting.js';
+import { withTimeout } from '../supervision/waiting.js';
 
 /** While one is not shown for so long, in milliseconds, those that follow wait themselves: projecting may stand still. */
 const LATE_MS = 1_000;
@@ -18,7 +18,7 @@ const EARLY_MS = 2;
 export const ORDERS = '';
 
 /** The part of the tenant's records that the asset type is of. */
-export const partOf = ({ role, name }: Pick<AssetType, 'role' | 'name'>): string =>
+export const waitScopeOf = ({ role, name }: Pick<AssetType, 'role' | 'name'>): string =>
   role === 'reference' ? name : ORDERS;
 
 type Unshown = {
@@ -29,7 +29,7 @@ type Unshown = {
   readonly shown?: Promise<void>;
 };
 
-export class UnshownWrites {
+export class PendingWrites {
   readonly #longestReadMs: number;
   readonly #isCurrent: (tenant: string) => boolean;
   /** By tenant, in the order of their answers. */
@@ -96,7 +96,7 @@ export class UnshownWrites {
     const leftMs = this.#leftMs(last);
     if (leftMs <= EARLY_MS) return undefined;
     const all = Promise.all(writes.map(({ shown }) => shown)).then(() => undefined);
-    return withinTime(leftMs, 'Not shown in time.', all).catch(() => undefined);
+    return withTimeout(leftMs, 'Not shown in time.', all).catch(() => undefined);
   }
 
   /** The read models as they are when that is done. @param partOf whose table it is */
@@ -110,14 +110,14 @@ export class UnshownWrites {
         waitFor(of)?.then(() => read(of, ...asked)) ?? read(of, ...asked);
     const ofTable = ({ tenant, table }: { readonly tenant: string; readonly table: string }) =>
       this.#writes.has(tenant) ? this.untilShown(tenant, partOf(tenant, table)) : undefined;
-    const { get, list, listBehind, byIds, sweptIds, tableState, find, history, approvals } = readModels;
+    const { get, list, listBehind, byIds, cleanedUpIds, tableState, find, history, approvals } = readModels;
     return {
       ...readModels,
       get: guarded(get, ofTable),
       list: guarded(list, ofTable),
       listBehind: guarded(listBehind, ofTable),
       byIds: guarded(byIds, ofTable),
-      sweptIds: guarded(sweptIds, ofTable),
+      cleanedUpIds: guarded(cleanedUpIds, ofTable),
       tableState: guarded(tableState, ofTable),
       find: guarded(find, ofTable),
       history: guarded(history, (tenant) => this.untilShown(tenant, ORDERS)),

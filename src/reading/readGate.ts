@@ -1,14 +1,14 @@
 /** Whether the read models may be read: not while they show less, or something else, than the log holds. */
 import type { EventStore, Position } from '../ports/eventStore.js';
-import { findLog, projectedPlace } from '../ports/logAnchor.js';
+import { findLog, projectedAnchor } from '../ports/logAnchor.js';
 import { type Parked, type ProjectionProgress, ReadModelsWithheldError } from '../ports/readModels.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
 import type { ReadModels } from '../ports/readSide.js';
-import { partOf } from '../projector/applying.js';
+import { tenantPartKey } from '../projector/applying.js';
 import { ALL_FILLED_AT, filledAt, MARKS_SEEN_MS } from '../projector/checkpoints.js';
 import { notApplied } from '../projector/parkedText.js';
 import { projections } from '../projector/projections.js';
-import { wholly } from '../projector/unapplied.js';
+import { fullyApplied } from '../projector/unapplied.js';
 import { type Behind, Staleness } from './staleness.js';
 
 /** The same while something is withheld, which may be over at any time. */
@@ -33,8 +33,8 @@ const NOTHING_KNOWN: Withheld = { all: 'Nothing is known yet.', filled: new Map(
 const isOpen = ({ all, filled, parts }: Withheld): boolean =>
   all === undefined && filled.size === 0 && parts.size === 0;
 
-type Look = { readonly at: number; readonly withheld: Promise<Withheld>; validUntil: number };
-type Progress = Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'place' | 'parked' | 'ahead' | 'replaced'>;
+type GateCheck = { readonly at: number; readonly withheld: Promise<Withheld>; validUntil: number };
+type Progress = Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'anchor' | 'parked' | 'ahead' | 'replaced'>;
 type Log = Pick<EventStore, 'identity' | 'holds' | 'head' | 'subscribe'>;
 type Name = RebuildScope['projection'];
 
@@ -45,7 +45,7 @@ export class ReadGate {
   readonly #maxStalenessSeconds: number;
   /** The log was found to be that of the read models, once: from then on, whoever finds out otherwise marks them. */
   #isOfLog = false;
-  #look: Look | undefined;
+  #look: GateCheck | undefined;
   /** By the last look. */
   #found: Withheld | undefined;
   /** By the clock of `performance`: until then a look holds that let everybody pass, and nobody need wait for it. */
@@ -73,7 +73,7 @@ export class ReadGate {
     return (
       all === undefined &&
       !filled.has('records') &&
-      !parts.has(partOf('records', tenant)) &&
+      !parts.has(tenantPartKey('records', tenant)) &&
       this.staleness(tenant) === 0
     );
   }
@@ -150,7 +150,7 @@ export class ReadGate {
       tableFigures: guarded('records', readModels.tableFigures, () => undefined),
       listBehind: guarded('records', readModels.listBehind, ofTable),
       byIds: guarded('records', readModels.byIds, ofTable),
-      sweptIds: guarded('records', readModels.sweptIds, ofTable),
+      cleanedUpIds: guarded('records', readModels.cleanedUpIds, ofTable),
       snapshot: guarded('records', readModels.snapshot, ofTable),
       countOutsideBatch: guarded('records', readModels.countOutsideBatch, ofTable),
       someOutsideBatch: guarded('records', readModels.someOutsideBatch, ofTable),
@@ -187,7 +187,7 @@ export class ReadGate {
     const { all, filled, parts } = await this.#looked();
     const known = all ?? filled.get(projection);
     if (known !== undefined || tenant === undefined) return known;
-    const parked = parts.get(partOf(projection, tenant));
+    const parked = parts.get(tenantPartKey(projection, tenant));
     if (parked !== undefined || !this.#staleness.isNotable) return parked;
     const seconds = Math.floor(await this.#staleness.of(tenant));
     return seconds <= this.#maxStalenessSeconds
@@ -201,24 +201,24 @@ export class ReadGate {
     if (all !== undefined) return { all, filled: new Map(), parts: new Map() };
     // Beside the reads, which do not wait for the log.
     const lowest = Math.min(...projections.map(({ name }) => checkpoints.get(name) ?? 0));
-    void this.#staleness.reached({ after: lowest, ahead: wholly(await this.#progress.ahead()) });
+    void this.#staleness.reached({ after: lowest, ahead: fullyApplied(await this.#progress.ahead()) });
     const parked = await this.#progress.parked();
-    const parts = new Map(parked.map((each) => [partOf(each.projection, each.tenant), reasonOf(each)]));
+    const parts = new Map(parked.map((each) => [tenantPartKey(each.projection, each.tenant), reasonOf(each)]));
     return { all, filled: beingFilled(checkpoints), parts };
   }
 
   async #reasonForAll(checkpoints: ReadonlyMap<string, Position>): Promise<string | undefined> {
     if (!this.#isOfLog) {
-      const found = await findLog(this.#eventStore, await projectedPlace(this.#progress, projections));
+      const found = await findLog(this.#eventStore, await projectedAnchor(this.#progress, projections));
       if (found === 'other') return `The read models are not shown. ${OTHER_LOG}`;
       if (found === 'put back') return `The read models are built anew. ${PUT_BACK}`;
       this.#isOfLog = true;
     }
-    const whole = checkpoints.get(ALL_FILLED_AT) ?? 0;
+    const filledPosition = checkpoints.get(ALL_FILLED_AT) ?? 0;
     const furthest = Math.min(...projections.map(({ name }) => checkpoints.get(name) ?? 0));
-    return furthest >= whole
+    return furthest >= filledPosition
       ? undefined
-      : `The read models are built anew: they are at position ${furthest} of ${whole}.`;
+      : `The read models are built anew: they are at position ${furthest} of ${filledPosition}.`;
   }
 }
 
@@ -226,9 +226,9 @@ export class ReadGate {
 function beingFilled(checkpoints: ReadonlyMap<string, Position>): ReadonlyMap<string, string> {
   return new Map(
     projections.flatMap(({ name }) => {
-      const [position, whole] = [checkpoints.get(name) ?? 0, checkpoints.get(filledAt(name)) ?? 0];
-      if (position > 0 && position >= whole) return [];
-      return [[name, `The read model ${name} is being filled: it is at position ${position} of ${whole}.`]];
+      const [position, filledPosition] = [checkpoints.get(name) ?? 0, checkpoints.get(filledAt(name)) ?? 0];
+      if (position > 0 && position >= filledPosition) return [];
+      return [[name, `The read model ${name} is being filled: it is at position ${position} of ${filledPosition}.`]];
     }),
   );
 }

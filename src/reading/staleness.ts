@@ -6,7 +6,7 @@ import PQueue from 'p-queue';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { Ahead } from '../ports/readModels.js';
 import { projections } from '../projector/projections.js';
-import { firstUnapplied, type Projected, type Unapplied, wholly } from '../projector/unapplied.js';
+import { firstUnapplied, fullyApplied, type Projected, type Unapplied } from '../projector/unapplied.js';
 import { BehindLooks, type TenantsBehind } from './tenantsBehind.js';
 
 /** From so many seconds on it is worth a word. */
@@ -147,7 +147,7 @@ export async function tenantsBehind(
   const own = projections.filter((projection) => projection.name === name);
   const writtenBefore = Date.now() - NOTABLE_SECONDS * 1_000;
   return new BehindLooks(eventStore, own).look(
-    { after: position, ahead: wholly(ahead, name) },
+    { after: position, ahead: fullyApplied(ahead, name) },
     writtenBefore,
     WHOLE_LOOK_MS,
   );

@@ -5,7 +5,7 @@
  */
 
 import type { EventStore, Position } from '../ports/eventStore.js';
-import { acceptFound, findLog, projectedPlace } from '../ports/logAnchor.js';
+import { acceptFound, findLog, projectedAnchor } from '../ports/logAnchor.js';
 import type {
   ReadModelRebuild,
   ReadModelWriter,
@@ -82,7 +82,7 @@ export async function beginCopy(
 ): Promise<FilledCopy> {
   const projection = projections.find(({ name }) => name === scope.projection);
   if (projection === undefined) throw new Error(`There is no projection ${scope.projection}.`);
-  const found = await findLog(deps.eventStore, await projectedPlace(deps.writer, projections));
+  const found = await findLog(deps.eventStore, await projectedAnchor(deps.writer, projections));
   acceptFound(found, 'The read models', false);
   if (found !== 'same') throw new Error(PUT_BACK);
   signal.throwIfAborted();

@@ -12,7 +12,7 @@ import { standardTables } from '../domain/identity/tenantTables.js';
 import { tenantStream } from '../domain/streams.js';
 import { copiedOnce } from '../domain/writable.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { findLog, projectedPlace } from '../ports/logAnchor.js';
+import { findLog, projectedAnchor } from '../ports/logAnchor.js';
 import { projections } from '../projector/projections.js';
 import { evolveTenantIn, inTransaction } from '../projector/transaction.js';
 import { Backoff } from '../supervision/keepRunning.js';
@@ -73,7 +73,7 @@ async function untilDone<Result>(
 /** @returns false where some tenants were left out */
 async function defineAll(deps: ReleaseDeps, signal: AbortSignal): Promise<boolean> {
   const { eventStore, writer } = deps;
-  if ((await findLog(eventStore, await projectedPlace(writer, projections))) !== 'same') {
+  if ((await findLog(eventStore, await projectedAnchor(writer, projections))) !== 'same') {
     throw new Error('The read models are not of this event log, or are about to be built anew.');
   }
   let isWhole = true;

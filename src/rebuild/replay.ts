@@ -3,7 +3,7 @@ import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { type Projection, type ProjectionTarget, streamsOf } from '../ports/projection.js';
 import { ReadModelsUnavailableError } from '../ports/readModels.js';
-import { MisfitError, type ReadModelRebuild, type RebuildScope } from '../ports/readModelWriter.js';
+import { MismatchError, type ReadModelRebuild, type RebuildScope } from '../ports/readModelWriter.js';
 import { slicesUpTo } from '../projector/logRange.js';
 import { inTransaction, ProjectedTenants } from '../projector/transaction.js';
 
@@ -129,7 +129,7 @@ export class Replay {
 
   /** Some engines find out at the commit that a change does not fit. */
   named(error: unknown, events: readonly RecordedEvent[] = this.#last): unknown {
-    const event = error instanceof MisfitError && events.find(({ position }) => position === error.misfit.position);
+    const event = error instanceof MismatchError && events.find(({ position }) => position === error.mismatch.position);
     return event ? new UnappliedEventError(this.#projection.name, event, error) : error;
   }
 

@@ -5,9 +5,9 @@ import type { MessageBroker, QueueDepth } from '../ports/messageBroker.js';
 import type { Parked } from '../ports/readModels.js';
 import { type ProjectionWatch, projections } from '../projector/projections.js';
 import type { Behind } from '../reading/staleness.js';
-import { askedOnce } from '../supervision/askedOnce.js';
-import { withinTime } from '../supervision/waiting.js';
-import { behindText, parkedText } from './tenantsTold.js';
+import { singleFlight } from '../supervision/singleFlight.js';
+import { withTimeout } from '../supervision/waiting.js';
+import { behindText, parkedText } from './tenantSentences.js';
 
 /**
  * A cheap call to each engine this process needs, by its name; it rejects when the engine is away. A text that it resolves
@@ -33,8 +33,8 @@ export type ReadinessParts = {
 
 /** Anybody may ask, as often as they like: all who ask at the same time are given one answer. */
 export function readiness(parts: ReadinessParts): ApiDeps['ready'] {
-  const named = askedOnce(() => look(parts, true));
-  const unnamed = askedOnce(() => look(parts, false));
+  const named = singleFlight(() => look(parts, true));
+  const unnamed = singleFlight(() => look(parts, false));
   return (isNamed) => (isNamed ? named() : unnamed());
 }
 
@@ -78,7 +78,7 @@ async function check(probe: () => Promise<unknown>): Promise<Checks[string]> {
 }
 
 const answerOf = <T>(asked: Promise<T>): Promise<T> =>
-  withinTime(PROBE_LIMIT_MS, `no answer within ${PROBE_LIMIT_MS} ms`, asked);
+  withTimeout(PROBE_LIMIT_MS, `no answer within ${PROBE_LIMIT_MS} ms`, asked);
 
 /** `engine_up`: 1 for each engine that answers, 0 for one that is away. */
 export function registerEngineMetrics(registry: Registry, engines: EngineProbes): void {
@@ -146,7 +146,7 @@ export function registerQueueMetrics(
   queues: readonly string[],
 ): void {
   // One question for both gauges, which are collected at the same time.
-  const depths = askedOnce(
+  const depths = singleFlight(
     (): Promise<ReadonlyMap<string, QueueDepth>> =>
       answerOf(Promise.all(queues.map(async (queue) => [queue, await broker.depth(queue)] as const)))
         .then((entries) => new Map(entries))

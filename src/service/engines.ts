@@ -8,7 +8,7 @@ import { openDirectoryStore } from '../adapters/directory/store.js';
 import { openSqliteEventStore, type SqliteEventStoreSettings } from '../adapters/eventstore/sqlite/store.js';
 import { withUpcasting } from '../adapters/eventstore/upcasting.js';
 import { openSqliteReadModels } from '../adapters/readmodels/sqlite/store.js';
-import { openSqliteReadModelWriter } from '../adapters/readmodels/sqlite/writer.js';
+import { openSqliteReadModelWriter } from '../adapters/readmodels/sqlite/write/writer.js';
 import type { Config } from '../config.js';
 import { PARTS_VERSION } from '../directory/storedDirectory.js';
 import { eventTypes } from '../domain/eventTypes.js';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { storedIdentity } from '../adapters/eventstore/identity.js';
-import { type EventStore, type KeptPlace, OtherLogError } from '../ports/eventStore.js';
+import { type EventStore, type LogAnchor, OtherLogError } from '../ports/eventStore.js';
 import { acceptFound, findLog } from '../ports/logAnchor.js';
 import { LOG_ID_FILE } from './dataDirectory.js';
 import { type EngineConfig, openEventStore, openStoredLog } from './engines.js';
@@ -87,7 +87,7 @@ async function keep({ DATA_DIR }: Pick<EngineConfig, 'DATA_DIR'>, id: string): P
 export async function refuseMadeOfOther(
   eventStore: EventStore,
   whose: string,
-  place: () => Promise<KeptPlace>,
+  place: () => Promise<LogAnchor>,
   { acceptLog, onAway }: LogOptions & { readonly onAway: (error: unknown) => void },
 ): Promise<void> {
   const kept = await place().catch(onAway);

@@ -63,7 +63,7 @@ async function project(): Promise<void> {
         projections,
         writing,
         acceptLog: config.acceptLog,
-        onAnew: (reason) => send({ kind: 'anew', reason }),
+        onReset: (reason) => send({ kind: 'anew', reason }),
         onParked: (parked) => send({ kind: 'parked', parked }),
         onUnparked: (parked) => send({ kind: 'unparked', parked }),
         ...(config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined && {

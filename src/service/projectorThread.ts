@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
-import { youngHeap } from '../adapters/youngHeap.js';
+import { threadLimits } from '../adapters/threadLimits.js';
 import type { Config } from '../config.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Parked } from '../ports/readModels.js';
@@ -73,13 +73,13 @@ export async function startProjectors(
 ): Promise<Projector> {
   const told = new Set<string>();
   // The log is the same for all lanes, and so is what they say of it.
-  const onAnew = (reason: string): void => {
+  const onReset = (reason: string): void => {
     if (!told.has(reason)) log.warn(reason);
     told.add(reason);
   };
   const start = (lane: Lane, onFailure: () => void): Projector => {
     const ofLane = lane.of === 1 ? log : log.child({ lane: lane.index + 1 });
-    return startProjector(lane, config, { eventStore, log: ofLane, onAnew, onFailure, tracer, onSetAside });
+    return startProjector(lane, config, { eventStore, log: ofLane, onReset, onFailure, tracer, onSetAside });
   };
   const shared = await openProjectors(config);
   if (shared !== undefined) return shareLanes(shared, lanesWanted(config), start, log);
@@ -93,14 +93,14 @@ export async function startProjectors(
 }
 
 type AroundLane = Around & {
-  readonly onAnew: (reason: string) => void;
+  readonly onReset: (reason: string) => void;
   readonly onFailure: () => void;
 };
 
 function startProjector(
   lane: Lane,
   config: ProjectorConfig,
-  { eventStore, log, onAnew, onFailure, tracer, onSetAside }: AroundLane,
+  { eventStore, log, onReset, onFailure, tracer, onSetAside }: AroundLane,
 ): Projector {
   const stopping = new AbortController();
   const projectorId = randomUUID();
@@ -111,7 +111,7 @@ function startProjector(
   const receive = (message: ProjectorMessage): void => {
     switch (message.kind) {
       case 'anew':
-        onAnew(message.reason);
+        onReset(message.reason);
         return;
       case 'set-aside':
         onSetAside();
@@ -150,7 +150,7 @@ function startProjector(
   };
   /** Resolves when the thread has ended, for whatever reason. */
   const runThread = async (): Promise<void> => {
-    const resourceLimits = youngHeap(16);
+    const resourceLimits = threadLimits(16);
     // The embedded log's commits are heard of by each thread without a server between.
     const channel = config.EVENTSTORE_URL === undefined ? undefined : new MessageChannel();
     if (channel !== undefined) serveFeed(eventStore, lane, channel.port1);

@@ -41,7 +41,7 @@ export async function ownLanes(config: Settings): Promise<readonly Lane[]> {
   const [count, rule] = (await readFile(file, 'utf8')).trim().split(' ').map(Number);
   if (count === undefined || !Number.isSafeInteger(count) || count < 1)
     throw new ConfigError(`${file} does not hold a number of lanes.`);
-  if (rule !== LANE_RULE) await startAnew(config, file, count);
+  if (rule !== LANE_RULE) await resetFiles(config, file, count);
   return lanesOf(count);
 }
 
@@ -55,7 +55,7 @@ function only(config: Settings): readonly Lane[] {
 }
 
 /** Another rule had the tenants in other lanes: the files are made again from the log. */
-async function startAnew({ DATA_DIR }: Settings, file: string, count: number): Promise<void> {
+async function resetFiles({ DATA_DIR }: Settings, file: string, count: number): Promise<void> {
   for (const name of (await readdir(DATA_DIR)).filter(isReadModelFile)) await rm(join(DATA_DIR, name), { force: true });
   await rename(await drafted(file, count), file);
 }

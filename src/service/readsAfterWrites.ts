@@ -3,12 +3,12 @@ import type { TenantDirectory } from '../commands/context.js';
 import { type Config, ROLES, type Role } from '../config.js';
 import type { ReadModels } from '../ports/readSide.js';
 import type { Gate } from '../reading/laneReadModels.js';
-import { ORDERS, partOf, UnshownWrites } from '../reading/pendingWrites.js';
+import { ORDERS, PendingWrites, waitScopeOf } from '../reading/pendingWrites.js';
 
 export type ReadsAfterWrites = {
   readonly readModels: ReadModels;
   /** Undefined where a write's answer waits itself. */
-  readonly unshown: UnshownWrites | undefined;
+  readonly unshown: PendingWrites | undefined;
 };
 
 type Settings = Pick<Config, 'EVENTSTORE_URL' | 'MONGODB_URL' | 'WRITE_WAIT_MS'>;
@@ -28,10 +28,10 @@ export function readsAfterWrites(
   directory: Pick<TenantDirectory, 'tenant'>,
 ): ReadsAfterWrites {
   if (!isAlone(settings, roles)) return { readModels, unshown: undefined };
-  const unshown = new UnshownWrites(settings.WRITE_WAIT_MS, (tenant) => gate.isCurrent(tenant));
+  const unshown = new PendingWrites(settings.WRITE_WAIT_MS, (tenant) => gate.isCurrent(tenant));
   const partOfTable = (tenant: string, table: string): string => {
     const assetType = directory.tenant(tenant)?.assetTypes.get(table);
-    return assetType === undefined ? ORDERS : partOf(assetType);
+    return assetType === undefined ? ORDERS : waitScopeOf(assetType);
   };
   return { readModels: unshown.guard(readModels, partOfTable), unshown };
 }

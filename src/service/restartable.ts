@@ -7,13 +7,13 @@ import type { Logger } from 'pino';
 import { Backoff } from '../supervision/keepRunning.js';
 import { sleep } from '../supervision/waiting.js';
 
-export type Parts = {
+export type RunningParts = {
   readonly app: RequestListener;
   close(): Promise<void>;
 };
 
 /** @param onReplaced to be called when the log is not the one that was opened */
-export type OpenParts<P extends Parts> = (onReplaced: () => void) => Promise<P>;
+export type OpenParts<P extends RunningParts> = (onReplaced: () => void) => Promise<P>;
 
 /** What answers while there are no parts. */
 export type Meanwhile = {
@@ -24,7 +24,7 @@ export type Meanwhile = {
 
 const BACKOFF = { firstMs: 500, longestMs: 10_000 };
 
-export class Restartable<P extends Parts> {
+export class Restartable<P extends RunningParts> {
   readonly #open: OpenParts<P>;
   readonly #meanwhile: Meanwhile;
   readonly #log: Logger;

@@ -5,8 +5,8 @@ import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_TENANTS_LOOKED_AT } from '../domain/limits.js';
 import { type EventStore, storeWith } from '../ports/eventStore.js';
 import type { RecordQueries, TableRef } from '../ports/readModels.js';
-import { askedOnce } from '../supervision/askedOnce.js';
-import { withinTime } from '../supervision/waiting.js';
+import { singleFlight } from '../supervision/singleFlight.js';
+import { withTimeout } from '../supervision/waiting.js';
 
 type Source = {
   readonly directory: { tenants(): Iterable<Tenant> };
@@ -30,7 +30,7 @@ export class TenantFigures {
   readonly #source: Source;
   readonly #known = new Map<string, Figures>();
   #lookedAt = Number.NEGATIVE_INFINITY;
-  readonly #look = askedOnce(() => this.#lookAgain());
+  readonly #look = singleFlight(() => this.#lookAgain());
 
   constructor(source: Source) {
     this.#source = source;
@@ -71,7 +71,7 @@ export class TenantFigures {
   async #lookAgain(): Promise<void> {
     if (performance.now() < this.#lookedAt + LOOK_AGAIN_MS) return;
     try {
-      await withinTime(LOOK_LIMIT_MS, `no answer within ${LOOK_LIMIT_MS} ms`, this.#lookThrough());
+      await withTimeout(LOOK_LIMIT_MS, `no answer within ${LOOK_LIMIT_MS} ms`, this.#lookThrough());
       this.#lookedAt = performance.now();
     } catch {
       // engine_up says that they are away.

@@ -9,7 +9,6 @@ import type { MessageBroker } from '../ports/messageBroker.js';
 import type { Tracer } from '../ports/tracing.js';
 import { appendRequests, RequestSequence } from './deliveryRequests.js';
 import { BACKFILL_QUEUE, deliveryMessage } from './queue.js';
-import { relayAnew } from './relayAnew.js';
 import { RelayCheckpoint, relayedPlace } from './relayCheckpoint.js';
 import {
   isAboutWebhook,
@@ -21,6 +20,7 @@ import {
   taskMessages,
   wantedStreams,
 } from './relayedEvents.js';
+import { resetRelay } from './resetRelay.js';
 import { keepSourceEvent } from './sourceEvents.js';
 import { traceRelay } from './spans.js';
 
@@ -32,7 +32,7 @@ export type RelayDeps = {
   /** A checkpoint of another log is given up for one of this log. Default false: it is an error. */
   readonly acceptLog?: boolean;
   /** Hears why the log is gone through anew. */
-  readonly onAnew?: (reason: string) => void;
+  readonly onReset?: (reason: string) => void;
 };
 
 /**
@@ -48,8 +48,8 @@ export async function runRelay(deps: RelayDeps, signal: AbortSignal): Promise<vo
     acceptFound(found, 'The webhook jobs', deps.acceptLog ?? false);
     let position: Position | undefined = kept.position;
     if (found !== 'same') {
-      deps.onAnew?.('the relay was further in another copy of the event log: it goes through this one anew');
-      position = await relayAnew(deps, checkpoint, signal);
+      deps.onReset?.('the relay was further in another copy of the event log: it goes through this one anew');
+      position = await resetRelay(deps, checkpoint, signal);
     }
     while (position !== undefined) position = await relayFrom(deps, position, checkpoint, signal);
   } finally {

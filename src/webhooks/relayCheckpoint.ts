@@ -1,6 +1,6 @@
 /** How far the relay is in the log: kept in the broker, with or after the messages that it covers. */
-import type { KeptPlace, LogPlace } from '../ports/eventStore.js';
-import { keptPlace } from '../ports/logAnchor.js';
+import type { EventPosition, LogAnchor } from '../ports/eventStore.js';
+import { anchorAt } from '../ports/logAnchor.js';
 import type { Message, MessageBroker } from '../ports/messageBroker.js';
 import { DELIVERY_QUEUE } from './queue.js';
 
@@ -11,13 +11,13 @@ const NAME = 'approval-relay';
 const QUIET_MS = 1_000;
 
 /** The place that the relay has reached; position 0 when it never ran. */
-export const relayedPlace = (broker: Pick<MessageBroker, 'checkpoint'>): Promise<KeptPlace> => broker.checkpoint(NAME);
+export const relayedPlace = (broker: Pick<MessageBroker, 'checkpoint'>): Promise<LogAnchor> => broker.checkpoint(NAME);
 
 export class RelayCheckpoint {
   readonly #broker: MessageBroker;
   readonly #log: string;
   #timer: NodeJS.Timeout | undefined;
-  #passed: LogPlace = { position: 0 };
+  #passed: EventPosition = { position: 0 };
 
   /** @param log id of the log that is relayed */
   constructor(broker: MessageBroker, log: string) {
@@ -25,13 +25,13 @@ export class RelayCheckpoint {
     this.#log = log;
   }
 
-  async publish(messages: readonly Message[], place: LogPlace): Promise<void> {
-    await this.#broker.publishWithCheckpoint(DELIVERY_QUEUE, messages, { name: NAME, ...keptPlace(this.#log, place) });
+  async publish(messages: readonly Message[], place: EventPosition): Promise<void> {
+    await this.#broker.publishWithCheckpoint(DELIVERY_QUEUE, messages, { name: NAME, ...anchorAt(this.#log, place) });
   }
 
   /** In place of a checkpoint that the log does not have. */
-  async startAnew(place: LogPlace): Promise<void> {
-    const checkpoint = { name: NAME, ...keptPlace(this.#log, place), anew: true };
+  async reset(place: EventPosition): Promise<void> {
+    const checkpoint = { name: NAME, ...anchorAt(this.#log, place), anew: true };
     await this.#broker.publishWithCheckpoint(DELIVERY_QUEUE, [], checkpoint);
   }
 
@@ -39,7 +39,7 @@ export class RelayCheckpoint {
    * Everything up to here needs nothing more. The checkpoint moves not with each event, for that costs a write, and soon
    * after the last one, so that a start finds little to go through again.
    */
-  passed(place: LogPlace): void {
+  passed(place: EventPosition): void {
     this.#passed = place;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;

@@ -14,7 +14,7 @@ const keptDeliveries = new WeakMap<Pick<EventStore, 'readStream'>, LRUCache<stri
 export function keepRequested(eventStore: Pick<EventStore, 'readStream'>, requested: LoadedDelivery): void {
   const kept = keptDeliveries.get(eventStore) ?? new LRUCache<string, LoadedDelivery>({ max: MAX_KEPT });
   keptDeliveries.set(eventStore, kept);
-  kept.set(keyOf(requested), requested);
+  kept.set(deliveryKey(requested), requested);
 }
 
 /** Once for each: who comes again, after an attempt, wants to know what became of it. */
@@ -23,9 +23,9 @@ export function takeRequested(
   key: DeliveryKey,
 ): LoadedDelivery | undefined {
   const kept = keptDeliveries.get(eventStore);
-  const requested = kept?.get(keyOf(key));
-  kept?.delete(keyOf(key));
+  const requested = kept?.get(deliveryKey(key));
+  kept?.delete(deliveryKey(key));
   return requested;
 }
 
-const keyOf = ({ tenant, deliveryId }: DeliveryKey): string => `${tenant} ${deliveryId}`;
+const deliveryKey = ({ tenant, deliveryId }: DeliveryKey): string => `${tenant} ${deliveryId}`;

@@ -61,9 +61,9 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
         logger[level]({ err: error, delayMs }, `${name} failed and is started again`);
       },
     });
-  const onAnew = (reason: string): void => logger.warn(reason);
+  const onReset = (reason: string): void => logger.warn(reason);
   const running = [
-    keep('webhook relay', () => runRelay({ commands, broker, tracer, acceptLog, onAnew }, signal)),
+    keep('webhook relay', () => runRelay({ commands, broker, tracer, acceptLog, onReset }, signal)),
     keep('webhook replays', () => runReplays({ commands, broker }, signal)),
     keep('webhook deliveries', () =>
       broker.consume(DELIVERY_QUEUE, { concurrency: inFlight, signal }, (message) => deliver(delivery, message)),

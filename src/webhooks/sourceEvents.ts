@@ -4,28 +4,28 @@ import { charactersOf } from '../domain/jsonSize.js';
 import type { EventStore, RecordedEvent, Revision } from '../ports/eventStore.js';
 
 type EventReads = Pick<EventStore, 'readStream'>;
-type Place = { readonly stream: string; readonly revision: Revision };
+type EventPlace = { readonly stream: string; readonly revision: Revision };
 
 /** Characters of data that are kept, of one log. */
 const MAX_KEPT_CHARACTERS = 8_000_000;
 
-const keptEvents = new WeakMap<EventReads, LRUCache<string, RecordedEvent, Place>>();
+const keptEvents = new WeakMap<EventReads, LRUCache<string, RecordedEvent, EventPlace>>();
 
 /** undefined where there is none. Who asks while another one does shares the read. @throws what the event store throws */
-export async function readSourceEvent(eventStore: EventReads, place: Place): Promise<RecordedEvent | undefined> {
+export async function readSourceEvent(eventStore: EventReads, place: EventPlace): Promise<RecordedEvent | undefined> {
   const kept = keptEvents.get(eventStore) ?? keep(eventStore);
-  return kept.fetch(keyOf(place), { context: place });
+  return kept.fetch(eventKey(place), { context: place });
 }
 
 /** For who has an event at hand that deliveries will be about: they need not read it. */
 export function keepSourceEvent(eventStore: EventReads, event: RecordedEvent): void {
-  (keptEvents.get(eventStore) ?? keep(eventStore)).set(keyOf(event), event);
+  (keptEvents.get(eventStore) ?? keep(eventStore)).set(eventKey(event), event);
 }
 
-const keyOf = ({ stream, revision }: Place): string => `${revision} ${stream}`;
+const eventKey = ({ stream, revision }: EventPlace): string => `${revision} ${stream}`;
 
-function keep(eventStore: EventReads): LRUCache<string, RecordedEvent, Place> {
-  const kept = new LRUCache<string, RecordedEvent, Place>({
+function keep(eventStore: EventReads): LRUCache<string, RecordedEvent, EventPlace> {
+  const kept = new LRUCache<string, RecordedEvent, EventPlace>({
     maxSize: MAX_KEPT_CHARACTERS,
     sizeCalculation: ({ data }) => charactersOf(data),
     // Who waits for a read gets its event, even if there is no room to keep it.

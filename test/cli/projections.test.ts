@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { beginImmediate } from '#app/adapters/readmodels/sqlite/transactions.js';
+import { beginImmediate } from '#app/adapters/readmodels/sqlite/write/transactions.js';
 import { newId } from '#app/commands/clock.js';
 import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import { tableStream } from '#app/domain/streams.js';

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import { KEPT_DELETED_DAYS } from '#app/domain/limits.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
@@ -56,7 +56,7 @@ test('a file of a release without delivery logs gets them, and keeps what it has
 });
 
 /** Until schema version 11 each table had one of its own for what clean-ups deleted. @returns its name */
-function giveOwnSwept(db: Database.Database, columns: string, selected: string): string {
+function giveOwnCleanedUp(db: Database.Database, columns: string, selected: string): string {
   const id = db.prepare('SELECT id FROM catalog WHERE swept = 2').pluck().get();
   db.exec(`CREATE TABLE s${id} (${columns})`);
   db.exec(`INSERT INTO s${id} SELECT ${selected} FROM swept_records`);
@@ -69,10 +69,10 @@ function giveOwnSwept(db: Database.Database, columns: string, selected: string):
 test('a file of a release that kept only the ids of deleted records keeps them, and whole records from then on', async () => {
   const file = join(directory, 'ids.db');
   const earlier = await openSqliteReadModelWriter({ file, smallRows: -1 });
-  await fill(earlier, [insert(1, {}), { kind: 'sweep', batchId: 'x' }]);
+  await fill(earlier, [insert(1, {}), { kind: 'cleanUp', batchId: 'x' }]);
   await earlier.close();
   const db = openSqlite(file);
-  giveOwnSwept(db, 'u TEXT PRIMARY KEY, id BLOB NOT NULL UNIQUE', 'u, id');
+  giveOwnCleanedUp(db, 'u TEXT PRIMARY KEY, id BLOB NOT NULL UNIQUE', 'u, id');
   db.pragma('user_version = 6');
   db.close();
 
@@ -84,7 +84,7 @@ test('a file of a release that kept only the ids of deleted records keeps them, 
     records: [],
     total: 0,
   });
-  const changes = [insert(2, {}), { kind: 'sweep', batchId: 'x' }] as const;
+  const changes = [insert(2, {}), { kind: 'cleanUp', batchId: 'x' }] as const;
   await write(writer, () => writer.applyToTable(acmePlaces, changes, { revision: 5, at: at(5) }));
   expect(await readModels.deletedRecords(acmePlaces, 5, { limit: 5, isCounted: true })).toMatchObject({
     total: 1,
@@ -97,10 +97,10 @@ test('a file of a release that kept only the ids of deleted records keeps them, 
 test('a file of a release that kept deleted records without their time keeps them for as long as those deleted now', async () => {
   const file = join(directory, 'times.db');
   const earlier = await openSqliteReadModelWriter({ file, smallRows: -1 });
-  await fill(earlier, [insert(1, {}), { kind: 'sweep', batchId: 'x' }]);
+  await fill(earlier, [insert(1, {}), { kind: 'cleanUp', batchId: 'x' }]);
   await earlier.close();
   const db = openSqlite(file);
-  const swept = giveOwnSwept(
+  const swept = giveOwnCleanedUp(
     db,
     `row INTEGER PRIMARY KEY, u TEXT NOT NULL, id BLOB NOT NULL UNIQUE, revision INTEGER NOT NULL,
      batch INTEGER, width INTEGER, doc TEXT`,
@@ -113,14 +113,14 @@ test('a file of a release that kept deleted records without their time keeps the
 
   const readModels = await openSqliteReadModels({ file, readers: 1 });
   const writer = await openSqliteReadModelWriter({ file });
-  const sweepOn = async (day: number, revision: number) => {
-    const changes = [insert(revision, {}), { kind: 'sweep', batchId: 'x' }] as const;
+  const continueCleanUp = async (day: number, revision: number) => {
+    const changes = [insert(revision, {}), { kind: 'cleanUp', batchId: 'x' }] as const;
     const time = new Date(Date.now() + day * 86_400_000).toISOString();
     await write(writer, () => writer.applyToTable(acmePlaces, changes, { revision, at: time }));
-    return readModels.sweptIds(acmePlaces, 4, { limit: 5 });
+    return readModels.cleanedUpIds(acmePlaces, 4, { limit: 5 });
   };
-  expect(await sweepOn(KEPT_DELETED_DAYS - 1, 5)).toEqual([id(1)]);
-  expect(await sweepOn(KEPT_DELETED_DAYS + 1, 6)).toEqual([]);
+  expect(await continueCleanUp(KEPT_DELETED_DAYS - 1, 5)).toEqual([id(1)]);
+  expect(await continueCleanUp(KEPT_DELETED_DAYS + 1, 6)).toEqual([]);
   await readModels.close();
   await writer.close();
 });
@@ -128,10 +128,10 @@ test('a file of a release that kept deleted records without their time keeps the
 test('a file of a release that kept one deleted record of each key keeps them, and each id from then on', async () => {
   const file = join(directory, 'keys.db');
   const earlier = await openSqliteReadModelWriter({ file, smallRows: -1 });
-  await fill(earlier, [insert(1, {}), { kind: 'sweep', batchId: 'x' }]);
+  await fill(earlier, [insert(1, {}), { kind: 'cleanUp', batchId: 'x' }]);
   await earlier.close();
   const db = openSqlite(file);
-  const swept = giveOwnSwept(
+  const swept = giveOwnCleanedUp(
     db,
     `row INTEGER PRIMARY KEY, u TEXT NOT NULL UNIQUE, id BLOB NOT NULL UNIQUE, revision INTEGER NOT NULL,
      batch INTEGER, width INTEGER, doc TEXT`,
@@ -146,10 +146,10 @@ test('a file of a release that kept one deleted record of each key keeps them, a
   expect(await readModels.deletedRecords(acmePlaces, 4, { limit: 5, isCounted: true })).toMatchObject({
     records: [{ id: id(1) }],
   });
-  const again = [{ ...insert(1, {}), id: id(2) } as RecordChange, { kind: 'sweep', batchId: 'x' } as const];
+  const again = [{ ...insert(1, {}), id: id(2) } as RecordChange, { kind: 'cleanUp', batchId: 'x' } as const];
   await write(writer, () => writer.applyToTable(acmePlaces, again, { revision: 5, at: at(5) }));
-  expect(await readModels.sweptIds(acmePlaces, 4, { limit: 5 })).toEqual([id(1)]);
-  expect(await readModels.sweptIds(acmePlaces, 5, { limit: 5 })).toEqual([id(2)]);
+  expect(await readModels.cleanedUpIds(acmePlaces, 4, { limit: 5 })).toEqual([id(1)]);
+  expect(await readModels.cleanedUpIds(acmePlaces, 5, { limit: 5 })).toEqual([id(2)]);
   expect(await readModels.deletedRecords(acmePlaces, 4, { limit: 5, isCounted: true })).toEqual({
     records: [],
     total: 0,

@@ -3,7 +3,7 @@
 import type { AssetField } from '#app/domain/assetTypes/assetType.js';
 import { KEPT_DELETED_DAYS } from '#app/domain/limits.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
-import { MisfitError, type ReadModelWriter, type RebuildableReadModels } from '#app/ports/readModelWriter.js';
+import { MismatchError, type ReadModelWriter, type RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { describeDeliveries } from './readModelsDeliveries.js';
 import { describeDeliveryRebuilds } from './readModelsDeliveryRebuild.js';
@@ -98,7 +98,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
         expect((await readModels.snapshot(acmePlaces, { keys: ['C1'], ids: [id(1)] })).records).toEqual([]);
         await apply(6, insert(1, { name: 'Again' }), remove(3));
         expect(await found(readModels, {})).toEqual({ records: ['C1', 'C2'], total: 2 });
-        await expect(apply(7, remove(3))).rejects.toThrow(MisfitError);
+        await expect(apply(7, remove(3))).rejects.toThrow(MismatchError);
       });
 
       test('written before a field was added show it as null, and can be found by it once it is set', async () => {
@@ -227,7 +227,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
         expect(await some(1)).toHaveLength(1);
         const typo = await readModels.someOutsideBatch(acmePlaces, 'typo', 9);
         expect(typo.map((record) => record.fields.code)).toEqual(['C1', 'C2', 'C3', 'C4']);
-        await apply({ kind: 'sweep', batchId: 'old' });
+        await apply({ kind: 'cleanUp', batchId: 'old' });
         expect(await found(readModels, {})).toEqual({ records: ['C1', 'C4'], total: 2 });
         expect(await found(readModels, { filters: [contains('code', 'c2', 'c3', 'c4')] })).toEqual({
           records: ['C4'],
@@ -238,7 +238,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
 
       test('a sweep with an unheard-of batch id deletes everything, and the table can be filled again', async () => {
         expect(await readModels.countOutsideBatch(acmePlaces, 'typo')).toMatchObject({ count: 4 });
-        await apply({ kind: 'sweep', batchId: 'typo' });
+        await apply({ kind: 'cleanUp', batchId: 'typo' });
         expect(await found(readModels, {})).toEqual({ records: [], total: 0 });
         await apply(insert(1, { name: 'again' }, 'x'), 6);
         expect(await found(readModels, { filters: [contains('name', 'gai')] })).toEqual({ records: ['C1'], total: 1 });
@@ -250,12 +250,12 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
           return { former: Object.fromEntries(formerIds), records: records.map((record) => record.id) };
         };
         expect(await ids('C1', 'C9')).toEqual({ former: {}, records: [id(1)] });
-        await apply({ kind: 'sweep', batchId: 'old' });
+        await apply({ kind: 'cleanUp', batchId: 'old' });
         expect(await ids('C1', 'C2', 'C3', 'C9')).toEqual({ former: { C2: id(2), C3: id(3) }, records: [id(1)] });
         await apply({ ...insert(2, {}), id: id(7) } as RecordChange, 6);
         await apply({ ...insert(5, {}), id: id(3) } as RecordChange, 7);
         expect(await ids('C2', 'C3')).toEqual({ former: { C3: id(3) }, records: [id(7), id(3)] });
-        await apply({ kind: 'sweep', batchId: 'typo' }, 8);
+        await apply({ kind: 'cleanUp', batchId: 'typo' }, 8);
         const former = { C1: id(1), C2: id(7), C4: id(4), C5: id(3) };
         expect(await ids('C1', 'C2', 'C3', 'C4', 'C5')).toEqual({ former, records: [] });
       });
@@ -268,7 +268,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
         };
         expect(await page(5)).toEqual({ records: [], total: 0 });
         await apply({ kind: 'patch', id: id(4), at: at(5), set: { name: 'Changed', size: 4 } }, 4);
-        await apply({ kind: 'sweep', batchId: 'new' }, 5);
+        await apply({ kind: 'cleanUp', batchId: 'new' }, 5);
         expect(await page(5)).toEqual({
           records: [
             [id(1), 'old', 'C1'],
@@ -283,28 +283,28 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
         expect(last?.fields).toEqual({ code: 'C4', name: 'Changed', size: 4, open: null, notes: null });
         await apply(insert(1, { name: 'again' }), 6);
         await apply({ ...insert(3, {}), id: id(9) } as RecordChange, 7);
-        await apply({ kind: 'sweep', batchId: 'new' }, 8);
+        await apply({ kind: 'cleanUp', batchId: 'new' }, 8);
         expect((await page(5)).records).toEqual([[id(4), 'old', 'C4']]);
         expect((await page(8)).records.map(([of]) => of)).toEqual([id(1), id(9)]);
         // Ids are kept of all that went, also where a key has had another one since.
-        expect(await readModels.sweptIds(acmePlaces, 5, { limit: 9 })).toEqual([id(3), id(4)]);
-        expect(await readModels.sweptIds(acmePlaces, 8, { limit: 1 })).toEqual([id(1)]);
-        expect(await readModels.sweptIds(acmePlaces, 8, { limit: 9, behind: id(1) })).toEqual([id(9)]);
-        expect(await readModels.sweptIds(acmePlaces, 7, { limit: 9 })).toEqual([]);
-        expect(await readModels.sweptIds(unknown, 5, { limit: 9 })).toEqual([]);
+        expect(await readModels.cleanedUpIds(acmePlaces, 5, { limit: 9 })).toEqual([id(3), id(4)]);
+        expect(await readModels.cleanedUpIds(acmePlaces, 8, { limit: 1 })).toEqual([id(1)]);
+        expect(await readModels.cleanedUpIds(acmePlaces, 8, { limit: 9, behind: id(1) })).toEqual([id(9)]);
+        expect(await readModels.cleanedUpIds(acmePlaces, 7, { limit: 9 })).toEqual([]);
+        expect(await readModels.cleanedUpIds(unknown, 5, { limit: 9 })).toEqual([]);
       });
 
       test('what a sweep kept is forgotten by one that comes more than KEPT_DELETED_DAYS later, and not sooner', async () => {
         const later = (days: number) => new Date(Date.parse(at(0)) + days * 86_400_000).toISOString();
-        const sweepAfter = async (days: number, revision: number, code: number) => {
-          const changes = [insert(code, {}, 'gone'), { kind: 'sweep', batchId: 'new' }] as const;
+        const cleanUpAfter = async (days: number, revision: number, code: number) => {
+          const changes = [insert(code, {}, 'gone'), { kind: 'cleanUp', batchId: 'new' }] as const;
           await write(writer, () => writer.applyToTable(acmePlaces, changes, { revision, at: later(days) }));
         };
-        await apply({ kind: 'sweep', batchId: 'new' }, 5);
-        await sweepAfter(KEPT_DELETED_DAYS - 1, 6, 20);
-        expect(await readModels.sweptIds(acmePlaces, 5, { limit: 9 })).toHaveLength(3);
-        for (const n of [1, 2, 3]) await sweepAfter(KEPT_DELETED_DAYS + n, 6 + n, 20 + n);
-        expect(await readModels.sweptIds(acmePlaces, 5, { limit: 9 })).toEqual([]);
+        await apply({ kind: 'cleanUp', batchId: 'new' }, 5);
+        await cleanUpAfter(KEPT_DELETED_DAYS - 1, 6, 20);
+        expect(await readModels.cleanedUpIds(acmePlaces, 5, { limit: 9 })).toHaveLength(3);
+        for (const n of [1, 2, 3]) await cleanUpAfter(KEPT_DELETED_DAYS + n, 6 + n, 20 + n);
+        expect(await readModels.cleanedUpIds(acmePlaces, 5, { limit: 9 })).toEqual([]);
         expect(await readModels.deletedRecords(acmePlaces, 5, { limit: 9 })).toEqual({ records: [] });
         const { formerIds } = await readModels.snapshot(acmePlaces, { keys: ['C1', 'C20', 'C23'], ids: [] });
         expect(new Set(formerIds.keys())).toEqual(new Set(['C20', 'C23']));
@@ -340,16 +340,16 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
       });
 
       test('the place of the log stands with them, and stays where a commit names none', async () => {
-        expect(await readModels.place()).toBeUndefined();
+        expect(await readModels.anchor()).toBeUndefined();
         const place = { log: id(1), position: 7, eventId: id(2) };
         await writer.begin();
         await writer.commit(new Map([['records', 7]]), place);
-        expect(await readModels.place()).toEqual(place);
+        expect(await readModels.anchor()).toEqual(place);
         await write(writer, async () => {}, { records: 8 });
-        expect(await writer.place()).toEqual(place);
+        expect(await writer.anchor()).toEqual(place);
         await writer.begin();
         await writer.commit(new Map([['records', 9]]), { log: id(1), position: 9 });
-        expect(await readModels.place()).toEqual({ log: id(1), position: 9 });
+        expect(await readModels.anchor()).toEqual({ log: id(1), position: 9 });
       });
 
       test('waiting ends when the position is reached, at once where it has been, false after the time-out', async () => {
@@ -364,7 +364,7 @@ export function describeReadModels(name: string, open: OpenReadModels): void {
       test('a rollback leaves nothing behind', async () => {
         await fill(writer, [insert(1, {})]);
         await writer.begin();
-        await writer.applyToTable(acmePlaces, [insert(2, {}), { kind: 'sweep', batchId: 'x' }], {
+        await writer.applyToTable(acmePlaces, [insert(2, {}), { kind: 'cleanUp', batchId: 'x' }], {
           revision: 9,
           at: at(9),
         });

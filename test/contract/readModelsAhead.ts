@@ -104,7 +104,7 @@ export function describeAhead(name: string, open: OpenReadModels): void {
       let after: number | undefined;
       do {
         await write(writer, async () => {
-          after = await stepwise.sweepSome(acmePlaces, { batchId: 'kept', revision: 1, limit: 2, after }, event);
+          after = await stepwise.cleanUpSome(acmePlaces, { batchId: 'kept', revision: 1, limit: 2, after }, event);
         });
         totals.push((await readModels.list(acmePlaces, query())).total);
       } while (after !== undefined);
@@ -125,7 +125,7 @@ export function describeAhead(name: string, open: OpenReadModels): void {
       do {
         await write(writer, async () => {
           const sweep = { batchId: 'new', revision: 1, limit: 1, after };
-          after = await stepwise.sweepSome(acmePlaces, sweep, { revision: 1, at: at(9) });
+          after = await stepwise.cleanUpSome(acmePlaces, sweep, { revision: 1, at: at(9) });
         });
         totals.push((await readModels.list(acmePlaces, query())).total);
       } while (after !== undefined);

@@ -188,7 +188,7 @@ export function describeLists(name: string, open: OpenReadModels): void {
             [
               { kind: 'patch', id: id(3), at: at(100 + revision), set: { name: 'later' } },
               { ...insert(100 + revision, {}), at: at(revision - 5), batchId: 'one' } as RecordChange,
-              ...(revision === 6 ? [{ kind: 'sweep', batchId: 'one' } as const] : []),
+              ...(revision === 6 ? [{ kind: 'cleanUp', batchId: 'one' } as const] : []),
             ],
             { revision, at: at(revision) },
           ),

@@ -1,5 +1,5 @@
 import type { Parked } from '#app/ports/readModels.js';
-import { MisfitError, type ReadModelWriter, type RebuildableReadModels } from '#app/ports/readModelWriter.js';
+import { MismatchError, type ReadModelWriter, type RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import {
   acmePlaces,
@@ -109,12 +109,14 @@ export function describeParked(name: string, open: OpenReadModels): void {
         await writer.addHistory('acme', id(1), [historyEntry(0)]);
         await writer.applyToTable(acmePlaces, [patch], { revision: 5, at: at(9), position: 12 });
       });
-      await expect(refused).rejects.toBeInstanceOf(MisfitError);
-      await expect(refused).rejects.toMatchObject({ misfit: { tenant: 'acme', projection: 'records', position: 12 } });
+      await expect(refused).rejects.toBeInstanceOf(MismatchError);
+      await expect(refused).rejects.toMatchObject({
+        mismatch: { tenant: 'acme', projection: 'records', position: 12 },
+      });
       await writer.rollback();
       const nowhere = { tenant: 'acme', table: 'unheard_of' };
       const undefinedTable = write(writer, () => writer.applyToTable(nowhere, [patch], { revision: 0, at: at(9) }));
-      await expect(undefinedTable).rejects.toBeInstanceOf(MisfitError);
+      await expect(undefinedTable).rejects.toBeInstanceOf(MismatchError);
       await writer.rollback();
       await write(writer, () =>
         writer.applyToTable(acmePlaces, [insert(2, {})], { revision: 5, at: at(9), position: 12 }),
@@ -134,7 +136,7 @@ export function describeParked(name: string, open: OpenReadModels): void {
           { records: 12 },
         );
       for (let attempt = 0; attempt < 3; attempt++) {
-        await expect(both()).rejects.toMatchObject({ misfit: { position: 12 } });
+        await expect(both()).rejects.toMatchObject({ mismatch: { position: 12 } });
         await writer.rollback();
       }
       await write(
@@ -150,7 +152,7 @@ export function describeParked(name: string, open: OpenReadModels): void {
         await writer.applyToTable(acmePlaces, [patch], { revision: 6, at: at(9), position: 12 });
         await writer.unpark(parkedAt(12));
       });
-      await expect(again).rejects.toMatchObject({ misfit: { position: 12 } });
+      await expect(again).rejects.toMatchObject({ mismatch: { position: 12 } });
       await writer.rollback();
       expect(await readModels.parked()).toEqual([parkedAt(12, { checkpoint: 11 })]);
     });

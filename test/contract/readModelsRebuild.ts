@@ -1,6 +1,6 @@
 import type { TableRef } from '#app/ports/readModels.js';
 import {
-  MisfitError,
+  MismatchError,
   type ReadModelRebuild,
   type ReadModelWriter,
   type RebuildableReadModels,
@@ -193,8 +193,8 @@ export function describeRebuilds(name: string, open: OpenReadModels): void {
         await rebuild.writer.applyToTable(acmeItems, [insert(50, {})], { revision: 1, at: at(9), position: 11 });
         await rebuild.writer.applyToTable(acmeItems, [change], { revision: 2, at: at(9), position: 12 });
       });
-      await expect(refused).rejects.toBeInstanceOf(MisfitError);
-      await expect(refused).rejects.toMatchObject({ misfit: { position: 12 } });
+      await expect(refused).rejects.toBeInstanceOf(MismatchError);
+      await expect(refused).rejects.toMatchObject({ mismatch: { position: 12 } });
       await rebuild.writer.rollback();
       await rebuild.abandon();
       expect(await names()).toEqual(['live', 'live', 'live']);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { growStatements } from '#app/adapters/readmodels/sqlite/tableParts.js';
+import { growStatements } from '#app/adapters/readmodels/sqlite/tableStorage.js';
 import { addWebhook, approve, quickDelivery, validatedOrder } from '../acceptance/export.js';
 import { Receiver } from '../acceptance/receiver.js';
 import { Service } from '../acceptance/service.js';

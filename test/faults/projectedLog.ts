@@ -112,7 +112,7 @@ export class ProjectedLog {
           rows.delete(key);
           deleted.set(key, { ...row, cleanUp: revision });
         }
-        return [{ kind: 'sweep', batchId }];
+        return [{ kind: 'cleanUp', batchId }];
       case 1:
       case 2:
         for (const key of known) Object.assign(rows.get(key) ?? {}, { batchId });

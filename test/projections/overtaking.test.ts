@@ -1,7 +1,7 @@
 /** Embedded: what is short does not wait for what takes long, and what was begun goes on after a crash (decision 0019). */
 import { join } from 'node:path';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import { newId } from '#app/commands/clock.js';
 import { addAssetField } from '#app/commands/identity/assetTypes.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';

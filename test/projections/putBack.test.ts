@@ -1,7 +1,7 @@
 /** Two processes project one log into one file: where one writes a projection anew, the other leaves out nothing. */
 import { join } from 'node:path';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import { createRecord } from '#app/commands/records.js';
 import { PutBackError } from '#app/projector/checkpoints.js';
 import { projections } from '#app/projector/projections.js';

@@ -17,7 +17,7 @@ type Step =
   | { kind: 'patch'; pick: number; at: string; batchId: string | null | undefined; set: Record<string, unknown> }
   | { kind: 'delete'; pick: number }
   | { kind: 'seen'; from: number; batchId: string | null }
-  | { kind: 'sweep'; batchId: string };
+  | { kind: 'cleanUp'; batchId: string };
 
 const fold = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ').normalize('NFC');
 export const matchText = (value: FieldValue): string => fold(typeof value === 'string' ? value : JSON.stringify(value));
@@ -46,7 +46,7 @@ export class NaiveTable {
         { kind: 'seen', ids: this.#records.slice(step.from % (count + 1)).map(({ id }) => id), batchId: step.batchId },
       ];
     }
-    if (step.kind === 'sweep') return [step];
+    if (step.kind === 'cleanUp') return [step];
     const record = this.#records[step.pick % Math.max(1, count)];
     if (record === undefined) return [];
     if (step.kind === 'delete') return [{ kind: 'delete', id: record.id }];
@@ -82,7 +82,7 @@ export class NaiveTable {
       case 'seen':
         for (const record of this.#records) if (change.ids.includes(record.id)) record.batchId = change.batchId;
         break;
-      case 'sweep':
+      case 'cleanUp':
         this.#records = this.#records.filter(({ batchId }) => batchId === change.batchId);
         break;
     }

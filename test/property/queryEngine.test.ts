@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { COSTS } from '#app/adapters/readmodels/sqlite/query/costs.js';
 import { Lister } from '#app/adapters/readmodels/sqlite/query/lister.js';
-import { ReadConnection } from '#app/adapters/readmodels/sqlite/readConnection.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { ReadConnection } from '#app/adapters/readmodels/sqlite/read/readConnection.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import { NaiveTable } from './naiveTable.js';
 import {

@@ -3,13 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { makeRanking } from '#app/adapters/readmodels/sqlite/makeRanking.js';
 import { COSTS } from '#app/adapters/readmodels/sqlite/query/costs.js';
 import { Lister } from '#app/adapters/readmodels/sqlite/query/lister.js';
-import { Ranking } from '#app/adapters/readmodels/sqlite/query/ranking.js';
-import { type RankingName, Rankings } from '#app/adapters/readmodels/sqlite/query/rankings.js';
-import { ReadConnection } from '#app/adapters/readmodels/sqlite/readConnection.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { makeRanking } from '#app/adapters/readmodels/sqlite/ranking/makeRanking.js';
+import { Ranking } from '#app/adapters/readmodels/sqlite/ranking/ranking.js';
+import { type RankingName, Rankings } from '#app/adapters/readmodels/sqlite/ranking/rankings.js';
+import { ReadConnection } from '#app/adapters/readmodels/sqlite/read/readConnection.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import type { RecordChange } from '#app/domain/referenceTable/changes.js';
 import { NaiveTable } from './naiveTable.js';
 import { allFields, assetType, firstFields, history, places, queryOf } from './tableHistories.js';
@@ -68,7 +68,7 @@ describe('rankings of the embedded read models', () => {
               } else {
                 const changes = naive.changesOf(one);
                 naive.apply(changes);
-                if (one.kind === 'sweep' && revision % 2 === 0) await sweepByPieces(writer, one.batchId, revision);
+                if (one.kind === 'cleanUp' && revision % 2 === 0) await cleanUpByPieces(writer, one.batchId, revision);
                 else await writer.applyToTable(places, changes as RecordChange[], { revision, at: '' });
               }
               await writer.commit(new Map());
@@ -101,14 +101,14 @@ describe('rankings of the embedded read models', () => {
   );
 });
 
-async function sweepByPieces(
+async function cleanUpByPieces(
   writer: Awaited<ReturnType<typeof openSqliteReadModelWriter>>,
   batchId: string,
   revision: number,
 ): Promise<void> {
   let after: number | undefined;
   do {
-    after = await writer.stepwise?.sweepSome(
+    after = await writer.stepwise?.cleanUpSome(
       places,
       { batchId, revision, after, limit: 3 },
       { revision, at: '', position: revision },

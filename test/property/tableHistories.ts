@@ -102,7 +102,7 @@ export type Step =
   | { kind: 'patch'; pick: number; at: string; batchId: string | null | undefined; set: Record<string, unknown> }
   | { kind: 'delete'; pick: number }
   | { kind: 'seen'; from: number; batchId: string | null }
-  | { kind: 'sweep'; batchId: string }
+  | { kind: 'cleanUp'; batchId: string }
   | { kind: 'define' };
 
 const step = (of: readonly AssetField[]): fc.Arbitrary<Step> =>
@@ -134,7 +134,7 @@ const step = (of: readonly AssetField[]): fc.Arbitrary<Step> =>
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('seen' as const), from: fc.nat(), batchId: batches }) },
     {
       weight: 1,
-      arbitrary: fc.record({ kind: fc.constant('sweep' as const), batchId: fc.constantFrom('one', 'two') }),
+      arbitrary: fc.record({ kind: fc.constant('cleanUp' as const), batchId: fc.constantFrom('one', 'two') }),
     },
   );
 

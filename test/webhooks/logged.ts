@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { openSqliteBroker } from '#app/adapters/broker/sqlite/broker.js';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import { newId, now } from '#app/commands/clock.js';
 import type { Caller, Commands } from '#app/commands/context.js';
 import { createTenant } from '#app/commands/identity/tenants.js';

@@ -24,7 +24,7 @@ import {
 } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import type { Span, SpanStart, Tracer } from '../../ports/tracing.js';
-import { withinTime } from '../../supervision/waiting.js';
+import { withTimeout } from '../../supervision/waiting.js';
 
 export type OpenTracer = Tracer & {
   /** Sends what waits, for `FLUSH_MS` at most. */
@@ -88,7 +88,7 @@ export function openTracer({ version, onLost, onSentAgain, onWarning }: TracerOp
     },
     async stop() {
       try {
-        await withinTime(FLUSH_MS, `Not all were sent within ${FLUSH_MS / 1000} s.`, provider.shutdown());
+        await withTimeout(FLUSH_MS, `Not all were sent within ${FLUSH_MS / 1000} s.`, provider.shutdown());
       } catch (error) {
         lost(error);
       }

@@ -4,27 +4,27 @@
  */
 import { MAX_CHANGE_EVENTS, MAX_CHANGES } from '../../domain/limits.js';
 import { changedIds } from '../../domain/referenceTable/changes.js';
+import { forgottenBefore } from '../../domain/referenceTable/deletionHistory.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
-import { forgottenBefore } from '../../domain/referenceTable/keptDeleted.js';
 import { tableStream } from '../../domain/streams.js';
 import type { EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { RecordJson, RecordQueries, TableRef } from '../../ports/readModels.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 
 /** Where somebody who follows a table is. */
-export type FeedPlace = {
+export type FeedCursor = {
   /** Of the event that was read last; -1 before the first. */
   readonly revision: Revision;
   /** By which the log is known again; '' before the first event. */
   readonly eventId: string;
-  /** How many of the ids that the event names were read, and the last of those that it swept; undefined: all of it. */
-  readonly within?: { readonly named: number; readonly swept: string } | undefined;
+  /** How many of the ids that the event names were read, and the last of those that it cleanedUp; undefined: all of it. */
+  readonly within?: { readonly named: number; readonly cleanedUp: string } | undefined;
 };
 
 export type Changes = {
   /** Each id once. Without a record it is deleted. */
   readonly changed: readonly { readonly id: string; readonly record: RecordJson | null }[];
-  readonly next: FeedPlace;
+  readonly next: FeedCursor;
   /** More is shown already. */
   readonly hasMore: boolean;
 };
@@ -33,7 +33,7 @@ export type FeedDeps = {
   /** ISO 8601. */
   readonly now: () => string;
   readonly eventStore: Pick<EventStore, 'readStream'>;
-  readonly readModels: Pick<RecordQueries, 'byIds' | 'sweptIds'>;
+  readonly readModels: Pick<RecordQueries, 'byIds' | 'cleanedUpIds'>;
 };
 
 type Feed = FeedDeps & { readonly table: TableRef; readonly cancellation: Cancellation };
@@ -43,23 +43,23 @@ export async function latestPlace(
   { eventStore, readModels }: Pick<FeedDeps, 'eventStore' | 'readModels'>,
   table: TableRef,
   cancellation?: Cancellation,
-): Promise<FeedPlace> {
+): Promise<FeedCursor> {
   const { revision } = await readModels.byIds(table, [], cancellation);
   const [event] = revision < 0 ? [] : await eventStore.readStream(streamOf(table), revision, revision);
   return event === undefined ? BEFORE_ALL : { revision, eventId: event.id };
 }
 
-const BEFORE_ALL: FeedPlace = { revision: -1, eventId: '' };
+const BEFORE_ALL: FeedCursor = { revision: -1, eventId: '' };
 
 const streamOf = ({ tenant, table }: TableRef): string => tableStream(tenant, table);
 
 /** @returns undefined when the log does not hold the place (any more), or it is not known what was deleted behind it */
-export async function changesBehind(feed: Feed, from: FeedPlace): Promise<Changes | undefined> {
+export async function changesBehind(feed: Feed, from: FeedCursor): Promise<Changes | undefined> {
   if (!(await holds(feed, from))) return undefined;
   const { table, readModels, cancellation } = feed;
   const { revision: shown } = await readModels.byIds(table, [], cancellation);
   /** By id, the place before it. */
-  const found = new Map<string, FeedPlace>();
+  const found = new Map<string, FeedCursor>();
   let end = from;
   for await (const step of stepsBehind(feed, from, shown)) {
     if (step === 'forgotten') return undefined;
@@ -77,7 +77,7 @@ export async function changesBehind(feed: Feed, from: FeedPlace): Promise<Change
   return { changed, next, hasMore: next.within !== undefined || next.revision < shown };
 }
 
-async function holds({ eventStore, table }: Feed, { revision, eventId }: FeedPlace): Promise<boolean> {
+async function holds({ eventStore, table }: Feed, { revision, eventId }: FeedCursor): Promise<boolean> {
   if (revision < 0) return true;
   const [event] = await eventStore.readStream(streamOf(table), revision, revision);
   return event?.id === eventId;
@@ -88,10 +88,10 @@ const FIRST_EVENTS = 2;
 const MOST_EVENTS = 32;
 
 /** To `place` all is known, `id` included. */
-type Step = { readonly id?: string; readonly place: FeedPlace } | 'forgotten';
+type Step = { readonly id?: string; readonly place: FeedCursor } | 'forgotten';
 
 /** What changed behind a place, up to a revision, or to the end of what one page looks at. */
-async function* stepsBehind(feed: Feed, from: FeedPlace, shown: Revision): AsyncGenerator<Step> {
+async function* stepsBehind(feed: Feed, from: FeedCursor, shown: Revision): AsyncGenerator<Step> {
   const { eventStore, table, cancellation } = feed;
   const first = from.within === undefined ? from.revision + 1 : from.revision;
   const last = Math.min(shown, first + MAX_CHANGE_EVENTS - 1);
@@ -107,19 +107,19 @@ async function* stepsBehind(feed: Feed, from: FeedPlace, shown: Revision): Async
 async function* stepsWithin(
   { readModels, table, cancellation, now }: Feed,
   event: RecordedEvent,
-  { named, swept }: NonNullable<FeedPlace['within']> = { named: 0, swept: '' },
+  { named, cleanedUp }: NonNullable<FeedCursor['within']> = { named: 0, cleanedUp: '' },
 ): AsyncGenerator<Step> {
   const { revision, id: eventId } = event;
-  const { ids, sweeps } = changedIds({ type: event.type, data: event.data } as ReferenceTableEvent);
+  const { ids, isCleanUp } = changedIds({ type: event.type, data: event.data } as ReferenceTableEvent);
   for (const [at, id] of ids.entries()) {
-    if (at >= named) yield { id, place: { revision, eventId, within: { named: at + 1, swept: '' } } };
+    if (at >= named) yield { id, place: { revision, eventId, within: { named: at + 1, cleanedUp: '' } } };
   }
-  if (sweeps && event.metadata.occurredAt < forgottenBefore(now())) yield 'forgotten';
-  let behind = swept;
-  for (let mayBeMore = sweeps; mayBeMore; ) {
+  if (isCleanUp && event.metadata.occurredAt < forgottenBefore(now())) yield 'forgotten';
+  let behind = cleanedUp;
+  for (let mayBeMore = isCleanUp; mayBeMore; ) {
     const page = { behind, limit: MAX_CHANGES };
-    const gone = await readModels.sweptIds(table, revision, page, cancellation);
-    for (const id of gone) yield { id, place: { revision, eventId, within: { named: ids.length, swept: id } } };
+    const gone = await readModels.cleanedUpIds(table, revision, page, cancellation);
+    for (const id of gone) yield { id, place: { revision, eventId, within: { named: ids.length, cleanedUp: id } } };
     behind = gone.at(-1) ?? behind;
     mayBeMore = gone.length === MAX_CHANGES;
   }

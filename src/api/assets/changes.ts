@@ -7,7 +7,7 @@ import * as json from '../openapi/schema.js';
 import type { Reply, Resource } from '../routes/operation.js';
 import { parametersIn, parseQuery } from '../routes/query.js';
 import { requestUrl } from '../tenantHost.js';
-import { type Changes, changesBehind, type FeedPlace, latestPlace } from './changeFeed.js';
+import { type Changes, changesBehind, type FeedCursor, latestPlace } from './changeFeed.js';
 import { fromCursor, markOf, toCursor } from './cursors.js';
 
 const changesQuery = z.strictObject({
@@ -19,13 +19,13 @@ const changesQuery = z.strictObject({
 
 const place = z.tuple([z.int().min(-1), z.string(), z.int().min(0).nullable(), z.string()]);
 
-function placeOf(cursor: string, mark: string): FeedPlace {
-  const [revision, eventId, named, swept] = fromCursor('after', cursor, mark, place);
-  return { revision, eventId, ...(named === null ? {} : { within: { named, swept } }) };
+function placeOf(cursor: string, mark: string): FeedCursor {
+  const [revision, eventId, named, cleanedUp] = fromCursor('after', cursor, mark, place);
+  return { revision, eventId, ...(named === null ? {} : { within: { named, cleanedUp } }) };
 }
 
-const cursorOf = (mark: string, { revision, eventId, within }: FeedPlace): string =>
-  toCursor(mark, [revision, eventId, within?.named ?? null, within?.swept ?? '']);
+const cursorOf = (mark: string, { revision, eventId, within }: FeedCursor): string =>
+  toCursor(mark, [revision, eventId, within?.named ?? null, within?.cleanedUp ?? '']);
 
 const gone = (): HttpError =>
   new HttpError(

@@ -6,7 +6,7 @@ import { recordTag, tagOf } from '../../commands/preconditions.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Position } from '../../ports/eventStore.js';
-import { ORDERS, partOf } from '../../reading/pendingWrites.js';
+import { ORDERS, waitScopeOf } from '../../reading/pendingWrites.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 import type { Api } from '../deps.js';
 import { heldTag, mayHaveAnswer, preconditionOf } from '../entityTags.js';
@@ -44,7 +44,7 @@ export const pageResponse =
 
 /** With the tag that a get would show. */
 export const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply => ({
-  ...writtenReply(written, partOf(assetType)),
+  ...writtenReply(written, waitScopeOf(assetType)),
   tag: recordTag(assetType, written.record),
 });
 
@@ -73,7 +73,7 @@ export async function pageReply(
   const list = parseListQuery(assetType, parameters);
   const { query } = list;
   const table = { tenant, table: assetType.name };
-  const until = unshown?.untilShown(tenant, partOf(assetType));
+  const until = unshown?.untilShown(tenant, waitScopeOf(assetType));
   const turn = { tenant, until, context: req.context, advice: () => narrowing(query) };
   const url = requestUrl(req, config);
   if (parameters.has('cursor')) {

@@ -91,8 +91,8 @@ function reasonOf(sync: ShownSync): string | null {
 }
 
 function deletedBy(sync: ShownSync): number | null {
-  const swept = sync.committed?.deleted ?? cleanUpOf(sync)?.records;
-  return swept ?? (sync.work === undefined ? null : 0);
+  const cleanedUp = sync.committed?.deleted ?? cleanUpOf(sync)?.records;
+  return cleanedUp ?? (sync.work === undefined ? null : 0);
 }
 
 const syncsQuery = z.strictObject({

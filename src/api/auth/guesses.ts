@@ -60,7 +60,7 @@ export class Guesses {
 
   /** Counts an attempt from the moment it begins, so that many at once gain nothing. */
   begin(guess: Guess): Attempt {
-    const pair = keyOf(guess.kind, guess.tenant, guess.account, guess.network);
+    const pair = guessKey(guess.kind, guess.tenant, guess.account, guess.network);
     const limits = this.#limitsOf(guess, pair);
     const now = this.#now();
     const waitMs = Math.max(...limits.map((limit) => msToWait(limit, now)));
@@ -92,8 +92,8 @@ export class Guesses {
     const { longestWaitS } = SPECIFIC[kind];
     return [
       specific,
-      { count: this.#count(keyOf('network', network)), free: GUESSES_OF_NETWORK, longestWaitS },
-      { count: this.#count(keyOf(kind, tenant, account)), free: GUESSES_OF_ACCOUNT, longestWaitS },
+      { count: this.#count(guessKey('network', network)), free: GUESSES_OF_NETWORK, longestWaitS },
+      { count: this.#count(guessKey(kind, tenant, account)), free: GUESSES_OF_ACCOUNT, longestWaitS },
     ];
   }
 
@@ -115,5 +115,5 @@ function msToWait({ count, free }: Limit, now: number): number {
 }
 
 /** Short whatever was sent. */
-const keyOf = (...parts: readonly string[]): string =>
+const guessKey = (...parts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);

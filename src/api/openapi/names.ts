@@ -6,23 +6,23 @@ import { isObject, type JsonSchema, ref, type Schemas } from './schema.js';
 
 /** A schema under its name, and beside it what stands within, under names of their own. Titles become descriptions. */
 export function named(name: string, schema: JsonSchema): Schemas {
-  const within: Record<string, JsonSchema> = {};
-  return { [name]: whole(name, schema, within), ...within };
+  const nested: Record<string, JsonSchema> = {};
+  return { [name]: namedSchema(name, schema, nested), ...nested };
 }
 
-function whole(name: string, { title, ...schema }: JsonSchema, within: Record<string, JsonSchema>): JsonSchema {
+function namedSchema(name: string, { title, ...schema }: JsonSchema, nested: Record<string, JsonSchema>): JsonSchema {
   const texts = [title, schema.description].filter((text) => typeof text === 'string' && text !== '');
-  const parts = Object.entries(schema).map(([keyword, value]) => [keyword, inKeyword(name, keyword, value, within)]);
+  const parts = Object.entries(schema).map(([keyword, value]) => [keyword, inKeyword(name, keyword, value, nested)]);
   return { ...Object.fromEntries(parts), ...(texts.length === 0 ? {} : { description: texts.join('. ') }) };
 }
 
-function inKeyword(name: string, keyword: string, value: unknown, within: Record<string, JsonSchema>): unknown {
-  if (keyword === 'anyOf' && Array.isArray(value)) return value.map((each) => part(name, each, within));
+function inKeyword(name: string, keyword: string, value: unknown, nested: Record<string, JsonSchema>): unknown {
+  if (keyword === 'anyOf' && Array.isArray(value)) return value.map((each) => part(name, each, nested));
   if (!isObject(value)) return value;
-  if (keyword === 'items') return part(`${name}Item`, value, within);
-  if (keyword === 'additionalProperties') return part(`${name}Value`, value, within);
+  if (keyword === 'items') return part(`${name}Item`, value, nested);
+  if (keyword === 'additionalProperties') return part(`${name}Value`, value, nested);
   if (keyword !== 'properties') return value;
-  const properties = Object.entries(value).map(([field, each]) => [field, part(partName(name, field), each, within)]);
+  const properties = Object.entries(value).map(([field, each]) => [field, part(partName(name, field), each, nested)]);
   return Object.fromEntries(properties);
 }
 
@@ -32,10 +32,10 @@ function partName(owner: string, field: string): string {
   return owner.startsWith('Dyn') ? `${words.join('')}Of${owner}` : owner + words.join('');
 }
 
-function part(name: string, schema: unknown, within: Record<string, JsonSchema>): unknown {
+function part(name: string, schema: unknown, nested: Record<string, JsonSchema>): unknown {
   if (!isObject(schema)) return schema;
-  if (schema.properties === undefined && schema.enum === undefined) return whole(name, schema, within);
-  const { description, ...rest } = whole(name, schema, within);
-  within[name] = rest;
+  if (schema.properties === undefined && schema.enum === undefined) return namedSchema(name, schema, nested);
+  const { description, ...rest } = namedSchema(name, schema, nested);
+  nested[name] = rest;
   return { ...ref(name), ...(description === undefined ? {} : { description }) };
 }

@@ -58,9 +58,9 @@ function pathsOf(
   for (const area of areas) {
     for (const route of routesOf(area).filter(({ operation }) => isSelected(operation))) {
       const { path, parameters } = documentedPath(route, assetType);
-      const whole = `${area.prefix}${path}` || '/';
-      const item = paths[whole] ?? (parameters.length === 0 ? {} : { parameters });
-      paths[whole] = { ...item, [route.method.toLowerCase()]: operationObject(area, route, assetType, schemas) };
+      const fullPath = `${area.prefix}${path}` || '/';
+      const item = paths[fullPath] ?? (parameters.length === 0 ? {} : { parameters });
+      paths[fullPath] = { ...item, [route.method.toLowerCase()]: operationObject(area, route, assetType, schemas) };
     }
   }
   return { paths, schemas };

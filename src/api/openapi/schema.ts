@@ -54,8 +54,12 @@ export const ref = (name: string): Ref => ({ $ref: `#/components/schemas/${name}
 export const tableName = (table: string): string => table.split('_').map(wordOf).join('');
 
 function wordOf(word: string): string {
-  const whole = /^(?:no)*(?:\d|$)/.test(word) ? `no${word}` : /^([a-z])\1*$/.test(word) ? word + word.charAt(0) : word;
-  return whole.charAt(0).toUpperCase() + whole.slice(1);
+  const identifier = /^(?:no)*(?:\d|$)/.test(word)
+    ? `no${word}`
+    : /^([a-z])\1*$/.test(word)
+      ? word + word.charAt(0)
+      : word;
+  return identifier.charAt(0).toUpperCase() + identifier.slice(1);
 }
 
 /** The schemas of a table. Tables begin with `Dyn`, so what stands before it cannot make one name of two. */

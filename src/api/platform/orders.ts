@@ -171,13 +171,13 @@ export const orders: Resource = {
         const { query, kept, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
         const inQueue = { kind: 'equals', field: 'processing_status', anyOf: queue.statuses } as const;
         const table = { tenant: tenant.name, table: tenant.orderModel };
-        const whole = { ...query, filters: [inQueue, ...query.filters] };
+        const fullQuery = { ...query, filters: [inQueue, ...query.filters] };
         const { records, total } = await lists.run({
           tenant: tenant.name,
           until: unshown?.untilShown(tenant.name, ORDERS),
           context: req.context,
           advice: () => narrowing(query),
-          find: (cancellation) => readModels.list(table, whole, cancellation),
+          find: (cancellation) => readModels.list(table, fullQuery, cancellation),
         });
         const list = { ...paging, url: requestUrl(req, config), total };
         const page = await withWarnings(readModels, tenant, records);

@@ -15,7 +15,7 @@ import type { Encoding } from '../compression.js';
 import type { Api } from '../deps.js';
 import type { JsonText } from '../jsonAnswer.js';
 import type { BodyReader } from '../jsonBody.js';
-import type { LongNumbers } from '../jsonLook.js';
+import type { LongNumbers } from '../jsonScan.js';
 import type { ErrorStatus } from '../openapi/errorResponses.js';
 import {
   type JsonSchema,
@@ -25,7 +25,7 @@ import {
   type Responses,
   type Schemas,
 } from '../openapi/schema.js';
-import type { PromisingHeader } from './promisingHeaders.js';
+import type { RefusableHeader } from './refusedHeaders.js';
 
 export const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
@@ -80,7 +80,7 @@ type Description = {
   /** Any other name in the query is refused, and one that is given twice; 'any' lets all through. None by default. */
   readonly query?: readonly QueryParameter[] | 'any';
   /** Of the header fields that promise something; with any other of them a request is refused. None by default. */
-  readonly honours?: readonly PromisingHeader[];
+  readonly honours?: readonly RefusableHeader[];
   readonly body?: BodyDescription;
   /** Of the answer when all goes well; 200 by default. */
   readonly status?: 200 | 201 | 202 | 204 | 302;

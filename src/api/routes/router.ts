@@ -27,10 +27,10 @@ import {
   routesOf,
   scopeOf,
 } from './operation.js';
-import { promisingHeadersCheck } from './promisingHeaders.js';
+import { isShownByReads } from './pendingProjection.js';
 import { parametersCheck, parametersOf } from './query.js';
+import { refusedHeadersCheck } from './refusedHeaders.js';
 import { sendReply } from './sendReply.js';
-import { isShownByReads } from './shownByReads.js';
 
 export function areaRouter(api: Api, area: Area): Router {
   const router = Router({ caseSensitive: true });
@@ -121,7 +121,7 @@ export const optionsOfService: RequestHandler = (req, res, next) =>
 function handlerOf(api: Api, method: Method, operation: Operation): RequestHandler {
   const { query: parameters = [], body: described, status = 200, honours = [] } = operation;
   const checkQuery = parameters === 'any' ? () => {} : parametersCheck(parameters);
-  const checkHeaders = promisingHeadersCheck(method, honours);
+  const checkHeaders = refusedHeadersCheck(method, honours);
   const readBody = described === undefined ? undefined : bodyReader(api, described);
 
   const toCall = async <Known>(req: Request, res: Response, known: Known): Promise<Call & Known> => {

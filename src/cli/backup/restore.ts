@@ -39,7 +39,7 @@ async function restore(given: string, { replace, ...output }: RestoreOptions): P
   const config = readConfig(process.env);
   const directory = resolve(given);
   const { DATA_DIR } = config;
-  refuseMisfit(config, directory);
+  refuseOtherEngine(config, directory);
   await prepareDataDirectory(config);
   const held = (await readdir(DATA_DIR)).filter(isOwnEntry);
   if (held.length > 0 && !replace) {
@@ -91,7 +91,7 @@ async function replaceBy(directory: string, dataDir: string, held: readonly stri
 }
 
 /** @throws CliError where the directory holds no backup, or one of another kind of installation */
-function refuseMisfit({ DATA_DIR, EVENTSTORE_URL }: Config, directory: string): void {
+function refuseOtherEngine({ DATA_DIR, EVENTSTORE_URL }: Config, directory: string): void {
   const hasLog = existsSync(join(directory, LOG_FILE));
   if (resolve(DATA_DIR) === directory) throw new UsageError('The backup and DATA_DIR are the same directory.');
   if (!hasLog && !existsSync(join(directory, KEYS))) throw new CliError(`${directory} holds no backup.`);

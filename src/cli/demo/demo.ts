@@ -13,7 +13,7 @@ import { printLines } from '../output.js';
 import { nextSignal } from '../start/command.js';
 import { type OpenedTenant, openTenant, placeholderEmail } from '../tenant.js';
 import { ApiClient } from './apiClient.js';
-import { loadPlaces, type Place, syncLocations } from './locations.js';
+import { type DemoLocation, loadPlaces, syncLocations } from './locations.js';
 import { runOrders } from './orders.js';
 import { WebhookReceiver } from './receiver.js';
 
@@ -115,7 +115,7 @@ type Story = {
   readonly tenants: Tenants;
   readonly client: (tenant: string) => ApiClient;
   readonly receiver: WebhookReceiver;
-  readonly places: readonly Place[];
+  readonly places: readonly DemoLocation[];
   /** How many. */
   readonly orders: number;
 };

@@ -11,7 +11,7 @@ const CHANGED_EVERY = 500;
 const REMOVED_EVERY = 700;
 
 /** A record of `dyn_location`, without its batch id. */
-export type Place = {
+export type DemoLocation = {
   readonly external_id: string;
   readonly name: string;
   readonly city_name: string;
@@ -26,7 +26,7 @@ export type Place = {
  * @param limit at most this many
  * @throws CliError when the package is not installed
  */
-export function loadPlaces(limit: number): readonly Place[] {
+export function loadPlaces(limit: number): readonly DemoLocation[] {
   return citiesJson().slice(0, limit).map(toPlace);
 }
 
@@ -41,7 +41,7 @@ function citiesJson(): readonly unknown[] {
 }
 
 /** Two places may share a name and a region, so the key has the coordinates as well. */
-function toPlace(city: unknown): Place {
+function toPlace(city: unknown): DemoLocation {
   const text = (field: string): string =>
     typeof city === 'object' && city !== null ? String(Reflect.get(city, field) ?? '') : '';
   const [name, country, region] = [text('name'), text('country'), text('admin1')];
@@ -57,7 +57,7 @@ function toPlace(city: unknown): Place {
   };
 }
 
-export async function syncLocations(api: ApiClient, places: readonly Place[]): Promise<void> {
+export async function syncLocations(api: ApiClient, places: readonly DemoLocation[]): Promise<void> {
   await sync(api, 'First sync', places, 'sync-1');
   await sync(api, 'The same again', places, 'sync-2');
 
@@ -87,7 +87,7 @@ export async function syncLocations(api: ApiClient, places: readonly Place[]): P
   );
 }
 
-async function sync(api: ApiClient, title: string, places: readonly Place[], batchId: string): Promise<void> {
+async function sync(api: ApiClient, title: string, places: readonly DemoLocation[], batchId: string): Promise<void> {
   let [created, updated, unchanged] = [0, 0, 0];
   await timedStep(title, places.length, 'places', async (onProgress) => {
     for (let done = 0; done < places.length; done += BATCH_SIZE) {

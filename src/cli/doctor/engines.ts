@@ -10,7 +10,7 @@ import type { Parked } from '../../ports/readModels.js';
 import { afterFix, parkedSentence } from '../../projector/parkedText.js';
 import { type ProjectionStatus, statusOfLanes } from '../../projector/projections.js';
 import { openBroker } from '../../service/engines.js';
-import { withinTime } from '../../supervision/waiting.js';
+import { withTimeout } from '../../supervision/waiting.js';
 import { DELIVERY_QUEUE } from '../../webhooks/queue.js';
 import type { OperatorTools, ProjectionTools } from '../operator.js';
 import type { Checked, Finding } from './finding.js';
@@ -71,7 +71,7 @@ function opens(secretBox: OperatorTools['commands']['secretBox'], sealed: string
 
 /** Behind is only who does not move. */
 export async function readModels({ lanes }: ProjectionTools): Promise<Looked> {
-  const first = await withinTime(ANSWER_WITHIN_MS, 'The read models do not answer.', statusOfLanes(lanes));
+  const first = await withTimeout(ANSWER_WITHIN_MS, 'The read models do not answer.', statusOfLanes(lanes));
   const late = first.filter(({ behind }) => behind > 0);
   if (late.length > 0) await wait(MOVES_WITHIN_MS);
   const now = late.length > 0 ? await statusOfLanes(lanes) : first;
@@ -100,7 +100,7 @@ export async function broker(config: Config): Promise<Looked> {
   const opened = await openBroker(config, () => undefined);
   try {
     const asked = opened.ping().then(() => opened.depth(DELIVERY_QUEUE));
-    const depth = await withinTime(ANSWER_WITHIN_MS, 'The broker does not answer.', asked);
+    const depth = await withTimeout(ANSWER_WITHIN_MS, 'The broker does not answer.', asked);
     const findings: Finding[] = [];
     if (depth.dead > 0) {
       const problem = `${depth.dead} webhook jobs are dead letters.`;

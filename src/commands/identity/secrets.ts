@@ -6,7 +6,7 @@ import {
   PASSWORD_HASHES_AT_ONCE,
 } from '../../domain/limits.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
-import { Turns } from '../../supervision/turns.js';
+import { FairQueue } from '../../supervision/fairQueue.js';
 
 const SECRET_BYTES = 32;
 
@@ -40,7 +40,7 @@ const KEY_BYTES = 32;
 const SALT_BYTES = 16;
 
 /** A hash takes 0.3 s of a processor and 32 MB, so few are made at once, and tenants take turns. */
-const hashing = new Turns({
+const hashing = new FairQueue({
   atOnce: PASSWORD_HASHES_AT_ONCE,
   waiting: MAX_PASSWORD_HASHES_WAITING,
   waitingOfGroup: MAX_PASSWORD_HASHES_WAITING_OF_TENANT,

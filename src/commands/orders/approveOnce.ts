@@ -7,7 +7,7 @@ import { type ApprovedOrder, type Caller, type Commands, ConflictError } from '.
 import { carryOutOnce, replaying } from '../keyedRequest.js';
 import { streamPages } from '../streamPages.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
-import { inTime } from '../writeStream.js';
+import { withDeadline } from '../writeStream.js';
 import { approveOrder } from './lifecycle.js';
 import { loadOrderAt } from './loadOrder.js';
 import { orderView } from './orderWriter.js';
@@ -46,9 +46,9 @@ async function approvedBy(
 ): Promise<ApprovedOrder | undefined> {
   const { eventStore } = commands;
   const { tenant } = caller;
-  const approval = await inTime(caller, approvalThrough(eventStore, orderStream(tenant, orderId), request.id));
+  const approval = await withDeadline(caller, approvalThrough(eventStore, orderStream(tenant, orderId), request.id));
   if (approval === undefined) return undefined;
-  const order = (await inTime(caller, loadOrderAt(eventStore, tenant, orderId, approval.revision)))?.state;
+  const order = (await withDeadline(caller, loadOrderAt(eventStore, tenant, orderId, approval.revision)))?.state;
   if (order === undefined) return undefined;
   const record = orderView(assetTypeOf(tenantOf(commands, tenant), order.table), orderId, order);
   const { repeats = [], warnings = [] } = order.lastApproval ?? {};

@@ -7,7 +7,7 @@ import type { PartIdTaken } from '../../domain/order/events.js';
 import type { DecidedParts } from '../../domain/order/parts.js';
 import { partIdStream } from '../../domain/streams.js';
 import { type Caller, type Commands, ValidationError } from '../context.js';
-import { appendIfUnchanged, inTime, NO_STREAM } from '../writeStream.js';
+import { appendIfUnchanged, NO_STREAM, withDeadline } from '../writeStream.js';
 
 /** Appends that are asked for at the same time. */
 const AT_ONCE = 100;
@@ -46,7 +46,7 @@ async function takesId(
   const stream = partIdStream(caller.tenant, id);
   const event: PartIdTaken = { type: 'PartIdTaken', data: { table, orderId } };
   if (!isShown && (await appendIfUnchanged(commands, caller, stream, NO_STREAM, [event])) !== undefined) return true;
-  const [first] = await inTime(caller, commands.eventStore.readStream(stream));
+  const [first] = await withDeadline(caller, commands.eventStore.readStream(stream));
   const taken = first?.data as PartIdTaken['data'] | undefined;
   return taken?.orderId === orderId && taken.table === table;
 }
@@ -60,7 +60,7 @@ async function usedBefore(
   const used = new Set<string>();
   for (const table of new Set(some.map(({ assetType }) => assetType.name))) {
     const ids = some.flatMap(({ id, assetType }) => (assetType.name === table ? [id] : []));
-    const found = await inTime(caller, readModels.find({ tenant: caller.tenant, table }, 'id', ids));
+    const found = await withDeadline(caller, readModels.find({ tenant: caller.tenant, table }, 'id', ids));
     for (const { id } of found) used.add(id);
   }
   return used;

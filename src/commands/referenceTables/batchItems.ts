@@ -4,7 +4,7 @@ import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
 import { type Fields, ownValue } from '../../domain/assetTypes/fieldTypes.js';
 import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { MAX_BATCH_ITEMS } from '../../domain/limits.js';
-import { duplicateKeys, keyOf, uniqueFieldOf } from '../../domain/referenceTable/decide.js';
+import { duplicateKeys, uniqueFieldOf, uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import { shownName } from '../../domain/shownName.js';
 import { Pauses } from '../../supervision/waiting.js';
 import { ValidationError } from '../context.js';
@@ -66,7 +66,7 @@ export function namedAsSent(assetType: AssetType, items: readonly unknown[]): Wa
 export function requireNamed(assetType: AssetType, checked: readonly RecordInput[], { keys, ids }: Wanted): void {
   const known = { keys: new Set(keys), ids: new Set(ids) };
   const isNamed = ({ id, fields }: RecordInput): boolean =>
-    known.keys.has(keyOf(assetType, fields)) && (id === undefined || known.ids.has(id));
+    known.keys.has(uniqueKeyOf(assetType, fields)) && (id === undefined || known.ids.has(id));
   if (!checked.every(isNamed))
     throw new Error(`A checked item of ${assetType.name} names another record than was sent.`);
 }

@@ -2,7 +2,7 @@
 import { MAX_EVENTS_LOOKED_THROUGH } from '../../domain/limits.js';
 import type { EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import { type Caller, ConflictError } from '../context.js';
-import { inTime } from '../writeStream.js';
+import { withDeadline } from '../writeStream.js';
 
 /** Events that are read at once: each may have 400 KB. */
 const SLICE_EVENTS = 50;
@@ -19,7 +19,7 @@ export async function* eventsBehind(
   tooMany: string,
 ): AsyncGenerator<readonly RecordedEvent[]> {
   for (let from = after + 1; from <= after + MAX_EVENTS_LOOKED_THROUGH; from += SLICE_EVENTS) {
-    const events = await inTime(caller, eventStore.readStream(stream, from, from + SLICE_EVENTS - 1));
+    const events = await withDeadline(caller, eventStore.readStream(stream, from, from + SLICE_EVENTS - 1));
     yield events;
     if (events.length < SLICE_EVENTS) return;
   }

@@ -87,9 +87,9 @@ export function endOf(session: SyncSession, now: string): string | undefined {
   return ends.sort((a, b) => Date.parse(a) - Date.parse(b))[0];
 }
 
-/** @param isSwept whether the table's stream has its deletion */
-export function statusOf(session: SyncSession, isSwept: boolean, now: string): SyncStatus {
-  if (session.committed !== undefined || isSwept) return 'committed';
+/** @param isCleanedUp whether the table's stream has its deletion */
+export function statusOf(session: SyncSession, isCleanedUp: boolean, now: string): SyncStatus {
+  if (session.committed !== undefined || isCleanedUp) return 'committed';
   if (session.failure !== undefined) return 'aborted';
   const end = endOf(session, now);
   if (end === undefined) return session.closed === undefined ? 'started' : 'committing';

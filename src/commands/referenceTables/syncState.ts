@@ -11,7 +11,7 @@ import {
 import { cutText } from '../../domain/shownName.js';
 import { syncStream } from '../../domain/streams.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
-import { inTime, type Loaded, type LogAccess, NO_STREAM, type Written, writeStream } from '../writeStream.js';
+import { type Loaded, type LogAccess, NO_STREAM, type Written, withDeadline, writeStream } from '../writeStream.js';
 
 type Log = Pick<LogAccess, 'eventStore'>;
 
@@ -51,7 +51,7 @@ export async function refuseUnlessOpen(
   table: string,
   id: string,
 ): Promise<void> {
-  const { state } = await inTime(caller, loadSync(log, caller.tenant, table));
+  const { state } = await withDeadline(caller, loadSync(log, caller.tenant, table));
   requireOpen(state, id, log.now());
 }
 

@@ -8,7 +8,7 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { MAX_DIFFERENCES } from '../../domain/limits.js';
 import { type CleanUpCounts, type CleanUpGuard, refusalOfCleanUp } from '../../domain/referenceTable/cleanUpGuard.js';
-import { type BatchCounts, cleanUp, upsertBatch as decide, keyOf } from '../../domain/referenceTable/decide.js';
+import { type BatchCounts, cleanUp, upsertBatch as decide, uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import {
   batchDifferences,
   cleanUpDifferences,
@@ -22,7 +22,7 @@ import { Pauses } from '../../supervision/waiting.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
-import { inTime, type Loaded } from '../writeStream.js';
+import { type Loaded, withDeadline } from '../writeStream.js';
 import { checkItems, itemsOf, namedAsSent, requireNamed } from './batchItems.js';
 import { failSyncOf, refuseUnlessOpen, syncIdsOf } from './syncState.js';
 import type { TableCommands } from './tableState.js';
@@ -80,7 +80,7 @@ async function writeBatch(
     const items = await checking;
     requireNamed(assetType, items, wanted);
     if (await isDone?.()) return [];
-    const isKnown = ({ fields }: RecordInput): boolean => known.byKey(keyOf(assetType, fields)) !== undefined;
+    const isKnown = ({ fields }: RecordInput): boolean => known.byKey(uniqueKeyOf(assetType, fields)) !== undefined;
     const newIds = items.map((item) => (isKnown(item) ? '' : commands.newId()));
     const pauses = new Pauses();
     // Here, behind what was read of the table: a commit closes the session before it deletes anything.
@@ -162,7 +162,7 @@ export async function cleanUpTable(
     const operationId = deleted === 0 ? undefined : String(revision);
     return { position, deleted, operationId, differences: [] };
   }
-  const some = await inTime(caller, commands.readModels.someOutsideBatch(table, batchId, MAX_DIFFERENCES));
+  const some = await withDeadline(caller, commands.readModels.someOutsideBatch(table, batchId, MAX_DIFFERENCES));
   return { position, deleted, differences: firstDifferences(cleanUpDifferences(assetType, some)) };
 }
 

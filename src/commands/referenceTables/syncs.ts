@@ -11,7 +11,7 @@ import type { Position, Revision } from '../../ports/eventStore.js';
 import { parseBody } from '../body.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
-import { inTime, type Loaded } from '../writeStream.js';
+import { type Loaded, withDeadline } from '../writeStream.js';
 import { eventsBehind } from './eventsBehind.js';
 import { confirmed, countCleanUp } from './synchronize.js';
 import { changeSync, loadSync, refuseUnlessOpen, requireOpen } from './syncState.js';
@@ -71,23 +71,23 @@ export async function commitSync(
     const refusal = refusalOfCleanUp(guard, { batchId: id, confirm }, { deleted, kept });
     if (refusal !== undefined) throw new ValidationError(refusal);
   };
-  const { state: newest } = await inTime(caller, loadSync(commands, caller.tenant, assetType.name));
+  const { state: newest } = await withDeadline(caller, loadSync(commands, caller.tenant, assetType.name));
   if (options.dryRun === true) return look(commands, caller, assetType, id, check);
   if (newest?.id === id && newest.committed !== undefined) return again(commands, caller, newest.committed);
   if (newest?.id !== id || newest.closed === undefined) {
     await lookUnlessClosed(commands, caller, assetType, id, check);
   }
   const closed = await close(commands, caller, assetType, id);
-  const swept = await sweep(commands, caller, assetType, closed, check);
-  const committed: SyncCommitted = { type: 'SyncCommitted', data: { id, ...swept.done } };
+  const cleanedUp = await deleteUnseen(commands, caller, assetType, closed, check);
+  const committed: SyncCommitted = { type: 'SyncCommitted', data: { id, ...cleanedUp.done } };
   const note = (sync: Sync | undefined) => (sync?.id === id && sync.committed === undefined ? [committed] : []);
   // It is done in any case: without the note, the next one to ask finds it in the table's stream.
   await changeSync(commands, caller, assetType.name, note).catch(() => undefined);
-  return { ...swept.done, position: swept.position, differences: [] };
+  return { ...cleanedUp.done, position: cleanedUp.position, differences: [] };
 }
 
 async function again({ eventStore }: TableCommands, caller: Caller, { deleted, operationId }: SyncCommitted['data']) {
-  return { deleted, operationId, position: await inTime(caller, eventStore.head()), differences: [] };
+  return { deleted, operationId, position: await withDeadline(caller, eventStore.head()), differences: [] };
 }
 
 /** What it would delete. */
@@ -106,7 +106,7 @@ async function look(
     check(counts);
     return [];
   });
-  const some = shown === 0 ? [] : await inTime(caller, commands.readModels.someOutsideBatch(table, id, shown));
+  const some = shown === 0 ? [] : await withDeadline(caller, commands.readModels.someOutsideBatch(table, id, shown));
   const differences = firstDifferences(cleanUpDifferences(assetType, some));
   return { position, deleted: state.deleted, carried: state.kept, differences };
 }
@@ -122,7 +122,7 @@ async function lookUnlessClosed(
   try {
     await look(commands, caller, assetType, id, check, 0);
   } catch (error) {
-    const { state } = await inTime(caller, loadSync(commands, caller.tenant, assetType.name));
+    const { state } = await withDeadline(caller, loadSync(commands, caller.tenant, assetType.name));
     if (state?.id !== id || state.closed === undefined) throw error;
   }
 }
@@ -148,23 +148,23 @@ async function close(commands: TableCommands, caller: Caller, { name }: AssetTyp
   return { ...closed, expiresAt: expiryOf(state) };
 }
 
-type Sweep = Pick<SyncCommitted['data'], 'deleted' | 'operationId'>;
+type CleanUpArgs = Pick<SyncCommitted['data'], 'deleted' | 'operationId'>;
 
 /** Once, whoever asks how often: the table's stream says whether it was done. */
-async function sweep(
+async function deleteUnseen(
   commands: TableCommands,
   caller: Caller,
   assetType: AssetType,
   { id, after, expiresAt }: Closed,
   check: (counts: CleanUpCounts) => void,
-): Promise<{ readonly done: Sweep; readonly position: Position }> {
+): Promise<{ readonly done: CleanUpArgs; readonly position: Position }> {
   const table = { tenant: caller.tenant, table: assetType.name };
-  type State = { readonly counts: CleanUpCounts; readonly before?: Sweep | undefined };
+  type State = { readonly counts: CleanUpCounts; readonly before?: CleanUpArgs | undefined };
   const read = async (): Promise<Loaded<State>> => {
     const { state: counts, ...end } = await countCleanUp(commands, table, id);
     return {
       ...end,
-      state: { counts, before: await sweepOf(commands, caller, tableStream(table.tenant, table.table), id, after) },
+      state: { counts, before: await findCleanUp(commands, caller, tableStream(table.tenant, table.table), id, after) },
     };
   };
   const written = await tableWriterOf(commands).alone<State>(caller, assetType, read, ({ counts, before }) => {
@@ -176,17 +176,17 @@ async function sweep(
   });
   const { state, revision } = written;
   const done = state.before ?? { deleted: state.counts.deleted, operationId: String(revision) };
-  return { done, position: written.position || (await inTime(caller, commands.eventStore.head())) };
+  return { done, position: written.position || (await withDeadline(caller, commands.eventStore.head())) };
 }
 
 /** @throws ConflictError where too many others stand before it */
-async function sweepOf(
+async function findCleanUp(
   commands: TableCommands,
   caller: Caller,
   stream: string,
   id: string,
   after: Revision,
-): Promise<Sweep | undefined> {
+): Promise<CleanUpArgs | undefined> {
   const tooMany = `Too much was written to the table since ${id} was closed: look at it, and start another sync.`;
   for await (const events of eventsBehind(commands, caller, stream, after, tooMany)) {
     for (const { type, data, revision } of events) {

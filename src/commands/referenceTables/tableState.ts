@@ -4,19 +4,19 @@
  * appended since.
  */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { keyOf } from '../../domain/referenceTable/decide.js';
+import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { TableSnapshot } from '../../ports/decisionReads.js';
 import type { StoredRecord, TableRef } from '../../ports/readModels.js';
 import { untilShown, untilTableIsShown } from '../catchUp.js';
 import type { Caller, Commands } from '../context.js';
 import { type Loaded, type LogAccess, notBefore } from '../writeStream.js';
-import { UnprojectedRecords } from './unprojected.js';
+import { PendingRecords } from './pendingRecords.js';
 
 /** Why a decision has to be made later. */
 export const beingCleanedUp = (table: string): string => `${table} is still being cleaned up.`;
 
 /** The records that a decision is about, as they were when it was made. */
-export type KnownTable = {
+export type DecisionRecords = {
   byId(id: string): StoredRecord | undefined;
   byKey(key: string): StoredRecord | undefined;
   /** The id that the last record of this key had when a clean-up deleted it. */
@@ -32,7 +32,7 @@ export type TableCommands = LogAccess & Pick<Commands, 'readModels'>;
 export class TableState {
   readonly table: TableRef;
   /** What this process has appended and the read model does not show yet. */
-  readonly unprojected = new UnprojectedRecords();
+  readonly pending = new PendingRecords();
   readonly #commands: TableCommands;
 
   constructor(commands: TableCommands, table: TableRef) {
@@ -44,19 +44,19 @@ export class TableState {
     return this.table.table;
   }
 
-  async load(caller: Caller, assetType: AssetType, { keys, ids }: Wanted): Promise<Loaded<KnownTable>> {
-    const { unprojected } = this;
+  async load(caller: Caller, assetType: AssetType, { keys, ids }: Wanted): Promise<Loaded<DecisionRecords>> {
+    const { pending } = this;
     const snapshot = await this.#snapshot(caller, { keys, ids });
-    unprojected.prune(snapshot.revision);
+    pending.prune(snapshot.revision);
     const newer = [
       ...[...snapshot.records.map(({ id }) => id), ...ids, ...snapshot.formerIds.values()].map((id) =>
-        unprojected.byId(id),
+        pending.byId(id),
       ),
-      ...keys.map((key) => unprojected.byKey(key)),
+      ...keys.map((key) => pending.byKey(key)),
     ];
     return {
-      revision: Math.max(snapshot.revision, unprojected.end.revision),
-      lastEventAt: notBefore(snapshot.lastEventAt, unprojected.end.lastEventAt),
+      revision: Math.max(snapshot.revision, pending.end.revision),
+      lastEventAt: notBefore(snapshot.lastEventAt, pending.end.lastEventAt),
       state: knownRecords(assetType, [...snapshot.records, ...newer], (key) => snapshot.formerIds.get(key)),
     };
   }
@@ -64,7 +64,7 @@ export class TableState {
   async #snapshot(caller: Caller, wanted: Wanted): Promise<TableSnapshot> {
     const { readModels } = this.#commands;
     const snapshot = await readModels.snapshot(this.table, wanted);
-    const deletion = this.unprojected.deletionAfter(snapshot.revision);
+    const deletion = this.pending.deletionAfter(snapshot.revision);
     if (deletion === undefined) return snapshot;
     await untilShown(this.#commands, caller, deletion, beingCleanedUp(this.name));
     return readModels.snapshot(this.table, wanted);
@@ -73,7 +73,7 @@ export class TableState {
   /** Waits until the read model shows what has been written to the table until now, by whatever process. */
   async catchUp(caller: Caller): Promise<void> {
     await untilTableIsShown(this.#commands, caller, this.name);
-    this.unprojected.clear();
+    this.pending.clear();
   }
 }
 
@@ -81,20 +81,22 @@ export class TableState {
 function knownRecords(
   assetType: AssetType,
   records: readonly (StoredRecord | undefined)[],
-  formerId: KnownTable['formerId'],
-): KnownTable {
+  formerId: DecisionRecords['formerId'],
+): DecisionRecords {
   const byId = new Map<string, StoredRecord>();
   for (const record of records) if (record !== undefined) byId.set(record.id, record);
-  const byKey = new Map([...byId.values()].map((record) => [record.key ?? keyOf(assetType, record.fields), record]));
+  const byKey = new Map(
+    [...byId.values()].map((record) => [record.key ?? uniqueKeyOf(assetType, record.fields), record]),
+  );
   return { byId: (id) => byId.get(id), byKey: (key) => byKey.get(key), formerId };
 }
 
 /** What is wanted of it, with what was decided since and is not stored yet. */
 export function knownAfter(
-  known: KnownTable,
+  known: DecisionRecords,
   { assetType, wanted }: { readonly assetType: AssetType; readonly wanted: Wanted },
-  decided: UnprojectedRecords,
-): KnownTable {
+  decided: PendingRecords,
+): DecisionRecords {
   const ids = [...wanted.ids, ...wanted.keys.flatMap((key) => known.formerId(key) ?? [])];
   const before = [...ids.map(known.byId), ...wanted.keys.map(known.byKey)];
   const records = [

@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
-import { Turns } from '../../supervision/turns.js';
+import { FairQueue } from '../../supervision/fairQueue.js';
 import type { Caller } from '../context.js';
 import { type Loaded, type Written, writeStream } from '../writeStream.js';
 import { type TableCommands, TableState, type Wanted } from './tableState.js';
@@ -19,7 +19,7 @@ const MAX_TABLES = 10_000;
 
 type Session = {
   readonly table: TableState;
-  readonly turns: Turns;
+  readonly turns: FairQueue;
   readonly waiting: WaitingChange[];
 };
 
@@ -65,7 +65,7 @@ export class TableWriter {
     decide: (state: State) => readonly ReferenceTableEvent[],
   ): Promise<Written<State, ReferenceTableEvent>> {
     const session = this.#session(caller.tenant, assetType.name);
-    const { table, unprojected } = session.table;
+    const { table, pending } = session.table;
     return this.#turn(caller, session, async () => {
       const load = async (): Promise<Loaded<State>> => {
         await session.table.catchUp(caller);
@@ -74,7 +74,7 @@ export class TableWriter {
       const stream = tableStream(table.tenant, table.table);
       const write = { stream, name: table.table, load, decide };
       const written = await writeStream<State, ReferenceTableEvent>(this.#commands, caller, write);
-      if (written.events.length > 0) unprojected.addDeletion(written);
+      if (written.events.length > 0) pending.addDeletion(written);
       return written;
     });
   }
@@ -88,7 +88,7 @@ export class TableWriter {
     let session = this.#sessions.get(name);
     if (session === undefined) {
       // Those who wait are requests of the tenant, which has so many at most.
-      const turns = new Turns({ atOnce: 1, waitingOfGroup: Number.POSITIVE_INFINITY });
+      const turns = new FairQueue({ atOnce: 1, waitingOfGroup: Number.POSITIVE_INFINITY });
       session = { table: new TableState(this.#commands, { tenant, table }), turns, waiting: [] };
       this.#sessions.set(name, session);
     }

@@ -6,17 +6,17 @@
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_UNDONE_RECORDS, UNDO_TIME_PERCENT, UNDOS_AT_ONCE } from '../../domain/limits.js';
-import { keyOf } from '../../domain/referenceTable/decide.js';
+import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
 import { undoCleanUp as decide, type LeftAlone, type UndoDecision } from '../../domain/referenceTable/undo.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
-import { Turns } from '../../supervision/turns.js';
+import { FairQueue } from '../../supervision/fairQueue.js';
 import { parseBody } from '../body.js';
 import { CATCH_UP_MS, untilShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
-import { inTime } from '../writeStream.js';
+import { withDeadline } from '../writeStream.js';
 import { beingCleanedUp, type TableCommands } from './tableState.js';
 import { tableWriterOf } from './tableWriter.js';
 import { eventsOfBatch, undoBatch } from './undoBatch.js';
@@ -55,7 +55,7 @@ export type UndoOptions = {
 
 /** One request's undo: what it has done so far, and whether it goes on. */
 export class Undo {
-  readonly #turns: Turns;
+  readonly #turns: FairQueue;
   readonly #until: number;
   readonly #hasLeft: () => boolean;
   readonly dryRun: boolean;
@@ -138,13 +138,13 @@ export class Undo {
 
 type Piece = Omit<UndoDecision, 'events'> & { readonly position: Position; readonly deleted?: number };
 
-const turns = new WeakMap<TableCommands, Turns>();
+const turns = new WeakMap<TableCommands, FairQueue>();
 
-function turnsOf(commands: TableCommands): Turns {
+function turnsOf(commands: TableCommands): FairQueue {
   const known = turns.get(commands);
   if (known !== undefined) return known;
   // Those who wait are requests of the tenant, which has so many at most.
-  const made = new Turns({ atOnce: UNDOS_AT_ONCE, ofGroup: 1, waitingOfGroup: Number.POSITIVE_INFINITY });
+  const made = new FairQueue({ atOnce: UNDOS_AT_ONCE, ofGroup: 1, waitingOfGroup: Number.POSITIVE_INFINITY });
   turns.set(commands, made);
   return made;
 }
@@ -169,7 +169,8 @@ export async function undoOperation(
   const { after } = parseBody(undoBody, body);
   const stream = tableStream(caller.tenant, assetType.name);
   const revision = OPERATION_ID.test(operationId) ? Number(operationId) : -1;
-  const [event] = revision < 0 ? [] : await inTime(caller, commands.eventStore.readStream(stream, revision, revision));
+  const [event] =
+    revision < 0 ? [] : await withDeadline(caller, commands.eventStore.readStream(stream, revision, revision));
   const undo = new Undo(commands, caller, assetType, options);
   if (event?.type === 'TableCleanedUp') {
     const { total, next } = await undoCleanUp(undo, event as RecordedEvent & TableCleanedUp, after);
@@ -180,7 +181,7 @@ export async function undoOperation(
   if (event?.type === 'BatchUpserted') {
     if (after !== undefined)
       throw new ValidationError({ after: ['The undo of a batch is one request: leave it out.'] });
-    const batch = await inTime(caller, eventsOfBatch(commands, stream, event as RecordedEvent & BatchUpserted));
+    const batch = await withDeadline(caller, eventsOfBatch(commands, stream, event as RecordedEvent & BatchUpserted));
     await undo.piece(() => undoBatch(undo, batch));
     return undo.result({ unavailable: 0, remaining: 0 });
   }
@@ -219,7 +220,7 @@ function pageOf(
 ) {
   const table = { tenant: caller.tenant, table: assetType.name };
   const page = { after, limit: MAX_UNDONE_RECORDS, isCounted };
-  return inTime(caller, commands.readModels.deletedRecords(table, cleanUp, page));
+  return withDeadline(caller, commands.readModels.deletedRecords(table, cleanUp, page));
 }
 
 async function bringBack(
@@ -228,7 +229,7 @@ async function bringBack(
   records: Parameters<typeof decide>[2],
 ): Promise<Piece> {
   const wanted = {
-    keys: records.map(({ fields }) => keyOf(assetType, fields)),
+    keys: records.map(({ fields }) => uniqueKeyOf(assetType, fields)),
     ids: records.map(({ id }) => id),
   };
   let undone: UndoDecision = { events: [], restored: 0, unchanged: 0, left: [] };

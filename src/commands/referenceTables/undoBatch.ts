@@ -10,7 +10,7 @@ import {
 } from '../../domain/referenceTable/undoBatch.js';
 import type { Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import { type Caller, ConflictError, NotFoundError } from '../context.js';
-import type { KnownTable, TableCommands } from './tableState.js';
+import type { DecisionRecords, TableCommands } from './tableState.js';
 import { tableWriterOf } from './tableWriter.js';
 
 type Batch = { readonly revision: Revision; readonly events: readonly BatchUpserted['data'][] };
@@ -59,7 +59,7 @@ export async function undoBatch(
 ): Promise<BatchUndoDecision & { readonly position: Position }> {
   const ids = events.flatMap(idsOf);
   let undone: BatchUndoDecision = { events: [], restored: 0, deleted: 0, unchanged: 0, left: [] };
-  const { position } = await tableWriterOf(commands).alone<KnownTable>(
+  const { position } = await tableWriterOf(commands).alone<DecisionRecords>(
     caller,
     assetType,
     (table) => table.load(caller, assetType, { keys: [], ids }),

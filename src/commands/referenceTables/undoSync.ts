@@ -9,7 +9,7 @@ import type { TableRef } from '../../ports/readModels.js';
 import { parseBody } from '../body.js';
 import { type Caller, ConflictError, NotFoundError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
-import { inTime } from '../writeStream.js';
+import { withDeadline } from '../writeStream.js';
 import { type SyncOperation, type SyncSession, statusOf, syncSessions, workOf } from './syncHistory.js';
 import type { TableCommands } from './tableState.js';
 import { Undo, type UndoOptions, type UndoResult, undoCleanUp } from './undo.js';
@@ -58,15 +58,15 @@ export async function undoSync(
   const { eventStore } = commands;
   const table = { tenant: caller.tenant, table: assetType.name };
   const undo = new Undo(commands, caller, assetType, options);
-  const session = await inTime(caller, requireSync(eventStore, table, id));
+  const session = await withDeadline(caller, requireSync(eventStore, table, id));
   const now = commands.now();
   const budget = { events: MAX_SYNC_EVENTS, records: MAX_SYNC_RECORDS };
-  const work = await inTime(caller, workOf(eventStore, table, session, now, budget));
+  const work = await withDeadline(caller, workOf(eventStore, table, session, now, budget));
   if (work === undefined) {
     throw new ConflictError(`${id} is too large to be undone at once: undo its operations, the newest first.`);
   }
-  const isSwept = work.operations.some(({ kind }) => kind === 'clean_up');
-  const status = statusOf(session, isSwept, now);
+  const isCleanedUp = work.operations.some(({ kind }) => kind === 'clean_up');
+  const status = statusOf(session, isCleanedUp, now);
   if (status === 'started' || status === 'committing') {
     throw new ConflictError(`${id} is still open: commit it, or start another one, before it is undone.`);
   }
@@ -103,7 +103,7 @@ async function undoAll(undo: Undo, operations: readonly SyncOperation[], after?:
 
 async function eventOf({ commands, caller, assetType }: Undo, revision: Revision): Promise<RecordedEvent> {
   const stream = tableStream(caller.tenant, assetType.name);
-  const [event] = await inTime(caller, commands.eventStore.readStream(stream, revision, revision));
+  const [event] = await withDeadline(caller, commands.eventStore.readStream(stream, revision, revision));
   if (event === undefined) throw new NotFoundError(`There is no operation ${revision} on ${assetType.name}.`);
   return event;
 }
@@ -111,6 +111,6 @@ async function eventOf({ commands, caller, assetType }: Undo, revision: Revision
 async function undoBatchOf(undo: Undo, event: RecordedEvent & BatchUpserted): Promise<void> {
   const { commands, caller, assetType } = undo;
   const stream = tableStream(caller.tenant, assetType.name);
-  const batch = await inTime(caller, eventsOfBatch(commands, stream, event));
+  const batch = await withDeadline(caller, eventsOfBatch(commands, stream, event));
   await undo.piece(() => undoBatch(undo, batch));
 }

@@ -3,13 +3,15 @@ import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import type { Caller } from '../context.js';
 import type { Written } from '../writeStream.js';
-import type { KnownTable, Wanted } from './tableState.js';
+import type { DecisionRecords, Wanted } from './tableState.js';
 
 /** Pure; may run several times; throws to refuse. */
-export type Decide = (known: KnownTable) => Promise<readonly ReferenceTableEvent[]> | readonly ReferenceTableEvent[];
+export type Decide = (
+  known: DecisionRecords,
+) => Promise<readonly ReferenceTableEvent[]> | readonly ReferenceTableEvent[];
 
 /** `revision` is that of its own last event, where others were appended with it. */
-export type WrittenChange = Written<KnownTable, ReferenceTableEvent>;
+export type WrittenChange = Written<DecisionRecords, ReferenceTableEvent>;
 
 /** One that is about more records is decided by itself: a batch. */
 const FEW_RECORDS = 4;

@@ -9,23 +9,23 @@ import { AnswerTooLargeError } from '../../ports/readModels.js';
 import type { Caller } from '../context.js';
 import {
   type Identified,
-  inTime,
   MAX_ATTEMPTS,
   manyWriters,
   NO_STREAM,
   notBefore,
   type StreamEnd,
   toAppend,
+  withDeadline,
 } from '../writeStream.js';
-import { type KnownTable, knownAfter, type TableCommands, type TableState } from './tableState.js';
-import { UnprojectedRecords } from './unprojected.js';
+import { PendingRecords } from './pendingRecords.js';
+import { type DecisionRecords, knownAfter, type TableCommands, type TableState } from './tableState.js';
 import type { WaitingChange } from './waitingChange.js';
 
 /** What was decided on a change, and what is to be appended for it. */
 type Decided = { readonly change: WaitingChange } & (
   | {
       readonly kind: 'accepted';
-      readonly known: KnownTable;
+      readonly known: DecisionRecords;
       readonly events: readonly Identified<ReferenceTableEvent>[];
     }
   | { readonly kind: 'refused'; readonly reason: unknown }
@@ -62,16 +62,16 @@ async function tryToWrite(
     const [first] = open;
     if (first === undefined) return;
     const { caller } = open.reduce((one, other) => (leftMs(other.caller) > leftMs(one.caller) ? other : one), first);
-    if (conflicts > 0) await inTime(caller, table.catchUp(caller));
+    if (conflicts > 0) await withDeadline(caller, table.catchUp(caller));
     const keys = open.flatMap((change) => change.wanted.keys);
     const ids = open.flatMap((change) => change.wanted.ids);
-    const loaded = await inTime(caller, table.load(caller, first.assetType, { keys, ids }));
+    const loaded = await withDeadline(caller, table.load(caller, first.assetType, { keys, ids }));
     const at = notBefore(commands.now(), loaded.lastEventAt);
     const decided = await decide(commands, open, loaded.state, at);
     // What others were decided on was given up meanwhile.
     // (One alone as well: it was told that nothing was written.)
     if (open.some(({ isOver }) => isOver)) continue;
-    const appended = await inTime(caller, append(commands, table, loaded, decided, leftMs(caller)));
+    const appended = await withDeadline(caller, append(commands, table, loaded, decided, leftMs(caller)));
     if (appended !== undefined) {
       conclude(table, decided, appended, at);
       return;
@@ -85,10 +85,10 @@ async function tryToWrite(
 async function decide(
   commands: TableCommands,
   changes: readonly WaitingChange[],
-  loaded: KnownTable,
+  loaded: DecisionRecords,
   at: string,
 ): Promise<readonly Decided[]> {
-  const before = new UnprojectedRecords();
+  const before = new PendingRecords();
   const decided: Decided[] = [];
   for (const change of changes) {
     const known = changes.length === 1 ? loaded : knownAfter(loaded, change, before);
@@ -136,7 +136,7 @@ function conclude(table: TableState, decided: readonly Decided[], appended: Appe
       continue;
     }
     const { change, known, events } = each;
-    if (events.length > 0) table.unprojected.add(change.assetType, { ...appended, at, events }, known.byId);
+    if (events.length > 0) table.pending.add(change.assetType, { ...appended, at, events }, known.byId);
     revision += events.length;
     const position = events.length > 0 ? appended.position : 0;
     change.succeed({ revision, position, at, events, state: known });

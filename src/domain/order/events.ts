@@ -12,10 +12,10 @@ export type StatusChange = { readonly from: OrderStatus; readonly to: OrderStatu
 
 /** The status of the order before and after; equal where it did not move. */
 type Moved = { readonly status: StatusChange };
-type Part = { readonly table: string; readonly id: string };
+type PartName = { readonly table: string; readonly id: string };
 /** Fields that are null are left out. */
-export type PartFields = Part & { readonly fields: Fields };
-export type PartChanges = Part & { readonly changes: Changes };
+export type PartFields = PartName & { readonly fields: Fields };
+export type PartChanges = PartName & { readonly changes: Changes };
 type Reasons = { readonly reasons: readonly string[] };
 
 /** An earlier export of the order that a webhook has, or may have: its delivery, of which nobody knows for sure that it did not arrive. */

@@ -40,13 +40,13 @@ export type DecidedParts = {
 };
 
 /** The parts that an order has before; a new one has none. */
-type Parts = ReadonlyMap<string, OrderPart>;
+type PartsById = ReadonlyMap<string, OrderPart>;
 type AssetTypes = ReadonlyMap<string, AssetType>;
 
 /** @param errors takes what is wrong, by the paths of the parts; what is returned then is of no use */
 export function decideParts(
   assetTypes: AssetTypes,
-  parts: Parts,
+  parts: PartsById,
   given: GivenParts,
   errors: FieldErrorList,
 ): DecidedParts {
@@ -125,7 +125,7 @@ function checkedPart(
 /** Those of the lists that were not named again, with all that belongs to them. */
 function removedParts(
   assetTypes: AssetTypes,
-  parts: Parts,
+  parts: PartsById,
   lists: readonly NamedList[],
   named: ReadonlySet<string>,
 ): readonly PartFields[] {
@@ -140,7 +140,7 @@ function removedParts(
 /** The parts, and the parts that name them. */
 export function withDescendants(
   assetTypes: AssetTypes,
-  parts: Parts,
+  parts: PartsById,
   roots: readonly OrderPart[],
 ): readonly PartFields[] {
   const removed = new Map(roots.map((part) => [part.id, part]));

@@ -6,19 +6,19 @@ import { type BatchUndone, type BatchUpserted, packIds, type Run } from './event
 const PART_BYTES = 400_000;
 
 /** `from`: the batch id that the record had before. */
-type Part = {
+type BatchPart = {
   readonly created: { id: string; fields: Fields }[];
   readonly changed: { id: string; set: Fields; was: readonly FieldValue[]; from: string | null }[];
   readonly seen: { id: string; from: string | null }[];
 };
 
-const emptyPart = (): Part => ({ created: [], changed: [], seen: [] });
+const emptyPart = (): BatchPart => ({ created: [], changed: [], seen: [] });
 
 /** Groups the items of a batch by their `_batch_id` and cuts groups that are too large for one event. */
 export class BatchParts {
-  readonly #groups = new Map<string | null | undefined, Part>();
+  readonly #groups = new Map<string | null | undefined, BatchPart>();
 
-  of(batchId: string | null | undefined): Part {
+  of(batchId: string | null | undefined): BatchPart {
     let part = this.#groups.get(batchId);
     if (part === undefined) {
       part = emptyPart();
@@ -60,7 +60,9 @@ export class BatchParts {
     }));
   }
 
-  #pieces<Event>(toEvent: (piece: Part & { batchId: { batchId?: string | null } }, index: number) => Event): Event[] {
+  #pieces<Event>(
+    toEvent: (piece: BatchPart & { batchId: { batchId?: string | null } }, index: number) => Event,
+  ): Event[] {
     return [...this.#groups]
       .flatMap(([id, part]) =>
         cut(part).map((piece) => ({ ...piece, batchId: id === undefined ? {} : { batchId: id } })),
@@ -69,12 +71,12 @@ export class BatchParts {
   }
 }
 
-function cut(part: Part): Part[] {
-  const pieces: Part[] = [];
+function cut(part: BatchPart): BatchPart[] {
+  const pieces: BatchPart[] = [];
   let piece = emptyPart();
   let bytes = 0;
   let before: string | null | undefined;
-  const room = (size: number, from = before): Part => {
+  const room = (size: number, from = before): BatchPart => {
     const needed = size + (from === before ? 0 : 16 + (from ?? '').length * 3);
     before = from;
     if (bytes > 0 && bytes + needed > PART_BYTES) {

@@ -22,7 +22,7 @@ export type RecordChange =
   /** Moves `_batch_id` only; updated_at stays. */
   | { readonly kind: 'seen'; readonly ids: readonly string[]; readonly batchId: string | null }
   /** Deletes every record whose batch id is not this one; records without a batch id go as well. */
-  | { readonly kind: 'sweep'; readonly batchId: string };
+  | { readonly kind: 'cleanUp'; readonly batchId: string };
 
 /** What an event of a reference table, of this time, changes in its table. */
 export function tableChanges(event: ReferenceTableEvent, at: string): readonly RecordChange[] {
@@ -32,7 +32,7 @@ export function tableChanges(event: ReferenceTableEvent, at: string): readonly R
     case 'RecordChanged':
       return [{ kind: 'patch', id: event.data.id, at, set: event.data.set }];
     case 'TableCleanedUp':
-      return [{ kind: 'sweep', batchId: event.data.batchId }];
+      return [{ kind: 'cleanUp', batchId: event.data.batchId }];
     case 'BatchUpserted':
     case 'BatchUndone': {
       const { batchId, changed, seen } = event.data;
@@ -50,12 +50,15 @@ export function tableChanges(event: ReferenceTableEvent, at: string): readonly R
   }
 }
 
-/** Whose records an event changed. What it swept besides, it does not name. */
-export function changedIds(event: ReferenceTableEvent): { readonly ids: readonly string[]; readonly sweeps: boolean } {
+/** Whose records an event changed. What a clean-up deleted, it does not name. */
+export function changedIds(event: ReferenceTableEvent): {
+  readonly ids: readonly string[];
+  readonly isCleanUp: boolean;
+} {
   const changes = tableChanges(event, '');
   // To be seen again changes nothing that is shown.
   const ids = changes.flatMap((change) => ('id' in change ? [change.id.toLowerCase()] : []));
-  return { ids, sweeps: changes.some(({ kind }) => kind === 'sweep') };
+  return { ids, isCleanUp: changes.some(({ kind }) => kind === 'cleanUp') };
 }
 
 const isText = (value: unknown): boolean => typeof value === 'string';
@@ -80,7 +83,7 @@ function isWhole(change: RecordChange): boolean {
       return isText(change.id);
     case 'seen':
       return isTextOrNull(change.batchId);
-    case 'sweep':
+    case 'cleanUp':
       return isText(change.batchId);
   }
 }

@@ -37,7 +37,7 @@ export function uniqueFieldOf(assetType: AssetType): string {
   return assetType.uniqueField;
 }
 
-export const keyOf = (assetType: AssetType, fields: Fields): string =>
+export const uniqueKeyOf = (assetType: AssetType, fields: Fields): string =>
   String(ownValue(fields, uniqueFieldOf(assetType)) ?? '');
 
 export const withoutNulls = (fields: Fields): Fields =>
@@ -68,7 +68,7 @@ export function createRecord(
   newId: string,
   known: KnownRecords,
 ): Decision<RecordCreated> {
-  const key = keyOf(assetType, input.fields);
+  const key = uniqueKeyOf(assetType, input.fields);
   if (known.byKey(key) !== undefined) return refuse(uniqueFieldOf(assetType), takenMessage(assetType, key));
   const id = input.id ?? idOfNew(key, newId, known);
   if (known.byId(id) !== undefined) return refuse('id', `The id ${id} is taken.`);
@@ -116,7 +116,7 @@ export function upsertBatch(
   const takenIds = new Set<string>();
 
   for (const [index, item] of items.entries()) {
-    const key = keyOf(assetType, item.fields);
+    const key = uniqueKeyOf(assetType, item.fields);
     const current = known.byKey(key);
     if (current === undefined) {
       const id = item.id ?? idOfNew(key, newIds[index] ?? '', known, takenIds);
@@ -158,7 +158,7 @@ export function duplicateKeys(
   const firstIndex = new Map<string, number>();
   const errors: Record<string, string[]> = {};
   for (const { index, input } of items) {
-    const key = keyOf(assetType, input.fields);
+    const key = uniqueKeyOf(assetType, input.fields);
     const first = firstIndex.get(key);
     if (first === undefined) firstIndex.set(key, index);
     else

@@ -2,7 +2,7 @@
 import type { AssetType } from '../assetTypes/assetType.js';
 import { type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
 import { MAX_DIFFERENCE_CHARACTERS, MAX_DIFFERENCES } from '../limits.js';
-import { type KnownRecord, type KnownRecords, keyOf } from './decide.js';
+import { type KnownRecord, type KnownRecords, uniqueKeyOf } from './decide.js';
 import type { BatchUpserted } from './events.js';
 
 export type Difference = {
@@ -25,12 +25,12 @@ export function* batchDifferences(
   const madeUp = new Set(newIds);
   for (const { data } of events) {
     for (const { id, fields } of data.created) {
-      const key = keyOf(assetType, fields);
+      const key = uniqueKeyOf(assetType, fields);
       yield { change: 'create', id: madeUp.has(id) ? null : id, key, fields: pairs({}, fields) };
     }
     for (const { id, set } of data.changed) {
       const before = known.byId(id)?.fields ?? {};
-      yield { change: 'update', id, key: keyOf(assetType, before), fields: pairs(before, set) };
+      yield { change: 'update', id, key: uniqueKeyOf(assetType, before), fields: pairs(before, set) };
     }
   }
 }
@@ -42,7 +42,7 @@ export function* cleanUpDifferences(
   for (const { id, fields } of deleted) {
     const set = Object.entries(fields).filter(([, value]) => value !== null);
     const gone = Object.fromEntries(set.map(([name, from]) => [name, { from, to: null }]));
-    yield { change: 'delete', id, key: keyOf(assetType, fields), fields: gone };
+    yield { change: 'delete', id, key: uniqueKeyOf(assetType, fields), fields: gone };
   }
 }
 

@@ -1,7 +1,7 @@
 /** Undoing a clean-up: what it deleted comes back with its id and values; what changed since is told and left alone. */
 import type { AssetType } from '../assetTypes/assetType.js';
 import { BatchParts } from './batchParts.js';
-import { changedFields, type KnownRecord, type KnownRecords, keyOf, withoutNulls } from './decide.js';
+import { changedFields, type KnownRecord, type KnownRecords, uniqueKeyOf, withoutNulls } from './decide.js';
 import type { BatchUpserted } from './events.js';
 
 /** A record that an undo does not touch, and why. */
@@ -48,7 +48,7 @@ export function undoCleanUp(
   const left: LeftAlone[] = [];
   let [restored, unchanged] = [0, 0];
   for (const { id, batchId, fields } of deleted) {
-    const key = keyOf(assetType, fields);
+    const key = uniqueKeyOf(assetType, fields);
     const current = known.byId(id);
     const holder = known.byKey(key);
     if (current !== undefined) {

@@ -2,7 +2,7 @@
 import type { AssetType } from '../assetTypes/assetType.js';
 import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import { BatchParts } from './batchParts.js';
-import { changedFields, type KnownRecord, type KnownRecords, keyOf } from './decide.js';
+import { changedFields, type KnownRecord, type KnownRecords, uniqueKeyOf } from './decide.js';
 import { type BatchUndone, type BatchUpserted, type Run, unpackIds } from './events.js';
 import type { LeftAlone } from './undo.js';
 
@@ -36,8 +36,8 @@ export const idsOf = ({ created, changed, seen }: BatchUpserted['data']): readon
 
 /** An earlier release did not write what a batch replaces; of one that only creates there is nothing to know. */
 export function saysWhatItReplaces({ changed, seen, batchId, from }: BatchUpserted['data']): boolean {
-  const moves = batchId !== undefined && (changed.length > 0 || seen !== '');
-  return changed.every(({ was }) => was !== undefined) && (!moves || from !== undefined);
+  const changesBatch = batchId !== undefined && (changed.length > 0 || seen !== '');
+  return changed.every(({ was }) => was !== undefined) && (!changesBatch || from !== undefined);
 }
 
 /**
@@ -56,7 +56,7 @@ export function undoBatch(
   const deleted: string[] = [];
   let [restored, unchanged] = [0, 0];
   const leave = (record: KnownRecord, fields: readonly string[]): void => {
-    left.push({ id: record.id, key: keyOf(assetType, record.fields), reason: 'changed', fields });
+    left.push({ id: record.id, key: uniqueKeyOf(assetType, record.fields), reason: 'changed', fields });
   };
   for (const { created, batchId = null } of events) {
     for (const { id, fields } of created) {

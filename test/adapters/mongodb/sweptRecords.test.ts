@@ -1,6 +1,6 @@
 import { MongoClient } from 'mongodb';
+import { type CleanedUpRecord, keepRecords } from '#app/adapters/readmodels/mongodb/cleanedUpRecords.js';
 import type { RecordDocument } from '#app/adapters/readmodels/mongodb/recordDocument.js';
-import { keepRecords, type SweptRecord } from '#app/adapters/readmodels/mongodb/sweptRecords.js';
 import { describeEngine } from '../../engines/describeEngine.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../../engines/mongodb.js';
 
@@ -19,7 +19,7 @@ describeEngine('mongodb', 'records that clean-ups delete, on MongoDB', mongoDbMi
   test('a writer that is late with an earlier clean-up does not take the place of a later one', async () => {
     const db = client.db();
     const records = db.collection<RecordDocument>('records');
-    const swept = db.collection<SweptRecord>('swept');
+    const swept = db.collection<CleanedUpRecord>('swept');
     const put = async (ids: readonly string[], d: string) => {
       await records.deleteMany({});
       await records.insertMany(ids.map((_id) => ({ _id, k: `key of ${_id}`, r: 1, c: '', u: '', b: 'x', w: 1, d })));

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import { ReadModelsUnavailableError } from '#app/ports/readModels.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import {
@@ -110,7 +110,7 @@ describe('a file of schema version 1', () => {
   });
 
   test.each(['kept', 'none'])('is cleaned up (batch %s)', async (batchId) => {
-    await apply([{ kind: 'sweep', batchId }]);
+    await apply([{ kind: 'cleanUp', batchId }]);
     expect((await found(readModels, {})).records).toEqual(batchId === 'kept' ? ['C1', 'C2'] : []);
     expect(await named('rot')).toEqual(batchId === 'kept' ? ['C1'] : []);
   });
@@ -180,7 +180,7 @@ describe('a file of schema version 10', () => {
   });
 
   test.each([
-    ['places', [insert(9, {}), { kind: 'sweep', batchId: 'kept' } as const], 2],
+    ['places', [insert(9, {}), { kind: 'cleanUp', batchId: 'kept' } as const], 2],
     ['wide', [insert(9, { f29: 'The third' })], 3],
     ['empty', [insert(9, {})], 1],
     ['wide_empty', [insert(9, { f29: 'The third' })], 1],
@@ -246,7 +246,7 @@ describe('a file of schema version 12', () => {
       [null, at(7)],
     ]);
     await write(writer, () =>
-      writer.applyToTable(acmePlaces, [{ kind: 'sweep', batchId: 'none' }], { revision: 10, at: at(10) }),
+      writer.applyToTable(acmePlaces, [{ kind: 'cleanUp', batchId: 'none' }], { revision: 10, at: at(10) }),
     );
     expect((await codes()).total).toBe(0);
   });

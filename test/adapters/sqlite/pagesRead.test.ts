@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { COSTS, type Costs } from '#app/adapters/readmodels/sqlite/query/costs.js';
 import { Lister } from '#app/adapters/readmodels/sqlite/query/lister.js';
-import { ReadConnection } from '#app/adapters/readmodels/sqlite/readConnection.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { ReadConnection } from '#app/adapters/readmodels/sqlite/read/readConnection.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import type { RecordQuery } from '#app/ports/readModels.js';
 import { acmePlaces, contains, fill, insert, query } from '../../contract/readModelsFixture.js';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import type { Difference } from '#app/ports/readModelProof.js';
 import type { RebuildScope } from '#app/ports/readModelWriter.js';
 import { id } from '../../contract/readModelsFixture.js';

@@ -3,16 +3,16 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { BYTES_A_ROW, makeRanking } from '#app/adapters/readmodels/sqlite/makeRanking.js';
-import { MOST_MOVES } from '#app/adapters/readmodels/sqlite/moves.js';
 import { COSTS } from '#app/adapters/readmodels/sqlite/query/costs.js';
 import { Lister } from '#app/adapters/readmodels/sqlite/query/lister.js';
-import type { MadeRanking } from '#app/adapters/readmodels/sqlite/query/ranking.js';
-import { type RankingName, Rankings } from '#app/adapters/readmodels/sqlite/query/rankings.js';
-import { BYTES_OF_MOVES, RankingMaker } from '#app/adapters/readmodels/sqlite/rankingMaker.js';
-import { ReadConnection } from '#app/adapters/readmodels/sqlite/readConnection.js';
+import { MAX_CHANGED_ROWS } from '#app/adapters/readmodels/sqlite/ranking/changedRows.js';
+import { BYTES_A_ROW, makeRanking } from '#app/adapters/readmodels/sqlite/ranking/makeRanking.js';
+import type { MadeRanking } from '#app/adapters/readmodels/sqlite/ranking/ranking.js';
+import { BYTES_OF_MOVES, RankingMaker } from '#app/adapters/readmodels/sqlite/ranking/rankingMaker.js';
+import { type RankingName, Rankings } from '#app/adapters/readmodels/sqlite/ranking/rankings.js';
+import { ReadConnection } from '#app/adapters/readmodels/sqlite/read/readConnection.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import { acmePlaces, at, contains, fill, found, id, insert, query, write } from '../../contract/readModelsFixture.js';
 
 const RECORDS = 6_000;
@@ -84,16 +84,16 @@ describe('a thread that answers lists', () => {
 
   test('goes on with one while rows change and are added, up to a limit', async () => {
     keep(bySize);
-    const few = Array.from({ length: MOST_MOVES }, (_, n) => n);
+    const few = Array.from({ length: MAX_CHANGED_ROWS }, (_, n) => n);
     const before = few.map((n) => (n * 997) % RECORDS);
     await patch(few, -1);
     expect(sizes(3_000)[0]).toBeGreaterThan(0);
     expect(sizes(1_000)).toEqual([-1, -1, -1]);
     expect(wanted).toEqual([]);
-    await patch([MOST_MOVES], -1);
+    await patch([MAX_CHANGED_ROWS], -1);
     expect(sizes(1_000)).toEqual([-1, -1, -1]);
     expect(wanted).toEqual([bySize]);
-    for (const n of [...few, MOST_MOVES]) await patch([n], before[n] ?? (n * 997) % RECORDS);
+    for (const n of [...few, MAX_CHANGED_ROWS]) await patch([n], before[n] ?? (n * 997) % RECORDS);
     expect(sizes(3_000)).toEqual([3_000, 3_001, 3_002]);
   });
 
@@ -102,7 +102,7 @@ describe('a thread that answers lists', () => {
     await write(writer, async () => {
       const seen = Array.from({ length: RECORDS }, (_, n) => id(n));
       await writer.applyToTable(acmePlaces, [{ kind: 'seen', batchId: 'one', ids: seen }], { revision: 9, at: at(9) });
-      await writer.applyToTable(acmePlaces, [{ kind: 'sweep', batchId: 'one' }], { revision: 10, at: at(10) });
+      await writer.applyToTable(acmePlaces, [{ kind: 'cleanUp', batchId: 'one' }], { revision: 10, at: at(10) });
     });
     expect(sizes(3_000)).toEqual([3_000, 3_001, 3_002]);
     expect(wanted).toEqual([]);
@@ -309,6 +309,6 @@ test('of the moves of a table only the latest are kept', async () => {
       Array.from({ length: RECORDS }, (_, n) => n),
       round,
     );
-    expect(count()).toBeLessThan(RECORDS + 2 * MOST_MOVES);
+    expect(count()).toBeLessThan(RECORDS + 2 * MAX_CHANGED_ROWS);
   }
 });

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqlite } from '#app/adapters/openSqlite.js';
-import { SMALL_CELLS } from '#app/adapters/readmodels/sqlite/sharedTables.js';
+import { SMALL_CELLS } from '#app/adapters/readmodels/sqlite/ddl.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
-import { SMALL_TABLES } from '#app/adapters/readmodels/sqlite/tableParts.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { SMALL_TABLES } from '#app/adapters/readmodels/sqlite/tableStorage.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import {
   acmePlaces,
@@ -92,11 +92,11 @@ test('what is discarded, or deleted by clean-ups, of a small table leaves the ro
   while (await writer.clearDropped());
   expect(rowsShared(own)).toEqual([2, 2, 2]);
   await write(writer, () =>
-    writer.applyToTable(other, [{ kind: 'sweep', batchId: 'kept' }], { revision: 2, at: at(5) }),
+    writer.applyToTable(other, [{ kind: 'cleanUp', batchId: 'kept' }], { revision: 2, at: at(5) }),
   );
   expect(rowsShared(own)).toEqual([1, 1, 1]);
   await write(writer, () =>
-    writer.applyToTable(other, [{ kind: 'sweep', batchId: 'another' }], { revision: 3, at: at(6) }),
+    writer.applyToTable(other, [{ kind: 'cleanUp', batchId: 'another' }], { revision: 3, at: at(6) }),
   );
   expect(rowsShared(own)).toEqual([0, 0, 0]);
   expect(count(own, 'SELECT count(*) FROM swept_records')).toBe(2);

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
-import { inTransaction } from '#app/adapters/readmodels/sqlite/transactions.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { inTransaction } from '#app/adapters/readmodels/sqlite/write/transactions.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import { fill, found, insert } from '../../contract/readModelsFixture.js';
 
 let directory: string;

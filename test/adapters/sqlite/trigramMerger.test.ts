@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqlite } from '#app/adapters/openSqlite.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
-import { segmentSizes } from '#app/adapters/readmodels/sqlite/trigramMerger.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { segmentSizes } from '#app/adapters/readmodels/sqlite/write/trigramMerger.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import { acmePlaces, at, contains, found, id, insert, places, write } from '../../contract/readModelsFixture.js';
 
 const INDEX = 'r1_t0';

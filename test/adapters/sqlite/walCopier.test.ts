@@ -2,9 +2,9 @@ import { closeSync, mkdtempSync, openSync, readSync, rmSync, statSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { openConnection } from '#app/adapters/readmodels/sqlite/schema.js';
-import { WalCopier } from '#app/adapters/readmodels/sqlite/walCopier.js';
-import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/writer.js';
+import { openConnection } from '#app/adapters/readmodels/sqlite/connections.js';
+import { WalCopier } from '#app/adapters/readmodels/sqlite/threads/walCopier.js';
+import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
 import { acmePlaces, at, fill, insert, write } from '../../contract/readModelsFixture.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'wal-'));

@@ -1,4 +1,4 @@
-import { type Changes, changesBehind, type FeedPlace, latestPlace } from '#app/api/assets/changeFeed.js';
+import { type Changes, changesBehind, type FeedCursor, latestPlace } from '#app/api/assets/changeFeed.js';
 import { KEPT_DELETED_DAYS, MAX_CHANGE_EVENTS, MAX_CHANGES } from '#app/domain/limits.js';
 import { packIds } from '#app/domain/referenceTable/events.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
@@ -74,7 +74,7 @@ class Table {
           revision: this.shown,
           records: asked.slice(0, this.fitting).map((each) => (this.deleted.has(each) ? null : `{"id":"${each}"}`)),
         }),
-        sweptIds: async (
+        cleanedUpIds: async (
           _table: object,
           revision: number,
           { behind = '', limit }: { readonly behind?: string | undefined; readonly limit: number },
@@ -83,14 +83,14 @@ class Table {
     };
   }
 
-  async behind(from: FeedPlace): Promise<Changes> {
+  async behind(from: FeedCursor): Promise<Changes> {
     const changes = await changesBehind(this.feed, from);
     if (changes === undefined) throw new Error('The place is gone.');
     return changes;
   }
 
   /** All pages. */
-  async all(from: FeedPlace): Promise<{ pages: string[][]; last: Changes }> {
+  async all(from: FeedCursor): Promise<{ pages: string[][]; last: Changes }> {
     const pages: string[][] = [];
     for (let place = from; ; ) {
       const last = await this.behind(place);
@@ -101,7 +101,7 @@ class Table {
   }
 }
 
-const BEGIN: FeedPlace = { revision: -1, eventId: '' };
+const BEGIN: FeedCursor = { revision: -1, eventId: '' };
 
 test('each record that an event names comes once, as it is now; what is only seen again does not', async () => {
   const of = new Table([created(1), batch([id(2), id(3)], [id(1)], [id(9)]), batch([], [id(2)])]);

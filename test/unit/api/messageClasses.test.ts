@@ -1,11 +1,11 @@
 import type { RequestListener } from 'node:http';
 import express from 'express';
+import { useExpressPrototypes } from '#app/api/expressPrototypes.js';
 import { startHttpServer } from '#app/api/listen.js';
-import { useMessageClasses } from '#app/api/messageClasses.js';
 
 test('express finds requests and responses with the prototypes that it would give them', async () => {
   const app = express();
-  useMessageClasses(app);
+  useExpressPrototypes(app);
   app.get('/', (req, res) => {
     res.json({ protocol: req.protocol, isOfApp: req.app === app && res.app === app });
   });

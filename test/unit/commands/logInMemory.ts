@@ -107,7 +107,7 @@ export class LogInMemory {
           const batchId = 'batchId' in change && change.batchId !== undefined ? change.batchId : record.batchId;
           records.set(record.id, { ...record, fields, batchId });
         }
-        if (change.kind === 'sweep') {
+        if (change.kind === 'cleanUp') {
           for (const { id, batchId } of [...records.values()]) if (batchId !== change.batchId) records.delete(id);
         }
       }

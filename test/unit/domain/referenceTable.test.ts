@@ -290,7 +290,7 @@ describe('what an event changes in its table', () => {
       { kind: 'patch', id: id(1), at, set: fields },
     ]);
     expect(tableChanges({ type: 'TableCleanedUp', data: { batchId: 'b', deleted: 3 } }, at)).toEqual([
-      { kind: 'sweep', batchId: 'b' },
+      { kind: 'cleanUp', batchId: 'b' },
     ]);
   });
 
@@ -326,9 +326,9 @@ describe('what an event changes in its table', () => {
     const upper = id(1).replace('a', 'A');
     expect(ids(upserted({ batchId: 'b', changed: [{ id: upper, set: {} }], seen: packIds([id(3)]) }))).toEqual({
       ids: [id(1)],
-      sweeps: false,
+      isCleanUp: false,
     });
-    expect(ids({ type: 'TableCleanedUp', data: { batchId: 'b', deleted: 3 } })).toEqual({ ids: [], sweeps: true });
+    expect(ids({ type: 'TableCleanedUp', data: { batchId: 'b', deleted: 3 } })).toEqual({ ids: [], isCleanUp: true });
   });
 
   it.each([
@@ -341,7 +341,7 @@ describe('what an event changes in its table', () => {
     { kind: 'patch', id: id(1), at, set: {}, batchId: {} },
     { kind: 'delete', id: null },
     { kind: 'seen', ids: [], batchId: 7 },
-    { kind: 'sweep', batchId: null },
+    { kind: 'cleanUp', batchId: null },
   ])('is refused before it reaches an engine where it has another shape: %j', (change) => {
     expect(() => checkChange(change as unknown as RecordChange)).toThrow(change.kind);
   });
@@ -352,7 +352,7 @@ describe('what an event changes in its table', () => {
     { kind: 'patch', id: id(1), at, set: {}, batchId: null },
     { kind: 'delete', id: id(1) },
     { kind: 'seen', ids: [], batchId: null },
-    { kind: 'sweep', batchId: 'b' },
+    { kind: 'cleanUp', batchId: 'b' },
   ])('has the shape %j', (change) => {
     expect(() => checkChange(change)).not.toThrow();
   });

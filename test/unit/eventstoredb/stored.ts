@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Part, StoredEvent } from '#app/adapters/eventstore/eventstoredb/splitAppends.js';
+import type { AppendPart, StoredEvent } from '#app/adapters/eventstore/eventstoredb/splitAppends.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 
 /** A stored event; its id is random, its position ten times its revision where none is given. */
-export function stored(stream: string, revision: number, part?: Part, position = revision * 10): StoredEvent {
+export function stored(stream: string, revision: number, part?: AppendPart, position = revision * 10): StoredEvent {
   const event = { id: randomUUID(), stream, revision, position, type: 'ThingHappened', data: {}, metadata };
   return part === undefined ? { event } : { event, part };
 }

@@ -1,17 +1,17 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { Backlog } from '#app/projector/readAhead.js';
+import { ReadAhead } from '#app/projector/readAhead.js';
 
 const empty = (position: number) => ({ steps: [], position, place: undefined });
 
 test('of slices without events that come all the time only some are added, and the last one always', async () => {
-  const backlog = new Backlog(0, new AbortController().signal);
+  const backlog = new ReadAhead(0, new AbortController().signal);
   for (let position = 1; position <= 1_000; position++) backlog.addEmpty(empty(position));
   while (backlog.look().slices.at(-1)?.position !== 1_000) await wait(10);
   expect(backlog.look().slices.length).toBeLessThan(100);
 });
 
 test('a slice without events does not come after one that was read later', () => {
-  const backlog = new Backlog(0, new AbortController().signal);
+  const backlog = new ReadAhead(0, new AbortController().signal);
   backlog.addEmpty(empty(1));
   backlog.addEmpty(empty(2));
   backlog.add(empty(3));

@@ -1,7 +1,7 @@
 /** Reads wait for what was answered before it is shown, and for nothing else. */
 import { MAX_TENANT_UNSHOWN_WRITES, MAX_UNSHOWN_WRITES } from '#app/domain/limits.js';
 import type { ReadModels } from '#app/ports/readSide.js';
-import { ORDERS, UnshownWrites } from '#app/reading/pendingWrites.js';
+import { ORDERS, PendingWrites } from '#app/reading/pendingWrites.js';
 
 const LONGEST_READ_MS = 300;
 
@@ -16,11 +16,11 @@ function write(): { readonly shown: Promise<boolean>; readonly show: () => void 
 
 const pause = () => new Promise((resolve) => setImmediate(resolve));
 
-let writes: UnshownWrites;
+let writes: PendingWrites;
 const behind = new Set<string>();
 beforeEach(() => {
   behind.clear();
-  writes = new UnshownWrites(LONGEST_READ_MS, (tenant) => !behind.has(tenant));
+  writes = new PendingWrites(LONGEST_READ_MS, (tenant) => !behind.has(tenant));
 });
 afterEach(() => jest.restoreAllMocks());
 
@@ -51,7 +51,7 @@ test('a read waits for all that was answered of its part, and not for that of ot
 test('a guarded read goes on when it is shown; a snapshot for a decision does not wait', async () => {
   const asked: string[] = [];
   const answering = (name: string) => async () => asked.push(name);
-  const names = ['get', 'list', 'listBehind', 'byIds', 'sweptIds', 'tableState', 'find', 'history', 'snapshot'];
+  const names = ['get', 'list', 'listBehind', 'byIds', 'cleanedUpIds', 'tableState', 'find', 'history', 'snapshot'];
   const readModels = Object.fromEntries(names.map((name) => [name, answering(name)])) as unknown as ReadModels;
   const guarded = writes.guard(readModels, (_, table) => (table === 'dyn_item' ? table : ORDERS));
   const { shown, show } = write();

@@ -161,13 +161,13 @@ describe('the gate', () => {
   let gate: ReadGate;
   let guarded: ReadModels;
 
-  const progress: Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'place' | 'parked' | 'ahead'> = {
+  const progress: Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'anchor' | 'parked' | 'ahead'> = {
     checkpoint: async (name) => checkpoints.get(name) ?? 0,
     checkpoints: async () => {
       looks += 1;
       return checkpoints;
     },
-    place: async () => ({ log: 'log', position: 9, eventId: '9' }),
+    anchor: async () => ({ log: 'log', position: 9, eventId: '9' }),
     parked: async () => parked,
     ahead: async () => [],
   };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { RecordText } from '#app/adapters/readmodels/shared/recordText.js';
-import { parseStored, writeStored } from '#app/adapters/readmodels/sqlite/storedTexts.js';
+import { parseStored, writeStored } from '#app/adapters/readmodels/sqlite/read/storedTexts.js';
 import type { Fields, FieldValue } from '#app/domain/assetTypes/fieldTypes.js';
 import { changedFields } from '#app/domain/referenceTable/decide.js';
 

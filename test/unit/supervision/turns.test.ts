@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { TooManyWaitingError, Turns } from '#app/supervision/turns.js';
+import { FairQueue, TooManyWaitingError } from '#app/supervision/fairQueue.js';
 
 /** Work that ends when it is told to, and what has begun and ended so far. */
-function workshop(turns: Turns) {
+function workshop(turns: FairQueue) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const run = (group: string, name: string): Promise<string> =>
@@ -20,7 +20,7 @@ function workshop(turns: Turns) {
 
 describe('turns', () => {
   test('so many at once, and groups one after the other', async () => {
-    const { begun, run, end } = workshop(new Turns({ atOnce: 2, waiting: 10, waitingOfGroup: 10 }));
+    const { begun, run, end } = workshop(new FairQueue({ atOnce: 2, waiting: 10, waitingOfGroup: 10 }));
     const all = ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2'].map((name) => run(name.slice(0, 1), name));
     await nextTurn();
     expect(begun).toEqual(['a1', 'a2']);
@@ -30,7 +30,7 @@ describe('turns', () => {
   });
 
   test('what would wait beyond the limits is refused, and others go on', async () => {
-    const { run, end } = workshop(new Turns({ atOnce: 1, waiting: 3, waitingOfGroup: 2 }));
+    const { run, end } = workshop(new FairQueue({ atOnce: 1, waiting: 3, waitingOfGroup: 2 }));
     const first = run('a', 'a1');
     const waiting = [run('a', 'a2'), run('a', 'a3')];
     await expect(run('a', 'a4')).rejects.toThrow(TooManyWaitingError);
@@ -41,7 +41,7 @@ describe('turns', () => {
   });
 
   test('work that fails gives its place to the next', async () => {
-    const turns = new Turns({ atOnce: 1, waiting: 3, waitingOfGroup: 3 });
+    const turns = new FairQueue({ atOnce: 1, waiting: 3, waitingOfGroup: 3 });
     const failed = turns.run('a', () => Promise.reject(new Error('it failed')));
     const next = turns.run('a', async () => 'done');
     await expect(failed).rejects.toThrow('it failed');

@@ -6,7 +6,7 @@
  * or kept as dead, is published anew and then acknowledged, so a crash in between repeats it and never loses it.
  */
 import PQueue from 'p-queue';
-import type { KeptPlace } from '../../../ports/eventStore.js';
+import type { LogAnchor } from '../../../ports/eventStore.js';
 import {
   BrokerUnavailableError,
   type Checkpoint,
@@ -81,7 +81,7 @@ class RabbitMqBroker implements MessageBroker {
     await this.#publishing.use((session) => this.#checkpoints.store(takingMessages(session), prefixed));
   }
 
-  async checkpoint(name: string): Promise<KeptPlace> {
+  async checkpoint(name: string): Promise<LogAnchor> {
     return this.#publishing.use((session) => this.#checkpoints.read(session, this.#prefix + name));
   }
 

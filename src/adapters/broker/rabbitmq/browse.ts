@@ -1,6 +1,6 @@
 /** Looking at messages. RabbitMQ shows a message only to a consumer that takes it, so they are taken and given back. */
 import type { GetMessage } from 'amqplib';
-import type { KeptPlace } from '../../../ports/eventStore.js';
+import type { LogAnchor } from '../../../ports/eventStore.js';
 import type { Checkpoint, DeadLetter } from '../../../ports/messageBroker.js';
 import { sleep } from '../../../supervision/waiting.js';
 import { checkpointMessage, deadLetter, idOf, type Outgoing, placeOf, readyAt, revivedCopy } from './messages.js';
@@ -8,10 +8,10 @@ import type { Session } from './session.js';
 import { checkpointQueue, deadQueue } from './topology.js';
 
 /** What becomes of a message that was looked at; what was not removed goes back to where it was. */
-type Look = (message: GetMessage) => Promise<'next' | 'stop' | 'remove and stop'>;
+type Visit = (message: GetMessage) => Promise<'next' | 'stop' | 'remove and stop'>;
 
 /** Takes up to `limit` messages from the head of a queue. For that long other readers do not see them. */
-async function browse(session: Session, queue: string, limit: number, look: Look): Promise<void> {
+async function browse(session: Session, queue: string, limit: number, look: Visit): Promise<void> {
   await session.withChannel(async (channel) => {
     for (let taken = 0; taken < limit; taken++) {
       const message = await channel.get(queue);
@@ -74,10 +74,10 @@ const READ_AGAIN_MS = 40;
  */
 export class Checkpoints {
   /** The furthest that this process has read or stored: it never moves one back behind this, unless it is set anew. */
-  readonly #known = new Map<string, KeptPlace>();
+  readonly #known = new Map<string, LogAnchor>();
 
   /** Position 0 when there is none. */
-  async read(session: Session, name: string): Promise<KeptPlace> {
+  async read(session: Session, name: string): Promise<LogAnchor> {
     await session.declareCheckpoint(name);
     let place = await stored(session, name);
     for (let reads = 1; reads < READS && place === undefined; reads++) {
@@ -99,12 +99,12 @@ export class Checkpoints {
   }
 }
 
-const further = (one: KeptPlace | undefined, other: KeptPlace): KeptPlace =>
+const further = (one: LogAnchor | undefined, other: LogAnchor): LogAnchor =>
   one !== undefined && one.position > other.position ? one : other;
 
 /** The furthest one of what is there: two, after a crash between storing the next and dropping the last. */
-async function stored(session: Session, name: string): Promise<KeptPlace | undefined> {
-  let furthest: KeptPlace | undefined;
+async function stored(session: Session, name: string): Promise<LogAnchor | undefined> {
+  let furthest: LogAnchor | undefined;
   await browse(session, checkpointQueue(name), 2, async (message) => {
     furthest = further(furthest, placeOf(message));
     return 'next';

@@ -2,7 +2,7 @@
 import { EventEmitter, once } from 'node:events';
 import { BrokerUnavailableError } from '../../../ports/messageBroker.js';
 import { keepRunning } from '../../../supervision/keepRunning.js';
-import { withinTime } from '../../../supervision/waiting.js';
+import { withTimeout } from '../../../supervision/waiting.js';
 import { Session } from './session.js';
 
 const RECONNECT_BACKOFF = { firstMs: 300, longestMs: 1_700 };
@@ -97,7 +97,7 @@ export class Connection {
 }
 
 function limited<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
-  return withinTime(timeoutMs, `RabbitMQ did not answer within ${timeoutMs} ms.`, work());
+  return withTimeout(timeoutMs, `RabbitMQ did not answer within ${timeoutMs} ms.`, work());
 }
 
 /** The reason in one line; the driver's messages name the address and no credentials. */

@@ -1,6 +1,6 @@
 /** Messages as RabbitMQ carries them: the body as JSON, the id as `message-id`, the rest in headers. */
 import type { Message as AmqpMessage, MessagePropertyHeaders, Options } from 'amqplib';
-import type { KeptPlace } from '../../../ports/eventStore.js';
+import type { LogAnchor } from '../../../ports/eventStore.js';
 import type { DeadLetter, Message, ReceivedMessage } from '../../../ports/messageBroker.js';
 import { checkpointQueue, deadQueue, delayName, delayRoute, MAX_DELAY_MS } from './topology.js';
 
@@ -64,11 +64,11 @@ export const revivedCopy = (queue: string, raw: Raw): Outgoing =>
     'ready-at': Date.now(),
   });
 
-export const checkpointMessage = (name: string, { position, log, eventId }: KeptPlace): Outgoing =>
+export const checkpointMessage = (name: string, { position, log, eventId }: LogAnchor): Outgoing =>
   outgoing('', checkpointQueue(name), name, Buffer.from(JSON.stringify({ position, log, eventId })), {});
 
 /** The beginning of the log when it is no checkpoint. */
-export function placeOf(raw: Raw): KeptPlace {
+export function placeOf(raw: Raw): LogAnchor {
   const body = bodyOrText(raw);
   // As earlier releases stored it.
   if (typeof body === 'number') return { position: body };

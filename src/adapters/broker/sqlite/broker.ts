@@ -1,7 +1,7 @@
 /** The embedded message broker: durable jobs in one SQLite file, shared by threads and processes. */
 import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
-import type { KeptPlace } from '../../../ports/eventStore.js';
+import type { LogAnchor } from '../../../ports/eventStore.js';
 import type { Checkpoint, ConsumeOptions, Message, MessageBroker } from '../../../ports/messageBroker.js';
 import { type Handler, type OnHandlerError, RunningConsumers, warn } from '../consuming.js';
 import { Consumer, type ConsumerOptions } from './consumer.js';
@@ -53,7 +53,7 @@ class SqliteBroker implements MessageBroker {
     if (messages.length > 0) this.#announce(queue);
   }
 
-  async checkpoint(name: string): Promise<KeptPlace> {
+  async checkpoint(name: string): Promise<LogAnchor> {
     return this.#store.checkpoint(name);
   }
 

@@ -1,6 +1,6 @@
 /** The jobs of all queues in one SQLite file: every change is one short transaction. */
 import type Database from 'better-sqlite3';
-import type { KeptPlace } from '../../../ports/eventStore.js';
+import type { LogAnchor } from '../../../ports/eventStore.js';
 import type {
   Checkpoint,
   DeadLetter,
@@ -73,7 +73,7 @@ export class JobStore {
     this.renew = prepareRenew(db, leaseMs);
   }
 
-  checkpoint(name: string): KeptPlace {
+  checkpoint(name: string): LogAnchor {
     const read = this.#db.prepare<[string], PlaceRow>(
       'SELECT position, log, event_id AS eventId FROM checkpoints WHERE name = ?',
     );

@@ -8,7 +8,7 @@ import {
   WrongExpectedRevisionError,
 } from '../../../ports/eventStore.js';
 import { retry } from '../../../supervision/keepRunning.js';
-import { TimeLimitError, withinTime } from '../../../supervision/waiting.js';
+import { TimeLimitError, withTimeout } from '../../../supervision/waiting.js';
 import { isAt } from '../appendChecks.js';
 import type { Append, Appended, AppendOutcome } from './appendMessages.js';
 import { asJson, encodeAppend, STORED_TYPES_STREAM } from './encoding.js';
@@ -84,7 +84,7 @@ export class Appender {
         return typeof type === 'string' && typeof schemaVersion === 'number' ? [{ type, schemaVersion }] : [];
       }),
     );
-    for (const each of types) this.#listed.add(keyOf(each));
+    for (const each of types) this.#listed.add(typeKey(each));
     return types;
   }
 
@@ -95,19 +95,19 @@ export class Appender {
     if (missing.length === 0) return;
     const events = missing.map((data) => ({
       // The same for every process, so that several which add a type at the same time store it once.
-      id: nameBasedUuid(keyOf(data), NAMESPACE),
+      id: nameBasedUuid(typeKey(data), NAMESPACE),
       type: 'EventTypeStored',
       data: asJson(data),
       metadata: Buffer.alloc(0),
     }));
     const append = { stream: STORED_TYPES_STREAM, events, expectedRevision: 'any' } as const;
     await this.#parts.leader.run((client) => client.append(append, deadline));
-    for (const type of missing) this.#listed.add(keyOf(type));
+    for (const type of missing) this.#listed.add(typeKey(type));
   }
 
   #unlisted(events: readonly EventToAppend[]): readonly StoredType[] {
     const types = events.map(({ type, metadata }) => ({ type, schemaVersion: metadata.schemaVersion }));
-    return distinct(types.filter((each) => !this.#listed.has(keyOf(each))));
+    return distinct(types.filter((each) => !this.#listed.has(typeKey(each))));
   }
 
   /** The first call decides which writer wins. After an append that its writer gave up, it goes on where that one ended. */
@@ -150,11 +150,11 @@ export class Appender {
     return this.#calls.add(async () => {
       const until = Math.min(about.until, Math.max(askedAt + this.#parts.timeoutMs, Date.now() + LAST_TRY_MS));
       const attempt = async (): Promise<T> => {
-        await withinTime(until - Date.now(), 'the look at the log took too long', this.#parts.log.check());
+        await withTimeout(until - Date.now(), 'the look at the log took too long', this.#parts.log.check());
         const left = until - Date.now();
         if (left <= 0) throw new TimeLimitError('no time was left to ask it');
         try {
-          return await withinTime(left, `the append took over ${left} ms`, call(left));
+          return await withTimeout(left, `the append took over ${left} ms`, call(left));
         } catch (error) {
           if (isTransient(error)) this.#parts.log.connectionLost();
           mayBeStored ||= about.ofTheEvents && isTransient(error) && !isUnsent(error);
@@ -188,10 +188,10 @@ export class Appender {
   }
 }
 
-const keyOf = ({ type, schemaVersion }: StoredType): string => `${schemaVersion} ${type}`;
+const typeKey = ({ type, schemaVersion }: StoredType): string => `${schemaVersion} ${type}`;
 
 const distinct = (types: readonly StoredType[]): readonly StoredType[] => [
-  ...new Map(types.map((each) => [keyOf(each), each])).values(),
+  ...new Map(types.map((each) => [typeKey(each), each])).values(),
 ];
 
 function conflict(stream: string, expected: ExpectedRevision, { visible }: Tail): WrongExpectedRevisionError {

@@ -1,7 +1,7 @@
 import type { AllStreamRecordedEvent, Position as LogPosition } from '@eventstore/db-client';
 import type { EventMetadata, EventToAppend, Position } from '../../../ports/eventStore.js';
 import { dataAsJson } from '../appendChecks.js';
-import { type Part, runLengths, type StoredEvent } from './splitAppends.js';
+import { type AppendPart, runLengths, type StoredEvent } from './splitAppends.js';
 
 /**
  * Bytes of data and metadata in one call. The server refuses 1,048,576 of them; the rest is room for type names.
@@ -38,7 +38,7 @@ export async function encodeAppend(
   const sizes = events.map(({ metadata }, index) => (data[index]?.length ?? 0) + asJson(metadata).length + PART_BYTES);
   const lengths = runLengths(sizes, CALL_BYTES);
   const marked = events.map((event, index) => {
-    const part = partOf(events, index, lengths.length > 1);
+    const part = splitPart(events, index, lengths.length > 1);
     return encode(event, data[index], part);
   });
   let taken = 0;
@@ -48,12 +48,12 @@ export async function encodeAppend(
   });
 }
 
-function partOf(events: readonly EventToAppend[], index: number, split: boolean): Part | undefined {
+function splitPart(events: readonly EventToAppend[], index: number, split: boolean): AppendPart | undefined {
   const append = events[0]?.id.toLowerCase();
   return append === undefined || events.length === 1 ? undefined : { append, index, count: events.length, split };
 }
 
-function encode({ id, type, metadata }: EventToAppend, data = NOTHING, part: Part | undefined): EncodedEvent {
+function encode({ id, type, metadata }: EventToAppend, data = NOTHING, part: AppendPart | undefined): EncodedEvent {
   return { id: id.toLowerCase(), type, data, metadata: asJson(part === undefined ? metadata : { ...metadata, part }) };
 }
 
@@ -109,7 +109,7 @@ export const toLogPosition = (position: Position): LogPosition => ({
   prepare: BigInt(position),
 });
 
-function isOwn(metadata: unknown): metadata is EventMetadata & { readonly part?: Part } {
+function isOwn(metadata: unknown): metadata is EventMetadata & { readonly part?: AppendPart } {
   if (typeof metadata !== 'object' || metadata === null) return false;
   const { tenant, actor, schemaVersion, traceparent, part } = metadata as Partial<Record<string, unknown>>;
   return (
@@ -121,8 +121,8 @@ function isOwn(metadata: unknown): metadata is EventMetadata & { readonly part?:
   );
 }
 
-function isPart(part: unknown): part is Part {
+function isPart(part: unknown): part is AppendPart {
   if (typeof part !== 'object' || part === null) return false;
-  const { append, index, count } = part as Partial<Part>;
+  const { append, index, count } = part as Partial<AppendPart>;
   return typeof append === 'string' && Number.isInteger(index) && Number.isInteger(count);
 }

@@ -1,4 +1,4 @@
-import { type LogPlace, LogReplacedError } from '../../../ports/eventStore.js';
+import { type EventPosition, LogReplacedError } from '../../../ports/eventStore.js';
 import type { LogReader } from './logReader.js';
 
 /**
@@ -7,7 +7,7 @@ import type { LogReader } from './logReader.js';
  */
 export class KnownLog {
   readonly #reader: Pick<LogReader, 'holds'>;
-  #read: LogPlace = { position: 0 };
+  #read: EventPosition = { position: 0 };
   /** Connections lost so far, and how many of them the log was looked up after. */
   #lost = 0;
   #lookedUp = 0;
@@ -18,7 +18,7 @@ export class KnownLog {
   }
 
   /** An event of the log; those of the server itself, which it removes some day, have no id here. */
-  saw({ position, eventId }: LogPlace): void {
+  saw({ position, eventId }: EventPosition): void {
     if (eventId !== undefined && position > this.#read.position) this.#read = { position, eventId };
   }
 

@@ -10,7 +10,7 @@ import {
 } from '@eventstore/db-client';
 import {
   type AppendResult,
-  type LogPlace,
+  type EventPosition,
   LogReplacedError,
   type Position,
   type RecordedEvent,
@@ -92,7 +92,7 @@ export class LogReader {
    * The last event, passing over the server's own unless there is nothing else near.
    * It never goes back: of events that were passed over before, none is named later.
    */
-  async head(): Promise<LogPlace> {
+  async head(): Promise<EventPosition> {
     let newest: ClientEvent | undefined;
     for (const maxCount of LOOK_BACK) {
       const events = await this.#all(BACKWARDS, END, maxCount);
@@ -108,7 +108,7 @@ export class LogReader {
    * See `EventStore.holds`. The server removes old events of its own, so where a place has no event's id it is enough
    * that the log goes on behind it, and that the server knows the place for one between two events.
    */
-  async holds({ position, eventId }: LogPlace): Promise<boolean> {
+  async holds({ position, eventId }: EventPosition): Promise<boolean> {
     if (position === 0) return true;
     const [newest] = await this.#all(BACKWARDS, END, 1);
     if (newest === undefined || positionOf(newest) < position) return false;

@@ -1,5 +1,5 @@
 import { charactersOf } from '../../../domain/jsonSize.js';
-import type { EventSlice, LogPlace, Position, RecordedEvent } from '../../../ports/eventStore.js';
+import type { EventPosition, EventSlice, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import { type ClientEvent, decode, positionOf } from './encoding.js';
 import type { LogReader } from './logReader.js';
 import { Assembly } from './splitAppends.js';
@@ -90,15 +90,15 @@ export class SliceBuilder {
  * is too high would lose events, so each step has its proof.
  */
 export class Progress {
-  #reached: LogPlace;
-  readonly #headBefore: LogPlace;
+  #reached: EventPosition;
+  readonly #headBefore: EventPosition;
   #checkpoint: Position | undefined;
 
   /**
    * @param reached looked at before
    * @param headBefore the head of the log, read before the subscription was opened
    */
-  constructor(reached: LogPlace, headBefore: LogPlace) {
+  constructor(reached: EventPosition, headBefore: EventPosition) {
     this.#reached = reached;
     this.#headBefore = headBefore;
   }
@@ -113,7 +113,7 @@ export class Progress {
   }
 
   /** The server sends what matches in the order of the log: with an event, everything up to it has been sent. */
-  delivered(place: LogPlace): void {
+  delivered(place: EventPosition): void {
     this.#reach(place);
   }
 
@@ -138,7 +138,7 @@ export class Progress {
     this.#reach(this.#headBefore);
   }
 
-  #reach(place: LogPlace): void {
+  #reach(place: EventPosition): void {
     const before = this.#reached;
     // Of the same position one report may know the event and another not.
     if (place.position > before.position || (place.position === before.position && place.eventId !== undefined)) {

@@ -6,7 +6,7 @@
 import { LRUCache } from 'lru-cache';
 import type { RecordedEvent, Revision } from '../../../ports/eventStore.js';
 
-export type Part = {
+export type AppendPart = {
   /** Id of the append: that of its first event. */
   readonly append: string;
   /** Place in the append, from 0. */
@@ -17,14 +17,14 @@ export type Part = {
 };
 
 /** An event as stored; `part` is unset where it is an append of its own. */
-export type StoredEvent = { readonly event: RecordedEvent; readonly part?: Part };
+export type StoredEvent = { readonly event: RecordedEvent; readonly part?: AppendPart };
 
 /** Whether `part` is the one that follows `previous` in the same append. */
-export function continues(previous: Part | undefined, part: Part): boolean {
+export function continues(previous: AppendPart | undefined, part: AppendPart): boolean {
   return previous?.append === part.append && previous.index + 1 === part.index;
 }
 
-export const isLast = ({ index, count }: Part): boolean => index === count - 1;
+export const isLast = ({ index, count }: AppendPart): boolean => index === count - 1;
 
 /** Groups sizes (bytes) into runs of at most `limit`; a larger one stands alone. Gives the lengths of the runs. */
 export function runLengths(sizes: readonly number[], limit: number): readonly number[] {
@@ -133,8 +133,8 @@ export class Assembly {
 
   async #readWhole(last: StoredEvent, count: number): Promise<readonly StoredEvent[]> {
     const run = await this.#readBack(last);
-    const whole = run.length === count && run.every(({ part }, index) => part?.index === index);
-    if (!whole)
+    const isComplete = run.length === count && run.every(({ part }, index) => part?.index === index);
+    if (!isComplete)
       throw new Error(`The append that ends at ${last.event.revision} of ${last.event.stream} has lost a part.`);
     return run;
   }

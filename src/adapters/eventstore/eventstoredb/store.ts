@@ -1,12 +1,12 @@
 import {
   type AppendOptions,
   type AppendResult,
+  type EventPosition,
   type EventSlice,
   type EventStore,
   EventStoreUnavailableError,
   type EventToAppend,
   type ExpectedRevision,
-  type LogPlace,
   type Position,
   type RecordedEvent,
   type Revision,
@@ -110,7 +110,7 @@ class EventStoreDb implements EventStore {
     return identityOf(this);
   }
 
-  holds(place: LogPlace): Promise<boolean> {
+  holds(place: EventPosition): Promise<boolean> {
     return this.#run(() => this.#parts.reader.holds(place));
   }
 

@@ -8,7 +8,7 @@ import {
   type Revision,
   WrongExpectedRevisionError,
 } from '../../../ports/eventStore.js';
-import { youngHeap } from '../../youngHeap.js';
+import { threadLimits } from '../../threadLimits.js';
 import { changeTime } from './commitNews.js';
 import { type EncodedEvent, encodeAppend } from './encoding.js';
 import type { Durability } from './schema.js';
@@ -122,7 +122,7 @@ export class Appender {
     process.once('exit', this.#tellAtExit);
     const worker = new Worker(new URL('./appender.worker.js', import.meta.url), {
       workerData: this.#settings,
-      resourceLimits: youngHeap(16),
+      resourceLimits: threadLimits(16),
     });
     let reason = 'it stopped';
     worker.on('message', (answers: readonly AppendAnswer[]) => this.#receive(answers));

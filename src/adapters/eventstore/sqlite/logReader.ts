@@ -1,8 +1,8 @@
 import type { Database } from 'better-sqlite3';
 import type {
   AppendResult,
+  EventPosition,
   EventSlice,
-  LogPlace,
   Position,
   RecordedEvent,
   Revision,
@@ -20,10 +20,10 @@ const SCAN_COUNT = 20_000;
 type Accepts = (stream: string) => boolean;
 
 /** Where an event is, and how many of its append come after it. */
-type Place = { readonly position: number; readonly following: number };
+type SlicePosition = { readonly position: number; readonly following: number };
 
 /** What one prefix finds between two positions. `end` is how far it has looked. */
-type Scan = { readonly places: readonly Place[]; readonly end: Position };
+type Scan = { readonly places: readonly SlicePosition[]; readonly end: Position };
 
 /** Reads the log, in steps that are short enough for any thread's event loop. */
 export class LogReader {
@@ -49,7 +49,7 @@ export class LogReader {
   }
 
   /** See `EventStore.holds`: every position up to the head has its event. */
-  holds({ position, eventId }: LogPlace): boolean {
+  holds({ position, eventId }: EventPosition): boolean {
     if (position === 0) return true;
     const id = this.#idAt(position);
     return id !== undefined && (eventId === undefined || id === eventId);
@@ -149,12 +149,12 @@ export class LogReader {
   }
 }
 
-function endOfAppend({ position, following }: Place): Position {
+function endOfAppend({ position, following }: SlicePosition): Position {
   return position + following;
 }
 
 /** Where a scan stopped that found as many as it may; undefined when it went to its end. */
-function endOfScan(places: readonly Place[], maxCount: number): Position | undefined {
+function endOfScan(places: readonly SlicePosition[], maxCount: number): Position | undefined {
   const last = places.at(-1);
   return last !== undefined && places.length >= maxCount ? endOfAppend(last) : undefined;
 }
@@ -183,13 +183,13 @@ function prepare(db: Database) {
        ORDER BY revision DESC LIMIT 1`,
     ),
     categories: db.prepare<[], { category_id: number; name: string }>('SELECT category_id, name FROM categories'),
-    inCategory: db.prepare<[number, number, number], Place>(
+    inCategory: db.prepare<[number, number, number], SlicePosition>(
       'SELECT position, following FROM events WHERE category_id = ? AND position > ? ORDER BY position LIMIT ?',
     ),
-    nthInCategory: db.prepare<[number, number, number], Place>(
+    nthInCategory: db.prepare<[number, number, number], SlicePosition>(
       'SELECT position, following FROM events WHERE category_id = ? AND position > ? ORDER BY position LIMIT 1 OFFSET ?',
     ),
-    inStreams: db.prepare<[number, number, number, string, string, number], Place>(
+    inStreams: db.prepare<[number, number, number, string, string, number], SlicePosition>(
       `SELECT e.position, e.following FROM events e CROSS JOIN streams s USING (stream_id)
        WHERE e.category_id = ? AND e.position > ? AND e.position <= ? AND substr(s.name, 1, length(?)) = ?
        ORDER BY e.position LIMIT ?`,

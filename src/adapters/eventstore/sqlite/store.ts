@@ -5,12 +5,12 @@ import {
   type AppendResult,
   DEFAULT_SLICE_COUNT,
   EventLogDamagedError,
+  type EventPosition,
   type EventSlice,
   type EventStore,
   EventStoreUnavailableError,
   type EventToAppend,
   type ExpectedRevision,
-  type LogPlace,
   type Position,
   type RecordedEvent,
   type Revision,
@@ -181,7 +181,7 @@ export class SqliteEventStore implements EventStore {
     return identityOf(this);
   }
 
-  async holds(place: LogPlace): Promise<boolean> {
+  async holds(place: EventPosition): Promise<boolean> {
     return this.#read((reader) => reader.holds(place));
   }
 

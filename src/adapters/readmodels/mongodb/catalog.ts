@@ -1,6 +1,6 @@
 /** The catalog: which tables and histories there are, in which collection each is kept, and how far it is. */
 import { type Collection, type Document, MongoServerError, ObjectId, type OptionalUnlessRequiredId } from 'mongodb';
-import type { KeptPlace, Position, Revision } from '../../../ports/eventStore.js';
+import type { LogAnchor, Position, Revision } from '../../../ports/eventStore.js';
 import type { Parked, TableFigures, TableRef } from '../../../ports/readModels.js';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
 import type { LaneDb } from './laneDb.js';
@@ -94,13 +94,13 @@ export type Checkpoint = { readonly name: string; readonly position: Position };
 export const positionOf = (checkpoints: readonly Checkpoint[] | undefined, name: string): Position =>
   checkpoints?.find((each) => each.name === name)?.position ?? 0;
 
-export const storedPlace = ({ log, position, eventId }: KeptPlace): StoredPlace => ({
+export const storedPlace = ({ log, position, eventId }: LogAnchor): StoredPlace => ({
   log: log ?? null,
   position,
   eventId: eventId ?? null,
 });
 
-export const placeOf = (state: State | undefined): KeptPlace | undefined =>
+export const placeOf = (state: State | undefined): LogAnchor | undefined =>
   state?.place && { ...state.place, log: state.place.log ?? undefined, eventId: state.place.eventId ?? undefined };
 
 export type HistoryDocument = {

@@ -14,11 +14,11 @@ import {
   type StoredEntry,
   tenantEntryId,
 } from './catalog.js';
+import { CLEANED_UP_INDEXES, type CleanedUpRecord, cleanedUpIn } from './cleanedUpRecords.js';
 import type { LaneDb } from './laneDb.js';
 import { indexesOf, layoutOf, storedLayout } from './layout.js';
 import { LeaseLostError } from './lease.js';
 import { shapeOf, type TableShape } from './recordDocument.js';
-import { SWEPT_INDEXES, type SweptRecord, sweptOf } from './sweptRecords.js';
 
 export type OpenTable = {
   entry: StoredEntry;
@@ -98,12 +98,12 @@ export class CatalogWriter {
   }
 
   /** Where the records that a clean-up deletes are kept; made where it is missing. */
-  async sweptRecords(db: LaneDb, table: OpenTable): Promise<Collection<SweptRecord>> {
+  async cleanedUpRecords(db: LaneDb, table: OpenTable): Promise<Collection<CleanedUpRecord>> {
     const name = table.entry.swept ?? newCollectionName('swept');
     // In the catalog first: what it does not name may be dropped.
     if (name !== table.entry.swept) await this.change(db, table, { swept: name });
-    const swept = sweptOf(db, name);
-    await swept.createIndexes([...SWEPT_INDEXES]);
+    const swept = cleanedUpIn(db, name);
+    await swept.createIndexes([...CLEANED_UP_INDEXES]);
     return swept;
   }
 

@@ -2,9 +2,9 @@
 import type { Revision } from '../../../ports/eventStore.js';
 import type { RecordJson, RecordQueries } from '../../../ports/readModels.js';
 import { PageRoom } from '../shared/answerSize.js';
+import { cleanedUpIn } from './cleanedUpRecords.js';
 import type { whileWanted } from './connection.js';
 import { recordJson, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
-import { sweptOf } from './sweptRecords.js';
 import type { ReadTable } from './tableReader.js';
 
 /** Each may have megabytes. */
@@ -37,15 +37,15 @@ export async function readByIds(
 }
 
 /** See `RecordQueries`. */
-export async function readSweptIds(
+export async function readCleanedUpIds(
   { db, entry }: ReadTable,
   cleanUp: Revision,
-  { behind = '', limit }: Parameters<RecordQueries['sweptIds']>[2],
+  { behind = '', limit }: Parameters<RecordQueries['cleanedUpIds']>[2],
   wanted: Wanted,
 ): Promise<readonly string[]> {
   if (!entry.swept) return [];
   const options = { ...wanted, sort: { _id: 1 }, limit, batchSize: limit, projection: { _id: 1 } } as const;
-  const found = await sweptOf(db, entry.swept)
+  const found = await cleanedUpIn(db, entry.swept)
     .find({ r: cleanUp, _id: { $gt: behind } }, options)
     .toArray();
   return found.map(({ _id }) => _id);

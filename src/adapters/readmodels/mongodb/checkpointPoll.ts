@@ -1,7 +1,7 @@
 /** Waits until a projection has reached a position: asks the server, more and more seldom, while anybody waits. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Position } from '../../../ports/eventStore.js';
-import { TimeLimitError, withinTime } from '../../../supervision/waiting.js';
+import { TimeLimitError, withTimeout } from '../../../supervision/waiting.js';
 import { positionOf, type State } from './catalog.js';
 
 type Progress = Pick<State, 'checkpoints' | 'parked'>;
@@ -29,7 +29,11 @@ export class CheckpointPoll {
     try {
       // A server that hangs is noticed by the driver after seconds only.
       const limitMs = Math.max(timeoutMs, LOOK_MS);
-      return await withinTime(limitMs, 'MongoDB does not answer.', this.#poll(projection, position, timeoutMs, tenant));
+      return await withTimeout(
+        limitMs,
+        'MongoDB does not answer.',
+        this.#poll(projection, position, timeoutMs, tenant),
+      );
     } catch (error) {
       if (error instanceof TimeLimitError) return false;
       throw error;

@@ -5,14 +5,14 @@ import type { Cancellation } from '../../../supervision/cancellation.js';
 import { LaneDb } from './laneDb.js';
 
 /** Where the read models are. */
-export type Place = {
+export type DatabaseLocation = {
   /** `mongodb://127.0.0.1:27017/assets`; without a path the database is `dynamic_assets` */
   readonly url: string;
   /** What the names of its collections begin with; nothing where unset. */
   readonly prefix?: string;
 };
 
-export type ConnectionOptions = Place & {
+export type ConnectionOptions = DatabaseLocation & {
   /** An operation that has had no answer, or no connection, for so long is given up. */
   readonly socketTimeoutMs: number;
 };

@@ -6,13 +6,13 @@ import type { AnyBulkWriteOperation } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
-import { MisfitError, type ReadModelWriter, type RebuildScope } from '../../../ports/readModelWriter.js';
+import { MismatchError, type ReadModelWriter, type RebuildScope } from '../../../ports/readModelWriter.js';
 import { type HistoryDocument, historyOf, KINDS, type Kind, recordsOf } from './catalog.js';
 import { type CatalogWriter, UndefinedTableError } from './catalogWriter.js';
 import type { MongoConnection } from './connection.js';
 import { type DeliveryChanges, writeDeliveries, writtenDelivery } from './deliveries.js';
 import type { LaneDb } from './laneDb.js';
-import { RecordMisfitError, type Repeated } from './recordDocument.js';
+import { RecordMismatchError, type Repeated } from './recordDocument.js';
 import { addStep, getOrMake, RecordWriter, type TableStep } from './recordWriter.js';
 
 type TableChanges = {
@@ -36,7 +36,7 @@ class PendingChanges {
   readonly dropped: { readonly kind: Kind; readonly tenant: string }[] = [];
 }
 
-const keyOf = ({ tenant, table }: TableRef): string => `${tenant}.${table}`;
+const tableKey = ({ tenant, table }: TableRef): string => `${tenant}.${table}`;
 
 export class CopyWriter {
   protected readonly connection: MongoConnection;
@@ -82,7 +82,7 @@ export class CopyWriter {
         .run((db) => this.catalog.table(db, ref))
         .catch((error: unknown) => {
           if (!(error instanceof UndefinedTableError)) throw error;
-          throw new MisfitError({ ...ref, projection: 'records', position: event.position }, { cause: error });
+          throw new MismatchError({ ...ref, projection: 'records', position: event.position }, { cause: error });
         });
     }
     table.last = event;
@@ -90,7 +90,7 @@ export class CopyWriter {
   };
 
   #table(ref: TableRef): TableChanges {
-    return getOrMake(this.#changes.tables, keyOf(ref), () => ({ ref, steps: [] }));
+    return getOrMake(this.#changes.tables, tableKey(ref), () => ({ ref, steps: [] }));
   }
 
   readonly addHistory: ReadModelWriter['addHistory'] = async (tenant, orderId, entries) => {
@@ -144,7 +144,7 @@ export class CopyWriter {
   }
 
   /**
-   * @throws MisfitError; LeaseLostError
+   * @throws MismatchError; LeaseLostError
    */
   protected async writeChanges(db: LaneDb, repeated: Repeated): Promise<void> {
     const { tables, histories, deliveries, dropped } = this.#changes;
@@ -160,14 +160,14 @@ export class CopyWriter {
     const table = await catalog.table(db, ref);
     const { entry, shape } = table;
     const collection = recordsOf(db, entry);
-    const writer = new RecordWriter(collection, shape, repeated, () => catalog.sweptRecords(db, table));
+    const writer = new RecordWriter(collection, shape, repeated, () => catalog.cleanedUpRecords(db, table));
     await catalog.change(db, table, { applying: true });
     try {
-      // Nothing to sweep where nothing was ever written.
+      // Nothing to clean up where nothing was ever written.
       if (entry.made) await writer.write(steps);
     } catch (error) {
-      if (!(error instanceof RecordMisfitError)) throw error;
-      throw new MisfitError({ ...ref, projection: 'records', position: error.position }, { cause: error });
+      if (!(error instanceof RecordMismatchError)) throw error;
+      throw new MismatchError({ ...ref, projection: 'records', position: error.position }, { cause: error });
     }
     // After a crash in the middle nobody knows how many records had been added before it.
     const count = repeated !== 'not' ? await collection.countDocuments({}) : entry.count + writer.added;

@@ -11,7 +11,7 @@ import type { LaneDb } from './laneDb.js';
 
 type Named = Pick<Parked, 'tenant' | 'projection'>;
 /** Neither a tenant nor a projection has a dot. */
-const keyOf = ({ tenant, projection }: Named): string => `${projection}.${tenant}`;
+const parkedKey = ({ tenant, projection }: Named): string => `${projection}.${tenant}`;
 
 type RetryDocument = { readonly _id: string };
 const retriesOf = (db: LaneDb): Collection<RetryDocument> => db.collection<RetryDocument>('retries');
@@ -21,46 +21,46 @@ export class ParkedChanges {
   readonly #changes = new Map<string, Parked | undefined>();
 
   put(parked: Parked): void {
-    this.#changes.set(keyOf(parked), parked);
+    this.#changes.set(parkedKey(parked), parked);
   }
 
   remove(named: Named): void {
-    this.#changes.set(keyOf(named), undefined);
+    this.#changes.set(parkedKey(named), undefined);
   }
 
   /** Of parts that stay where they were when some of a commit's changes may have been written. */
   isUnfinished({ parked = [] }: State): boolean {
-    return parked.some((each) => this.#changes.has(keyOf(each)) && each.until > each.checkpoint);
+    return parked.some((each) => this.#changes.has(parkedKey(each)) && each.until > each.checkpoint);
   }
 
   /** Whether the changes of a commit that failed went further than this one's. `reaches`: this one's checkpoints. */
   isBeyond({ parked = [] }: State, reaches: (projection: string) => Position): boolean {
-    return parked.some((each) => this.#changes.has(keyOf(each)) && each.until > this.#next(each, reaches));
+    return parked.some((each) => this.#changes.has(parkedKey(each)) && each.until > this.#next(each, reaches));
   }
 
   /** Before the changes are written: how far they will lead. `reaches`: the commit's checkpoints. */
   announced(state: State, reaches: (projection: string) => Position): Pick<State, 'parked'> {
     if (this.#changes.size === 0) return {};
     const parked = (state.parked ?? []).map((each) =>
-      this.#changes.has(keyOf(each)) ? { ...each, until: Math.max(each.until, this.#next(each, reaches)) } : each,
+      this.#changes.has(parkedKey(each)) ? { ...each, until: Math.max(each.until, this.#next(each, reaches)) } : each,
     );
     return { parked };
   }
 
   /** Who goes on with the others is where they are. */
   #next(each: StoredParked, reaches: (projection: string) => Position): Position {
-    return this.#changes.get(keyOf(each))?.checkpoint ?? reaches(each.projection);
+    return this.#changes.get(parkedKey(each))?.checkpoint ?? reaches(each.projection);
   }
 
   /** After the changes were written. `until`: how far changes of a commit that failed may have been written, by projection. */
   written({ parked = [] }: State, until: (projection: string) => Position): Pick<State, 'parked'> {
     if (this.#changes.size === 0) return {};
-    const before = new Map(parked.map((each) => [keyOf(each), each]));
-    const stay = parked.filter((each) => !this.#changes.has(keyOf(each)));
+    const before = new Map(parked.map((each) => [parkedKey(each), each]));
+    const stay = parked.filter((each) => !this.#changes.has(parkedKey(each)));
     const moved = [...this.#changes.values()].flatMap((next) => {
       if (next === undefined) return [];
       const { retryAsked: _, ...rest } = next;
-      const reached = Math.max(before.get(keyOf(next))?.until ?? until(next.projection), next.checkpoint);
+      const reached = Math.max(before.get(parkedKey(next))?.until ?? until(next.projection), next.checkpoint);
       return [{ ...rest, until: reached }];
     });
     return { parked: [...stay, ...moved] };
@@ -77,7 +77,7 @@ export async function parkedOf(db: LaneDb, state: Pick<State, 'parked'> | undefi
   const stored = state?.parked ?? [];
   if (stored.length === 0) return [];
   const asked = new Set((await retriesOf(db).find({}).toArray()).map(({ _id }) => _id));
-  return stored.map(({ until: _, ...each }) => ({ ...each, retryAsked: asked.has(keyOf(each)) }));
+  return stored.map(({ until: _, ...each }) => ({ ...each, retryAsked: asked.has(parkedKey(each)) }));
 }
 
 /**
@@ -98,7 +98,7 @@ export function parkedAroundSwap(
 }
 
 export async function askRetry(db: LaneDb, state: State | undefined, named: Named): Promise<boolean> {
-  if (state?.parked?.some((each) => keyOf(each) === keyOf(named)) !== true) return false;
-  await insertOnce(retriesOf(db), { _id: keyOf(named) });
+  if (state?.parked?.some((each) => parkedKey(each) === parkedKey(named)) !== true) return false;
+  await insertOnce(retriesOf(db), { _id: parkedKey(named) });
   return true;
 }

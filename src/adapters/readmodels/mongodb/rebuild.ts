@@ -5,7 +5,7 @@ import type { ReadModelProof } from '../../../ports/readModelProof.js';
 import { type ReadModelRebuild, RebuildInProgressError, type RebuildScope } from '../../../ports/readModelWriter.js';
 import { catalogOf, insertOnce, KINDS, positionOf, readState, type StoredParked, stateOf } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
-import { MongoConnection, type Place, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
+import { type DatabaseLocation, MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { CopyWriter } from './copyWriter.js';
 import type { LaneDb } from './laneDb.js';
 import { dropUnreferenced, LEASE_MS, Lease, LeaseLostError } from './lease.js';
@@ -19,7 +19,7 @@ const HEARTBEAT_MS = 10_000;
 type RebuildDocument = { readonly _id: 'rebuild'; readonly id: string; readonly touchedAt: Date };
 const rebuildsOf = (db: LaneDb) => db.collection<RebuildDocument>('rebuilds');
 
-type RebuildOptions = Place & { readonly leaseMs?: number };
+type RebuildOptions = DatabaseLocation & { readonly leaseMs?: number };
 
 /**
  * Starts a rebuild over a connection of its own; remains of dead ones are cleared away first.

@@ -61,8 +61,8 @@ export const recordJson = (text: RecordText, { _id, c, u, w, d }: WholeRecord, o
   text.json({ id: _id, createdAt: c, updatedAt: u }, { width: w, own: d }, order);
 
 /** A change names a record that is not there, or makes one that is: the records are not what the log says. */
-export class RecordMisfitError extends Error {
-  override readonly name = 'RecordMisfitError';
+export class RecordMismatchError extends Error {
+  override readonly name = 'RecordMismatchError';
   constructor(
     message: string,
     /** Of the event that the change comes from. */
@@ -95,7 +95,7 @@ type State = Pick<RecordDocument, 'r' | 'c' | 'u' | 'b'> & { readonly fields: Fi
  *   (its revision tells) is left out
  * @param goneLater such changes may have been followed by one that deleted the record: one that is missing has gone by it
  * @returns undefined when nothing is left to do
- * @throws RecordMisfitError when a change does not fit the record
+ * @throws RecordMismatchError when a change does not fit the record
  */
 export function evolveRecord(
   { layout, text }: TableShape,
@@ -106,7 +106,7 @@ export function evolveRecord(
   goneLater: boolean,
 ): RecordDocument | 'deleted' | undefined {
   const _id = storedId(id);
-  if (_id === undefined) throw new RecordMisfitError(`${id} is no UUID.`, steps[0]?.position);
+  if (_id === undefined) throw new RecordMismatchError(`${id} is no UUID.`, steps[0]?.position);
   const unseen = repeated ? steps.filter(({ revision }) => revision > (stored?.r ?? -1)) : steps;
   if (unseen.length === 0) return undefined;
   let record: State | undefined;
@@ -126,12 +126,12 @@ export function evolveRecord(
 function evolve(record: State | undefined, step: RecordStep, id: string, mayBeGone: boolean): State | undefined {
   const r = step.revision;
   if (step.kind === 'insert') {
-    if (record !== undefined) throw new RecordMisfitError(`There is a record ${id} already.`, step.position);
+    if (record !== undefined) throw new RecordMismatchError(`There is a record ${id} already.`, step.position);
     return { r, c: step.at, u: step.at, b: step.batchId, fields: step.fields };
   }
   if (record === undefined) {
     if (mayBeGone) return undefined;
-    throw new RecordMisfitError(`There is no record ${id} to change.`, step.position);
+    throw new RecordMismatchError(`There is no record ${id} to change.`, step.position);
   }
   if (step.kind === 'delete') return undefined;
   if (step.kind === 'seen') return { ...record, r, b: step.batchId };

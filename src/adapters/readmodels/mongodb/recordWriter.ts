@@ -3,10 +3,11 @@ import { type Collection, MongoBulkWriteError } from 'mongodb';
 import type { RecordChange } from '../../../domain/referenceTable/changes.js';
 import type { Revision } from '../../../ports/eventStore.js';
 import { isDuplicateKey } from './catalog.js';
+import { type CleanedUpRecord, forgetRecords, keepRecords } from './cleanedUpRecords.js';
 import {
   evolveRecord,
   type RecordDocument,
-  RecordMisfitError,
+  RecordMismatchError,
   type RecordStep,
   type Repeated,
   type StepEvent,
@@ -14,12 +15,11 @@ import {
   WHOLE_RECORD,
   type WholeRecord,
 } from './recordDocument.js';
-import { forgetRecords, keepRecords, type SweptRecord } from './sweptRecords.js';
 
-/** Changes of single records stand in any order between two sweeps, each record's own in theirs. */
+/** Changes of single records stand in any order between two isCleanUp, each record's own in theirs. */
 export type TableStep =
   | { readonly kind: 'records'; readonly byId: Map<string, RecordStep[]> }
-  | { readonly kind: 'sweep'; readonly batchId: string; readonly revision: Revision; readonly at: string };
+  | { readonly kind: 'cleanUp'; readonly batchId: string; readonly revision: Revision; readonly at: string };
 
 /** Puts a change behind those that came before it. */
 export function addStep(
@@ -27,8 +27,8 @@ export function addStep(
   change: RecordChange,
   { revision, position, at }: StepEvent & { readonly at: string },
 ): void {
-  if (change.kind === 'sweep') {
-    steps.push({ kind: 'sweep', batchId: change.batchId, revision, at });
+  if (change.kind === 'cleanUp') {
+    steps.push({ kind: 'cleanUp', batchId: change.batchId, revision, at });
     return;
   }
   const last = steps.at(-1);
@@ -50,7 +50,7 @@ export class RecordWriter {
   readonly #collection: Collection<RecordDocument>;
   readonly #shape: TableShape;
   readonly #repeated: Repeated;
-  readonly #swept: () => Promise<Collection<SweptRecord>>;
+  readonly #cleanedUp: () => Promise<Collection<CleanedUpRecord>>;
   /** By how many records there are more now. */
   added = 0;
 
@@ -58,19 +58,19 @@ export class RecordWriter {
     collection: Collection<RecordDocument>,
     shape: TableShape,
     repeated: Repeated,
-    swept: () => Promise<Collection<SweptRecord>>,
+    cleanedUp: () => Promise<Collection<CleanedUpRecord>>,
   ) {
-    this.#swept = swept;
+    this.#cleanedUp = cleanedUp;
     this.#collection = collection;
     this.#shape = shape;
     this.#repeated = repeated;
   }
 
-  /** Steps in order. @throws RecordMisfitError when a change does not fit the records */
+  /** Steps in order. @throws RecordMismatchError when a change does not fit the records */
   async write(steps: readonly TableStep[]): Promise<void> {
-    const lastSweep = steps.findLastIndex(({ kind }) => kind === 'sweep');
+    const lastCleanUp = steps.findLastIndex(({ kind }) => kind === 'cleanUp');
     for (const [index, step] of steps.entries()) {
-      await this.#write(step, this.#repeated === 'of more' || index < lastSweep);
+      await this.#write(step, this.#repeated === 'of more' || index < lastCleanUp);
     }
   }
 
@@ -80,7 +80,7 @@ export class RecordWriter {
 
   /** @param goneLater the changes of a commit that failed may have gone on to delete what is changed here */
   async #write(step: TableStep, goneLater: boolean): Promise<void> {
-    if (step.kind === 'sweep') return this.#sweep(step);
+    if (step.kind === 'cleanUp') return this.#deleteOutside(step);
     const seen = new Map<string, SeenGroup>();
     const changed: [string, RecordStep[]][] = [];
     for (const [id, steps] of step.byId) {
@@ -93,13 +93,13 @@ export class RecordWriter {
       for (const ids of inChunks(group.ids)) await this.#markSeen(group, ids, goneLater);
   }
 
-  async #sweep({ batchId, revision, at }: TableStep & { kind: 'sweep' }): Promise<void> {
-    // What later events touched has outlived this sweep already, when it is repeated.
+  async #deleteOutside({ batchId, revision, at }: TableStep & { kind: 'cleanUp' }): Promise<void> {
+    // What later events touched has outlived this clean-up already, when it is repeated.
     const outside = { b: { $ne: batchId }, ...(this.#isRepeated ? { r: { $lt: revision } } : {}) };
     if (this.#shape.layout.unique !== undefined) {
-      const swept = await this.#swept();
-      await keepRecords(swept, this.#collection, outside, { r: revision, t: at });
-      await forgetRecords(swept, at);
+      const cleanedUp = await this.#cleanedUp();
+      await keepRecords(cleanedUp, this.#collection, outside, { r: revision, t: at });
+      await forgetRecords(cleanedUp, at);
     }
     const { deletedCount } = await this.#collection.deleteMany(outside);
     this.added -= deletedCount;
@@ -138,8 +138,8 @@ export class RecordWriter {
     try {
       return evolveRecord(this.#shape, id, stored, steps, this.#isRepeated, goneLater);
     } catch (error) {
-      if (error instanceof RecordMisfitError) throw error;
-      throw new RecordMisfitError(`The record ${id} cannot be changed so.`, steps[0]?.position, { cause: error });
+      if (error instanceof RecordMismatchError) throw error;
+      throw new RecordMismatchError(`The record ${id} cannot be changed so.`, steps[0]?.position, { cause: error });
     }
   }
 
@@ -156,7 +156,7 @@ export class RecordWriter {
       const [first] = error instanceof MongoBulkWriteError ? [error.writeErrors].flat() : [];
       const refused = documents[first?.index ?? 0]?._id ?? '';
       const [, steps] = changed.find(([id]) => id.toLowerCase() === refused) ?? [];
-      throw new RecordMisfitError(`There is a record ${refused} already.`, steps?.[0]?.position, { cause: error });
+      throw new RecordMismatchError(`There is a record ${refused} already.`, steps?.[0]?.position, { cause: error });
     }
   }
 
@@ -183,7 +183,7 @@ export class RecordWriter {
     const there = this.#isRepeated ? await this.#collection.countDocuments(named) : matchedCount;
     if (there === ids.length) return;
     const missing = ids.length - there;
-    throw new RecordMisfitError(`${missing} of ${ids.length} records to be seen again are not there.`, position);
+    throw new RecordMismatchError(`${missing} of ${ids.length} records to be seen again are not there.`, position);
   }
 }
 

@@ -16,15 +16,15 @@ import {
   recordsEntryId,
   tenantEntryId,
 } from './catalog.js';
-import { readByIds, readSweptIds } from './changedRecords.js';
+import { readByIds, readCleanedUpIds } from './changedRecords.js';
 import { CheckpointPoll } from './checkpointPoll.js';
-import { MongoConnection, type Place, whileWanted } from './connection.js';
+import { cleanedUpIn, deletedRecords, formerIds } from './cleanedUpRecords.js';
+import { type DatabaseLocation, MongoConnection, whileWanted } from './connection.js';
 import { deliveryReads } from './deliveries.js';
 import { filterOf, type RecordFilter } from './filters.js';
 import { listRecords, recordsBehind } from './lists.js';
 import { parkedOf } from './parked.js';
 import { recordJson, storedRecord, WHOLE_RECORD, type WholeRecord } from './recordDocument.js';
-import { deletedRecords, formerIds, sweptOf } from './sweptRecords.js';
 import { type ReadTable, TableReader } from './tableReader.js';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -37,7 +37,7 @@ const NO_IDS: ReadonlyMap<string, string> = new Map();
 export async function openMongoReadModels({
   timeoutMs = DEFAULT_TIMEOUT_MS,
   ...place
-}: Place & {
+}: DatabaseLocation & {
   /** A read without an answer for so long is given up. Default 30,000 ms. */
   readonly timeoutMs?: number;
 }): Promise<ReadModels> {
@@ -90,8 +90,8 @@ export async function openMongoReadModels({
       return { revision: readAt(found).revision, records: found?.result ?? ids.map(() => null) };
     },
 
-    async sweptIds(table, cleanUp, page, cancellation) {
-      const found = await read(table, (opened) => readSweptIds(opened, cleanUp, page, whileWanted(cancellation)));
+    async cleanedUpIds(table, cleanUp, page, cancellation) {
+      const found = await read(table, (opened) => readCleanedUpIds(opened, cleanUp, page, whileWanted(cancellation)));
       return found?.result ?? [];
     },
 
@@ -114,7 +114,7 @@ export async function openMongoReadModels({
         );
         const free = keys.filter((key) => !taken.has(key));
         if (!swept || free.length === 0) return { records: [...records.values()], formerIds: NO_IDS };
-        const former = await formerIds(sweptOf(opened.db, swept), free);
+        const former = await formerIds(cleanedUpIn(opened.db, swept), free);
         if (former.size > 0) await look({ _id: { $in: [...former.values()] } });
         return { records: [...records.values()], formerIds: former };
       });
@@ -147,7 +147,7 @@ export async function openMongoReadModels({
 
     async deletedRecords(table, cleanUp, page) {
       const found = await read(table, async ({ db, entry, text }) =>
-        entry.swept ? deletedRecords(sweptOf(db, entry.swept), text, cleanUp, page) : undefined,
+        entry.swept ? deletedRecords(cleanedUpIn(db, entry.swept), text, cleanUp, page) : undefined,
       );
       return found?.result ?? { records: [], total: 0 };
     },
@@ -198,7 +198,7 @@ export async function openMongoReadModels({
     checkpoint: async (projection) => positionOf((await state())?.checkpoints, projection),
     checkpoints: async () =>
       new Map(((await state())?.checkpoints ?? []).map(({ name, position }) => [name, position])),
-    place: async () => placeOf(await state()),
+    anchor: async () => placeOf(await state()),
     parked: () => connection.run(async (db) => parkedOf(db, await readState(db))),
     // Events are applied in the order of the log.
     ahead: async () => [],

@@ -59,8 +59,9 @@ export class TableReader {
         if (result !== undefined && isFinal(result.value)) return { entry: before, result: result.value };
         const after = await findEntry(db, entryId);
         if (result !== undefined && after?.collection === before.collection && after.moving === null) {
-          const whole = after.version === before.version && !before.applying;
-          if (whole || performance.now() - startedAt > WHOLE_COMMITS_MS) return { entry: before, result: result.value };
+          const isConsistent = after.version === before.version && !before.applying;
+          if (isConsistent || performance.now() - startedAt > WHOLE_COMMITS_MS)
+            return { entry: before, result: result.value };
         }
         if (performance.now() - startedAt > READ_TIMEOUT_MS) {
           throw new ReadModelsUnavailableError('The read models are being rebuilt.');

@@ -1,5 +1,5 @@
 /** The write side of the read models on MongoDB: records and checkpoints agree after any crash (docs/decisions/0010). */
-import type { KeptPlace, Position } from '../../../ports/eventStore.js';
+import type { LogAnchor, Position } from '../../../ports/eventStore.js';
 import { type Parked, ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels } from '../../../ports/readModelWriter.js';
 import {
@@ -14,7 +14,7 @@ import {
   storedPlace,
 } from './catalog.js';
 import { CatalogWriter } from './catalogWriter.js';
-import { MongoConnection, type Place, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
+import { type DatabaseLocation, MongoConnection, WRITER_SOCKET_TIMEOUT_MS } from './connection.js';
 import { CopyWriter } from './copyWriter.js';
 import { endedDeliveries } from './deliveries.js';
 import type { LaneDb } from './laneDb.js';
@@ -25,7 +25,7 @@ import { beginRebuild } from './rebuild.js';
 
 const COLLECTIONS_A_STEP = 10;
 
-export type WriterOptions = Place & {
+export type WriterOptions = DatabaseLocation & {
   /** How long after its death a projector is replaced, in milliseconds; 5 seconds where unset. */
   readonly leaseMs?: number;
   /** Writers of one owner come one after the other, and need not wait for each other's lease; unset: its own. */
@@ -78,7 +78,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     return state;
   }
 
-  async commit(checkpoints: ReadonlyMap<string, Position>, place?: KeptPlace): Promise<void> {
+  async commit(checkpoints: ReadonlyMap<string, Position>, place?: LogAnchor): Promise<void> {
     try {
       await this.connection.run((db) => this.#commitUnderLease(db, checkpoints, place));
     } catch (error) {
@@ -92,7 +92,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
    * A rebuild may have taken the lease meanwhile. Once it gives it back, the changes still fit, as it left the checkpoints
    * alone; not so where it has filled anew what was parked.
    */
-  async #commitUnderLease(db: LaneDb, checkpoints: ReadonlyMap<string, Position>, place?: KeptPlace): Promise<void> {
+  async #commitUnderLease(db: LaneDb, checkpoints: ReadonlyMap<string, Position>, place?: LogAnchor): Promise<void> {
     if (this.#state === undefined) throw new Error('No transaction has been begun.');
     for (;;) {
       try {
@@ -113,7 +113,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     db: LaneDb,
     state: State,
     reached: ReadonlyMap<string, Position>,
-    place: KeptPlace | undefined,
+    place: LogAnchor | undefined,
   ): Promise<void> {
     const parked = this.#parked;
     const checkpoints = merged(state.checkpoints, reached);
@@ -204,7 +204,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
     return positionOf(state?.checkpoints, projection);
   }
 
-  async place(): Promise<KeptPlace | undefined> {
+  async anchor(): Promise<LogAnchor | undefined> {
     return placeOf(this.#state ?? (await this.connection.run(readState)));
   }
 

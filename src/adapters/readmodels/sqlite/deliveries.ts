@@ -2,9 +2,9 @@
 import type Database from 'better-sqlite3';
 import type { DeliveryBacklog, DeliveryLogEntry, DeliveryQuery, WebhookHealth } from '../../../ports/deliveryLog.js';
 import { healthAfter, instant, UNTRIED } from '../shared/deliveryLog.js';
-import type { Cell, ReadConnection } from './readConnection.js';
+import { LIVE } from './ddl.js';
+import type { Cell, ReadConnection } from './read/readConnection.js';
 import { timeText } from './rowFormat.js';
-import { LIVE } from './sharedTables.js';
 
 type Webhook = WebhookHealth & { readonly id: number };
 

@@ -3,8 +3,8 @@ import type Database from 'better-sqlite3';
 import type { HistoryEntry, RecordQueries } from '../../../ports/readModels.js';
 import { AnswerSize } from '../shared/answerSize.js';
 import { APPROVED } from '../shared/recordText.js';
-import type { ReadConnection } from './readConnection.js';
-import { LIVE } from './sharedTables.js';
+import { LIVE } from './ddl.js';
+import type { ReadConnection } from './read/readConnection.js';
 
 export class HistoryTable {
   readonly #copy: number;

@@ -4,7 +4,7 @@ import { columnsOf, type FieldLayout, type TableLayout, TIME_COLUMNS } from './l
 export const recordsTable = (id: number): string => `r${id}`;
 export const docTable = (id: number): string => `d${id}`;
 export const batchTable = (id: number): string => `b${id}`;
-export const sweptTable = (id: number): string => `s${id}`;
+export const cleanedUpTable = (id: number): string => `s${id}`;
 export const trigramTable = (id: number, index: number): string => `r${id}_t${index}`;
 export const indexOf = (id: number, column: string): string => `r${id}_${column}`;
 
@@ -100,7 +100,7 @@ const table = (name: string): OwnObject => ({ kind: 'TABLE', name });
 /** A table's own tables and indexes, in the order in which they are dropped. */
 export const ownObjects = (id: number, layout: TableLayout): readonly OwnObject[] => [
   ...objectsOfRecords(id, layout),
-  table(sweptTable(id)),
+  table(cleanedUpTable(id)),
 ];
 
 function objectsOfRecords(id: number, layout: TableLayout): readonly OwnObject[] {

@@ -6,18 +6,18 @@ import { type ReadModels, readModelsBy } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { fileNumber } from '../../damagedFiles.js';
 import { lastApprovals } from '../shared/recordText.js';
-import { ALL_AHEAD, IS_AHEAD } from './ahead.js';
-import { readByIds, recordsOf } from './changedRecords.js';
-import { CheckpointWatch, openCheckpointChannel, type StoredProgress } from './checkpointWatch.js';
 import { namingDamage, ReadModelsDamagedError } from './damage.js';
 import { readDelivery, readHealth } from './deliveries.js';
-import { ALL_PARKED, IS_PARKED, type ParkedRow, parkedOf } from './parked.js';
-import { PLACE, type PlaceRow, placeOf } from './place.js';
 import { COSTS, type Costs } from './query/costs.js';
-import { ReadConnection, stateOf } from './readConnection.js';
-import { ReaderPool } from './readerPool.js';
-import { getRecord, readSnapshot } from './recordReads.js';
-import { parseStored } from './storedTexts.js';
+import { PLACE, type PlaceRow, placeOf } from './read/anchor.js';
+import { readByIds, recordsOf } from './read/changedRecords.js';
+import { ReadConnection, stateOf } from './read/readConnection.js';
+import { getRecord, readSnapshot } from './read/recordReads.js';
+import { parseStored } from './read/storedTexts.js';
+import { CheckpointWatch, openCheckpointChannel, type StoredProgress } from './threads/checkpointWatch.js';
+import { ReaderPool } from './threads/readerPool.js';
+import { ALL_AHEAD, IS_AHEAD } from './write/ahead.js';
+import { ALL_PARKED, IS_PARKED, type ParkedRow, parkedOf } from './write/parked.js';
 
 /** Each reader thread's, and that of the calling thread. */
 const READER_CACHE_MEGABYTES = 16;
@@ -148,8 +148,8 @@ function openOnFile(options: Options, onOtherFile: () => void): ReadModels {
       if (ids.length === 0) return recordsOf(readByIds(connection, table, ids));
       return recordsOf(await pool.ask({ kind: 'byIds', asked: [table, ids] }, cancellation));
     },
-    sweptIds: (table, cleanUp, page, cancellation) =>
-      pool.ask({ kind: 'sweptIds', asked: [table, cleanUp, page] }, cancellation),
+    cleanedUpIds: (table, cleanUp, page, cancellation) =>
+      pool.ask({ kind: 'cleanedUpIds', asked: [table, cleanUp, page] }, cancellation),
 
     async snapshot(...asked) {
       const [, { keys, ids }] = asked;
@@ -182,7 +182,7 @@ function openOnFile(options: Options, onOtherFile: () => void): ReadModels {
     deliveryBacklog: () => pool.ask({ kind: 'deliveryBacklog', asked: [] }),
     webhookHealth: async (tenant, webhookId) => readHealth(connection, tenant, webhookId),
     checkpoint: async (projection) => checkpoint(projection),
-    place: async () => placeOf(connection.all<PlaceRow>(PLACE)[0]),
+    anchor: async () => placeOf(connection.all<PlaceRow>(PLACE)[0]),
     checkpoints: async () =>
       new Map(
         connection

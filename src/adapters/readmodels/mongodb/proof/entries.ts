@@ -21,13 +21,13 @@ const textOf = ({ document }: EntryRow): string => String(document.e ?? '');
 export const sizeOf = (row: EntryRow): number => textOf(row).length + 100;
 
 /** Keys of the document that are not what its entry says. */
-function misfits({ document }: EntryRow, expected: object): readonly string[] {
+function mismatches({ document }: EntryRow, expected: object): readonly string[] {
   return Object.entries(expected).flatMap(([name, value]) =>
     name === 'e' || isStored(value, document[name]) ? [] : [name],
   );
 }
 
-const misfitting = (place: string, record: string, wrong: readonly string[]) =>
+const mismatching = (place: string, record: string, wrong: readonly string[]) =>
   wrong.length === 0
     ? []
     : [{ place, record, kind: 'different' as const, detail: `Keys that do not fit the entry: ${wrong.join(', ')}.` }];
@@ -47,7 +47,7 @@ export const historyComparison = (place: string): Comparison<EntryRow> => ({
     const n = Number(entry.revision);
     const [o = ''] = row.key.split('.');
     const expected: Omit<HistoryDocument, 'e'> = { _id: `${o}.${n}`, o, n };
-    return misfitting(place, name, misfits(row, expected));
+    return mismatching(place, name, mismatches(row, expected));
   },
 });
 
@@ -67,7 +67,7 @@ export const deliveryComparison = (place: string, droppedBefore: string | undefi
     if (isWebhook(row)) return [];
     const entry = parsed(textOf(row)) as DeliveryLogEntry | undefined;
     const name = row.key.slice('d.'.length);
-    return entry === undefined ? unreadable(place, name) : misfitting(place, name, misfits(row, documentOf(entry)));
+    return entry === undefined ? unreadable(place, name) : mismatching(place, name, mismatches(row, documentOf(entry)));
   },
   mayBeMissing: ({ document: { x } }) =>
     droppedBefore !== undefined && typeof x === 'number' && x < instant(droppedBefore),

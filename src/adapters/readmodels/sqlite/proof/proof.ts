@@ -9,10 +9,10 @@ import type {
 } from '../../../../ports/readModelProof.js';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
 import { type Comparison, compareSides, inPart, type Keyed, NO_ROWS, type Side, sideOf } from '../../shared/proof.js';
-import { LISTS } from '../discarded.js';
+import { LIVE } from '../ddl.js';
 import { layoutIn, type StoredLayout } from '../layout.js';
-import { LIVE } from '../sharedTables.js';
-import { SMALL_TABLES, type StoredTable } from '../tableParts.js';
+import { SMALL_TABLES, type StoredTable } from '../tableStorage.js';
+import { LISTS } from '../write/discarded.js';
 import {
   deliveryComparison,
   deliveryRows,

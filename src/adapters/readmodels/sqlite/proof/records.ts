@@ -4,11 +4,11 @@ import type { Fields } from '../../../../domain/assetTypes/fieldTypes.js';
 import { type Comparison, changedFields, type Finding, isStored, parsed } from '../../shared/proof.js';
 import { RecordText } from '../../shared/recordText.js';
 import { type CellValue, cellColumns, cellsOf } from '../cells.js';
+import { NO_BATCH } from '../ddl.js';
 import { trigramColumns, trigramTable } from '../ownTables.js';
-import type { Cell } from '../readConnection.js';
+import type { Cell } from '../read/readConnection.js';
 import { idBytes, idText } from '../rowFormat.js';
-import { NO_BATCH } from '../sharedTables.js';
-import { HEAD_COLUMNS, partsOf, type StoredTable } from '../tableParts.js';
+import { HEAD_COLUMNS, type StoredTable, storageOf } from '../tableStorage.js';
 import { tokensOf } from './trigrams.js';
 
 type Fixed = [
@@ -56,7 +56,7 @@ export function* storedRows(
 ): Generator<StoredRow> {
   const { id, layout } = table;
   const columns = cellColumns(layout);
-  const { records, docs, docColumns, batches } = partsOf(table);
+  const { records, docs, docColumns, batches } = storageOf(table);
   const text = new RecordText(layout);
   const trigrams = trigramsOf(table);
   const heads = HEAD_COLUMNS.filter((name) => docColumns.includes(name)).map((name) => `d.${name} <> r.${name}`);
@@ -106,7 +106,7 @@ export const sizeOf = ({ doc }: StoredRow): number => (doc?.length ?? 0) + 200;
 /** @param table the one whose rows are looked at by themselves: what is served, or the copy where it stands alone */
 export function recordComparison(table: StoredTable): Comparison<StoredRow> {
   const columns = cellColumns(table.layout);
-  const { records, docs, batches } = partsOf(table);
+  const { records, docs, batches } = storageOf(table);
   const indexes = trigramsOf(table).map((index) => ({
     place: trigramTable(table.id, index),
     positions: trigramColumns(table.layout.fields, index).map((column) => columns.indexOf(column)),

@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 import type { Finding } from '../../shared/proof.js';
 import { columnsOf, TIME_COLUMNS } from '../layout.js';
 import { indexOf, trigramTable } from '../ownTables.js';
-import { type Part, partsOf, type StoredTable } from '../tableParts.js';
+import { type StorageTable, type StoredTable, storageOf } from '../tableStorage.js';
 
 /** Of one kind in one table. */
 const MOST_NAMED = 100;
@@ -11,8 +11,8 @@ const MOST_NAMED = 100;
 const trigramTables = ({ id, layout }: StoredTable): readonly string[] =>
   Array.from({ length: layout.trigramIndexes }, (_, index) => trigramTable(id, index));
 
-const partsIn = (table: StoredTable): readonly Part[] => {
-  const { records, docs, batches } = partsOf(table);
+const partsIn = (table: StoredTable): readonly StorageTable[] => {
+  const { records, docs, batches } = storageOf(table);
   return [records, docs, batches];
 };
 
@@ -37,7 +37,7 @@ function missing(db: Database.Database, type: 'table' | 'index', names: readonly
 
 /** What takes no longer than to count: the rows beside the records, and the indexes that there should be. */
 export function wholeCopy(db: Database.Database, table: StoredTable): readonly Finding[] {
-  const { records, docs, batches } = partsOf(table);
+  const { records, docs, batches } = storageOf(table);
   const count = (name: string): number => db.prepare<[], number>(`SELECT count(*) FROM ${name}`).pluck().get() ?? 0;
   const counted = count(records.rows);
   const miscounted = [docs, batches].filter(({ rows }) => count(rows) !== counted).map((part) => part.table);
@@ -50,7 +50,7 @@ export function wholeCopy(db: Database.Database, table: StoredTable): readonly F
 
 /** @param rowCount as the catalog has it */
 export function wholeTable(db: Database.Database, table: StoredTable, rowCount: number): readonly Finding[] {
-  const { records, docs, batches } = partsOf(table);
+  const { records, docs, batches } = storageOf(table);
   const own = partsIn(table).filter(({ owner }) => owner === undefined);
   const counted = db.prepare<[], number>(`SELECT count(*) FROM ${records.rows}`).pluck().get() ?? 0;
   return [

@@ -4,7 +4,7 @@ import { isTextType, sortValue, uniqueText } from '../../shared/fieldRules.js';
 import { type Selection, selectionOf } from '../../shared/query.js';
 import { type FieldLayout, TIME_COLUMNS } from '../layout.js';
 import { trigramColumn } from '../ownTables.js';
-import type { Cell, ReadTable } from '../readConnection.js';
+import type { Cell, ReadTable } from '../read/readConnection.js';
 import { idBytes, LAST_CHARACTER, microseconds } from '../rowFormat.js';
 
 /** What a record has to fulfil. */

@@ -1,10 +1,10 @@
 /** Reads the page of a list along the index of its sort, testing each row until the page is full. */
 
-import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
+import type { Rankings } from '../ranking/rankings.js';
+import type { Cell, ReadConnection, ReadTable } from '../read/readConnection.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
 import type { Matches } from './matches.js';
-import type { Rankings } from './rankings.js';
 import type { RowSet } from './rowSet.js';
 import { allOf, isIn, rowsBy, scanTests } from './rowSources.js';
 import { orderBy, type Term } from './sortTerms.js';
@@ -29,13 +29,13 @@ export type Run = {
 };
 
 /** A place in the order: a value of the record there, and its row. */
-export type Place = readonly [value: Cell, row: number];
+export type IndexPosition = readonly [value: Cell, row: number];
 
 /**
  * A run's places in the order of the first term's index (its ties by id), each with that term's value; undefined when that
  * order has no index, or to collect the matches is cheaper.
  */
-export function walkIndex(run: Run, skip: number, wanted: number): readonly Place[] | undefined {
+export function walkIndex(run: Run, skip: number, wanted: number): readonly IndexPosition[] | undefined {
   const { connection, table, terms, filters, ranges, costs, matches } = run;
   const [first] = terms;
   if (first === undefined || !first.indexed) return undefined;
@@ -45,7 +45,7 @@ export function walkIndex(run: Run, skip: number, wanted: number): readonly Plac
   const inIndex = allOf(filters.filter(({ how, index }) => how === 'look up' && index === first.sql));
   if (ranges.length === 0 && filters.every(({ how, index }) => how === 'look up' && index === first.sql)) {
     const inOrder = `SELECT ${first.sql}, row FROM ${from} WHERE ${inIndex.sql} ORDER BY ${order} LIMIT ? OFFSET ?`;
-    return connection.tuples<Place>(inOrder).all(...inIndex.cells, wanted, skip);
+    return connection.tuples<IndexPosition>(inOrder).all(...inIndex.cells, wanted, skip);
   }
 
   const rows = ((skip + wanted) * table.rowCount) / Math.max(1, matches.total);
@@ -58,7 +58,7 @@ export function walkIndex(run: Run, skip: number, wanted: number): readonly Plac
   if (!isExpected) return undefined;
   const most = Math.min(table.rowCount, affordable);
   const found = connection
-    .tuples<Place>(
+    .tuples<IndexPosition>(
       `SELECT value, row FROM (
          SELECT ${first.sql} AS value, r.row AS row, ${tests.sql} AS hit FROM ${from} WHERE ${inIndex.sql} ORDER BY ${order} LIMIT ?)
        WHERE hit LIMIT ? OFFSET ?`,

@@ -1,14 +1,14 @@
 /** Answers a query for one page of a table, with the exact total. */
 import { LRUCache } from 'lru-cache';
 import type { CreationKey, ListBehind, RecordJson, RecordQuery, TableRef } from '../../../../ports/readModels.js';
-import { type ReadConnection, type ReadTable, stateOf } from '../readConnection.js';
-import { recordTexts } from '../recordReads.js';
-import { creationKey, fittingTexts, rowsBehind } from './behind.js';
+import type { Rankings } from '../ranking/rankings.js';
+import { type ReadConnection, type ReadTable, stateOf } from '../read/readConnection.js';
+import { recordTexts } from '../read/recordReads.js';
 import { type Condition, conditionOf } from './conditions.js';
 import { COSTS, type Costs } from './costs.js';
+import { creationKey, fittingTexts, rowsBehind } from './createdAfter.js';
 import { findMatches, type Matches } from './matches.js';
 import { rowsOf } from './pageRows.js';
-import type { Rankings } from './rankings.js';
 import { bytesFor, hasRowBits } from './rowBits.js';
 import { reversed, termsOf } from './sortTerms.js';
 

@@ -1,7 +1,7 @@
 /** How the records that fulfil a query's filters are found and counted. */
 
 import { trigramTable } from '../ownTables.js';
-import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
+import type { Cell, ReadConnection, ReadTable } from '../read/readConnection.js';
 import type { Condition } from './conditions.js';
 import type { Costs } from './costs.js';
 import { hasRowBits, RowBits } from './rowBits.js';

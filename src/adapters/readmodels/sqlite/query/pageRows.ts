@@ -1,8 +1,8 @@
 /** Finds the rows of one page, in order, by the cheapest way. */
 
-import type { Cell } from '../readConnection.js';
-import { byRanking, rankingFor } from './byRanking.js';
-import { type Place, type Range, type Run, rangesBeyond, setFirst, walkIndex } from './indexWalk.js';
+import { byRanking, rankingFor } from '../ranking/byRanking.js';
+import type { Cell } from '../read/readConnection.js';
+import { type IndexPosition, type Range, type Run, rangesBeyond, setFirst, walkIndex } from './indexWalk.js';
 import { RowSet } from './rowSet.js';
 import { allOf, guarded, listedSource, rowsBy, scanTests } from './rowSources.js';
 import { cellsOf, isOneIndex, orderBy, reversed, type Term } from './sortTerms.js';
@@ -38,7 +38,7 @@ function shortWalk(run: Run, cost: number): readonly number[] | undefined {
   return walkIndex({ ...run, matches: { ...run.matches, cost } }, run.skip, run.wanted)?.map(rowAt);
 }
 
-const rowAt = ([, row]: Place): number => row;
+const rowAt = ([, row]: IndexPosition): number => row;
 
 function collect({ connection, terms, skip, wanted, matches }: Run): readonly number[] {
   const { from, where, cells } = matches.source;
@@ -73,15 +73,15 @@ function byFirstTerm(run: Run): readonly number[] | undefined {
   if (from === to) return tiesOf(run, first, to, skip - before, wanted);
 
   const lastTies = start + values.indexOf(to);
-  const whole = before >= start ? before : start + values.lastIndexOf(from) + 1;
-  const head = before >= start ? [] : tiesOf(run, first, from, skip - before, whole - skip);
-  const middle = sorted(run, places.slice(whole - start, lastTies - start).map(rowAt));
+  const alignedStart = before >= start ? before : start + values.lastIndexOf(from) + 1;
+  const head = before >= start ? [] : tiesOf(run, first, from, skip - before, alignedStart - skip);
+  const middle = sorted(run, places.slice(alignedStart - start, lastTies - start).map(rowAt));
   const tail = tiesOf(run, first, to, 0, skip + wanted - lastTies);
-  return [...head, ...middle.slice(Math.max(0, skip - whole)), ...tail];
+  return [...head, ...middle.slice(Math.max(0, skip - alignedStart)), ...tail];
 }
 
 /** How many ties come before this place. */
-const tiesBefore = (run: Run, first: Term, [value, row]: Place): number => {
+const tiesBefore = (run: Run, first: Term, [value, row]: IndexPosition): number => {
   const { sql, cells } = ofValue(first, value);
   const test = `${sql} AND id ${first.descending ? '>' : '<'} (SELECT id FROM ${run.table.shape.parts.records.rows} WHERE row = ?)`;
   return countInIndex(run, first, { sql: test, cells: [...cells, row] });

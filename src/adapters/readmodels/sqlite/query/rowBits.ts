@@ -1,4 +1,4 @@
-import type { ReadTable } from '../readConnection.js';
+import type { ReadTable } from '../read/readConnection.js';
 
 const COMMA = 0x2c;
 const DIGIT_0 = 0x30;

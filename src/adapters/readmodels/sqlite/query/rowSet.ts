@@ -1,4 +1,4 @@
-import type { Cell, ReadConnection, ReadTable } from '../readConnection.js';
+import type { Cell, ReadConnection, ReadTable } from '../read/readConnection.js';
 import { RowBits } from './rowBits.js';
 
 type RowQuery = {
@@ -25,7 +25,7 @@ export class RowSet {
   }
 
   /** Do the bits cost no query? */
-  get isAtHand(): boolean {
+  get isLoaded(): boolean {
     return this.#atHand !== undefined;
   }
 

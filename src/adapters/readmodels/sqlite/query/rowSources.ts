@@ -1,5 +1,5 @@
 /** Ways to reach rows of a table, and tests of them, as parts of SQL. */
-import type { Cell, ReadTable } from '../readConnection.js';
+import type { Cell, ReadTable } from '../read/readConnection.js';
 import { type Condition, STILL_WANTED } from './conditions.js';
 import type { RowSet } from './rowSet.js';
 

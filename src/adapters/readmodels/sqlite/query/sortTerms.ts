@@ -1,7 +1,7 @@
 /** The order of a list as terms over columns, ties included. */
 import type { SortTerm } from '../../../../ports/readModels.js';
 import { notYet, sortTermsOf } from '../../shared/query.js';
-import type { Cell, ReadTable } from '../readConnection.js';
+import type { Cell, ReadTable } from '../read/readConnection.js';
 import { extractedSort, jsonPath } from './conditions.js';
 
 export type Term = {

@@ -1,8 +1,0 @@
-/** The furthest place of the log that was projected, as it is stored. */
-import type { KeptPlace } from '../../../ports/eventStore.js';
-
-export const PLACE = 'SELECT log, position, event_id FROM place';
-export type PlaceRow = { readonly log: string | null; readonly position: number; readonly event_id: string | null };
-
-export const placeOf = (row: PlaceRow | undefined): KeptPlace | undefined =>
-  row && { log: row.log ?? undefined, position: row.position, eventId: row.event_id ?? undefined };

@@ -1,0 +1,189 @@
+/**
+ * The row numbers of a large table in the order of one of its indexes, in memory: any page of that order, filtered or not, is
+ * found without reading the index. It was true at one moment; rows that have changed since are kept beside it.
+ */
+
+import { firstWhere } from '../query/bisection.js';
+import { compareCells, type OrderedCell, orderedCell } from '../query/cellOrder.js';
+import { RowBits } from '../query/rowBits.js';
+import type { ReadConnection, ReadTable } from '../read/readConnection.js';
+import { ALL_ROWS, MAX_CHANGED_ROWS, ROWS_CHANGED_SINCE } from './changedRows.js';
+
+/** As it was made; all threads share it. */
+export type MadeRanking = {
+  readonly tenant: string;
+  readonly table: number;
+  /** Of the index: rows are in the order of (column, id), ascending. */
+  readonly column: string;
+  readonly rows: Uint32Array<SharedArrayBuffer>;
+  /** The largest row number. */
+  readonly lastRow: number;
+  /** The table's count of changes then. */
+  readonly changes: number;
+};
+
+/** The rows that match, of which a page is taken, and how many they are. */
+export type MatchingRows = { readonly rows: RowBits; readonly total: number };
+
+/** A row that has changed, and where it is now. */
+type Entry = { readonly row: number; readonly value: OrderedCell; readonly id: OrderedCell };
+
+/** Some rows in order, of which the caller asks for those that it needs. */
+type Sequence = { readonly length: number; readonly rowAt: (index: number) => number };
+
+export class Ranking {
+  readonly #made: MadeRanking;
+  /** The changed rows of the table's changes up to this one, and the rows up to this one, are known. */
+  #changes: number;
+  #lastRow: number;
+  /** Rows that were changed, added or deleted since it was made; `#entries` are those that are there, in order. */
+  readonly #changed = new Set<number>();
+  #entries: readonly Entry[] = [];
+  /** Where the rows that have changed were, ascending; undefined until it is needed. */
+  #gaps: readonly number[] | undefined = [];
+
+  constructor(made: MadeRanking) {
+    this.#made = made;
+    this.#changes = made.changes;
+    this.#lastRow = made.lastRow;
+  }
+
+  /** Brings it to the table's state. @returns false where that takes more than to make it anew */
+  follow(connection: ReadConnection, table: ReadTable): boolean {
+    if (table.changes === this.#changes) return true;
+    const room = MAX_CHANGED_ROWS + 1 - this.#changed.size;
+    if (table.changes < this.#changes || room <= 0) return false;
+    const changed = connection.column<number>(ROWS_CHANGED_SINCE, [table.id, this.#changes, room]);
+    const added = connection.column<number>(
+      `SELECT row FROM ${table.shape.parts.records.rows} WHERE row > ? ORDER BY row LIMIT ?`,
+      [this.#lastRow, room],
+    );
+    // Of changed rows only the latest are there: so many may not be all.
+    if (changed.length === room || changed.includes(ALL_ROWS)) return false;
+    const rows = new Set([...changed, ...added]);
+    for (const row of rows) this.#changed.add(row);
+    if (this.#changed.size > MAX_CHANGED_ROWS) return false;
+    this.#place(rows, entryReader(connection, table, this.#made.column));
+    if (changed.some((row) => row <= this.#made.lastRow)) this.#gaps = undefined;
+    this.#lastRow = added.at(-1) ?? this.#lastRow;
+    this.#changes = table.changes;
+    return true;
+  }
+
+  #place(rows: ReadonlySet<number>, entryOf: (row: number) => Entry | undefined): void {
+    const entries = this.#entries.filter(({ row }) => !rows.has(row));
+    for (const row of rows) {
+      const entry = entryOf(row);
+      if (entry === undefined) continue;
+      const at = firstWhere(0, entries.length, (index) => isBehind(entries[index], entry));
+      entries.splice(at, 0, entry);
+    }
+    this.#entries = entries;
+  }
+
+  /**
+   * The rows from one place of the ascending order up to another one; undefined where there are not so many.
+   * @param matching only these rows count; without it all
+   */
+  page(
+    { connection, table }: { readonly connection: ReadConnection; readonly table: ReadTable },
+    { from, to }: Span,
+    matching?: MatchingRows,
+  ): readonly number[] | undefined {
+    const entries = matching === undefined ? this.#entries : this.#entries.filter(({ row }) => matching.rows.has(row));
+    const unchanged =
+      matching === undefined
+        ? this.#unchanged()
+        : this.#matching(matching, { from: from - entries.length, to }, entries.length);
+    const entryOf = entryReader(connection, table, this.#made.column);
+    const isPast = (index: number, entry: Entry): boolean => isBehind(entryOf(unchanged.rowAt(index)), entry);
+    const entriesBefore = (index: number): number => {
+      const place = entryOf(unchanged.rowAt(index));
+      return firstWhere(0, entries.length, (at) => isBehind(entries[at], place));
+    };
+
+    // Two lists in order, of which the page is merged: so many of the unchanged come before it, and all others are entries.
+    let next = firstWhere(
+      Math.max(0, from - entries.length),
+      Math.min(from, unchanged.length),
+      (index) => index + entriesBefore(index) >= from,
+    );
+    let nextEntry = from - next;
+    const rows: number[] = [];
+    while (rows.length < to - from) {
+      const entry = entries[nextEntry];
+      const end = Math.min(unchanged.length, next + to - from - rows.length);
+      const before = entry === undefined ? end : firstWhere(next, end, (index) => isPast(index, entry));
+      for (; next < before; next++) rows.push(unchanged.rowAt(next));
+      if (rows.length === to - from) break;
+      if (entry === undefined) return undefined;
+      rows.push(entry.row);
+      nextEntry += 1;
+    }
+    return rows;
+  }
+
+  #unchanged(): Sequence {
+    const { rows } = this.#made;
+    this.#gaps ??= this.#positionsOfMoved();
+    const gaps = this.#gaps;
+    // Each gap before a row pushes it back by one.
+    const gapsBefore = (index: number): number => firstWhere(0, gaps.length, (gap) => (gaps[gap] ?? 0) - gap > index);
+    return { length: rows.length - gaps.length, rowAt: (index) => rows[index + gapsBefore(index)] ?? 0 };
+  }
+
+  #positionsOfMoved(): readonly number[] {
+    const { rows, lastRow } = this.#made;
+    const changed = new RowBits(lastRow + 1);
+    for (const row of this.#changed) if (row <= lastRow) changed.add(row);
+    const positions: number[] = [];
+    for (let index = 0; index < rows.length; index++) if (changed.has(rows[index] ?? 0)) positions.push(index);
+    return positions;
+  }
+
+  /** Those that match, `from` some place on: sought from the end that is nearer. */
+  #matching({ rows: bits, total }: MatchingRows, { from, to }: Span, movedCount: number): Sequence {
+    const length = total - movedCount;
+    const [first, end] = [Math.max(0, from), Math.min(to, length)];
+    const isUnchanged = (row: number): boolean => bits.has(row) && !this.#changed.has(row);
+    const found =
+      end <= length - first
+        ? some(this.#made.rows, isUnchanged, { skip: first, wanted: end - first, step: 1 })
+        : some(this.#made.rows, isUnchanged, { skip: length - end, wanted: end - first, step: -1 }).reverse();
+    return { length: first + found.length, rowAt: (index) => found[index - first] ?? 0 };
+  }
+}
+
+type Span = { readonly from: number; readonly to: number };
+
+function entryReader(connection: ReadConnection, table: ReadTable, column: string): (row: number) => Entry | undefined {
+  const statement = connection.tuples<[value: OrderedCell, id: OrderedCell]>(
+    `SELECT ${orderedCell(column)}, id FROM ${table.shape.parts.records.rows} WHERE row = ?`,
+  );
+  return (row) => {
+    const [value, id] = statement.get(row) ?? [];
+    return value === undefined || id === undefined ? undefined : { row, value, id };
+  };
+}
+
+const isBehind = (one: Entry | undefined, other: Entry | undefined): boolean =>
+  one !== undefined &&
+  other !== undefined &&
+  (compareCells(one.value, other.value) || compareCells(one.id, other.id)) > 0;
+
+function some(
+  rows: Uint32Array,
+  isWanted: (row: number) => boolean,
+  { skip, wanted, step }: { readonly skip: number; readonly wanted: number; readonly step: 1 | -1 },
+): number[] {
+  const found: number[] = [];
+  let left = skip;
+  for (let index = step === 1 ? 0 : rows.length - 1; found.length < wanted; index += step) {
+    const row = rows[index];
+    if (row === undefined) break;
+    if (!isWanted(row)) continue;
+    if (left > 0) left -= 1;
+    else found.push(row);
+  }
+  return found;
+}

@@ -1,0 +1,53 @@
+/** Reads records by their ids, and the ids of what clean-ups have deleted: what has changed since, for those who follow. */
+import type { Revision } from '../../../../ports/eventStore.js';
+import type { RecordQueries, TableRef } from '../../../../ports/readModels.js';
+import { PageRoom } from '../../shared/answerSize.js';
+import { idBytes, idText } from '../rowFormat.js';
+import type { ReadConnection } from './readConnection.js';
+import { recordReader } from './recordReads.js';
+
+/** The records one a line, as one text is far cheaper to hand to another thread than many. */
+export type RecordLines = { readonly revision: Revision; readonly lines: string };
+
+const NONE = 'null';
+
+/** See `RecordQueries`. */
+export function readByIds(connection: ReadConnection, ref: TableRef, ids: readonly string[]): RecordLines {
+  const { revision, result } = connection.read(
+    ref,
+    ids.map(() => NONE),
+    (table) => {
+      const read = recordReader(connection, table, 'id');
+      const room = new PageRoom();
+      const lines: string[] = [];
+      for (const id of ids) {
+        const line = read(idBytes(id) ?? null) ?? NONE;
+        if (!room.take(line)) break;
+        lines.push(line);
+      }
+      return lines;
+    },
+  );
+  return { revision, lines: result.join('\n') };
+}
+
+export const recordsOf = ({ revision, lines }: RecordLines): Awaited<ReturnType<RecordQueries['byIds']>> => ({
+  revision,
+  records: lines === '' ? [] : lines.split('\n').map((line) => (line === NONE ? null : line)),
+});
+
+/** See `RecordQueries`. */
+export function readCleanedUpIds(
+  connection: ReadConnection,
+  ref: TableRef,
+  cleanUp: Revision,
+  { behind, limit }: Parameters<RecordQueries['cleanedUpIds']>[2],
+): readonly string[] {
+  const found = connection.read<readonly string[]>(ref, [], ({ cleanedUp }) => {
+    if (cleanedUp === undefined) return [];
+    const sql = `SELECT id FROM ${cleanedUp.rows} WHERE revision = ? AND id > ? ORDER BY id LIMIT ?`;
+    const start = idBytes(behind ?? '') ?? Buffer.alloc(0);
+    return connection.column<Buffer>(sql, [cleanUp, start, limit]).map(idText);
+  });
+  return found.result;
+}

@@ -1,0 +1,238 @@
+/** A connection that answers queries: prepared statements kept, tables looked up in the catalog. */
+import type Database from 'better-sqlite3';
+import { LRUCache } from 'lru-cache';
+import type { AssetType } from '../../../../domain/assetTypes/assetType.js';
+import { foldCase } from '../../../../domain/assetTypes/caseFolding.js';
+import type { Revision } from '../../../../ports/eventStore.js';
+import type { TableRef } from '../../../../ports/readModels.js';
+import { RecordText } from '../../shared/recordText.js';
+import { type ConnectionOptions, openConnection } from '../connections.js';
+import { LIVE } from '../ddl.js';
+import { type FieldLayout, layoutIn, type StoredLayout, type TableLayout, timesOf } from '../layout.js';
+import {
+  CLEANED_UP_NOWHERE,
+  cleanedUpStorage,
+  type StorageTable,
+  storageOf,
+  type TableStorage,
+} from '../tableStorage.js';
+
+/** What can be bound to a statement. */
+export type Cell = string | number | null | Buffer;
+
+/** A table as it is at the moment of a query. */
+export type ReadTable = {
+  readonly id: number;
+  readonly tenant: string;
+  readonly rowCount: number;
+  /** Of the rows that were ever there, all numbers are below it. */
+  readonly nextRow: number;
+  readonly revision: Revision;
+  readonly lastEventAt: string;
+  /** Grows with each change of the table. */
+  readonly changes: number;
+  /** The records that clean-ups deleted, where there are any. */
+  readonly cleanedUp?: StorageTable;
+  readonly shape: TableShape;
+};
+
+/** See `RecordQueries.tableState`. With the last event: the file may be deleted, and then its numbers begin anew. */
+export const stateOf = ({ id, shape, changes, revision, lastEventAt }: ReadTable): string =>
+  `${id}.${shape.version}.${changes}.${revision}.${lastEventAt}`;
+
+export type TableIdentity = Pick<ReadTable, 'id' | 'shape'>;
+
+/** What stays the same until the asset type changes. */
+export type TableShape = {
+  readonly version: number;
+  readonly layout: TableLayout;
+  /** Where its rows are. */
+  readonly parts: TableStorage;
+  /** With the times of a record itself. */
+  readonly fields: ReadonlyMap<string, FieldLayout>;
+  /** Of the fields' values, in characters, where there is a limit. */
+  readonly maxLengths: ReadonlyMap<string, number>;
+  readonly text: RecordText;
+};
+
+/** `made` is 0 until the first record: the table's own tables are not there yet. */
+type CatalogTuple = [
+  id: number,
+  version: number,
+  made: number,
+  rowCount: number,
+  nextRow: number,
+  revision: number,
+  lastEventAt: string,
+  changes: number,
+  cleanedUp: number,
+];
+const CATALOG_ROW = `SELECT id, version, made, row_count, next_row, revision, last_event_at, changes, swept
+  FROM catalog WHERE tenant = ? AND name = ? AND copy = ${LIVE}`;
+
+export type Found<Result> = { readonly revision: Revision; readonly lastEventAt: string; readonly result: Result };
+
+const STATEMENTS = 300;
+const LONGEST_KEPT = 8_000;
+const SHAPES = 500;
+
+/** Nobody waits for the answer any more. */
+class NoLongerWantedError extends Error {
+  override readonly name = 'NoLongerWantedError';
+}
+
+type IsWanted = {
+  /** Asked before each statement, and within those that may take long (`STILL_WANTED`). */
+  readonly isWanted?: () => boolean;
+};
+
+export class ReadConnection {
+  readonly #db: Database.Database;
+  readonly #isWanted: () => boolean;
+  readonly #begin: Database.Statement;
+  readonly #commit: Database.Statement;
+  readonly #statements = new LRUCache<string, Database.Statement<Cell[], unknown>>({ max: STATEMENTS });
+  readonly #shapes = new LRUCache<number, TableShape>({ max: SHAPES });
+  readonly #lastSeen = new LRUCache<string, TableIdentity>({ max: SHAPES });
+  #visit: (value: unknown) => void = () => undefined;
+
+  /** @throws ReadModelsUnavailableError when the file cannot be opened */
+  constructor({ isWanted = () => true, ...options }: Omit<ConnectionOptions, 'readOnly'> & IsWanted) {
+    this.#db = openConnection({ ...options, readOnly: true });
+    this.#isWanted = isWanted;
+    this.#db.function('still_wanted', () => this.#checkWanted());
+    this.#begin = this.#db.prepare('BEGIN');
+    this.#commit = this.#db.prepare('COMMIT');
+    this.#db.function('visit', { directOnly: true }, (value) => {
+      this.#visit(value);
+      return 1;
+    });
+    this.#db.function('fold_case', { deterministic: true }, (value) =>
+      value === null ? null : foldCase(typeof value === 'string' ? value : JSON.stringify(value)),
+    );
+  }
+
+  /** @returns 1, for SQL @throws NoLongerWantedError */
+  #checkWanted(): 1 {
+    if (!this.#isWanted()) throw new NoLongerWantedError('Nobody waits for the answer any more.');
+    return 1;
+  }
+
+  /** Runs `work` on one moment's state of the file. */
+  inSnapshot<Result>(work: () => Result): Result {
+    this.#begin.run();
+    try {
+      return work();
+    } finally {
+      if (this.#db.inTransaction) this.#commit.run();
+    }
+  }
+
+  /** What `work` finds in a table's records, and how far the log was in them; `none` before the first record. */
+  read<Result>(ref: TableRef, none: Result, work: (table: ReadTable) => Result): Found<Result> {
+    return this.inSnapshot(() => {
+      // As a tuple: to make an object of it would take longer than to read it, and every get comes by here.
+      const row = this.tuples<CatalogTuple>(CATALOG_ROW).get(ref.tenant, ref.table);
+      if (row === undefined) return { revision: -1, lastEventAt: '', result: none };
+      const [id, version, made, rowCount, nextRow, revision, lastEventAt, changes, cleanedUp] = row;
+      if (made === 0) return { revision, lastEventAt, result: none };
+      const shape = this.#shape(id, version);
+      const table = {
+        id,
+        tenant: ref.tenant,
+        rowCount,
+        nextRow,
+        revision,
+        lastEventAt,
+        changes,
+        shape,
+        ...(cleanedUp === CLEANED_UP_NOWHERE ? {} : { cleanedUp: cleanedUpStorage(id, cleanedUp) }),
+      };
+      return { revision, lastEventAt, result: work(table) };
+    });
+  }
+
+  /** A table as a reading found it. It may have changed since, or be gone. */
+  lastSeen({ tenant, table }: TableRef): TableIdentity | undefined {
+    return this.#lastSeen.get(`${tenant} ${table}`);
+  }
+
+  remember({ tenant, table }: TableRef, { id, shape }: TableIdentity): void {
+    this.#lastSeen.set(`${tenant} ${table}`, { id, shape });
+  }
+
+  #shape(id: number, version: number): TableShape {
+    const known = this.#shapes.get(id);
+    if (known?.version === version) return known;
+    const [row] = this.all<{ asset_type: string } & StoredLayout>(
+      'SELECT asset_type, layout, small FROM catalog WHERE id = ?',
+      [id],
+    );
+    if (row === undefined) throw new Error(`Table ${id} has left the catalog.`);
+    const assetType: AssetType = JSON.parse(row.asset_type);
+    const layout = layoutIn(row);
+    const shape = {
+      version,
+      layout,
+      parts: storageOf({ id, layout }),
+      fields: new Map([...timesOf(layout), ...layout.fields].map((field) => [field.name, field])),
+      maxLengths: new Map(assetType.fields.flatMap(({ name, maxLength }) => (maxLength ? [[name, maxLength]] : []))),
+      text: new RecordText(layout),
+    };
+    this.#shapes.set(id, shape);
+    return shape;
+  }
+
+  /** All rows as objects. */
+  all<Row>(sql: string, cells: readonly Cell[] = []): Row[] {
+    return this.#prepare<Row>(sql, 'rows').all(...cells);
+  }
+
+  /** The first column of all rows. */
+  column<Value>(sql: string, cells: readonly Cell[] = []): Value[] {
+    return this.#prepare<Value>(sql, 'column').all(...cells);
+  }
+
+  /**
+   * Tells the column `value` of each row, without keeping any: in a third of the time that to step through them takes.
+   * @throws what `visit` throws, which ends it
+   */
+  forEach<Value>(sql: string, cells: readonly Cell[], visit: (value: Value) => void): void {
+    // The type is a claim about the text of the query, which only its caller knows.
+    this.#visit = (value) => visit(value as Value);
+    try {
+      this.number(`SELECT sum(visit(value)) FROM (${sql})`, cells);
+    } finally {
+      this.#visit = () => undefined;
+    }
+  }
+
+  /** The first column of the first row, such as a count. */
+  number(sql: string, cells: readonly Cell[] = []): number {
+    return this.#prepare<number>(sql, 'column').get(...cells) ?? 0;
+  }
+
+  /** A prepared statement whose rows come as arrays; for many runs of it in a row. */
+  tuples<Row>(sql: string): Database.Statement<Cell[], Row> {
+    return this.#prepare<Row>(sql, 'tuples');
+  }
+
+  #prepare<Row>(sql: string, shape: 'rows' | 'column' | 'tuples'): Database.Statement<Cell[], Row> {
+    this.#checkWanted();
+    const key = `${shape} ${sql}`;
+    const known = this.#statements.get(key);
+    // The type is a claim about the text of the query, which only its caller knows.
+    if (known !== undefined) return known as Database.Statement<Cell[], Row>;
+    const statement = this.#db.prepare<Cell[], Row>(sql);
+    if (shape === 'column') statement.pluck();
+    if (shape === 'tuples') statement.raw();
+    // One of thousands of values takes much memory, and hardly ever comes again.
+    if (sql.length <= LONGEST_KEPT) this.#statements.set(key, statement);
+    return statement;
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#db.close();
+  }
+}

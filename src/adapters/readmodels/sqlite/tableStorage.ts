@@ -1,0 +1,163 @@
+/**
+ * Where a table of records has its rows: in tables of its own, or, while it is small, in those that all small tables of the
+ * file share (docs/decisions/0037). Who selects from the `rows` of a part need not know which.
+ */
+import { cellColumns } from './cells.js';
+import { SMALL_CELLS } from './ddl.js';
+import type { TableLayout } from './layout.js';
+import {
+  bareStatements,
+  batchTable,
+  cleanedUpTable,
+  docTable,
+  indexOf,
+  indexStatements,
+  recordsTable,
+} from './ownTables.js';
+
+export type StoredTable = { readonly id: number; readonly layout: TableLayout };
+
+export type StorageTable = {
+  /** To write to; `of` begins each condition on its rows. */
+  readonly table: string;
+  readonly of: string;
+  /** Whose rows they are, where the table is shared. */
+  readonly owner?: number;
+  /** To select from: columns have the names that they have in a table of its own. */
+  readonly rows: string;
+};
+
+export type TableStorage = {
+  readonly records: StorageTable;
+  readonly docs: StorageTable;
+  readonly batches: StorageTable;
+  /** The columns of `docs.rows`; with the record's id and times where these are beside its document. */
+  readonly docColumns: readonly string[];
+  /** The column in `records.table` for one of `rows`. */
+  column(name: string): string;
+  /** Behind `records.rows`, to have SQLite go by this column's index. */
+  indexedBy(column: string): string;
+};
+
+const ownPart = (table: string): StorageTable => ({ table, of: '', rows: table });
+
+const sharedPart = (owner: number, table: string, columns: readonly string[]): StorageTable => ({
+  table,
+  of: `owner = ${owner} AND`,
+  owner,
+  rows: `(SELECT ${columns} FROM ${table} WHERE owner = ${owner})`,
+});
+
+export function storageOf({ id, layout }: StoredTable): TableStorage {
+  return layout.isSmall === true ? sharedParts(id, layout) : ownParts(id, layout);
+}
+
+const DOC_COLUMNS = ['row', 'width', 'doc'];
+/** What each record has that is no field of it. */
+export const HEAD_COLUMNS = ['id', 'created_at', 'updated_at'];
+
+/** Are they beside each document? */
+export const hasHeads = ({ docColumns }: TableStorage): boolean => docColumns.includes('id');
+
+function ownParts(id: number, { hasHeads }: TableLayout): TableStorage {
+  return {
+    records: ownPart(recordsTable(id)),
+    docs: ownPart(docTable(id)),
+    batches: ownPart(batchTable(id)),
+    docColumns: hasHeads === true ? [...DOC_COLUMNS, ...HEAD_COLUMNS] : DOC_COLUMNS,
+    column: (name) => name,
+    indexedBy: (column) => `INDEXED BY ${indexOf(id, column)}`,
+  };
+}
+
+/** Where the catalog says that records are which clean-ups deleted. */
+export const CLEANED_UP_NOWHERE = 0;
+export const CLEANED_UP_IN_OWN = 1;
+export const CLEANED_UP_IN_SHARED = 2;
+
+const CLEANED_UP_COLUMNS = ['row', 'u', 'id', 'revision', 'batch', 'width', 'doc', 'at'];
+
+/** @param cleanedUp as the catalog has it */
+export const cleanedUpStorage = (id: number, cleanedUp: number): StorageTable =>
+  cleanedUp === CLEANED_UP_IN_OWN ? ownPart(cleanedUpTable(id)) : sharedPart(id, 'swept_records', CLEANED_UP_COLUMNS);
+
+/** Every small table has these columns of the shared one, whatever its fields. */
+const FIXED = ['row', ...HEAD_COLUMNS, 'u'];
+
+const fieldColumns = (layout: TableLayout): readonly string[] => cellColumns(layout).filter((name) => name !== 'u');
+
+function sharedParts(id: number, layout: TableLayout): TableStorage {
+  const cells = new Map(fieldColumns(layout).map((name, index) => [name, `v${index}`]));
+  const part = (table: string, columns: readonly string[]): StorageTable => sharedPart(id, table, columns);
+  return {
+    records: part('small_records', [...FIXED, ...[...cells].map(([name, cell]) => `${cell} AS ${name}`)]),
+    docs: part('small_docs', DOC_COLUMNS),
+    batches: part('small_batches', ['row', 'batch']),
+    docColumns: DOC_COLUMNS,
+    column: (name) => cells.get(name) ?? name,
+    indexedBy: () => '',
+  };
+}
+
+/** A statement that inserts a row, with a value bound for each of these columns. */
+export const insertStatement = (part: StorageTable, columns: readonly string[]): string =>
+  `INSERT INTO ${part.table} (${owned(part, 'owner', columns)}) VALUES (${owned(
+    part,
+    part.owner,
+    columns.map(() => '?'),
+  )})`;
+
+/**
+ * Begins a statement that inserts what is selected.
+ * @param expressions one for each column, of what the caller names behind FROM
+ */
+export const insertSelected = (
+  part: StorageTable,
+  columns: readonly string[],
+  expressions: readonly string[],
+  verb: 'INSERT' | 'INSERT OR REPLACE' = 'INSERT',
+): string =>
+  `${verb} INTO ${part.table} (${owned(part, 'owner', columns)}) SELECT ${owned(part, part.owner, expressions)}`;
+
+const owned = <First>(
+  { owner }: StorageTable,
+  first: First,
+  columns: readonly string[],
+): readonly (First | string)[] => (owner === undefined ? columns : [first, ...columns]);
+
+/** Has the shared table columns enough for it? */
+export const fitsSmall = (layout: TableLayout): boolean => fieldColumns(layout).length <= SMALL_CELLS;
+
+/** The shared tables of records. */
+export const SMALL_TABLES = ['small_records', 'small_docs', 'small_batches'];
+
+/** The statements that remove a table's rows from the shared ones. */
+export const removeStatements = (id: number): readonly string[] =>
+  SMALL_TABLES.map((table) => `DELETE FROM ${table} WHERE owner = ${id};`);
+
+/** The statements that give a small table its own tables and indexes. @param layout that of a large one */
+export const growStatements = (id: number, layout: TableLayout): readonly string[] => [
+  ...bareStatements(id, layout),
+  ...copyStatements(sharedParts(id, layout), ownParts(id, layout), layout),
+  ...removeStatements(id),
+  ...indexStatements(id, layout),
+];
+
+/** The statements that bring a small table with tables of its own (schema version 10) to the shared ones. */
+export const shareStatements = (id: number, layout: TableLayout): readonly string[] => [
+  ...copyStatements(ownParts(id, layout), sharedParts(id, layout), layout),
+  ...[recordsTable(id), docTable(id), batchTable(id)].map((table) => `DROP TABLE ${table}`),
+];
+
+function copyStatements(from: TableStorage, to: TableStorage, layout: TableLayout): readonly string[] {
+  const columns = ['row', ...HEAD_COLUMNS, ...cellColumns(layout)];
+  return [
+    `${insertSelected(to.records, columns.map(to.column), columns)} FROM ${from.records.rows} ORDER BY row`,
+    `${insertSelected(
+      to.docs,
+      to.docColumns,
+      to.docColumns.map((name) => `${HEAD_COLUMNS.includes(name) ? 'r' : 'd'}.${name}`),
+    )} FROM ${from.docs.rows} AS d JOIN ${from.records.rows} AS r ON r.row = d.row ORDER BY d.row`,
+    `${insertSelected(to.batches, ['row', 'batch'], ['row', 'batch'])} FROM ${from.batches.rows} ORDER BY row`,
+  ];
+}

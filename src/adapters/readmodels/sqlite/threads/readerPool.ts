@@ -1,0 +1,194 @@
+/** A few reader threads, so that no query holds the caller's event loop. */
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import {
+  AnswerTooLargeError,
+  ReadModelsUnavailableError,
+  ReadModelsWithheldError,
+} from '../../../../ports/readModels.js';
+import type { Cancellation } from '../../../../supervision/cancellation.js';
+import { threadLimits } from '../../../threadLimits.js';
+import { RankingMaker } from '../ranking/rankingMaker.js';
+import type { Answer, Question, ReaderThreadData, Reply, Request } from './readerThread.js';
+
+type Job = {
+  readonly question: Question;
+  readonly resolve: (answer: unknown) => void;
+  readonly reject: (reason: unknown) => void;
+  readonly cancellation: Cancellation | undefined;
+};
+type Thread = {
+  readonly worker: Worker;
+  readonly unwanted: Int32Array<SharedArrayBuffer>;
+  job?: Job;
+};
+
+/** These may take long. All others are short, and decisions wait for them. */
+const LONG: readonly Question['kind'][] = ['list', 'listBehind', 'byIds', 'history', 'approvals', 'deliveries'];
+const isLong = ({ question }: Job): boolean => LONG.includes(question.kind);
+
+/** What ends a question. */
+type Answered = Exclude<Reply, { kind: 'ranking wanted' }>;
+
+const closed = (): Error => new ReadModelsUnavailableError('The read models are closed.');
+
+/**
+ * Short questions go first. The pool may have two threads more than its size, and starts those that it needs: long
+ * questions may have one of them, so that lists of one tenant leave one for another's, and never have all threads.
+ */
+export class ReaderPool {
+  readonly #data: Omit<ReaderThreadData, 'unwanted'>;
+  readonly #size: number;
+  readonly #threads: Thread[] = [];
+  readonly #short: Job[] = [];
+  readonly #long: Job[] = [];
+  readonly #rankings: RankingMaker;
+  #closed = false;
+
+  /** @param rankingBytes memory for rankings of large tables, shared by all threads */
+  constructor(
+    data: Omit<ReaderThreadData, 'unwanted'>,
+    { size, atFirst, rankingBytes }: { readonly size: number; readonly atFirst: number; readonly rankingBytes: number },
+  ) {
+    this.#data = data;
+    this.#size = size;
+    this.#rankings = new RankingMaker({
+      file: data.file,
+      maxBytes: rankingBytes,
+      onMade: (made) => this.#tellAll({ kind: 'ranking', made }),
+      onDropped: ({ tenant, table, column }) => this.#tellAll({ kind: 'no ranking', name: { tenant, table, column } }),
+    });
+    while (this.#threads.length < Math.min(atFirst, size)) this.#start();
+  }
+
+  #start(): Thread {
+    const unwanted = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    const worker = new Worker(new URL('./readerThread.js', import.meta.url), {
+      workerData: { ...this.#data, unwanted } satisfies ReaderThreadData,
+      resourceLimits: threadLimits(8),
+    });
+    const thread: Thread = { worker, unwanted };
+    let failure: unknown;
+    worker.on('message', (reply: Reply) => {
+      if (reply.kind === 'ranking wanted') this.#rankings.want(reply.name);
+      else this.#finish(thread, reply);
+    });
+    worker.on('error', (error) => {
+      failure = error;
+    });
+    worker.on('exit', () => this.#lose(thread, failure));
+    worker.unref();
+    this.#threads.push(thread);
+    for (const made of this.#rankings.all()) worker.postMessage({ kind: 'ranking', made } satisfies Request);
+    return thread;
+  }
+
+  #tellAll(news: Request): void {
+    for (const { worker } of this.#threads) worker.postMessage(news);
+  }
+
+  /**
+   * Asks the first thread that is free.
+   * @throws ReadModelsUnavailableError when the thread dies while it works on it, or the pool is closed; the reason when
+   *   it is cancelled before there is an answer: the thread is free again by then
+   */
+  async ask<Kind extends Question['kind']>(
+    question: Question & { readonly kind: Kind },
+    cancellation?: Cancellation,
+  ): Promise<Answer<Kind>> {
+    if (this.#closed) throw closed();
+    cancellation?.throwIfCancelled();
+    let answered: (() => void) | undefined;
+    try {
+      return await new Promise<Answer<Kind>>((resolve, reject) => {
+        // A thread answers a question with the answer of its kind; the types of messages cannot say so.
+        const job: Job = { question, resolve: (answer) => resolve(answer as Answer<Kind>), reject, cancellation };
+        answered = cancellation?.onCancel(() => this.#abandon(job));
+        (isLong(job) ? this.#long : this.#short).push(job);
+        this.#next();
+      });
+    } finally {
+      answered?.();
+    }
+  }
+
+  /** A job that waits is dropped; the thread of one in work is told to stop, and says when it has. */
+  #abandon(job: Job): void {
+    const place = this.#long.indexOf(job);
+    const thread = this.#threads.find((each) => each.job === job);
+    if (thread !== undefined) Atomics.store(thread.unwanted, 0, 1);
+    else if (place >= 0) this.#long.splice(place, 1)[0]?.reject(job.cancellation?.reason);
+  }
+
+  #next(): void {
+    for (const [waiting, most] of [
+      [this.#short, this.#size + 2],
+      [this.#long, this.#size + 1],
+    ] as const) {
+      while (waiting.length > 0) {
+        const thread = this.#freeThread(most);
+        const job = thread === undefined ? undefined : waiting.shift();
+        if (thread === undefined || job === undefined) break;
+        thread.job = job;
+        Atomics.store(thread.unwanted, 0, 0);
+        // A thread at work keeps the process alive, an idle one does not.
+        thread.worker.ref();
+        thread.worker.postMessage({ kind: 'ask', question: job.question } satisfies Request);
+      }
+    }
+  }
+
+  /** One that is idle while fewer than `most` are at long questions, or another one where all are: short ones end soon. */
+  #freeThread(most: number): Thread | undefined {
+    const long = this.#threads.filter(({ job }) => job !== undefined && isLong(job)).length;
+    if (long >= most) return undefined;
+    const idle = this.#threads.find(({ job }) => job === undefined);
+    if (idle !== undefined) return idle;
+    return this.#threads.length < this.#size || long === this.#threads.length ? this.#start() : undefined;
+  }
+
+  #finish(thread: Thread, reply: Answered): void {
+    const { job } = thread;
+    delete thread.job;
+    thread.worker.unref();
+    const reason = job?.cancellation?.reason;
+    if (reason !== undefined) job?.reject(reason);
+    else if (reply.kind === 'answer') job?.resolve(reply.answer);
+    else job?.reject(errorOf(reply));
+    this.#next();
+  }
+
+  /** A thread that has died is replaced when the next question needs it. */
+  #lose(thread: Thread, failure: unknown): void {
+    this.#threads.splice(this.#threads.indexOf(thread), 1);
+    thread.job?.reject(new ReadModelsUnavailableError('A reader thread has died.', { cause: failure }));
+    if (!this.#closed) this.#next();
+  }
+
+  /** Questions in flight are answered; those that wait are refused. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const job of [...this.#short.splice(0), ...this.#long.splice(0)]) job.reject(closed());
+    await Promise.all([
+      this.#rankings.close(),
+      ...this.#threads.map(({ worker }) => {
+        worker.ref();
+        worker.postMessage({ kind: 'close' } satisfies Request);
+        return once(worker, 'exit');
+      }),
+    ]);
+  }
+}
+
+function errorOf(reply: Exclude<Answered, { kind: 'answer' }>): Error {
+  switch (reply.kind) {
+    case 'too large':
+      return new AnswerTooLargeError(reply.message);
+    case 'withheld':
+      return new ReadModelsWithheldError(reply.message);
+    case 'damaged':
+      return new ReadModelsUnavailableError(reply.message);
+    case 'error':
+      return reply.error;
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * A worker thread with a connection of its own that answers questions one after another. Answers are texts, or bytes, cheap
+ * to hand over.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import type { DeliveryQuery } from '../../../../ports/deliveryLog.js';
+import type { Revision } from '../../../../ports/eventStore.js';
+import {
+  AnswerTooLargeError,
+  type ListBehind,
+  ReadModelsWithheldError,
+  type RecordPage,
+  type RecordQuery,
+  type RecordsBehind,
+  type TableRef,
+} from '../../../../ports/readModels.js';
+import type { ReadModels } from '../../../../ports/readSide.js';
+import { sendable } from '../../../../supervision/sendable.js';
+import { pageText } from '../../shared/answerSize.js';
+import type { ConnectionOptions } from '../connections.js';
+import { namingDamage, ReadModelsDamagedError } from '../damage.js';
+import { listDeliveries, readBacklog } from '../deliveries.js';
+import { readApprovals, readHistory } from '../history.js';
+import type { Costs } from '../query/costs.js';
+import { Lister } from '../query/lister.js';
+import type { MadeRanking } from '../ranking/ranking.js';
+import { type RankingName, Rankings } from '../ranking/rankings.js';
+import { type RecordLines, readByIds, readCleanedUpIds } from '../read/changedRecords.js';
+import { ReadConnection } from '../read/readConnection.js';
+import {
+  countOutsideBatch,
+  deletedRecords,
+  findRecords,
+  readFigures,
+  readSnapshot,
+  someOutsideBatch,
+} from '../read/recordReads.js';
+
+/** What is asked of a thread: functions of the port, and their arguments. */
+type Asked = {
+  list: [table: TableRef, query: RecordQuery];
+  listBehind: [table: TableRef, query: ListBehind];
+  history: [tenant: string, orderId: string, page: { readonly offset: number; readonly limit: number }];
+  approvals: [tenant: string, orderIds: readonly string[]];
+  deliveries: [tenant: string, query: DeliveryQuery];
+  byIds: [table: TableRef, ids: readonly string[]];
+  cleanedUpIds: [table: TableRef, cleanUp: Revision, page: Parameters<ReadModels['cleanedUpIds']>[2]];
+} & {
+  [Kind in
+    | 'snapshot'
+    | 'find'
+    | 'countOutsideBatch'
+    | 'someOutsideBatch'
+    | 'deletedRecords'
+    | 'tableFigures'
+    | 'deliveryBacklog']: Parameters<ReadModels[Kind]>;
+};
+
+export type Question = {
+  [Kind in keyof Asked]: { readonly kind: Kind; readonly asked: Asked[Kind] };
+}[keyof Asked];
+
+type Answers = {
+  list: RecordPage;
+  listBehind: RecordsBehind;
+  history: ReturnType<typeof readHistory>;
+  approvals: ReturnType<typeof readApprovals>;
+  snapshot: ReturnType<typeof readSnapshot>;
+  find: ReturnType<typeof findRecords>;
+  countOutsideBatch: ReturnType<typeof countOutsideBatch>;
+  someOutsideBatch: ReturnType<typeof someOutsideBatch>;
+  deletedRecords: ReturnType<typeof deletedRecords>;
+  byIds: RecordLines;
+  cleanedUpIds: readonly string[];
+  /** JSON text. */
+  deliveries: string;
+  tableFigures: ReturnType<typeof readFigures>;
+  deliveryBacklog: ReturnType<typeof readBacklog>;
+};
+export type Answer<Kind extends Question['kind']> = Answers[Kind];
+
+export type ReaderThreadData = Omit<ConnectionOptions, 'readOnly'> & {
+  readonly costs: Costs;
+  /** One cell: 1 as soon as the question in work is no longer wanted, else 0. Set by the thread that asks. */
+  readonly unwanted: Int32Array<SharedArrayBuffer>;
+};
+export type Request =
+  | { readonly kind: 'ask'; readonly question: Question }
+  /** To find pages by from now on, or no longer. */
+  | { readonly kind: 'ranking'; readonly made: MadeRanking }
+  | { readonly kind: 'no ranking'; readonly name: RankingName }
+  | { readonly kind: 'close' };
+export type Reply =
+  /** Comes before the answer that was slow without it. */
+  | { readonly kind: 'ranking wanted'; readonly name: RankingName }
+  | { readonly kind: 'answer'; readonly answer: Answers[Question['kind']] }
+  /** Of their own, as an error that is sent to another thread keeps its message and loses its class. */
+  | { readonly kind: 'too large' | 'withheld' | 'damaged'; readonly message: string }
+  | { readonly kind: 'error'; readonly error: Error };
+
+const { unwanted, costs, ...options }: ReaderThreadData = workerData;
+const connection = new ReadConnection({ ...options, isWanted: () => Atomics.load(unwanted, 0) === 0 });
+const rankings = new Rankings((name) => send({ kind: 'ranking wanted', name }));
+const lister = new Lister(connection, costs, rankings);
+
+/** @returns the answer, and of what in it the memory is handed over instead of being copied */
+function answer(question: Question): [answer: Answers[Question['kind']], handedOver?: readonly ArrayBuffer[]] {
+  switch (question.kind) {
+    case 'list': {
+      const page = lister.list(...question.asked);
+      const records = pageText(page.records);
+      return [{ ...page, records }, typeof records === 'string' ? [] : [records.buffer]];
+    }
+    case 'listBehind': {
+      const { records: texts, next } = lister.listBehind(...question.asked);
+      const records = pageText(texts);
+      return [{ records, next }, typeof records === 'string' ? [] : [records.buffer]];
+    }
+    case 'history':
+      return [readHistory(connection, ...question.asked)];
+    case 'approvals':
+      return [readApprovals(connection, ...question.asked)];
+    case 'snapshot':
+      return [readSnapshot(connection, ...question.asked)];
+    case 'find':
+      return [findRecords(connection, ...question.asked)];
+    case 'countOutsideBatch':
+      return [countOutsideBatch(connection, ...question.asked)];
+    case 'someOutsideBatch':
+      return [someOutsideBatch(connection, ...question.asked)];
+    case 'deletedRecords':
+      return [deletedRecords(connection, ...question.asked)];
+    case 'byIds':
+      return [readByIds(connection, ...question.asked)];
+    case 'cleanedUpIds':
+      return [readCleanedUpIds(connection, ...question.asked)];
+    case 'deliveries':
+      return [`[${listDeliveries(connection, ...question.asked).join()}]`];
+    case 'tableFigures':
+      return [readFigures(connection, ...question.asked)];
+    case 'deliveryBacklog':
+      return [readBacklog(connection)];
+  }
+}
+
+const send = (reply: Reply, handedOver: readonly ArrayBuffer[] = []): void =>
+  parentPort?.postMessage(reply, [...handedOver]);
+
+function reply(question: Question): void {
+  try {
+    const [found, handedOver] = answer(question);
+    send({ kind: 'answer', answer: found }, handedOver);
+  } catch (thrown) {
+    const error = namingDamage(options.file, thrown);
+    if (error instanceof ReadModelsDamagedError) send({ kind: 'damaged', message: error.message });
+    else if (error instanceof AnswerTooLargeError) send({ kind: 'too large', message: error.message });
+    else if (error instanceof ReadModelsWithheldError) send({ kind: 'withheld', message: error.message });
+    else send({ kind: 'error', error: sendable(error) });
+  }
+}
+
+parentPort?.on('message', (request: Request) => {
+  switch (request.kind) {
+    case 'ask':
+      return reply(request.question);
+    case 'ranking':
+      return rankings.keep(request.made);
+    case 'no ranking':
+      return rankings.forget(request.name);
+    case 'close':
+      connection.close();
+      parentPort?.close();
+  }
+});

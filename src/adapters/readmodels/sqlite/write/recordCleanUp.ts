@@ -1,0 +1,166 @@
+/** Deletes the records of a table that a clean-up does not leave, and keeps what they were (docs/decisions/0022, 0026). */
+import type Database from 'better-sqlite3';
+import { forgottenBefore } from '../../../../domain/referenceTable/deletionHistory.js';
+import type { Revision } from '../../../../ports/eventStore.js';
+import type { TableLayout } from '../layout.js';
+import { dropStatements, tableStatements, trigramTable } from '../ownTables.js';
+import type { Cell } from '../read/readConnection.js';
+import {
+  insertSelected,
+  removeStatements,
+  type StorageTable,
+  type StoredTable,
+  storageOf,
+  type TableStorage,
+} from '../tableStorage.js';
+
+/** The share of a table's records from which on a clean-up makes its indexes anew. */
+const MANY = 0.28;
+
+/** So many records are kept in the time in which one is deleted, out of all indexes. */
+const KEPT_PER_DELETED = 8;
+
+/** For each record that is kept so many are forgotten whose time is over: so they end, however many there are. */
+const FORGOTTEN_PER_KEPT = 2;
+
+const KEPT = ['u', 'id', 'revision', 'batch', 'width', 'doc', 'at'];
+
+/** The event that deletes. */
+export type CleanUp = { readonly revision: Revision; readonly at: string };
+
+export class RecordCleanUp {
+  readonly #db: Database.Database;
+  readonly #id: number;
+  readonly #layout: TableLayout;
+  readonly #parts: TableStorage;
+  readonly #cleanedUp: StorageTable;
+  readonly #removeRow: (row: number) => void;
+  readonly #outside: Database.Statement<[number, number, number], number>;
+
+  constructor(
+    db: Database.Database,
+    { id, layout, cleanedUp }: StoredTable & { readonly cleanedUp: StorageTable },
+    removeRow: (row: number) => void,
+  ) {
+    this.#db = db;
+    this.#id = id;
+    this.#layout = layout;
+    this.#parts = storageOf({ id, layout });
+    this.#cleanedUp = cleanedUp;
+    this.#removeRow = removeRow;
+    this.#outside = db
+      .prepare<[number, number, number], number>(
+        `SELECT row FROM ${this.#parts.batches.rows} WHERE row > ? AND batch <> ? ORDER BY row LIMIT ?`,
+      )
+      .pluck();
+  }
+
+  /**
+   * @param keep number of the batch whose records stay
+   * @returns how many records went, of `rowCount` that there were
+   */
+  deleteOutside(keep: number, cleanUp: CleanUp, rowCount: number): number {
+    const { records, docs, batches } = this.#parts;
+    const outside = `SELECT row FROM ${batches.rows} WHERE batch <> ?`;
+    const gone = this.#countOutside(keep);
+    if (gone === 0) return 0;
+    this.#keep(cleanUp, 'b.batch <> ?', keep);
+    this.#forget(cleanUp, gone * FORGOTTEN_PER_KEPT);
+    if (gone === rowCount) {
+      this.#removeAll();
+      return gone;
+    }
+    for (let index = 0; index < this.#layout.trigramIndexes; index++) {
+      this.#db.prepare(`DELETE FROM ${trigramTable(this.#id, index)} WHERE rowid IN (${outside})`).run(keep);
+    }
+    this.#db.prepare(`DELETE FROM ${docs.table} WHERE ${docs.of} row IN (${outside})`).run(keep);
+    const deleteRows = () =>
+      this.#db.prepare(`DELETE FROM ${records.table} WHERE ${records.of} row IN (${outside})`).run(keep);
+    // To take many entries out of each index takes twice as long as to make it anew (docs/decisions/0013).
+    if (gone > rowCount * MANY && this.#layout.isSmall !== true) this.#withoutIndexes(records.table, deleteRows);
+    else deleteRows();
+    this.#db.prepare(`DELETE FROM ${batches.table} WHERE ${batches.of} batch <> ?`).run(keep);
+    return gone;
+  }
+
+  #countOutside(batch: number): number {
+    const count = this.#db.prepare<[number], number>(
+      `SELECT count(*) FROM ${this.#parts.batches.rows} WHERE batch <> ?`,
+    );
+    return count.pluck().get(batch) ?? 0;
+  }
+
+  #keep({ revision, at }: CleanUp, where: string, ...cells: readonly Cell[]): void {
+    if (this.#layout.unique === undefined) return;
+    const { records, docs, batches } = this.#parts;
+    this.#db
+      .prepare<Cell[]>(
+        `${insertSelected(this.#cleanedUp, KEPT, ['r.u', 'r.id', '?', 'b.batch', 'd.width', 'd.doc', '?'], 'INSERT OR REPLACE')}
+         FROM ${batches.rows} AS b CROSS JOIN ${records.rows} AS r ON r.row = b.row CROSS JOIN ${docs.rows} AS d ON d.row = b.row
+         WHERE r.u IS NOT NULL AND ${where}`,
+      )
+      .run(revision, at, ...cells);
+  }
+
+  /** Of what was deleted longest ago so many at most. */
+  #forget({ at }: CleanUp, most: number): void {
+    if (this.#layout.unique === undefined) return;
+    const { table, rows } = this.#cleanedUp;
+    const before = forgottenBefore(at);
+    const oldest = this.#db.prepare<[], string>(`SELECT at FROM ${rows} ORDER BY revision LIMIT 1`).pluck().get();
+    if (oldest === undefined || oldest >= before) return;
+    this.#db
+      .prepare<[number, string]>(
+        `DELETE FROM ${table} WHERE row IN
+           (SELECT row FROM (SELECT row, at FROM ${rows} ORDER BY revision LIMIT ?) WHERE at < ?)`,
+      )
+      .run(most, before);
+  }
+
+  #removeAll(): void {
+    const anew = [...dropStatements(this.#id, this.#layout), ...tableStatements(this.#id, this.#layout)];
+    const statements = this.#layout.isSmall === true ? removeStatements(this.#id) : anew;
+    for (const statement of statements) this.#db.exec(statement);
+  }
+
+  /**
+   * Sweeps at most `limit` records, of those behind the row `after`. Where all go, they go at once, once all of them are
+   * kept: until then `after` is negative.
+   * @returns how many went, and the row to go on behind; undefined where there are no more
+   */
+  cleanUpSome(
+    keep: number,
+    cleanUp: CleanUp,
+    {
+      limit,
+      after,
+      rowCount,
+    }: { readonly limit: number; readonly after?: number | undefined; readonly rowCount: number },
+  ): { readonly gone: number; readonly next: number | undefined } {
+    const isAll = after === undefined ? this.#countOutside(keep) === rowCount : after < 0;
+    const from = Math.abs(after ?? 0);
+    const most = isAll ? limit * KEPT_PER_DELETED : limit;
+    const rows = this.#outside.all(from, keep, most);
+    const last = rows.at(-1) ?? from;
+    this.#forget(cleanUp, rows.length * FORGOTTEN_PER_KEPT);
+    this.#keep(cleanUp, 'b.row > ? AND b.row <= ? AND b.batch <> ?', from, last, keep);
+    if (isAll) {
+      if (rows.length === most) return { gone: 0, next: -last };
+      this.#removeAll();
+      return { gone: rowCount, next: undefined };
+    }
+    for (const row of rows) this.#removeRow(row);
+    return { gone: rows.length, next: rows.length < limit ? undefined : last };
+  }
+
+  #withoutIndexes(table: string, work: () => unknown): void {
+    const indexes = this.#db
+      .prepare<[string], { name: string; sql: string }>(
+        `SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ?`,
+      )
+      .all(table);
+    for (const { name } of indexes) this.#db.exec(`DROP INDEX ${name}`);
+    work();
+    for (const { sql } of indexes) this.#db.exec(sql);
+  }
+}

@@ -1,0 +1,258 @@
+/** The tables of records of one copy (what is served, or what a rebuild fills), as they are written. */
+import type Database from 'better-sqlite3';
+import { LRUCache } from 'lru-cache';
+import type { AssetType } from '../../../../domain/assetTypes/assetType.js';
+import type { RecordChange } from '../../../../domain/referenceTable/changes.js';
+import type { Revision } from '../../../../ports/eventStore.js';
+import type { TableRef } from '../../../../ports/readModels.js';
+import type { StepwiseWriter } from '../../../../ports/readModelWriter.js';
+import { LIVE, NO_BATCH } from '../ddl.js';
+import { layoutOf, type StoredLayout, type TableLayout, withoutIndexes } from '../layout.js';
+import { addedFieldStatements, tableStatements } from '../ownTables.js';
+import { ALL_ROWS, ChangedRows, type ChangingTable, NOT_KNOWN } from '../ranking/changedRows.js';
+import {
+  CLEANED_UP_IN_SHARED,
+  CLEANED_UP_NOWHERE,
+  cleanedUpStorage,
+  fitsSmall,
+  growStatements,
+} from '../tableStorage.js';
+import type { CleanUp } from './recordCleanUp.js';
+import { RecordWriter } from './recordWriter.js';
+
+type OpenTable = ChangingTable & {
+  readonly assetTypeText: string;
+  /** That of the table as a large one. */
+  layout: TableLayout;
+  isSmall: boolean;
+  /** The very object that the table was last found to be defined by. */
+  definedBy?: AssetType;
+  /** It has had a record. Until then its layout may still change. */
+  isMade: boolean;
+  swept: number;
+  rowCount: number;
+  nextRow: number;
+  writer?: RecordWriter;
+};
+
+type CatalogRow = Pick<OpenTable, 'id' | 'assetTypeText' | 'rowCount' | 'nextRow' | 'changes' | 'swept'> &
+  StoredLayout & {
+    readonly made: number;
+  };
+
+export class RecordTables {
+  readonly #db: Database.Database;
+  readonly #copy: number;
+  readonly #smallRows: number;
+  /** Each holds prepared statements, which take memory; a table that is dropped from here is opened again when needed. */
+  readonly #open = new LRUCache<string, OpenTable>({ max: 200 });
+  readonly #batches: BatchNumbers;
+  readonly #changedRows: ChangedRows;
+  readonly #setState: Database.Statement<[number, number, Revision, string, number, number, number]>;
+
+  constructor(db: Database.Database, copy: number, smallRows: number) {
+    this.#db = db;
+    this.#copy = copy;
+    this.#smallRows = smallRows;
+    this.#batches = new BatchNumbers(db);
+    this.#changedRows = new ChangedRows(db);
+    this.#setState = db.prepare(
+      `UPDATE catalog SET row_count = ?, next_row = ?, revision = ?, last_event_at = ?, made = ?, changes = ?
+       WHERE id = ?`,
+    );
+  }
+
+  /** Belongs after a rollback, and after another connection has written: what is known of the tables may be wrong. */
+  forget(): void {
+    this.#batches.forget();
+    this.#open.clear();
+  }
+
+  define(ref: TableRef, assetType: AssetType): void {
+    const known = this.#find(ref);
+    if (known?.definedBy === assetType) return;
+    const text = JSON.stringify(assetType);
+    if (known === undefined) {
+      const layout = layoutOf(assetType);
+      this.#db
+        .prepare('INSERT INTO catalog (tenant, name, copy, asset_type, layout, small) VALUES (?, ?, ?, ?, ?, ?)')
+        .run(ref.tenant, ref.table, this.#copy, text, JSON.stringify(layout), Number(fitsSmall(layout)));
+      return;
+    }
+    if (known.assetTypeText === text) {
+      known.definedBy = assetType;
+      return;
+    }
+    // A table without records is laid out anew.
+    const layoutNow = (): TableLayout => layoutOf(assetType, known.isMade ? known.layout : undefined);
+    const isSmall = fitsSmall(layoutNow()) && (known.isSmall || !known.isMade);
+    // Its layout may be another one then.
+    if (known.isMade && known.isSmall && !isSmall) this.#grow(known);
+    const layout = layoutNow();
+    this.#db
+      .prepare('UPDATE catalog SET asset_type = ?, layout = ?, small = ?, version = version + 1 WHERE id = ?')
+      .run(text, JSON.stringify(layout), Number(isSmall), known.id);
+    if (known.isMade && !isSmall) this.#run(addedFieldStatements(known.id, known.layout, layout));
+    this.#open.delete(tableKey(ref));
+  }
+
+  /** @throws Error when the table was never defined, or a change does not fit its records */
+  apply(
+    ref: TableRef,
+    changes: readonly RecordChange[],
+    event: { readonly revision: Revision; readonly at: string },
+  ): void {
+    const table = this.#defined(ref);
+    for (const change of changes) this.#apply(table, change, event);
+    this.#changed(table, event);
+  }
+
+  /** See `StepwiseWriter`. */
+  cleanUpSome(
+    ref: TableRef,
+    { batchId, revision, ...piece }: Parameters<StepwiseWriter['cleanUpSome']>[1],
+    event: { readonly revision: Revision; readonly at: string },
+  ): number | undefined {
+    const table = this.#defined(ref);
+    const writer = this.#writer(table, { kind: 'cleanUp', batchId });
+    const deleted = writer?.cleanUpSome(batchId, { revision, at: event.at }, { ...piece, rowCount: table.rowCount });
+    table.rowCount -= deleted?.gone ?? 0;
+    if (table.rowCount === 0) this.#rowChanged(table, ALL_ROWS);
+    this.#changed(table, event);
+    return deleted?.next;
+  }
+
+  #defined(ref: TableRef): OpenTable {
+    const table = this.#find(ref);
+    if (table === undefined) throw new Error(`Table ${ref.table} of ${ref.tenant} is not defined.`);
+    return table;
+  }
+
+  #changed(table: OpenTable, event: { readonly revision: Revision; readonly at: string }): void {
+    const { rowCount, nextRow, isMade, id } = table;
+    if (table.isSmall && rowCount > this.#smallRows) this.#grow(table);
+    table.changes += 1;
+    this.#setState.run(rowCount, nextRow, event.revision, event.at, Number(isMade), table.changes, id);
+  }
+
+  /** The table is no longer small. */
+  #grow(table: OpenTable): void {
+    table.layout = { ...table.layout, hasHeads: true };
+    this.#run(growStatements(table.id, table.layout));
+    this.#db
+      .prepare('UPDATE catalog SET layout = ?, small = 0, version = version + 1 WHERE id = ?')
+      .run(JSON.stringify(table.layout), table.id);
+    table.isSmall = false;
+    delete table.writer;
+  }
+
+  #apply(table: OpenTable, change: RecordChange, event: CleanUp): void {
+    const writer = this.#writer(table, change);
+    if (writer === undefined) return;
+    switch (change.kind) {
+      case 'insert':
+        writer.insert(table.nextRow, change);
+        table.nextRow += 1;
+        table.rowCount += 1;
+        break;
+      case 'patch':
+        writer.patch(change);
+        break;
+      case 'delete':
+        writer.delete(change);
+        table.rowCount -= 1;
+        break;
+      case 'seen':
+        writer.seen(change);
+        break;
+      case 'cleanUp': {
+        const gone = writer.deleteOutside(change, event, table.rowCount);
+        table.rowCount -= gone;
+        if (gone > 0) this.#rowChanged(table, ALL_ROWS);
+        break;
+      }
+    }
+  }
+
+  #run(statements: readonly string[]): void {
+    for (const statement of statements) this.#db.exec(statement);
+  }
+
+  /** A table that begins as a large one gets its own tables with its first record: many stay empty. */
+  #writer(table: OpenTable, change: RecordChange): RecordWriter | undefined {
+    if (!table.isMade) {
+      if (change.kind === 'cleanUp') return undefined;
+      if (!table.isSmall) this.#run(tableStatements(table.id, table.layout));
+      table.isMade = true;
+    }
+    if (change.kind === 'cleanUp' && table.swept === CLEANED_UP_NOWHERE) {
+      this.#db.prepare('UPDATE catalog SET swept = ? WHERE id = ?').run(CLEANED_UP_IN_SHARED, table.id);
+      table.swept = CLEANED_UP_IN_SHARED;
+    }
+    table.writer ??= this.#newWriter(table);
+    return table.writer;
+  }
+
+  #newWriter(table: OpenTable): RecordWriter {
+    const { id, layout, isSmall, swept } = table;
+    const stored = { id, layout: isSmall ? withoutIndexes(layout) : layout, cleanedUp: cleanedUpStorage(id, swept) };
+    const batchNumber = (batchId: string | null): number => this.#batches.numberOf(batchId);
+    return new RecordWriter(this.#db, stored, { batchNumber, rowChanged: (row) => this.#rowChanged(table, row) });
+  }
+
+  /** Nobody keeps the rows of a small table in memory, or those of a copy that is not served yet. */
+  #rowChanged(table: OpenTable, row: number): void {
+    if (this.#copy === LIVE && !table.isSmall) this.#changedRows.note(table, row);
+  }
+
+  #find(ref: TableRef): OpenTable | undefined {
+    const key = tableKey(ref);
+    const open = this.#open.get(key);
+    if (open !== undefined) return open;
+    const row = this.#db
+      .prepare<[string, string, number], CatalogRow>(
+        `SELECT id, asset_type AS assetTypeText, layout, small, made, row_count AS rowCount, next_row AS nextRow, changes, swept
+         FROM catalog WHERE tenant = ? AND name = ? AND copy = ?`,
+      )
+      .get(ref.tenant, ref.table, this.#copy);
+    if (row === undefined) return undefined;
+    const { layout, small, made, ...state } = row;
+    const table: OpenTable = {
+      ...state,
+      layout: JSON.parse(layout),
+      isSmall: small === 1,
+      isMade: made === 1,
+      noted: NOT_KNOWN,
+    };
+    this.#open.set(key, table);
+    return table;
+  }
+}
+
+/** Batch ids as the numbers they are stored as. Most changes in a row are of one batch. */
+class BatchNumbers {
+  readonly #find: Database.Statement<[string], number>;
+  readonly #add: Database.Statement<[string]>;
+  #last: { readonly batchId: string; readonly number: number } | undefined;
+
+  constructor(db: Database.Database) {
+    this.#find = db.prepare<[string], number>('SELECT id FROM batches WHERE batch = ?').pluck();
+    this.#add = db.prepare('INSERT INTO batches (batch) VALUES (?)');
+  }
+
+  /** A batch that is new gets its number here. */
+  numberOf(batchId: string | null): number {
+    if (batchId === null) return NO_BATCH;
+    if (this.#last?.batchId !== batchId) {
+      const number = this.#find.get(batchId) ?? Number(this.#add.run(batchId).lastInsertRowid);
+      this.#last = { batchId, number };
+    }
+    return this.#last.number;
+  }
+
+  forget(): void {
+    this.#last = undefined;
+  }
+}
+
+const tableKey = (ref: TableRef): string => JSON.stringify([ref.tenant, ref.table]);

@@ -1,0 +1,194 @@
+/** Writes the rows of one table of records. */
+import type Database from 'better-sqlite3';
+import type { Fields } from '../../../../domain/assetTypes/fieldTypes.js';
+import type { RecordChange } from '../../../../domain/referenceTable/changes.js';
+import { RecordText } from '../../shared/recordText.js';
+import { type CellValue, cellColumns, cellsOf } from '../cells.js';
+import type { TableLayout } from '../layout.js';
+import { trigramColumn, trigramColumns, trigramTable } from '../ownTables.js';
+import type { Cell } from '../read/readConnection.js';
+import { idBytes, microseconds } from '../rowFormat.js';
+import {
+  HEAD_COLUMNS,
+  hasHeads,
+  insertStatement,
+  type StorageTable,
+  type StoredTable,
+  storageOf,
+  type TableStorage,
+} from '../tableStorage.js';
+import { type CleanUp, RecordCleanUp } from './recordCleanUp.js';
+
+type Statement = Database.Statement<Cell[]>;
+type TrigramIndex = {
+  /** Of its columns among the cells. */
+  readonly positions: readonly number[];
+  readonly insert: Statement;
+  readonly remove: Statement;
+};
+type WriterDeps = {
+  readonly batchNumber: (batchId: string | null) => number;
+  /** Is told of each row before it is changed or deleted. */
+  readonly rowChanged: (row: number) => void;
+};
+type StoredRow = { readonly row: number; readonly width: number; readonly doc: string };
+
+export class RecordWriter {
+  readonly #db: Database.Database;
+  readonly #id: number;
+  readonly #layout: TableLayout;
+  readonly #text: RecordText;
+  readonly #columns: readonly string[];
+  readonly #parts: TableStorage;
+  readonly #hasHeads: boolean;
+  readonly #statements: ReturnType<typeof prepare>;
+  readonly #trigrams: readonly TrigramIndex[];
+  readonly #updates = new Map<string, Statement>();
+  readonly #by: WriterDeps;
+  readonly #recordCleanUp: RecordCleanUp;
+
+  constructor(db: Database.Database, table: StoredTable & { readonly cleanedUp: StorageTable }, by: WriterDeps) {
+    const { id, layout } = table;
+    this.#db = db;
+    this.#id = id;
+    this.#layout = layout;
+    this.#by = by;
+    this.#text = new RecordText(layout);
+    this.#columns = cellColumns(layout);
+    this.#parts = storageOf(table);
+    this.#hasHeads = hasHeads(this.#parts);
+    this.#statements = prepare(db, this.#parts, this.#columns);
+    this.#recordCleanUp = new RecordCleanUp(db, table, (row) => this.#removeRow(row));
+    this.#trigrams = Array.from({ length: layout.trigramIndexes }, (_, index) => this.#trigramIndex(index));
+  }
+
+  #trigramIndex(index: number): TrigramIndex {
+    const columns = trigramColumns(this.#layout.fields, index);
+    const table = trigramTable(this.#id, index);
+    return {
+      positions: columns.map((name) => this.#columns.indexOf(name)),
+      insert: this.#db.prepare(
+        `INSERT INTO ${table} (rowid, ${columns.map(trigramColumn)}) VALUES (?, ${columns.map(() => '?')})`,
+      ),
+      remove: this.#db.prepare(`DELETE FROM ${table} WHERE rowid = ?`),
+    };
+  }
+
+  /** @throws Error when the id or the unique field's value is there already */
+  insert(row: number, change: RecordChange & { kind: 'insert' }): void {
+    const at = microseconds(change.at);
+    const head = [this.#idOf(change.id), at, at];
+    const cells = cellsOf(this.#layout, change.fields);
+    this.#statements.insert.run(row, ...head, ...cells);
+    const document: Cell[] = [row, this.#text.width, this.#text.write(change.fields)];
+    this.#statements.insertDoc.run(...document, ...(this.#hasHeads ? head : []));
+    this.#statements.insertBatch.run(row, this.#by.batchNumber(change.batchId));
+    for (const trigrams of this.#trigrams) this.#index(trigrams, row, cells);
+  }
+
+  #idOf(id: string): Buffer {
+    const bytes = idBytes(id);
+    if (bytes === undefined) throw new Error(`${id} is no UUID.`);
+    return bytes;
+  }
+
+  #index(trigrams: TrigramIndex, row: number, cells: readonly CellValue[]): void {
+    const texts = trigrams.positions.map((position) => cells[position] ?? null);
+    if (texts.some((text) => text !== null)) trigrams.insert.run(row, ...texts);
+  }
+
+  patch(change: RecordChange & { kind: 'patch' }): void {
+    const stored = this.#statements.select.get(this.#idOf(change.id));
+    if (stored === undefined) throw new Error(`There is no record ${change.id} to patch.`);
+    const before: Fields = this.#text.fields(stored.width, stored.doc);
+    const after: Fields = { ...before, ...change.set };
+    const cells = cellsOf(this.#layout, after);
+    const cellsBefore = cellsOf(this.#layout, before);
+    const changed = cells.flatMap((cell, index) => (cell === cellsBefore[index] ? [] : [index]));
+
+    this.#by.rowChanged(stored.row);
+    const at = microseconds(change.at);
+    this.#update(changed).run(...changed.map((index) => cells[index] ?? null), at, stored.row);
+    const document: Cell[] = [this.#text.width, this.#text.write(after)];
+    this.#statements.updateDoc.run(...document, ...(this.#hasHeads ? [at] : []), stored.row);
+    if (change.batchId !== undefined) this.#statements.setBatch.run(this.#by.batchNumber(change.batchId), stored.row);
+    for (const trigrams of this.#trigrams) {
+      if (!trigrams.positions.some((position) => changed.includes(position))) continue;
+      trigrams.remove.run(stored.row);
+      this.#index(trigrams, stored.row, cells);
+    }
+  }
+
+  /** Sets only the columns that change: SQLite rewrites the index entries of every column that is set. */
+  #update(changed: readonly number[]): Statement {
+    const key = changed.join();
+    let statement = this.#updates.get(key);
+    if (statement === undefined) {
+      const { records, column } = this.#parts;
+      const columns = [...changed.map((index) => column(this.#columns[index] ?? '')), 'updated_at'];
+      statement = this.#db.prepare(
+        `UPDATE ${records.table} SET ${columns.map((name) => `${name} = ?`)} WHERE ${records.of} row = ?`,
+      );
+      this.#updates.set(key, statement);
+    }
+    return statement;
+  }
+
+  delete({ id }: RecordChange & { kind: 'delete' }): void {
+    const stored = this.#statements.select.get(this.#idOf(id));
+    if (stored === undefined) throw new Error(`There is no record ${id} to delete.`);
+    this.#removeRow(stored.row);
+  }
+
+  #removeRow(row: number): void {
+    this.#by.rowChanged(row);
+    for (const { remove } of this.#trigrams) remove.run(row);
+    for (const statement of this.#statements.remove) statement.run(row);
+  }
+
+  seen(change: RecordChange & { kind: 'seen' }): void {
+    const batch = this.#by.batchNumber(change.batchId);
+    for (const id of change.ids) {
+      const { changes } = this.#statements.seen.run(batch, this.#idOf(id));
+      if (changes !== 1) throw new Error(`There is no record ${id} to be seen again.`);
+    }
+  }
+
+  /** @returns how many records went, of `rowCount` that there were */
+  deleteOutside({ batchId }: RecordChange & { kind: 'cleanUp' }, cleanUp: CleanUp, rowCount: number): number {
+    return this.#recordCleanUp.deleteOutside(this.#by.batchNumber(batchId), cleanUp, rowCount);
+  }
+
+  /** See `RecordSweeper`. */
+  cleanUpSome(
+    batchId: string,
+    cleanUp: CleanUp,
+    piece: Parameters<RecordCleanUp['cleanUpSome']>[2],
+  ): ReturnType<RecordCleanUp['cleanUpSome']> {
+    return this.#recordCleanUp.cleanUpSome(this.#by.batchNumber(batchId), cleanUp, piece);
+  }
+}
+
+function prepare(db: Database.Database, parts: TableStorage, ownColumns: readonly string[]) {
+  const { records, docs, docColumns, batches, column } = parts;
+  const columns = ['row', ...HEAD_COLUMNS, ...ownColumns.map(column)];
+  const updated = ['width', 'doc', 'updated_at'].filter((name) => docColumns.includes(name));
+  return {
+    insert: db.prepare<Cell[]>(insertStatement(records, columns)),
+    insertDoc: db.prepare<Cell[]>(insertStatement(docs, docColumns)),
+    updateDoc: db.prepare<Cell[]>(
+      `UPDATE ${docs.table} SET ${updated.map((name) => `${name} = ?`)} WHERE ${docs.of} row = ?`,
+    ),
+    insertBatch: db.prepare<Cell[]>(insertStatement(batches, ['row', 'batch'])),
+    select: db.prepare<Cell[], StoredRow>(
+      `SELECT d.row, d.width, d.doc FROM ${records.rows} AS r JOIN ${docs.rows} AS d ON d.row = r.row WHERE r.id = ?`,
+    ),
+    remove: [records, docs, batches].map(({ table, of }) =>
+      db.prepare<Cell[]>(`DELETE FROM ${table} WHERE ${of} row = ?`),
+    ),
+    setBatch: db.prepare<Cell[]>(`UPDATE ${batches.table} SET batch = ? WHERE ${batches.of} row = ?`),
+    seen: db.prepare<Cell[]>(
+      `UPDATE ${batches.table} SET batch = ? WHERE ${batches.of} row = (SELECT row FROM ${records.rows} WHERE id = ?)`,
+    ),
+  };
+}

@@ -1,0 +1,243 @@
+/** The write side of the embedded read models: used by the one projector thread. */
+
+import type { BroadcastChannel } from 'node:worker_threads';
+import type Database from 'better-sqlite3';
+import type { LogAnchor, Position } from '../../../../ports/eventStore.js';
+import type { Ahead, Parked } from '../../../../ports/readModels.js';
+import type { ReadModelWriter, RebuildableReadModels, StepwiseWriter } from '../../../../ports/readModelWriter.js';
+import { fileNumber, isMarkedDamaged, setAside } from '../../../damagedFiles.js';
+import { openConnection } from '../connections.js';
+import { ReadModelsDamagedError } from '../damage.js';
+import { LIVE } from '../ddl.js';
+import { dropDeliveries } from '../deliveries.js';
+import { SMALL_ROWS } from '../layout.js';
+import { PLACE, type PlaceRow, placeOf } from '../read/anchor.js';
+import { type Checkpoints, openCheckpointChannel, type Reached } from '../threads/checkpointWatch.js';
+import { copyWal, WalCopier } from '../threads/walCopier.js';
+import { AheadTable, forgetAhead } from './ahead.js';
+import { CopyWriter } from './copyWriter.js';
+import { clearDiscarded, clearSome, discardLive, isDiscardable } from './discarded.js';
+import { throwingMismatch } from './mismatch.js';
+import { nextTenant, outdatedTables } from './outdated.js';
+import { ParkedTable, parkedKey, unparkAll } from './parked.js';
+import { beginRebuild, isRebuilding } from './rebuild.js';
+import { FairTransactions, inTransaction } from './transactions.js';
+import { TrigramMerger } from './trigramMerger.js';
+
+const CACHE_MEGABYTES = 40;
+
+/**
+ * Opens the write side. Its calls block the calling thread while SQLite works.
+ * @throws ReadModelsUnavailableError when the file cannot be opened
+ */
+export async function openSqliteReadModelWriter({
+  file,
+  smallRows = SMALL_ROWS,
+  onSetAside,
+}: {
+  readonly file: string;
+  /** Default: `SMALL_ROWS`. */
+  readonly smallRows?: number;
+  /** With it a damaged file is set aside, and another one made, which is empty. Told the name that the damaged one has now. */
+  readonly onSetAside?: (aside: string) => void;
+}): Promise<ReadModelWriter & RebuildableReadModels> {
+  const open = () => openConnection({ file, cacheMegabytes: CACHE_MEGABYTES, readOnly: false });
+  const openAnother = () => {
+    const aside = setAside(file);
+    if (aside !== undefined) onSetAside?.(aside);
+    return open();
+  };
+  let db: Database.Database;
+  try {
+    db = onSetAside !== undefined && isMarkedDamaged(file) ? openAnother() : open();
+  } catch (error) {
+    if (onSetAside === undefined || !(error instanceof ReadModelsDamagedError)) throw error;
+    db = openAnother();
+  }
+  return new SqliteReadModelWriter({ file, smallRows }, db, openCheckpointChannel(file));
+}
+
+type Options = { readonly file: string; readonly smallRows: number };
+
+type Stored = {
+  readonly checkpoints: Checkpoints;
+  readonly parked: readonly Parked[];
+  readonly ahead: readonly Ahead[];
+};
+
+class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, RebuildableReadModels {
+  readonly #options: Options;
+  readonly #channel: BroadcastChannel;
+  readonly #fileNumber: number | undefined;
+  readonly #transactions: FairTransactions;
+  readonly #walCopier: WalCopier;
+  readonly #trigramMerger: TrigramMerger;
+  /** Moves with what other connections commit. */
+  readonly #dataVersion: Database.Statement<[], number>;
+  #lastVersion: number | undefined;
+  /** At first what was dropped before this opening may still be there. */
+  #mayHoldDropped = true;
+  readonly #parked: ParkedTable;
+  readonly #ahead: AheadTable;
+  /** As stored, and as the open transaction changes it; undefined where it is not known. */
+  #stored: Stored | undefined;
+  /** Of the open transaction. */
+  #appliedAhead: Ahead[] = [];
+  readonly #checkpoints: Database.Statement<[], [string, Position]>;
+  readonly #setCheckpoint: Database.Statement<[string, number]>;
+  readonly #setPlace: Database.Statement<[string | null, number, string | null]>;
+
+  constructor(options: Options, db: Database.Database, channel: BroadcastChannel) {
+    super(db, LIVE, options.smallRows);
+    this.#options = options;
+    this.#channel = channel;
+    this.#fileNumber = fileNumber(options.file);
+    this.#transactions = new FairTransactions(db);
+    this.#walCopier = new WalCopier({ file: options.file }, () => copyWal(db));
+    this.#trigramMerger = new TrigramMerger(db);
+    this.#dataVersion = db.prepare<[], number>('PRAGMA data_version').pluck();
+    this.#lastVersion = this.#dataVersion.get();
+    this.#parked = new ParkedTable(db);
+    this.#ahead = new AheadTable(db);
+    this.#checkpoints = db.prepare<[], [string, Position]>('SELECT projection, position FROM checkpoints').raw();
+    this.#setCheckpoint = db.prepare('INSERT OR REPLACE INTO checkpoints (projection, position) VALUES (?, ?)');
+    this.#setPlace = db.prepare('INSERT OR REPLACE INTO place (only, log, position, event_id) VALUES (1, ?, ?, ?)');
+  }
+
+  async begin(): Promise<void> {
+    await this.#transactions.begin();
+    this.#appliedAhead = [];
+    this.#forgetWhatOthersChanged();
+  }
+
+  #forgetWhatOthersChanged(): void {
+    const version = this.#dataVersion.get();
+    if (version === this.#lastVersion) return;
+    this.#lastVersion = version;
+    this.#stored = undefined;
+    this.tables.forget();
+  }
+
+  override async rollback(): Promise<void> {
+    this.#stored = undefined;
+    await super.rollback();
+    this.#transactions.ended();
+  }
+
+  #known(): Stored {
+    if (!this.db.inTransaction) this.#forgetWhatOthersChanged();
+    this.#stored ??= {
+      checkpoints: new Map(this.#checkpoints.all()),
+      parked: this.#parked.all(),
+      ahead: this.#ahead.all(),
+    };
+    return this.#stored;
+  }
+
+  override readonly checkpoint: ReadModelWriter['checkpoint'] = async (projection) =>
+    this.#known().checkpoints.get(projection) ?? 0;
+
+  async commit(checkpoints: Checkpoints, place?: LogAnchor): Promise<void> {
+    const stored = this.#known().checkpoints;
+    for (const [projection, position] of checkpoints) {
+      if (stored.get(projection) !== position) this.#setCheckpoint.run(projection, position);
+    }
+    if (place !== undefined) this.#setPlace.run(place.log ?? null, place.position, place.eventId ?? null);
+    if (this.#known().ahead.length > 0) {
+      this.#ahead.removePassed();
+      this.#stored = undefined;
+    }
+    const known = this.#known();
+    this.#stored = { ...known, checkpoints: new Map([...known.checkpoints, ...checkpoints]) };
+    const parked = known.parked.map(parkedKey);
+    this.db.exec('COMMIT');
+    this.#transactions.ended();
+    const reached = { file: this.#fileNumber, checkpoints, ahead: this.#appliedAhead, parked };
+    this.#channel.postMessage(reached satisfies Reached);
+    this.#walCopier.committed();
+  }
+
+  readonly parked: ReadModelWriter['parked'] = async () => this.#known().parked;
+
+  readonly park: ReadModelWriter['park'] = async (parked) => {
+    this.#parked.put(parked);
+    this.#stored = undefined;
+  };
+
+  readonly unpark: ReadModelWriter['unpark'] = async ({ tenant, projection }) => {
+    this.#parked.remove(tenant, projection);
+    this.#stored = undefined;
+  };
+
+  readonly ahead: ReadModelWriter['ahead'] = async () => this.#known().ahead;
+
+  readonly stepwise: StepwiseWriter = {
+    mayOvertake: async () => !isRebuilding(this.db),
+    putAhead: async (ahead) => {
+      this.#ahead.put(ahead);
+      this.#stored = undefined;
+      if (ahead.pieces === null) this.#appliedAhead.push(ahead);
+    },
+    cleanUpSome: async (table, cleanUp, event) =>
+      throwingMismatch({ ...table, projection: 'records', position: event.position }, () =>
+        this.tables.cleanUpSome(table, cleanUp, event),
+      ),
+  };
+
+  readonly askRetry: ReadModelWriter['askRetry'] = ({ tenant, projection }) =>
+    inTransaction(this.db, () => {
+      this.#stored = undefined;
+      return this.#parked.askRetry(tenant, projection);
+    });
+
+  async anchor(): Promise<LogAnchor | undefined> {
+    return placeOf(this.db.prepare<[], PlaceRow>(PLACE).get());
+  }
+
+  readonly dropDeliveries: ReadModelWriter['dropDeliveries'] = async (endedBefore, limit) =>
+    dropDeliveries(this.db, endedBefore, limit);
+
+  override readonly dropTenant: ReadModelWriter['dropTenant'] = async (projection, tenant) => {
+    this.dropFromCopy(projection, tenant);
+    this.#mayHoldDropped = true;
+  };
+
+  async clearDropped(): Promise<boolean> {
+    if (this.#mayHoldDropped) this.#mayHoldDropped = await clearSome(this.db);
+    return this.#mayHoldDropped;
+  }
+
+  async mergeIndexes(): Promise<boolean> {
+    const mayBeMore = await this.#trigramMerger.mergeSome();
+    this.#walCopier.committed();
+    return mayBeMore;
+  }
+
+  async reset(projection: string): Promise<void> {
+    await this.begin();
+    try {
+      if (isDiscardable(projection)) discardLive(this.db, { projection });
+      unparkAll(this.db, { projection });
+      forgetAhead(this.db, { projection });
+      this.#stored = undefined;
+      this.tables.forget();
+      await this.commit(new Map([[projection, 0]]));
+    } catch (error) {
+      await this.rollback();
+      throw error;
+    }
+    await clearDiscarded(this.db);
+  }
+
+  readonly beginRebuild: RebuildableReadModels['beginRebuild'] = (scope) => beginRebuild(this.#options, scope);
+
+  readonly nextTenant: RebuildableReadModels['nextTenant'] = async (after) => nextTenant(this.db, after);
+
+  readonly outdatedTables: RebuildableReadModels['outdatedTables'] = async (tenant) => outdatedTables(this.db, tenant);
+
+  async close(): Promise<void> {
+    this.#channel.close();
+    await this.#walCopier.close();
+    this.db.close();
+  }
+}

@@ -1,0 +1,41 @@
+/** When a write is answered: reads that come after the answer show it. */
+import type { Request } from 'express';
+import { continueTrace, inSpan } from '../../ports/tracing.js';
+import type { Api } from '../deps.js';
+import type { Reply } from './operation.js';
+
+/**
+ * True where the answer need not wait, since reads do. Else whether the read models show the write: it stands in any case.
+ * Where they do not in time, or cannot be reached, the answer says so with the header `Projection-Pending: true`.
+ */
+export function isShownByReads(
+  api: Api,
+  { context }: Request,
+  { written = 0, changed }: Reply,
+): true | Promise<boolean> {
+  if (written === 0) return true;
+  const { unshown, config, log, tracer, readModels } = api;
+  const tenant = context.tenantName ?? '';
+  const until = async (limitMs: number): Promise<boolean> => {
+    const span = continueTrace(tracer, context.span?.traceparent, 'wait until visible', { kind: 'internal' });
+    const wait = () => readModels.waitForEvent('records', written, limitMs, context.tenantName);
+    try {
+      return await inSpan(span, wait, (isShown) => ({ 'dynamic_assets.visible': isShown }));
+    } catch (error) {
+      log.warn({ err: error, position: written }, 'written, but the read models cannot tell whether they show it');
+      return false;
+    }
+  };
+  if (unshown === undefined || changed === undefined) return withinWait(until(config.projectionWaitMs));
+  const { part, isFew } = changed;
+  if (isFew && unshown.hasRoom(tenant, part)) {
+    unshown.add(tenant, part, until(Number.POSITIVE_INFINITY));
+    return true;
+  }
+  const shown = until(config.projectionWaitMs);
+  return withinWait(isFew ? shown : unshown.during(tenant, part, shown));
+
+  function withinWait(shown: Promise<boolean>): Promise<boolean> {
+    return context.deadline.within(shown).catch(() => false);
+  }
+}
