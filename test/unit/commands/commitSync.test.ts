@@ -1,5 +1,5 @@
 /** A sync session is committed once, wherever the process dies, and only while it is the open one (decision 0034). */
-import { ConflictError } from '#app/commands/context.js';
+import { ConflictError, ValidationError } from '#app/commands/context.js';
 import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import { commitSync, startSync } from '#app/commands/referenceTables/syncs.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
@@ -34,7 +34,8 @@ async function open() {
     batch,
     codes,
     start: () => startSync(log.commands(), caller, UNITS),
-    commit: () => commitSync(log.commands(), caller, UNITS, id, { records: 1 }),
+    commit: (body: object = { records: 1 }, options: Parameters<typeof commitSync>[5] = {}, of = id) =>
+      commitSync(log.commands(), caller, UNITS, of, body, options),
     events: (stream: string, type: string) => log.stream(stream).filter((event) => event.type === type).length,
   };
 }
@@ -86,4 +87,96 @@ test('a session that expires while it is committed deletes nothing', async () =>
   log.dieAtAppend(2, false);
   await expect(commit()).rejects.toThrow(ConflictError);
   expect(await codes()).toEqual(['A', 'B', 'C']);
+});
+
+describe('a commit is refused, and the session stays open', () => {
+  test.each<[string, object, Parameters<typeof commitSync>[5], string]>([
+    ['without the number of records that it has carried', {}, {}, 'records'],
+    ['with fewer than it has carried', { records: 0 }, {}, 'records'],
+    ['with more than it has carried', { records: 2 }, {}, 'records'],
+    ['where it deletes more than is confirmed', { records: 1, confirm: 1 }, {}, 'confirm'],
+    ['where the guard refuses it', { records: 1 }, { guard: { maxPercent: 50 } }, 'confirm'],
+  ])('%s', async (_what, body, options, field) => {
+    const { log, id, commit, codes, batch, events } = await open();
+    const refused = await commit(body, options).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ name: ValidationError.name, errors: { [field]: [expect.any(String)] } });
+    expect(await codes()).toEqual(['A', 'B', 'C']);
+    await batch(unit('D', id));
+    expect(await commit({ records: 2, confirm: 2 })).toMatchObject({ deleted: 2 });
+    expect(await codes()).toEqual(['C', 'D']);
+    expect([events(SYNCS, 'SyncClosed'), log.stream(SYNCS).length]).toEqual([1, 3]);
+  });
+
+  test('where it is not the newest, or none', async () => {
+    const { id, commit, codes, start, batch } = await open();
+    await expect(commit({ records: 0 }, {}, 'sync-session-of-nobody')).rejects.toThrow(ConflictError);
+    const { id: newest } = await start();
+    await expect(commit()).rejects.toThrow(ConflictError);
+    await expect(batch(unit('D', id))).rejects.toThrow(ConflictError);
+    expect(await codes()).toEqual(['A', 'B', 'C']);
+    await batch(unit('A', newest));
+    expect(await commit({ records: 1 }, {}, newest)).toMatchObject({ deleted: 2 });
+    await expect(commit()).rejects.toThrow(ConflictError);
+  });
+});
+
+test('a dry run tells what a commit would delete, whatever the guard says, and closes nothing', async () => {
+  const { id, log, commit, codes, batch } = await open();
+  const { position } = log;
+  const guard = { maxPercent: 0 };
+  const { differences, ...counts } = await commit({}, { dryRun: true, guard });
+  expect(counts).toEqual({ deleted: 2, carried: 1, position: 0 });
+  expect(differences).toHaveLength(2);
+  expect(log.position).toBe(position);
+  await batch(unit('D', id));
+  expect(await codes()).toEqual(['A', 'B', 'C', 'D']);
+});
+
+test('one session after the other is committed, and each answers as before when it is asked again', async () => {
+  const { commit, codes, start, batch } = await open();
+  await commit();
+  for (const code of ['D', 'E', 'F']) {
+    const { id } = await start();
+    await batch(unit(code, id));
+    const first = await commit({ records: 1 }, {}, id);
+    expect(first).toMatchObject({ deleted: 1, differences: [] });
+    expect(await codes()).toEqual([code]);
+    const { deleted, operationId } = first;
+    expect(await commit({ records: 1 }, {}, id)).toMatchObject({ deleted, operationId, differences: [] });
+    await expect(batch(unit('late', id))).rejects.toThrow(ConflictError);
+  }
+  expect(await codes()).toEqual(['F']);
+});
+
+describe('a batch that is refused', () => {
+  const bad = { code: 7, value: 'x'.repeat(5_000) };
+
+  test('fails its session, once, with the beginning of the reason', async () => {
+    const { log, id, commit, batch } = await open();
+    for (let times = 0; times < 2; times += 1) {
+      await expect(batch({ ...bad, _batch_id: id, ['x'.repeat(5_000)]: 1 })).rejects.toThrow(ValidationError);
+    }
+    const failed = log.stream(SYNCS).filter(({ type }) => type === 'SyncFailed');
+    expect(failed).toMatchObject([{ data: { id, reason: expect.any(String) } }]);
+    await expect(commit()).rejects.toThrow('was refused');
+  });
+
+  test('fails no other session, and none that was committed', async () => {
+    const { log, id, commit, start, batch } = await open();
+    await commit();
+    await expect(batch({ ...bad, _batch_id: id })).rejects.toThrow(ValidationError);
+    expect(await commit()).toMatchObject({ deleted: 2 });
+    await start();
+    await expect(batch({ ...bad, _batch_id: id })).rejects.toThrow(ValidationError);
+    expect(log.stream(SYNCS).filter(({ type }) => type === 'SyncFailed')).toEqual([]);
+  });
+
+  test('for what may pass, or in a dry run, fails none', async () => {
+    const { log, id, commit, batch } = await open();
+    log.dieAtAppend(1, false);
+    await expect(batch(unit('D', id))).rejects.toThrow('died');
+    const dry = upsertBatch(log.commands(), caller, UNITS, { items: [{ ...bad, _batch_id: id }] }, { dryRun: true });
+    await expect(dry).rejects.toThrow(ValidationError);
+    expect(await commit()).toMatchObject({ deleted: 2 });
+  });
 });

@@ -42,6 +42,10 @@ export class LogInMemory {
           const count = records.filter((record) => record.batchId !== batchId).length;
           return { ...end, count, inside: records.length - count };
         },
+        someOutsideBatch: async (table: TableRef, batchId: string, count: number) =>
+          this.#table(table)
+            .records.filter((record) => record.batchId !== batchId)
+            .slice(0, count),
         waitForEvent: async () => true,
       },
       now: () => new Date(Date.UTC(2026, 10, 22, 0, this.#minutes++)).toISOString().replace('Z', '000Z'),

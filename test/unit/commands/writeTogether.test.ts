@@ -1,6 +1,7 @@
 /** Changes that wait for one table at the same time: what each of them is answered, and what is appended. */
 import type { TableCommands } from '#app/commands/referenceTables/tableState.js';
 import { TableWriter } from '#app/commands/referenceTables/tableWriter.js';
+import { takeTogether, WaitingChange } from '#app/commands/referenceTables/waitingChange.js';
 import { RequestDeadline } from '#app/commands/requestDeadline.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
@@ -180,6 +181,93 @@ test('one whose time ends while it is decided alone is told that nothing was wri
   expect(deadline.mayHaveWritten).toBe(false);
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
   expect(appended).toEqual([]);
+});
+
+test('one whose time ends while it is decided with others is not written with them', async () => {
+  const { writer, create, appended, hold } = openTable();
+  const release = hold();
+  const first = create(1, 'A');
+  await new Promise((resolve) => setImmediate(resolve));
+  const deadline = new RequestDeadline(60_000, () => new DeadlineError('It took too long.'));
+  const late = writer.write({ ...caller, deadline }, item, { keys: ['B'], ids: [idOf(2)] }, async (known) => {
+    deadline.cancel(new DeadlineError('It took too long.'));
+    deadline.end();
+    await new Promise((resolve) => setImmediate(resolve));
+    const decision = createRecord(item, { fields: { external_id: 'B', name: 'B' } } as RecordInput, idOf(2), known);
+    return decision.ok ? decision.events : [];
+  });
+  late.catch(() => undefined);
+  // Refused, had the one before it been written.
+  const same = create(3, 'B');
+  release();
+  await expect(late).rejects.toThrow(DeadlineError);
+  await Promise.all([first, same]);
+  expect(appended.flat().map(({ data }) => Object(data).id)).toEqual([idOf(1), idOf(3)]);
+});
+
+test('the log is asked as long as the one of them who has most time waits', async () => {
+  const { create, commands, hold } = openTable();
+  const until: number[] = [];
+  const { append } = commands.eventStore;
+  Object.assign(commands.eventStore, {
+    append: (...args: Parameters<typeof append>) => {
+      until.push((args[3]?.until ?? 0) - Date.now());
+      return append(...args);
+    },
+  });
+  const deadlines = [60_000, 180_000, 120_000].map((ms) => new RequestDeadline(ms, () => new DeadlineError('Over.')));
+  const release = hold();
+  const first = create(1, 'A', deadlines[0]);
+  await new Promise((resolve) => setImmediate(resolve));
+  const rest = deadlines.map((deadline, n) => create(n + 2, `B${n}`, deadline));
+  release();
+  await Promise.all([first, ...rest]);
+  for (const deadline of deadlines) deadline.end();
+  expect(until.map((ms) => Math.ceil(ms / 30_000))).toEqual([2, 6]);
+});
+
+test('a change that changes nothing appends nothing, and has no position', async () => {
+  const { create, rename, appended } = openTable();
+  await create(1, 'A');
+  expect(await rename(1, 'A')).toMatchObject({ position: 0, revision: 0, events: [] });
+  expect(appended).toHaveLength(1);
+});
+
+test('what the read model does not show yet counts all the same: by its key, by its id, and as it is by now', async () => {
+  const { create, rename, appended } = openTable();
+  await create(1, 'A');
+  await expect(create(2, 'A')).rejects.toThrow('A');
+  await expect(create(1, 'B')).rejects.toThrow(idOf(1));
+  await rename(1, 'second');
+  const { state } = await rename(1, 'third');
+  expect(state.byId(idOf(1))?.fields).toEqual({ external_id: 'A', name: 'second' });
+  expect(appended).toHaveLength(3);
+});
+
+test('one that is refused before leaves no trace in what the next ones are decided on', async () => {
+  const { create, rename, hold } = openTable();
+  const release = hold();
+  const first = create(1, 'A');
+  await new Promise((resolve) => setImmediate(resolve));
+  const refused = create(2, 'A');
+  const missing = rename(2, 'second');
+  missing.catch(() => undefined);
+  release();
+  await first;
+  await expect(refused).rejects.toThrow('A');
+  await expect(missing).rejects.toThrow('There is no such record.');
+});
+
+test('those of few records are taken together, 64 at most, in their order; a batch is taken by itself', () => {
+  const change = (...ids: readonly string[]) => new WaitingChange(caller, item, { keys: [], ids }, () => []);
+  const batch = change('1', '2', '3', '4', '5');
+  const small = Array.from({ length: 65 }, (_, n) => change(...['1', '2', '3', '4'].slice(0, 1 + (n % 4))));
+  const waiting = [...small.slice(0, 2), batch, ...small.slice(2)];
+  expect(takeTogether(waiting)).toEqual(small.slice(0, 64));
+  expect(waiting).toEqual([batch, small[64]]);
+  expect(takeTogether(waiting)).toEqual([batch]);
+  expect(takeTogether(waiting)).toEqual([small[64]]);
+  expect([takeTogether(waiting), waiting]).toEqual([[], []]);
 });
 
 test('records that are too large to be read for all of them together are read for each', async () => {
