@@ -1,11 +1,11 @@
-/** Leaves a webhook alone that keeps failing: no attempt is made then, so none is used up. */
+/** Stops attempts to a webhook that keeps failing, so that none of a delivery's five attempts is spent on it. */
 
 export type CircuitThresholds = {
-  /** Failures in a row, at least. */
+  /** Minimum number of failures in a row. */
   readonly failures: number;
-  /** The time they span, at least (ms): a short burst of failures opens nothing. */
+  /** Minimum time that these failures span (ms): a short burst opens nothing. */
   readonly spanMs: number;
-  /** From the opening to the first probe (ms); doubles with each probe that fails. */
+  /** From the opening to the first probe (ms). Doubles with each probe that fails. */
   readonly firstProbeMs: number;
   readonly longestProbeMs: number;
 };
@@ -17,25 +17,25 @@ export const DEFAULT_THRESHOLDS: CircuitThresholds = {
   longestProbeMs: 300_000,
 };
 
-/** While a probe is in flight others wait for this part of the time between probes: there may be very many of them. */
+/** While a probe is in flight, other deliveries wait for a third of the probe interval: there may be very many. */
 const WHILE_PROBING = 3;
 
-/** Lets one attempt be made. To be called once, with what came of it; `unused` when it was not made after all. */
+/** Allows one attempt. Call it once with the attempt's outcome; `unused` if no attempt was made. */
 export type Permit = (outcome: 'succeeded' | 'failed' | 'unused') => void;
 
 type Circuit = {
   failures: number;
   failingSince: number;
-  /** Set while it is open; half-open from `probeAt` on. */
+  /** Set while the circuit is open. From `probeAt` on it is half-open. */
   open: { probeAt: number; probeMs: number; isProbing: boolean } | undefined;
 };
 
-/** One circuit for each webhook, in the memory of this process. */
+/** One circuit for each webhook, in this process's memory. */
 export class CircuitBreakers {
   readonly #thresholds: CircuitThresholds;
   readonly #now: () => number;
   readonly #onChange: (endpoint: string, isOpen: boolean) => void;
-  /** Only of webhooks whose last attempt failed. */
+  /** Holds only webhooks whose last attempt failed. */
   readonly #circuits = new Map<string, Circuit>();
 
   /**
@@ -52,7 +52,7 @@ export class CircuitBreakers {
     this.#onChange = onChange;
   }
 
-  /** How long (ms) no attempt may be made; 0 when one may. */
+  /** How long no attempt may be made (ms); 0 if one may be made now. */
   waitMs(endpoint: string): number {
     const open = this.#circuits.get(endpoint)?.open;
     if (open === undefined) return 0;
@@ -60,7 +60,7 @@ export class CircuitBreakers {
     return open.isProbing ? Math.max(open.probeMs / WHILE_PROBING, untilProbe) : untilProbe;
   }
 
-  /** Undefined when no attempt may be made now. A half-open circuit has one permit at a time: the probe. */
+  /** Undefined if no attempt may be made now. A half-open circuit gives one permit at a time, for the probe. */
   permit(endpoint: string): Permit | undefined {
     if (this.waitMs(endpoint) > 0) return undefined;
     const open = this.#circuits.get(endpoint)?.open;
@@ -90,7 +90,7 @@ export class CircuitBreakers {
       circuit.open = { probeAt: now + firstProbeMs, probeMs: firstProbeMs, isProbing: false };
       this.#onChange(endpoint, true);
     } else if (wasProbe) {
-      // Only a probe: attempts that were in flight when it opened say nothing new.
+      // Only a probe counts: attempts that were in flight when the circuit opened say nothing new.
       const probeMs = Math.min(longestProbeMs, 2 * circuit.open.probeMs);
       circuit.open = { probeAt: now + probeMs, probeMs, isProbing: false };
     }

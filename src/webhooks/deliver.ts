@@ -1,8 +1,8 @@
 /**
- * The story of a delivery, from top to bottom: a message says that it is due, its stream says what is next, gates are
- * passed one after the other, the attempt is made, and its outcome says what follows.
+ * The story of a delivery, from top to bottom: a message says that a delivery is due, the delivery's stream says what
+ * is next, the gates are passed in order, the attempt is made, and its outcome decides what follows.
  *
- * Only the stream decides. What is kept in memory (circuits, shares, turns) may be lost at any time.
+ * Only the stream decides. State in memory (circuits, shares, turns) may be lost at any time.
  */
 import type { Logger } from 'pino';
 import type { Commands, TenantDirectory } from '../commands/context.js';
@@ -36,14 +36,14 @@ import { takeRequested } from './requestedDeliveries.js';
 import { traceAttempt } from './spans.js';
 import { prepareAttempt } from './webhookRequest.js';
 
-/** What the story works with. */
+/** Everything that a delivery needs. */
 export type DeliveryParts = {
   readonly commands: Commands;
   readonly transport: WebhookTransport;
   readonly logger: Logger;
   readonly metrics?: DeliveryMetrics;
   readonly tracer?: Tracer | undefined;
-  /** `version` is the service's, for `User-Agent`. */
+  /** `version` is the service's, for the `User-Agent` header. */
   readonly settings: DeliveryTiming & { readonly version: string };
   readonly circuits: CircuitBreakers;
   readonly dispatcher: Dispatcher;
@@ -51,34 +51,37 @@ export type DeliveryParts = {
   readonly health: EndpointHealth;
 };
 
-/** How long the outcome of an attempt is kept while the log is away; after that the attempt counts as cut off. */
+/**
+ * How long appending an attempt's outcome is retried while the log is away. After that the attempt counts as cut off.
+ */
 const OUTAGE_MS = 6_000;
 const OUTAGE_BACKOFF = { firstMs: 1_000, longestMs: 1_000 };
 
-/** When the service itself has a fault. */
+/** Waits after a fault of the service itself. */
 const FAULT_MS = { first: 1_000, longest: 60_000 };
-/** When the webhook is disabled. Enabling it publishes new messages. */
+/** Waits while the webhook is disabled. Enabling it publishes new messages. */
 const DISABLED_MS = { first: 60_000, longest: 3_600_000 };
 
 const DONE: Outcome = { kind: 'done' };
 const retryIn = (delayMs: number): Outcome => ({ kind: 'retry', delayMs });
 const deadLetter = (reason: string): Outcome => ({ kind: 'dead', reason });
 
-/** A message says that a delivery is due. @returns what becomes of the message */
+/** Handles the message that a delivery is due. @returns what the broker does with the message */
 export async function deliver(parts: DeliveryParts, { body, redeliveries }: ReceivedMessage): Promise<Outcome> {
   const job = deliveryJob.safeParse(body);
   if (!job.success) return deadLetter('The message names no delivery.');
   try {
     return await admit(parts, job.data, redeliveries);
   } catch (error) {
-    // A fault of the service (the log cannot be reached), not of the receiver; the stream says how far it had come.
+    // A fault of the service (the log cannot be reached), not of the receiver. The stream says how far the delivery had
+    // come.
     const delayMs = doubled(FAULT_MS.first, FAULT_MS.longest, redeliveries);
     parts.logger.error({ err: error, ...job.data, delayMs }, 'webhook delivery is put off');
     return retryIn(delayMs);
   }
 }
 
-/** Can its webhook take a message now? Known in memory: the circuit, the share in flight, the delivery in flight. */
+/** Can the webhook take a message now? Known in memory: its circuit, its share in flight, this delivery in flight. */
 async function admit(parts: DeliveryParts, job: DeliveryJob, redeliveries: number): Promise<Outcome> {
   const { commands, circuits, dispatcher, turns } = parts;
   if (commands.directory.wasDeleted(job.tenant)) return DONE;
@@ -87,8 +90,8 @@ async function admit(parts: DeliveryParts, job: DeliveryJob, redeliveries: numbe
   const webhookId = job.webhookId ?? (await load())?.delivery.subject.webhookId;
   if (webhookId === undefined) return missing;
   const endpoint: Endpoint = { tenant: job.tenant, webhookId };
-  // Asked here, so that messages for a receiver that is down cost no read of the log; and once more before the attempt,
-  // since it may open while the message waits for its slot.
+  // Checked here so that messages for a receiver that is down cost no read of the log; and again before the attempt,
+  // since the circuit may open while the message waits for its slot.
   const openMs = circuits.waitMs(endpointKey(endpoint));
   if (openMs > 0) return retryIn(openMs * (1 + Math.random() / 2));
   const leave = dispatcher.enter(endpoint);
@@ -103,12 +106,12 @@ async function admit(parts: DeliveryParts, job: DeliveryJob, redeliveries: numbe
   }
 }
 
-/** What is next, as the stream says. Asked again after each outcome. */
+/** The next step, as the stream says. Repeated after each outcome. */
 async function proceed(parts: DeliveryParts, loaded: LoadedDelivery, redeliveries: number): Promise<Outcome> {
   const step = nextStep(loaded.delivery, parts.commands.now(), parts.settings);
   switch (step.kind) {
     case 'over':
-      // At each message: a crash may have come between the success and this.
+      // Repeated at each message, since a crash may have come between the success and this step.
       await tellOfSuccess(parts.commands, loaded);
       return DONE;
     case 'wait':
@@ -122,18 +125,18 @@ async function proceed(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
   }
 }
 
-/** The order's turn and a slot; then what came of the slot. */
+/** Waits for the order's turn and a slot, then handles the slot's result. */
 async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, redeliveries: number): Promise<Outcome> {
   const { commands, circuits, dispatcher, turns } = parts;
   const { tenant, delivery, requestedAt } = loaded;
   const { after, webhookId } = delivery.subject;
   const turnMs = after === undefined ? 0 : await turns.waitMs({ tenant, deliveryId: after }, commands.now());
   if (turnMs > 0) return retryIn(turnMs);
-  // A directory that lags behind the relay's would take a new webhook for a removed one.
+  // If the directory lagged behind the relay's, a new webhook would look like a removed one.
   await commands.directory.waitFor(requestedAt);
   const endpoint = endpointKey({ tenant, webhookId });
   const sent = await dispatcher.inSlot({ tenant, webhookId }, (begun) => send(parts, loaded, endpoint, begun));
-  // The service stops.
+  // The service is stopping.
   if (sent === undefined) return retryIn(0);
   switch (sent.kind) {
     case 'attempted':
@@ -144,7 +147,7 @@ async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
       await writeDelivery(commands, loaded, (current) => failDelivery(current, 'webhook removed'));
       return DONE;
     case 'webhook-disabled':
-      // Whoever enables it wants attempts to be made.
+      // The operator who enables it expects attempts.
       circuits.close(endpoint);
       await tellOfWaiting(commands, loaded, sent.webhook);
       return retryIn(jittered(doubled(DISABLED_MS.first, DISABLED_MS.longest, redeliveries), Math.random()));
@@ -157,13 +160,13 @@ async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
 
 type Attempted = {
   readonly kind: 'attempted';
-  /** The delivery before the attempt, which it has in flight. */
+  /** The delivery with this attempt in flight. */
   readonly started: LoadedDelivery;
   readonly url: string;
   readonly result: AttemptResult;
 };
 
-/** The delivery has gone on since it was loaded: another process made the attempt, or makes it. */
+/** The delivery has changed since it was loaded: another process made the attempt, or is making it. */
 type Outdated = { readonly kind: 'outdated'; readonly current: LoadedDelivery };
 
 type Sent = Attempted | Unsendable | Outdated | { readonly kind: 'circuit-open' };
@@ -172,7 +175,7 @@ type Unsendable =
   | { readonly kind: 'webhook-removed' }
   | { readonly kind: 'webhook-disabled'; readonly webhook: Webhook };
 
-/** In the slot: the webhook as it is now, the permit of its circuit, and the attempt. */
+/** In the slot: the webhook as it is now, its circuit's permit, and the attempt. */
 async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: string, begun: () => void): Promise<Sent> {
   const { commands, circuits, transport, metrics, tracer, settings } = parts;
   const target = targetOf(commands.directory, loaded);
@@ -184,7 +187,7 @@ async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: stri
     const post = await prepareAttempt(commands, target.tenant, target.webhook, loaded, settings.version);
     const { url } = target.webhook;
     const number = loaded.delivery.started + 1;
-    // Appended before the attempt, so that a crash can hide none; who cannot append it makes none.
+    // Appended before the attempt, so that a crash hides none. Without this append there is no attempt.
     const start = await writeDelivery(commands, loaded, (current) => startAttempt(current, number, url));
     if (!start.appended) return { kind: 'outdated', current: start.written };
     begun();
@@ -206,7 +209,7 @@ function targetOf(directory: TenantDirectory, { tenant: name, delivery }: Loaded
   return { kind: webhook.disabled === undefined ? 'enabled' : 'webhook-disabled', tenant, webhook };
 }
 
-/** The slot is free again: the outcome is appended, and what follows is what the stream says then. */
+/** The slot is free again. Appends the outcome, then does what the stream says next. */
 async function conclude(
   parts: DeliveryParts,
   { started, url, result }: Attempted,
@@ -216,7 +219,7 @@ async function conclude(
   const { tenant, deliveryId, delivery } = started;
   const { ok, status, durationMs } = result;
   const { orderId, webhookId } = delivery.subject;
-  // Path and query of the URL may hold what only the receiver should know.
+  // The URL's path and query may hold secrets of the receiver.
   const { host } = new URL(url);
   const about = { tenant, webhookId, deliveryId, orderId, attempt: delivery.started, host, ok, status, durationMs };
   if (result.ok) parts.logger.info(about, 'webhook attempt');
@@ -225,7 +228,9 @@ async function conclude(
   return proceed(parts, written, redeliveries);
 }
 
-/** Of the attempt in flight. Also when the log is away for a moment: what the receiver answered must not be forgotten. */
+/**
+ * Appends the outcome of the attempt in flight. Retries while the log is away: the receiver's answer must not be lost.
+ */
 async function appendOutcome(
   { commands, settings }: DeliveryParts,
   loaded: LoadedDelivery,
@@ -244,8 +249,8 @@ async function appendOutcome(
 }
 
 /**
- * No attempt is left (spec §6.4). The order is failed first, which may be done twice without harm, and then the
- * delivery: after a crash in between, the message comes again, finds no attempt left, and gets here.
+ * No attempt is left (spec §6.4). The order is failed first, which may safely be repeated, and then the delivery. After
+ * a crash in between, the message is redelivered, finds no attempt left, and gets here again.
  */
 async function giveUp({ commands, logger, metrics }: DeliveryParts, loaded: LoadedDelivery): Promise<Outcome> {
   const { delivery, deliveryId, tenant } = loaded;

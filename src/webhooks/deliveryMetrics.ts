@@ -1,4 +1,4 @@
-/** Figures about deliveries for Prometheus, by tenant and webhook. */
+/** Delivery metrics for Prometheus, by tenant and webhook. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { TenantDirectory } from '../commands/context.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
@@ -16,13 +16,16 @@ export type MetricsSource = {
 
 type Labels = { readonly tenant: string; readonly webhook: string };
 
-/** Attempts, failures and circuits are those of this process; what waits and what is disabled is the same in all. */
+/**
+ * Attempts, failures and circuits are this process's own. Open deliveries and disabled webhooks are the same in all
+ * processes.
+ */
 export class DeliveryMetrics {
   readonly #attempts: Counter<'tenant' | 'webhook' | 'outcome'>;
   readonly #durations: Histogram<'tenant' | 'webhook'>;
   readonly #failed: Counter<'tenant' | 'webhook'>;
   readonly #openCircuits = new Set<string>();
-  /** Webhooks that the counters have series of. */
+  /** Webhooks for which the counters have series. */
   readonly #counted = new Map<string, Labels>();
 
   constructor(registry: Registry, source: MetricsSource) {
@@ -81,7 +84,7 @@ export class DeliveryMetrics {
     this.#counted.set(endpointKey({ tenant: labels.tenant, webhookId: labels.webhook }), labels);
   }
 
-  /** Otherwise whoever makes and removes webhooks would have the figures grow without end. */
+  /** Without this, creating and removing webhooks would make the metrics grow without end. */
   #forgetRemoved(directory: TenantDirectory): void {
     for (const [endpoint, { tenant, webhook }] of this.#counted) {
       if (directory.tenant(tenant)?.webhooks.has(webhook) === true) continue;
@@ -131,14 +134,17 @@ export class DeliveryMetrics {
   }
 }
 
-/** What waits, as the delivery log shows it. While the read models are away there are no figures, rather than old ones. */
+/**
+ * Open deliveries, as the delivery log shows them. While the read models are away there are no figures rather than old
+ * ones.
+ */
 function registerBacklog(registry: Registry, readModels: Pick<DeliveryLog, 'deliveryBacklog'>): void {
-  // One query for both gauges, which are collected at the same time.
+  // One query for both gauges, since they are collected at the same time.
   let asked: Promise<readonly DeliveryBacklog[]> | undefined;
   const backlog = (): Promise<readonly DeliveryBacklog[]> => {
     asked ??= readModels
       .deliveryBacklog()
-      // engine_up says that they are away.
+      // The `engine_up` metric reports that the read models are away.
       .catch(() => [])
       .finally(() => {
         asked = undefined;
@@ -164,7 +170,7 @@ function registerBacklog(registry: Registry, readModels: Pick<DeliveryLog, 'deli
   );
 }
 
-/** Counters begin at 0 for each, since `increase` does not see the step from nothing to 1. */
+/** Counters start at 0 for each webhook, since `increase` does not see the step from nothing to 1. */
 const webhooksOf = (directory: TenantDirectory): Labels[] =>
   [...directory.tenants()].flatMap(({ name: tenant, webhooks }) =>
     [...webhooks.keys()].map((webhook) => ({ tenant, webhook })),

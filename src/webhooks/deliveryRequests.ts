@@ -1,4 +1,4 @@
-/** Which deliveries events lead to: for which webhook, under which id, and after which other delivery. */
+/** Which deliveries follow from events: to which webhook, under which id, and after which earlier delivery. */
 import { LRUCache } from 'lru-cache';
 import { v5 } from 'uuid';
 import type { Caller, Commands } from '../commands/context.js';
@@ -10,12 +10,12 @@ import { type DeliverySubject, kindsOf, type WebhookEventKind } from '../domain/
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { keepRequested } from './requestedDeliveries.js';
 
-/** What one webhook is to be sent, now or by a backfill. The same event must have the same answers each time. */
+/** What one webhook is to be sent, by the relay or by a backfill. The answers for an event must never change. */
 export type Subscription = {
   readonly webhookId: string;
   readonly wants: (event: RecordedEvent, kind: WebhookEventKind) => boolean;
   readonly deliveryId: (event: RecordedEvent, kind: WebhookEventKind) => string;
-  /** Of a replay. */
+  /** Set for replays. */
   readonly replay?: Pick<DeliverySubject, 'purpose'>;
 };
 
@@ -26,25 +26,25 @@ export type DeliveryRequest = {
   readonly source: RecordedEvent;
 };
 
-/** Where a delivery's id would stand. */
+/** In place of a delivery id. */
 const NONE = '';
 
 /**
- * Turns events into requests, each naming the one before it about the same order to the same webhook. For one pass
- * through the log: events come in log order and none comes twice.
+ * Turns events into requests. Each names the delivery before it for the same order and webhook. For one pass through
+ * the log: events arrive in log order, each once.
  */
 export class RequestSequence {
   readonly #eventStore: Pick<EventStore, 'readStream'>;
-  /** Id of the last delivery, by webhook and order; NONE while it is known that there is none. */
+  /** Id of the last delivery, by webhook and order; NONE where it is known that there is none. */
   readonly #last: LRUCache<string, string>;
 
-  /** @param remembered how many orders, for each webhook, need not be read again */
+  /** @param remembered number of orders, per webhook, that need not be read again */
   constructor(eventStore: Pick<EventStore, 'readStream'>, remembered: number) {
     this.#eventStore = eventStore;
     this.#last = new LRUCache({ max: remembered });
   }
 
-  /** Requests for the events, in order for each stream. */
+  /** The requests for these events, in order within each stream. */
   async requests(
     events: readonly RecordedEvent[],
     subscriptionsTo: (event: RecordedEvent) => readonly Subscription[],
@@ -90,8 +90,8 @@ export class RequestSequence {
   }
 
   /**
-   * Id of the delivery before those of this event. Ids follow from the events, so what is not remembered is read from
-   * the order: several relays, and one that has started anew, come to the same.
+   * Id of the delivery before this event's. Ids follow from the events, so an id that is not remembered is found by
+   * reading the order: several relays, or a restarted one, find the same id.
    */
   async #before(event: RecordedEvent, subscription: Subscription): Promise<string | undefined> {
     const known = this.#last.get(sequenceKey(event, subscription));
@@ -111,8 +111,8 @@ const wantedKinds = (event: RecordedEvent, subscription: Subscription): readonly
   kindsOf(event).filter((kind) => subscription.wants(event, kind));
 
 /**
- * Appends the requests that are not in the log yet.
- * @returns position of the last one; 0 when an earlier version of the program has appended them all
+ * Appends the requests that the log does not have yet.
+ * @returns position of the last one; 0 if an earlier release of the program has appended them all
  */
 export async function appendRequests(
   commands: Pick<Commands, 'eventStore' | 'now'>,
@@ -121,7 +121,7 @@ export async function appendRequests(
 ): Promise<Position> {
   const appended = await Promise.all(
     requests.map(async ({ deliveryId, subject, source }) => {
-      // The same id each time, so that the log finds an event that it has.
+      // The event id is always the same, so the log recognises an event that it has.
       const log = { ...commands, newId: () => v5('requested', deliveryId) };
       const requested = await requestDelivery(log, callerOf(source), deliveryId, subject);
       if (requested !== undefined) keepRequested(commands.eventStore, requested);

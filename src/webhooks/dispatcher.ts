@@ -1,15 +1,16 @@
 /**
- * Shares what one process can do at once between tenants and their webhooks, so that one slow receiver never delays
- * another: messages in flight, and slots for attempts. The rule is the same for both.
+ * Shares a process's capacity between tenants and their webhooks, so that one slow receiver never delays another. Two
+ * capacities are shared by the same rule: messages in flight, and slots for attempts.
  *
- * Of webhooks (dynamic thresholds, Choudhury and Hahne 1998): each may have one and a half times as much as is left. One
- * alone gets the greater part, two get a third each, and there is always something left for the next.
+ * Webhooks (dynamic thresholds, Choudhury and Hahne 1998): each may use one and a half times the free capacity. A
+ * single webhook gets the greater part, two get a third each, and something is always free for the next.
  *
- * Of tenants: the last tenth is for those who have less than is left of it, however many webhooks another has. Who
- * waits takes turns: the tenants, and then the webhooks of the tenant.
+ * Tenants: the last tenth is reserved for tenants that use less than what is left of it, however many webhooks another
+ * tenant has. Waiting messages get slots in turns: first by tenant, then by webhook of the tenant.
  *
- * Of slots: only some may be at the beginning of an attempt, where it waits for this process and the log. Otherwise a process
- * that is busy would have all of them there, and slow receivers, which need theirs for long, would hardly get any.
+ * Slots: only some attempts may be starting (waiting for this process and the log) at once. Otherwise a busy process
+ * would fill all slots with starting attempts, and slow receivers, which hold their slots for long, would hardly get
+ * any.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -18,29 +19,29 @@ import { doubled } from '../domain/webhook/delivery.js';
 
 export type Endpoint = { readonly tenant: string; readonly webhookId: string };
 
-/** A webhook of a tenant, as it is named in memory. Tenant names have no dot. */
+/** Names a webhook of a tenant in memory. Tenant names contain no dot. */
 export const endpointKey = ({ tenant, webhookId }: Endpoint): string => `${tenant}.${webhookId}`;
 
 export type DispatcherLimits = {
-  /** Messages in flight, of all webhooks. */
+  /** Messages in flight to all webhooks. */
   readonly inFlight: number;
-  /** Attempts at once, of all webhooks. */
+  /** Concurrent attempts to all webhooks. */
   readonly slots: number;
-  /** Attempts at once to one webhook; it gets less while others need the slots. */
+  /** Concurrent attempts to one webhook. It gets fewer while others need the slots. */
   readonly slotsPerEndpoint: number;
 };
 
 type Slot = {
   readonly since: number;
-  /** The attempt has not been made yet. */
+  /** The request has not been sent yet. */
   begins: boolean;
 };
 
-/** What a tenant's webhooks have together. */
+/** What a tenant's webhooks use together. */
 type TenantUse = {
   inFlight: number;
   slots: number;
-  /** Those in which something waits for a slot, in the order of their turns. */
+  /** Webhooks with messages that wait for a slot, in the order of their turns. */
   readonly waiting: Set<EndpointQueue>;
 };
 
@@ -48,28 +49,30 @@ type EndpointQueue = {
   readonly tenant: TenantUse;
   /** Messages in flight. */
   inFlight: number;
-  /** Attempts being made, the oldest first. */
+  /** Attempts in flight, the oldest first. */
   readonly slots: Set<Slot>;
-  /** Take a slot, or learn that there will be none; first come, first served. */
+  /** Called with a slot, or with undefined if there will be none; first in, first out. */
   readonly waiting: ((slot: Slot | undefined) => void)[];
   /** Smoothed duration of an attempt (ms). */
   attemptMs: number;
-  /** When the message that was put off last comes again (ms): the next one comes after it. */
+  /** When the message that was put off last is redelivered (ms). The next one comes after it. */
   nextAt: number;
 };
 
 const FIRST_GUESS_MS = 20;
 const SMOOTHING = 0.2;
 const SHORTEST_DELAY_MS = 50;
-/** The first time. Each message that comes back too early is taken, looked at and put off again, for nothing. */
+/** The first time. A message that comes back too early is taken, checked and put off again for nothing. */
 const LONGEST_FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;
-/** A webhook's part of what is left. */
+/** A webhook's limit as a multiple of the free capacity. */
 const TIMES_LEFT = 1.5;
-/** Webhooks whose pace is known. One that is forgotten while it has something in flight begins with a share of its own. */
+/**
+ * Webhooks whose pace is remembered. A webhook that is evicted with messages in flight starts with a share of its own.
+ */
 const MOST_ENDPOINTS = 10_000;
 
-/** May a webhook have one place more? `most` is what one webhook may have in any case. */
+/** May a webhook use one more? `most` is the limit of one webhook in any case. */
 function hasRoom(total: number, used: number, ofTenant: number, ofEndpoint: number, most: number): boolean {
   const free = total - used;
   const reserved = Math.ceil((total * RESERVED_DELIVERY_PERCENT) / 100);
@@ -83,11 +86,11 @@ export class Dispatcher {
   readonly #random: () => number;
   readonly #tenants = new Map<string, TenantUse>();
   readonly #queues = new LRUCache<string, EndpointQueue>({ max: MOST_ENDPOINTS });
-  /** Those of whose webhooks one waits for a slot, in the order of their turns. */
+  /** Tenants with messages that wait for a slot, in the order of their turns. */
   readonly #waiting = new Set<TenantUse>();
   #inFlight = 0;
   #slots = 0;
-  /** Slots in which the attempt begins. */
+  /** Slots whose attempt is starting. */
   #beginning = 0;
   #stopped = false;
 
@@ -101,7 +104,9 @@ export class Dispatcher {
     this.#random = random;
   }
 
-  /** Takes a message in flight. Returns what ends that; undefined when the webhook has its share in flight already. */
+  /**
+   * Counts a message as in flight. Returns the function that ends this; undefined if the webhook already has its share.
+   */
   enter(endpoint: Endpoint): (() => void) | undefined {
     const queue = this.#queue(endpoint);
     const { tenant } = queue;
@@ -118,16 +123,17 @@ export class Dispatcher {
   }
 
   /**
-   * How long (ms) a message that did not get in is put off: until its turn at the best pace, but hardly longer than
-   * it has been waiting, since the pace may grow; 30 s at most.
+   * How long to put off a message that was not admitted (ms): until its turn at the best pace, but hardly longer than
+   * it has been waiting, since the pace may grow. At most 30 s.
    */
   delayMs(endpoint: Endpoint, redeliveries: number): number {
     const queue = this.#queue(endpoint);
     const now = this.#now();
     const [oldest] = queue.slots;
-    // A receiver that has begun to hang does not show in the attempts that have ended.
+    // A receiver that has started to hang does not show in attempts that have ended.
     const attemptMs = Math.max(queue.attemptMs, oldest === undefined ? 0 : now - oldest.since);
-    // With all the slots that it may have: by the pace of now, what comes last would wait on when the others are done.
+    // Assumes all the slots that the webhook may have. At its current pace the last messages would still wait when
+    // others are done.
     const perMessage = attemptMs / this.#limits.slotsPerEndpoint;
     const turnMs = Math.max(queue.nextAt - now, queue.inFlight * perMessage) + perMessage;
     const longestMs = doubled(LONGEST_FIRST_DELAY_MS, LONGEST_DELAY_MS, redeliveries);
@@ -138,8 +144,8 @@ export class Dispatcher {
 
   /**
    * Does the work in a slot, when its turn has come.
-   * @param work calls `begun` when all that is left is up to the receiver
-   * @returns what it returns; undefined when not done because of `stop`
+   * @param work calls `begun` once only the receiver is waited for
+   * @returns the work's result; undefined if it was not done because of `stop`
    */
   async inSlot<T>(endpoint: Endpoint, work: (begun: () => void) => Promise<T>): Promise<T | undefined> {
     const queue = this.#queue(endpoint);
@@ -165,7 +171,7 @@ export class Dispatcher {
     slot.begins = false;
   }
 
-  /** What waits for a slot gets none any more. */
+  /** Gives no more slots: waiting messages resolve with undefined. */
   stop(): void {
     this.#stopped = true;
     for (const tenant of this.#waiting) {
@@ -201,8 +207,8 @@ export class Dispatcher {
   }
 
   /**
-   * The queue whose turn it is, of those that may have a slot more; undefined when there is none. Each gets as many
-   * turns, so a slow receiver comes to hold more slots, as it must for the same rate, but never those that others need.
+   * The next queue that may have one more slot; undefined if there is none. Each queue gets equally many turns. So a
+   * slow receiver comes to hold more slots, as it must for the same rate, but never slots that others need.
    */
   #next(): EndpointQueue | undefined {
     const { slots, slotsPerEndpoint } = this.#limits;
@@ -240,7 +246,7 @@ export class Dispatcher {
   }
 }
 
-/** Behind the others, when it waits on: each has its turn. */
+/** Moves a queue that still waits behind the others, so that each has its turn. */
 function toTheEnd<Queue>(queues: Set<Queue>, queue: Queue, waitsOn: boolean): void {
   queues.delete(queue);
   if (waitsOn) queues.add(queue);

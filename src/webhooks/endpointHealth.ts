@@ -1,6 +1,6 @@
 /**
- * Disables webhooks that are gone (410) or have failed for too long. Nothing is lost: what is for them waits. An export has
- * its five attempts first (spec §6.4): the answer 410 disables with the last attempt of a delivery.
+ * Disables webhooks that are gone (410) or have failed for too long. Nothing is lost: their deliveries wait. An export
+ * has its five attempts first (spec §6.4): an answer of 410 disables only at a delivery's last attempt.
  */
 import type { Logger } from 'pino';
 import { type Commands, NotFoundError } from '../commands/context.js';
@@ -13,9 +13,9 @@ import { ReadModelsUnavailableError, ReadModelsWithheldError } from '../ports/re
 
 const GONE = 410;
 const HOUR_MS = 3_600_000;
-/** One delivery that failed for good disables nothing, however long ago the last success was. */
+/** One delivery that failed for good disables nothing, however old the last success is. */
 const MIN_FAILURES = 6;
-/** How often the delivery log is asked about a webhook that fails. */
+/** How often the delivery log is queried about a failing webhook. */
 const CHECK_EVERY_MS = 60_000;
 const CATCH_UP_MS = 2_000;
 
@@ -25,10 +25,10 @@ export class EndpointHealth {
   readonly #commands: HealthCommands;
   readonly #logger: Logger;
   readonly #disableAfterMs: number;
-  /** By webhook: failed attempts in a row, as this process saw them. */
+  /** By webhook: failed attempts in a row that this process saw. */
   readonly #failing = new Map<string, { failures: number; checkAt: number }>();
 
-  /** @param disableAfterHours without a success; 0 for never */
+  /** @param disableAfterHours hours without a success; 0 for never */
   constructor(commands: HealthCommands, logger: Logger, disableAfterHours: number) {
     this.#commands = commands;
     this.#logger = logger;
@@ -36,8 +36,8 @@ export class EndpointHealth {
   }
 
   /**
-   * After the outcome of an attempt was appended.
-   * @param url that the attempt was made to
+   * Call it after an attempt's outcome was appended.
+   * @param url of the attempt
    */
   async attempted(loaded: LoadedDelivery, url: string, { ok, status }: AttemptResult): Promise<void> {
     const { webhookId } = loaded.delivery.subject;
@@ -46,7 +46,7 @@ export class EndpointHealth {
       return;
     }
     const webhook = this.#commands.directory.tenant(loaded.tenant)?.webhooks.get(webhookId);
-    // Whoever has changed the URL meanwhile wants attempts at the new one.
+    // If the URL has changed meanwhile, attempts at the new one are wanted.
     if (webhook === undefined || webhook.disabled !== undefined || webhook.url !== url) return;
     const isLast = loaded.delivery.started >= MAX_DELIVERY_ATTEMPTS;
     if (status === GONE && isLast) return this.#disable(loaded, 'gone', 'The receiver answered 410 Gone.');
@@ -54,12 +54,12 @@ export class EndpointHealth {
     if (since !== undefined) await this.#disable(loaded, 'failing', `No attempt has succeeded since ${since}.`);
   }
 
-  /** It was removed: what is known of it would be kept for ever. */
+  /** Drops the memory of a removed webhook, which would otherwise stay for ever. */
   forget(webhookId: string): void {
     this.#failing.delete(webhookId);
   }
 
-  /** ISO 8601; undefined while it is not too long. */
+  /** ISO 8601; undefined if it is not too long. */
   async #failingTooLongSince(loaded: LoadedDelivery): Promise<string | undefined> {
     const { webhookId } = loaded.delivery.subject;
     const now = Date.parse(this.#commands.now());
@@ -71,21 +71,21 @@ export class EndpointHealth {
     const since = await this.#firstFailure(loaded);
     const latest = now - this.#disableAfterMs;
     if (since === undefined || Date.parse(since) > latest) return undefined;
-    // Whoever has changed or enabled it meanwhile gives it as long again.
+    // Changing or enabling a webhook gives it the full time again.
     const startedAt = this.#commands.directory.tenant(loaded.tenant)?.webhooks.get(webhookId)?.startedAt ?? since;
     return Date.parse(startedAt) > latest ? undefined : since;
   }
 
-  /** The first failure since the last success that any process saw; undefined when that cannot be known now. */
+  /** The first failure since the last success that any process saw; undefined if that cannot be known now. */
   async #firstFailure({ tenant, delivery, position }: LoadedDelivery): Promise<string | undefined> {
     const { readModels } = this.#commands;
     try {
-      // A delivery log that is behind may not show the last success.
+      // A delivery log that is behind may not show the last success yet.
       if (!(await readModels.waitFor('deliveries', position, CATCH_UP_MS, tenant))) return undefined;
       const { failingSince } = await readModels.webhookHealth(tenant, delivery.subject.webhookId);
       return failingSince ?? undefined;
     } catch (error) {
-      // Deliveries do not need the read models; this can wait until they are back.
+      // Deliveries do not need the read models; this check can wait until they are back.
       if (error instanceof ReadModelsUnavailableError || error instanceof ReadModelsWithheldError) return undefined;
       throw error;
     }
@@ -97,7 +97,7 @@ export class EndpointHealth {
       await disableWebhook(this.#commands, caller, webhookId, { cause, reason });
       this.#logger.warn({ tenant, webhookId, cause, reason }, 'webhook is disabled');
     } catch (error) {
-      // It was removed meanwhile.
+      // The webhook was removed meanwhile.
       if (!(error instanceof NotFoundError)) throw error;
     }
   }

@@ -1,11 +1,11 @@
-/** What the end of a delivery means to its order, or that it waits. All may be repeated, after a crash, without harm. */
+/** What a delivery's end, or its wait, means to its order. All of it may safely be repeated after a crash. */
 import type { Commands } from '../commands/context.js';
 import { deliverExport, failExport, holdExport } from '../commands/orders/orderWriter.js';
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';
 import { disabledWarning } from '../domain/order/exportWarning.js';
 
-/** Only an export that was due fails the order: not other kinds of event, and not replays. */
+/** Fails the order, but only for an export that was due: not for other event kinds, and not for replays. */
 export async function tellOfFailure(
   commands: Commands,
   { delivery, deliveryId, caller }: LoadedDelivery,
@@ -16,7 +16,7 @@ export async function tellOfFailure(
   await failExport(commands, caller, orderId, { approvalEventId, reasons, webhookId, deliveryId });
 }
 
-/** An export that was due waits for this webhook, which is disabled. */
+/** Notes at the order that its due export waits for this webhook, which is disabled. */
 export async function tellOfWaiting(
   commands: Commands,
   { delivery, deliveryId, caller }: LoadedDelivery,
@@ -28,7 +28,7 @@ export async function tellOfWaiting(
   await holdExport(commands, caller, orderId, { approvalEventId, deliveryId, warning });
 }
 
-/** An export that had failed for good may have arrived when it was sent again. */
+/** Notes that an export that had failed for good was delivered by a replay. */
 export async function tellOfSuccess(
   commands: Commands,
   { delivery, deliveryId, caller }: LoadedDelivery,

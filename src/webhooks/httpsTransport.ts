@@ -19,21 +19,21 @@ export type WebhookRequest = {
 };
 
 export interface WebhookTransport {
-  /** One POST. Never rejects: whatever goes wrong is a failed attempt with its reason. */
+  /** Sends one POST. Never rejects: every problem is a failed attempt with its reason. */
   post(request: WebhookRequest): Promise<AttemptResult>;
-  /** Ends its connections; an attempt that is being made fails. */
+  /** Closes all connections. Attempts in flight fail. */
   close(): Promise<void>;
 }
 
 export type TransportOptions = {
   readonly policy: AddressPolicy;
-  /** PEM text of certificate authorities trusted beside the usual ones (WEBHOOK_CA_FILE). */
+  /** PEM of certificate authorities that are trusted beside the usual ones (WEBHOOK_CA_FILE). */
   readonly caPem?: string;
-  /** Name lookup, connection and TLS handshake. Default 5,000. */
+  /** Limit for name lookup, connection and TLS handshake (ms). Default 5,000. */
   readonly connectTimeoutMs?: number;
-  /** The whole attempt. Default 15,000. */
+  /** Limit for the whole attempt (ms). Default 15,000. */
   readonly totalTimeoutMs?: number;
-  /** How long a connection without a call is kept. Default 10,000. */
+  /** How long an idle connection is kept (ms). Default 10,000. */
   readonly keepAliveMs?: number;
   readonly lookUp?: LookUpAll;
 };
@@ -41,15 +41,15 @@ export type TransportOptions = {
 const CONNECT_TIMEOUT_MS = 5_000;
 const TOTAL_TIMEOUT_MS = 15_000;
 const KEEP_ALIVE_MS = 10_000;
-/** Bytes of an answer's status line and header fields, and of each interim answer's. */
+/** Limit for an answer's status line and header fields, and for those of each interim answer. */
 const MAX_ANSWER_HEADER_BYTES = 16 * 1024;
-/** Answers such as 100 Continue and 103 Early Hints that may come before the final one (RFC 9110 §15.2). */
+/** Answers such as 100 Continue and 103 Early Hints may precede the final one (RFC 9110 §15.2). */
 const MAX_INTERIM_ANSWERS = 20;
-/** What is read of an answer's body, so that the connection can be used again. */
+/** Limit for reading an answer's body to its end, so that the connection can be used again. */
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** What is kept of it. */
+/** Limit for the part of the body that is kept. */
 const KEPT_ANSWER_BYTES = 1024;
-/** A certificate says in a reason what it likes, such as all its names. */
+/** A reason may quote a certificate, which may say anything at any length, such as all its names. */
 const MAX_REASON_CHARACTERS = 300;
 
 /** @throws Error when `caPem` holds no certificate */
@@ -58,7 +58,7 @@ export function createHttpsTransport(options: TransportOptions): WebhookTranspor
     keepAlive: true,
     timeout: options.keepAliveMs ?? KEEP_ALIVE_MS,
     rejectUnauthorized: true,
-    // Made once: a context with the root certificates is costly to make for each connection.
+    // Created once: a context with the root certificates is too costly to create for each connection.
     secureContext: trust(options.caPem),
   });
   const connections = new Connections();
@@ -75,15 +75,15 @@ function trust(caPem: string | undefined): SecureContext {
   return createSecureContext({ ca: [...rootCertificates, caPem] });
 }
 
-/** Closes a connection as soon as anything comes that no request has asked for: the next answer would be read behind it. */
+/** Closes a connection as soon as unrequested data arrives: it would be read as the start of the next answer. */
 class Connections {
-  /** The latest request of each. */
+  /** The latest request of each connection. */
   readonly #requests = new WeakMap<Duplex, { answer?: IncomingMessage }>();
 
-  /** @returns where the answer is noted, when it has begun */
+  /** @returns the object in which the answer is noted when it begins */
   use(socket: Socket): { answer?: IncomingMessage } {
     if (!this.#requests.has(socket)) {
-      // Before the parser's, which ends an answer.
+      // Before the parser's listener, which ends an answer.
       socket.prependListener('data', () => {
         if (this.#requests.get(socket)?.answer?.complete === true) socket.destroy();
       });
@@ -121,8 +121,8 @@ async function post(request: WebhookRequest, client: Client): Promise<AttemptRes
 type Answer = { readonly status: number; readonly retryAfter: string | undefined; readonly body: IncomingMessage };
 
 /**
- * Sends the request; resolves when the final answer has begun. An answer may come before the whole request was sent.
- * @param progress told when a connection is there and the request goes out on it
+ * Sends the request; resolves when the final answer has begun. An answer may arrive before the whole request was sent.
+ * @param progress is updated when there is a connection and the request goes out
  */
 function exchange(
   { url, headers, body }: WebhookRequest,
@@ -150,7 +150,7 @@ function exchange(
         progress.isBegun = true;
       });
     });
-    // Decided at once: behind what is refused, what looks like an answer may be in the same packet.
+    // Rejects at once: the same packet may hold what looks like an answer behind the refused one.
     const refuse = (reason: string): void => {
       reject(new UnusableAnswerError(reason));
       request.destroy();
@@ -171,19 +171,20 @@ function exchange(
       if (status === 101) return refuse(SWITCHED);
       if (status < 100)
         return refuse(`the answer has the status ${String(status).padStart(3, '0')}, which HTTP has not`);
-      // What is left of a request that was answered already is not sent, and another one cannot follow.
+      // The request was answered before all of it was sent: the rest is not sent, so the connection cannot be used
+      // again.
       answer.once('end', () => {
         if (!request.writableFinished) request.destroy();
       });
       resolve({ status, retryAfter: answer.headers['retry-after'], body: answer });
     });
-    // Also when the answer has come: what is wrong behind it concerns nobody any more.
+    // Also after the answer: errors behind it are of no interest.
     request.on('error', reject);
     request.end(body);
   });
 }
 
-/** Calls back when the request goes out; it fails when that takes too long. */
+/** Calls `begin` when the request goes out. Fails the request if that takes too long. */
 function whenConnected(request: ClientRequest, socket: Socket, withinMs: number, begin: () => void): void {
   if (request.reusedSocket) {
     begin();
@@ -197,7 +198,7 @@ function whenConnected(request: ClientRequest, socket: Socket, withinMs: number,
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** What has come cannot be taken for an answer. */
+/** The received data is not a usable answer. */
 class UnusableAnswerError extends Error {
   override readonly name = 'UnusableAnswerError';
 }
@@ -220,8 +221,8 @@ function causeOf(error: unknown): 'timeout' | 'refused_address' | undefined {
 }
 
 /**
- * The first KiB of the body as text. Only the status line counts, the body is for the delivery log: one that ends early
- * or never does not turn the answer into a failure.
+ * The first KiB of the body as text, for the delivery log. Only the status line decides: a body that ends early or
+ * never does not turn the answer into a failure.
  */
 async function firstPart(body: IncomingMessage): Promise<string> {
   const kept: Uint8Array[] = [];
@@ -234,19 +235,19 @@ async function firstPart(body: IncomingMessage): Promise<string> {
       if (read >= MAX_ANSWER_BYTES) break;
     }
   } catch {
-    // Cut off or out of time: what has come is kept.
+    // Cut off or out of time: the part that arrived is kept.
   }
-  // `stream` leaves out a character that the limit has cut in two.
+  // `stream` drops a character that the limit has cut in two.
   return new TextDecoder().decode(Buffer.concat(kept), { stream: true });
 }
 
-/** Of an answer that is no success. */
+/** The reason for a status other than 2xx. */
 function reasonOf(status: number): string {
   if (status === 410) return 'HTTP 410 Gone';
   return status >= 300 && status < 400 ? `redirect (HTTP ${status}) is not followed` : `HTTP ${status}`;
 }
 
-/** What errors of the system and of TLS mean, for people. */
+/** Meanings of system and TLS errors, for people. */
 const MEANINGS: ReadonlyMap<string, string> = new Map([
   ['ECONNREFUSED', 'nothing accepts connections at the address'],
   ['ECONNRESET', 'the connection was closed before there was an answer'],
@@ -287,12 +288,12 @@ const OWN_ERRORS = [
   UnusableAnswerError,
 ];
 
-/** What Node calls a certificate that it does not take, and OpenSSL (X509_V_ERR_…). */
+/** Codes of refused certificates, from Node and OpenSSL (X509_V_ERR_…). */
 const CERTIFICATE = /CERT|CRL|ISSUER|SIGNATURE|CHAIN|CA$|HOSTNAME/;
 
 /**
- * `Retry-After` (RFC 9110 §10.2.3), seconds or an HTTP date, as milliseconds from `nowMs` on; undefined when
- * there is none or it cannot be read.
+ * Reads `Retry-After` (RFC 9110 §10.2.3), seconds or an HTTP date, as milliseconds after `nowMs`. Undefined if it is
+ * missing or unreadable.
  */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   const text = header?.trim();

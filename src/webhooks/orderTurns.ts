@@ -1,22 +1,22 @@
-/** Deliveries about one order to one webhook go one after the other. */
+/** Deliveries for one order and one webhook are made one after the other. */
 import { type DeliveryKey, loadDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Outcome } from '../ports/messageBroker.js';
 import { sleep } from '../supervision/waiting.js';
 
-/** How long a delivery that is in flight waits for the one before it, when that is in flight as well. */
+/** How long a delivery in flight waits for the one before it, if that is in flight too. */
 const LONGEST_IN_FLIGHT_MS = 3_000;
 /** How long a second message of a delivery in flight is put off. */
 const DUPLICATE_DELAY_MS = 1_000;
-/** The next one comes so long after the one before is due. */
+/** A delivery is redelivered this long after the one before it is due. */
 const BEHIND_MS = 5;
 const LONGEST_TURN_MS = 15_000;
 const SHORTEST_TURN_MS = 50;
 
-/** The next begins when the one before is over. */
+/** The next delivery starts when the one before is over. */
 export class OrderTurns {
   readonly #eventStore: Pick<EventStore, 'readStream'>;
-  /** The deliveries in flight, and what becomes of their messages. */
+  /** The deliveries in flight, with the outcomes of their messages. */
   readonly #inFlight = new Map<string, Promise<Outcome>>();
   readonly #stopping = new AbortController();
 
@@ -24,7 +24,9 @@ export class OrderTurns {
     this.#eventStore = eventStore;
   }
 
-  /** Does the work on a delivery, and lets the next one know how it ended. A second message of it comes again later. */
+  /**
+   * Runs the work on a delivery and tells the next one how it ended. A second message of the same delivery is put off.
+   */
   async take(deliveryId: string, work: () => Promise<Outcome>): Promise<Outcome> {
     if (this.#inFlight.has(deliveryId)) return { kind: 'retry', delayMs: DUPLICATE_DELAY_MS };
     const outcome = work();
@@ -39,7 +41,7 @@ export class OrderTurns {
   /**
    * Waits for the delivery that has to be over first.
    * @param now ISO 8601
-   * @returns 0 when it is over, or was never requested; else after how many ms to look again
+   * @returns 0 if it is over or was never requested; else when to check again, in ms
    */
   async waitMs(first: DeliveryKey, now: string): Promise<number> {
     const inFlight = this.#inFlight.get(first.deliveryId);
@@ -51,24 +53,24 @@ export class OrderTurns {
     const nowMs = Date.parse(now);
     const { retryAt } = loaded.delivery;
     const dueMs = retryAt === undefined ? 0 : Date.parse(retryAt) - nowMs + BEHIND_MS;
-    // The longer nothing has happened to it, the less often it is looked at.
+    // The longer nothing has happened to it, the less often it is checked.
     const idleMs = nowMs - Date.parse(loaded.lastEventAt);
     return Math.min(LONGEST_TURN_MS, Math.max(SHORTEST_TURN_MS, dueMs, idleMs / 2));
   }
 
-  /** No delivery waits for another one any more. */
+  /** Ends all waits for other deliveries. */
   stop(): void {
     this.#stopping.abort();
   }
 
-  /** What becomes of it; undefined when that takes too long. */
+  /** Its outcome; undefined if that takes too long. */
   async #outcome(inFlight: Promise<Outcome>): Promise<Outcome | undefined> {
     const ended = new AbortController();
     const signal = AbortSignal.any([ended.signal, this.#stopping.signal]);
     try {
       return await Promise.race([inFlight, sleep(LONGEST_IN_FLIGHT_MS, signal).then(() => undefined)]);
     } catch {
-      // Its own story handles that it failed.
+      // Its own delivery handles the failure.
       return undefined;
     } finally {
       ended.abort();

@@ -5,30 +5,30 @@ import type { Message } from '../ports/messageBroker.js';
 
 export const DELIVERY_QUEUE = 'webhook-deliveries';
 
-/** Which delivery is due; everything else about it is in the log. */
+/** Names the delivery that is due. Everything else about it is in the log. */
 export const deliveryJob = z.object({
   tenant: z.string(),
   deliveryId: z.string(),
-  /** Jobs of earlier versions lack it. */
+  /** Missing in jobs of earlier releases. */
   webhookId: z.string().optional(),
-  /** '' where the delivery is about no order. Jobs of earlier versions lack it. */
+  /** '' if the delivery is about no order. Missing in jobs of earlier releases. */
   orderId: z.string().optional(),
 });
 export type DeliveryJob = z.infer<typeof deliveryJob>;
 
-/** @param id of the message, where the delivery's own may still be held by the queue */
+/** @param id of the message; needed where the queue may still hold one with the delivery's own id */
 export const deliveryMessage = (job: Required<DeliveryJob>, id: string = job.deliveryId): Message => ({
   id,
   body: job,
 });
 
-/** Work that goes through many deliveries of one webhook, a step at a time. */
+/** Work on many deliveries of one webhook, done in steps. */
 export const BACKFILL_QUEUE = 'webhook-backfills';
 
-/** What both kinds of it name: the webhook, and the event in the log that asks for it. */
+/** Common to both kinds: the webhook, and the event in the log that requested the work. */
 const ofWebhook = { tenant: z.string(), webhookId: z.string(), eventId: z.string(), position: z.number() };
 
-/** Everything that waits for the webhook is due: it was enabled. */
+/** The webhook was enabled: everything that waits for it is due. */
 const resumeJob = z.object({ task: z.literal('resume'), ...ofWebhook });
 export type ResumeJob = z.infer<typeof resumeJob>;
 
@@ -41,9 +41,9 @@ const backfillJob = z.object({
   kinds: z.array(z.enum(WEBHOOK_EVENT_KINDS)),
   from: z.string(),
   to: z.string(),
-  /** Position up to which the log has been gone through. */
+  /** Position up to which the log was read. */
   done: z.number(),
-  /** Position of the last delivery that was requested; 0 before the first. */
+  /** Position of the last requested delivery; 0 before the first. */
   requested: z.number(),
 });
 export type BackfillJob = z.infer<typeof backfillJob>;

@@ -1,28 +1,28 @@
 /**
- * Looks up receivers' names so that one whose name server never answers holds up no other.
+ * Looks up receivers' host names so that a name server that never answers delays no other receiver.
  *
- * `dns.lookup` takes one of the few threads that all of the process shares, and keeps it until the system gives up, mostly
- * after 10 s. So a name is looked for as the system would, in the hosts file and then by DNS with the search domains of
- * resolv.conf(5), but the servers are asked without a thread, and within a limit.
+ * `dns.lookup` holds one of the process's few shared threads until the system gives up, mostly after 10 s. So names are
+ * looked up as the system would (the hosts file, then DNS with the search domains of resolv.conf(5)), but without a
+ * thread and within a limit.
  */
 import type { LookupAddress } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 
-/** All addresses of a host name, as `dns.lookup` with `all` gives them. */
+/** Finds all addresses of a host name, as `dns.lookup` with `all` does. */
 export type LookUpAll = (
   hostname: string,
   options: { readonly all: true; readonly family?: number | string },
   callback: (error: Error | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** In milliseconds: less than an attempt has for its connection. */
+/** Less than an attempt's limit for its connection. */
 const LOOKUP_MS = 4_000;
-/** Of one question, before it is asked again. */
+/** Limit of one DNS query, before it is repeated. */
 const QUESTION_MS = 1_300;
 const TRIES = 2;
-/** How long IPv4 addresses wait for those of IPv6 (RFC 8305 §3). */
+/** How long IPv4 addresses wait for the IPv6 ones (RFC 8305 §3). */
 const FOR_IPV6_MS = 50;
 const HOSTS_FILE = '/etc/hosts';
 const RESOLV_FILE = '/etc/resolv.conf';
@@ -32,7 +32,7 @@ type Resolve = Pick<Resolver, 'resolve4' | 'resolve6' | 'cancel'>;
 export type LookUpParts = {
   readonly hostsFile?: string;
   readonly resolvFile?: string;
-  /** One for each name, so that it can be given up alone. */
+  /** A new one for each name, so that each can be cancelled alone. */
   readonly resolver?: () => Resolve;
   readonly lookupMs?: number;
 };
@@ -47,7 +47,7 @@ export class NameServersSilentError extends Error {
   override readonly name = 'NameServersSilentError';
 }
 
-/** A `lookUp` for `checkedLookup`. */
+/** Creates a `lookUp` for `checkedLookup`. */
 export function createReceiverLookUp(parts: LookUpParts = {}): LookUpAll {
   const {
     hostsFile = HOSTS_FILE,
@@ -67,7 +67,7 @@ export function createReceiverLookUp(parts: LookUpParts = {}): LookUpAll {
   };
 }
 
-/** Lines of an address and the names that it has (hosts(5)). */
+/** Reads lines of an address and its names (hosts(5)). */
 async function inHostsFile(file: string, hostname: string): Promise<LookupAddress[]> {
   const wanted = withoutDot(hostname.toLowerCase());
   return (await wordsOf(file)).flatMap(([address = '', ...names]) => {
@@ -78,7 +78,7 @@ async function inHostsFile(file: string, hostname: string): Promise<LookupAddres
 
 const withoutDot = (name: string): string => name.replace(/\.$/, '');
 
-/** The words of each line, without comments; none of a file that cannot be read. */
+/** The words of each line, without comments; none if the file cannot be read. */
 async function wordsOf(file: string): Promise<readonly (readonly string[])[]> {
   const text = await readFile(file, 'utf8').catch(() => '');
   return text.split('\n').map((line) =>
@@ -89,7 +89,10 @@ async function wordsOf(file: string): Promise<readonly (readonly string[])[]> {
   );
 }
 
-/** The name itself and below each search domain, itself first where it has dots enough (resolv.conf(5)). */
+/**
+ * The name itself and the name below each search domain. The name itself is first if it has enough dots
+ * (resolv.conf(5)).
+ */
 async function namesToAsk(file: string, hostname: string): Promise<readonly string[]> {
   if (hostname.endsWith('.')) return [hostname];
   const lines = await wordsOf(file);
@@ -100,12 +103,15 @@ async function namesToAsk(file: string, hostname: string): Promise<readonly stri
   return hostname.split('.').length > dots ? [hostname, ...below] : [...below, hostname];
 }
 
-/** @returns the addresses of the first name that has any @throws NameNotFoundError, NameServersSilentError */
+/**
+ * @returns the addresses of the first name that has any
+ * @throws NameNotFoundError, NameServersSilentError
+ */
 async function byDns(resolver: () => Resolve, names: readonly string[], lookupMs: number): Promise<LookupAddress[]> {
   const until = performance.now() + lookupMs;
   let failure: unknown;
   for (const name of names) {
-    // One that has had answers waits less for the next, and what is asked of a server nearby says little of another.
+    // A resolver that has had answers waits less for the next one, and one server's speed says little about another's.
     const settled = await ask(resolver(), name, until - performance.now());
     const found = settled.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
     if (found.length > 0) return found;
@@ -118,7 +124,7 @@ async function byDns(resolver: () => Resolve, names: readonly string[], lookupMs
   throw new NameNotFoundError(`${names[0]} was not found in the hosts file nor by DNS (${String(failure)})`);
 }
 
-/** IPv4 and IPv6 addresses of a name; rejected with a code where there are none, or time is over. */
+/** IPv4 and IPv6 addresses of a name. Rejected with a code if there are none or the time is over. */
 async function ask(
   resolver: Resolve,
   name: string,
@@ -141,5 +147,5 @@ const SILENT: readonly unknown[] = ['ETIMEOUT', 'ECANCELLED'];
 const codeOf = (error: unknown): unknown =>
   typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 
-/** That of this process. */
+/** The lookup of this process. */
 export const receiverLookUp: LookUpAll = createReceiverLookUp();

@@ -1,6 +1,6 @@
 /**
- * Turns events of the log into deliveries: one for each event, kind and webhook that is subscribed to it. Publishes what
- * the log asks for: replays, and what waited for a webhook that is enabled again.
+ * Turns events of the log into deliveries: one for each event, kind and subscribed webhook. Also publishes work that
+ * the log requests: replays, and deliveries that waited for a webhook that was enabled again.
  */
 import type { Commands } from '../commands/context.js';
 import type { EventSlice, Position } from '../ports/eventStore.js';
@@ -27,16 +27,16 @@ import { traceRelay } from './spans.js';
 export type RelayDeps = {
   readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now'>;
   readonly broker: MessageBroker;
-  /** Unset while no traces are made. */
+  /** Unset if tracing is off. */
   readonly tracer?: Tracer | undefined;
-  /** A checkpoint of another log is given up for one of this log. Default false: it is an error. */
+  /** Accepts a log other than the checkpoint's, and starts over on it. Default false: it is an error. */
   readonly acceptLog?: boolean;
-  /** Hears why the log is gone through anew. */
+  /** Called with the reason if the log is processed again from its start. */
   readonly onReset?: (reason: string) => void;
 };
 
 /**
- * Runs until the signal ends it. Several relays may run side by side: what they write is the same.
+ * Runs until the signal ends it. Several relays may run side by side: their writes are the same.
  * @throws OtherLogError
  */
 export async function runRelay(deps: RelayDeps, signal: AbortSignal): Promise<void> {
@@ -58,12 +58,13 @@ export async function runRelay(deps: RelayDeps, signal: AbortSignal): Promise<vo
 }
 
 /**
- * Goes on until other streams are to be read; returns where to begin with them. Undefined when the signal ended it.
+ * Relays until other streams have to be read. Returns the position to continue from with those; undefined if the signal
+ * ended it.
  *
- * Orders and tables are read only while some webhook subscribes to them: the batches of a table cost nothing
- * otherwise. Nothing is missed by that. What the webhooks subscribed to at `after` is known when the streams are chosen, and
- * each later change stands in a `webhooks-` stream, which is always read. When one asks for other streams, the slice
- * that it came in is read again with those, and what was before that slice was before the subscription.
+ * Orders and tables are read only while some webhook subscribes to them, so that unwanted batches of a table cost
+ * nothing. Nothing is missed: the subscriptions at `after` are known when the streams are chosen, and each later change
+ * is in a `webhooks-` stream, which is always read. When a change needs other streams, its slice is read again with
+ * those; events before that slice are older than the subscription.
  */
 async function relayFrom(
   deps: RelayDeps,
@@ -79,7 +80,7 @@ async function relayFrom(
   for await (const slice of eventStore.subscribe({ after, streamPrefixes, maxCount: SLICE_EVENTS, signal })) {
     const change = slice.events.findLast(isAboutWebhook);
     if (change !== undefined) {
-      // Webhooks that were created before an event must be known here when it is relayed.
+      // A webhook that was created before an event must be known here when the event is relayed.
       await directory.waitFor(change.position);
       if (wantedStreams(directory).join() !== streamPrefixes.join()) return position;
     }
@@ -100,10 +101,10 @@ async function relay(
   for (const source of new Set(requests.map((request) => request.source))) {
     keepSourceEvent(commands.eventStore, source);
   }
-  // Crash safety rests on the order of the steps. First the deliveries are in the log, then the messages that name them
-  // are published, so no message names what is not there, nor anything that waits for what is not there. The checkpoint
-  // moves with the last messages, so after a crash before that the slice is gone through again, which repeats nothing:
-  // the ids are the same.
+  // Crash safety rests on this order. First the deliveries are appended, then the messages that name them are
+  // published, so no message names a delivery that is missing, or one that waits for a missing one. The checkpoint
+  // moves with the last messages. After a crash before that the slice is processed again, which repeats nothing: the
+  // ids are the same.
   await traceRelay(tracer, requests, async (traceparentOf) => {
     await appendRequests(commands, requests, (source) => relayCaller(source, traceparentOf(source)));
     const deliveries = [

@@ -1,16 +1,16 @@
-/** How far the relay is in the log: kept in the broker, with or after the messages that it covers. */
+/** The relay's checkpoint. The broker stores it, with or after the messages that it covers. */
 import type { EventPosition, LogAnchor } from '../ports/eventStore.js';
 import { anchorAt } from '../ports/logAnchor.js';
 import type { Message, MessageBroker } from '../ports/messageBroker.js';
 import { DELIVERY_QUEUE } from './queue.js';
 
-/** From the time when the relay knew approvals only. */
+/** The name is from the time when the relay knew approvals only. */
 const NAME = 'approval-relay';
 
-/** How long the checkpoint may stay behind while nothing is published. */
+/** How long the stored checkpoint may lag while nothing is published. */
 const QUIET_MS = 1_000;
 
-/** The place that the relay has reached; position 0 when it never ran. */
+/** The relay's checkpoint; position 0 if it never ran. */
 export const relayedPlace = (broker: Pick<MessageBroker, 'checkpoint'>): Promise<LogAnchor> => broker.checkpoint(NAME);
 
 export class RelayCheckpoint {
@@ -29,21 +29,21 @@ export class RelayCheckpoint {
     await this.#broker.publishWithCheckpoint(DELIVERY_QUEUE, messages, { name: NAME, ...anchorAt(this.#log, place) });
   }
 
-  /** In place of a checkpoint that the log does not have. */
+  /** Replaces a checkpoint that the log does not have. */
   async reset(place: EventPosition): Promise<void> {
     const checkpoint = { name: NAME, ...anchorAt(this.#log, place), anew: true };
     await this.#broker.publishWithCheckpoint(DELIVERY_QUEUE, [], checkpoint);
   }
 
   /**
-   * Everything up to here needs nothing more. The checkpoint moves not with each event, for that costs a write, and soon
-   * after the last one, so that a start finds little to go through again.
+   * Nothing up to here needs publishing. Storing this with each event would cost a write each; storing it soon after
+   * the last one keeps the next start short.
    */
   passed(place: EventPosition): void {
     this.#passed = place;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      // A broker that is away is reported by whoever needs it; going on from an older checkpoint is harmless.
+      // A broker outage is reported by its other users. Resuming at an older checkpoint is harmless.
       this.publish([], this.#passed).catch(() => undefined);
     }, QUIET_MS);
   }

@@ -1,4 +1,7 @@
-/** What events ask of the relay: which streams it reads, who wants an event, and which messages follow from it. */
+/**
+ * What events mean to the relay: which streams it reads, which webhooks want an event, and which messages follow from
+ * it.
+ */
 import type { Caller, TenantDirectory } from '../commands/context.js';
 import { firstDeliveryId } from '../commands/webhooks/deliveryIds.js';
 import { type Webhook, wantedSince } from '../domain/identity/directory.js';
@@ -9,7 +12,7 @@ import type { Message } from '../ports/messageBroker.js';
 import type { Subscription } from './deliveryRequests.js';
 import { type BackfillJob, deliveryMessage, type ResumeJob } from './queue.js';
 
-/** Approvals carry whole orders, so a slice is kept small; with fewer events, the writes at its end would dominate. */
+/** Approvals hold whole orders, so a slice is small. With fewer events, the writes at its end would dominate. */
 export const SLICE_EVENTS = 250;
 
 /** Orders that change at the same time, times their webhooks. */
@@ -19,15 +22,15 @@ const RELAY = { kind: 'system', id: 'webhook-relay' } as const;
 const WEBHOOKS = 'webhooks-';
 
 /**
- * A webhook is sent nothing from before it was created, or wanted that kind of event, even when the relay starts anew from
- * the beginning of the log (another broker, an older copy of the log). The clocks of several processes differ, and a
- * delivery too many is better than one that is lost.
+ * A webhook gets no events from before it was created or subscribed to their kind, even if the relay starts at the
+ * beginning of the log (another broker, an older copy of the log). Clocks of processes differ, and a delivery too many
+ * is better than a lost one.
  */
 const CLOCK_TOLERANCE_MS = 10_000;
 
 export const isAboutWebhook = ({ stream }: RecordedEvent): boolean => stream.startsWith(WEBHOOKS);
 
-/** Where nobody has a webhook there are no deliveries, so reading them costs nothing. */
+/** Streams that some webhook needs: without webhooks, reading the log costs nothing. */
 export function wantedStreams(directory: TenantDirectory): readonly string[] {
   const kinds = [...directory.tenants()].flatMap(({ webhooks }) =>
     [...webhooks.values()].flatMap(({ events }) => events),
@@ -39,15 +42,15 @@ export function wantedStreams(directory: TenantDirectory): readonly string[] {
 }
 
 /**
- * On whose behalf the deliveries of an event are requested.
- * @param traceparent of the relay's own work on the event
+ * On whose behalf an event's deliveries are requested.
+ * @param traceparent of the relay's span for the event
  */
 export const relayCaller = (
   { id: causationId, metadata: { tenant, correlationId } }: RecordedEvent,
   traceparent?: string,
 ): Caller => ({ tenant, actor: RELAY, correlationId, causationId, traceparent });
 
-/** The tenant's webhooks; each says what it wants. */
+/** The tenant's webhooks, each with what it wants. */
 export function subscriptions(directory: TenantDirectory, event: RecordedEvent): readonly Subscription[] {
   const { webhooks } = directory.tenant(event.metadata.tenant) ?? {};
   return [...(webhooks?.values() ?? [])].map((webhook) => ({
@@ -70,17 +73,17 @@ export function requestedDelivery({ stream, type, data }: RecordedEvent) {
 }
 
 /**
- * A replay was requested by a process that may have no broker. What the relay has requested itself has no purpose, so
- * nothing is published twice.
+ * The message for a replay, which may have been requested by a process without a broker. The relay's own requests have
+ * no purpose, so nothing is published twice.
  */
 export function replayMessages(event: RecordedEvent): readonly Message[] {
   const requested = requestedDelivery(event);
   return requested?.purpose === undefined ? [] : [deliveryMessage(requested.job)];
 }
 
-/** What the replays of this service are to do because of an event of a webhook. */
+/** Work for the replays of this service that a webhook's event requests. */
 export function taskMessages({ id: eventId, position, metadata, ...recorded }: RecordedEvent): readonly Message[] {
-  // What names no webhook parks its tenant in the directory; others go on.
+  // An event that names no webhook parks its tenant in the directory. Other tenants continue.
   if (!recorded.stream.startsWith(WEBHOOKS) || !namesWebhook(recorded.data)) return [];
   const { tenant, correlationId } = metadata;
   const event = { type: recorded.type, data: recorded.data } as WebhookEvent;

@@ -1,9 +1,9 @@
 /**
- * Work that goes through many deliveries of one webhook: resuming what waited while it was disabled, and backfills.
+ * Work on many deliveries of one webhook: resuming deliveries that waited while it was disabled, and backfills.
  *
- * A backfill sends a range of the log to a webhook, whenever that was created: a delivery for each event and kind. It
- * goes through the log in steps. Each is a message that says how far the one before has come, so a crash repeats one
- * step at most, and repeats it harmlessly: ids follow from the backfill and the event.
+ * A backfill sends a range of the log to a webhook, which may be newer than that range: a delivery for each event and
+ * kind. It reads the log in steps. Each step is a message that says how far the last step came, so a crash repeats at
+ * most one step. That is harmless: ids follow from the backfill and the event.
  */
 import { v5 } from 'uuid';
 import type { Commands } from '../commands/context.js';
@@ -31,26 +31,26 @@ const BACKFILL = { kind: 'system', id: 'webhook-backfill' } as const;
 const DONE: Outcome = { kind: 'done' };
 const again = (delayMs: number): Outcome => ({ kind: 'retry', delayMs });
 
-/** Deliveries that are resumed with one message to the broker. */
+/** Deliveries that are resumed with one publish to the broker. */
 const PAGE = 200;
 const CATCH_UP_MS = 1_000;
 
-/** Approvals carry whole orders, so a slice is kept small. */
+/** Approvals hold whole orders, so a slice is small. */
 const SLICE_EVENTS = 100;
-/** A step in which nothing is found ends after this long, so that others get their turn. */
+/** A step that finds nothing ends after this time, so that others get their turn. */
 const STEP_MS = 1_000;
 /**
- * A backfill waits while its webhook has so many deliveries open. Otherwise it would fill the queue, and what is new
+ * A backfill waits while its webhook has this many open deliveries. Otherwise it would fill the queue, and new events
  * would wait behind it.
  */
 const MOST_OPEN = 200;
 const WAIT_MS = { first: 100, longest: 10_000 };
-/** So many tenants are served at once, each with one piece of work: whoever asks for much waits for itself. */
+/** Tenants that are served at once, each with one piece of work: a tenant that asks for much waits for itself. */
 const TENANTS_AT_ONCE = 4;
-/** When a tenant's work comes again that is served already. */
+/** Waits of a message whose tenant is being served. */
 const SERVED_MS = { first: 20, longest: 10_000 };
 
-/** Runs until the signal ends it, and then until what is in flight has ended. */
+/** Runs until the signal ends it, then until the work in flight has ended. */
 export async function runReplays(deps: ReplayDeps, signal: AbortSignal): Promise<void> {
   const served = new Set<string>();
   await deps.broker.consume(BACKFILL_QUEUE, { concurrency: TENANTS_AT_ONCE, signal }, async (message) => {
@@ -73,14 +73,14 @@ async function work(
   redeliveries: number,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  // The log was put back to an older copy, in which nobody has asked for it.
+  // The log was put back to an older copy, which does not have the request.
   if (!(await deps.commands.eventStore.holds({ position: job.position }))) return DONE;
   return job.task === 'resume' ? resume(deps, job) : backfillStep(deps, job, redeliveries, signal);
 }
 
 /**
- * Makes every open delivery of a webhook due. Their messages come again by themselves, but up to an hour later: so these
- * are further ones, with ids that the queue does not hold.
+ * Makes every open delivery of a webhook due. Their own messages may be redelivered only in an hour, so new messages
+ * are published, with ids that the queue does not hold.
  */
 async function resume({ commands, broker }: ReplayDeps, job: ResumeJob): Promise<Outcome> {
   const { tenant, webhookId, eventId, position } = job;
@@ -98,7 +98,7 @@ async function resume({ commands, broker }: ReplayDeps, job: ResumeJob): Promise
   }
 }
 
-/** One step of a backfill. What it requests reaches the queue through the relay, as every replay does. */
+/** One step of a backfill. The relay publishes the deliveries that it requests, as for every replay. */
 export async function backfillStep(
   { commands, broker }: ReplayDeps,
   job: BackfillJob,
@@ -112,7 +112,7 @@ export async function backfillStep(
   if (step.isLast) return DONE;
   if (step.done === job.done) return again(0);
   const next: BackfillJob = { ...job, done: step.done, requested: step.requested };
-  // Before the end of this one, so that no crash ends the backfill.
+  // Published before this step ends, so that no crash ends the backfill.
   await broker.publish(BACKFILL_QUEUE, [{ id: `${job.backfillId} ${next.done}`, body: next }]);
   return DONE;
 }
@@ -127,7 +127,7 @@ async function hasRoom({ eventStore, readModels }: ReplayDeps['commands'], job: 
 
 type Step = { readonly done: Position; readonly requested: Position; readonly isLast: boolean };
 
-/** Goes on from where the job stands, until something was requested. */
+/** Reads from the job's position on until something was requested. */
 async function request(commands: ReplayDeps['commands'], job: BackfillJob, signal: AbortSignal): Promise<Step> {
   const { tenant, eventId: causationId, correlationId } = job;
   const caller = { tenant, actor: BACKFILL, correlationId, causationId };

@@ -1,12 +1,12 @@
 /**
- * Deliveries that this process has just requested: whoever makes them need not read their streams. What is kept may be
- * behind by the time: the append that starts an attempt finds out, and then the stream is read.
+ * Deliveries that this process has just requested, so that their first attempt need not read their streams. A kept one
+ * may be stale: the append that starts the attempt detects this, and the stream is read.
  */
 import { LRUCache } from 'lru-cache';
 import type { DeliveryKey, LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { EventStore } from '../ports/eventStore.js';
 
-/** About a kilobyte each, of one log. */
+/** About a kilobyte each, for one log. */
 const MAX_KEPT = 5_000;
 
 const keptDeliveries = new WeakMap<Pick<EventStore, 'readStream'>, LRUCache<string, LoadedDelivery>>();
@@ -17,7 +17,7 @@ export function keepRequested(eventStore: Pick<EventStore, 'readStream'>, reques
   kept.set(deliveryKey(requested), requested);
 }
 
-/** Once for each: who comes again, after an attempt, wants to know what became of it. */
+/** Returns each only once: after an attempt the stream has to be read. */
 export function takeRequested(
   eventStore: Pick<EventStore, 'readStream'>,
   key: DeliveryKey,

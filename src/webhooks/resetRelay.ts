@@ -1,9 +1,10 @@
 /**
- * The relay on a log that lacks what it had relayed: it was put back to an older copy, or is another one that was accepted.
+ * Starts the relay over on a log that lacks events which it had relayed: an older copy was put back, or another log was
+ * accepted.
  *
- * What the log holds counts. A delivery that has ended there is left alone. One that is open there is published, since
- * the job that it had may have been done after the copy was made. One that is wanted and was never requested there
- * is requested; its id follows from the event, so a receiver that had it before sees the id it knows.
+ * The log decides. A delivery that has ended there is left alone. One that is open there is published, since its job
+ * may have been done after the copy was made. One that is wanted and was never requested there is requested; its id
+ * follows from the event, so a receiver that had it before sees the id it knows.
  */
 import type { Commands } from '../commands/context.js';
 import { loadDelivery } from '../commands/webhooks/deliveryStream.js';
@@ -29,9 +30,9 @@ type ResetDeps = {
 };
 
 /**
- * Goes through the log up to where it ends now. Until then the checkpoint is nowhere: after a crash all is done again,
- * which repeats nothing.
- * @returns where to go on; undefined when the signal ended it
+ * Processes the log up to its present head. Meanwhile the stored checkpoint is the beginning: after a crash all is
+ * repeated, harmlessly.
+ * @returns the position to continue from; undefined if the signal ended it
  */
 export async function resetRelay(
   { commands, broker }: ResetDeps,
@@ -71,11 +72,11 @@ const jobOfRequest = ({ tenant, deliveryId, subject }: DeliveryRequest): Require
   return { tenant, deliveryId, webhookId, orderId };
 };
 
-/** With ids of their own: the broker may hold a message of the delivery, dead or taken, and would leave it as it is. */
+/** New message ids: the broker may hold a message with the delivery's id, dead or taken, and would ignore this one. */
 const messages = (jobs: readonly Required<DeliveryJob>[], head: Position): readonly Message[] =>
   jobs.map((job) => deliveryMessage(job, `${job.deliveryId} anew ${head}`));
 
-/** The slice may reach beyond the head that was asked for. */
+/** The slice may reach beyond `head`. */
 const placeIn = ({ position, eventId }: EventPosition, head: Position): EventPosition =>
   position === head ? { position, eventId } : { position: head };
 

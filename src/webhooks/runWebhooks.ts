@@ -1,4 +1,4 @@
-/** The webhook path of one process: relay, deliveries and replays, kept running. */
+/** The webhook path of one process: relay, deliveries and replays, each kept running. */
 import type { Commands } from '../commands/context.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
 import { BrokerUnavailableError, type MessageBroker } from '../ports/messageBroker.js';
@@ -21,25 +21,25 @@ export type WebhookDeps = Pick<DeliveryParts, 'transport' | 'logger' | 'metrics'
 };
 
 export type WebhookSettings = DeliveryParts['settings'] & {
-  /** Attempts at once (default of the service: 50). */
+  /** Concurrent attempts (the service's default: 50). */
   readonly concurrency: number;
-  /** Attempts at once to one webhook (default of the service: 20); less while others need the slots. */
+  /** Concurrent attempts to one webhook (the service's default: 20); fewer while others need the slots. */
   readonly endpointConcurrency: number;
-  /** A webhook that has failed for so long without a success is disabled; 0 for never. */
+  /** A webhook without a success for so long is disabled; 0 for never. */
   readonly disableAfterHours: number;
   readonly circuit?: CircuitThresholds;
 };
 
-/** Messages in flight for each slot: what waits for its turn must not keep others from being seen. */
+/** Messages in flight per slot: those that wait for their turn must not hide others. */
 const IN_FLIGHT_PER_SLOT = 16;
 const RESTART_BACKOFF = { firstMs: 500, longestMs: 5_000 };
 
-/** Starts all three; each is started again when it fails. `stop` waits for the attempts in flight. */
+/** Starts all three and restarts each one that fails. `stop` waits for the attempts in flight. */
 export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
   const { commands, broker, settings, logger, metrics, tracer, acceptLog = false } = deps;
   const { concurrency: slots, endpointConcurrency: slotsPerEndpoint, disableAfterHours } = settings;
   const inFlight = IN_FLIGHT_PER_SLOT * slots;
-  // Not the wall clock, which may be set back.
+  // Monotonic: the wall clock may be set back.
   const now = (): number => performance.now();
   const dispatcher = new Dispatcher({ inFlight, slots, slotsPerEndpoint }, now, Math.random);
   const turns = new OrderTurns(commands.eventStore);
@@ -56,7 +56,7 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
       signal,
       backoff: RESTART_BACKOFF,
       onFailure: ({ error, delayMs }) => {
-        // A broker that is away is an outage, which it reports by itself, and no fault.
+        // A broker outage is no fault, and the broker reports it.
         const level = error instanceof BrokerUnavailableError ? 'warn' : 'error';
         logger[level]({ err: error, delayMs }, `${name} failed and is started again`);
       },

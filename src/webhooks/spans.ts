@@ -1,4 +1,4 @@
-/** What the way to a receiver adds to a trace: the relay's work on an event, and each attempt. */
+/** Spans of the webhook path: the relay's work on an event, and each attempt. */
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
@@ -7,9 +7,9 @@ import { continueTrace, isTraced, type Span, type Tracer } from '../ports/tracin
 import type { DeliveryRequest } from './deliveryRequests.js';
 
 /**
- * Does the relay's work on a slice within a span for each event that asks for deliveries. What follows from the event, each
- * attempt first of all, is part of that span.
- * @param work is given what tells the `traceparent` of an event's span
+ * Does the relay's work on a slice within a span for each event that has deliveries. Everything that follows from the
+ * event, first of all each attempt, is part of that span.
+ * @param work is given a function that returns the `traceparent` of an event's span
  */
 export async function traceRelay(
   tracer: Tracer | undefined,
@@ -44,8 +44,8 @@ export async function traceRelay(
 }
 
 /**
- * Makes an attempt within a span of its own. The receiver hears nothing of it: it is another company's, whose traces are
- * none of ours, and it is told what its messages are by ids of their own.
+ * Makes an attempt within a span of its own. The receiver gets no trace context: it belongs to another company, and its
+ * messages have ids of their own.
  */
 export async function traceAttempt(
   tracer: Tracer | undefined,
@@ -56,7 +56,7 @@ export async function traceAttempt(
   const span = continueTrace(tracer, caller.traceparent, 'webhook attempt', { kind: 'client' });
   const result = await post();
   const { ok, status } = result;
-  // Path and query of the URL may hold what only the receiver should know.
+  // The URL's path and query may hold secrets of the receiver.
   span?.end({
     attributes: {
       'http.request.method': 'POST',

@@ -1,6 +1,6 @@
 /**
- * Which addresses a webhook may be sent to: public ones on the allowed ports (WEBHOOK_ALLOWED_PORTS), and on any port
- * the networks that the operator allows (WEBHOOK_ALLOWED_NETWORKS).
+ * Addresses to which webhooks may be sent: public ones on the allowed ports (WEBHOOK_ALLOWED_PORTS), and any port in
+ * networks that the operator allows (WEBHOOK_ALLOWED_NETWORKS).
  */
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
@@ -9,7 +9,7 @@ import type { CheckTarget } from '../commands/webhooks/settings.js';
 import { targetUrlError } from '../domain/webhook/targetUrl.js';
 import { type LookUpAll, receiverLookUp } from './receiverLookup.js';
 
-/** Why an address is refused on this port; undefined when it may be used. */
+/** Why an address is refused on this port; undefined if it may be used. */
 export type AddressPolicy = (address: string, port: number) => string | undefined;
 
 export const HTTPS_PORT = 443;
@@ -17,8 +17,8 @@ export const HTTPS_PORT = 443;
 type Network = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
 /**
- * Public addresses that lead into the cloud's own machinery all the same. The metadata services of other
- * clouds are link-local, private or shared addresses, which are refused anyway.
+ * Public addresses that lead into a cloud's own machinery. Other clouds' metadata services have link-local, private or
+ * shared addresses, which are refused anyway.
  */
 const REFUSED_PUBLIC = new Map([['168.63.129.16', 'the platform address of Azure']]);
 
@@ -26,11 +26,11 @@ const REFUSED_PUBLIC = new Map([['168.63.129.16', 'the platform address of Azure
 const GLOBAL_UNICAST_V6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
- * Everything is refused that is not public unicast by the IANA special-purpose registries, among it IPv6 forms that
- * carry an IPv4 address (mapped, NAT64, 6to4, Teredo), since they lead where the inner address leads.
- * @param allowedNetworks CIDRs that may be used none the less, on any port, like `10.1.0.0/16`
- * @param allowedPorts of public addresses: others are of services that are not meant for webhooks
- * @throws Error naming the CIDR that is none
+ * Refuses everything that is not public unicast by the IANA special-purpose registries. This includes IPv6 forms that
+ * carry an IPv4 address (mapped, NAT64, 6to4, Teredo), since they lead to the inner address.
+ * @param allowedNetworks CIDRs that may be used anyway, on any port, such as `10.1.0.0/16`
+ * @param allowedPorts of public addresses: services on other ports are not meant for webhooks
+ * @throws Error naming the invalid CIDR
  */
 export function addressPolicy(
   allowedNetworks: readonly string[],
@@ -70,8 +70,8 @@ export class RefusedAddressError extends Error {
 }
 
 /**
- * A `lookup` for `net.connect` to this port that answers only addresses the policy lets pass. The connection is made to exactly
- * what is answered here, so a name that changes its addresses between check and connect gains nothing.
+ * A `lookup` for `net.connect` to this port that returns only addresses the policy allows. The connection is made to
+ * exactly these, so a name that changes its addresses between check and connect gains nothing.
  */
 export function checkedLookup(policy: AddressPolicy, port: number, lookUp: LookUpAll = receiverLookUp): LookupFunction {
   return (hostname, options, callback) => {
@@ -92,10 +92,10 @@ function refusal(policy: AddressPolicy, port: number, found: readonly LookupAddr
 }
 
 /**
- * For hosts that are IP addresses, of which no lookup is made. The URL parser has brought decimal, octal and
- * hexadecimal forms into the usual one before.
+ * Checks hosts that are IP addresses, which are not looked up. The URL parser has already normalised decimal, octal and
+ * hexadecimal forms.
  * @param hostname of a URL; IPv6 with or without brackets
- * @throws RefusedAddressError when the host is an address that the policy refuses
+ * @throws RefusedAddressError if the policy refuses the address
  */
 export function checkLiteral(policy: AddressPolicy, hostname: string, port: number): void {
   const address = withoutBrackets(hostname);
@@ -103,7 +103,7 @@ export function checkLiteral(policy: AddressPolicy, hostname: string, port: numb
   if (reason !== undefined) throw new RefusedAddressError(`The address is refused: ${reason}.`);
 }
 
-/** Of an HTTPS URL, which leaves out the usual one. */
+/** The port of an HTTPS URL, which leaves out 443. */
 export const portOf = ({ port }: { readonly port: string }): number => (port === '' ? HTTPS_PORT : Number(port));
 
 const withoutBrackets = (hostname: string): string => hostname.replace(/^\[|\]$/g, '');
@@ -111,8 +111,8 @@ const withoutBrackets = (hostname: string): string => hostname.replace(/^\[|\]$/
 const CREATION_LOOKUP_MS = 3000;
 
 /**
- * The check for when a webhook is made, for an early and clear answer; each attempt checks again when it connects.
- * So a name that cannot be looked up now is let pass.
+ * Checks a URL when a webhook is created, for an early and clear answer. Each attempt checks again when it connects, so
+ * a name that cannot be looked up now is accepted.
  */
 export function createTargetCheck(policy: AddressPolicy, lookUp: LookUpAll = receiverLookUp): CheckTarget {
   return async (text) => {
@@ -133,7 +133,7 @@ export function createTargetCheck(policy: AddressPolicy, lookUp: LookUpAll = rec
   };
 }
 
-/** Rejects when the name leads to refused addresses only; a lookup that fails or takes too long says nothing. */
+/** Rejects if the name leads to refused addresses only. A lookup that fails or takes too long proves nothing. */
 function checkName(lookup: LookupFunction, hostname: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, CREATION_LOOKUP_MS);

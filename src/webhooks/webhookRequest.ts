@@ -1,4 +1,6 @@
-/** What one attempt sends: the body, made from the log (spec §6.1), and the headers, signatures among them (spec §6.3). */
+/**
+ * What an attempt sends: the body, made from the log (spec §6.1), and the headers, including signatures (spec §6.3).
+ */
 import { createHmac } from 'node:crypto';
 import type { Commands } from '../commands/context.js';
 import { loadOrderAt } from '../commands/orders/loadOrder.js';
@@ -25,8 +27,8 @@ import type { WebhookRequest, WebhookTransport } from './httpsTransport.js';
 import { readSourceEvent } from './sourceEvents.js';
 
 /**
- * An attempt, ready to be made. One whose body would be too large fails with that reason, without a call.
- * @throws what `makeRequest` throws besides
+ * Prepares an attempt. If its body would be too large, the attempt fails with that reason, without a call.
+ * @throws the other errors of `makeRequest`
  */
 export async function prepareAttempt(
   ...[commands, tenant, webhook, loaded, version]: Parameters<typeof makeRequest>
@@ -42,7 +44,7 @@ export async function prepareAttempt(
 }
 
 /**
- * The request of an attempt, signed with the secrets and the time of now.
+ * The request of an attempt, signed with the current secrets and time.
  * @param version of the service, for `User-Agent`
  * @throws ReadModelsUnavailableError, EventStoreUnavailableError, UnopenableSecretError, OrderDocumentTooLargeError,
  *   AnswerTooLargeError
@@ -90,10 +92,10 @@ export function signedRequest(
 }
 
 /**
- * The body as UTF-8 JSON. Of an approval it is the same bytes at each attempt and in each replay; of other kinds of
- * order events the order is as it was then, and the reference records that it names are as they are now. A test has the
- * catalogue's example.
- * @throws Error when the log does not hold the event that the delivery is about
+ * The body as UTF-8 JSON. For an approval, each attempt and replay has the same bytes. For other order events, the
+ * order is as it was then, and the reference records that it names are as they are now. A test sends the catalogue's
+ * example.
+ * @throws Error if the log does not hold the event that the delivery is about
  */
 export async function payloadOf(
   commands: Commands,
@@ -132,7 +134,7 @@ async function bodyOf(
       return tableBody(kind, about, event.data.batchId, { deleted: event.data.deleted }, customData);
     }
     case 'order.approved': {
-      // What was approved, not what the order has become since.
+      // The order as approved, not as it is now.
       const event = await sourceEvent<OrderApproved>(commands, orderStream(name, orderId), subject, ['OrderApproved']);
       const { snapshot, ...approval } = event.data;
       return orderBody(exportDocument(snapshot, approval, assetTypes), customData);
@@ -149,7 +151,7 @@ async function bodyOf(
   }
 }
 
-/** The event that the delivery is about. @throws Error when it is of none of these types */
+/** The event that the delivery is about. @throws Error if it has none of these types */
 async function sourceEvent<Event extends DomainEvent>(
   { eventStore }: Pick<Commands, 'eventStore'>,
   stream: string,
@@ -165,19 +167,19 @@ const missing = (stream: string, { kind, sourceEventId, sourceRevision }: Delive
   new Error(`${stream} has no event ${sourceEventId} of ${kind} at revision ${sourceRevision}.`);
 
 /**
- * The `Signature` header (spec §6.3): HMAC-SHA256 (RFC 4868) over the raw bytes of the body, hex, lower case.
- * @param secret as it was shown when the webhook was made, `whsec_` included; its UTF-8 bytes are the key
+ * The `Signature` header (spec §6.3): HMAC-SHA256 (RFC 4868) over the raw bytes of the body, in lower-case hex.
+ * @param secret as shown when the webhook was created, including `whsec_`; its UTF-8 bytes are the key
  */
 export const signatureOf = (body: Uint8Array, secret: string): string =>
   createHmac('sha256', secret).update(body).digest('hex');
 
 type SignedMessage = {
   readonly body: Uint8Array;
-  /** The same for every attempt; without a full stop, which separates what is signed. */
+  /** The same for every attempt. Contains no full stop, which separates the signed parts. */
   readonly messageId: string;
-  /** Of this attempt, Unix seconds. */
+  /** Time of this attempt, Unix seconds. */
   readonly timestamp: number;
-  /** As they were shown, `whsec_` included; a staged one while a rotation is under way. */
+  /** As shown, including `whsec_`. The second one is staged while a rotation is under way. */
   readonly secrets: readonly [primary: string, staged?: string];
 };
 
@@ -189,8 +191,8 @@ export type SignatureHeaders = {
 };
 
 /**
- * The headers that prove where a request comes from. `webhook-signature` has one signature for each secret, the
- * primary's first (Standard Webhooks 1.0.0, "Signature scheme"); `Signature` holds exactly one, by the primary.
+ * The headers that prove a request's origin. `webhook-signature` has one signature per secret, the primary's first
+ * (Standard Webhooks 1.0.0, "Signature scheme"); `Signature` has exactly one, by the primary secret.
  */
 export function signatureHeaders({ body, messageId, timestamp, secrets }: SignedMessage): SignatureHeaders {
   const signatures = secrets.flatMap((secret) =>
@@ -204,7 +206,7 @@ export function signatureHeaders({ body, messageId, timestamp, secrets }: Signed
   };
 }
 
-/** Unlike in `Signature`, the key is the bytes that the secret encodes. */
+/** Unlike for `Signature`, the key is the bytes that the secret encodes. */
 function standardSignature(body: Uint8Array, messageId: string, timestamp: number, secret: string): string {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   return createHmac('sha256', key).update(`${messageId}.${timestamp}.`).update(body).digest('base64');
