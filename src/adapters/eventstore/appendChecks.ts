@@ -1,4 +1,4 @@
-/** What both event stores check of an append. */
+/** Checks of an append that both event stores share. */
 import {
   type EventToAppend,
   EventTooLargeError,
@@ -12,8 +12,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
  * The data of each event as JSON text.
- * @throws EventTooLargeError over MAX_EVENT_BYTES of data
- * @throws TypeError when an id is no UUID or comes twice, or data is no JSON value
+ * @throws EventTooLargeError if an event has over MAX_EVENT_BYTES of data
+ * @throws TypeError if an id is no UUID or occurs twice, or data is no JSON value
  */
 export async function dataAsJson(stream: string, events: readonly EventToAppend[]): Promise<readonly string[]> {
   if (new Set(events.map(({ id }) => id.toLowerCase())).size < events.length) {
@@ -29,7 +29,7 @@ export async function dataAsJson(stream: string, events: readonly EventToAppend[
   });
 }
 
-/** @param last revision of the stream's last event; -1 where the stream does not exist */
+/** @param last revision of the stream's last event; -1 if the stream does not exist */
 export function isAt(expected: ExpectedRevision, last: Revision): boolean {
   return expected === 'any' || last === (expected === 'no-stream' ? -1 : expected);
 }

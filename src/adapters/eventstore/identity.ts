@@ -1,16 +1,16 @@
-/** The id of a log: that of an event, so that whatever copies the log copies its id. */
+/** The id of a log is the id of an event in it, so every copy of the log has the same id. */
 import { randomUUID } from 'node:crypto';
 import { LOG_STREAM } from '../../domain/streams.js';
 import { type EventStore, type EventToAppend, WrongExpectedRevisionError } from '../../ports/eventStore.js';
 
 type Log = Pick<EventStore, 'append' | 'readStream'>;
 
-/** Undefined where none was given yet. */
+/** Undefined if the log has no id yet. */
 export async function storedIdentity(log: Pick<Log, 'readStream'>): Promise<string | undefined> {
   return (await log.readStream(LOG_STREAM, 0, 0))[0]?.id;
 }
 
-/** See `EventStore.identity`. Several processes may ask at the same time: one of them gives the id. */
+/** See `EventStore.identity`. If several processes ask at the same time, one of them assigns the id. */
 export async function identityOf(log: Log): Promise<string> {
   const stored = await storedIdentity(log);
   if (stored !== undefined) return stored;

@@ -1,10 +1,10 @@
-/** An event store whose readers see only current versions of events, whatever the log holds. */
+/** An event store whose readers see only current versions of events. */
 import { currentVersion, type EventTypes, isReadable, UnreadableEventError, upcast } from '../../domain/eventTypes.js';
 import { type EventStore, type RecordedEvent, storeWith } from '../../ports/eventStore.js';
 
 /**
  * Wraps a store.
- * @throws UnreadableEventError when the log holds a type or version that nothing can read
+ * @throws UnreadableEventError if the log holds a type or version that this release cannot read
  */
 export async function withUpcasting(store: EventStore, types: EventTypes): Promise<EventStore> {
   const stored = await store.storedEventTypes();

@@ -16,8 +16,8 @@ type Waiting = {
 };
 
 /**
- * One call that stays open, over which appends go as messages; each answer names the append it is for. When the call
- * ends, however it ends, each append that has no answer is told.
+ * One gRPC call that stays open and carries many appends. Each answer names its append. When the call ends, for any
+ * reason, all appends without an answer are rejected.
  */
 export class AppendCall {
   readonly #duplex: AppendDuplex;
@@ -27,19 +27,19 @@ export class AppendCall {
   #answers = 0;
   #ended = false;
 
-  /** To be made in the turn of the event loop in which the call is: an error that comes sooner would end the process. */
+  /** Create it in the same turn of the event loop as the call: an error before the listener would end the process. */
   constructor(duplex: AppendDuplex, onEnd: () => void) {
     this.#duplex = duplex;
     this.#onEnd = onEnd;
     duplex.on('data', (answer: BatchAppendResp) => this.#take(answer));
-    // Stays for good: a call may report several errors, and one that nobody hears ends the process.
+    // Stays attached: a call may report several errors, and an error without a listener ends the process.
     duplex.on('error', (error) => this.#end(cutOff(error)));
-    // Servers of versions 24.6 to 24.10.2 end the call so when they fail, also when another node leads.
+    // Servers of versions 24.6 to 24.10.2 end the call like this when they fail, or when another node leads.
     duplex.on('end', () => this.#end(new CutOffError('the server ended the call')));
   }
 
   /**
-   * @param limitMs for how long an answer is waited for
+   * @param limitMs limit for the answer
    * @throws what the client throws, NotSentError, CutOffError, and TimeLimitError
    */
   send(append: Append, limitMs: number): Promise<AppendOutcome> {
@@ -51,7 +51,7 @@ export class AppendCall {
       const before = this.#answers;
       const overdue = setTimeout(() => this.#giveUp(id, before, limitMs), limitMs);
       this.#waiting.set(id, { stream, resolve, reject, overdue });
-      // Not waited for: what is on its way is bounded by the number of appends in flight, and by their size.
+      // Not awaited: the data on its way is bounded by the number of appends in flight and by their size.
       this.#duplex.write(message);
     });
   }
@@ -67,7 +67,7 @@ export class AppendCall {
     }
   }
 
-  /** Where nothing at all was answered meanwhile the server hangs, and what waits to be sent must not pile up. */
+  /** If nothing at all was answered meanwhile, the server hangs, and unsent messages must not pile up. */
   #giveUp(id: string, answersBefore: number, limitMs: number): void {
     this.#settled(id)?.reject(new TimeLimitError(`the append took over ${limitMs} ms`));
     if (this.#answers === answersBefore) this.#end(new CutOffError('the server does not answer'));

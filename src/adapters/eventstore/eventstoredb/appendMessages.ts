@@ -1,4 +1,4 @@
-/** Appends, and their outcomes, as the server's protocol has them: over a call that stays open, and in a call of their own. */
+/** Appends and their outcomes in the server's protocol: as messages of an open call, and as calls of their own. */
 import { WrongExpectedVersionError } from '@eventstore/db-client';
 import { unpackToCommandError } from '@eventstore/db-client/dist/streams/appendToStream/unpackError.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
@@ -11,21 +11,21 @@ import streams, {
 import type { ExpectedRevision, Position, Revision } from '../../../ports/eventStore.js';
 import { type EncodedEvent, toPosition } from './encoding.js';
 
-/** What one call, or one message of the call that stays open, asks for. */
+/** One message of an open call, or one call of its own. */
 export type Append = {
   readonly stream: string;
   readonly events: readonly EncodedEvent[];
   readonly expectedRevision: ExpectedRevision;
 };
 
-/** Of the last event. The answer to an append that was stored before may have no position. */
+/** The last event's revision and position. The answer to an append that was already stored may lack the position. */
 export type Appended = { readonly revision: Revision; readonly position: Position | undefined };
 
 export type AppendOutcome = Appended | 'conflict';
 
 /**
- * No deadline is asked for: the server compares it with its own clock, and would refuse all appends of a service whose
- * clock is behind. Who asked waits no longer than its own deadline.
+ * No deadline is sent: the server would compare it with its own clock, and refuse all appends of a service whose clock
+ * is slow. The caller waits no longer than its own deadline.
  */
 export function toMessage(id: string, { stream, events, expectedRevision }: Append): BatchAppendReq {
   const options = new streams.BatchAppendReq.Options().setStreamIdentifier(named(stream));
@@ -39,7 +39,7 @@ export function toMessage(id: string, { stream, events, expectedRevision }: Appe
     .setIsFinal(true);
 }
 
-/** The messages of a call of its own. */
+/** The messages of an append in a call of its own. */
 export function* toMessages({ stream, events, expectedRevision }: Append): Generator<AppendReq> {
   const options = new streams.AppendReq.Options().setStreamIdentifier(named(stream));
   if (expectedRevision === 'any') options.setAny(new shared.Empty());
@@ -51,10 +51,10 @@ export function* toMessages({ stream, events, expectedRevision }: Append): Gener
   }
 }
 
-/** The id of the append that this is the answer to. */
+/** The id of the append that this answers. */
 export const idOf = (answer: BatchAppendResp): string => answer.getCorrelationId()?.getString() ?? '';
 
-/** @throws what the client throws of such an answer */
+/** @throws what the client throws for such an answer */
 export function outcomeOf(answer: BatchAppendResp | AppendResp, stream: string): AppendOutcome {
   const success = answer.getSuccess();
   if (success !== undefined) {
@@ -73,7 +73,7 @@ export function outcomeOf(answer: BatchAppendResp | AppendResp, stream: string):
 
 const named = (stream: string) => new shared.StreamIdentifier().setStreamName(Buffer.from(stream));
 
-/** Bytes as they are: the client would write the data as JSON once more, and both in base64 on their way into the message. */
+/** Passes bytes on unchanged: the client would serialise the data once more, and encode both in base64. */
 function filled<M extends AppendReq.ProposedMessage | BatchAppendReq.ProposedMessage>(
   message: M,
   event: EncodedEvent,

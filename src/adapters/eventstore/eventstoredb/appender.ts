@@ -18,14 +18,14 @@ import type { Leader } from './leader.js';
 import type { LogReader } from './logReader.js';
 import type { Tail } from './splitAppends.js';
 
-/** Calls in flight; more would wait in the server, and exceed their deadline there when many come together. */
+/** More calls would wait in the server, and could exceed their deadline there. */
 const CALLS_IN_FLIGHT = 64;
-/** What a call gets that has waited for others for longer than the time limit, in milliseconds. */
+/** Time for a call that has waited for others longer than the time limit, in milliseconds. */
 const LAST_TRY_MS = 1_000;
-/** How often an append goes past an unfinished one, while other writers may do the same. */
+/** How often an append continues after an unfinished one; other writers may do the same. */
 const MAX_ATTEMPTS = 10;
 
-/** Made once at random; names the ids of the list's events (RFC 9562 §5.5). */
+/** A random constant that names the ids of the list's events (RFC 9562 §5.5). */
 const NAMESPACE = '0f6f4c1e-7a0b-4d6e-9c55-3b1d2a8f9e47';
 
 type StoredType = { readonly type: string; readonly schemaVersion: number };
@@ -34,15 +34,15 @@ export type AppenderParts = {
   readonly leader: Leader;
   readonly reader: LogReader;
   readonly log: KnownLog;
-  /** How long one call is tried while the server is away, in milliseconds. */
+  /** How long one call is retried while the server is away, in milliseconds. */
   readonly timeoutMs: number;
 };
 
-/** Appends whole or, for every reader, not at all. */
+/** Appends all events or, for every reader, none. */
 export class Appender {
   readonly #parts: AppenderParts;
   readonly #calls = new PQueue({ concurrency: CALLS_IN_FLIGHT });
-  /** Keys of the types that are known to be on the list. */
+  /** Keys of the types that are known to be listed. */
   readonly #listed = new Set<string>();
 
   constructor(parts: AppenderParts) {
@@ -63,7 +63,7 @@ export class Appender {
     }
     let last = await this.#appendFirst({ stream, events: first, expectedRevision }, until);
     for (const call of rest) {
-      // No other writer's event can stand between two calls: each insists on the last revision of the one before.
+      // No other writer's event can stand between two calls: each expects the last revision of the call before.
       const next = await this.#send({ stream, events: call, expectedRevision: last.revision }, until);
       if (next === 'conflict') throw conflict(stream, expectedRevision, await this.#parts.reader.tail(stream));
       last = next;
@@ -72,9 +72,9 @@ export class Appender {
   }
 
   /**
-   * Which event types are stored. The server has no cheap answer, so a small stream lists them: one event for each type
-   * and schema version, written before the first event of that type. After a crash in between the list names a type that
-   * no event has, never the other way round.
+   * The stored event types. The server cannot list them cheaply, so a small stream does: one event for each type and
+   * schema version, appended before the first event of that type. After a crash in between the list may name a type
+   * without events, never the other way round.
    */
   async storedTypes(): Promise<readonly StoredType[]> {
     const listed = await this.#parts.reader.rawStream(STORED_TYPES_STREAM);
@@ -88,13 +88,13 @@ export class Appender {
     return types;
   }
 
-  /** Puts the types of these events on the list. @throws what the client throws */
+  /** Adds the types of these events to the list. @throws what the client throws */
   async #list(ofEvents: readonly EventToAppend[], deadline: number): Promise<void> {
     await this.storedTypes();
     const missing = this.#unlisted(ofEvents);
     if (missing.length === 0) return;
     const events = missing.map((data) => ({
-      // The same for every process, so that several which add a type at the same time store it once.
+      // The same id in every process, so that concurrent additions of a type are stored once.
       id: nameBasedUuid(typeKey(data), NAMESPACE),
       type: 'EventTypeStored',
       data: asJson(data),
@@ -110,7 +110,9 @@ export class Appender {
     return distinct(types.filter((each) => !this.#listed.has(typeKey(each))));
   }
 
-  /** The first call decides which writer wins. After an append that its writer gave up, it goes on where that one ended. */
+  /**
+   * The first call decides which writer wins. If the stream ends with an abandoned append, this one continues after it.
+   */
   async #appendFirst(append: Append, until: number): Promise<Appended> {
     const { stream, expectedRevision: expected } = append;
     let call = append;
@@ -118,7 +120,7 @@ export class Appender {
       const outcome = await this.#send(call, until);
       if (outcome !== 'conflict') return outcome;
       const tail = await this.#parts.reader.tail(stream);
-      // With `any`, a conflict says that only some of the events are stored already.
+      // With `any`, a conflict means that only some of the events are already stored.
       const mayGoOn = expected !== 'any' && tail.stored !== tail.visible && isAt(expected, tail.visible);
       if (!mayGoOn) throw conflict(stream, expected, tail);
       call = { ...append, expectedRevision: tail.stored };
@@ -127,8 +129,8 @@ export class Appender {
   }
 
   /**
-   * One call, tried again while the server is away. Its ids and its revision stay the same, by which the server
-   * knows an append whose answer was lost.
+   * One call, retried while the server is away. Event ids and revision stay the same, so the server recognises an
+   * append whose answer was lost.
    */
   #send(append: Append, until: number): Promise<AppendOutcome> {
     const call = (deadline: number) => this.#parts.leader.run((client) => client.append(append, deadline));
@@ -136,10 +138,10 @@ export class Appender {
   }
 
   /**
-   * Calls again while the server is away.
-   * @param call gets what is left of the time, in milliseconds
-   * @param about.until no call is made after this time (milliseconds since 1970)
-   * @param about.ofTheEvents whether the call appends what the caller wants to have stored
+   * Retries a call while the server is away.
+   * @param call is given the remaining time in milliseconds
+   * @param about.until no call begins after this time (milliseconds since 1970)
+   * @param about.ofTheEvents whether the call appends the caller's events
    */
   #retried<T>(
     call: (deadline: number) => Promise<T>,
@@ -181,7 +183,7 @@ export class Appender {
 
   async #answer(stream: string, { revision, position }: Appended): Promise<AppendResult> {
     if (position !== undefined) return { revision, position };
-    // The answer to an append that was stored before may have no position.
+    // The answer to an append that was already stored may lack the position.
     const [last] = await this.#parts.reader.storedIn(stream, revision, 1);
     if (last === undefined) throw new Error(`The event ${revision} of ${stream} was appended and is not there.`);
     return { revision, position: last.event.position };

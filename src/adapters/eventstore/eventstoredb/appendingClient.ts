@@ -5,40 +5,40 @@ import { AppendCall } from './appendCall.js';
 import { type Append, type AppendOutcome, outcomeOf, toMessages } from './appendMessages.js';
 import { isUnimplemented, NotSentError } from './errors.js';
 
-/** Everything is asked of the leader: a follower may lack what another node has already shown. */
+/** All calls go to the leader: a follower may lack what another node has already shown. */
 export const OF_LEADER = { requiresLeader: true } as const;
 
 /**
- * Bytes of data and metadata up to which appends share a call. A larger one has a call of its own, so that small ones
- * need not wait until it has gone out; what it costs beyond that is little beside its bytes.
+ * Appends of up to so many bytes of data and metadata share a call. A larger one gets a call of its own, so that small
+ * ones need not wait for it; its overhead is small beside its size.
  */
 const SHARED_BYTES = 32 * 1024;
 
 /**
- * Calls that stay open at most. The library sends one message of a call in a turn of the event loop, and a server written
- * like it answers one: over one call, a process that is busy would append as slowly as its turns are long.
+ * Limit of open calls. The library sends one message per call and turn of the event loop, and such a server answers
+ * one: over a single call, a busy process would append only as fast as its event loop turns.
  */
 const SHARED_CALLS = 16;
 
-/** A call that stays open, from the moment in which it is asked for. */
+/** A call that stays open. It counts from the moment when it is requested. */
 type SharedCall = {
   readonly opened: Promise<AppendCall>;
-  /** Appends that wait for their answer. */
+  /** Appends without an answer. */
   waiting: number;
 };
 
 /**
- * The client of a server. Its appends are made here, not by the library: that ends the process when a call that appends
- * share is lost under a write, fails the appends of all clients in the process with it, and lets them wait for good when
- * the server ends the call without an error. See docs/decisions/0020.
+ * A server's client that makes its own appends, because the library's have three faults: the process ends if a call that
+ * appends share is lost during a write, such a call fails the appends of all clients in the process, and appends wait for
+ * ever if the server ends the call without an error. See docs/decisions/0020.
  */
 export class AppendingClient extends EventStoreDBClient {
   readonly #shared = new Set<SharedCall>();
-  /** Whether the server takes appends over a call that stays open. */
+  /** Whether the server supports appends over an open call. */
   #shares = true;
 
   /**
-   * @param limitMs for how long an answer is waited for
+   * @param limitMs limit for the answer
    * @throws what the client throws; NotSentError, CutOffError and TimeLimitError
    */
   async append(append: Append, limitMs: number): Promise<AppendOutcome> {
@@ -56,7 +56,7 @@ export class AppendingClient extends EventStoreDBClient {
     }
   }
 
-  /** The open call in which the fewest wait; undefined where one more is better. */
+  /** The open call with the fewest waiting appends; undefined if another call should be opened. */
   #idlest(): SharedCall | undefined {
     const [first, ...others] = this.#shared;
     const idlest = others.reduce((least, each) => (each.waiting < (least?.waiting ?? 0) ? each : least), first);
@@ -73,7 +73,7 @@ export class AppendingClient extends EventStoreDBClient {
     return call;
   }
 
-  /** @param ended is called when the call has ended */
+  /** @param ended called when the call has ended */
   async #open(ended: () => void): Promise<AppendCall> {
     let opened: AppendCall | undefined;
     await this.GRPCStreamCreator(StreamsClient, 'batchAppend', (client) => {
@@ -108,7 +108,7 @@ export class AppendingClient extends EventStoreDBClient {
 const bytesOf = ({ events }: Append): number =>
   events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
 
-/** The library closes a channel when a call over it fails, perhaps while the next is about to be made. @throws NotSentError */
+/** The library closes a channel when a call over it fails, perhaps just before the next call. @throws NotSentError */
 function inOpenChannel<T>(call: () => T): T {
   try {
     return call();

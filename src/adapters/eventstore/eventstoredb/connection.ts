@@ -8,7 +8,7 @@ import { AppendingClient } from './appendingClient.js';
 import { NodeClient } from './nodeClient.js';
 
 export type Connection = {
-  /** What the URL names: one server, or nodes of a cluster, any of which knows the others. */
+  /** The URL names one server, or nodes of a cluster, any of which knows the others. */
   readonly nodes:
     | { readonly kind: 'one'; readonly client: AppendingClient }
     | {
@@ -18,7 +18,7 @@ export type Connection = {
       };
 };
 
-/** The connection string cannot be used. The message never quotes it, since it may hold a password. */
+/** The connection string cannot be used. The message never quotes it, as it may hold a password. */
 export class ConnectionStringError extends Error {
   override readonly name = 'ConnectionStringError';
   constructor(reason: string) {
@@ -26,7 +26,7 @@ export class ConnectionStringError extends Error {
   }
 }
 
-/** Options the client knows (lower case, no `_` or `-`). Others it would print together with the whole URL. */
+/** Options that the client knows (lower case, no `_` or `-`). For others it would print the whole URL. */
 const OPTIONS = [
   'usercertfile',
   'userkeyfile',
@@ -44,7 +44,7 @@ const OPTIONS = [
 ];
 
 /**
- * Reads `esdb://`, `esdb+discover://` or the same with `kurrentdb`. Its clients connect at their first call.
+ * Parses `esdb://`, `esdb+discover://` or the same with `kurrentdb`. The clients connect at their first call.
  * @throws ConnectionStringError
  */
 export function connect(url: string): Connection {

@@ -4,21 +4,21 @@ import { dataAsJson } from '../appendChecks.js';
 import { type AppendPart, runLengths, type StoredEvent } from './splitAppends.js';
 
 /**
- * Bytes of data and metadata in one call. The server refuses 1,048,576 of them; the rest is room for type names.
- * The largest event (MAX_EVENT_BYTES) goes alone, and fits.
+ * Limit for data and metadata in one call. The server's limit is 1,048,576 bytes; the rest is room for type names. The
+ * largest event (MAX_EVENT_BYTES) gets a call of its own, and fits.
  */
 const CALL_BYTES = 900_000;
 
-/** This adapter's own list of event types (see Appender.storedTypes); no reader of the port sees it. */
+/** This adapter's own list of event types (see Appender.storedTypes); hidden from readers of the port. */
 export const STORED_TYPES_STREAM = 'eventtypes';
 
-/** Room for the mark of a part, which is made when the calls are known. */
+/** Room for the `part` of the metadata, which is known only once the calls are. */
 const PART_BYTES = 120;
 
-/** What the client gives for an event of a stream or of `$all`. */
+/** The client's event, read from a stream or from `$all`. */
 export type ClientEvent = Omit<AllStreamRecordedEvent, 'position'> & { readonly position?: LogPosition };
 
-/** An event on its way to the server, its data and metadata as JSON in UTF-8. */
+/** An event as sent to the server: data and metadata are JSON in UTF-8. */
 export type EncodedEvent = {
   readonly id: string;
   readonly type: string;
@@ -27,7 +27,7 @@ export type EncodedEvent = {
 };
 
 /**
- * An append as the calls that store it, each a list of events.
+ * Encodes an append as calls, each a list of events.
  * @throws what `dataAsJson` throws
  */
 export async function encodeAppend(
@@ -61,7 +61,7 @@ const NOTHING = Buffer.alloc(0);
 
 export const asJson = (value: object): Buffer => Buffer.from(JSON.stringify(value));
 
-/** A stored event; undefined for one that this adapter did not write: the server may hold other data. */
+/** Decodes a stored event; undefined if this adapter did not write it: the server may hold other data. */
 export function decode(event: ClientEvent): StoredEvent | undefined {
   const { metadata } = event;
   if (!event.isJson || isSystem(event.streamId) || !isOwn(metadata)) return undefined;
@@ -81,15 +81,15 @@ export function decode(event: ClientEvent): StoredEvent | undefined {
   return part === undefined ? stored : { ...stored, part };
 }
 
-/** Streams of the server and of this adapter itself. */
+/** Streams of the server, and of this adapter itself. */
 export const isSystem = (stream: string): boolean => stream.startsWith('$') || stream === STORED_TYPES_STREAM;
 
-/** What the server gives where it does not know a position. */
+/** The server's value for an unknown position. */
 const NO_POSITION = 2n ** 64n - 1n;
 
 /**
- * Bytes from the start of the server's log.
- * @throws Error when the server gives none with the events of a stream: before version 22.6
+ * The event's position: bytes from the start of the server's log.
+ * @throws Error if the server gives none with the events of a stream: before version 22.6
  */
 export function positionOf({ position, streamId }: ClientEvent): Position {
   if (position === undefined || position.commit === NO_POSITION) {

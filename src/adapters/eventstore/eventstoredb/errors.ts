@@ -8,7 +8,7 @@ import {
 import { EventStoreUnavailableError, LogReplacedError } from '../../../ports/eventStore.js';
 import { TimeLimitError } from '../../../supervision/waiting.js';
 
-/** Someone tombstoned the stream on the server: it can never be read or written again. */
+/** The stream was tombstoned on the server: it can never be read or written again. */
 export class StreamTombstonedError extends Error {
   override readonly name = 'StreamTombstonedError';
   constructor(readonly stream: string) {
@@ -16,10 +16,10 @@ export class StreamTombstonedError extends Error {
   }
 }
 
-/** The server's answer will be the same until someone changes a setting or the server. */
+/** Retrying is useless: the answer changes only when a setting or the server does. */
 export class EventStoreRefusalError extends EventStoreUnavailableError {}
 
-/** The call was left: it was made of a node that led then, and another does now. What became of it is unknown. */
+/** The call was abandoned because another node leads now. Its outcome is unknown. */
 export class LeaderChangedError extends Error {
   override readonly name = 'LeaderChangedError';
   constructor() {
@@ -27,7 +27,7 @@ export class LeaderChangedError extends Error {
   }
 }
 
-/** No node of the cluster says that it leads. The call was not made. */
+/** No node of the cluster claims to lead. The call was not made. */
 export class NoLeaderError extends Error {
   override readonly name = 'NoLeaderError';
   /** @param failure why a node did not answer */
@@ -36,28 +36,28 @@ export class NoLeaderError extends Error {
   }
 }
 
-/** The call was not made, or nothing could be sent over it any more. */
+/** The call was not made, or could no longer carry anything. */
 export class NotSentError extends Error {
   override readonly name = 'NotSentError';
 }
 
-/** The call that this went over has ended without the answer. What became of it is unknown. */
+/** The call ended without an answer. Its outcome is unknown. */
 export class CutOffError extends Error {
   override readonly name = 'CutOffError';
 }
 
-/** Between attempts of one call while the server is away. */
+/** Between retries of a call while the server is away. */
 export const CALL_BACKOFF = { firstMs: 50, longestMs: 400 };
 
 const OF_OURS = [TimeLimitError, LeaderChangedError, NoLeaderError, NotSentError, CutOffError];
-/** Errors after which the same call may succeed when it is made again. */
+/** Errors after which a retry of the same call may succeed. */
 const TRANSIENT: readonly string[] = [
   ErrorType.TIMEOUT,
   ErrorType.DEADLINE_EXCEEDED,
   ErrorType.UNAVAILABLE,
   ErrorType.CANCELLED,
   ErrorType.NOT_LEADER,
-  // "Server Is Not Ready", "Server Is Busy" and what a dying connection reports arrive as unknown.
+  // "Server Is Not Ready", "Server Is Busy" and errors of a dying connection arrive as unknown.
   ErrorType.UNKNOWN,
 ];
 
@@ -66,14 +66,14 @@ export function isMissingStream(error: unknown): boolean {
 }
 
 /**
- * The server's answer to a read of its whole log from where no event begins, or from behind its end: the position is of
- * another log, or of a time before this one was put back to an older copy.
+ * The server's answer if a read of its whole log starts where no event begins, or behind the end: the position is of
+ * another log, or of a time before an older copy was put back.
  */
 export function isNoPosition(error: unknown): boolean {
   return error instanceof Error && /Unexpected ReadAllResult/.test(error.message);
 }
 
-/** Whether to try again. Lost sockets report plain errors with a code, so those count as transient. */
+/** Whether to retry. Lost sockets report plain errors with a code, so those count as transient. */
 export function isTransient(error: unknown): boolean {
   if (OF_OURS.some((transient) => error instanceof transient)) return true;
   if (isNoPosition(error) || error instanceof LogReplacedError) return false;
@@ -82,7 +82,7 @@ export function isTransient(error: unknown): boolean {
   return error instanceof Error && 'code' in error;
 }
 
-/** The call was not made, had no connection to go out by, or came to a node that takes none. */
+/** Whether the call was certainly not carried out: not made, not connected, or sent to a node that accepts none. */
 export function isUnsent(error: unknown): boolean {
   if (error instanceof CutOffError) return false;
   const named = [NoLeaderError, NotSentError, NotLeaderError].some((unsent) => error instanceof unsent);
@@ -92,14 +92,14 @@ export function isUnsent(error: unknown): boolean {
 const NOT_CONNECTED = /No connection established|Name resolution failed/;
 const REFUSED_UNREAD = /No leader info available|Server Is (Not Ready|Too Busy|Busy)/;
 
-/** gRPC's status of a call that the server does not know. */
+/** gRPC's status code for a call that the server does not support. */
 const UNIMPLEMENTED = 12;
 
 export const isUnimplemented = (error: unknown): boolean => Object(error).code === UNIMPLEMENTED;
 
 /**
- * What those get whose answers had not come when the call that they share failed. It may have failed by one of them,
- * such as the first that came to a node which leads no more, after others had been stored.
+ * The error for appends without an answer when their shared call failed. One of them may have caused the failure, such
+ * as the first to reach a node that no longer leads, after others were stored.
  */
 export function cutOff(failure: Error): Error {
   const error = convertToCommandError(failure);
@@ -108,15 +108,15 @@ export function cutOff(failure: Error): Error {
 }
 
 /**
- * What a caller of the port gets to see. Mistakes in the code stay what they are.
- * @param about.mayBeStored of an append
+ * Converts to the errors of the port. Programming errors stay as they are.
+ * @param about.mayBeStored whether an append may have been stored
  */
 export function toPortError(
   error: unknown,
   { stream, mayBeStored = false }: { readonly stream?: string | undefined; readonly mayBeStored?: boolean } = {},
 ): unknown {
   if (error instanceof EventStoreUnavailableError) return error;
-  // Only what was read before is asked for by its position.
+  // Positions are only used of events that were read before.
   if (isNoPosition(error)) return new LogReplacedError({ cause: error });
   if (error instanceof StreamDeletedError) return new StreamTombstonedError(stream ?? error.streamName);
   if (isTransient(error))
@@ -137,6 +137,6 @@ function isClientError(error: unknown): error is Error & { readonly type: string
 
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // What the server refuses over a call that stays open comes without words.
+  // Refusals over an open call come without a message.
   return error.message === '' && isClientError(error) ? error.type : error.message;
 }

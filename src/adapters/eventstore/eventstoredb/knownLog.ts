@@ -2,13 +2,14 @@ import { type EventPosition, LogReplacedError } from '../../../ports/eventStore.
 import type { LogReader } from './logReader.js';
 
 /**
- * Whether the server still has the log that this process has read. Behind a new connection may stand an older copy, or
- * another log: so after each lost one, what was read last is looked up before anything is written or read on.
+ * Checks that the server still has the log that this process has read. After a reconnect, the server may have an older
+ * copy or another log. So after each lost connection, the last event that was read is looked up before anything is read
+ * on or written.
  */
 export class KnownLog {
   readonly #reader: Pick<LogReader, 'holds'>;
   #read: EventPosition = { position: 0 };
-  /** Connections lost so far, and how many of them the log was looked up after. */
+  /** Lost connections so far, and how many of them a look-up has covered. */
   #lost = 0;
   #lookedUp = 0;
   #lookingUp: Promise<void> | undefined;
@@ -17,7 +18,7 @@ export class KnownLog {
     this.#reader = reader;
   }
 
-  /** An event of the log; those of the server itself, which it removes some day, have no id here. */
+  /** Notes the last event. Events of the server itself, which it removes some day, have no id here. */
   saw({ position, eventId }: EventPosition): void {
     if (eventId !== undefined && position > this.#read.position) this.#read = { position, eventId };
   }
@@ -26,7 +27,7 @@ export class KnownLog {
     this.#lost += 1;
   }
 
-  /** Costs nothing while no connection was lost. @throws LogReplacedError, and what reading throws */
+  /** Costs nothing unless a connection was lost. @throws LogReplacedError, and what reading throws */
   async check(): Promise<void> {
     while (this.#lookedUp < this.#lost) {
       this.#lookingUp ??= this.#lookUp().finally(() => {

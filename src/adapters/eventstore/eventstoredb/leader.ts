@@ -5,12 +5,12 @@ import type { Connection } from './connection.js';
 import { isTransient, LeaderChangedError, NoLeaderError } from './errors.js';
 import { Members } from './members.js';
 
-/** When a call is overdue, and the other nodes are asked who leads, in milliseconds. */
+/** After this time a call is overdue, and the nodes are asked which one leads, in milliseconds. */
 const OVERDUE_MS = 1_500;
-/** How soon they are asked again, in milliseconds. */
+/** Time between two such questions, in milliseconds. */
 const ASK_AGAIN_MS = 100;
 
-/** The node that led when it was asked for. */
+/** The node that led when it was looked up. */
 export class LeadingNode {
   readonly client: AppendingClient;
   #left: LeaderChangedError | undefined;
@@ -20,7 +20,7 @@ export class LeadingNode {
     this.client = client;
   }
 
-  /** Calls back when another node leads. @returns what takes it back */
+  /** Calls back when another node leads. @returns a function that unregisters the callback */
   onLeft(callback: (changed: LeaderChangedError) => void): () => void {
     if (this.#left !== undefined) callback(this.#left);
     this.#callbacks.add(callback);
@@ -34,8 +34,8 @@ export class LeadingNode {
 }
 
 /**
- * The client of the node that leads. When a call fails or is overdue, the nodes of the cluster are asked who leads now: a
- * leader whose machine hangs keeps its connections and says nothing. With a single server there is nobody to ask.
+ * Finds the leader's client. When a call fails or is overdue, all nodes are asked which one leads: a leader whose
+ * machine hangs keeps its connections and stays silent. With a single server there is nothing to ask.
  */
 export class Leader {
   readonly #members: Members | undefined;
@@ -49,8 +49,8 @@ export class Leader {
   }
 
   /**
-   * What the call gives.
-   * @throws what the call throws; LeaderChangedError when another node leads before it has ended; NoLeaderError
+   * The result of the call.
+   * @throws what the call throws; LeaderChangedError if another node leads before the call has ended; NoLeaderError
    */
   async run<T>(call: (client: AppendingClient) => Promise<T>): Promise<T> {
     const node = await this.node();
@@ -79,8 +79,8 @@ export class Leader {
     if (this.#node !== undefined) return this.#node;
     await this.#ask();
     if (this.#node === undefined) throw new NoLeaderError(this.#members?.failure);
-    // The library throws where nothing can catch it when its channel is closed under a read. That happens in the turn of
-    // the event loop in which another call fails, so this one begins in a turn of its own.
+    // When its channel is closed under a read, the library throws where it cannot be caught. That happens in the turn
+    // of the event loop in which another call fails, so this one begins in a new turn.
     await eventLoopTurn();
     return this.#node;
   }
@@ -89,7 +89,7 @@ export class Leader {
     await (this.#members?.close() ?? this.#node?.client.dispose());
   }
 
-  /** Asks who leads, and goes there. One question at a time, and none sooner than ASK_AGAIN_MS after the last. */
+  /** Looks up the leader and switches to it. One look-up at a time, at least ASK_AGAIN_MS apart. */
   #ask(): Promise<void> {
     this.#asking ??= this.#askMembers().finally(() => {
       this.#asking = undefined;

@@ -1,6 +1,6 @@
 /**
- * What is new in the log, read once for all subscriptions of a process. Of everything: so each subscription learns with
- * every event how far the log is, also where its own streams stand still, and no write has to wait for a look at the log.
+ * New events of the log, read once for all subscriptions of a process. The feed is unfiltered: with every event each
+ * subscription learns the log's position, even if its own streams have no events, and no write has to query the log.
  */
 import {
   DEFAULT_SLICE_COUNT,
@@ -12,20 +12,20 @@ import {
 import { WakeUp } from '../../../supervision/waiting.js';
 import { type SizedSlice, SLICE_CHARACTERS } from './sliceBuilder.js';
 
-/** Reads the log after a position until the signal ends it: the unfiltered subscription that is shared. */
+/** Reads the log after a position until the signal ends it: the shared, unfiltered subscription. */
 export type ReadLog = (after: Position, signal: AbortSignal) => AsyncIterable<SizedSlice>;
 
-/** Characters of data that are kept for subscriptions that are behind; one that is behind further reads the log itself. */
+/** Kept for subscriptions that are behind. A subscription further behind reads the log itself. */
 const KEPT_CHARACTERS = SLICE_CHARACTERS;
 
 type Filter = Pick<SubscribeOptions, 'streamPrefixes' | 'maxCount'>;
 
-/** One reading of the log, from its beginning until it fails, and what came last in it. */
+/** One run through the log, from its start until it fails, and the latest slices. */
 class Reading {
   failure: unknown;
-  /** How far it is. */
+  /** Position reached. */
   position: Position;
-  /** All that came after this position is kept. */
+  /** Everything after this position is kept. */
   #after: Position;
   #kept: SizedSlice[] = [];
   #characters = 0;
@@ -51,13 +51,13 @@ class Reading {
     }
   }
 
-  /** What matches after a position: whole slices, until there are events enough. */
+  /** The matching events after a position: whole slices, until there are enough events. */
   slice(after: Position, { streamPrefixes, maxCount = DEFAULT_SLICE_COUNT }: Filter): EventSlice {
     const matches = ({ position, stream }: RecordedEvent): boolean =>
       position > after && (streamPrefixes?.some((prefix) => stream.startsWith(prefix)) ?? true);
     const events: RecordedEvent[] = [];
     let last: Pick<EventSlice, 'position' | 'eventId' | 'caughtUp'> = { position: after, caughtUp: false };
-    // From the end: who follows closely finds what is new there, and much may be kept before it.
+    // Searched from the end: a close follower's slice is there, and much may be kept before it.
     const first = this.#kept.findLastIndex(({ position }) => position <= after) + 1;
     for (let at = first; events.length < maxCount; at += 1) {
       const slice = this.#kept[at];
@@ -75,18 +75,21 @@ export class LiveFeed {
   readonly #waiting = new Set<WakeUp>();
   #reading: Reading | undefined;
 
-  /** @param signal ends it and what follows it */
+  /** @param signal ends the feed and its followers */
   constructor(read: ReadLog, signal: AbortSignal) {
     this.#read = read;
     this.#signal = signal;
   }
 
-  /** Whether nothing is missed by following it from this position on. */
+  /** Whether following from this position misses nothing. */
   keeps(position: Position): boolean {
     return this.#reading?.keeps(position) ?? true;
   }
 
-  /** Everything after this position, as it comes. Ends when the signal aborts, or when what follows is no longer kept. */
+  /**
+   * Yields everything after this position as it arrives. Ends when the signal aborts, or if the next events are no
+   * longer kept.
+   */
   async *follow(after: Position, filter: Filter, signal: AbortSignal): AsyncGenerator<EventSlice> {
     this.#reading ??= this.#start(after);
     const reading = this.#reading;
@@ -114,7 +117,7 @@ export class LiveFeed {
     return reading;
   }
 
-  /** What ends it is thrown by all who follow; the next to follow begins it anew. */
+  /** All followers throw its failure. The next one to follow starts a new reading. */
   async #run(reading: Reading): Promise<void> {
     try {
       for await (const slice of this.#read(reading.position, this.#signal)) {

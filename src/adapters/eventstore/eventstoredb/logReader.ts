@@ -24,33 +24,33 @@ import { CALL_BACKOFF, isMissingStream, isTransient, toPortError } from './error
 import type { Leader } from './leader.js';
 import { findTail, type StoredEvent, type Tail, visible } from './splitAppends.js';
 
-/** How far back `head` looks for an event that is not the server's own. */
+/** How many events `head` reads back to find one that is not the server's own. */
 const LOOK_BACK = [1, 32, 256];
 
 type OpenRead<E> = (client: EventStoreDBClient) => StreamingRead<E>;
 
-/** Where the server starts a read or a subscription. */
+/** Start of a read or a subscription on the server. */
 export type StartPosition = typeof START | ReturnType<typeof toLogPosition>;
 
-/** Reads of the server's log that end by themselves. Each is tried again for `timeoutMs` while the server is away. */
+/** Finite reads of the server's log. Each is retried for `timeoutMs` while the server is away. */
 export class LogReader {
   readonly #leader: Leader;
   readonly #timeoutMs: number;
   readonly #onTrouble: () => void;
 
-  /** @param onTrouble hears of each attempt that failed while the server may be away */
+  /** @param onTrouble called for each attempt that failed while the server may be away */
   constructor(leader: Leader, timeoutMs: number, onTrouble: () => void) {
     this.#leader = leader;
     this.#timeoutMs = timeoutMs;
     this.#onTrouble = onTrouble;
   }
 
-  /** The events of a stream's whole appends, from a revision on, or between two. */
+  /** Events of a stream's complete appends, from a revision on, or within a range. */
   async stream(stream: string, fromRevision: Revision, toRevision?: Revision): Promise<readonly RecordedEvent[]> {
     if (toRevision === undefined) return visible(await this.storedIn(stream, fromRevision));
     if (toRevision < fromRevision) return [];
     const stored = await this.storedIn(stream, fromRevision, toRevision - fromRevision + 1);
-    // Whether an append is whole shows at its last part, which may stand behind the range.
+    // Whether an append is complete shows at its last part, which may be after the range.
     const last = stored.at(-1);
     const missing = last?.part === undefined ? 0 : last.part.count - 1 - last.part.index;
     const rest =
@@ -58,7 +58,7 @@ export class LogReader {
     return visible([...stored, ...rest]).filter(({ revision }) => revision <= toRevision);
   }
 
-  /** What is stored in a stream from a revision on, parts of unfinished appends as well. */
+  /** Everything stored in a stream from a revision on, including parts of unfinished appends. */
   async storedIn(stream: string, fromRevision: Revision, maxCount?: number): Promise<readonly StoredEvent[]> {
     const count = maxCount === undefined ? {} : { maxCount };
     const events = await this.#streamEvents(stream, (client) =>
@@ -67,12 +67,12 @@ export class LogReader {
     return events.flatMap((event) => decode(event) ?? []);
   }
 
-  /** The events of a stream of this adapter's own, not decoded. */
+  /** Events of one of this adapter's own streams, not decoded. */
   async rawStream(stream: string): Promise<readonly ClientEvent[]> {
     return this.#streamEvents(stream, (client) => client.readStream(stream, OF_LEADER));
   }
 
-  /** The end of the last append that is whole; undefined where there is none. */
+  /** The end of the last complete append; undefined if there is none. */
   async lastAppend(stream: string): Promise<AppendResult | undefined> {
     const { visible: revision } = await this.tail(stream);
     const [last] = revision < 0 ? [] : await this.storedIn(stream, revision, 1);
@@ -89,8 +89,8 @@ export class LogReader {
   }
 
   /**
-   * The last event, passing over the server's own unless there is nothing else near.
-   * It never goes back: of events that were passed over before, none is named later.
+   * The last event that is not the server's own; the server's own if no other is near. It never goes back: an event
+   * that was passed over is not returned later.
    */
   async head(): Promise<EventPosition> {
     let newest: ClientEvent | undefined;
@@ -105,8 +105,8 @@ export class LogReader {
   }
 
   /**
-   * See `EventStore.holds`. The server removes old events of its own, so where a place has no event's id it is enough
-   * that the log goes on behind it, and that the server knows the place for one between two events.
+   * See `EventStore.holds`. The server removes old events of its own. So for a place without an event id it is enough
+   * that the log continues after it, and that the server accepts it as a position between two events.
    */
   async holds({ position, eventId }: EventPosition): Promise<boolean> {
     if (position === 0) return true;
@@ -123,9 +123,9 @@ export class LogReader {
   }
 
   /**
-   * Where to subscribe so as to see everything after a position. The server takes the event at the start position as
-   * seen, or, where none stands there any more (scavenged), the next one: which would be lost. So the start is the
-   * event before; who subscribes passes over what it knows.
+   * The start for a subscription to everything after a position. The server treats the event at the start as seen or,
+   * if it was scavenged, the next one, which would be lost. So the start is the event before, and the subscriber skips
+   * events it knows.
    */
   async startAfter(position: Position): Promise<StartPosition> {
     if (position === 0) return START;
@@ -149,13 +149,13 @@ export class LogReader {
     }
   }
 
-  /** All events of a read. The server must not be silent for longer than the time limit. */
+  /** All events of a read. Fails if the server is silent for longer than the time limit. */
   #collect<E>(read: StreamingRead<E>): Promise<readonly E[]> {
     return new Promise((resolve, reject) => {
       const events: E[] = [];
       const timer = setTimeout(() => {
         reject(new TimeLimitError(`the event store was silent for ${this.#timeoutMs} ms`));
-        // Not awaited: without an answer there may be no call yet to cancel.
+        // Not awaited: without an answer there may be no call to cancel yet.
         void read.cancel().catch(() => undefined);
       }, this.#timeoutMs);
       read.on('data', (event) => {
@@ -166,7 +166,7 @@ export class LogReader {
         clearTimeout(timer);
         resolve(events);
       });
-      // Stays: the client reports some errors more than once.
+      // Stays attached: the client reports some errors more than once.
       read.on('error', (error) => {
         clearTimeout(timer);
         reject(error);
@@ -193,7 +193,7 @@ export class LogReader {
   }
 }
 
-/** Where another program wrote the last event of a stream, the stream is not ours to look behind. */
+/** If another program wrote the last event, the stream is not ours. */
 function foreign(event: ClientEvent): StoredEvent {
   throw new Error(`The event ${event.revision} of ${event.streamId} was not written by this service.`);
 }

@@ -3,18 +3,18 @@ import type { AppendingClient } from './appendingClient.js';
 import type { Connection } from './connection.js';
 import type { Member, NodeClient } from './nodeClient.js';
 
-/** How long one node gets to answer, in milliseconds. */
+/** Limit for one node's answer, in milliseconds. */
 const GOSSIP_MS = 1_000;
 
 type Cluster = Extract<Connection['nodes'], { readonly kind: 'cluster' }>;
 
-/** The nodes of a cluster, each with its client. */
+/** The nodes of a cluster and their clients. */
 export class Members {
-  /** Why a node that was asked last did not answer. */
+  /** The last error of a node that did not answer. */
   failure: unknown;
   readonly #cluster: Cluster;
   readonly #clients = new Map<string, NodeClient>();
-  /** What the nodes said of each other when they were asked last. */
+  /** The members that the nodes named last time. */
   #known: readonly EndPoint[] = [];
 
   constructor(cluster: Cluster) {
@@ -23,10 +23,10 @@ export class Members {
   }
 
   /**
-   * The client of the node that says of itself that it leads. What a node says of others is not enough: for a while after
-   * a leader hangs or dies they still name it.
-   * @param now is taken again only when no other node leads
-   * @returns undefined when none says so in time
+   * The client of the node that says of itself that it leads. The other nodes' answers are not enough: for a while they
+   * still name a leader that hangs or died.
+   * @param now the current leader's client; returned only if no other node leads
+   * @returns undefined if no node claims to lead in time
    */
   leader(now: AppendingClient | undefined): Promise<NodeClient | undefined> {
     const asked = new Set<string>();
@@ -66,7 +66,7 @@ export class Members {
     }
   }
 
-  /** Nodes that have left the cluster are forgotten, all but the one that is called. */
+  /** Drops nodes that have left the cluster, except the one in use. */
   #keep(told: readonly EndPoint[], now: AppendingClient | undefined): void {
     this.#known = told;
     const names = new Set([...this.#cluster.named, ...told].map(nameOf));

@@ -12,10 +12,10 @@ import type { MemberInfo } from '@eventstore/db-client/generated/gossip_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import { AppendingClient } from './appendingClient.js';
 
-/** A node of a cluster as another node sees it. */
+/** A node of a cluster, as another node reports it. */
 export type Member = { readonly endPoint: EndPoint; readonly leads: boolean };
 
-/** The client of one node of a cluster. It stays with its node, also when that names another as its leader. */
+/** The client of one node of a cluster. It stays with its node, even if that names another as its leader. */
 export class NodeClient extends AppendingClient {
   constructor(options: SingleNodeOptions, channel: ChannelCredentialOptions, credentials: Credentials | undefined) {
     super(options, channel, credentials);
@@ -26,7 +26,7 @@ export class NodeClient extends AppendingClient {
   }
 
   /**
-   * The members of the cluster as this node knows them: its gossip, which it tells to anybody.
+   * The cluster's members as this node knows them: its gossip, which needs no permission.
    * @throws what the client throws, after `timeoutMs` at the latest
    */
   members(timeoutMs: number): Promise<readonly Member[]> {
@@ -42,7 +42,7 @@ export class NodeClient extends AppendingClient {
   }
 }
 
-/** None for a node that takes no calls of clients. */
+/** Empty for a node that accepts no calls from clients. */
 function memberOf(member: MemberInfo): readonly Member[] {
   const endPoint = member.getHttpEndPoint();
   if (endPoint === undefined) return [];

@@ -4,13 +4,13 @@ import { type ClientEvent, decode, positionOf } from './encoding.js';
 import type { LogReader } from './logReader.js';
 import { Assembly } from './splitAppends.js';
 
-/** Characters of data after which a slice is full. */
+/** A slice is full at so many characters of data. */
 export const SLICE_CHARACTERS = 4_000_000;
 
-/** A slice, and about how many characters of data are in it. */
+/** A slice with its approximate characters of data. */
 export type SizedSlice = EventSlice & { readonly characters: number };
 
-/** Whole appends on their way into a slice, and the position that goes with them. */
+/** Collects complete appends into a slice, with the position that they reach. */
 export class SliceBuilder {
   readonly #assembly: Assembly;
   readonly #progress: Progress;
@@ -21,8 +21,8 @@ export class SliceBuilder {
   #characters = 0;
 
   /**
-   * @param after position that the subscription was asked to start after
-   * @param maxCount events after which a slice is full
+   * @param after start position that the subscriber asked for
+   * @param maxCount a slice is full at so many events
    */
   constructor(reader: LogReader, progress: Progress, after: Position, maxCount: number) {
     this.#assembly = new Assembly(({ event, part }) => {
@@ -43,14 +43,14 @@ export class SliceBuilder {
     return this.#events.length >= this.#maxCount || this.#characters >= SLICE_CHARACTERS;
   }
 
-  /** Whether there are events, or a new position, to report. */
+  /** Whether there are events or a new position to report. */
   get hasNews(): boolean {
     return !this.isEmpty || this.#progress.position > this.#reported;
   }
 
   async add(event: ClientEvent): Promise<void> {
     const position = positionOf(event);
-    // The subscription starts before the position it was asked for (see LogReader.startAfter).
+    // The subscription starts before the requested position (see LogReader.startAfter).
     if (position <= this.#after) return;
     const stored = decode(event);
     const append = stored === undefined ? undefined : await this.#assembly.add(stored);
@@ -58,7 +58,7 @@ export class SliceBuilder {
       this.#events.push(...append);
       for (const { data } of append) this.#characters += charactersOf(data);
     }
-    // Parts of a split append that come before its last one need not be seen again: they are read back.
+    // Earlier parts of a split append need not be seen again: they are read back.
     if (!this.#assembly.midAppend) this.#progress.delivered({ position, eventId: event.id });
   }
 
@@ -86,8 +86,8 @@ export class SliceBuilder {
 }
 
 /**
- * How far one connection of a filtered subscription has looked. The server reports only some of it, and a position that
- * is too high would lose events, so each step has its proof.
+ * The proven position of one connection of a filtered subscription. The server reports only part of its progress, and a
+ * position that is too high would lose events, so each step needs a proof.
  */
 export class Progress {
   #reached: EventPosition;
@@ -95,8 +95,8 @@ export class Progress {
   #checkpoint: Position | undefined;
 
   /**
-   * @param reached looked at before
-   * @param headBefore the head of the log, read before the subscription was opened
+   * @param reached proven before this connection
+   * @param headBefore the log's head, read before the subscription was opened
    */
   constructor(reached: EventPosition, headBefore: EventPosition) {
     this.#reached = reached;
@@ -107,20 +107,19 @@ export class Progress {
     return this.#reached.position;
   }
 
-  /** Of the event at `position`; unset where none of the service's, nor of another program, is known to be there. */
+  /** Id of the event at `position`; unset if it is unknown, or an event of the server. */
   get eventId(): string | undefined {
     return this.#reached.eventId;
   }
 
-  /** The server sends what matches in the order of the log: with an event, everything up to it has been sent. */
+  /** The server sends matching events in log order: with an event, everything up to it has been sent. */
   delivered(place: EventPosition): void {
     this.#reach(place);
   }
 
   /**
-   * With a checkpoint everything before it has been looked at and, where it matches, was sent. Whether the event at
-   * the checkpoint itself was, depends on the server's version (EventStoreDB 4970). So it takes the next checkpoint to
-   * be sure of this one.
+   * Everything before a checkpoint has been sent if it matches. Whether the event at the checkpoint itself was sent
+   * depends on the server's version (EventStoreDB 4970). So a checkpoint is proven by the next one.
    */
   checkpoint(position: Position): void {
     if (this.#checkpoint !== undefined && position > this.#checkpoint) {
@@ -130,9 +129,9 @@ export class Progress {
   }
 
   /**
-   * The server says "caught up" when it has read to the end of the log as it was when, after the catch-up, it began to
-   * listen for new events. That is not before the head that was read, from the same leader, before the subscription was
-   * opened. What matches up to that head has been sent by now.
+   * The server says "caught up" when it has reached the end that the log had when, after the catch-up, it began to
+   * listen for new events. That is not before `headBefore`, which the same leader gave before the subscription was
+   * opened. So every match up to `headBefore` has been sent.
    */
   caughtUp(): void {
     this.#reach(this.#headBefore);
@@ -140,7 +139,7 @@ export class Progress {
 
   #reach(place: EventPosition): void {
     const before = this.#reached;
-    // Of the same position one report may know the event and another not.
+    // One report of a position may have the event's id and another not.
     if (place.position > before.position || (place.position === before.position && place.eventId !== undefined)) {
       this.#reached = place;
     }

@@ -1,32 +1,35 @@
 /**
- * Appends as the server holds them. One call takes about 1 MB, so a large append goes out in several calls, and
- * readers must not see it before the last one. Every event of an append of several says which append it is of, its
- * place there and how many there are. See docs/decisions/0011.
+ * Appends as the server stores them. One call takes about 1 MB, so a large append is sent in several calls, and readers
+ * must not see it before the last one. Each event of an append of several events names the append, its index in it and
+ * their number. See docs/decisions/0011.
  */
 import { LRUCache } from 'lru-cache';
 import type { RecordedEvent, Revision } from '../../../ports/eventStore.js';
 
 export type AppendPart = {
-  /** Id of the append: that of its first event. */
+  /** The append's id: the id of its first event. */
   readonly append: string;
-  /** Place in the append, from 0. */
+  /** Index in the append, from 0. */
   readonly index: number;
   readonly count: number;
   /** Whether the append took several calls, so that others' events may stand between its own in the log. */
   readonly split: boolean;
 };
 
-/** An event as stored; `part` is unset where it is an append of its own. */
+/** An event as stored; `part` is unset for an append of one event. */
 export type StoredEvent = { readonly event: RecordedEvent; readonly part?: AppendPart };
 
-/** Whether `part` is the one that follows `previous` in the same append. */
+/** Whether `part` follows `previous` in the same append. */
 export function continues(previous: AppendPart | undefined, part: AppendPart): boolean {
   return previous?.append === part.append && previous.index + 1 === part.index;
 }
 
 export const isLast = ({ index, count }: AppendPart): boolean => index === count - 1;
 
-/** Groups sizes (bytes) into runs of at most `limit`; a larger one stands alone. Gives the lengths of the runs. */
+/**
+ * Groups sizes (bytes) into runs of at most `limit`; a larger size gets a run of its own. Returns the lengths of the
+ * runs.
+ */
 export function runLengths(sizes: readonly number[], limit: number): readonly number[] {
   const lengths: number[] = [];
   let room = 0;
@@ -44,8 +47,8 @@ export function runLengths(sizes: readonly number[], limit: number): readonly nu
 }
 
 /**
- * The events of whole appends: of those whose last part is there. Takes the events from any revision to the end of the
- * stream, and may begin inside an append. An append that a later event does not continue was given up by its writer.
+ * The events of complete appends, whose last part is there. Takes events from any revision to the end of the stream;
+ * the first may be inside an append. An append was abandoned by its writer if a later event does not continue it.
  */
 export function visible(stored: readonly StoredEvent[]): readonly RecordedEvent[] {
   const seen: RecordedEvent[] = [];
@@ -61,8 +64,8 @@ export function visible(stored: readonly StoredEvent[]): readonly RecordedEvent[
 }
 
 /**
- * The events of a whole append. Those of a split one all have the position of the last: that is when they came to
- * be seen, and others' events that stand between them have been delivered before.
+ * The events of a complete append. Those of a split append all get the position of its last event: then they became
+ * visible, and others' events in between were delivered before.
  */
 export function atOnce(append: readonly StoredEvent[]): readonly RecordedEvent[] {
   const last = append.at(-1);
@@ -70,12 +73,12 @@ export function atOnce(append: readonly StoredEvent[]): readonly RecordedEvent[]
   return append.map(({ event }) => ({ ...event, position: last.event.position }));
 }
 
-/** The last revision of a stream: of all that is stored, and of whole appends. -1 where there is none. */
+/** The last revision of a stream: stored at all, and of complete appends. -1 if there is none. */
 export type Tail = { readonly stored: Revision; readonly visible: Revision };
 
 /**
- * Follows the end of a stream back over appends that were given up.
- * @param last gives the last event at or before a revision ('end': of the stream); undefined where there is none
+ * Goes back from the end of a stream over abandoned appends.
+ * @param last returns the last event at or before a revision ('end': of the stream); undefined if there is none
  */
 export async function findTail(last: (revision: Revision | 'end') => Promise<StoredEvent | undefined>): Promise<Tail> {
   let each = await last('end');
@@ -87,37 +90,37 @@ export async function findTail(last: (revision: Revision | 'end') => Promise<Sto
   return { stored, visible: each?.event.revision ?? -1 };
 }
 
-/** Unfinished split appends that are kept in memory; of older ones, the parts are read again when the last one comes. */
+/** Unfinished split appends kept in memory. The parts of evicted ones are read again when the last part comes. */
 const MOST_HELD = 100;
 
 /**
- * Puts the appends together that a subscription delivers in parts. Takes the events of all streams in the order of the
- * log. Nothing here has to survive a restart: whatever is missing when the last part comes is read from the stream,
- * where the parts of an append stand one after the other.
+ * Joins the parts of the appends that a subscription delivers. Takes the events of all streams in log order. Its state
+ * need not survive a restart: parts that are missing when the last one comes are read from the stream, where they are
+ * consecutive.
  */
 export class Assembly {
   readonly #readBack: (last: StoredEvent) => Promise<readonly StoredEvent[]>;
   readonly #held = new LRUCache<string, StoredEvent[]>({ max: MOST_HELD });
   #midAppend = false;
 
-  /** @param readBack gives the events of the append that ends with `last`, as its stream has them */
+  /** @param readBack returns the events of the append that ends with `last`, from its stream */
   constructor(readBack: (last: StoredEvent) => Promise<readonly StoredEvent[]>) {
     this.#readBack = readBack;
   }
 
   /**
-   * Whether the events so far end inside an append of one call. Then no position may be reported: a reader that
-   * starts again there would miss its beginning.
+   * Whether the last event was inside an append of one call. Then no position may be reported: a reader that resumes
+   * there would miss the append's beginning.
    */
   get midAppend(): boolean {
     return this.#midAppend;
   }
 
-  /** The append that this event completes; undefined where it completes none. */
+  /** The append that this event completes; undefined if it completes none. */
   async add(stored: StoredEvent): Promise<readonly RecordedEvent[] | undefined> {
     const { event, part } = stored;
     const held = this.#held.get(event.stream) ?? [];
-    // Its writer has given up the append that this event does not continue, or never came to its end.
+    // The held append was abandoned by its writer if this event does not continue it.
     this.#held.delete(event.stream);
     this.#midAppend = part !== undefined && !part.split && !isLast(part);
     if (part === undefined) return [event];

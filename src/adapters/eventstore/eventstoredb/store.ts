@@ -24,18 +24,18 @@ import { type SubscriptionParts, subscribe } from './subscription.js';
 export type EventStoreDbSettings = {
   /** `esdb://user:password@host:2113?tls=true`, or `esdb+discover://` for a cluster. */
   readonly url: string;
-  /** After this long without the server, appends and reads reject. Default 4,000 ms. */
+  /** Appends and reads reject after this long without the server. Default 4,000 ms. */
   readonly timeoutMs?: number;
-  /** After this long without the server, a subscription ends with an error. Default 30,000 ms. */
+  /** A subscription fails after this long without the server. Default 30,000 ms. */
   readonly patienceMs?: number;
 };
 
-/** Small, since subscriptions that want fewer events than others take whole slices of the feed. */
+/** Small, since subscriptions with a smaller limit receive whole slices of the feed. */
 const FEED_SLICE_COUNT = 100;
 
 /**
- * Opens the event store on an EventStoreDB server or cluster (22.6 or newer). The server may hold other data; what
- * this service did not write is passed over.
+ * Opens the event store on an EventStoreDB server or cluster (22.6 or newer). The server may hold other data, which is
+ * skipped.
  * @throws ConnectionStringError
  */
 export async function openEventStoreDb(settings: EventStoreDbSettings): Promise<EventStore> {
@@ -85,7 +85,7 @@ class EventStoreDb implements EventStore {
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
     let position = options.after;
     while (!signal.aborted) {
-      // A filter spares the way there what is of no use; what is new comes from the feed that all share.
+      // The catch-up filters on the server; new events come from the shared feed.
       for await (const { characters: _, ...slice } of subscribe(this.#parts, { ...options, after: position, signal })) {
         position = slice.position;
         yield slice;
@@ -123,7 +123,7 @@ class EventStoreDb implements EventStore {
     return this.#closed;
   }
 
-  /** Calls in flight end first, each within its time limit. */
+  /** Waits for the calls in flight, each within its time limit. */
   async #end(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#inFlight);

@@ -31,27 +31,29 @@ export type SubscriptionParts = {
   readonly patienceMs: number;
 };
 
-/** At most this often a slice that is not full is yielded during the catch-up, in milliseconds. */
+/** Minimum time between slices that are not full during the catch-up, in milliseconds. */
 const SLOW_SLICE_MS = 250;
-/** How soon an idle subscription looks whether the log has grown by events that it does not hear of, or the server is gone. */
+/**
+ * When an idle subscription checks whether the log has grown by events that it is not told of, or the server is gone.
+ */
 const IDLE_BACKOFF = { firstMs: 2_000, longestMs: 4_000 };
 /** Between attempts to subscribe while the server is away. */
 const RETRY_BACKOFF = { firstMs: 100, longestMs: 5_000 };
 
-/** What a subscription knows from one connection to the next. */
+/** State that is kept from one connection to the next. */
 type SubscriptionState = {
   position: Position;
-  /** Of the event there, where it is known. */
+  /** Id of the event at `position`, if known. */
   eventId: string | undefined;
-  /** Whether the reader's last slice said that it reached the head of the log. */
+  /** Whether the last slice was at the head of the log. */
   reportedCaughtUp: boolean;
-  /** Since when the server has been away, in milliseconds since 1970; undefined while it is there. */
+  /** Start of the outage, in milliseconds since 1970; undefined while the server answers. */
   awaySince: number | undefined;
   readonly idle: Backoff;
   readonly retry: Backoff;
 };
 
-/** Reads the log after a position, and what comes. When the server was away it goes on by itself from its last position. */
+/** Reads the log after a position and follows it. After an outage it resumes at its last position. */
 export async function* subscribe(parts: SubscriptionParts, options: SubscribeOptions): AsyncGenerator<SizedSlice> {
   const { signal } = options;
   const state: SubscriptionState = {
@@ -78,8 +80,8 @@ export async function* subscribe(parts: SubscriptionParts, options: SubscribeOpt
 }
 
 /**
- * One connection. Ends, in order to be opened anew, when the log has grown by events that the filter leaves out and
- * the server does not report them: the catch-up that follows proves that none of them is wanted (see Progress).
+ * One connection. It ends, to be opened again, if the log has grown by events that the filter excludes and the server
+ * does not report: the catch-up that follows proves that none of them is wanted (see Progress).
  */
 async function* connect(
   { leader, reader, log, timeoutMs }: SubscriptionParts,
@@ -88,7 +90,7 @@ async function* connect(
 ): AsyncGenerator<SizedSlice> {
   const progress = new Progress({ position: state.position, eventId: state.eventId }, await reader.head());
   const fromPosition = await reader.startAfter(state.position);
-  // After the reads, which may have been tried again over another connection.
+  // After the reads: a retry may have used another connection.
   await log.check();
   if (signal.aborted) return;
   const subscription = new ClientSubscription(await leader.node(), fromPosition, streamPrefixes);
@@ -119,7 +121,7 @@ async function* connect(
         state.retry.reset();
         builder.caughtUp();
       } else if (live && (builder.hasNews || !state.reportedCaughtUp)) {
-        // What the server sends in one go reaches this process in several turns of the event loop.
+        // Data that the server sends at once arrives over several turns of the event loop.
         await eventLoopTurn();
         if (subscription.hasMore) continue;
         if (!builder.isEmpty) state.idle.reset();
@@ -138,7 +140,7 @@ async function* connect(
   }
 }
 
-/** Waits for more. True when, instead, the log has grown by events that this subscription does not hear of. */
+/** Waits for more. True if instead the log has grown by events that this subscription is not told of. */
 async function hasFallenBehind(
   reader: LogReader,
   subscription: ClientSubscription,
@@ -151,9 +153,9 @@ async function hasFallenBehind(
   return false;
 }
 
-/** Events that wait in memory for a consumer that is busy. */
+/** Events buffered for a busy consumer. */
 const BUFFERED_EVENTS = 32;
-/** Events that the server passes over before it reports a checkpoint. */
+/** Events that the server skips before it reports a checkpoint. */
 const SEARCH_WINDOW = 500;
 
 type SubscriptionItem =
@@ -163,11 +165,11 @@ type SubscriptionItem =
 
 /**
  * A subscription of the client, read at the consumer's pace. The client reports checkpoints and the end of the catch-up
- * by callbacks, which overtake the events in its buffer; here all come in the order in which the server sent them.
+ * by callbacks, which overtake the events in its buffer. Here all items come in the server's order.
  */
 class ClientSubscription {
   readonly #subscription: AllStreamSubscription;
-  /** What the client reported by callbacks; `after`: how many events come before it. */
+  /** Items from callbacks; `after`: the number of events before it. */
   readonly #notices: { readonly item: SubscriptionItem; readonly after: number }[] = [];
   readonly #wakeUp = new WakeUp();
   readonly #release: () => void;
@@ -184,19 +186,19 @@ class ClientSubscription {
       .on('caughtUp', () => this.#notice({ kind: 'caught up' }))
       .on('readable', () => this.#wakeUp.wake())
       .on('end', () => this.#fail(new EventStoreUnavailableError('The event store ended a subscription.')))
-      // Stays: the client reports some errors more than once.
+      // Stays attached: the client reports some errors more than once.
       .on('error', (error: unknown) => this.#fail(error));
-    // Of a leader that hangs it would hear nothing any more.
+    // A leader that hangs would never end it.
     this.#release = node.onLeft((changed) => this.#fail(changed));
   }
 
-  /** The next item; undefined when none has arrived. @throws what ended the subscription, after its last event */
+  /** The next item; undefined if none has arrived. @throws what ended the subscription, after its last event */
   take(): SubscriptionItem | undefined {
     if (this.#notices[0]?.after === this.#taken) return this.#notices.shift()?.item;
     const resolved: AllStreamResolvedEvent | null = this.#subscription.read();
     if (resolved !== null) {
       this.#taken += 1;
-      // An event that a later scavenge of the server removed has none; it is counted, so that the notices stay in place.
+      // A scavenged event is missing here. It still counts, so that the notices keep their order.
       return resolved.event === undefined ? this.take() : { kind: 'event', event: resolved.event };
     }
     if (this.#failure !== undefined) throw this.#failure;
@@ -208,7 +210,7 @@ class ClientSubscription {
     return this.#subscription.readableLength > 0 || this.#notices.length > 0 || this.#failure !== undefined;
   }
 
-  /** Resolves with true when there is more to take, with false after the time or when the signal aborts. */
+  /** Resolves with true if there is more to take, with false after the time or when the signal aborts. */
   async waitForMore(milliseconds: number, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false;
     return this.hasMore || this.#wakeUp.wait(milliseconds, signal);
@@ -216,7 +218,7 @@ class ClientSubscription {
 
   close(): void {
     this.#release();
-    // A subscription that was never made rejects this; there is nothing to end then.
+    // Rejects for a subscription that was never made; nothing to end then.
     void this.#subscription.unsubscribe().catch(() => undefined);
   }
 
@@ -238,6 +240,6 @@ function filterOf(
   const reports = { checkpointReached, checkpointInterval: 1, maxSearchWindow: SEARCH_WINDOW };
   // All but the server's own streams.
   if (streamPrefixes === undefined) return streamNameFilter({ ...reports, regex: '^[^$]' });
-  // The server refuses an empty list; no stream has the name given instead.
+  // The server refuses an empty list, so it gets a name that no stream has.
   return streamNameFilter({ ...reports, prefixes: streamPrefixes.length === 0 ? ['$-none-'] : [...streamPrefixes] });
 }

@@ -13,15 +13,15 @@ import { changeTime } from './commitNews.js';
 import { type EncodedEvent, encodeAppend } from './encoding.js';
 import type { Durability } from './schema.js';
 
-/** What the appender thread is started with. */
+/** The appender thread's `workerData`. */
 export type AppenderSettings = {
-  /** Its real path. */
+  /** The file's real path. */
   readonly file: string;
   readonly durability: Durability;
   readonly busyTimeoutMs: number;
 };
 
-/** One call of `append`, on its way to the appender thread. */
+/** One call of `append`, as sent to the appender thread. */
 export type AppendRequest = {
   readonly ticket: number;
   readonly stream: string;
@@ -33,7 +33,7 @@ export type AppendRequest = {
 
 export type AppenderMessage = AppendRequest | 'close';
 
-/** The answer to one request, sent after its group was committed, or was not. */
+/** The answer to one request, sent after its group was committed or has failed. */
 export type AppendAnswer = { readonly ticket: number } & (
   | { readonly kind: 'stored'; readonly revision: Revision; readonly position: Position }
   | { readonly kind: 'conflict'; readonly actual: Revision | 'no-stream' }
@@ -45,28 +45,28 @@ type Pending = Pick<AppendRequest, 'stream' | 'expectedRevision'> & {
   readonly reject: (error: Error) => void;
 };
 
-/** The caller's side of the appender thread: sends it appends, and gives each its answer. */
+/** The caller's side of the appender thread: sends appends and resolves their answers. */
 export class Appender {
-  /** Whether the last group could not be committed. */
+  /** Whether the last commit failed. */
   isFailing = false;
-  /** Transactions committed, and appends answered by them. */
+  /** Transactions committed, and appends in them. */
   commits = 0;
   appends = 0;
   readonly #settings: AppenderSettings;
-  /** Resolves when what was appended so far has been sent to the thread, or refused. */
+  /** Resolves when all earlier appends have been sent to the thread, or refused. */
   #sent: Promise<void> = Promise.resolve();
   readonly #pending = new Map<number, Pending>();
   #lastTicket = 0;
   #worker: Worker | undefined;
   #closed = false;
-  /** The thread ends with the process, and may have had no time left to tell other processes. */
+  /** The thread ends with the process, perhaps before it has told other processes. */
   readonly #tellAtExit = (): void => changeTime(this.#settings.file);
 
   constructor(settings: AppenderSettings) {
     this.#settings = settings;
   }
 
-  /** Starts the thread, where the first append should not wait for that. */
+  /** Starts the thread early, so that the first append need not wait for it. */
   start(): void {
     this.#worker ??= this.#start();
     this.#worker.unref();
@@ -79,17 +79,17 @@ export class Appender {
     expectedRevision: ExpectedRevision,
   ): Promise<AppendResult> {
     if (this.#closed) throw new EventStoreUnavailableError('The event store is closed.');
-    // In the order of the calls, also where one takes longer to make text of than the next: a copy of a log relies on it.
+    // Sent in the order of the calls, even if an earlier one takes longer to encode: copying a log relies on it.
     const sending = Promise.all([encodeAppend(stream, events), this.#sent]).then(([encoded]) =>
       this.#send(stream, encoded, expectedRevision),
     );
-    // Without their outcomes: each would hold on to those of all appends before it.
+    // Drops the results: each promise would keep those of all appends before it alive.
     this.#sent = Promise.allSettled([this.#sent, sending]).then(() => undefined);
     const { answer } = await sending;
     return answer;
   }
 
-  /** Lets the queued appends finish and ends the thread. */
+  /** Finishes the queued appends and ends the thread. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#sent;
@@ -113,7 +113,7 @@ export class Appender {
       this.#worker.ref();
       this.#worker.postMessage(request);
     });
-    // Not the promise itself, which would be waited for here.
+    // Wrapped, since returning the promise itself would wait for it here.
     return { answer };
   }
 
@@ -129,7 +129,7 @@ export class Appender {
     worker.on('error', (error) => {
       reason = String(error);
     });
-    // No append outlives its thread: what was not answered may or may not be stored.
+    // No append outlives its thread: those without an answer may or may not be stored.
     worker.on('exit', () => {
       this.#worker = undefined;
       const error = new EventStoreUnavailableError(`The appender thread ended: ${reason}.`, { mayBeStored: true });
@@ -139,7 +139,7 @@ export class Appender {
     return worker;
   }
 
-  /** @param answers those of a group, which failed as a whole or not at all */
+  /** @param answers of one group, which failed as a whole or not at all */
   #receive(answers: readonly AppendAnswer[]): void {
     this.isFailing = answers[0]?.kind === 'failed';
     if (!this.isFailing) {
@@ -151,7 +151,7 @@ export class Appender {
       this.#pending.delete(answer.ticket);
       if (pending !== undefined) resolveOrReject(pending, answer);
     }
-    // An idle thread does not keep the process running; one that is being closed does, to its end.
+    // An idle thread does not keep the process running; one that is closing does, until it ends.
     if (this.#pending.size === 0 && !this.#closed) this.#worker?.unref();
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The appender thread: owns the connection that writes. While one group is being committed the next
- * appends queue up, and the next transaction takes them all.
+ * The appender thread: owns the writing connection. While one group is being committed the next appends queue up, and
+ * the next transaction takes them all.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { EventLogDamagedError, type Revision } from '../../../ports/eventStore.js';
@@ -13,7 +13,7 @@ import { type EncodedEvent, type EventRow, uuidBytes } from './encoding.js';
 import { MAX_NEWS_SIZE } from './recentCommits.js';
 import { openLog, writeVersion } from './schema.js';
 
-/** A group takes requests until it has this many characters, so that the first does not wait for ever. */
+/** A group takes no more requests at so many characters, so that the first need not wait too long. */
 const GROUP_SIZE = 4_000_000;
 
 if (parentPort === null) throw new Error('The appender runs as a worker thread only.');
@@ -21,9 +21,9 @@ const port = parentPort;
 const settings: AppenderSettings = workerData;
 const db = openLog(settings.file, settings.durability, settings.busyTimeoutMs);
 const readers = new CommitAnnouncer(settings.file);
-/** The events of the group in work. */
+/** The events of the current group. */
 let inserted: EventRow[] = [];
-/** Rows of small tables that never change once they are committed. */
+/** Rows of small tables, which never change once they are committed. */
 const categoryIds = new Map<string, number>();
 const typeIds = new Map<string, number>();
 
@@ -58,7 +58,7 @@ port.on('message', (first: AppenderMessage) => {
   }
   if (group.length > 0) {
     port.postMessage(commit(group));
-    // The answers first: to wake each thread that follows the log takes longer than to answer.
+    // Answers first: waking each thread that follows the log takes longer.
     announce(group);
   }
   if (message === 'close') close();
@@ -68,7 +68,7 @@ function nextInQueue(): AppenderMessage | undefined {
   return receiveMessageOnPort(port)?.message;
 }
 
-/** Appends a group in one transaction: one fsync for all. Where that fails, nothing of the group is stored. */
+/** Appends a group in one transaction, with one fsync. If it fails, nothing of the group is stored. */
 function commit(group: readonly AppendRequest[]): readonly AppendAnswer[] {
   try {
     inserted = [];
@@ -90,12 +90,12 @@ function announce(group: readonly AppendRequest[]): void {
   readers.announce({ after: first.position - 1, head: last.position, rows: isSmall ? inserted : [] });
 }
 
-/** What was written to a file that could not be synchronised may be found there after a crash. */
+/** After a crash, the file may hold data that could not be synchronised. */
 const isInputOutput = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_IOERR');
 
 /**
- * A conflict fails its own append only, since each is checked before it writes anything. What a check depends on is read
- * inside the immediate transaction, because other processes may append to the same file in between.
+ * A conflict fails only its own append, since each is checked before it writes anything. The check reads inside the
+ * immediate transaction, because other processes may append to the same file.
  */
 function append({ ticket, stream, events, expectedRevision }: AppendRequest): AppendAnswer {
   const streamId = findStream.get(stream);
@@ -108,7 +108,7 @@ function append({ ticket, stream, events, expectedRevision }: AppendRequest): Ap
   }
   if (!isAt(expectedRevision, head)) return conflict;
   if (events.length === 0) {
-    // Asked for to find out whether the file can be written.
+    // The request of `ping`: checks whether the file can be written.
     writeVersion(db);
     return { ticket, kind: 'stored', revision: head, position: lastPosition.get() ?? 0 };
   }
@@ -148,7 +148,7 @@ function insert(streamId: number, stream: string, firstRevision: Revision, event
   return position;
 }
 
-/** The category of a stream: its name up to and with the first `-`; the whole name where there is none. */
+/** The category of a stream: its name up to and including the first `-`; the whole name if there is none. */
 function categoryOf(stream: string): string {
   const dash = stream.indexOf('-');
   return dash === -1 ? stream : stream.slice(0, dash + 1);
@@ -161,7 +161,7 @@ function idOf(known: Map<string, number>, key: string, find: () => number | unde
   return id;
 }
 
-/** Truncates the WAL (SQLite calls it a checkpoint) if no reader is in its way; otherwise the last connection to close does. */
+/** Truncates the WAL (an SQLite checkpoint) unless a reader is in the way; then the last connection to close does. */
 function close(): void {
   db.pragma('busy_timeout = 0');
   db.pragma('wal_checkpoint(TRUNCATE)');

@@ -1,11 +1,11 @@
-/** A copy of the embedded log as of one moment, made while it is written to. */
+/** Copies the embedded log as of one moment, while it is in use. */
 import { open, rename } from 'node:fs/promises';
 import { openSqlite } from '../../openSqlite.js';
 
 /**
- * The copy is there whole, and on the disk, or not at all.
+ * The complete copy is on the disk, or there is none.
  * @param target must not exist
- * @throws Error when there is no log, or the target cannot be written
+ * @throws Error if there is no log, or the target cannot be written
  */
 export async function backUpSqliteEventStore(file: string, target: string): Promise<void> {
   const draft = `${target}.part`;

@@ -1,7 +1,7 @@
 /**
- * How those who read a log hear of commits: threads of this process by a channel; other processes by the file's time of
- * change, of which the system tells (they are on the same machine, as SQLite's write-ahead log demands). So nobody has to
- * look at the file again and again to be in time.
+ * Tells readers of a log about commits. Threads of this process hear of them by a channel, other processes by a changed
+ * file time, which the system reports (they are on the same machine, as SQLite's write-ahead log requires). So nobody
+ * has to poll.
  */
 import { type FSWatcher, utimes, utimesSync, watch } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
@@ -13,10 +13,10 @@ const channelOf = (file: string): BroadcastChannel => {
   return channel;
 };
 
-/** The file's time is changed at most once in so many milliseconds: it takes longer than a commit. */
+/** Changing the file time takes longer than a commit, so it is done at most once in so many milliseconds. */
 const FILE_NEWS_MS = 50;
 
-/** Tells other processes. Where that fails, the commit stands all the same: they find it when they look. */
+/** Tells other processes. If it fails, the commit stands, and they find it when they poll. */
 export function changeTime(file: string): void {
   try {
     const now = new Date();
@@ -26,14 +26,14 @@ export function changeTime(file: string): void {
   }
 }
 
-/** To be used by whoever commits. */
+/** For the thread that commits. */
 export class CommitAnnouncer {
   readonly #file: string;
   readonly #channel: BroadcastChannel;
   #isResting = false;
-  /** The system is asked to change the file's time. */
+  /** A change of the file time is under way. */
   #isTelling = false;
-  /** Something was committed since the file's time was changed. */
+  /** There were commits since the last change of the file time. */
   #isDue = false;
 
   /** @param file its real path */
@@ -50,7 +50,7 @@ export class CommitAnnouncer {
 
   close(): void {
     this.#channel.close();
-    // What the system was asked for may come to nothing with the end of the thread.
+    // A change under way may be lost when the thread ends.
     if (this.#isDue || this.#isTelling) changeTime(this.#file);
   }
 
@@ -77,9 +77,9 @@ export class CommitListener {
 
   /**
    * @param file its real path
-   * @param pollMs how often to look without being told, for systems that do not tell
-   * @param hear of a commit of this process
-   * @param look called when another process may have committed something
+   * @param pollMs how often to look, for systems that report nothing
+   * @param hear called for a commit of this process
+   * @param look called if another process may have committed
    */
   constructor(file: string, pollMs: number, hear: (news: CommitNews) => void, look: () => void) {
     this.#channel = channelOf(file);
@@ -95,7 +95,7 @@ export class CommitListener {
   }
 }
 
-/** undefined where the system tells nothing: it may have no more watches left. */
+/** Undefined if the system reports nothing: it may have no more watches left. */
 function watched(file: string, look: () => void): FSWatcher | undefined {
   try {
     const watcher = watch(file, { persistent: false }, look);

@@ -1,7 +1,7 @@
 import type { Actor, EventMetadata, EventToAppend, RecordedEvent } from '../../../ports/eventStore.js';
 import { dataAsJson } from '../appendChecks.js';
 
-/** An event as text: what crosses to the appender thread and what the file holds. */
+/** An event as text, as sent to the appender thread and as stored in the file. */
 export type EncodedEvent = {
   readonly id: string;
   readonly type: string;
@@ -23,7 +23,7 @@ export type EventRow = {
   readonly data: string;
 };
 
-/** Metadata by place rather than by name: a third of the bytes. The schema version is kept with the type. */
+/** Metadata as an array instead of an object: a third of the bytes. The schema version is stored with the type. */
 type PackedMetadata = readonly [
   tenant: string,
   actor: Actor,
@@ -34,8 +34,8 @@ type PackedMetadata = readonly [
 ];
 
 /**
- * Turns the events of an append into text. Done by the caller's thread: JSON text crosses to another thread by a copy
- * of bytes, which is cheaper than the structured clone of its objects.
+ * Encodes the events of an append on the caller's thread: copying JSON text to another thread is cheaper than the
+ * structured clone of objects.
  * @throws what `dataAsJson` throws
  */
 export async function encodeAppend(stream: string, events: readonly EventToAppend[]): Promise<readonly EncodedEvent[]> {
@@ -54,7 +54,7 @@ function packed({ tenant, actor, correlationId, causationId, occurredAt, tracepa
   return traceparent === undefined ? always : [...always, traceparent];
 }
 
-/** A row as the event that was appended. */
+/** Decodes a row to the event that was appended. */
 export function decodeEvent(row: EventRow): RecordedEvent {
   const packedMetadata: PackedMetadata = JSON.parse(row.metadata);
   const [tenant, actor, correlationId, causationId, occurredAt, traceparent] = packedMetadata;

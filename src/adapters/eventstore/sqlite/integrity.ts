@@ -1,22 +1,22 @@
-/** Looks through the file of the embedded log for what is damaged or missing. Reads only: writers are not held up. */
+/** Checks the embedded log's file for damage and gaps. Only reads, so writers are not blocked. */
 import type Database from 'better-sqlite3';
 import { isDamage } from '../../damagedFiles.js';
 import { openSqlite } from '../../openSqlite.js';
 
-/** How many of a kind are named. */
+/** Limit of faults named per kind. */
 const MOST = 10;
 
 export type LogIntegrity = {
   readonly events: number;
-  /** What is wrong, a sentence each; none where all is well. */
+  /** One sentence per fault; empty if all is well. */
   readonly faults: readonly string[];
 };
 
-/** @throws Error when the file cannot be read at all, other than because it is damaged */
+/** @throws Error if the file cannot be read at all for another reason than damage */
 export function checkSqliteEventStore(file: string): LogIntegrity {
   const db = openSqlite(file, { readonly: true, fileMustExist: true });
   try {
-    // One moment for all of it.
+    // One snapshot for all checks.
     db.exec('BEGIN');
     return { events: countOf(db), faults: [...structure(db), ...gaps(db)] };
   } catch (error) {
@@ -30,13 +30,13 @@ export function checkSqliteEventStore(file: string): LogIntegrity {
 const countOf = (db: Database.Database): number =>
   db.prepare<[], number>('SELECT count(*) FROM events').pluck().get() ?? 0;
 
-/** Pages, rows, and that each event is found by its stream, its id and its category. */
+/** Checks pages, rows, and that the indexes by stream, id and category find each event. */
 function structure(db: Database.Database): string[] {
   const said = db.prepare<[], string>(`PRAGMA integrity_check(${MOST})`).pluck().all();
   return said.length === 1 && said[0] === 'ok' ? [] : said.map((line) => `SQLite says: ${line}.`);
 }
 
-/** Positions and the revisions of each stream are counted up without a gap, and an append is never cut. */
+/** Checks that positions and each stream's revisions have no gap, and that no append is incomplete. */
 function gaps(db: Database.Database): string[] {
   const last = db
     .prepare<[], { position: number; following: number }>(

@@ -9,26 +9,29 @@ import type {
 } from '../../../ports/eventStore.js';
 import { decodeEvent, type EventRow, uuidText } from './encoding.js';
 
-/** A slice ends, at the next end of an append, when it has this many characters of data. */
+/** A slice ends, at the next end of an append, at so many characters of data. */
 const SLICE_SIZE = 4_000_000;
-/** A page of a stream ends sooner, because streams are read on the thread that serves requests. */
+/** A page of a stream is shorter, because streams are read on the thread that serves requests. */
 const PAGE_SIZE = 1_000_000;
 const PAGE_COUNT = 1_000;
-/** A filter passes over at most this many index entries a slice (a few milliseconds), then lets others run. */
+/** A filter skips at most this many index entries per slice (a few milliseconds), then lets others run. */
 const SCAN_COUNT = 20_000;
 
 type Accepts = (stream: string) => boolean;
 
-/** Where an event is, and how many of its append come after it. */
+/** An event's position, and how many events of its append follow it. */
 type SlicePosition = { readonly position: number; readonly following: number };
 
-/** What one prefix finds between two positions. `end` is how far it has looked. */
+/** The matches of one prefix between two positions. `end` is how far it was searched. */
 type Scan = { readonly places: readonly SlicePosition[]; readonly end: Position };
 
-/** Reads the log, in steps that are short enough for any thread's event loop. */
+/** Reads the log in steps that are short enough for any thread's event loop. */
 export class LogReader {
   readonly #statements: ReturnType<typeof prepare>;
-  /** The next slice after a position. `prefixes` unset: of all streams. Data of those that are not accepted is not parsed. */
+  /**
+   * The next slice after a position. `prefixes` unset: all streams. Data of streams that are not accepted is not
+   * parsed.
+   */
   readonly slice: (
     after: Position,
     prefixes: readonly string[] | undefined,
@@ -38,7 +41,7 @@ export class LogReader {
 
   constructor(db: Database) {
     this.#statements = prepare(db);
-    // A transaction, so that all it reads is of one moment.
+    // A transaction, so that all reads see one snapshot.
     this.slice = db.transaction((after, prefixes, maxCount, accepts) => {
       const slice =
         prefixes === undefined
@@ -48,7 +51,7 @@ export class LogReader {
     });
   }
 
-  /** See `EventStore.holds`: every position up to the head has its event. */
+  /** See `EventStore.holds`. Here every position up to the head has an event. */
   holds({ position, eventId }: EventPosition): boolean {
     if (position === 0) return true;
     const id = this.#idAt(position);
@@ -64,7 +67,7 @@ export class LogReader {
     return this.#statements.head.get() ?? 0;
   }
 
-  /** The next events of a stream: about PAGE_SIZE characters of them. `ended`: there are no more up to `toRevision`. */
+  /** The next events of a stream, about PAGE_SIZE characters. `ended`: there are no more up to `toRevision`. */
   streamPage(
     stream: string,
     fromRevision: Revision,
@@ -128,7 +131,7 @@ export class LogReader {
   #scans(after: Position, prefixes: readonly string[], maxCount: number, head: Position): readonly Scan[] {
     const categories = this.#statements.categories.all();
     const distinct = [...new Set(prefixes)];
-    // Without those that another one covers, so that no stream is found twice.
+    // Drops prefixes that another one covers, so that no stream is found twice.
     const wanted = distinct.filter((prefix) => !distinct.some((other) => other !== prefix && prefix.startsWith(other)));
     return wanted.flatMap((prefix) =>
       categories.flatMap(({ category_id, name }) => {
@@ -153,13 +156,13 @@ function endOfAppend({ position, following }: SlicePosition): Position {
   return position + following;
 }
 
-/** Where a scan stopped that found as many as it may; undefined when it went to its end. */
+/** Where a scan stopped at its limit; undefined if it reached its end. */
 function endOfScan(places: readonly SlicePosition[], maxCount: number): Position | undefined {
   const last = places.at(-1);
   return last !== undefined && places.length >= maxCount ? endOfAppend(last) : undefined;
 }
 
-/** CROSS JOIN holds SQLite to the order of the log; `events` gives the rows, the others only names. */
+/** CROSS JOIN makes SQLite keep the order of the log; `events` gives the rows, the other tables only names. */
 const EVENTS = `
   SELECT e.position, e.revision, e.following, lower(hex(e.event_id)) AS id, s.name AS stream,
     t.type, t.schema_version, e.metadata, e.data

@@ -1,33 +1,33 @@
 /**
- * What this process has committed last, as the appender told it: who follows the log need not read from the file what was
- * in this process a moment ago.
+ * The latest commits of this process, as its appender reported them: followers of the log need not read from the file
+ * what was in memory a moment ago.
  */
 import type { EventSlice, Position } from '../../../ports/eventStore.js';
 import { decodeEvent, type EventRow, uuidText } from './encoding.js';
 
-/** A commit, as it is told to the threads of this process. */
+/** A commit, as reported to the threads of this process. */
 export type CommitNews = {
-  /** The head of the log before it. */
+  /** The head of the log before the commit. */
   readonly after: Position;
   readonly head: Position;
-  /** Its events; none where they are so large that reading the file is cheaper than handing them over. */
+  /** The commit's events; none if they are so large that reading the file is cheaper than handing them over. */
   readonly rows: readonly EventRow[];
 };
 
-/** Characters of the events of a commit that are handed over, and of all that are kept. */
+/** Limit in characters, for the events of a commit that are handed over and for all that are kept. */
 export const MAX_NEWS_SIZE = 65_536;
 
 const sizeOf = (rows: readonly EventRow[]): number =>
   rows.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0);
 
 export class RecentCommits {
-  /** One behind the other, without a gap. */
+  /** Consecutive, without a gap. */
   #commits: CommitNews[] = [];
   #size = 0;
 
   add(news: CommitNews): void {
     const size = sizeOf(news.rows);
-    // Another process has written between, or what was written is in the file alone.
+    // Another process has committed in between, or the commit is in the file only.
     if (news.rows.length === 0 || this.#commits.at(-1)?.head !== news.after) this.#forget();
     if (news.rows.length === 0) return;
     this.#commits.push(news);
@@ -37,7 +37,7 @@ export class RecentCommits {
     }
   }
 
-  /** The next slice after a position; undefined where it is to be read from the file. See `LogReader.slice`. */
+  /** The next slice after a position; undefined if it has to be read from the file. See `LogReader.slice`. */
   slice(
     after: Position,
     prefixes: readonly string[] | undefined,

@@ -1,14 +1,14 @@
 import type Database from 'better-sqlite3';
 import { openSqlite } from '../../openSqlite.js';
 
-/** `full`: an acknowledged append survives power loss. `normal`: it survives the end of the process only. */
+/** `full`: an acknowledged append survives a power cut. `normal`: it survives only the end of the process. */
 export type Durability = 'full' | 'normal';
 
 /**
- * How the file came to its present shape, oldest step first; the file's `user_version` counts the steps taken.
+ * Migrations of the file, the oldest first. The file's `user_version` counts those applied.
  *
- * - `following`: how many events of the same append come after this one. Readers never stop before it is 0.
- * - `events_by_category` holds all that a filter by stream needs, so that what it passes over is never read.
+ * - `following`: how many events of the same append follow this one. Readers never stop before it is 0.
+ * - `events_by_category` covers filters by stream, so that skipped events are never read.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -48,16 +48,16 @@ export class UnknownFileVersionError extends Error {
 }
 
 /**
- * Opens a connection to the log's file and brings the file to the present version, making it where there is none.
- * @throws UnknownFileVersionError when a newer release wrote the file
+ * Opens a connection to the log's file. Creates the file if it is missing, and migrates it to the current version.
+ * @throws UnknownFileVersionError if a newer release wrote the file
  */
 export function openLog(file: string, durability: Durability, busyTimeoutMs: number): Database.Database {
   const db = openSqlite(file, { timeout: busyTimeoutMs });
   try {
     db.pragma('journal_mode = WAL');
-    // Pages. Larger write-ahead logs were no faster and made the append that hits a checkpoint wait longer.
+    // In pages. Larger write-ahead logs were no faster, and delayed the append that triggers a checkpoint.
     db.pragma('wal_autocheckpoint = 1000');
-    // Bytes that are kept of a write-ahead log which slow readers have let grow.
+    // In bytes: a write-ahead log that slow readers have let grow is truncated to this size.
     db.pragma('journal_size_limit = 16000000');
     db.pragma(`synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`);
     migrate(db);
@@ -78,7 +78,7 @@ function migrate(db: Database.Database): void {
   }).immediate();
 }
 
-/** To a file that is up to date it changes nothing, but shows whether the file can be written. */
+/** Changes nothing if the file is up to date, but shows whether it can be written. */
 export function writeVersion(db: Database.Database): void {
   db.pragma(`user_version = ${MIGRATIONS.length}`);
 }

@@ -27,23 +27,23 @@ import { type CommitNews, RecentCommits } from './recentCommits.js';
 import { type Durability, openLog } from './schema.js';
 
 export type SqliteEventStoreSettings = {
-  /** Path of the log's file; made where there is none. Its directory must exist. */
+  /** Path of the log's file; created if missing. Its directory must exist. */
   readonly file: string;
   /** Default `full`. */
   readonly durability?: Durability;
-  /** The first append need not wait until the appender thread has started. */
+  /** Starts the appender thread at once, so that the first append need not wait for it. */
   readonly appendsSoon?: boolean;
-  /** How often to look for what other processes appended where the system tells nothing of it. Default 10,000 ms. */
+  /** How often to look for other processes' appends, for systems that do not report them. Default 10,000 ms. */
   readonly pollMs?: number;
   /** How long a write waits for another process's write. Default 5,000 ms. */
   readonly busyTimeoutMs?: number;
 };
 
 /**
- * Opens the embedded event store on a file, which several processes and threads may share.
- * Reading is done on the caller's thread, appending on a thread of its own.
- * @throws UnknownFileVersionError when a newer release wrote the file
- * @throws EventStoreUnavailableError when the file cannot be opened
+ * Opens the embedded event store on a file, which several processes and threads may share. Reads run on the caller's
+ * thread, appends on a thread of their own.
+ * @throws UnknownFileVersionError if a newer release wrote the file
+ * @throws EventStoreUnavailableError if the file cannot be opened
  */
 export async function openSqliteEventStore(settings: SqliteEventStoreSettings): Promise<SqliteEventStore> {
   return new SqliteEventStore(settings);
@@ -57,7 +57,7 @@ export class SqliteEventStore implements EventStore {
   readonly #waiting = new Set<WakeUp>();
   readonly #recent = new RecentCommits();
   #listener: CommitListener | undefined;
-  /** The head of the log as it was last seen: who waits has read up to it, or is awake. */
+  /** The last known head of the log. A waiting subscription has read up to it, or has been woken. */
   #seen: Position = 0;
   readonly #closing = new AbortController();
   #closed: Promise<void> | undefined;
@@ -106,7 +106,7 @@ export class SqliteEventStore implements EventStore {
     const wakeUp = new WakeUp();
     const stop = (): void => wakeUp.wake();
     signal.addEventListener('abort', stop);
-    // Listens from the start, so that no append falls between reading and waiting.
+    // Listens before the first read, so that no append is missed between reading and waiting.
     this.#listener ??= this.#listen();
     this.#waiting.add(wakeUp);
     try {
@@ -121,10 +121,10 @@ export class SqliteEventStore implements EventStore {
           first = false;
           yield slice;
           await eventLoopTurn();
-          // Else it is known already that there is more.
+          // Otherwise there is more to read already.
           if (!slice.caughtUp || position < this.#seen) continue;
         }
-        // Heard of once for all waits: each would take as long as reading what has come.
+        // One listener wakes all: listening in each subscription would take as long as reading the news.
         if (!signal.aborted) await wakeUp.wait(undefined);
       }
     } finally {
@@ -136,16 +136,16 @@ export class SqliteEventStore implements EventStore {
   #slice(hasCaughtUp: boolean, ...asked: Parameters<LogReader['slice']>): EventSlice {
     const recent = this.#recent.slice(...asked);
     if (recent === undefined) return this.#read((reader) => reader.slice(...asked));
-    // Who begins may not have heard of what was committed last. Who follows will, and need not ask the file each time.
+    // A new subscription may have missed the last commits, so it asks the file. A running one is told of each commit.
     return { ...recent, caughtUp: recent.position >= (hasCaughtUp ? this.#seen : this.#look()) };
   }
 
-  /** Who waits for what is new is awake when this tells of it. */
+  /** Also wakes waiting subscriptions. */
   async head(): Promise<Position> {
     return this.#look();
   }
 
-  /** Where the last append failed, as on a full disk, whether another would. */
+  /** After a failed append, as on a full disk, tests whether another one works. */
   async ping(): Promise<void> {
     this.#look();
     if (this.#appender.isFailing) await this.append('', [], 'any');
@@ -168,7 +168,7 @@ export class SqliteEventStore implements EventStore {
     try {
       this.#look();
     } catch {
-      // Who waits reads the log and meets the same failure, where it can be told.
+      // Subscriptions read the log and report the same failure.
       this.#wake();
     }
   }
@@ -189,7 +189,7 @@ export class SqliteEventStore implements EventStore {
     return this.#read((reader) => reader.storedEventTypes());
   }
 
-  /** How often the appends of this store were committed; the difference is what group commit saved. */
+  /** How often this store committed its appends; the difference is what group commit saved. */
   appendStatistics(): Pick<Appender, 'appends' | 'commits'> {
     return { appends: this.#appender.appends, commits: this.#appender.commits };
   }
@@ -213,7 +213,7 @@ export class SqliteEventStore implements EventStore {
   }
 }
 
-/** What SQLite refuses (busy, disk, damage) becomes the port's error; mistakes in the code stay what they are. */
+/** Converts SQLite's refusals (busy, disk, damage) to the port's errors. Programming errors stay as they are. */
 function available<T>(file: string, use: () => T): T {
   try {
     return use();
