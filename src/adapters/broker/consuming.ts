@@ -1,17 +1,17 @@
-/** What both brokers share: the call of a handler, and the consumers that run. */
+/** Shared by both brokers: running a handler, and the set of running consumers. */
 import type { ConsumeOptions, Message, MessageBroker, Outcome, ReceivedMessage } from '../../ports/messageBroker.js';
 
 export type Handler = Parameters<MessageBroker['consume']>[2];
-/** Called with each error of a handler. */
+/** Called with each error that a handler throws. */
 export type OnHandlerError = (error: unknown, message: Message) => void;
 
-/** How long a message waits after its handler threw. */
+/** Redelivery delay after a handler threw. */
 const RETRY_AFTER_THROW_MS = 1000;
 
 export const warn = (thrown: unknown): void =>
   process.emitWarning(thrown instanceof Error ? thrown : new Error(String(thrown)));
 
-/** Never rejects: a handler that throws gets the message again. */
+/** Never rejects: if the handler throws, the message is retried. */
 export async function runHandler(
   handle: Handler,
   message: ReceivedMessage,
@@ -30,7 +30,7 @@ export class RunningConsumers<Consumer extends { run(): Promise<void> }> {
   readonly #closing = new AbortController();
   readonly #running = new Map<Consumer, { readonly queue: string; readonly ended: Promise<void> }>();
 
-  /** Runs one until the signal, or `stop`, ends it. */
+  /** Runs one consumer until the signal, or `stop`, ends it. */
   async run(
     queue: string,
     { signal, concurrency }: ConsumeOptions,
@@ -51,7 +51,7 @@ export class RunningConsumers<Consumer extends { run(): Promise<void> }> {
     return [...this.#running].flatMap(([consumer, { queue: consumed }]) => (consumed === queue ? [consumer] : []));
   }
 
-  /** Resolves when the messages in flight have got their outcomes. A consumer's failure rejects its `run`. */
+  /** Resolves when the messages in flight have their outcomes. A consumer's failure rejects its `run`. */
   async stop(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled([...this.#running.values()].map(({ ended }) => ended));

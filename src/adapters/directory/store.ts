@@ -1,4 +1,4 @@
-/** The stored directory as a small SQLite file, which the processes of one data directory share. */
+/** The stored directory: a small SQLite file, shared by the processes of one data directory. */
 import { rmSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import type { DirectoryPlace, DirectorySaved, DirectoryStore, StoredPart } from '../../ports/directoryStore.js';
@@ -6,10 +6,10 @@ import { Pauses } from '../../supervision/waiting.js';
 import { isDamage } from '../damagedFiles.js';
 import { codeOf, openSqlite } from '../openSqlite.js';
 
-/** How long an opening waits for another process that opens or closes the file. */
+/** How long opening waits for another process that opens or closes the file. */
 const OPEN_TIMEOUT_MS = 1_000;
 
-/** Raised when the tables below change: what was stored before is ignored then. */
+/** Raise it when the tables below change: earlier contents are ignored then. */
 const FILE_VERSION = 1;
 
 const SCHEMA = `
@@ -37,8 +37,8 @@ type PartRow = { readonly tenant: string; readonly part: string; readonly value:
 type PlaceRow = { shape: string; logId: string; build: string; position: number; eventId: string | null };
 
 /**
- * Opens the file when it is first used, and makes it where there is none.
- * @param shape of what is in the parts: what was stored with another one is as good as nothing
+ * Opens the file at its first use; creates it if missing.
+ * @param shape of the stored parts: contents stored with another shape are ignored
  */
 export function openDirectoryStore(file: string, shape: string): DirectoryStore {
   return new SqliteDirectoryStore(file, shape);
@@ -59,7 +59,7 @@ class SqliteDirectoryStore implements DirectoryStore {
     return this.#opened;
   }
 
-  /** A damaged file is removed, so that the next use makes a good one. @throws what the use throws */
+  /** Removes a damaged file, so that the next use creates a good one. @throws what the use throws */
   #mended<T>(use: () => T): T {
     try {
       return use();
@@ -69,7 +69,7 @@ class SqliteDirectoryStore implements DirectoryStore {
     }
   }
 
-  /** The same of a use that takes its time. */
+  /** The same for an asynchronous use. */
   async #mendedLater<T>(use: () => Promise<T>): Promise<T> {
     try {
       return await use();
@@ -146,7 +146,7 @@ class SqliteDirectoryStore implements DirectoryStore {
     putPlace.run(this.#shape, logId, build, position, eventId ?? null);
   }
 
-  /** Other work of this process goes on meanwhile. Another process that wants to store is told `later`. */
+  /** Other work of this process runs meanwhile. Another process that wants to store is told `later`. */
   async #inTransaction<T>(work: (statements: Statements) => Promise<T>): Promise<T | 'later'> {
     const statements = this.#statements;
     const { db } = statements;
@@ -161,7 +161,7 @@ class SqliteDirectoryStore implements DirectoryStore {
       db.exec('COMMIT');
       return result;
     } catch (error) {
-      // SQLite has ended it by itself where the disk is full.
+      // SQLite has already ended the transaction if the disk is full.
       if (db.inTransaction) db.exec('ROLLBACK');
       this.#removeDamaged(error);
       throw error;
@@ -175,7 +175,8 @@ function open(file: string): Statements {
   const db = openSqlite(file, { timeout: OPEN_TIMEOUT_MS });
   try {
     db.pragma('journal_mode = WAL');
-    // A power cut takes back the last changes of the file, the place with them: they are read from the log again.
+    // A power cut undoes the file's last changes together with its position in the log, so they are read from the log
+    // again.
     db.pragma('synchronous = NORMAL');
     if (versionOf(db) !== FILE_VERSION) {
       db.transaction(() => {
@@ -184,7 +185,7 @@ function open(file: string): Statements {
         db.pragma(`user_version = ${FILE_VERSION}`);
       }).immediate();
     }
-    // From here on, who would have to wait stores the same a moment later.
+    // From here on, a writer that would have to wait stores a moment later instead.
     db.pragma('busy_timeout = 0');
     return { db, ...prepare(db) };
   } catch (error) {

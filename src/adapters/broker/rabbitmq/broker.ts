@@ -1,9 +1,9 @@
 /**
  * The message broker on RabbitMQ (AMQP 0-9-1), for several processes on several machines.
  *
- * A queue is a queue on the server, `<queue>.dead` its dead letters, `<queue>.delay.0` … the chain that its delayed
- * messages wait in. All of them are durable, and replicated in a cluster (quorum queues). A message to be redelivered later,
- * or kept as dead, is published anew and then acknowledged, so a crash in between repeats it and never loses it.
+ * A queue is a queue on the server, `<queue>.dead` holds its dead letters, and `<queue>.delay.0` … is the chain for its
+ * delayed messages. All are durable, and replicated in a cluster (quorum queues). A message that is delayed or
+ * dead-lettered is published again and then acknowledged, so a crash in between repeats it and never loses it.
  */
 import PQueue from 'p-queue';
 import type { LogAnchor } from '../../../ports/eventStore.js';
@@ -30,24 +30,29 @@ const PING_TIMEOUT_MS = 3_000;
 export type RabbitMqBrokerOptions = {
   /**
    * `amqp://user:password@host:5672/vhost`, or `amqps:`. Its query may set `heartbeat` (seconds; default 10), and
-   * `queue_prefix`, which all names begin with where several installations share a virtual host.
+   * `queue_prefix`, a prefix for all names where several installations share a virtual host.
    */
   readonly url: string;
-  /** How long the server has for an answer, and for a confirm. Default 10,000. */
+  /** Limit for the server's answers and confirms. Default 10,000. */
   readonly timeoutMs?: number;
-  /** Called when the server is lost, once for each outage, and when a consumer is interrupted. Default: a process warning. */
+  /**
+   * Called when the server is lost, once per outage, and when a consumer is interrupted. Default: a process warning.
+   */
   readonly onTrouble?: (error: Error) => void;
   /** Default: a process warning. */
   readonly onHandlerError?: OnHandlerError;
 };
 
-/** Does not wait for the server: it may be away at first, and is connected to when it comes. */
+/** Does not wait for the server, which may be away at first. */
 export async function openRabbitMqBroker(options: RabbitMqBrokerOptions): Promise<MessageBroker> {
   return new RabbitMqBroker(options);
 }
 
 class RabbitMqBroker implements MessageBroker {
-  /** Two connections: a server that runs low on memory stops reading from those that publish, so another must acknowledge. */
+  /**
+   * Two connections: a server that is low on memory stops reading from publishers, so acknowledgements need another
+   * one.
+   */
   readonly #publishing: Connection;
   readonly #consuming: Connection;
   readonly #checkpoints = new Checkpoints();
@@ -55,7 +60,7 @@ class RabbitMqBroker implements MessageBroker {
   readonly #onTrouble: (error: Error) => void;
   readonly #onHandlerError: OnHandlerError;
   readonly #consumers = new RunningConsumers<Consumer>();
-  /** Two looks at the same queue hide its messages from each other, so they are made one by one. */
+  /** Two browsers of one queue hide its messages from each other, so they run one by one. */
   readonly #looks = new PQueue({ concurrency: 1 });
 
   constructor(options: RabbitMqBrokerOptions) {
@@ -158,7 +163,7 @@ class RabbitMqBroker implements MessageBroker {
   }
 }
 
-/** @throws BrokerUnavailableError when the server has run low on memory or disk and takes no messages for now */
+/** @throws BrokerUnavailableError if the server is low on memory or disk, and accepts no messages for now */
 function takingMessages(session: Session): Session {
   if (session.blocked === undefined) return session;
   throw new BrokerUnavailableError(`RabbitMQ takes no messages for now: ${session.blocked}.`);

@@ -1,4 +1,6 @@
-/** Looking at messages. RabbitMQ shows a message only to a consumer that takes it, so they are taken and given back. */
+/**
+ * Browsing messages. RabbitMQ shows a message only to a consumer that takes it, so messages are taken and given back.
+ */
 import type { GetMessage } from 'amqplib';
 import type { LogAnchor } from '../../../ports/eventStore.js';
 import type { Checkpoint, DeadLetter } from '../../../ports/messageBroker.js';
@@ -7,10 +9,10 @@ import { checkpointMessage, deadLetter, idOf, type Outgoing, placeOf, readyAt, r
 import type { Session } from './session.js';
 import { checkpointQueue, deadQueue } from './topology.js';
 
-/** What becomes of a message that was looked at; what was not removed goes back to where it was. */
+/** What to do after a message. Messages that are not removed go back to their place. */
 type Visit = (message: GetMessage) => Promise<'next' | 'stop' | 'remove and stop'>;
 
-/** Takes up to `limit` messages from the head of a queue. For that long other readers do not see them. */
+/** Takes up to `limit` messages from the head of a queue. Meanwhile other readers do not see them. */
 async function browse(session: Session, queue: string, limit: number, look: Visit): Promise<void> {
   await session.withChannel(async (channel) => {
     for (let taken = 0; taken < limit; taken++) {
@@ -24,7 +26,7 @@ async function browse(session: Session, queue: string, limit: number, look: Visi
   });
 }
 
-/** When the first ready message became ready (ms since the epoch); undefined when there is none. */
+/** When the first ready message became ready (ms since the epoch); undefined if there is none. */
 export async function firstReadyAt(session: Session, queue: string): Promise<number | undefined> {
   let at: number | undefined;
   await browse(session, queue, 1, async (message) => {
@@ -34,10 +36,10 @@ export async function firstReadyAt(session: Session, queue: string): Promise<num
   return at;
 }
 
-/** Messages that were given back come in any order, so at least so many are looked at to find the oldest. */
+/** Messages that were given back come in any order, so at least this many are read to find the oldest. */
 const LOOKED_AT = 200;
 
-/** The oldest first, as far as this can be told from the first 200. */
+/** The oldest first, as far as the first 200 show it. */
 export async function listDeadLetters(session: Session, queue: string, limit: number): Promise<DeadLetter[]> {
   const letters: DeadLetter[] = [];
   await browse(session, deadQueue(queue), Math.max(limit, LOOKED_AT), async (message) => {
@@ -47,7 +49,7 @@ export async function listDeadLetters(session: Session, queue: string, limit: nu
   return letters.sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at))).slice(0, limit);
 }
 
-/** First stored in the work queue, then removed here: a crash in between leaves both, and loses nothing. */
+/** Stored in the work queue first, then removed here: a crash in between leaves both, and loses nothing. */
 export async function reviveDeadLetter(
   session: Session,
   queue: string,
@@ -69,14 +71,14 @@ const READS = 5;
 const READ_AGAIN_MS = 40;
 
 /**
- * Checkpoints of publishers: each is the one message of a queue that keeps the last one only. It is stored after the
- * messages that it covers, so a crash in between repeats some and loses none.
+ * Publishers' checkpoints: each is the one message of a queue that keeps only its last. It is stored after the messages
+ * that it covers, so a crash in between repeats some and loses none.
  */
 export class Checkpoints {
-  /** The furthest that this process has read or stored: it never moves one back behind this, unless it is set anew. */
+  /** The furthest checkpoint that this process has read or stored. Checkpoints only move back by a reset. */
   readonly #known = new Map<string, LogAnchor>();
 
-  /** Position 0 when there is none. */
+  /** Position 0 if there is none. */
   async read(session: Session, name: string): Promise<LogAnchor> {
     await session.declareCheckpoint(name);
     let place = await stored(session, name);
@@ -89,7 +91,7 @@ export class Checkpoints {
     return furthest;
   }
 
-  /** Call it when the messages are stored. */
+  /** Call it after the messages were stored. */
   async store(session: Session, { name, anew, ...place }: Checkpoint): Promise<void> {
     const known = this.#known.get(name) ?? (await this.read(session, name));
     if (anew !== true && place.position <= known.position) return;
@@ -102,7 +104,7 @@ export class Checkpoints {
 const further = (one: LogAnchor | undefined, other: LogAnchor): LogAnchor =>
   one !== undefined && one.position > other.position ? one : other;
 
-/** The furthest one of what is there: two, after a crash between storing the next and dropping the last. */
+/** The furthest stored checkpoint. There are two after a crash between storing the next and dropping the last. */
 async function stored(session: Session, name: string): Promise<LogAnchor | undefined> {
   let furthest: LogAnchor | undefined;
   await browse(session, checkpointQueue(name), 2, async (message) => {

@@ -1,4 +1,4 @@
-/** A connection that is made again whenever it is lost. */
+/** A connection that reconnects whenever it is lost. */
 import { EventEmitter, once } from 'node:events';
 import { BrokerUnavailableError } from '../../../ports/messageBroker.js';
 import { keepRunning } from '../../../supervision/keepRunning.js';
@@ -10,11 +10,11 @@ const FAREWELL_MS = 6_000;
 
 export type ConnectionOptions = {
   readonly url: string;
-  /** How the server lists it. */
+  /** The connection's name in the server's lists. */
   readonly name: string;
-  /** How long a piece of work may take. */
+  /** Limit for one piece of work. */
   readonly timeoutMs: number;
-  /** Called when the server is lost or cannot be reached, once for each outage. */
+  /** Called when the server is lost or cannot be reached, once per outage. */
   readonly onLost: (error: BrokerUnavailableError) => void;
 };
 
@@ -22,7 +22,7 @@ export class Connection {
   readonly #options: ConnectionOptions;
   readonly #closing = new AbortController();
   readonly #changes = new EventEmitter();
-  /** The attempt in flight, or the outcome of the last one. */
+  /** The connection attempt in flight, or the outcome of the last one. */
   #current: Promise<Session> | undefined;
   #live: Session | undefined;
   #running: Promise<void> | undefined;
@@ -33,8 +33,8 @@ export class Connection {
   }
 
   /**
-   * Runs a piece of work. Waits for an attempt to connect that is in flight, but for no later one.
-   * @throws BrokerUnavailableError when there is no connection, the work failed on it, or took too long
+   * Runs a piece of work. Waits for a connection attempt in flight, but for no later one.
+   * @throws BrokerUnavailableError if there is no connection, or the work failed on it or took too long
    */
   async use<T>(work: (session: Session) => Promise<T>, timeoutMs = this.#options.timeoutMs): Promise<T> {
     this.#start();
@@ -51,7 +51,7 @@ export class Connection {
     }
   }
 
-  /** Resolves as soon as there is a connection. @throws AbortError when the signal ends the wait */
+  /** Resolves as soon as there is a connection. @throws AbortError if the signal ends the wait */
   async session(signal: AbortSignal): Promise<Session> {
     this.#start();
     while (this.#live === undefined) await once(this.#changes, 'connected', { signal });
@@ -65,7 +65,7 @@ export class Connection {
       await live?.close();
       await this.#running;
     };
-    // A connection that was lost meanwhile is closed; one whose server hangs is given up by its missing heartbeats.
+    // The connection may be lost already. If the server hangs, the missing heartbeats end it.
     await limited(FAREWELL_MS, ended).catch(() => undefined);
   }
 
@@ -86,7 +86,7 @@ export class Connection {
     succeeded();
     this.#live = session;
     this.#changes.emit('connected');
-    // Closed while it was being made.
+    // Closed during the attempt.
     if (this.#closing.signal.aborted) await session.close();
     const reason = await session.ended;
     this.#live = undefined;
@@ -100,7 +100,7 @@ function limited<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
   return withTimeout(timeoutMs, `RabbitMQ did not answer within ${timeoutMs} ms.`, work());
 }
 
-/** The reason in one line; the driver's messages name the address and no credentials. */
+/** The reason in one line. The driver's messages name the address but no credentials. */
 export function unavailable(error: unknown): BrokerUnavailableError {
   if (error instanceof BrokerUnavailableError) return error;
   const reason = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error;

@@ -1,4 +1,6 @@
-/** One consumer of one queue: runs the handlers, acknowledges what has its outcome, and goes on when the server is back. */
+/**
+ * One consumer of one queue: runs the handlers, acknowledges messages that have an outcome, and resumes after outages.
+ */
 import type { Channel, ConsumeMessage } from 'amqplib';
 import type { ConsumeOptions, Outcome, ReceivedMessage } from '../../../ports/messageBroker.js';
 import { keepRunning } from '../../../supervision/keepRunning.js';
@@ -9,27 +11,27 @@ import { deadCopy, delayedCopy, deliveriesOf, dueAt, type Outgoing, received } f
 
 /** Between attempts to consume while the server refuses. */
 const CONSUME_BACKOFF = { firstMs: 1_000, longestMs: 5_000 };
-/** Between attempts to store what replaces a message. */
+/** Between attempts to store a message's replacement. */
 const STORE_RETRY_MS = 1_000;
 
 export type ConsumerOptions = ConsumeOptions & {
   readonly queue: string;
   readonly connection: Connection;
   readonly handle: Handler;
-  /** Stores messages durably; rejects when that cannot be known. */
+  /** Stores messages durably; rejects if that cannot be confirmed. */
   readonly send: (messages: readonly Outgoing[]) => Promise<void>;
   readonly onHandlerError: OnHandlerError;
   readonly onTrouble: (error: Error) => void;
 };
 
-/** A message and the channel it came by: only there can it be acknowledged, and only as long as that is open. */
+/** A message and its channel: it can be acknowledged only there, and only while that is open. */
 type Delivery = { readonly message: ConsumeMessage; readonly link: Link };
 type Link = { readonly channel: Channel; open: boolean };
 
 export class Consumer {
   readonly #options: ConsumerOptions;
   readonly #running = new Set<Promise<void>>();
-  /** Received while handlers of a lost channel still run. */
+  /** Received while handlers of a lost channel are still running. */
   #waiting: Delivery[] = [];
 
   constructor(options: ConsumerOptions) {
@@ -40,7 +42,7 @@ export class Consumer {
     return this.#running.size;
   }
 
-  /** Resolves when the signal has ended it and no handler runs any more. Does not reject when the server is away. */
+  /** Resolves when the signal has ended it and no handler is running. Does not reject while the server is away. */
   async run(): Promise<void> {
     const { signal, onTrouble } = this.#options;
     const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
@@ -52,7 +54,7 @@ export class Consumer {
     await Promise.all(this.#running);
   }
 
-  /** Until the signal ends it. @throws Error when the channel ends first; what it took is handed out again */
+  /** Runs until the signal ends it. @throws Error if the channel ends first; its messages are redelivered */
   async #consume(aborted: Promise<unknown>, succeeded: () => void): Promise<void> {
     const { queue, concurrency, signal, connection } = this.#options;
     const session = await connection.session(signal);
@@ -79,7 +81,7 @@ export class Consumer {
 
   #accept(message: ConsumeMessage | null, link: Link): void {
     if (message === null) {
-      // The queue was removed, or its server is going down: begin anew. A channel that is closed already is no trouble.
+      // The queue was removed, or its server is shutting down: start over. The channel may be closed already.
       link.channel.close().catch(() => undefined);
     } else if (this.#options.signal.aborted) {
       link.channel.nack(message, false, true);
@@ -111,14 +113,14 @@ export class Consumer {
         if (link.open) link.channel.ack(message);
         return;
       } catch {
-        // Without its copy it is not acknowledged, so it is not lost.
+        // Not acknowledged until its copy is stored, so it is not lost.
         if (this.#options.signal.aborted) return;
         await sleep(STORE_RETRY_MS, this.#options.signal);
       }
     }
   }
 
-  /** Runs the handler. Returns what is to be stored in place of the message; undefined when it is done. */
+  /** Runs the handler. Returns the message to store in its place; undefined if it is done. */
   async #replacement(raw: ConsumeMessage): Promise<Outgoing | undefined> {
     const { queue } = this.#options;
     const earlyMs = (dueAt(raw) ?? 0) - Date.now();

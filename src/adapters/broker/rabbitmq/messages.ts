@@ -6,16 +6,16 @@ import { checkpointQueue, deadQueue, delayName, delayRoute, MAX_DELAY_MS } from 
 
 /** All times are milliseconds since the epoch. */
 type Headers = {
-  /** How often it was handed out before, as copies are made of it: the server counts only within one copy. */
+  /** Earlier deliveries, carried over to each copy: the server counts only within one copy. */
   readonly deliveries?: number;
   readonly 'ready-at'?: number;
-  /** Not to be handed out before; only where one round of delays is too short. */
+  /** Not to be delivered earlier; set only if one round of delays is too short. */
   readonly 'due-at'?: number;
   readonly reason?: string;
   readonly 'dead-at'?: number;
 };
 
-/** Something to be published. */
+/** A message to publish. */
 export type Outgoing = {
   readonly exchange: string;
   readonly routingKey: string;
@@ -32,14 +32,14 @@ const outgoing = (exchange: string, routingKey: string, id: string, content: Buf
   options: { persistent: true, mandatory: true, contentType: 'application/json', messageId: id, headers },
 });
 
-/** @throws TypeError when the body is not JSON */
+/** @throws TypeError if the body is not JSON */
 export function newMessage(queue: string, { id, body }: Message): Outgoing {
   const json: string | undefined = JSON.stringify(body);
   if (json === undefined) throw new TypeError(`The body of message ${id} is not JSON.`);
   return outgoing('', queue, id, Buffer.from(json), { 'ready-at': Date.now() });
 }
 
-/** The same message, to be handed out after the delay. */
+/** The same message, to be delivered after the delay. */
 export function delayedCopy(queue: string, raw: Raw, delayMs: number, deliveries: number): Outgoing {
   const route = delayRoute(delayMs);
   const now = Date.now();
@@ -67,17 +67,17 @@ export const revivedCopy = (queue: string, raw: Raw): Outgoing =>
 export const checkpointMessage = (name: string, { position, log, eventId }: LogAnchor): Outgoing =>
   outgoing('', checkpointQueue(name), name, Buffer.from(JSON.stringify({ position, log, eventId })), {});
 
-/** The beginning of the log when it is no checkpoint. */
+/** The beginning of the log if the message is no checkpoint. */
 export function placeOf(raw: Raw): LogAnchor {
   const body = bodyOrText(raw);
-  // As earlier releases stored it.
+  // Format of earlier releases.
   if (typeof body === 'number') return { position: body };
   const { position, log, eventId } = Object(body);
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
   return typeof position === 'number' ? { position, log: text(log), eventId: text(eventId) } : { position: 0 };
 }
 
-/** @throws SyntaxError when the body is not JSON: the message is not one of ours */
+/** @throws SyntaxError if the body is not JSON: the message is not ours */
 export const received = (raw: Raw): ReceivedMessage => ({
   id: idOf(raw),
   body: JSON.parse(raw.content.toString('utf8')),
@@ -99,7 +99,7 @@ export const idOf = ({ properties }: Raw): string => String(properties.messageId
 export const readyAt = (raw: Raw): number | undefined => numberHeader(raw, 'ready-at');
 export const dueAt = (raw: Raw): number | undefined => numberHeader(raw, 'due-at');
 
-/** How often it was handed out before; also looking at a message from outside counts. */
+/** Earlier deliveries, including those to a browser of the queue. */
 export const deliveriesOf = (raw: Raw): number =>
   (numberHeader(raw, 'deliveries') ?? 0) + (numberHeader(raw, 'x-delivery-count') ?? (raw.fields.redelivered ? 1 : 0));
 
@@ -108,7 +108,7 @@ function bodyOrText({ content }: Raw): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Not one of ours; an operator sees it as it came.
+    // Not ours; an operator sees it unchanged.
     return text;
   }
 }

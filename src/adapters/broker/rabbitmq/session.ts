@@ -4,19 +4,19 @@ import type { Outgoing } from './messages.js';
 import { declareCheckpoint, declareWork } from './topology.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
-/** A server that has not been heard of for twice as long is lost. */
+/** A server that stays silent for twice this time is lost. */
 const HEARTBEAT_SECONDS = 10;
 
 export class Session {
-  /** Resolves when the connection has ended, with the reason. */
+  /** Resolves with the reason when the connection has ended. */
   readonly ended: Promise<Error>;
   readonly #model: ChannelModel;
   readonly #declared = new Map<string, Promise<void>>();
   #confirming: Promise<ConfirmChannel> | undefined;
-  /** What the server gave back because no queue took it, by its number. */
+  /** Numbers of messages that the server returned because no queue took them. */
   readonly #returned = new Set<string>();
   #published = 0;
-  /** Why the server takes no messages for now; undefined when it does. */
+  /** Why the server accepts no messages for now; undefined if it does. */
   blocked: string | undefined;
 
   private constructor(model: ChannelModel) {
@@ -36,7 +36,10 @@ export class Session {
     });
   }
 
-  /** @param name how the server lists the connection. @throws Error when there is no connection */
+  /**
+   * @param name the connection's name in the server's lists
+   * @throws Error if the server cannot be reached
+   */
   static async open(url: string, name: string): Promise<Session> {
     const model = await connect(withHeartbeat(url), {
       timeout: CONNECT_TIMEOUT_MS,
@@ -45,22 +48,22 @@ export class Session {
     });
     const session = new Session(model);
     try {
-      // A connection that ended before anybody listened is found out here.
+      // Detects a connection that ended before the listeners were attached.
       await (await session.openChannel()).close();
       return session;
     } catch (error) {
-      // It has ended already, or ends now; the caller is told why it could not be used.
+      // Already ended or ending; the caller gets the reason why it was unusable.
       await model.close().catch(() => undefined);
       throw error;
     }
   }
 
-  /** A channel that the caller closes. */
+  /** Opens a channel, which the caller closes. */
   async openChannel(): Promise<Channel> {
     return silent(await this.#model.createChannel());
   }
 
-  /** A channel for this piece of work; what it has taken and not acknowledged goes back. */
+  /** Runs work on a channel of its own; messages it took and did not acknowledge go back. */
   async withChannel<T>(work: (channel: Channel) => Promise<T>): Promise<T> {
     const channel = await this.openChannel();
     const result = await work(channel);
@@ -68,7 +71,7 @@ export class Session {
     return result;
   }
 
-  /** Makes the queue and what belongs to it, once. */
+  /** Declares the queue and what belongs to it, once. */
   declareWork(queue: string): Promise<void> {
     return this.#once(`queue ${queue}`, () => declareWork(() => this.openChannel(), queue));
   }
@@ -77,12 +80,12 @@ export class Session {
     return this.#once(`checkpoint ${name}`, () => declareCheckpoint(() => this.openChannel(), name));
   }
 
-  /** Somebody may have removed what was made here: it is looked for again. */
+  /** The declared queues may have been removed: the next use declares them again. */
   forgetDeclared(): void {
     this.#declared.clear();
   }
 
-  /** Resolves when the server has confirmed all of them: they are stored durably. */
+  /** Resolves when the server has confirmed that all are stored durably. */
   async send(messages: readonly Outgoing[]): Promise<void> {
     this.#confirming ??= this.#openConfirming();
     const channel = await this.#confirming;
@@ -106,7 +109,7 @@ export class Session {
     const correlationId = String(++this.#published);
     return new Promise((resolve, reject) => {
       channel.publish(exchange, routingKey, content, { ...options, correlationId }, (error: unknown) => {
-        // A message that no queue takes is given back first, and confirmed all the same.
+        // A message that no queue takes is returned first, and confirmed anyway.
         if (this.#returned.delete(correlationId)) reject(new Error(`There is no queue for ${routingKey}.`));
         else if (error instanceof Error) reject(error);
         else resolve();
@@ -124,7 +127,7 @@ export class Session {
   }
 }
 
-/** Whoever uses a channel learns of its end by what fails then; an event nobody listens to would end the process. */
+/** A channel's users learn of its end by the calls that fail; an unhandled event would end the process. */
 function silent<C extends Channel>(channel: C): C {
   channel.on('error', () => undefined);
   return channel;

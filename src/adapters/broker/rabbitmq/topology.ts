@@ -1,35 +1,35 @@
-/** The queues and exchanges on the server: their names, how they are made where they are missing, and what way a delay takes. */
+/** Queues and exchanges on the server: their names, how they are declared, and the route of a delay. */
 import type { Channel } from 'amqplib';
 
 /**
- * How long a delay takes on a server that has no delayed messages: through a chain of queues, each of which holds every
- * message for the same time (so none waits behind a longer one) and passes it on. The time of level n is 2^n units; the
- * routing key says, bit by bit from the highest level, in which of them a message waits.
+ * Delays on a server without delayed messages: a chain of queues. Each holds every message for the same time (so none
+ * waits behind a longer one) and passes it on. Level n holds for 2^n units. The routing key says, bit by bit from the
+ * highest level, in which levels a message waits.
  */
 
 const UNIT_MS = 50;
 export const LEVELS = 20;
 
-/** Only so many of the highest bits are set: at most so many hops, and at most 1/16 too late. */
+/** Only this many of the highest bits are set: at most so many hops, and at most 1/16 too late. */
 const SIGNIFICANT_BITS = 5;
 const MAX_UNITS = (2 ** SIGNIFICANT_BITS - 1) * 2 ** (LEVELS - SIGNIFICANT_BITS);
 
-/** About 14 hours. What is to wait longer goes round again. */
+/** About 14 hours. Longer delays take several rounds. */
 export const MAX_DELAY_MS = MAX_UNITS * UNIT_MS;
 
 export const deadQueue = (queue: string): string => `${queue}.dead`;
 
-/** Queue and exchange of one level of the chain of delays. */
+/** Queue and exchange of one level of the chain. */
 export const delayName = (queue: string, level: number): string => `${queue}.delay.${level}`;
 
-/** Holds one message: the checkpoint of this name. */
+/** A queue that holds one message: the checkpoint of this name. */
 export const checkpointQueue = (name: string): string => `checkpoint.${name}`;
 
 type Arguments = { readonly [name: string]: string | number };
 
 /**
- * Replicated queues where the server has them. Version 4 drops a message after 20 returns unless told otherwise, and
- * to look at a message is to take and return it. Messages that leave a delay are passed on with confirms.
+ * Replicated queues if the server has them. Version 4 drops a message after 20 returns unless told otherwise, and
+ * browsing takes and returns messages. Expired messages are passed on with confirms.
  */
 const QUORUM: Arguments = { 'x-queue-type': 'quorum', 'x-delivery-limit': 1_000_000_000 };
 const CONFIRMED_DEAD_LETTERS: Arguments = {
@@ -37,7 +37,7 @@ const CONFIRMED_DEAD_LETTERS: Arguments = {
   'x-overflow': 'reject-publish',
 };
 
-/** The server closes the channel of a refused declaration; the next one needs another. */
+/** A refused declaration closes the channel, so the next one needs another. */
 export type OpenChannel = () => Promise<Channel>;
 
 const PRECONDITION_FAILED = 406;
@@ -74,8 +74,8 @@ export async function declareCheckpoint(open: OpenChannel, name: string): Promis
 }
 
 /**
- * A quorum queue; a classic durable one where the server has no such thing, or has the queue as a classic one.
- * @returns the channel to go on with
+ * Declares a quorum queue; a classic durable one if the server has none, or has this queue as a classic one.
+ * @returns the channel to continue with
  */
 async function declareQueue(
   open: OpenChannel,
@@ -99,14 +99,14 @@ const isRefusal = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === PRECONDITION_FAILED || error.code === NOT_IMPLEMENTED);
 
 type DelayRoute = {
-  /** The highest level to wait in; undefined when there is nothing to wait for. */
+  /** The highest level to wait in; undefined if there is no delay. */
   readonly level: number | undefined;
   readonly routingKey: string;
-  /** How long it takes: never less than asked for, unless that is more than `MAX_DELAY_MS`. */
+  /** The actual delay: never less than requested, up to `MAX_DELAY_MS`. */
   readonly delayMs: number;
 };
 
-/** @param delayMs milliseconds; less than 1 is none */
+/** @param delayMs milliseconds; less than 1 is no delay */
 export function delayRoute(delayMs: number): DelayRoute {
   const units = roundUp(Math.min(MAX_UNITS, Math.ceil(Math.max(0, delayMs) / UNIT_MS)));
   const bits = units.toString(2);
@@ -122,7 +122,7 @@ function roundUp(units: number): number {
   return Math.ceil(units / step) * step;
 }
 
-/** Matches the routing keys that wait (`1`) or do not wait (`0`) in this level. */
+/** Matches routing keys that wait (`1`) or do not wait (`0`) in this level. */
 const levelPattern = (level: number, bit: '0' | '1'): string => {
   const position = LEVELS - 1 - level;
   return `${'*.'.repeat(position)}${bit}${level === 0 ? '' : '.#'}`;

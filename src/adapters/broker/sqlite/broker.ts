@@ -7,23 +7,25 @@ import { type Handler, type OnHandlerError, RunningConsumers, warn } from '../co
 import { Consumer, type ConsumerOptions } from './consumer.js';
 import { JobStore } from './jobStore.js';
 
-/** Short, so that the messages of a killed process are soon handed out again; a living one renews it well before its end. */
+/**
+ * Short, so that a killed process's messages are soon redelivered. A living one renews its lease well before the end.
+ */
 const DEFAULT_LEASE_MS = 5_000;
-/** Messages of a process that died come back with the end of its lease; who publishes here wakes its own consumers. */
+/** A dead process's messages come back when its lease ends. Publishing wakes the consumers of the same process. */
 const DEFAULT_POLL_MS = 2_500;
 
 export type SqliteBrokerOptions = {
-  /** Path of the database file; made where it is missing. */
+  /** Path of the database file; created if missing. */
   readonly file: string;
   /** How long a message stays with a consumer that does not renew its lease. Default 5,000. */
   readonly leaseMs?: number;
-  /** How often a consumer looks for what another process published. Default 2,500. */
+  /** How often a consumer looks for messages that another process published. Default 2,500. */
   readonly pollMs?: number;
   /** Default: a process warning. */
   readonly onHandlerError?: OnHandlerError;
 };
 
-/** @throws SqliteError when the file cannot be opened */
+/** @throws SqliteError if the file cannot be opened */
 export async function openSqliteBroker(options: SqliteBrokerOptions): Promise<MessageBroker> {
   return new SqliteBroker(options);
 }
@@ -31,7 +33,7 @@ export async function openSqliteBroker(options: SqliteBrokerOptions): Promise<Me
 class SqliteBroker implements MessageBroker {
   readonly #store: JobStore;
   readonly #settings: Pick<ConsumerOptions, 'leaseMs' | 'pollMs' | 'onHandlerError'>;
-  /** Wakes consumers in other threads; other processes poll. */
+  /** Wakes consumers in other threads. Other processes poll. */
   readonly #channel: BroadcastChannel;
   readonly #consumers = new RunningConsumers<Consumer>();
 

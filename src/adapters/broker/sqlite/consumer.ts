@@ -20,7 +20,7 @@ export class Consumer {
   readonly #wakeUp = new WakeUp();
   readonly #inFlight = new Set<TakenJob>();
   #outcomes: JobOutcome[] = [];
-  /** A lease that could not be renewed; ends the consumer. */
+  /** Set if a lease could not be renewed; ends the consumer. */
   #failure: { readonly error: unknown } | undefined;
   #renewedAt = Date.now();
   #woken = false;
@@ -30,13 +30,16 @@ export class Consumer {
     this.#options = options;
   }
 
-  /** There may be something to do. */
+  /** Call it when there may be a due job. */
   wake(): void {
     this.#woken = true;
     this.#wakeUp.wake();
   }
 
-  /** Until the signal ends it. @throws what the store throws, when no handler runs any more; the jobs left are handed out again */
+  /**
+   * Runs until the signal ends it.
+   * @throws what the store throws, after the last handler; the remaining jobs are redelivered
+   */
   async run(): Promise<void> {
     const { signal, leaseMs } = this.#options;
     const wake = (): void => this.wake();
@@ -45,7 +48,7 @@ export class Consumer {
     try {
       while (!signal.aborted || this.#inFlight.size > 0 || this.#outcomes.length > 0) {
         await this.#rest(this.#turn());
-        // Outcomes of the same turn of the event loop share one transaction.
+        // Outcomes of one turn of the event loop share a transaction.
         await eventLoopTurn();
       }
     } finally {
@@ -55,11 +58,11 @@ export class Consumer {
     }
   }
 
-  /** Stores outcomes and takes jobs; returns how long to rest (ms) unless woken, undefined for "until woken". */
+  /** Stores outcomes and takes jobs. Returns how long to sleep (ms) unless woken; undefined for "until woken". */
   #turn(): number | undefined {
     if (this.#failure !== undefined) throw this.#failure.error;
     const { queue, concurrency, signal, leaseMs, pollMs } = this.#options;
-    // After a stall (a machine that slept) our own leases must not look free to us.
+    // After a stall (a suspended machine) our own leases must not look expired to us.
     if (Date.now() - this.#renewedAt > leaseMs / 2) this.#renew();
     const free = signal.aborted ? 0 : concurrency - this.#inFlight.size;
     const wanted = free > 0 && this.#dueInMs() <= 0 ? free : 0;

@@ -1,4 +1,4 @@
-/** The jobs of all queues in one SQLite file: every change is one short transaction. */
+/** The jobs of all queues in one SQLite file. Every change is one short transaction. */
 import type Database from 'better-sqlite3';
 import type { LogAnchor } from '../../../ports/eventStore.js';
 import type {
@@ -12,9 +12,9 @@ import type {
 import { openSqlite } from '../../openSqlite.js';
 
 /**
- * `due_at` (ms since the epoch) says when a job may be handed out. Taking a job moves it to the end of the
- * lease, so a job whose consumer died becomes due by itself. `deliveries` grows each time a job is taken; `seq` and
- * `deliveries` together name that time, so that an outcome of an earlier one no longer matches.
+ * `due_at` (ms since the epoch) is when a job may be delivered. Taking a job moves it to the end of the lease, so a job
+ * whose consumer died becomes due by itself. `deliveries` grows each time a job is taken. `seq` and `deliveries`
+ * together name that delivery, so an outcome of an earlier one no longer matches.
  */
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS jobs (
@@ -34,12 +34,12 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS checkpoints (name TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 `;
 
-/** A job as it was taken once. */
+/** One delivery of a job. */
 export type TakenJob = { readonly seq: number; readonly deliveries: number; readonly message: ReceivedMessage };
 
 export type JobOutcome = { readonly job: TakenJob; readonly outcome: Outcome };
 
-/** Since when a checkpoint says which log it is of, and which event it is at. */
+/** Older files lack these columns: a checkpoint's log, and the event at its position. */
 const PLACE_COLUMNS = 'ALTER TABLE checkpoints ADD COLUMN log TEXT; ALTER TABLE checkpoints ADD COLUMN event_id TEXT;';
 
 type PlaceRow = { readonly position: number; readonly log: string | null; readonly eventId: string | null };
@@ -49,19 +49,19 @@ type DepthRow = Pick<QueueDepth, 'ready' | 'delayed' | 'inFlight'> & { readonly 
 export class JobStore {
   /** Stores all or nothing. Ids that the queue holds are left as they are; a checkpoint never moves back. */
   readonly publish: (queue: string, messages: readonly Message[], checkpoint?: Checkpoint) => void;
-  /** Stores the outcomes of jobs and takes up to `limit` due ones, in one transaction. */
+  /** Stores jobs' outcomes and takes up to `limit` due jobs, in one transaction. */
   readonly turn: (queue: string, outcomes: readonly JobOutcome[], limit: number) => TakenJob[];
-  /** Starts the leases of these jobs anew. */
+  /** Renews the leases of these jobs. */
   readonly renew: (jobs: Iterable<TakenJob>) => void;
   readonly #db: Database.Database;
   readonly #nextDue: Database.Statement<[string], number | null>;
 
-  /** Opens the file, making it where it is missing. `leaseMs`: how long a taken job stays with its consumer. */
+  /** Opens the file; creates it if missing. `leaseMs`: how long a taken job stays with its consumer. */
   constructor(file: string, leaseMs: number) {
     const db = openSqlite(file);
     db.pragma('journal_mode = WAL');
-    // A power cut takes the last changes back together, the publishers' checkpoints with them: what they published since
-    // is published again from the log, and what was done since is handed out again. So no write waits for the disk.
+    // A power cut undoes the last changes together with the publishers' checkpoints. Lost messages are published again
+    // from the log, and finished ones are redelivered. So no write waits for the disk.
     db.pragma('synchronous = NORMAL');
     makeSchema(db);
     this.#db = db;
@@ -81,7 +81,7 @@ export class JobStore {
     return { position, log: log ?? undefined, eventId: eventId ?? undefined };
   }
 
-  /** When the next job of the queue can be handed out (ms since the epoch); undefined when it has none. */
+  /** When the queue's next job is due (ms since the epoch); undefined if there is none. */
   nextDue(queue: string): number | undefined {
     return this.#nextDue.get(queue) ?? undefined;
   }
