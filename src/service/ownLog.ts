@@ -1,4 +1,4 @@
-/** Whether an event log is the one that this data directory, and the engines beside it, were used with before. */
+/** Checks that an event log is the one that this data directory, and the engines beside it, belong to. */
 import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,14 +9,14 @@ import { LOG_ID_FILE } from './dataDirectory.js';
 import { type EngineConfig, openEventStore, openStoredLog } from './engines.js';
 
 type LogOptions = {
-  /** Whatever log is found is taken. */
+  /** Accepts any log. */
   readonly acceptLog: boolean;
   /** See `SqliteEventStoreSettings`. */
   readonly appendsSoon?: boolean;
 };
 
 /**
- * Opens the event log. A data directory that was never used takes the log that it is given.
+ * Opens the event log. An unused data directory accepts any log.
  * @throws OtherLogError; UnreadableEventError, and what the engine throws
  */
 export async function openOwnLog(config: EngineConfig, { acceptLog, ...use }: LogOptions): Promise<EventStore> {
@@ -33,13 +33,13 @@ export async function openOwnLog(config: EngineConfig, { acceptLog, ...use }: Lo
   }
 }
 
-/** Nothing is written to a log that is refused, so that an empty one stays empty. @throws OtherLogError */
+/** Writes nothing to a refused log, so that an empty one stays empty. @throws OtherLogError */
 async function refuseOther(eventStore: EventStore, config: EngineConfig, kept: string | undefined): Promise<void> {
   const embedded = kept === undefined ? await embeddedLog(config) : undefined;
   const expected = kept ?? embedded?.id;
   const found = await storedIdentity(eventStore);
   if (expected === found) {
-    // Without ids, as those of earlier releases are, an empty log beside one with events is told by that alone.
+    // Logs of earlier releases have no id. Then an empty log is another one than a log with events.
     if (found !== undefined || embedded?.hasEvents !== true || !(await isEmpty(eventStore))) return;
   } else if (expected === undefined) return;
   const where = config.EVENTSTORE_URL === undefined ? 'in DATA_DIR' : 'at EVENTSTORE_URL';
@@ -56,7 +56,7 @@ async function refuseOther(eventStore: EventStore, config: EngineConfig, kept: s
 
 const isEmpty = async (eventStore: EventStore): Promise<boolean> => (await eventStore.storedEventTypes()).length === 0;
 
-/** What is left in the data directory from before EVENTSTORE_URL was set; undefined where there is nothing. */
+/** The embedded log that was used before EVENTSTORE_URL was set; undefined if there is none. */
 async function embeddedLog(config: EngineConfig): Promise<{ id: string | undefined; hasEvents: boolean } | undefined> {
   if (config.EVENTSTORE_URL === undefined || !existsSync(join(config.DATA_DIR, 'events.db'))) return undefined;
   const log = await openStoredLog({ ...config, EVENTSTORE_URL: undefined });
@@ -79,10 +79,10 @@ async function keep({ DATA_DIR }: Pick<EngineConfig, 'DATA_DIR'>, id: string): P
 }
 
 /**
- * What was made of a log, by an engine that may be away: then its users find out when it is back.
+ * Checks that data of an engine was derived from this log. If the engine is away, its users check when it is back.
  * @param whose as the beginning of a sentence: "The read models"
- * @param onAway hears why nothing is known
- * @throws OtherLogError when it was made of another log
+ * @param onAway called with the reason if nothing is known
+ * @throws OtherLogError if the data was derived from another log
  */
 export async function refuseMadeOfOther(
   eventStore: EventStore,

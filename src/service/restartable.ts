@@ -1,6 +1,6 @@
 /**
- * Runs what keeps something of the log in memory, behind a listener that is there before it and stays: when the log turns
- * out to be another one than before, all of it is closed and opened anew, so nothing that was known before is left.
+ * Runs the parts that hold something of the log in memory, behind a listener that outlives them. If the log turns out
+ * to be another one, all parts are closed and opened again, so no old state is left.
  */
 import type { RequestListener } from 'node:http';
 import type { Logger } from 'pino';
@@ -12,12 +12,12 @@ export type RunningParts = {
   close(): Promise<void>;
 };
 
-/** @param onReplaced to be called when the log is not the one that was opened */
+/** @param onReplaced call it when the log is not the one that was opened */
 export type OpenParts<P extends RunningParts> = (onReplaced: () => void) => Promise<P>;
 
-/** What answers while there are no parts. */
+/** Answers requests while there are no parts. */
 export type Meanwhile = {
-  /** Before the first are open. */
+  /** Before the first parts are open. */
   readonly starting: RequestListener;
   readonly startingAnew: RequestListener;
 };
@@ -39,14 +39,14 @@ export class Restartable<P extends RunningParts> {
     this.#log = log;
   }
 
-  /** To be called once. @throws what opening throws; later, when it has to open anew, it tries until it succeeds */
+  /** Call it once. @throws what opening throws. Later restarts are retried until one succeeds. */
   async start(): Promise<void> {
     let opened: P | undefined;
     opened = await this.#open(() => opened && this.#replaced(opened));
     this.#running = { parts: opened, isOpen: true };
   }
 
-  /** Those that were opened last. @throws Error before the start */
+  /** The latest parts. @throws Error before the start */
   get parts(): P {
     if (this.#running === undefined) throw new Error('Nothing has been opened yet.');
     return this.#running.parts;

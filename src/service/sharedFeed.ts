@@ -1,21 +1,22 @@
 /**
- * What is new in the log comes to a process once, and from there to its projectors' threads: each is told of its own lane's
- * tenants at once, and of how far the log is now and then. Without this, each thread had all events from the log's server.
+ * A process reads new events of the log once and forwards them to its projectors' threads: each gets the events of its
+ * own lane's tenants at once, and now and then the log's position. Without this, each thread would get all events from
+ * the log's server.
  */
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { type EventSlice, type EventStore, type SubscribeOptions, storeWith } from '../ports/eventStore.js';
 import { type Lane, logOf } from '../projector/lanes.js';
 import { sendable } from '../supervision/sendable.js';
 
-/** For so long, in milliseconds, a position is kept back that came without an event of the lane. */
+/** How long a position without an event of the lane is held back, in milliseconds. */
 const QUIET_MS = 200;
 
 type Wanted = Pick<SubscribeOptions, 'after' | 'streamPrefixes'>;
-/** Asks for a subscription, whose slices are asked for one by one at `port`. */
+/** Requests a subscription, whose slices are then requested one by one at `port`. */
 type FeedRequest = Wanted & { readonly port: MessagePort };
 type FeedAnswer = { readonly slice: EventSlice } | { readonly error: Error };
 
-/** Hands the log of this process on. @param requests the end of the channel that the lane's thread has not */
+/** Serves this process's log to a lane's thread. @param requests this side's end of the channel */
 export function serveFeed(log: EventStore, lane: Lane, requests: MessagePort): void {
   const ofLane = logOf(lane, log);
   requests.on('message', ({ port, ...wanted }: FeedRequest) => answer(ofLane, wanted, port));
@@ -39,7 +40,7 @@ function answer(log: EventStore, wanted: Wanted, port: MessagePort): void {
   port.unref();
 }
 
-/** Slices with events as they come; of those without, the last one now and then. */
+/** Passes on slices with events at once; of empty slices, only the last one now and then. */
 export class QuietSlices {
   readonly #slices: AsyncIterator<EventSlice, void>;
   #coming: Promise<IteratorResult<EventSlice, void>> | undefined;
@@ -49,7 +50,7 @@ export class QuietSlices {
     this.#slices = slices[Symbol.asyncIterator]();
   }
 
-  /** Undefined at their end. One at a time. @throws what they throw */
+  /** Undefined at the end. Call it one at a time. @throws what the slices throw */
   async next(): Promise<EventSlice | undefined> {
     let timer: NodeJS.Timeout | undefined;
     let quiet: Promise<'quiet'> | undefined;
@@ -78,7 +79,10 @@ export class QuietSlices {
   }
 }
 
-/** The log in a thread: it reads by itself what is stored, and is handed what comes. @param requests see `serveFeed` */
+/**
+ * The log in a thread: stored events are read directly, new ones come from the process's feed. @param requests see
+ * `serveFeed`
+ */
 export function followFeed(log: EventStore, requests: MessagePort): EventStore {
   async function* subscribe(options: SubscribeOptions): AsyncGenerator<EventSlice, void, void> {
     const { streamPrefixes, signal } = options;

@@ -1,6 +1,7 @@
 /**
- * Several processes share the lanes of one database. Each says that it projects, sees who else does, and takes every lane
- * that falls to it: by turns, in the order in which they have come. Two may differ for a moment: a lane's lease decides.
+ * Several processes share the lanes of one database. Each registers as a projector, sees the others, and takes its
+ * share of the lanes: round-robin, in the order of registration. Two processes may disagree for a moment; a lane's
+ * lease decides.
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
@@ -11,17 +12,17 @@ import { sleep } from '../supervision/waiting.js';
 
 const BEAT_MS = 500;
 const BACKOFF = { firstMs: 500, longestMs: 2_000 };
-/** A process whose projector has failed lets others try for so long. */
+/** After a projector of this process has failed, other processes may try for this time. */
 const UNFIT_MS = 10_000;
 
-/** What projects one lane. */
+/** Projects one lane. */
 type Projector = { failure(): Error | undefined; stop(): Promise<void> };
 
-/** Of `projectors`, in their order, the one with this id has these. */
+/** The lanes of the projector with this id, given all projectors in order. */
 export const shareOf = (lanes: readonly Lane[], projectors: readonly string[], id: string): readonly Lane[] =>
   lanes.filter(({ index }) => projectors[index % projectors.length] === id);
 
-/** @param start begins to project a lane; it calls `onFailure` each time that it cannot go on */
+/** @param start starts to project a lane; calls `onFailure` on each failure */
 export function shareLanes(
   projectors: Projectors,
   wanted: number,
@@ -35,7 +36,7 @@ export function shareLanes(
   let away: Error | undefined;
   let told: string | undefined;
 
-  /** Another may begin with it once it has ended: what was begun is committed by then. */
+  /** Another process may take over once it has ended: everything begun is committed by then. */
   const end = (index: number): Promise<void> | undefined => {
     const own = running.get(index);
     if (own !== undefined) own.ended ??= own.projector.stop().then(() => void running.delete(index));
@@ -87,7 +88,7 @@ export function shareLanes(
     async stop() {
       stopping.abort();
       await ended;
-      // It runs out by itself where the server is away.
+      // It expires by itself if the server is away.
       await projectors.leave(id).catch(() => undefined);
       await Promise.all([...running.keys()].map(end));
       await projectors.close();

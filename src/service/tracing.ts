@@ -1,4 +1,4 @@
-/** Traces of this process, where somebody takes them; and the log as it is used then. */
+/** Tracing in this process, if a collector is configured; and the log with traced appends. */
 import type { Logger } from 'pino';
 import type { OpenTracer } from '../adapters/tracing/openTelemetry.js';
 import { type Config, version } from '../config.js';
@@ -7,7 +7,7 @@ import { type EventStore, type EventToAppend, storeWith } from '../ports/eventSt
 import { countByTrace, type Tracer } from '../ports/tracing.js';
 import type { ProjectedTraces } from '../projector/projectedTraces.js';
 
-/** Undefined where no traces are made. OpenTelemetry is loaded only here, which takes a tenth of a second. */
+/** Undefined if tracing is off. OpenTelemetry's SDK is loaded only here, which takes a tenth of a second. */
 export async function startTracing(
   { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }: Config,
   log: Logger,
@@ -22,7 +22,7 @@ export async function startTracing(
   });
 }
 
-/** The log, with a span for each append in each trace that it is part of. */
+/** The log with a span per append, in each trace that has events in it. */
 export function traceAppends(log: EventStore, tracer: Tracer | undefined): EventStore {
   if (tracer === undefined) return log;
   return storeWith(log, {
@@ -57,7 +57,7 @@ async function appendTraced<Answer>(
   }
 }
 
-/** A span in each trace that has events in a commit of the read models: they became visible together. */
+/** Adds a span to each trace that has events in a commit of the read models: they became visible together. */
 export function traceProjected(
   tracer: Tracer,
   { traces, parked, events, startedAt, endedAt, failure }: ProjectedTraces,

@@ -1,7 +1,7 @@
 /**
- * Traces by the SDK of OpenTelemetry, sent as OTLP over HTTP. The SDK reads its own environment variables: where to send
- * to (OTEL_EXPORTER_OTLP_*), which traces to keep (OTEL_TRACES_SAMPLER), how many spans may wait (OTEL_BSP_*), and what the
- * service is called. Nothing is registered with the global API, so no other package makes spans.
+ * Traces by OpenTelemetry's SDK, sent as OTLP over HTTP. The SDK reads its own environment variables: where to send
+ * spans (OTEL_EXPORTER_OTLP_*), which traces to sample (OTEL_TRACES_SAMPLER), how many spans may wait (OTEL_BSP_*), and
+ * the service's name. Nothing is registered with the global API, so no other package creates spans.
  */
 import {
   DiagLogLevel,
@@ -27,26 +27,26 @@ import type { Span, SpanStart, Tracer } from '../../ports/tracing.js';
 import { withTimeout } from '../../supervision/waiting.js';
 
 export type OpenTracer = Tracer & {
-  /** Sends what waits, for `FLUSH_MS` at most. */
+  /** Sends the waiting spans, for at most `FLUSH_MS`. */
   stop(): Promise<void>;
 };
 
 export type TracerOptions = {
-  /** Of the service. */
+  /** The service's version. */
   readonly version: string;
-  /** Spans cannot be sent from now on, and are lost. Called once until they are sent again, and at most once a minute. */
+  /** Called when spans cannot be sent and are lost; once until they are sent again, and at most once a minute. */
   readonly onLost: (reason: string) => void;
   readonly onSentAgain: () => void;
-  /** What the SDK has to say, such as that a variable has a value that it does not know; each sentence once. */
+  /** Called with the SDK's warnings, such as an unknown value of a variable; once for each sentence. */
   readonly onWarning: (warning: string) => void;
 };
 
 const SERVICE = 'dynamic-assets';
 
-/** A stop of the service waits so long for whoever takes the spans. */
+/** How long stopping the service waits for the collector. */
 const FLUSH_MS = 2_000;
 
-/** A loss soon after another one is not told: whoever takes the spans may be too slow now and then. */
+/** No second report within this time: a collector may be too slow now and then. */
 const QUIET_MS = 60_000;
 
 const KINDS = {
@@ -57,7 +57,7 @@ const KINDS = {
   internal: SpanKind.INTERNAL,
 } as const satisfies Record<SpanStart['kind'], SpanKind>;
 
-/** Once in a process: some of the SDK's state is global. */
+/** Call it once per process: some of the SDK's state is global. */
 export function openTracer({ version, onLost, onSentAgain, onWarning }: TracerOptions): OpenTracer {
   tellWarnings(onWarning);
   let isLossTold = false;
@@ -77,7 +77,7 @@ export function openTracer({ version, onLost, onSentAgain, onWarning }: TracerOp
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': SERVICE, 'service.version': version }))
       .merge(detectResources({ detectors: [serviceInstanceIdDetector, envDetector] })),
-    // Of bounded length; what does not fit is lost.
+    // Its buffer is limited; spans beyond it are lost.
     spanProcessors: [new BatchSpanProcessor(exporter)],
   });
   const tracer = provider.getTracer(SERVICE, version);
@@ -115,7 +115,7 @@ class WatchedExporter extends OTLPTraceExporter {
 function tellWarnings(onWarning: (warning: string) => void): void {
   const told = new Set<string>();
   const tell = (warning: string): void => {
-    // How many spans were dropped is another number each time.
+    // The number of dropped spans differs each time.
     const sentence = warning.replace(/\d+/g, '#');
     if (told.has(sentence)) return;
     told.add(sentence);
@@ -126,13 +126,13 @@ function tellWarnings(onWarning: (warning: string) => void): void {
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }
 
-/** Of an error, whose other members may hold a whole answer of whoever takes the spans. */
+/** An error's other properties may hold the collector's whole answer. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return 'code' in error ? `${error.message} (${String(error.code)})`.trim() : error.message;
 }
 
-/** @param traceparent as anybody may have sent it */
+/** @param traceparent from a client: anything is possible */
 function contextOf(traceparent: string | undefined) {
   const parent = traceparent === undefined ? null : parseTraceParent(traceparent);
   return parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true });
@@ -153,7 +153,7 @@ function toSpan(span: SdkSpan): Span {
   };
 }
 
-/** Not the message of an error, which may name what is none of the business of those who read traces. */
+/** Not an error's message, which may contain data that readers of traces must not see. */
 function kindOf(failure: unknown): string {
   if (failure instanceof Error) return failure.name;
   return typeof failure === 'string' ? failure : typeof failure;
