@@ -37,6 +37,7 @@ export function recordInputSchema(assetType: AssetType, kind: BodyKind): JsonSch
         ? { title: field.label, description: 'Set by the service; accepted and ignored.' }
         : { title: field.label, ...refined(field, property) };
   }
+  if (assetType.role === 'order' && kind === 'update') properties.processing_status = oneStatus(properties);
   for (const name of ['created_at', 'updated_at']) {
     properties[name] = { description: 'Set by the service; accepted and ignored.' };
   }
@@ -44,6 +45,14 @@ export function recordInputSchema(assetType: AssetType, kind: BodyKind): JsonSch
     ...schema,
     properties: { ...properties, ...(assetType.role === 'order' ? givenLists(assetType, kind) : {}) },
   };
+}
+
+/** An order has a status: an update may leave it out, and not clear it. */
+function oneStatus({ processing_status: status }: { readonly [name: string]: unknown }): unknown {
+  if (!isObject(status) || !Array.isArray(status.anyOf)) return status;
+  const { anyOf, ...property } = status;
+  const forms: readonly unknown[] = anyOf;
+  return { ...property, ...forms.filter(isObject).find(({ type }) => type === 'string') };
 }
 
 /** The lists of parts that an order has, or a part. */

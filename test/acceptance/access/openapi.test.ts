@@ -212,6 +212,20 @@ describe('the document tells the truth', () => {
     }
   });
 
+  it('an update may leave processing_status out, and not clear it', async () => {
+    const document = await documentOf('acme');
+    const path = dyn('/dyn_stock_order/assets/{asset_id}');
+    const at = ['paths', path, 'put', 'requestBody', 'content', 'application/json', 'schema'];
+    const validate = new Schemas(document).at(...at);
+    const { id } = await acme().create('dyn_stock_order', {});
+    const put = (body: object) => acme().send('PUT', path.replace('{asset_id}', id), { body });
+    expect([validate({ processing_status: null }), (await put({ processing_status: null })).status]).toEqual([
+      false,
+      422,
+    ]);
+    expect([validate({}), (await put({})).status]).toEqual([true, 200]);
+  });
+
   it('every operation exists, and asks for a token where it says so', async () => {
     for (const { method, path, operation } of operationsOf(await documentOf())) {
       if (operation.operationId === 'platformSignOut') continue;
