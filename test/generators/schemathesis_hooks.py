@@ -21,7 +21,7 @@ RULES = {
     "unique_field must name": "is one of the fields",
     "must be different|given twice|is there already|already has": "names within one list differ",
     # Between a request and what is stored.
-    "is taken by another record": "unique fields",
+    "is taken": "unique fields, and ids that a client chooses",
     "twice in the batch|comes twice|more than once": "unique fields",
     "names no known record": "references of parts and orders",
     "No record has the batch_id|would delete": "the guard on clean-ups",
