@@ -22,7 +22,7 @@ export function checkedInput(assetType: AssetType, kind: BodyKind, body: unknown
 }
 
 /**
- * No text of the body is one that an engine would change, whatever the schema says of it: values, and names of members.
+ * The body as its schema has it. Texts that an engine would change on storing (values, names of members) are refused too.
  * @throws ValidationError with every error, keyed by the path of the field
  */
 export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
@@ -47,7 +47,7 @@ export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.outp
   throw new ValidationError(errors.toErrors(), errors.unnamed);
 }
 
-/** Of a field that has an error already nothing more is said. */
+/** A field that has an error already gets no second one. */
 function addUnstorable(errors: FieldErrorList, value: unknown, path: readonly string[]): void {
   const field = path.join('.');
   if (typeof value === 'string' && !isStorableText(value) && !errors.has(field)) {

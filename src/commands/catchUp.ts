@@ -1,4 +1,4 @@
-/** Waiting until the read models show what a decision rests on. */
+/** Waits until the read models show what a decision depends on. */
 import { tableStream } from '../domain/streams.js';
 import type { Position } from '../ports/eventStore.js';
 import type { TableRef } from '../ports/readModels.js';
@@ -7,7 +7,7 @@ import { type Caller, type Commands, patience, TryAgainError } from './context.j
 /** How long to wait for the read models, in milliseconds. */
 export const CATCH_UP_MS = 30_000;
 
-/** Until they show the event at the position. @throws TryAgainError with the reason where they do not in time */
+/** Waits until they show the event at the position. @throws TryAgainError with this reason when that takes too long */
 export async function untilShown(
   { readModels }: Pick<Commands, 'readModels'>,
   caller: Caller,
@@ -18,7 +18,7 @@ export async function untilShown(
   throw new TryAgainError(reason);
 }
 
-/** Until they show all that was written to the table before, by whatever process. @throws TryAgainError */
+/** Waits until they show everything written to the table so far, by any process. @throws TryAgainError */
 export async function untilTableIsShown(
   commands: Pick<Commands, 'eventStore' | 'readModels'>,
   caller: Caller,

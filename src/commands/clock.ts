@@ -7,10 +7,7 @@ const nowMs = (): number => performance.timeOrigin + performance.now();
 
 let lastMicros = 0;
 
-/**
- * Now, `2026-11-21T03:11:47.123456Z`. Follows the machine's clock, but never shows an earlier
- * time than before in this process.
- */
+/** Now, `2026-11-21T03:11:47.123456Z`. Follows the machine's clock, but never goes backwards within this process. */
 export function now(): string {
   const drift = Date.now() - nowMs();
   const micros = Math.floor((Math.abs(drift) > 50 ? Date.now() : nowMs()) * 1000);
@@ -20,7 +17,7 @@ export function now(): string {
 }
 
 const ID_BYTES = 16;
-// One call of the random generator for many ids: a batch takes a thousand at once.
+// One call of the random generator serves many ids: a batch takes a thousand at once.
 const pool = new Uint8Array(ID_BYTES * 256);
 let used = pool.length;
 

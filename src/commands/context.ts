@@ -1,4 +1,4 @@
-/** What every command works with. */
+/** What every command works with, and the errors that commands throw. */
 import type { RecordView } from '../domain/assetTypes/assetType.js';
 import { FieldErrorList, type FieldErrors } from '../domain/assetTypes/fieldErrors.js';
 import type { Tenant } from '../domain/identity/directory.js';
@@ -7,13 +7,13 @@ import type { DecisionReads } from '../ports/decisionReads.js';
 import type { EventMetadata, EventStore, Position } from '../ports/eventStore.js';
 import type { RequestDeadline } from './requestDeadline.js';
 
-/** Who asks, and on whose behalf, as the metadata of the events that follow; and how long there is for it. */
+/** Who asks, and on whose behalf, as the metadata of the resulting events; and how long the command may take. */
 export type Caller = Pick<EventMetadata, 'tenant' | 'actor' | 'correlationId' | 'causationId' | 'traceparent'> & {
-  /** Unset for work in the background, which nobody waits for. */
+  /** Unset for background work: nobody waits for it. */
   readonly deadline?: RequestDeadline;
 };
 
-/** How long to wait for something that is waited for so long at most, in milliseconds. */
+/** Milliseconds to wait: `longestMs`, or what is left of the caller's time. */
 export const patience = ({ deadline }: Caller, longestMs: number): number =>
   Math.min(longestMs, deadline?.leftMs ?? longestMs);
 
@@ -21,25 +21,25 @@ export const patience = ({ deadline }: Caller, longestMs: number): number =>
 export interface TenantDirectory {
   tenant(name: string): Tenant | undefined;
   tenants(): Iterable<Tenant>;
-  /** Why a tenant is not served, for callers: an event of its own could not be applied, and it is as it was before that. */
+  /** Why a parked tenant is not served, for callers. It stays as it was before the event that could not be applied. */
   parkedReason(name: string): string | undefined;
-  /** Whether there was a tenant of this name, which was deleted: it is none of the others. */
+  /** Whether a tenant of this name was deleted. `tenant` and `tenants` do not return it. */
   wasDeleted(name: string): boolean;
-  /** Resolves when everything up to this position is known here. */
+  /** Resolves when the directory has applied the log up to this position. */
   waitFor(position: Position): Promise<void>;
 }
 
-/** Keeps webhook secrets unreadable in the log (AES-256-GCM under the installation's keys, of which the first seals). */
+/** Keeps webhook secrets unreadable in the log: AES-256-GCM under the installation's keys. The first key seals. */
 export interface SecretBox {
   /** Under the first key. */
   seal(plain: string): string;
-  /** @throws UnopenableSecretError when it was sealed under none of the keys */
+  /** @throws UnopenableSecretError when none of the keys sealed it */
   open(sealed: string): string;
-  /** The same secret under the first key; undefined when it is already. @throws UnopenableSecretError */
+  /** The same secret sealed under the first key; undefined when it already is. @throws UnopenableSecretError */
   reseal(sealed: string): string | undefined;
 }
 
-/** A sealed secret that no key of this process opens. Another key, or a new secret, helps. */
+/** No key of this process opens the secret. Configure the right key, or make a new secret. */
 export class UnopenableSecretError extends Error {
   override readonly name = 'UnopenableSecretError';
 }
@@ -56,17 +56,16 @@ export type Commands = {
 };
 
 export type WrittenRecord = {
-  /** Position of the write; a read model that has reached it shows the record. 0 when nothing changed. */
+  /** Position of the write: a read model that has reached it shows the record. 0 when nothing changed. */
   readonly position: Position;
   readonly id: string;
   readonly record: RecordView;
-  /** Of an order that was sent with parts: its lists of parts, by their names. */
+  /** Lists of parts by name, for an order that was sent with parts. */
   readonly lists?: { readonly [name: string]: unknown };
-  /** Whether an earlier request with the same key has written it. */
+  /** Whether an earlier request with the same Idempotency-Key wrote it. */
   readonly isReplayed?: boolean;
 };
 
-/** An order that was approved. */
 export type ApprovedOrder = WrittenRecord & {
   readonly repeats: readonly Repeat[];
   readonly warnings: readonly ExportWarning[];
@@ -88,12 +87,12 @@ export class ValidationError extends Error {
   }
 }
 
-/** There is no such thing. Becomes 404. */
+/** Becomes 404. */
 export class NotFoundError extends Error {
   override readonly name = 'NotFoundError';
 }
 
-/** The thing is not in a state for this. Becomes 409. */
+/** The current state does not allow this. Becomes 409. */
 export class ConflictError extends Error {
   override readonly name = 'ConflictError';
 }
@@ -103,7 +102,7 @@ export class NotSupportedError extends Error {
   override readonly name = 'NotSupportedError';
 }
 
-/** Cannot be decided now; trying again is safe. Becomes 503. */
+/** No decision is possible now; trying again is safe. Becomes 503. */
 export class TryAgainError extends Error {
   override readonly name = 'TryAgainError';
 }

@@ -1,6 +1,6 @@
 /**
- * A create that is carried out once. What it creates gets the id of the request, so whoever carries it out again, after a
- * crash or at the same time, finds it made.
+ * A create that is carried out once. The new record gets the id of the request, so a repetition after a crash, or a
+ * concurrent one, finds it.
  */
 import { type AssetType, recordView } from '../domain/assetTypes/assetType.js';
 import type { Fields } from '../domain/assetTypes/fieldTypes.js';
@@ -24,8 +24,8 @@ export type Creation = {
 };
 
 /**
- * @param create with the commands that it is given, of which the first new id is the record's
- * @throws ValidationError where the key stands for another body; whatever `create` throws
+ * @param create uses the commands that it is given: their first new id becomes the record's id
+ * @throws ValidationError when the key was used for another body; what `create` throws
  */
 export async function createOnce(
   commands: Commands,
@@ -37,7 +37,7 @@ export async function createOnce(
   const find = replaying((request) => alreadyMade(commands, caller, creation, request));
   const run = (request: KeyedRequest): Promise<WrittenRecord> =>
     create(withFirstId(commands, request.id)).catch(async (error: unknown) => {
-      // Refused because the same request, sent at the same time, was first?
+      // The refusal may come from a concurrent send of this very request, which was first.
       const byAnother = error instanceof ValidationError ? await find(request) : undefined;
       if (byAnother === undefined) throw error;
       return byAnother;
@@ -47,7 +47,7 @@ export async function createOnce(
   return { ...done, id: done.record.id };
 }
 
-/** Of the ids that these commands make, the first is this. */
+/** Commands whose first new id is this one. */
 function withFirstId(commands: Commands, id: string): Commands {
   let first: string | undefined = id;
   const newId = (): string => {
@@ -60,7 +60,7 @@ function withFirstId(commands: Commands, id: string): Commands {
   return own;
 }
 
-/** What was made for the request before, and not noted as its answer; undefined where nothing was. @throws TryAgainError */
+/** The record that an earlier, unanswered run of the request created; undefined when there is none. @throws TryAgainError */
 async function alreadyMade(
   commands: Commands,
   caller: Caller,
@@ -84,7 +84,7 @@ async function alreadyMade(
     const found = await withDeadline(caller, readModels.get(table, id));
     return found === undefined ? undefined : { position, id, record: JSON.parse(found) };
   }
-  // Its id may be the one that its key had before (decision 0022).
+  // A key that comes back gets its former id, so the request's id does not find it (decision 0022).
   const [found] = await withDeadline(
     caller,
     readModels.find(table, uniqueFieldOf(assetType), [uniqueKeyOf(assetType, fields)]),

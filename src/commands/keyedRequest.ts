@@ -1,6 +1,6 @@
 /**
- * A request that is carried out once, however often it is sent: its client has named it with a key. The key has a stream of
- * its own, in which the first request takes it for its body, and in which its answer stands (decision 0027).
+ * A request with an Idempotency-Key is carried out once, however often it is sent. Each key has a stream of its own: its
+ * first event binds the key to a request body, the second one holds the answer (decision 0027).
  */
 import { createHash } from 'node:crypto';
 import { evolve, type KeyedRequest, type KeyedRequestEvent } from '../domain/keyedRequest.js';
@@ -18,7 +18,7 @@ import {
   writeStream,
 } from './writeStream.js';
 
-/** What a client has named. A key belongs to its client and table. */
+/** A request with a key. A key belongs to its client and table. */
 export type Named = {
   readonly table: string;
   readonly key: string;
@@ -27,9 +27,9 @@ export type Named = {
 
 /** How a request is carried out. `Answer` is JSON. */
 export type Work<Answer extends object> = {
-  /** Revision behind which the events of the request stand in their stream; left out where they are found without it. */
+  /** Revision after which the request's events stand in their stream; omitted when `find` does not need it. */
   readonly after?: () => Promise<Revision>;
-  /** What was done for the request before, and not noted as its answer; undefined where nothing was. */
+  /** What an earlier, unanswered run of the request did; undefined when it did nothing. */
   readonly find: (request: KeyedRequest) => Promise<Done<Answer> | undefined>;
   readonly run: (request: KeyedRequest, isNew: boolean) => Promise<Done<Answer>>;
 };
@@ -38,7 +38,7 @@ type Accepted = { readonly request: KeyedRequest; readonly end: StreamEnd; reado
 
 type Done<Answer> = Answer & { readonly position: Position; readonly isReplayed?: boolean };
 
-/** The same, for what an earlier request with the key has done. */
+/** Marks a result that an earlier request with the key produced. */
 export const replaying =
   <Found extends object>(find: (request: KeyedRequest) => Promise<Found | undefined>) =>
   async (request: KeyedRequest): Promise<(Found & { readonly isReplayed: true }) | undefined> => {
@@ -46,7 +46,7 @@ export const replaying =
     return found === undefined ? undefined : { ...found, isReplayed: true };
   };
 
-/** @throws ValidationError where the key stands for another body; whatever the work throws */
+/** @throws ValidationError when the key was used for another body; what the work throws */
 export async function carryOutOnce<Answer extends object>(
   log: LogAccess,
   caller: Caller,
@@ -71,7 +71,7 @@ export async function carryOutOnce<Answer extends object>(
   }
 }
 
-/** By their ids, what this process carries out now: sent again meanwhile, a request waits for what comes of the first. */
+/** Requests in flight in this process, by id: a repetition waits for the outcome of the first. */
 const running = new WeakMap<LogAccess, Map<string, Promise<void>>>();
 
 function runsOf(log: LogAccess): Map<string, Promise<void>> {
@@ -94,16 +94,16 @@ async function carryOut<Answer extends object>(
   const events: KeyedRequestEvent[] = [{ type: 'RequestAnswered', data: answer as Record<string, unknown> }];
   try {
     if ((await appendIfUnchanged(log, caller, stream, end, events)) !== undefined) return done;
-    // The same request, sent at the same time, was first: both have its answer.
+    // A concurrent send of the same request answered first: both give that answer.
     const { state } = await loadRequest(log.eventStore, stream);
     return state?.answer === undefined ? done : { ...(await answerOf<Answer>(log, caller, state)), isReplayed };
   } catch {
-    // What was done stands in any case: without its answer, the next one to ask finds it.
+    // The change stands in any case: without a stored answer, the next repetition finds it in the log.
     return done;
   }
 }
 
-/** With a position up to which reads show it. */
+/** The stored answer, with a position from which reads show the change. */
 async function answerOf<Answer>(
   { eventStore }: LogAccess,
   caller: Caller,
@@ -117,7 +117,7 @@ function streamOf({ tenant, actor }: Caller, { table, key }: Named): string {
   return requestStream(tenant, name.digest('hex'));
 }
 
-/** The same for bodies that mean the same: members of an object have no order. Other requests have their turns meanwhile. */
+/** Bodies that differ only in the order of members have one hash. Yields to other requests while it works. */
 async function hashOf(body: unknown): Promise<string> {
   const sorted = (_: string, value: unknown): unknown =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -137,7 +137,7 @@ const loadRequest = (eventStore: EventStore, stream: string) =>
     evolve(before, { type, data } as KeyedRequestEvent, metadata.occurredAt),
   );
 
-/** @throws ValidationError where the key stands for another body */
+/** @throws ValidationError when the key was used for another body */
 async function accept(
   log: LogAccess,
   caller: Caller,

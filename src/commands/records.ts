@@ -1,4 +1,4 @@
-/** Create and update of a record of any table (spec §4.5, §4.6): checks the body, then goes where the kind of table leads. */
+/** Create and update of a record of any table (spec §4.5, §4.6): checks the body, then dispatches by the kind of table. */
 import { type AssetType, type RecordView, recordView } from '../domain/assetTypes/assetType.js';
 import { ownValue } from '../domain/assetTypes/fieldTypes.js';
 import type { RecordInput } from '../domain/assetTypes/recordSchema.js';
@@ -35,7 +35,7 @@ type Update<Input> = (
   assetType: AssetType,
   id: string,
   input: Input,
-  /** On the record as it is before the change. */
+  /** Checked against the record before the change. */
   precondition?: Precondition,
 ) => Promise<WrittenRecord>;
 
@@ -54,7 +54,7 @@ const createReferenceRecord: Create<RecordInput> = async (commands, caller, asse
 
 const updateReferenceRecord: Update<RecordInput> = async (commands, caller, assetType, id, input, precondition) => {
   if (precondition !== undefined) {
-    // A refusal, and a change that changes nothing, append nothing that could conflict: they rest on all that was written.
+    // A 412, and a change that changes nothing, append nothing, so no conflict would reveal a stale read model: wait for it.
     await withDeadline(caller, untilTableIsShown(commands, caller, assetType.name));
   }
   const key = ownValue(input.fields, uniqueFieldOf(assetType));
@@ -110,7 +110,7 @@ const updatePartRecord: Update<RecordInput> = async (commands, caller, assetType
     (await orderOfPart(commands, caller.tenant, assetType, id));
   if (orderId === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
   const { position, order } = await writeOrder(commands, caller, orderId, (current) => {
-    // The read models, or another request, may know no better yet: it was removed.
+    // It was removed, and the read models, or another request, do not know yet.
     if (!current.parts.has(id)) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
     requireTag(precondition, assetType, partView(assetType, current, id));
     return updatePart(current, assetType, id, input);
@@ -140,7 +140,7 @@ export async function removePart(
   return position;
 }
 
-/** The order that the body names, where the part is one of it: nothing is asked of the read models then, which may be away. */
+/** The order that the body names, if the part belongs to it. Then the read models, which may be away, are not needed. */
 async function orderInBody(
   { eventStore }: Commands,
   caller: Caller,
@@ -165,7 +165,7 @@ async function orderOfPart(
   return orderOfParent(commands, tenant, assetType, parent);
 }
 
-/** The id of the order that a part's parent field leads to, over other parts if need be; undefined when it leads nowhere. */
+/** The id of the order that a part's parent field leads to, directly or through another part; undefined for a dead end. */
 async function orderOfParent(
   commands: Commands,
   tenant: string,
@@ -195,7 +195,7 @@ const updaters = { reference: updateReferenceRecord, part: updatePartRecord };
 
 /**
  * @param body a JSON object of asset fields; may name its own `id` (a UUID that is not taken)
- * @param key with the same one again nothing more is created, and the answer is the same
+ * @param key Idempotency-Key: a repetition creates nothing more and gets the same answer
  * @throws ValidationError with every error by field
  */
 export async function createRecord(
@@ -210,7 +210,7 @@ export async function createRecord(
       ? createOrder(own, caller, assetType, body)
       : creators[assetType.role](own, caller, assetType, checkedInput(assetType, 'create', body));
   if (key === undefined) return create(commands);
-  // What is wrong with the body alone leaves the key free.
+  // Checked before the key is bound to the body, so that an invalid body leaves the key free.
   const { id, fields } =
     assetType.role === 'order'
       ? checkedOrder(commands, caller, assetType, body).input
@@ -222,7 +222,7 @@ export async function createRecord(
 const NO_ID_WITH_KEY = 'With an Idempotency-Key the service chooses the id: leave out one of the two.';
 
 /**
- * @param body a JSON object of the fields to change; what it does not name stays
+ * @param body a JSON object of the fields to change; other fields stay
  * @throws NotFoundError for an unknown record; PreconditionFailedError; ValidationError with every error by field
  */
 export const updateRecord: Update<unknown> = async (commands, caller, assetType, id, body, precondition) => {

@@ -1,18 +1,18 @@
-/** The time of one request, and what has become of its writes: what the caller is to know when the time is over. */
+/** The deadline of one request, and whether anything of it may be written: what the caller is told when time is up. */
 import { EventStoreUnavailableError, EventTooLargeError, WrongExpectedRevisionError } from '../ports/eventStore.js';
 import { Deadline } from '../supervision/deadline.js';
 
 export class RequestDeadline extends Deadline {
-  /** Appends that are stored, or that the log was asked for and has not refused. */
+  /** Appends that are stored, or in flight. */
   #appends = 0;
 
-  /** Whether anything of the request is in the log, or may come there yet. Once the time is over nothing more is asked of it. */
+  /** Whether anything of the request is in the log, or may still get there. After the deadline no append is started. */
   get mayHaveWritten(): boolean {
     return this.#appends > 0;
   }
 
   /**
-   * Asks the log for an append, unless the time is over.
+   * Starts an append, unless the deadline has passed.
    * @throws DeadlineError, and what the append throws
    */
   async append<T>(ask: () => Promise<T>): Promise<T> {

@@ -1,10 +1,10 @@
-/** Reading a stream of any length with few of its events in memory. */
+/** Reads a stream of any length page by page, with few of its events in memory. */
 import type { EventStore, RecordedEvent, Revision } from '../ports/eventStore.js';
 
-/** An event may have a megabyte, and many requests read at once. */
+/** An event may have a megabyte, and many requests read at the same time. */
 const EVENTS_A_PAGE = 100;
 
-/** Pages of at least one event, the last ones first, each in the order of the stream. */
+/** Pages of at least one event, the last page first, each in stream order. */
 export async function* streamPagesBackwards(
   eventStore: Pick<EventStore, 'readStream'>,
   stream: string,
@@ -16,7 +16,7 @@ export async function* streamPagesBackwards(
   }
 }
 
-/** Pages of at least one event, in order; none of an unknown stream. */
+/** Pages of at least one event, in stream order; none for an unknown stream. */
 export async function* streamPages(
   eventStore: Pick<EventStore, 'readStream'>,
   stream: string,

@@ -1,4 +1,4 @@
-/** Finding the table that a request names. */
+/** Finds the tenant, table or record that a request names. */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { type Commands, NotFoundError, NotSupportedError } from './context.js';
@@ -30,7 +30,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export const isUuid = (text: string): boolean => UUID.test(text);
 
-/** The id in its stored form. @throws NotFoundError for what is no UUID: there is no record of that id */
+/** The id in its stored form. @throws NotFoundError when it is no UUID */
 export function recordId(table: string, id: string): string {
   if (!isUuid(id)) throw new NotFoundError(`There is no record ${id} in ${table}.`);
   return id.toLowerCase();

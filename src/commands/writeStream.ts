@@ -1,6 +1,6 @@
 /**
- * The one way into the log: load a stream's state, decide, append with the revision that was loaded as the expected one,
- * and decide anew when another writer was first.
+ * The one way into the log: load a stream's state, decide, append at the loaded revision, and start again when another
+ * writer was first.
  */
 import { currentVersion, eventTypes } from '../domain/eventTypes.js';
 import {
@@ -20,7 +20,7 @@ export type LogAccess = Pick<Commands, 'eventStore' | 'now' | 'newId'>;
 
 export type DomainEvent = Pick<EventToAppend, 'type' | 'data'>;
 
-/** A domain event with what the log keeps beside it. */
+/** A domain event with its id and metadata. */
 export type Identified<Event extends DomainEvent> = Event & Pick<EventToAppend, 'id' | 'metadata'>;
 
 /** The last event of a stream. */
@@ -33,7 +33,7 @@ export type StreamEnd = {
 
 export const NO_STREAM: StreamEnd = { revision: -1, lastEventAt: '' };
 
-/** A stream's state, and how far the stream was read for it. */
+/** A stream's state, and the end of the stream when it was read. */
 export type Loaded<State> = StreamEnd & { readonly state: State };
 
 export type Appended<Event extends DomainEvent> = AppendResult & {
@@ -43,14 +43,14 @@ export type Appended<Event extends DomainEvent> = AppendResult & {
 };
 
 export type Written<State, Event extends DomainEvent> = Appended<Event> & {
-  /** What was decided on: without the events. */
+  /** The state that the decision was made on, before the events. */
   readonly state: State;
 };
 
-/** How often a command decides anew when others write to the same stream meanwhile. */
+/** How often a command decides while others write to the same stream, before it gives up. */
 export const MAX_ATTEMPTS = 20;
 
-/** Reads a stream, page by page. `evolve` is the state after one more event; there is none before the first. */
+/** Reads a stream page by page. @param evolve the state after one more event; undefined before the first */
 export async function loadStream<State>(
   eventStore: Pick<EventStore, 'readStream'>,
   stream: string,
@@ -71,12 +71,12 @@ export async function loadStream<State>(
 }
 
 /**
- * @param write.name what is written, for people: begins a sentence
- * @param write.load `attempt` counts from 0: from 1 on, another writer was first the time before
- * @param write.decide pure or reading only, may run several times; throws to refuse; returns no events where nothing is
- *   to change. `at` is the time that its events will have.
- * @returns position 0, and no events, when nothing was to change
- * @throws TryAgainError when others were first each time; DeadlineError; whatever `load` and `decide` throw
+ * @param write.name of the thing that is written, for messages: begins a sentence
+ * @param write.load `attempt` counts from 0; from 1 on, the attempt before lost against another writer
+ * @param write.decide pure or read-only, may run several times; throws to refuse; returns no events when nothing changes.
+ *   `at` is the time that its events will have.
+ * @returns position 0 and no events when nothing changed
+ * @throws TryAgainError when others were first each time; DeadlineError; what `load` and `decide` throw
  */
 export async function writeStream<State, Event extends DomainEvent>(
   log: LogAccess,
@@ -103,14 +103,14 @@ export async function writeStream<State, Event extends DomainEvent>(
 export const manyWriters = (name: string): TryAgainError =>
   new TryAgainError(`${name} is being written by many at once.`);
 
-/** In the caller's time. @throws DeadlineError */
+/** @throws DeadlineError when the caller's time is over before the work is done */
 export const withDeadline = <T>({ deadline }: Caller, work: T | Promise<T>): T | Promise<T> =>
   deadline !== undefined && work instanceof Promise ? deadline.within(work) : work;
 
 /**
- * Appends what was decided on a stream that ends there; undefined when another writer was first.
+ * Appends to a stream that still ends there; returns undefined when another writer was first.
  * @param at time of the events
- * @throws DeadlineError; whatever the log throws
+ * @throws DeadlineError; what the log throws
  */
 export async function appendIfUnchanged<Event extends DomainEvent>(
   log: LogAccess,
@@ -130,7 +130,7 @@ export async function appendIfUnchanged<Event extends DomainEvent>(
   }
 }
 
-/** In the caller's time. Once that is over the log is not asked any more, so what was not written by then never is. */
+/** Starts no append after the caller's deadline: what was not written by then never will be. */
 function append(
   { eventStore }: LogAccess,
   { deadline }: Caller,
@@ -156,5 +156,5 @@ export function toAppend<Event extends DomainEvent>(
   });
 }
 
-/** A time that is not before `last`: timestamps never go backwards within a stream. */
+/** `now`, but not before `last`: timestamps never go backwards within a stream. */
 export const notBefore = (now: string, last: string): string => (now > last ? now : last);

@@ -12,8 +12,8 @@ import { assetTypeOf } from '../tables.js';
 import { type DirectoryCommands, writeDirectory } from './directoryWriter.js';
 
 /**
- * Names that every object of JavaScript has; of them only these have the form of a field's name. Names of SQL and MongoDB
- * may be used: read models name columns and keys by number.
+ * Names that every JavaScript object inherits, as far as they have the form of a field name. Names of SQL and MongoDB are
+ * fine: read models name columns and keys by number.
  */
 const RESERVED_NAMES: readonly string[] = ['constructor', 'prototype'];
 

@@ -45,7 +45,7 @@ export async function createClient(commands: DirectoryCommands, caller: Caller, 
 
 export type NewClientSecret = Pick<NewClient, 'position' | 'clientSecret'>;
 
-/** A new secret; the old one ends at once, and so do the tokens given for it. @throws NotFoundError */
+/** A new secret. The old one, and tokens issued for it, end at once. @throws NotFoundError */
 export async function regenerateClientSecret(
   commands: DirectoryCommands,
   caller: Caller,
@@ -58,7 +58,7 @@ export async function regenerateClientSecret(
   return { position, clientSecret };
 }
 
-/** Begins a rotation: both secrets are good until it ends. @throws NotFoundError, ConflictError (one is under way) */
+/** Begins a rotation: both secrets are valid until it ends. @throws NotFoundError, ConflictError (one is under way) */
 export async function stageClientSecret(
   commands: DirectoryCommands,
   caller: Caller,
@@ -74,11 +74,11 @@ export async function stageClientSecret(
   return { position, clientSecret };
 }
 
-/** Ends a rotation: the staged secret is the only one; tokens given for the other end. @throws NotFoundError, ConflictError */
+/** Ends a rotation: only the staged secret stays; tokens issued for the other end. @throws NotFoundError, ConflictError */
 export const promoteClientSecret = (commands: DirectoryCommands, caller: Caller, clientId: string): Promise<Position> =>
   endRotation(commands, caller, clientId, 'ApiClientSecretPromoted');
 
-/** Ends a rotation: the staged secret is worth nothing, and tokens given for it end. @throws NotFoundError, ConflictError */
+/** Ends a rotation without it: the staged secret, and tokens issued for it, end. @throws NotFoundError, ConflictError */
 export const unstageClientSecret = (commands: DirectoryCommands, caller: Caller, clientId: string): Promise<Position> =>
   endRotation(commands, caller, clientId, 'ApiClientSecretUnstaged');
 
@@ -93,11 +93,11 @@ const endRotation = (
     return [{ type, data: { clientId } }];
   });
 
-/** Its tokens end with it. @throws NotFoundError */
+/** Its tokens end, too. @throws NotFoundError */
 export const removeClient = (commands: DirectoryCommands, caller: Caller, clientId: string): Promise<Position> =>
   writeClient(commands, caller, clientId, () => [{ type: 'ApiClientRemoved', data: { clientId } }]);
 
-/** Notes that a token was given for a secret of the client. */
+/** Records that a token was issued for a secret of the client. */
 export const noteClientUse = (
   commands: DirectoryCommands,
   caller: Caller,

@@ -1,4 +1,4 @@
-/** Changes of a tenant's directory streams: few events, so each decision loads the whole stream. */
+/** Changes of a tenant's directory streams. They have few events, so each decision loads the whole stream. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { evolveTenant, type Tenant, type Webhook } from '../../domain/identity/directory.js';
 import type { DirectoryEvent } from '../../domain/identity/events.js';
@@ -17,10 +17,10 @@ import {
 } from '../context.js';
 import { type Loaded, type LogAccess, loadStream, writeStream } from '../writeStream.js';
 
-/** What the directory commands need: they decide on what the log says, and wait until the directory has heard of it. */
+/** Directory commands decide on what the log says, then wait until the directory in memory knows the change. */
 export type DirectoryCommands = LogAccess & { readonly directory: Pick<TenantDirectory, 'waitFor'> };
 
-/** An event of the tenant cannot be applied, so nobody can say what it is now. */
+/** An event of the tenant cannot be applied, so its current state is unknown. */
 export class TenantParkedError extends TryAgainError {
   constructor(stream: string, event: string, { cause }: ErrorOptions) {
     const reason = cause instanceof Error ? cause.message : String(cause);
@@ -30,10 +30,10 @@ export class TenantParkedError extends TryAgainError {
   }
 }
 
-/** `parked`: why the tenant is only known as it was before one of its events. */
+/** `parked`: set when an event could not be applied; the state is the one before it. */
 type LoadedTenant = Loaded<Tenant | undefined> & { readonly parked?: TenantParkedError | undefined };
 
-/** As far as its own stream and one more of its directory streams tell, in the log as it is now. */
+/** The tenant as its own stream and one more of its directory streams say, read from the log. */
 async function loadTenant(eventStore: Commands['eventStore'], tenant: string, stream: string): Promise<LoadedTenant> {
   const ofTenant = tenantStream(tenant);
   if (stream === ofTenant) return loadFrom(eventStore, ofTenant);
@@ -46,7 +46,7 @@ async function loadFrom(eventStore: Commands['eventStore'], stream: string, befo
   const writable = copiedOnce();
   let parked: TenantParkedError | undefined;
   const evolve = (tenant: Tenant | undefined, { id, type, data, metadata }: EventToAppend): Tenant | undefined => {
-    // Whatever it was, it ends.
+    // A deleted tenant needs no state, so it is parked no longer.
     if (type === 'TenantDeleted') parked = undefined;
     if (parked !== undefined) return tenant;
     try {
@@ -61,12 +61,12 @@ async function loadFrom(eventStore: Commands['eventStore'], stream: string, befo
 }
 
 /**
- * Decides on the tenant as evolved from its own stream and this one, and appends to this one.
- * The directory knows the change when it returns, unless the log was cut off just then: the write stands all the same.
- * @param decide pure; throws to refuse; undefined where the tenant does not exist
- * @param evenParked what is decided needs no more than that the tenant exists
- * @returns position of the last event; 0 when nothing was to change
- * @throws NotFoundError for a tenant that was deleted; TenantParkedError; whatever `decide` throws
+ * Decides on the tenant as its own stream and this one say, and appends to this one. The directory knows the change when
+ * this returns; only when the connection to the log breaks meanwhile it may not, and the write stands all the same.
+ * @param decide pure; gets undefined for an unknown tenant; throws to refuse
+ * @param evenParked whether the decision is possible for a parked tenant, too
+ * @returns position of the last event; 0 when nothing changed
+ * @throws NotFoundError for a deleted tenant; TenantParkedError; what `decide` throws
  */
 export async function writeDirectory(
   commands: DirectoryCommands,
@@ -93,8 +93,8 @@ export async function writeDirectory(
 }
 
 /**
- * A tenant as the log has it now, for who keeps no directory.
- * @param stream the one of its directory streams that is read beside its own
+ * A tenant as the log has it now, for processes without a directory.
+ * @param stream the directory stream that is read beside the tenant's own
  * @throws NotFoundError; TenantParkedError
  */
 export async function tenantNow(
@@ -108,7 +108,7 @@ export async function tenantNow(
   return state;
 }
 
-/** For a tenant that has as many of something as fit. @throws ConflictError */
+/** @throws ConflictError when the tenant has as many as it may have */
 export function refuseMore(things: string, count: number, max: number): void {
   if (count >= max)
     throw new ConflictError(`There are ${count} ${things}, and no more than ${max} fit; remove one first.`);
@@ -116,7 +116,7 @@ export function refuseMore(things: string, count: number, max: number): void {
 
 const KNOWN_WITHIN_MS = 5_000;
 
-/** Resolves when the directory knows the log up to here, or after five seconds, or when the caller's time is over. */
+/** Resolves when the directory knows the log up to this position, after five seconds, or at the caller's deadline. */
 export async function waitUntilKnown(
   { directory }: Pick<DirectoryCommands, 'directory'>,
   caller: Caller,
@@ -130,7 +130,7 @@ export async function waitUntilKnown(
 }
 
 /**
- * @param decide pure; throws to refuse; no events where nothing is to change
+ * @param decide pure; throws to refuse; returns no events when nothing changes
  * @returns position of the last event; 0 when there is none
  * @throws NotFoundError
  */

@@ -1,4 +1,4 @@
-/** Secrets the service makes, and how they are kept. */
+/** Client secrets and passwords: how they are made, hashed and compared. */
 import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import {
   MAX_PASSWORD_HASHES_WAITING,
@@ -10,13 +10,13 @@ import { FairQueue } from '../../supervision/fairQueue.js';
 
 const SECRET_BYTES = 32;
 
-/** A new client secret: 256 random bits, with a prefix that scanners for leaked secrets can know. */
+/** A new client secret: 256 random bits, with a prefix that secret scanners can recognise. */
 export const newClientSecret = (): string => `das_${randomBytes(SECRET_BYTES).toString('base64url')}`;
 
-/** A password for a first sign-in; to be changed. */
+/** A password for the first sign-in, after which the user has to change it. */
 export const newPassword = (): string => randomBytes(12).toString('base64url');
 
-/** SHA-256, hex. For generated secrets only: they cannot be guessed, so a slow hash would protect nothing. */
+/** SHA-256, hex. Only for generated secrets: they cannot be guessed, so a slow hash would protect nothing. */
 export const hashSecret = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 
 export function secretMatches(secret: string, hash: string): boolean {
@@ -28,8 +28,8 @@ export function secretMatches(secret: string, hash: string): boolean {
 const DIGEST_LENGTH = 16;
 
 /**
- * Ties a token to the secret or password it was given for: a short digest of the hash that is kept. With another secret
- * there is another digest, and the token ends.
+ * A short digest of the stored hash, which ties a token to the secret or password it was issued for: when the secret
+ * changes, the digest changes, and the token ends.
  */
 export const credentialOf = (keptHash: string): string =>
   createHash('sha256').update(keptHash).digest('base64url').slice(0, DIGEST_LENGTH);
@@ -39,7 +39,7 @@ const SCRYPT = { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 };
 const KEY_BYTES = 32;
 const SALT_BYTES = 16;
 
-/** A hash takes 0.3 s of a processor and 32 MB, so few are made at once, and tenants take turns. */
+/** A hash takes 0.3 s of CPU and 32 MB, so few run at the same time, and tenants take turns. */
 const hashing = new FairQueue({
   atOnce: PASSWORD_HASHES_AT_ONCE,
   waiting: MAX_PASSWORD_HASHES_WAITING,
@@ -61,20 +61,20 @@ const hashText = (salt: Buffer, key: Buffer): string =>
 
 /**
  * `scrypt$<salt>$<key>`, base64url.
- * @param cancellation ends the wait for others
- * @throws TooManyWaitingError when too many wait for theirs, the reason of the cancellation
+ * @param cancellation ends the wait in the queue
+ * @throws TooManyWaitingError when the queue is full; the reason of the cancellation
  */
 export async function hashPassword(tenant: string, password: string, cancellation?: Cancellation): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   return hashText(salt, await derive(tenant, password, salt, cancellation));
 }
 
-/** A hash that no password has, to be compared where there is no user: that takes as long. */
+/** A hash of no password: comparing with it makes the answer for an unknown user take as long as for a known one. */
 export const NOBODYS_HASH = hashText(randomBytes(SALT_BYTES), randomBytes(KEY_BYTES));
 
 /**
- * @param cancellation ends the wait for others
- * @throws TooManyWaitingError when too many wait for theirs, the reason of the cancellation
+ * @param cancellation ends the wait in the queue
+ * @throws TooManyWaitingError when the queue is full; the reason of the cancellation
  */
 export async function passwordMatches(
   tenant: string,

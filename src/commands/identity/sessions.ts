@@ -1,4 +1,4 @@
-/** Sessions of users: their end is in the log, so that it counts in every process and after a restart. */
+/** Sessions of users. A sign-out is in the log, so that it holds in every process and after a restart. */
 import { sessionStream } from '../../domain/streams.js';
 import type { Caller } from '../context.js';
 import { loadStream, writeStream } from '../writeStream.js';
@@ -7,11 +7,11 @@ import { type DirectoryCommands, waitUntilKnown } from './directoryWriter.js';
 export type Session = {
   readonly sessionId: string;
   readonly userId: number;
-  /** When it would have ended by itself; seconds since 1970. */
+  /** When it would have expired; seconds since 1970. */
   readonly expiresAt: number;
 };
 
-/** Ends a session, once: its stream has one event at most. The directory knows it when this returns. */
+/** Ends a session, once: its stream has at most one event. The directory knows it when this returns. */
 export async function endSession(
   commands: DirectoryCommands,
   caller: Caller,

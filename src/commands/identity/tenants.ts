@@ -1,4 +1,4 @@
-/** Tenants: made by an operator, one order model each. */
+/** Tenants: created by an operator, each with one order model. */
 import type { Tenant } from '../../domain/identity/directory.js';
 import { type DirectoryEvent, ORDER_MODELS, type RateLimit } from '../../domain/identity/events.js';
 import { type CleanUpGuard, FIRST_GUARD } from '../../domain/referenceTable/cleanUpGuard.js';
@@ -8,7 +8,7 @@ import { type Caller, ConflictError, NotFoundError, ValidationError } from '../c
 import { type DirectoryCommands, writeDirectory } from './directoryWriter.js';
 
 /**
- * Its clean-ups are guarded from the start (decision 0025).
+ * Its clean-ups are guarded from the beginning (decision 0025).
  * @throws ValidationError for a name that is no host label or an unknown order model
  * @throws ConflictError when the tenant exists
  */
@@ -37,8 +37,8 @@ export async function createTenant(
 }
 
 /**
- * From then on its name is that of no tenant: hosts, tokens and sessions end, its webhooks are sent nothing, and its read
- * models are dropped. What it was stays in the log. @throws NotFoundError
+ * Hosts, tokens and sessions of the tenant end, its webhooks are sent nothing more, its read models are dropped, and its
+ * name is not given again. Its events stay in the log. @throws NotFoundError
  */
 export async function deleteTenant(commands: DirectoryCommands, caller: Caller): Promise<Position> {
   const name = caller.tenant;
@@ -52,11 +52,11 @@ export async function deleteTenant(commands: DirectoryCommands, caller: Caller):
 export const changeRateLimit = (commands: DirectoryCommands, caller: Caller, limit: RateLimit): Promise<Position> =>
   changeTenant(commands, caller, { type: 'RateLimitChanged', data: limit });
 
-/** The operator's counts again. @throws NotFoundError */
+/** The operator's rate limit applies again. @throws NotFoundError */
 export const removeRateLimit = (commands: DirectoryCommands, caller: Caller): Promise<Position> =>
   changeTenant(commands, caller, { type: 'RateLimitRemoved', data: {} });
 
-/** @param guard undefined: clean-ups are not guarded any more */
+/** @param guard undefined: clean-ups are no longer guarded */
 export const changeCleanUpGuard = (
   commands: DirectoryCommands,
   caller: Caller,

@@ -1,4 +1,4 @@
-/** Users of the platform: admins, validators, auditors. Ids are integers, counted up within a tenant. */
+/** Users of the platform: admins, validators, auditors. Ids are integers that count up within a tenant. */
 import { z } from 'zod';
 import { boundedList } from '../../domain/boundedList.js';
 import type { User } from '../../domain/identity/events.js';
@@ -52,8 +52,8 @@ export const changeUserBody = z
   .partial();
 
 /**
- * @param body see newUserBody; without a password one is made for the first sign-in
- * @returns the password that was made, which nobody is told again
+ * @param body see newUserBody; without a password, one is generated for the first sign-in
+ * @returns the generated password, which is shown only here
  * @throws ValidationError (also for an e-mail address in use), NotFoundError (tenant)
  */
 export async function addUser(
@@ -109,8 +109,8 @@ export async function changeUser(
 }
 
 /**
- * Gives a user who has forgotten theirs a password for the next sign-in, where it is changed. Sessions end at once.
- * @returns the password, which nobody is told again
+ * Gives a user a password for the next sign-in, after which they have to change it. Sessions end at once.
+ * @returns the password, which is shown only here
  * @throws NotFoundError
  */
 export async function resetPassword(
@@ -132,8 +132,8 @@ export const ownPasswordBody = z.strictObject({
 
 /**
  * A user's own change. All sessions that were opened with the old password end.
- * @param known the user with the old password, which was asked for
- * @throws ConflictError where the password has changed since; ValidationError where it is the same again
+ * @param known the user as the old password was checked against
+ * @throws ConflictError when the password has changed since; ValidationError when the new one equals the old one
  */
 export async function changeOwnPassword(
   commands: DirectoryCommands,
@@ -176,9 +176,9 @@ function keepAnAdmin(users: ReadonlyMap<number, User>, without: number): void {
 }
 
 /**
- * The user, when e-mail address and password are right. Takes as long for an unknown address as for a wrong password.
- * @param cancellation ends the wait for others
- * @throws TooManyWaitingError, the reason of the cancellation
+ * The user, if e-mail address and password are right. An unknown address takes as long as a wrong password.
+ * @param cancellation ends the wait in the queue for hashing
+ * @throws TooManyWaitingError; the reason of the cancellation
  */
 export async function authenticateUser(
   directory: Pick<TenantDirectory, 'tenant'>,

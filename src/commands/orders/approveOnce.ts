@@ -1,4 +1,4 @@
-/** An approval that is carried out once: its event says which request led to it (decision 0027). */
+/** An approval that is carried out once: its event names the request that caused it (decision 0027). */
 import type { User } from '../../domain/identity/events.js';
 import type { KeyedRequest } from '../../domain/keyedRequest.js';
 import { orderStream } from '../../domain/streams.js';
@@ -12,7 +12,7 @@ import { approveOrder } from './lifecycle.js';
 import { loadOrderAt } from './loadOrder.js';
 import { orderView } from './orderWriter.js';
 
-/** As `approveOrder`, once for each key. @param body what the key stands for */
+/** `approveOrder`, once for each key. @param body that the key is bound to */
 export async function approveOrderOnce(
   commands: Commands,
   caller: Caller,
@@ -29,7 +29,7 @@ export async function approveOrderOnce(
     find,
     run: (request) =>
       approveOrder(commands, { ...caller, causationId: request.id }, orderId, user, reason).catch(async (error) => {
-        // Refused because the same request, sent at the same time, was first?
+        // The refusal may come from a concurrent send of this very request, which was first.
         const byAnother = error instanceof ConflictError ? await find(request) : undefined;
         if (byAnother === undefined) throw error;
         return byAnother;
@@ -37,7 +37,7 @@ export async function approveOrderOnce(
   });
 }
 
-/** The order as the approval that the request led to has left it; undefined where it led to none. */
+/** The order as it was after the approval that the request caused; undefined when it caused none. */
 async function approvedBy(
   commands: Commands,
   caller: Caller,

@@ -1,4 +1,4 @@
-/** What receivers may have of an order that is approved again. */
+/** Exports that receivers may already have when an order is approved again. */
 import { type Webhook, wantedSince } from '../../domain/identity/directory.js';
 import type { Repeat } from '../../domain/order/events.js';
 import type { Order } from '../../domain/order/order.js';
@@ -11,8 +11,8 @@ import { loadDelivery } from '../webhooks/deliveryStream.js';
 const KIND = 'order.approved';
 
 /**
- * For each webhook the latest earlier export that it may have. Costs nothing at a first approval; later two streams are
- * read for each webhook.
+ * For each webhook, the latest earlier export that it may have. A first approval reads nothing; later ones read up to two
+ * streams for each webhook.
  */
 export async function earlierExports(
   commands: Commands,
@@ -40,7 +40,7 @@ async function mayHave(
 ): Promise<boolean> {
   const deliveryId = firstDeliveryId(webhook.id, approval, KIND);
   const first = await loadDelivery(eventStore, { tenant, deliveryId });
-  // The relay, or whoever makes deliveries, may be behind: it will be sent.
+  // The relay, or the delivery, may be behind: the export will still be sent.
   if (first === undefined) return wantedSince(webhook, KIND) <= approval.at;
   if (mayHaveArrived(first.delivery)) return true;
   const again = await loadDelivery(eventStore, { tenant, deliveryId: resendId(webhook.id, deliveryId) });

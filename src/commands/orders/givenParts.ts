@@ -1,4 +1,4 @@
-/** Reads the parts that the body of an order gives as a whole: `lines`, or `consignments` with `goods`, and `allowance_charges`. */
+/** Reads the lists of parts in the body of an order: `lines`, or `consignments` with `goods`, and `allowance_charges`. */
 import type { AssetType, Relationship } from '../../domain/assetTypes/assetType.js';
 import { MAX_REQUEST_PARTS } from '../../domain/limits.js';
 import type { GivenPart, GivenParts, NamedList } from '../../domain/order/parts.js';
@@ -18,13 +18,13 @@ export const isObject = (value: unknown): value is Body =>
 export const givesParts = (assetType: AssetType, body: unknown): body is Body =>
   isObject(body) && partLists(assetType).some(({ name }) => Object.hasOwn(body, name));
 
-/** The id that a body chooses, in the form in which it is stored; undefined where it chooses none. */
+/** The id that a body chooses, in its stored form; undefined when it chooses none. */
 export const chosenId = ({ id }: Body): string | undefined =>
   typeof id === 'string' && isUuid(id) ? id.toLowerCase() : undefined;
 
 /**
- * Takes the parts out of the body of an order: what is left are its own fields. The parts themselves are not checked here.
- * @throws ValidationError for what is no list, no object, or too much
+ * Splits the body of an order into its own fields and its parts. The parts themselves are not checked here.
+ * @throws ValidationError when a list is no array or too long, or a part is no object
  */
 export function takeParts(
   { newId }: Pick<Commands, 'newId'>,

@@ -1,4 +1,4 @@
-/** How an order moves through its states (spec §3): people save, approve and reject it. */
+/** The states of an order (spec §3): people save, approve and reject it. */
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
 import {
@@ -29,9 +29,10 @@ import { exportSnapshot, orderView, type WrittenOrder, writeOrder } from './orde
 export type SavedOrder = WrittenRecord & { readonly order: Order };
 
 /**
- * Approves an order that is `validated` or `failed`; its export follows. What webhooks may have of it already is told.
- * @param reason why in spite of its problems
- * @throws ConflictError for one in another state; ValidationError with its problems, where no reason is given
+ * Approves an order that is `validated` or `failed`; its export follows. The result names earlier exports that webhooks
+ * may already have.
+ * @param reason why it is approved in spite of its problems
+ * @throws ConflictError in another state; ValidationError with its problems when no reason is given
  */
 export async function approveOrder(
   commands: Commands,
@@ -54,7 +55,7 @@ export async function approveOrder(
   return { ...view(commands, caller, orderId, written), repeats, warnings };
 }
 
-/** What is approved can be exported. @throws ConflictError */
+/** @throws ConflictError when the order is too large to be exported */
 function checkDocument(snapshot: ExportSnapshot, assetTypes: Tenant['assetTypes']): void {
   try {
     orderDocument(snapshot, undefined, assetTypes);
@@ -77,11 +78,11 @@ export async function rejectOrder(
 }
 
 /**
- * Saves a validator's changes, of the parts as well. The order becomes `saved`, or `validated` when the body says so and nothing
- * that an export needs is missing.
+ * Saves a validator's changes, including those of parts. The order becomes `saved`, or `validated` if the body asks for it
+ * and the order has all that an export needs.
  * @param body asset fields; `processing_status` may only be `saved` or `validated`
- * @param check of the order as it is before; throws to refuse
- * @throws ValidationError naming what is missing; ConflictError for an order that has left the validators
+ * @param check of the order before the change; throws to refuse
+ * @throws ValidationError naming the missing fields; ConflictError when the order is submitted or completed
  */
 export async function saveOrder(
   commands: Commands,

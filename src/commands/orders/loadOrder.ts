@@ -1,4 +1,4 @@
-/** An order as its stream tells it. Of big orders only what is new is read: the rest is known from the time before. */
+/** Loads an order from its stream. Big orders are cached, so that only new events are read. */
 import { LRUCache } from 'lru-cache';
 import type { OrderApproved, OrderEvent } from '../../domain/order/events.js';
 import type { Approval } from '../../domain/order/exportDocument.js';
@@ -9,24 +9,24 @@ import type { EventStore, EventToAppend, RecordedEvent, Revision } from '../../p
 import { streamPages } from '../streamPages.js';
 import type { Loaded } from '../writeStream.js';
 
-/** From so many events on to keep an order costs less than to read it again with each of its changes. */
+/** An order with this many events is cached: that costs less than reading it again for each change. */
 const BIG_EVENTS = 100;
-/** Characters of text in all orders that are kept for one purpose. */
+/** Characters of text in all orders of one cache. */
 const MAX_KEPT_CHARACTERS = 8_000_000;
-/** What a field, a part or an order takes beside its texts, in characters. */
+/** What a field, a part or an order takes beside its text, in characters. */
 const OVERHEAD = 16;
 
 type EventReads = Pick<EventStore, 'readStream'>;
 
-/** An order as of an event of its stream. */
+/** An order as it was after an event of its stream. */
 export type OrderAt = Loaded<Order> & {
   /** Id of that event. */
   readonly eventId: string;
-  /** The last one until then. */
+  /** The last one up to that event. */
   readonly approval: Approval | undefined;
 };
 
-/** Of one log. Commands ask for orders as they are, deliveries for what they were a while ago: each keeps its own. */
+/** The caches of one log. Commands need orders as they are now, deliveries as they were: each has a cache of its own. */
 type Kept = { readonly latest: LRUCache<string, OrderAt>; readonly delivered: LRUCache<string, OrderAt> };
 
 const keptOrders = new WeakMap<EventReads, Kept>();
@@ -42,7 +42,7 @@ function keptOf(eventStore: EventReads): Kept {
   return kept;
 }
 
-/** An order after these events of its stream as well; undefined where there is none. */
+/** An order after these further events of its stream; undefined when there is none. */
 export function orderAfter(before: Order | undefined, events: readonly EventToAppend[]): Order | undefined {
   const writable = copiedOnce();
   return events.reduce<Order | undefined>(
@@ -52,11 +52,11 @@ export function orderAfter(before: Order | undefined, events: readonly EventToAp
   );
 }
 
-/** An order as its whole stream tells it, whoever has written to it; undefined when there is none. */
+/** An order as it is now; undefined when there is none. */
 export const loadOrder = (eventStore: EventReads, tenant: string, orderId: string): Promise<OrderAt | undefined> =>
   load(eventStore, keptOf(eventStore).latest, orderStream(tenant, orderId));
 
-/** An order as it was after the event of this revision; undefined when there is none. */
+/** An order as it was after the event of this revision; undefined when there was none. */
 export const loadOrderAt = (
   eventStore: EventReads,
   tenant: string,
@@ -93,12 +93,12 @@ async function load(
     eventId: last.id,
     approval: approved === undefined ? known?.approval : approvalOf(approved),
   };
-  // An older one, of a delivery that is tried again, would have the next one read from the beginning.
+  // Caching an older state, for a delivery that is retried, would make the next load start from the beginning.
   if (loaded.revision >= BIG_EVENTS && loaded.revision > (newest?.revision ?? -1)) kept.set(stream, loaded);
   return loaded;
 }
 
-/** Without the snapshot, which holds the whole order. */
+/** Without the snapshot, which contains the whole order. */
 const approvalOf = ({ data: { approvedAt, approver } }: OrderApproved): Approval => ({ approvedAt, approver });
 
 function charactersOf({ fields, parts }: Order): number {

@@ -1,4 +1,4 @@
-/** Create and update of an order (spec §4.5, §4.6, §4.9), with the parts that its body gives as a whole. */
+/** Create and update of an order (spec §4.5, §4.6, §4.9), with the lists of parts in its body. */
 import { type AssetType, recordView } from '../../domain/assetTypes/assetType.js';
 import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
 import { ownValue } from '../../domain/assetTypes/fieldTypes.js';
@@ -15,15 +15,15 @@ import { chosenId, givesParts, partLists, takeParts } from './givenParts.js';
 import { orderView, type WrittenOrder, writeNewOrder, writeOrder } from './orderWriter.js';
 import { takePartIds } from './partIds.js';
 
-/** A body that creates an order, and the id that the order gets. */
+/** A checked body that creates an order, and the id that the order gets. */
 type CheckedOrder = {
   readonly id: string;
   readonly input: RecordInput;
-  /** Unset where the body gives no parts. */
+  /** Unset when the body gives no parts. */
   readonly decided?: DecidedParts;
 };
 
-/** @throws ValidationError with every error, of parts keyed by their path such as `lines.0.quantity` */
+/** @throws ValidationError with every error; those of parts are keyed by path, such as `lines.0.quantity` */
 export function checkedOrder(commands: Commands, caller: Caller, assetType: AssetType, body: unknown): CheckedOrder {
   if (!givesParts(assetType, body)) {
     const input = checkedInput(assetType, 'create', body);
@@ -51,7 +51,7 @@ export async function createOrder(
   return { position, ...createdOrder(commands, caller, assetType, id, order, body) };
 }
 
-/** An order as its create is answered: with its parts where the body gave some. */
+/** The answer to a create: the order, with its parts if the body gave some. */
 export function createdOrder(
   commands: Commands,
   { tenant }: Caller,
@@ -85,13 +85,13 @@ export async function updateOrder(
   );
 }
 
-/** What an update of an order sends, checked as far as that is possible without the order. */
+/** The body of an update, checked as far as that is possible without the order. */
 export type OrderUpdate = {
-  /** Of the order's own fields. */
+  /** The order's own fields. */
   readonly input: RecordInput;
-  /** @param fields in place of those of the input @throws ValidationError */
+  /** @param fields instead of those of the input @throws ValidationError */
   readonly decide: (order: Order, fields?: RecordInput['fields']) => OrderDecision | Promise<OrderDecision>;
-  /** The order as it is then, with its parts where the body gave some. */
+  /** The answer: the order after the change, with its parts if the body gave some. */
   readonly written: (written: WrittenOrder) => WrittenRecord;
 };
 
@@ -130,7 +130,7 @@ export function orderUpdate(
 
 type AssetTypes = ReadonlyMap<string, AssetType>;
 
-/** Order and parts are checked together, so that all errors are told at once. @throws ValidationError */
+/** Checks order and parts together, so that all errors are reported at once. @throws ValidationError */
 function checkedWhole(
   assetTypes: AssetTypes,
   assetType: AssetType,
@@ -152,7 +152,7 @@ function checkedWhole(
 
 type Lists = NonNullable<WrittenRecord['lists']>;
 
-/** The lists of an order's parts; those in the lists have theirs beside their fields. */
+/** The lists of an order's parts; a part with parts of its own has their lists beside its fields. */
 function listsOf(assetTypes: AssetTypes, assetType: AssetType, id: string, order: Order): Lists {
   const children = new Map<string, Lists[]>();
   const listOf = (table: string, parentId: string): Lists[] => {

@@ -1,4 +1,4 @@
-/** One order: its stream written, and what it shows: its view, and the snapshot that exports are made of. */
+/** Writes the stream of one order, and makes its view and the snapshot that exports are made of. */
 import { type AssetType, type RecordView, recordView } from '../../domain/assetTypes/assetType.js';
 import { ownValue } from '../../domain/assetTypes/fieldTypes.js';
 import {
@@ -24,7 +24,7 @@ import { loadOrder, orderAfter } from './loadOrder.js';
 export type WrittenOrder = { readonly position: Position; readonly order: Order };
 
 /**
- * @param decide pure or reading only; may run several times
+ * @param decide pure or read-only; may run several times
  * @throws NotFoundError, ValidationError, ConflictError, TryAgainError
  */
 export async function writeOrder(
@@ -48,8 +48,8 @@ export async function writeOrder(
 }
 
 /**
- * An export has failed for good (spec §3, §6.4): the order goes to `failed`, with the reasons. Does nothing
- * when the order has moved on since that approval, so it may be called again after a crash.
+ * An export has failed for good (spec §3, §6.4): the order becomes `failed`, with the reasons. Does nothing when the status
+ * has changed since that approval, so it may be repeated after a crash.
  */
 export async function failExport(
   commands: Commands,
@@ -60,12 +60,12 @@ export async function failExport(
   await writeOrder(commands, caller, orderId, (order) => decideFailure(order, failure));
 }
 
-/** An export waits for a webhook that is disabled. Safe to repeat, as above. */
+/** An export waits for a disabled webhook. Safe to repeat, as above. */
 export async function holdExport(commands: Commands, caller: Caller, orderId: string, hold: ExportHold): Promise<void> {
   await writeOrder(commands, caller, orderId, (order) => decideHold(order, hold));
 }
 
-/** A webhook to which an export had failed has it after all: the order is `submitted` again. Safe to repeat, as above. */
+/** An export that had failed was delivered after all: the order is `submitted` again. Safe to repeat, as above. */
 export async function deliverExport(
   commands: Commands,
   caller: Caller,
@@ -108,10 +108,10 @@ export function acceptedEvents(decision: OrderDecision): readonly OrderEvent[] {
 export const orderView = (assetType: AssetType, id: string, order: Order): RecordView =>
   recordView(assetType, { id, ...order, fields: { ...order.fields, processing_status: order.status } });
 
-/** By table, then by the value that names a record there. */
+/** By table, then by the value that refers to a record there. */
 type Related = Map<string, Map<string, RecordView>>;
 
-/** The order and its parts as they are in the log, and the reference records they name as the read model shows them. */
+/** The order and its parts from the log, and the reference records that they refer to from the read model. */
 export async function exportSnapshot(
   commands: Commands,
   tenantName: string,
@@ -127,7 +127,7 @@ export async function exportSnapshot(
   }));
   const related: Related = new Map();
   let found = [{ table: order.table, record: head }, ...parts];
-  // What a record names may name others in turn (an item its unit code); tables do not refer in circles, and two steps are all there are.
+  // A record may refer to others in turn (an item to its unit code). Tables do not refer in circles: two rounds are all.
   while (found.length > 0) found = await findRelated(commands, tenantName, typeOf, found, related);
   return {
     table: order.table,

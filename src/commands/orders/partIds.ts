@@ -1,7 +1,6 @@
 /**
- * Ids that clients choose for parts. Parts of all orders share a table but no stream, so each id has a stream of its own,
- * in which the first order that wants it takes it for good. An order that has taken an id and was not written, or has
- * removed the part since, finds it its own.
+ * Ids that clients choose for parts. Parts of all orders share a table but no stream, so each id has a stream of its own:
+ * the first order to append there has the id for good, even if it was not written then, or removes the part later.
  */
 import type { PartIdTaken } from '../../domain/order/events.js';
 import type { DecidedParts } from '../../domain/order/parts.js';
@@ -9,10 +8,10 @@ import { partIdStream } from '../../domain/streams.js';
 import { type Caller, type Commands, ValidationError } from '../context.js';
 import { appendIfUnchanged, NO_STREAM, withDeadline } from '../writeStream.js';
 
-/** Appends that are asked for at the same time. */
+/** Appends in flight at the same time. */
 const AT_ONCE = 100;
 
-/** @throws ValidationError naming those that other orders have, by the paths of the parts */
+/** @throws ValidationError naming the ids that other orders have, by the paths of the parts */
 export async function takePartIds(
   commands: Commands,
   caller: Caller,
@@ -36,7 +35,7 @@ export async function takePartIds(
   if (errors.size > 0) throw new ValidationError(Object.fromEntries(errors));
 }
 
-/** Whether the order has the id then. @param isShown the read models show a part of this id: if it is of this order, it took it */
+/** Whether the order has the id now. @param isShown whether the read models show a part of this id: then it was taken */
 async function takesId(
   commands: Commands,
   caller: Caller,
@@ -51,7 +50,7 @@ async function takesId(
   return taken?.orderId === orderId && taken.table === table;
 }
 
-/** Earlier releases took ids for parts without a stream of their own: such parts are known by the read models alone. */
+/** Earlier releases did not record ids in streams: only the read models know their parts. */
 async function usedBefore(
   { readModels }: Commands,
   caller: Caller,

@@ -1,4 +1,4 @@
-/** The items of a batch: checked, and what of the table they name. */
+/** The items of a batch: checks them, and finds which records they refer to. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
 import { type Fields, ownValue } from '../../domain/assetTypes/fieldTypes.js';
@@ -26,13 +26,13 @@ export function itemsOf(body: unknown): readonly unknown[] {
   return items;
 }
 
-/** Lets other requests have their turns meanwhile. */
+/** Yields to other requests while it works. @throws ValidationError with every error by item and field */
 export async function checkItems(assetType: AssetType, items: readonly unknown[]): Promise<readonly RecordInput[]> {
   const pauses = new Pauses();
   const errors = new FieldErrorList();
   const inputs: { readonly index: number; readonly input: RecordInput }[] = [];
   for (const [index, item] of items.entries()) {
-    // Errors cost more than what is right, and nobody reads thousands of them.
+    // Errors cost more than valid items, and nobody reads thousands of them.
     if (errors.unnamed > 0) break;
     if (pauses.isDue()) await pauses.take();
     if (typeof item !== 'object' || item === null || Array.isArray(item)) {
@@ -52,7 +52,7 @@ export async function checkItems(assetType: AssetType, items: readonly unknown[]
   return inputs.map(({ input }) => input);
 }
 
-/** Keys and ids by which the items name records, before they are checked: what is no key or id names nothing. */
+/** Keys and ids in the unchecked items, so that their records can be read while the items are checked. */
 export function namedAsSent(assetType: AssetType, items: readonly unknown[]): Wanted {
   const valuesOf = (name: string): readonly string[] =>
     items.flatMap((item) => {
@@ -62,7 +62,7 @@ export function namedAsSent(assetType: AssetType, items: readonly unknown[]): Wa
   return { keys: valuesOf(uniqueFieldOf(assetType)), ids: valuesOf('id').map((id) => id.toLowerCase()) };
 }
 
-/** A check that changes a key would make a second record of the same one. @throws Error where it does */
+/** If checking changed a key, its record would be missing from the state, and created twice. @throws Error then */
 export function requireNamed(assetType: AssetType, checked: readonly RecordInput[], { keys, ids }: Wanted): void {
   const known = { keys: new Set(keys), ids: new Set(ids) };
   const isNamed = ({ id, fields }: RecordInput): boolean =>

@@ -1,15 +1,15 @@
-/** Looks through a table's stream for what a request has done of which nobody was told. */
+/** Searches a table's stream for what an unanswered request has done. */
 import { MAX_EVENTS_LOOKED_THROUGH } from '../../domain/limits.js';
 import type { EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import { type Caller, ConflictError } from '../context.js';
 import { withDeadline } from '../writeStream.js';
 
-/** Events that are read at once: each may have 400 KB. */
+/** Events of one read: each may have 400 KB. */
 const SLICE_EVENTS = 50;
 
 /**
- * The events behind a revision, some at a time, to the end of the stream.
- * @throws ConflictError with `tooMany` where the end is further than is looked
+ * The events after a revision, in slices, to the end of the stream.
+ * @throws ConflictError with `tooMany` when there are more than MAX_EVENTS_LOOKED_THROUGH
  */
 export async function* eventsBehind(
   { eventStore }: { readonly eventStore: Pick<EventStore, 'readStream'> },

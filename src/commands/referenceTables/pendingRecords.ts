@@ -1,4 +1,4 @@
-/** What this process appended to a table and the read model may not show yet. */
+/** Records of a table that this process has written and the read model may not show yet. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { tableChanges } from '../../domain/referenceTable/changes.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
@@ -16,7 +16,7 @@ export class PendingRecords {
   #end = NO_STREAM;
   #deletion: AppendResult = { revision: NO_STREAM.revision, position: 0 };
 
-  /** The last append that the read model may not show; NO_STREAM when it shows all. */
+  /** The last append that the read model may not show yet; NO_STREAM when it shows all. */
   get end(): StreamEnd {
     return this.#end;
   }
@@ -30,7 +30,7 @@ export class PendingRecords {
     return entry?.key === key ? entry.record : undefined;
   }
 
-  /** @param recordBefore a record as it was before the events: those that they change are known */
+  /** @param recordBefore a record as it was before the events */
   add(
     assetType: AssetType,
     { events, revision, at }: Pick<Appended<ReferenceTableEvent>, 'events' | 'revision' | 'at'>,
@@ -38,7 +38,7 @@ export class PendingRecords {
   ): void {
     const put = (record: StoredRecord): void => {
       const key = record.key ?? uniqueKeyOf(assetType, record.fields);
-      this.#byId.delete(record.id); // so that it moves to the end
+      this.#byId.delete(record.id); // Moves it to the end.
       this.#byId.set(record.id, { record, key, revision });
       this.#idByKey.set(key, record.id);
     };
@@ -69,17 +69,17 @@ export class PendingRecords {
     this.#end = { revision, lastEventAt: at };
   }
 
-  /** Something was appended that deletes records: nothing can be decided until the read model shows it. */
+  /** After an append that deletes records, nothing can be decided until the read model shows it. */
   addDeletion(appended: AppendResult): void {
     this.#deletion = appended;
   }
 
-  /** Position of a deletion that is still to be waited for, where the read model shows this revision. */
+  /** Position of a deletion that a read model at this revision does not show yet. */
   deletionAfter(shown: Revision): Position | undefined {
     return shown < this.#deletion.revision ? this.#deletion.position : undefined;
   }
 
-  /** Forgets what the read model shows by now. */
+  /** Forgets records that the read model, at this revision, shows. */
   prune(shown: Revision): void {
     if (shown >= this.#end.revision) {
       this.clear();

@@ -1,6 +1,6 @@
 /**
- * The sync sessions of a table that there were, from the events of their stream; and what each has done, from the table's
- * stream, of which only the time of the session is read, backwards (decision 0034).
+ * The past sync sessions of a table, from their stream, and the operations of each, from the table's stream. That one is
+ * read backwards, and only for the time of the session (decision 0034).
  */
 import type { OperationKind } from '../../domain/referenceTable/operation.js';
 import { operationOf } from '../../domain/referenceTable/operation.js';
@@ -11,10 +11,10 @@ import type { TableRef } from '../../ports/readModels.js';
 import { streamPagesBackwards } from '../streamPages.js';
 
 export type SyncSession = Sync & {
-  /** Of its first event in the stream of sessions. */
+  /** Revision of its first event in the stream of sessions. */
   readonly revision: Revision;
   readonly actor: Actor;
-  /** When a batch of it was refused, it was closed, or its commit was done. */
+  /** When a batch of it was refused, or it was closed or committed. */
   readonly changedAt: string;
   /** When the next one was started. */
   readonly supersededAt?: string | undefined;
@@ -22,9 +22,9 @@ export type SyncSession = Sync & {
 
 export type SyncStatus = 'started' | 'committing' | 'committed' | 'expired' | 'aborted';
 
-/** What a session has done, and when it ended. */
+/** The operations of a session, and the records that they counted. */
 export type SyncWork = {
-  /** The newest first. */
+  /** Newest first. */
   readonly operations: readonly SyncOperation[];
   readonly created: number;
   readonly updated: number;
@@ -34,16 +34,16 @@ export type SyncWork = {
 /** A batch of the session, or the clean-up of its commit. */
 export type SyncOperation = {
   readonly kind: Exclude<OperationKind, 'undo'>;
-  /** Of its first event. */
+  /** Revision of its first event. */
   readonly revision: Revision;
   readonly requestId: string;
-  /** Records of the session that it is about. */
+  /** Records that it created, updated, saw again or deleted. */
   readonly records: number;
 };
 
 type Log = Pick<EventStore, 'readStream' | 'lastAppend'>;
 
-/** The newest first. @param before revision of one, which is passed over */
+/** Newest first. @param before revision of a session: only older ones are returned */
 export async function* syncSessions(
   eventStore: Log,
   { tenant, table }: TableRef,
@@ -51,7 +51,7 @@ export async function* syncSessions(
 ): AsyncGenerator<SyncSession> {
   const stream = syncStream(tenant, table);
   const end = (await eventStore.lastAppend(stream))?.revision ?? -1;
-  // A cursor of a client's own making may name a revision far behind the end.
+  // A forged cursor may hold a revision far beyond the end.
   const last = Math.min(before ?? end, end);
   let own: RecordedEvent[] = [];
   let supersededAt: string | undefined;
@@ -78,7 +78,7 @@ function sessionOf(events: readonly RecordedEvent[], supersededAt: string | unde
   return { ...state, revision: first.revision, actor: first.metadata.actor, changedAt, supersededAt };
 }
 
-/** When it took no batch any more; undefined while it takes some. @param now ISO 8601 */
+/** When it stopped taking batches; undefined while it takes some. @param now ISO 8601 */
 export function endOf(session: SyncSession, now: string): string | undefined {
   const { committed, failure, supersededAt, changedAt } = session;
   if (committed !== undefined || failure !== undefined) return changedAt;
@@ -98,26 +98,26 @@ export function statusOf(session: SyncSession, isCleanedUp: boolean, now: string
 
 const isAfter = (time: string, other: string): boolean => Date.parse(time) >= Date.parse(other);
 
-/** How much may be looked at; counts down. */
+/** How many events and records may still be read; counts down. */
 export type Budget = { events: number; records: number };
 
 /** An event may have 400,000 bytes. */
 const EVENTS_AT_ONCE = 20;
 
-/** So far the clocks of two processes that write to one table may be apart. */
+/** The most by which the clocks of two processes that write to one table may differ. */
 const CLOCKS_APART_MS = 60_000;
 
 const shifted = (time: string, ms: number): string =>
   `${new Date(Date.parse(time) + ms).toISOString().slice(0, 23)}000Z`;
 
-/** Around the time of a session: all its operations are between. */
+/** A range of time that contains all operations of the session. */
 export const timesOf = (session: SyncSession, now: string): { readonly from: string; readonly to?: string } => {
   const end = endOf(session, now);
   const from = shifted(session.startedAt, -CLOCKS_APART_MS);
   return end === undefined ? { from } : { from, to: shifted(end, CLOCKS_APART_MS) };
 };
 
-/** What the session has done; undefined where the budget is too small for it. */
+/** The operations of the session; undefined when the budget is too small. */
 export async function workOf(
   eventStore: Log,
   { tenant, table }: TableRef,
@@ -163,7 +163,7 @@ export async function workOf(
     unchanged += counts.seen;
     const records = counts.created + counts.updated + counts.seen + counts.deleted;
     const later = operations.at(-1);
-    // A batch is one append of as many events as it takes.
+    // A batch may be several events of one append.
     if (later?.requestId === requestId && later.kind === kind) {
       operations.splice(-1, 1, { ...later, revision, records: later.records + records });
     } else operations.push({ kind, revision, requestId, records });
@@ -171,8 +171,8 @@ export async function workOf(
 }
 
 /**
- * Of the events up to `end` the last one that is not after the time, -1 where all are; they are in the order of their times.
- * @param time undefined: that is `end`
+ * Revision of the last event up to `end` that is not after the time (binary search); -1 when all are after it.
+ * @param time undefined: returns `end`
  */
 export async function lastUntil(
   eventStore: Pick<EventStore, 'readStream'>,
@@ -182,7 +182,7 @@ export async function lastUntil(
 ): Promise<Revision> {
   if (time === undefined) return end;
   let [low, high] = [-1, end];
-  // The end first: where a page goes on, it is the one.
+  // The end first: it is the answer when a next page is read.
   for (let middle = end; low < high; middle = Math.ceil((low + high) / 2)) {
     const [event] = await eventStore.readStream(stream, middle, middle);
     if (event !== undefined && event.metadata.occurredAt <= time) low = middle;

@@ -1,5 +1,4 @@
 /** The newest sync session of a table, from the last events of its stream. */
-
 import {
   evolve,
   isSyncId,
@@ -19,7 +18,7 @@ export async function loadSync({ eventStore }: Log, tenant: string, table: strin
   const stream = syncStream(tenant, table);
   const end = await eventStore.lastAppend(stream);
   if (end === undefined) return { ...NO_STREAM, state: undefined };
-  // From there on, so that what is appended meanwhile is not missed.
+  // To the end of the stream, so that events appended meanwhile are not missed.
   const events = await eventStore.readStream(stream, Math.max(0, end.revision - MAX_EVENTS_OF_SYNC + 1));
   const last = events.at(-1);
   const state = events.reduce<Sync | undefined>(
@@ -44,7 +43,7 @@ export function changeSync(
   return writeStream(log, caller, { stream, name: `The syncs of ${table}`, load, decide });
 }
 
-/** @throws ConflictError where the session takes no batch, and cannot be committed */
+/** @throws ConflictError when the session takes no batch and cannot be committed */
 export async function refuseUnlessOpen(
   log: Pick<LogAccess, 'eventStore' | 'now'>,
   caller: Caller,
@@ -62,12 +61,12 @@ export function requireOpen(newest: Sync | undefined, id: string, now: string): 
   if (newest?.closed !== undefined) throw new ConflictError(`${id} is being committed, or is committed already.`);
 }
 
-/** Those that batch ids name. */
+/** The ids of sync sessions among batch ids. */
 export const syncIdsOf = (batchIds: Iterable<unknown>): readonly string[] => [
   ...new Set([...batchIds].filter((id): id is string => typeof id === 'string' && isSyncId(id))),
 ];
 
-/** A batch that is refused for good fails its session, so that it cannot be committed without what the batch carried. */
+/** A batch that is refused for good fails its session, so that the session cannot be committed without the batch. */
 export async function failSyncOf(
   log: LogAccess,
   caller: Caller,
@@ -85,5 +84,5 @@ export async function failSyncOf(
   }
 }
 
-/** Characters of a reason that are kept. */
+/** Characters of a stored reason. */
 const MAX_REASON = 500;

@@ -1,6 +1,6 @@
 /**
- * What a synchronisation sends: batch upserts (spec §4.7: all items or none, matched on the unique field), then a clean-up
- * (spec §4.8), which deletes every record of the table that they did not carry.
+ * The two operations of a synchronisation: batch upserts (spec §4.7: all items or none, matched on the unique field), then
+ * a clean-up (spec §4.8), which deletes every record of the table that the batches did not carry.
  */
 import { setImmediate as pause } from 'node:timers/promises';
 import { z } from 'zod';
@@ -28,18 +28,18 @@ import { failSyncOf, refuseUnlessOpen, syncIdsOf } from './syncState.js';
 import type { TableCommands } from './tableState.js';
 import { tableWriterOf } from './tableWriter.js';
 
-/** What was written, or, in a dry run, would be: then with the first differences. */
+/** What was written, or what a dry run would write, with the first differences. */
 export type BatchResult = {
   readonly position: Position;
   readonly counts: BatchCounts;
-  /** Among the table's operations; undefined where nothing was written. */
+  /** Names the operation; undefined when nothing was written. */
   readonly operationId?: string | undefined;
   readonly differences: readonly Difference[];
   /** Whether an earlier request with the same key has done it. */
   readonly isReplayed?: boolean;
 };
 
-/** Whether the same request was carried out already: then nothing is written. Asked in the table's turn. */
+/** Whether the same request was carried out already; then nothing is written. Called while no other change is written. */
 export type IsDone = () => Promise<boolean>;
 
 /**
@@ -75,7 +75,7 @@ async function writeBatch(
   const checking = pause().then(() => checkItems(assetType, given));
   let counts: BatchCounts = { created: 0, updated: 0, unchanged: 0 };
   let differences: readonly Difference[] = [];
-  // What the items name is read in another thread while they are checked.
+  // A reader thread reads the records while the items are checked here.
   const writing = tableWriterOf(commands).write(caller, assetType, wanted, async (known) => {
     const items = await checking;
     requireNamed(assetType, items, wanted);
@@ -83,7 +83,7 @@ async function writeBatch(
     const isKnown = ({ fields }: RecordInput): boolean => known.byKey(uniqueKeyOf(assetType, fields)) !== undefined;
     const newIds = items.map((item) => (isKnown(item) ? '' : commands.newId()));
     const pauses = new Pauses();
-    // Here, behind what was read of the table: a commit closes the session before it deletes anything.
+    // After the table was read: a commit closes the session before it deletes anything, so one of the two notices the other.
     for (const id of syncIdsOf(items.map(({ batchId }) => batchId)))
       await refuseUnlessOpen(commands, caller, assetType.name, id);
     const decision = decide(assetType, items, newIds, known);
@@ -93,11 +93,11 @@ async function writeBatch(
       differences = firstDifferences(batchDifferences(assetType, decision.events, known, newIds));
       return [];
     }
-    // What a large batch changes is made text of next, which takes as long as the decision.
+    // The append serialises the events next, which takes as long as the decision: yield before it.
     if (pauses.isDue()) await pauses.take();
     return decision.events;
   });
-  // Looked at below: bad items are refused at once, whatever is waited for.
+  // Awaited below; bad items are refused at once, even while the change waits for its turn.
   writing.catch(() => undefined);
   await checking;
   const { position, revision, events } = await writing;
@@ -109,15 +109,15 @@ export const confirmed = z.number('must be a number.').int('must be an integer.'
 
 export const cleanUpBody = z.strictObject({
   batch_id: shortText,
-  /** How many records the clean-up is to delete; with another number it is refused. */
+  /** How many records the clean-up should delete; any other number is refused. */
   confirm: confirmed.optional(),
 });
 
-/** What was deleted, or, in a dry run, would be: then with the first of the records. */
+/** What was deleted, or what a dry run would delete, with the first of the records. */
 export type CleanUpResult = {
   readonly position: Position;
   readonly deleted: number;
-  /** By which it can be undone; undefined where nothing was deleted. */
+  /** Names the operation, for its undo; undefined when nothing was deleted. */
   readonly operationId?: string | undefined;
   readonly differences: readonly Difference[];
   /** Whether an earlier request with the same key has done it. */
@@ -126,8 +126,8 @@ export type CleanUpResult = {
 
 /**
  * @param body `{ batch_id, confirm? }`
- * @param options.guard the tenant's; a dry run goes without
- * @throws ValidationError without a batch id, where the guard refuses it, and with another number than is confirmed
+ * @param options.guard the tenant's; ignored by a dry run
+ * @throws ValidationError without a batch id, when the guard refuses, and when the confirmed number is wrong
  * @throws NotSupportedError on Master Data
  */
 export async function cleanUpTable(
@@ -166,7 +166,7 @@ export async function cleanUpTable(
   return { position, deleted, differences: firstDifferences(cleanUpDifferences(assetType, some)) };
 }
 
-/** As of the revision that the append is to insist on. */
+/** Counted at the revision that the append then expects. */
 export async function countCleanUp(
   { readModels }: TableCommands,
   table: TableRef,

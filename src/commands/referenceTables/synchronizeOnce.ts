@@ -1,6 +1,6 @@
 /**
- * Batches, clean-ups and undos that are carried out once: their events say which request led to them, and stand in the table's
- * stream behind the revision that it had when the request was accepted.
+ * Batches, clean-ups and undos that are carried out once. Their events name the request that caused them, and stand in the
+ * table's stream after the revision that it had when the request was accepted.
  */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { KeyedRequest } from '../../domain/keyedRequest.js';
@@ -16,7 +16,7 @@ import { type BatchResult, type CleanUpResult, cleanUpTable, type IsDone, upsert
 import type { TableCommands } from './tableState.js';
 import type { UndoResult } from './undo.js';
 
-/** As `upsertBatch`, once for each key. */
+/** `upsertBatch`, once for each key. */
 export async function upsertBatchOnce(
   commands: TableCommands,
   caller: Caller,
@@ -26,7 +26,7 @@ export async function upsertBatchOnce(
 ): Promise<BatchResult> {
   refuseMasterData(assetType, 'written by batch');
   const items = Object(body).items;
-  // In pieces, as it may be large.
+  // Item by item: the body may be large.
   const hashed = ['batch', ...(Array.isArray(items) ? items : [body])];
   const ofEvents = (events: readonly RecordedEvent[]): Omit<BatchResult, 'position'> => {
     const written = events.map(({ data }) => data as BatchUpserted['data']);
@@ -39,7 +39,7 @@ export async function upsertBatchOnce(
   return once(commands, caller, { table: assetType.name, key, body: hashed }, run, ofEvents);
 }
 
-/** As `cleanUpTable`, once for each key. */
+/** `cleanUpTable`, once for each key. */
 export async function cleanUpTableOnce(
   commands: TableCommands,
   caller: Caller,
@@ -58,9 +58,9 @@ export async function cleanUpTableOnce(
 }
 
 /**
- * An undo, once for each key. What a try before has undone and never answered, another one finds as it was before: here it
- * counts as undone.
- * @param of what it is of, beside the body
+ * An undo, once for each key. To a repetition, records that an unanswered run has undone look unchanged: they are counted
+ * as undone here.
+ * @param of what is undone; part of what the key is bound to
  */
 export function undoOnce(
   commands: TableCommands,
@@ -112,7 +112,7 @@ async function undoneBy(
   return before;
 }
 
-/** The revision of its first event. */
+/** Revision of the operation's first event. */
 const operationIdOf = (events: readonly RecordedEvent[]): string | undefined =>
   events[0] === undefined ? undefined : String(events[0].revision);
 
@@ -136,13 +136,13 @@ function once<Result extends { readonly position: Position }>(
     after: async () => (await eventStore.lastAppend(stream))?.revision ?? -1,
     find,
     run: async (request, isNew) => {
-      // Looked at again in the table's turn: another process may have had it before.
+      // Checked again while no other change is written: another process may have carried it out.
       let wasDone = false;
       const done = await run({ ...caller, causationId: request.id }, async () => {
         wasDone = (await find(request)) !== undefined;
         return wasDone;
       });
-      // Nothing is left to do where the same request, sent at the same time, was first: what it did is the answer.
+      // Nothing was left to do because a concurrent send of the same request was first: its result is the answer.
       const found = done.position === 0 || !isNew ? await find(request) : undefined;
       return found === undefined ? done : { ...found, isReplayed: wasDone };
     },
@@ -152,7 +152,7 @@ function once<Result extends { readonly position: Position }>(
 const TOO_MANY =
   'Too much was written to the table since to tell whether this was carried out: look at the table, and use a new Idempotency-Key.';
 
-/** The events that the request led to, of one append. @throws ConflictError where too many others stand before them */
+/** The events that the request caused, of one append. @throws ConflictError when too many others stand before them */
 async function eventsOf(
   commands: TableCommands,
   caller: Caller,

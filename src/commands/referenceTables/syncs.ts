@@ -1,4 +1,4 @@
-/** Sync sessions: which one a table's batches may belong to, and the commit, which is carried out once (decision 0034). */
+/** Starts and commits sync sessions; a commit is carried out once (decision 0034). */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_DIFFERENCES } from '../../domain/limits.js';
@@ -19,9 +19,9 @@ import type { TableCommands } from './tableState.js';
 import { tableWriterOf } from './tableWriter.js';
 
 export const commitBody = z.strictObject({
-  /** How many records the session has carried: a batch that got lost on its way is noticed by it. */
+  /** How many records the session has carried: reveals a batch that was lost on its way. */
   records: confirmed.optional(),
-  /** How many records the commit is to delete. */
+  /** How many records the commit should delete. */
   confirm: confirmed.optional(),
 });
 
@@ -39,16 +39,16 @@ export type CommitResult = {
   readonly position: Position;
   readonly deleted: number;
   readonly operationId?: string | undefined;
-  /** Of a dry run: how many records the session has carried. */
+  /** Dry run only: how many records the session has carried. */
   readonly carried?: number;
   readonly differences: readonly Difference[];
 };
 
 /**
- * Repeated, it answers as before and deletes nothing more.
- * @param body `{ records, confirm? }`; a dry run needs none
- * @throws ConflictError where a batch of it was refused, it is too old, or not the newest
- * @throws ValidationError with other numbers than there are, and where the guard refuses it
+ * A repetition gets the same answer and deletes nothing more.
+ * @param body `{ records, confirm? }`; a dry run needs neither
+ * @throws ConflictError when a batch of it was refused, it has expired, or it is not the newest
+ * @throws ValidationError when a number is wrong, and when the guard refuses
  */
 export async function commitSync(
   commands: TableCommands,
@@ -81,7 +81,7 @@ export async function commitSync(
   const cleanedUp = await deleteUnseen(commands, caller, assetType, closed, check);
   const committed: SyncCommitted = { type: 'SyncCommitted', data: { id, ...cleanedUp.done } };
   const note = (sync: Sync | undefined) => (sync?.id === id && sync.committed === undefined ? [committed] : []);
-  // It is done in any case: without the note, the next one to ask finds it in the table's stream.
+  // The clean-up stands in any case: without this event, a repetition finds it in the table's stream.
   await changeSync(commands, caller, assetType.name, note).catch(() => undefined);
   return { ...cleanedUp.done, position: cleanedUp.position, differences: [] };
 }
@@ -90,7 +90,7 @@ async function again({ eventStore }: TableCommands, caller: Caller, { deleted, o
   return { deleted, operationId, position: await withDeadline(caller, eventStore.head()), differences: [] };
 }
 
-/** What it would delete. */
+/** Checks the commit, and counts and shows what it would delete. */
 async function look(
   commands: TableCommands,
   caller: Caller,
@@ -111,7 +111,7 @@ async function look(
   return { position, deleted: state.deleted, carried: state.kept, differences };
 }
 
-/** Another request may close it meanwhile: then what that one deletes is the answer to this one as well. */
+/** If another request closes the session meanwhile, its clean-up is the answer to this one, too, whatever the check says. */
 async function lookUnlessClosed(
   commands: TableCommands,
   caller: Caller,
@@ -130,14 +130,14 @@ async function lookUnlessClosed(
 type Closed = { readonly id: string; readonly after: Revision; readonly expiresAt: string };
 
 /**
- * Before anything is deleted: a batch asks once it has read the table, so it is counted, or conflicts with the deletion and
- * is refused.
+ * Closes the session before anything is deleted. A batch asks for its session after it has read the table, so each batch is
+ * either counted, or conflicts with the deletion and is refused.
  */
 async function close(commands: TableCommands, caller: Caller, { name }: AssetType, id: string): Promise<Closed> {
   const stream = tableStream(caller.tenant, name);
   const { events, state } = await changeSync(commands, caller, name, async (sync) => {
     if (sync?.id === id && sync.closed !== undefined) return [];
-    // Not read anew: another request may have closed it since, which this append would learn as a conflict.
+    // Decided on the loaded state: if another request has closed it since, this append conflicts.
     requireOpen(sync, id, commands.now());
     const after = (await commands.eventStore.lastAppend(stream))?.revision ?? -1;
     return [{ type: 'SyncClosed', data: { id, after } }];
@@ -150,7 +150,7 @@ async function close(commands: TableCommands, caller: Caller, { name }: AssetTyp
 
 type CleanUpArgs = Pick<SyncCommitted['data'], 'deleted' | 'operationId'>;
 
-/** Once, whoever asks how often: the table's stream says whether it was done. */
+/** Cleans up once, however often it is called: the table's stream says whether it was done. */
 async function deleteUnseen(
   commands: TableCommands,
   caller: Caller,
@@ -179,7 +179,7 @@ async function deleteUnseen(
   return { done, position: written.position || (await withDeadline(caller, commands.eventStore.head())) };
 }
 
-/** @throws ConflictError where too many others stand before it */
+/** @throws ConflictError when too many other events stand before it */
 async function findCleanUp(
   commands: TableCommands,
   caller: Caller,

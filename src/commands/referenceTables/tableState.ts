@@ -1,7 +1,7 @@
 /**
- * A reference table as decisions see it. Its stream may hold millions of records, so no decision loads it: the read model's
- * snapshot (the records in question, and the revision they were read at) is the state, together with what this process has
- * appended since.
+ * The state of a reference table for decisions. Its stream may hold millions of records, so no decision loads it. The state
+ * is a snapshot of the read model (the records in question, and the revision they were read at), together with what this
+ * process has appended since.
  */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
@@ -12,10 +12,9 @@ import type { Caller, Commands } from '../context.js';
 import { type Loaded, type LogAccess, notBefore } from '../writeStream.js';
 import { PendingRecords } from './pendingRecords.js';
 
-/** Why a decision has to be made later. */
 export const beingCleanedUp = (table: string): string => `${table} is still being cleaned up.`;
 
-/** The records that a decision is about, as they were when it was made. */
+/** The records that a decision is about. */
 export type DecisionRecords = {
   byId(id: string): StoredRecord | undefined;
   byKey(key: string): StoredRecord | undefined;
@@ -26,12 +25,11 @@ export type DecisionRecords = {
 /** Unique keys and ids of the records a decision is about. */
 export type Wanted = { readonly keys: readonly string[]; readonly ids: readonly string[] };
 
-/** What commands on records of reference tables need. */
+/** What commands on reference tables need. */
 export type TableCommands = LogAccess & Pick<Commands, 'readModels'>;
 
 export class TableState {
   readonly table: TableRef;
-  /** What this process has appended and the read model does not show yet. */
   readonly pending = new PendingRecords();
   readonly #commands: TableCommands;
 
@@ -70,14 +68,14 @@ export class TableState {
     return readModels.snapshot(this.table, wanted);
   }
 
-  /** Waits until the read model shows what has been written to the table until now, by whatever process. */
+  /** Waits until the read model shows everything written to the table so far, by any process. */
   async catchUp(caller: Caller): Promise<void> {
     await untilTableIsShown(this.#commands, caller, this.name);
     this.pending.clear();
   }
 }
 
-/** Of the same record, the last counts. */
+/** @param records when a record occurs twice, the last one counts */
 function knownRecords(
   assetType: AssetType,
   records: readonly (StoredRecord | undefined)[],
@@ -91,7 +89,7 @@ function knownRecords(
   return { byId: (id) => byId.get(id), byKey: (key) => byKey.get(key), formerId };
 }
 
-/** What is wanted of it, with what was decided since and is not stored yet. */
+/** The wanted records, with what was decided since and is not appended yet. */
 export function knownAfter(
   known: DecisionRecords,
   { assetType, wanted }: { readonly assetType: AssetType; readonly wanted: Wanted },

@@ -1,7 +1,7 @@
 /**
- * Changes of reference tables, one group at a time for each table. What is decided rests on a state of the table
- * (`tableState.ts`), and the append insists on that revision: whoever else wrote meanwhile, in whatever process, makes it
- * conflict, and the decision is made anew once the read model has caught up.
+ * Writes reference tables, one group of changes at a time for each table. A decision depends on a state of the table
+ * (`tableState.ts`), and the append expects its revision: if another process wrote meanwhile, the append conflicts, and the
+ * change is decided again once the read model has caught up.
  */
 import { LRUCache } from 'lru-cache';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
@@ -14,7 +14,7 @@ import { type TableCommands, TableState, type Wanted } from './tableState.js';
 import { type Decide, takeTogether, WaitingChange, type WrittenChange } from './waitingChange.js';
 import { writeTogether } from './writeTogether.js';
 
-/** Of so many tables the last appends are kept. Others' are forgotten: their next write conflicts at worst. */
+/** Tables whose pending records are kept. The next write to a forgotten table conflicts at worst. */
 const MAX_TABLES = 10_000;
 
 type Session = {
@@ -23,7 +23,7 @@ type Session = {
   readonly waiting: WaitingChange[];
 };
 
-/** One for a process; holds what it appended and the read model does not show yet. */
+/** One for each process: holds what the process has appended and the read model does not show yet. */
 export class TableWriter {
   readonly #commands: TableCommands;
   readonly #sessions = new LRUCache<string, Session>({ max: MAX_TABLES });
@@ -33,8 +33,8 @@ export class TableWriter {
   }
 
   /**
-   * Reads what `wanted` names, decides, appends. Changes that wait for the same table meanwhile are decided one after the
-   * other and appended in one call; one that is refused does not refuse the others.
+   * Reads the wanted records, decides, appends. Small changes that wait for the same table are decided one after the other
+   * and share one append; a refused one does not affect the others.
    * @throws what `decide` throws; TryAgainError; DeadlineError; what the log throws
    */
   write(caller: Caller, assetType: AssetType, wanted: Wanted, decide: Decide): Promise<WrittenChange> {
@@ -43,7 +43,7 @@ export class TableWriter {
     const change = new WaitingChange(caller, assetType, wanted, decide);
     waiting.push(change);
     const turn = async (): Promise<void> => {
-      // It may have been written with one that came before.
+      // It may have been written together with an earlier one.
       if (waiting.includes(change)) await writeTogether(this.#commands, session.table, takeTogether(waiting));
     };
     this.#turn(caller, session, turn).catch((error: unknown) => {
@@ -54,8 +54,8 @@ export class TableWriter {
   }
 
   /**
-   * Reads, decides, appends, for what deletes records: nothing is decided with it, the read model shows everything before, and
-   * whoever writes next waits until it shows this.
+   * Reads, decides, appends, for changes that delete records: they share no append, start when the read model shows every
+   * earlier change, and the next change waits until it shows this one.
    * @param decide pure; may run several times; throws to refuse
    */
   alone<State>(
@@ -87,7 +87,7 @@ export class TableWriter {
     const name = `${tenant}.${table}`;
     let session = this.#sessions.get(name);
     if (session === undefined) {
-      // Those who wait are requests of the tenant, which has so many at most.
+      // Requests of a tenant are limited already, so the queue needs no limit.
       const turns = new FairQueue({ atOnce: 1, waitingOfGroup: Number.POSITIVE_INFINITY });
       session = { table: new TableState(this.#commands, { tenant, table }), turns, waiting: [] };
       this.#sessions.set(name, session);

@@ -1,7 +1,7 @@
 /**
- * Undoes a clean-up or a batch: what changed since is told and left alone. It goes on, some records at a time, each time with
- * an append of its own, until all is done or most of the request's time is over; the answer says where the next request goes
- * on. Nothing is done twice, whoever repeats it: what is as it was before is only counted (decision 0026).
+ * Undoes a clean-up or a batch; records that changed since are left alone and reported. It works in pieces, each with an
+ * append of its own, until all is done or most of the request's time is used; the answer says where the next request
+ * continues. Repeating it is safe: records that are as they were before are only counted (decision 0026).
  */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
@@ -22,26 +22,26 @@ import { tableWriterOf } from './tableWriter.js';
 import { eventsOfBatch, undoBatch } from './undoBatch.js';
 
 export const undoBody = z.strictObject({
-  /** Where the answer before said that it goes on. */
+  /** `next` of the answer before. */
   after: z.uuid('must be the `next` of an answer.').optional(),
 });
 
 export type UndoResult = {
   readonly position: Position;
   readonly restored: number;
-  /** Records that a batch had created. */
+  /** Records that the batch had created. */
   readonly deleted: number;
-  /** Records that are as they were before. */
+  /** Records that were as before already. */
   readonly unchanged: number;
-  /** The first MAX_UNDONE_RECORDS of them. */
+  /** The first MAX_UNDONE_RECORDS records that were left alone. */
   readonly left: readonly LeftAlone[];
   /** How many were left alone. */
   readonly leftInAll: number;
-  /** Deleted records that cannot be brought back: a later clean-up has deleted the same id or key. Told by the first page. */
+  /** Deleted records that cannot be restored: a later clean-up deleted the same id or key. Only in the first answer. */
   readonly unavailable?: number | undefined;
-  /** Records that the next request looks at, and those after it; undefined where nobody has counted them. */
+  /** Records that are left for the next requests; undefined when they were not counted. */
   readonly remaining?: number | undefined;
-  /** Where the next request goes on; undefined at the end. */
+  /** Where the next request continues; undefined at the end. */
   readonly next?: string | undefined;
   /** Whether an earlier request with the same key has done it. */
   readonly isReplayed?: boolean;
@@ -49,11 +49,11 @@ export type UndoResult = {
 
 export type UndoOptions = {
   readonly dryRun?: boolean;
-  /** Whether nobody waits for the answer any more: then nothing further is begun. */
+  /** Whether the client has disconnected: then no further piece is begun. */
   readonly hasLeft?: () => boolean;
 };
 
-/** One request's undo: what it has done so far, and whether it goes on. */
+/** The undo of one request: counts what it has done, and decides whether it begins another piece. */
 export class Undo {
   readonly #turns: FairQueue;
   readonly #until: number;
@@ -65,7 +65,7 @@ export class Undo {
   #unchanged = 0;
   readonly #left: LeftAlone[] = [];
   #leftInAll = 0;
-  /** The read models do not show what it has written before the last piece. */
+  /** The read models did not show the piece before the last one in time. */
   #isBehind = false;
 
   constructor(
@@ -81,7 +81,7 @@ export class Undo {
     this.#until = performance.now() + (leftMs * UNDO_TIME_PERCENT) / 100;
   }
 
-  /** Whether there is time for more, and somebody to tell. */
+  /** Whether to begin another piece. */
   get goesOn(): boolean {
     return performance.now() < this.#until && !this.#isBehind && !this.#hasLeft();
   }
@@ -91,14 +91,14 @@ export class Undo {
     return this.commands.readModels.waitForEvent('records', position, longestMs, this.caller.tenant);
   }
 
-  /** How many records it has looked at. */
+  /** Records that were looked at so far. */
   get done(): number {
     return this.#restored + this.#deleted + this.#unchanged + this.#leftInAll;
   }
 
   /**
-   * Carries out a piece of it, with few others at once: pieces of all undos take turns, by tenants. One piece at most is
-   * written and not shown yet, so others whose records are projected get between.
+   * Carries out one piece. Pieces of all undos take turns, by tenant, and an undo has at most one piece that is written and
+   * not shown yet, so that other changes are projected in between.
    */
   async piece(work: () => Promise<Piece>): Promise<void> {
     const { caller } = this;
@@ -143,7 +143,7 @@ const turns = new WeakMap<TableCommands, FairQueue>();
 function turnsOf(commands: TableCommands): FairQueue {
   const known = turns.get(commands);
   if (known !== undefined) return known;
-  // Those who wait are requests of the tenant, which has so many at most.
+  // Requests of a tenant are limited already, so the queue needs no limit.
   const made = new FairQueue({ atOnce: UNDOS_AT_ONCE, ofGroup: 1, waitingOfGroup: Number.POSITIVE_INFINITY });
   turns.set(commands, made);
   return made;
@@ -189,9 +189,7 @@ export async function undoOperation(
   throw new ConflictError(`Only batches and clean-ups can be undone: ${operationId} on ${assetType.name} is neither.`);
 }
 
-/**
- * @returns how many records there were behind `after`, as far as they can be brought back; and where it goes on
- */
+/** @returns how many restorable records there were after `after`, and where the next request continues */
 export async function undoCleanUp(
   undo: Undo,
   { revision, position }: Pick<RecordedEvent, 'revision' | 'position'>,

@@ -1,4 +1,4 @@
-/** Undoes a batch: what it replaced stands in its own events. */
+/** Undoes a batch, whose events hold the values that it replaced. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_BATCH_ITEMS } from '../../domain/limits.js';
 import type { BatchUpserted } from '../../domain/referenceTable/events.js';
@@ -15,12 +15,12 @@ import { tableWriterOf } from './tableWriter.js';
 
 type Batch = { readonly revision: Revision; readonly events: readonly BatchUpserted['data'][] };
 
-/** Events that are read at once: each may have 400 KB. */
+/** Events of one read: each may have 400 KB. */
 const SLICE_EVENTS = 20;
 
 /**
- * A batch is one append of as many events as it takes, one for each item at most.
- * @throws NotFoundError where the event is not the first; ConflictError where it is no batch, or one of an earlier release
+ * All events of a batch: one append, of at most one event for each item.
+ * @throws NotFoundError when `first` is not the first event; ConflictError when it is an undo, or too old to be undone
  */
 export async function eventsOfBatch(
   { eventStore }: TableCommands,

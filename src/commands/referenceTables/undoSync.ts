@@ -1,4 +1,4 @@
-/** Undoes a whole sync session: what its commit deleted, then its batches, the last one first. */
+/** Undoes a whole sync session: the clean-up of its commit, then its batches, newest first. */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_SYNC_EVENTS, MAX_SYNC_RECORDS, MAX_SYNCS_LOOKED_THROUGH } from '../../domain/limits.js';
@@ -18,14 +18,14 @@ import { eventsOfBatch, undoBatch } from './undoBatch.js';
 const NEXT = 'must be the `next` of an answer.';
 
 export const undoSyncBody = z.strictObject({
-  /** Where the answer before said that it goes on: an operation, and of a clean-up the record in it. */
+  /** `next` of the answer before: an operation, and within a clean-up the last record. */
   after: z
     .string(NEXT)
     .regex(/^\d{1,15}(\.[0-9a-f-]{36})?$/, NEXT)
     .optional(),
 });
 
-/** @throws NotFoundError where it is none of the newest MAX_SYNCS_LOOKED_THROUGH */
+/** @throws NotFoundError when it is not among the newest MAX_SYNCS_LOOKED_THROUGH sessions */
 export async function requireSync(
   eventStore: Pick<EventStore, 'readStream' | 'lastAppend'>,
   table: TableRef,
@@ -42,7 +42,7 @@ export async function requireSync(
 
 /**
  * @param body `{ after? }`
- * @throws NotFoundError; ConflictError while it takes batches or is being committed, and for one that is too large
+ * @throws NotFoundError; ConflictError while it takes batches or is being committed, and when it is too large
  * @throws NotSupportedError on Master Data
  */
 export async function undoSync(
@@ -73,13 +73,13 @@ export async function undoSync(
   return undoAll(undo, work.operations, after);
 }
 
-/** @param operations the newest first @param after where it goes on */
+/** @param operations newest first @param after where it continues */
 async function undoAll(undo: Undo, operations: readonly SyncOperation[], after?: string): Promise<UndoResult> {
   const [from, record] = after?.split('.') ?? [];
   const left = operations.filter(({ revision }) => from === undefined || revision <= Number(from));
   let unavailable: number | undefined = after === undefined ? 0 : undefined;
   for (const [index, operation] of left.entries()) {
-    // The first is begun in any case, so that each request comes further.
+    // The first is begun in any case, so that each request makes progress.
     if (index > 0 && !undo.goesOn) return ended(String(operation.revision), left.slice(index), unavailable);
     const event = await eventOf(undo, operation.revision);
     if (operation.kind === 'batch') {

@@ -1,4 +1,4 @@
-/** A change of a reference table, from its request until it is written or refused. */
+/** A change of a reference table that waits to be written or refused. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import type { Caller } from '../context.js';
@@ -10,16 +10,15 @@ export type Decide = (
   known: DecisionRecords,
 ) => Promise<readonly ReferenceTableEvent[]> | readonly ReferenceTableEvent[];
 
-/** `revision` is that of its own last event, where others were appended with it. */
+/** `revision` is that of its own last event, even when others shared the append. */
 export type WrittenChange = Written<DecisionRecords, ReferenceTableEvent>;
 
-/** One that is about more records is decided by itself: a batch. */
+/** A change of more records, such as a batch, is decided alone. */
 const FEW_RECORDS = 4;
-/** Changes that are decided together, at most. */
+/** Changes that share one append. */
 const MAX_TOGETHER = 64;
 
 export class WaitingChange {
-  /** What became of it. */
   readonly outcome: Promise<WrittenChange>;
   #resolve: (written: WrittenChange) => void = () => {};
   #reject: (reason: unknown) => void = () => {};
@@ -43,7 +42,7 @@ export class WaitingChange {
     this.outcome.then(end, end);
   }
 
-  /** Nobody waits for it any more. */
+  /** It was written, refused, or its caller's time is over. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -63,7 +62,7 @@ export class WaitingChange {
   }
 }
 
-/** Takes from those that wait what is decided next: the first, and with it, where it is small, others that are. */
+/** Takes the next changes out of the queue: the first one, and if it is small, other small ones. */
 export function takeTogether(waiting: WaitingChange[]): readonly WaitingChange[] {
   const [first] = waiting;
   if (first?.isSmall !== true) return waiting.splice(0, 1);

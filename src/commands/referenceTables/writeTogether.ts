@@ -1,7 +1,4 @@
-/**
- * Changes that wait for the same table are decided one after the other and appended in one call. One that is refused does
- * not refuse the others.
- */
+/** Decides changes of one table one after the other, and appends them in one call. A refused one does not affect the others. */
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
 import { type AppendResult, EventTooLargeError, WrongExpectedRevisionError } from '../../ports/eventStore.js';
@@ -21,7 +18,7 @@ import { PendingRecords } from './pendingRecords.js';
 import { type DecisionRecords, knownAfter, type TableCommands, type TableState } from './tableState.js';
 import type { WaitingChange } from './waitingChange.js';
 
-/** What was decided on a change, and what is to be appended for it. */
+/** The decision on a change. */
 type Decided = { readonly change: WaitingChange } & (
   | {
       readonly kind: 'accepted';
@@ -33,7 +30,7 @@ type Decided = { readonly change: WaitingChange } & (
 
 const leftMs = ({ deadline }: Caller): number => deadline?.leftMs ?? Number.POSITIVE_INFINITY;
 
-/** Never throws: each change has its outcome, or is refused with what went wrong. */
+/** Never throws: each change is written, or refused with the error. */
 export async function writeTogether(
   commands: TableCommands,
   table: TableState,
@@ -43,7 +40,7 @@ export async function writeTogether(
     await tryToWrite(commands, table, changes);
   } catch (error) {
     if ((error instanceof EventTooLargeError || error instanceof AnswerTooLargeError) && changes.length > 1) {
-      // Nothing was stored. By themselves, all but one are not too large, to be written or to be read for the decision.
+      // Nothing was stored. One by one, only those that are too large themselves fail.
       for (const change of changes) await writeTogether(commands, table, [change]);
     } else {
       for (const change of changes) change.refuse(error);
@@ -51,7 +48,7 @@ export async function writeTogether(
   }
 }
 
-/** @throws TryAgainError when others were first each time; DeadlineError; whatever reading and the log throw */
+/** @throws TryAgainError when others were first each time; DeadlineError; what reading and the log throw */
 async function tryToWrite(
   commands: TableCommands,
   table: TableState,
@@ -68,8 +65,7 @@ async function tryToWrite(
     const loaded = await withDeadline(caller, table.load(caller, first.assetType, { keys, ids }));
     const at = notBefore(commands.now(), loaded.lastEventAt);
     const decided = await decide(commands, open, loaded.state, at);
-    // What others were decided on was given up meanwhile.
-    // (One alone as well: it was told that nothing was written.)
+    // A caller's time ended meanwhile, and it was told that nothing was written: decide again without its change.
     if (open.some(({ isOver }) => isOver)) continue;
     const appended = await withDeadline(caller, append(commands, table, loaded, decided, leftMs(caller)));
     if (appended !== undefined) {
@@ -81,7 +77,7 @@ async function tryToWrite(
   throw manyWriters(table.name);
 }
 
-/** Each on what those before it have decided. */
+/** Decides each change on the state after the ones before it. */
 async function decide(
   commands: TableCommands,
   changes: readonly WaitingChange[],
@@ -103,7 +99,7 @@ async function decide(
   return decided;
 }
 
-/** @returns undefined when another process was first */
+/** @returns undefined when another writer was first */
 async function append(
   { eventStore }: TableCommands,
   { table: { tenant, table } }: TableState,
@@ -116,7 +112,7 @@ async function append(
   const events = accepted.flatMap((each) => each.events);
   const expected = revision === NO_STREAM.revision ? 'no-stream' : revision;
   const stored = eventStore.append(tableStream(tenant, table), events, expected, { until: Date.now() + timeMs });
-  // Each request is to know whether anything of it may be stored.
+  // Each request's deadline must know whether anything of it may be stored.
   for (const { change } of accepted) change.caller.deadline?.append(() => stored).catch(() => undefined);
   try {
     return await stored;
@@ -126,7 +122,7 @@ async function append(
   }
 }
 
-/** Only now: a refusal, too, may rest on what those before it have written. */
+/** After the append: a refusal, too, may depend on changes that were decided before it. */
 function conclude(table: TableState, decided: readonly Decided[], appended: AppendResult, at: string): void {
   const total = decided.reduce((sum, each) => sum + (each.kind === 'accepted' ? each.events.length : 0), 0);
   let revision = appended.revision - total;

@@ -1,4 +1,4 @@
-/** The stream of one delivery: requested, loaded, written to. */
+/** The stream of one delivery: how it is requested, loaded and written. */
 import { deliveryStream } from '../../domain/streams.js';
 import { type Delivery, evolve } from '../../domain/webhook/delivery.js';
 import type { DeliveryEvent, DeliverySubject } from '../../domain/webhook/events.js';
@@ -13,9 +13,9 @@ export type RequestedDelivery = Pick<LoadedDelivery, 'position' | 'deliveryId'>;
 export type LoadedDelivery = DeliveryKey &
   StreamEnd & {
     readonly delivery: Delivery;
-    /** Of the request: whoever made it knew the webhook by then. */
+    /** Position of the request. The webhook existed by then. */
     readonly requestedAt: Position;
-    /** Of the last event. */
+    /** Position of the last event. */
     readonly position: Position;
     /** On whose behalf events are appended. */
     readonly caller: Caller;
@@ -24,10 +24,10 @@ export type LoadedDelivery = DeliveryKey &
 const SUBSCRIBER = { kind: 'system', id: 'webhook-subscriber' } as const;
 
 /**
- * Appends that a delivery is to be made.
- * @param log its ids are those of the event: whoever gives the same again finds it appended
- * @returns the delivery as it is then; where the event was there before, it may have come further since. Undefined when
- *   another event has requested a delivery of this id
+ * Requests a delivery.
+ * @param log `newId` gives the id of the event: with the same id again, the append succeeds and stores nothing
+ * @returns the delivery as requested; if the event was there before, it may have progressed. Undefined when another event
+ *   requested a delivery of this id
  */
 export async function requestDelivery(
   log: LogAccess,
@@ -49,7 +49,7 @@ export async function requestDelivery(
 const evolveDelivery = (delivery: Delivery | undefined, { type, data, metadata }: EventToAppend): Delivery =>
   evolve(delivery, { type, data } as DeliveryEvent, metadata.occurredAt);
 
-/** A delivery as its stream has it; undefined when it was never requested. */
+/** The delivery, from its stream; undefined when it was never requested. */
 export async function loadDelivery(
   eventStore: Pick<EventStore, 'readStream'>,
   key: DeliveryKey,
@@ -80,7 +80,7 @@ function deliveryOf(
 }
 
 /**
- * Decides on the delivery as it was loaded, and appends; on what it has become, when another process was first.
+ * Decides on the loaded delivery, and appends; when another process was first, loads it again.
  * @returns the delivery after that, and whether anything was appended
  * @throws TryAgainError
  */

@@ -1,6 +1,6 @@
 /**
- * Sending again what a webhook was sent, sending it what it never was, and trying it out. Each is a new delivery with a
- * purpose, and none changes an order. It is requested here, and made by a process with the role `webhooks`.
+ * Resends, backfills and test events of a webhook. Each is a new delivery with a purpose, and none changes an order. It is
+ * requested here; a process with the role `webhooks` makes it.
  */
 import { validate } from 'uuid';
 import { z } from 'zod';
@@ -15,10 +15,10 @@ import { resendId } from './deliveryIds.js';
 import { loadDelivery, type RequestedDelivery, requestDelivery } from './deliveryStream.js';
 import { eventKind, eventKinds } from './settings.js';
 
-/** From `since` on, and before `until` (default: now): when a delivery was requested. */
+/** Deliveries that were requested from `since` on and before `until` (default: now). */
 export const resendFailedBody = z.strictObject({ since: zonedDateTime, until: zonedDateTime.optional() });
 
-/** From `from` on, and before `to` (default: now): when an event happened. */
+/** Events that happened from `from` on and before `to` (default: now). */
 export const backfillBody = z.strictObject({
   from: zonedDateTime,
   to: zonedDateTime.optional(),
@@ -28,8 +28,8 @@ export const backfillBody = z.strictObject({
 export const testEventBody = z.strictObject({ event: eventKind });
 
 /**
- * Sends the same event to the same webhook once more, however the delivery ended.
- * @throws NotFoundError for a delivery of another webhook, too
+ * Sends the same event to the same webhook again, however the delivery ended.
+ * @throws NotFoundError also for a delivery of another webhook
  */
 export async function resendDelivery(
   commands: DirectoryCommands,
@@ -42,7 +42,7 @@ export async function resendDelivery(
   const sent = validate(id) ? await subjectOf(commands, caller.tenant, id) : undefined;
   if (sent?.webhookId !== webhookId) throw new NotFoundError(`There is no delivery ${deliveryId} to this webhook.`);
   const subject = resent(id, sent);
-  // The first time as `resendFailed` would, so that it leaves out what was sent again one by one.
+  // The first resend has the id that `resendFailed` would use, so that `resendFailed` leaves it out.
   const first = await requestDelivery(commands, caller, resendId(webhookId, id), subject);
   return first ?? requestNew(commands, caller, subject);
 }
@@ -51,7 +51,7 @@ const PAGE = 200;
 const SHOWN_WITHIN_MS = 5_000;
 
 /**
- * Sends again everything that failed for good and was not sent again yet; of one order one after the other.
+ * Resends every delivery that failed for good and was not resent yet; those of one order one after the other.
  * @param body `{ since, until? }`
  * @returns how many deliveries were requested
  * @throws ValidationError, NotFoundError; TryAgainError when the delivery log is behind
@@ -86,7 +86,7 @@ export async function resendFailed(
   }
 }
 
-/** @param sequence the last delivery of each order so far; moved on @returns undefined when it was sent again before */
+/** @param sequence the last delivery of each order so far; is updated @returns undefined when it was resent before */
 async function resendEntry(
   commands: DirectoryCommands,
   caller: Caller,
@@ -103,8 +103,8 @@ async function resendEntry(
 }
 
 /**
- * Sends a range of the log to a webhook, also one that was made later. It begins soon and takes its time.
- * @param body `{ from, to?, events? }`; events are what the webhook subscribes to by default
+ * Sends a range of the log to a webhook, which may be younger than it. Runs in the background.
+ * @param body `{ from, to?, events? }`; `events` are by default what the webhook subscribes to
  * @throws ValidationError, NotFoundError
  */
 export async function requestBackfill(
@@ -140,11 +140,11 @@ export async function sendTestEvent(
   return requestNew(commands, caller, { webhookId, kind: event, ...noSource, purpose: 'test' });
 }
 
-/** As the log has it, for this process may not have heard of it yet. @throws NotFoundError */
+/** Asks the log, since the directory of this process may not know the webhook yet. @throws NotFoundError */
 const checkWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<unknown> =>
   writeWebhook(commands, caller, id, () => []);
 
-/** The same event with the same `webhook-id`, so that a receiver that has had it after all knows it. */
+/** The same event with the same `webhook-id`, so that a receiver that has it already can tell. */
 function resent(deliveryId: string, { after: _, ...sent }: DeliverySubject): DeliverySubject {
   return { ...sent, purpose: sent.purpose === 'test' ? 'test' : 'resend', messageId: sent.messageId ?? deliveryId };
 }
@@ -169,9 +169,8 @@ async function requestNew(
 type Bound<T> = readonly [field: string, time: T];
 
 /**
- * A range of time that is over.
- * @param from in UTC with six digits, and `to` as well; `to` is now by default
- * @returns both, as the log writes times: they compare as text
+ * A range of past time. Times are UTC with six digits, as in the log, and compare as text.
+ * @param to by default, now
  * @throws ValidationError for a range that is empty or ends in the future
  */
 function pastRange(

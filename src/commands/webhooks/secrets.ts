@@ -1,6 +1,6 @@
 /**
- * Signing secrets of webhooks: each is shown once and kept sealed. A rotation has two steps, so that
- * receivers can verify every attempt: a staged secret signs beside the primary one, then takes its place.
+ * Signing secrets of webhooks: each is shown once and stored sealed. A rotation has two steps, so that receivers can verify
+ * every attempt: a staged secret signs beside the primary one, then replaces it.
  */
 import { randomBytes } from 'node:crypto';
 import type { Webhook } from '../../domain/identity/directory.js';
@@ -14,12 +14,12 @@ export type WebhookCommands = DirectoryCommands & Pick<Commands, 'secretBox'>;
 
 const SECRET_BYTES = 32;
 
-/** A symmetric key as Standard Webhooks writes it: `whsec_` and base64 of 32 random bytes. */
+/** A symmetric key in the form of Standard Webhooks: `whsec_` and base64 of 32 random bytes. */
 export const newSigningSecret = (): string => `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
 
 export type NewSecret = { readonly position: Position; readonly secret: string };
 
-/** A new secret; the old one signs nothing any more, and a rotation under way is over. @throws NotFoundError */
+/** A new secret; the old one stops signing, and a rotation under way ends. @throws NotFoundError */
 export async function regenerateWebhookSecret(
   commands: WebhookCommands,
   caller: Caller,
@@ -46,11 +46,11 @@ export async function stageWebhookSecret(commands: WebhookCommands, caller: Call
   return { position, secret };
 }
 
-/** Ends a rotation: the staged secret is the only one. @throws NotFoundError, ConflictError (none is staged) */
+/** Ends a rotation: only the staged secret stays. @throws NotFoundError, ConflictError (none is staged) */
 export const promoteWebhookSecret = (commands: DirectoryCommands, caller: Caller, id: string): Promise<Position> =>
   endRotation(commands, caller, id, 'WebhookSecretPromoted');
 
-/** Ends a rotation: the staged secret signs nothing any more. @throws NotFoundError, ConflictError (none is staged) */
+/** Ends a rotation without it: the staged secret stops signing. @throws NotFoundError, ConflictError (none is staged) */
 export const unstageWebhookSecret = (commands: DirectoryCommands, caller: Caller, id: string): Promise<Position> =>
   endRotation(commands, caller, id, 'WebhookSecretUnstaged');
 
@@ -65,13 +65,13 @@ const endRotation = (
     return [{ type, data: { id } }];
   });
 
-/** Of all live secrets: the primary ones, and the staged ones of rotations under way. */
+/** Counts of all live secrets: the primary ones, and the staged ones of rotations under way. */
 export type ResealReport = {
-  /** How many were sealed anew. */
+  /** How many were sealed again. */
   readonly resealed: number;
   /** How many were under the first key already. */
   readonly current: number;
-  /** Those that no key opens; they are left as they are. */
+  /** Secrets that no key opens; they are left as they are. */
   readonly unopenable: readonly UnopenableSecret[];
 };
 
@@ -82,8 +82,8 @@ export type UnopenableSecret = {
 };
 
 /**
- * Seals every live secret of the tenant's webhooks that is under another key anew, under the first key. All of a tenant
- * are one append, decided on the stream as it is: what a secret is replaced with meanwhile is never undone.
+ * Seals again, under the first key, every live secret of the tenant's webhooks that is under another key. It is one append,
+ * decided on the current stream, so that a secret that is replaced meanwhile is never brought back.
  * @throws TryAgainError
  */
 export async function resealWebhookSecrets(commands: WebhookCommands, caller: Caller): Promise<ResealReport> {

@@ -22,7 +22,7 @@ export const eventKinds = boundedList({
   type: 'must be an array of kinds of event.',
   min: [1, 'must have at least 1 kind of event.'],
 });
-/** JavaScript takes a property of this name for something else; what is sent must be what was given. */
+/** JavaScript does not treat `__proto__` as a plain property, so it could not be sent as it was given. */
 const namesPrototype = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
@@ -52,7 +52,7 @@ export const changeWebhookBody = z
 
 export const disableWebhookBody = z.strictObject({ reason: shortText.default('Disabled by an admin.') });
 
-/** Why a URL cannot be a target, to be read after "The url field"; undefined when it can. */
+/** Why a URL cannot be a target, to follow "The url field"; undefined when it can. */
 export type CheckTarget = (url: string) => Promise<string | undefined>;
 
 export type NewWebhook = {
@@ -64,7 +64,7 @@ export type NewWebhook = {
 };
 
 /**
- * @param body see webhookBody; without `events` for approved orders, without `name` named by its host
+ * @param body see webhookBody; `events` default to approved orders, `name` to the host
  * @throws ValidationError, NotFoundError (tenant)
  */
 export async function createWebhook(
@@ -95,7 +95,7 @@ export async function createWebhook(
 }
 
 /**
- * What the body does not name stays. No event is appended for what it names as it is already.
+ * Changes what the body names. Nothing is appended when nothing changes.
  * @param body see changeWebhookBody
  * @throws ValidationError, NotFoundError
  */
@@ -122,15 +122,15 @@ export async function changeWebhook(
   });
 }
 
-/** Compared as JSON: the order of custom data's properties shows in the bodies that are sent, so it counts. */
+/** Compared as JSON: the order of properties in custom data shows in the bodies that are sent. */
 const differs = <V>(wanted: V | undefined, old: V): wanted is V =>
   wanted !== undefined && JSON.stringify(wanted) !== JSON.stringify(old);
 
-/** Deliveries that wait for another attempt end without it. @throws NotFoundError */
+/** Deliveries that wait for another attempt end without one. @throws NotFoundError */
 export const removeWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<Position> =>
   writeWebhook(commands, caller, id, () => [{ type: 'WebhookRemoved', data: { id } }]);
 
-/** One that is disabled already keeps its first cause. @throws NotFoundError */
+/** A disabled webhook keeps its first cause. @throws NotFoundError */
 export const disableWebhook = (
   commands: DirectoryCommands,
   caller: Caller,
@@ -141,7 +141,7 @@ export const disableWebhook = (
     disabled === undefined ? [{ type: 'WebhookDisabled', data: { id, cause, reason } }] : [],
   );
 
-/** Nothing is appended for one that is enabled. @throws NotFoundError */
+/** Appends nothing for an enabled webhook. @throws NotFoundError */
 export const enableWebhook = (commands: DirectoryCommands, caller: Caller, id: string): Promise<Position> =>
   writeWebhook(commands, caller, id, ({ disabled }) =>
     disabled === undefined ? [] : [{ type: 'WebhookEnabled', data: { id } }],
