@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import { MAX_LIST_BYTES } from './limits.js';
 
-/** Of an array of a body: what its elements are, how many there may be, and what is said otherwise, after "The … field". */
+/** The rule of an array in a body. Messages follow "The … field". */
 export type ListRule<Element extends z.ZodType> = {
   readonly element: Element;
   readonly max: number;
-  /** Said where it is no array. */
+  /** Message for a value that is no array. */
   readonly type: string;
-  /** Said of its entries; `entries` by default. */
+  /** Name of the entries in messages; `entries` by default. */
   readonly entries?: string;
   readonly min?: readonly [count: number, message: string];
 };
 
-/** An array whose length is checked before its elements: those of one that is too long cost nothing. */
+/** An array whose length is checked before its elements, so that the elements of one that is too long cost nothing. */
 export function boundedList<Element extends z.ZodType>({
   element,
   max,
@@ -32,7 +32,7 @@ export function boundedList<Element extends z.ZodType>({
   );
 }
 
-/** To refine a list of texts with: their bytes in all, as JSON. */
+/** Arguments for `refine`: limits the bytes of a list as JSON. */
 export const withinListBytes = [
   (entries: unknown): boolean => Buffer.byteLength(JSON.stringify(entries)) <= MAX_LIST_BYTES,
   `must be at most ${MAX_LIST_BYTES} bytes of JSON.`,

@@ -1,6 +1,6 @@
 /**
- * Every event type the service can read, and how older versions of its data become the current one.
- * A new version of a type goes here with its upcaster; events in the log are never changed.
+ * Every event type that the service can read, with the upcasters that turn older versions of its data into the current one.
+ * Events in the log are never changed: a new version of a type is added here with its upcaster.
  */
 
 /** An event as the domain makes it; the log adds who, when and where. */
@@ -9,7 +9,7 @@ export type EventOf<Type extends string, Data> = { readonly type: Type; readonly
 /** Turns data of one version into data of the next. */
 export type Upcaster = (data: unknown) => unknown;
 
-/** Upcasters by the version they start from: `[fromVersion1To2, fromVersion2To3]`. No upcaster: version 1 is current. */
+/** Upcasters in order of version: `[fromVersion1To2, fromVersion2To3]`. Without any, version 1 is current. */
 export const eventTypes: { readonly [type: string]: readonly Upcaster[] } = {
   LogCreated: [],
   TenantCreated: [],
@@ -74,23 +74,22 @@ export const eventTypes: { readonly [type: string]: readonly Upcaster[] } = {
 
 export type EventTypes = typeof eventTypes;
 
-/** The version that events of this type are written with; undefined for an unknown type. */
+/** The version in which events of this type are written; undefined for an unknown type. */
 export const currentVersion = (types: EventTypes, type: string): number | undefined =>
   Object.hasOwn(types, type) ? (types[type]?.length ?? 0) + 1 : undefined;
 
-/** Can this type and version be read? */
+/** Whether this type and version can be read. */
 export function isReadable(types: EventTypes, type: string, version: number): boolean {
   const current = currentVersion(types, type);
   return current !== undefined && Number.isInteger(version) && version >= 1 && version <= current;
 }
 
-/** Data as the current version has it. @throws UnreadableEventError */
+/** The data in the shape of the current version. @throws UnreadableEventError */
 export function upcast(types: EventTypes, type: string, version: number, data: unknown): unknown {
   if (!isReadable(types, type, version)) throw new UnreadableEventError([{ type, schemaVersion: version }]);
   return (types[type] ?? []).slice(version - 1).reduce<unknown>((older, next) => next(older), data);
 }
 
-/** The log holds events that this version of the program cannot read. */
 export class UnreadableEventError extends Error {
   override readonly name = 'UnreadableEventError';
   constructor(readonly unreadable: readonly { readonly type: string; readonly schemaVersion: number }[]) {

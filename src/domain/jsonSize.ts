@@ -1,4 +1,4 @@
-/** About how many characters a JSON value takes as text: added up, since making the text would take as long as reading it did. */
+/** Estimates how many characters a JSON value takes as text, without the cost of making the text. */
 export function charactersOf(value: unknown): number {
   if (typeof value === 'string') return value.length + 2;
   if (typeof value !== 'object' || value === null) return 6;

@@ -1,17 +1,17 @@
-/** A request that its client named with a key (Idempotency-Key), so that it is carried out once however often it is sent. */
+/** A request with an Idempotency-Key, which is carried out once, however often it is sent. */
 import type { EventOf } from './eventTypes.js';
 
 /**
- * The key stands for this body from now on.
- * `body`: hash of it. `id`: of the request; a record that it creates gets it, unless a key of a table brings its own
- * (decision 0022). `after`: of a batch or a clean-up, the revision of its table's stream, behind which its events stand.
+ * The key is bound to this body from now on.
+ * `body`: its hash. `id`: of the request, and of the record that it creates, unless the record's unique key had an id before
+ * (decision 0022). `after`: for a change of a table, the revision of the table's stream after which its events stand.
  */
 export type RequestAccepted = EventOf<
   'RequestAccepted',
   { readonly body: string; readonly id: string; readonly after?: number }
 >;
 
-/** What the request was answered with: a record as it was created or approved, or what a batch or a clean-up counted. */
+/** The answer to the request: the record that it created or approved, or the counts of a batch or a clean-up. */
 export type RequestAnswered = EventOf<'RequestAnswered', Answer>;
 
 type Answer = { readonly [name: string]: unknown };
@@ -21,7 +21,7 @@ export type KeyedRequestEvent = RequestAccepted | RequestAnswered;
 export type KeyedRequest = RequestAccepted['data'] & {
   /** When it was accepted; ISO 8601. */
   readonly at: string;
-  /** Unset while it is carried out, and where the process has died meanwhile. */
+  /** Unset while it is carried out, and after a crash. */
   readonly answer?: Answer;
 };
 

@@ -1,9 +1,9 @@
 /**
- * Limits on what one request may make the service do; docs/limits.md shows them all, with what is answered beyond each.
- * Those that an operator sets are in config.ts.
+ * Limits on the work that one request may cause; docs/limits.md lists them all, with the answer beyond each.
+ * Limits that an operator sets are in config.ts.
  */
 
-/** Errors that one answer names; it tells how many more there are. */
+/** Errors that one answer lists; it says how many more there are. */
 export const MAX_ERRORS = 100;
 
 /** Bytes of the records or entries on one page of a list: a larger page is refused, as it would fill the memory. */
@@ -16,66 +16,66 @@ export const MAX_SHOWN_NAME = 64;
 
 /** Objects and arrays within each other in a JSON body; no operation needs more than four. */
 export const MAX_JSON_DEPTH = 32;
-/** Values in a JSON body, objects and arrays among them: what parsing costs beside its bytes. 1,000 items of 204 fields fit. */
+/** Values in a JSON body, including objects and arrays: they cost time to parse beside the bytes. 1,000 items of 204 fields fit. */
 export const MAX_JSON_VALUES = 210_000;
 /** Members of one object of a JSON body: an object of more is slow to build and to walk through. */
 export const MAX_JSON_MEMBERS = 10_000;
-/** Digits of a number in a JSON body, before its point, behind it, and in its exponent; a double holds 17. */
+/** Digits of a number in a JSON body: before the point, after it, and in the exponent, each. A double holds 17. */
 export const MAX_DIGITS = 1_000;
 
-/** Bytes of a sign-in or a token request: nobody is known yet who sends it. */
+/** Bytes of a sign-in or a token request: its sender is not authenticated yet. */
 export const CREDENTIALS_BODY_BYTES = 4_096;
-/** Bytes of a body of the platform API that is no record, such as a new table of 200 fields. */
+/** Bytes of a body of the platform API other than a record, such as a new table of 200 fields. */
 export const SETTINGS_BODY_BYTES = 262_144;
 /** Bytes of a body with one record; no event holds more than half of it. */
 export const RECORD_BODY_BYTES = 2_097_152;
 
-/** Bytes of bodies over 64 KB that one tenant has in work; what is read of them takes several times as much memory. */
+/** Bytes of bodies over 64 KB that one tenant has in work; parsed, they take several times as much memory. */
 export const MAX_TENANT_BODY_BYTES_IN_WORK = 64 * 1024 * 1024;
-/** The same of all tenants; beyond it only those with nothing in work go on. */
+/** The same for all tenants; beyond it, only tenants with nothing in work go on. */
 export const MAX_BODY_BYTES_IN_WORK = 128 * 1024 * 1024;
-/** Bodies of one tenant that wait. */
+/** Bodies of one tenant that wait for this. */
 export const MAX_WAITING_BODIES = 100;
 
 /** Items of one batch (spec §8). */
 export const MAX_BATCH_ITEMS = 1_000;
 /** Differences that a dry run of a batch or a clean-up shows. */
 export const MAX_DIFFERENCES = 100;
-/** Characters of them as JSON; beyond it fewer are shown, but one. */
+/** Characters of these differences as JSON; beyond it fewer are shown, but at least one. */
 export const MAX_DIFFERENCE_CHARACTERS = 1_048_576;
 /** Batches and clean-ups on a page of a table's operations. */
 export const MAX_OPERATIONS = 25;
-/** Percent of a table's records beyond which a new tenant's clean-ups have to be confirmed. */
+/** Percent of a table's records: in a new tenant, a clean-up that deletes more has to be confirmed. */
 export const GUARD_PERCENT = 50;
-/** Records that any clean-up of a new tenant may delete without being confirmed, whatever their share of the table. */
+/** Records that a clean-up of a new tenant may always delete without confirmation. */
 export const GUARD_MIN_RECORDS = 100;
 /** Records that one page of a table's changes names. */
 export const MAX_CHANGES = 1_000;
-/** Events of the table that one such page looks at. */
+/** Events of the table that one such page reads. */
 export const MAX_CHANGE_EVENTS = 500;
-/** Events of a table that one page of them looks at; an operation is never cut. */
+/** Events of a table that one page of its operations reads; an operation is never cut. */
 export const MAX_OPERATION_EVENTS = 2_000;
-/** Records in these events, beyond which a page ends. */
+/** Records in these events; a page ends beyond it. */
 export const MAX_OPERATION_RECORDS = 20_000;
 /** Sync sessions on a page of a table's. */
 export const MAX_SYNCS = 25;
-/** Sessions of a table that are looked through for one that is named by its id. */
+/** Sessions of a table that are searched for an id. */
 export const MAX_SYNCS_LOOKED_THROUGH = 2_000;
-/** Events of the table that are looked at for what the sessions of one page, or one session, have done. */
+/** Events of the table that are read for the operations of one session, or of the sessions of one page. */
 export const MAX_SYNC_EVENTS = 5_000;
-/** Records that these events create or change, for one session that is asked for or undone. */
+/** Records that these events create or change, for one session that is shown or undone. */
 export const MAX_SYNC_RECORDS = 500_000;
 /** The same for the sessions of one page. */
 export const MAX_SYNC_PAGE_RECORDS = 50_000;
-/** Events of a tenant's API clients that are looked through for the names of removed ones. */
+/** Events of a tenant's API clients that are searched for the names of removed clients. */
 export const MAX_CLIENT_EVENTS = 5_000;
-/** Deleted records that an undo looks at, and brings back, in one piece; and records left alone that its answer names. */
+/** Deleted records that one piece of an undo looks at; and records left alone that its answer lists. */
 export const MAX_UNDONE_RECORDS = 1_000;
-/** Pieces of undos at once, of all tenants; one of each at most. */
+/** Pieces of undos at the same time, of all tenants; at most one of each. */
 export const UNDOS_AT_ONCE = 2;
 /** Percent of a request's time within which an undo begins another piece. */
 export const UNDO_TIME_PERCENT = 80;
-/** Characters of the records of a piece as JSON; beyond it fewer are looked at, but one. */
+/** Characters of the records of a piece as JSON; beyond it fewer are looked at, but at least one. */
 export const MAX_UNDONE_CHARACTERS = 8_388_608;
 /** Entries of an array in a body that has no limit of its own: roles, scopes, kinds of event, error reasons. */
 export const MAX_LIST_ENTRIES = 100;
@@ -84,9 +84,9 @@ export const MAX_LIST_BYTES = 65_536;
 /** Bytes of a webhook's custom_data as JSON: every body that is sent repeats it. */
 export const MAX_CUSTOM_DATA_BYTES = 65_536;
 
-/** Characters of a String field, where it has no shorter limit of its own. */
+/** Characters of a String field without a shorter limit of its own. */
 export const MAX_STRING_LENGTH = 255;
-/** Characters of a LongText field, where it has no shorter limit of its own. */
+/** Characters of a LongText field without a shorter limit of its own. */
 export const MAX_LONG_TEXT_LENGTH = 65_535;
 /** Characters of a name or another short text. */
 export const MAX_SHORT_TEXT = 255;
@@ -99,9 +99,9 @@ export const MAX_URL_LENGTH = 2_048;
 /** Characters of one reason of a rejection. */
 export const MAX_REASON_LENGTH = 1_000;
 
-/** Tables of a tenant, the standard ones among them. */
+/** Tables of a tenant, including the standard ones. */
 export const MAX_TABLES = 200;
-/** Fields of a table, the standard ones among them. */
+/** Fields of a table, including the standard ones. */
 export const MAX_FIELDS = 200;
 /** Webhooks of a tenant; an event is sent to each that subscribes to it. */
 export const MAX_WEBHOOKS = 100;
@@ -109,92 +109,92 @@ export const MAX_WEBHOOKS = 100;
 export const MAX_CLIENTS = 500;
 /** Users of a tenant. */
 export const MAX_USERS = 5_000;
-/** Lines, consignments, goods and charges of an order: its approval and each of its exports hold them all. */
+/** Lines, consignments, goods and charges of an order: its approval and each of its exports contain them all. */
 export const MAX_ORDER_PARTS = 2_500;
 
-/** Parts that one request gives an order: each is checked, and the event that holds them all is applied in one transaction. */
+/** Parts that one request gives an order: each is checked, and their event is applied in one transaction. */
 export const MAX_REQUEST_PARTS = 1_000;
 
-/** Deliveries that one page of orders is looked up in, to say whose export waits for a disabled webhook. */
+/** Deliveries that are looked up for one page of orders, to say whose export waits for a disabled webhook. */
 export const MAX_WARNING_LOOKUPS = 1_000;
 /** Orders that one request approves. */
 export const MAX_APPROVALS = 100;
 
 /** Bytes of a request's URL and header fields together. */
 export const MAX_HEADER_BYTES = 16_384;
-/** Tenants whose tables one scrape of /metrics looks at: of more, each is looked at every so many scrapes. */
+/** Tenants whose tables one scrape of /metrics counts; if there are more, scrapes take turns. */
 export const MAX_TENANTS_LOOKED_AT = 100;
 /** Characters of a request's path in a line of the log. */
 export const MAX_LOGGED_PATH = 1_024;
 /** Characters of an Idempotency-Key. */
 export const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
-/** Hours for which an Idempotency-Key stands for what it was first sent with. */
+/** Hours for which an Idempotency-Key is bound to its first body. */
 export const IDEMPOTENCY_KEY_HOURS = 24;
-/** Events of a table that are looked through for what a batch or a clean-up with a key, or a commit, has done without its answer. */
+/** Events of a table that are searched for what an unanswered request with a key, or an unanswered commit, has done. */
 export const MAX_EVENTS_LOOKED_THROUGH = 5_000;
-/** Days for which it is known what a clean-up has deleted: it can be undone, its keys bring back their ids, and cursors of changes hold. */
+/** Days for which deleted records are kept: so long a clean-up can be undone, keys bring back ids, and cursors of changes work. */
 export const KEPT_DELETED_DAYS = 90;
 /** Hours for which a sync session takes batches and can be committed. */
 export const SYNC_HOURS = 24;
 /** Parameters of a query. */
 export const MAX_QUERY_PARAMETERS = 100;
-/** Fields that a list is filtered by. */
+/** Fields by which a list is filtered. */
 export const MAX_FILTERS = 20;
 /** Values of one filter. */
 export const MAX_VALUES_OF_FILTER = 100;
-/** Values of all filters of a list together: each is looked for in every record. */
+/** Values of all filters of a list together: each is searched in every record. */
 export const MAX_FILTER_VALUES = 200;
 /** Characters of a filter's value. */
 export const MAX_FILTER_VALUE_LENGTH = 255;
-/** Fields that a list is sorted by. */
+/** Fields by which a list is sorted. */
 export const MAX_SORT_TERMS = 10;
 
-/** Percent of all webhook attempts at once, and of messages in flight, that are for tenants who have less than is left of them. */
+/** Percent of the slots for webhook attempts, and of messages in flight, that is reserved for tenants with few of their own. */
 export const RESERVED_DELIVERY_PERCENT = 10;
-/** Percent of all webhook attempts at once that may be at their beginning, where they wait for this process and the log. */
+/** Percent of the slots for webhook attempts that may be in preparation, where they wait for this process and the log. */
 export const BEGINNING_DELIVERY_PERCENT = 20;
-/** Bytes of the tables' part of an OpenAPI document; beyond them some tables have to be asked for. */
+/** Bytes of the tables in an OpenAPI document; beyond it, clients have to ask for some of the tables. */
 export const MAX_OPENAPI_BYTES = 4_000_000;
 
-/** Bytes of descriptions of tables that are kept ready, of all tenants. */
+/** Bytes of cached descriptions of tables, of all tenants. */
 export const OPENAPI_CACHE_BYTES = 32_000_000;
 
-/** Characters of an order with its parts and all the records that they name: a record that many lines name is repeated. */
+/** Characters of an order with its parts and the records that they refer to; a record is counted for each reference. */
 export const MAX_ORDER_DOCUMENT = 16 * 1024 * 1024;
 
 /** Lists of one tenant that wait for their turn. */
 export const MAX_WAITING_LISTS = 100;
-/** Writes of one tenant that were answered and are not shown yet: those beyond wait until they are. */
+/** Answered writes of one tenant that are not shown yet; further writes wait. */
 export const MAX_TENANT_UNSHOWN_WRITES = 128;
 /** The same of all tenants. */
 export const MAX_UNSHOWN_WRITES = 4_096;
 
-/** Bytes of answers that clients of one tenant have not taken yet: slow readers keep them in memory. */
+/** Bytes of answers that clients of one tenant have not received yet: slow readers keep them in memory. */
 export const MAX_TENANT_ANSWER_BYTES_IN_FLIGHT = 64 * 1024 * 1024;
 
-/** The same of all tenants; beyond it only those with nothing in flight are answered. */
+/** The same for all tenants; beyond it, only tenants with nothing in flight are answered. */
 export const MAX_ANSWER_BYTES_IN_FLIGHT = 256 * 1024 * 1024;
 
-/** Milliseconds in which a client has to take an answer; the slowest reader cannot keep it longer. */
+/** Milliseconds in which a client has to receive an answer. */
 export const MAX_ANSWER_MS = 120_000;
-/** Bytes from which on an answer is compressed where the client asks for it; a shorter one fits in one packet as it is. */
+/** Bytes from which an answer is compressed if the client accepts it; a shorter one fits in one packet anyway. */
 export const MIN_COMPRESSED_BYTES = 1_024;
-/** Answers that are compressed at once, of all tenants: half of the threads that Node has for such work. */
+/** Answers that are compressed at the same time, of all tenants: half of the threads that Node has for such work. */
 export const COMPRESSIONS_AT_ONCE = 2;
-/** Hashes of passwords that are made at once, of all tenants: each takes 0.3 s of a processor. */
+/** Password hashes that are made at the same time, of all tenants: each takes 0.3 s of CPU. */
 export const PASSWORD_HASHES_AT_ONCE = 2;
 /** Hashes of passwords that wait for their turn, of all tenants. */
 export const MAX_PASSWORD_HASHES_WAITING = 128;
 /** Hashes of passwords that wait for their turn, of one tenant. */
 export const MAX_PASSWORD_HASHES_WAITING_OF_TENANT = 32;
 
-/** Milliseconds that a request waits until this process knows what others have made, before it refuses an unknown name. */
+/** Milliseconds that a request waits for the directory to catch up before it refuses an unknown name. */
 export const LONGEST_REFRESH_MS = 2_000;
-/** Milliseconds between two looks at the end of the log for unknown names, however many are asked for. */
+/** Milliseconds between two refreshes of the directory for unknown names. */
 export const MIN_REFRESH_INTERVAL_MS = 10;
-/** Milliseconds for which an unknown name is refused without another look; nothing new is refused for longer. */
+/** Milliseconds for which an unknown name is refused without another refresh; a new name is refused no longer than this. */
 export const REFUSAL_REMEMBERED_MS = 1_000;
-/** Unknown names that are remembered; those refused first are forgotten beyond it. */
+/** Unknown names that are remembered; beyond it, the oldest are forgotten. */
 export const MAX_REMEMBERED_REFUSALS = 10_000;
 
 /** Wrong passwords for one user from one network, before each try has to wait. */
@@ -203,22 +203,22 @@ export const GUESSES_OF_PASSWORD = 10;
 export const GUESSES_OF_SECRET = 20;
 /** Wrong passwords or secrets from one network, before each try has to wait. */
 export const GUESSES_OF_NETWORK = 100;
-/** Wrong passwords or secrets for one account from networks that it was never opened from, before each try has to wait. */
+/** Wrong passwords or secrets for one account from networks without a successful sign-in, before each try has to wait. */
 export const GUESSES_OF_ACCOUNT = 150;
-/** Seconds of the first wait after too many guesses; each further one is twice as long. */
+/** Seconds of the first wait after too many guesses; each further wait is twice as long. */
 export const FIRST_GUESS_WAIT_S = 15;
 /** Seconds of the longest wait after wrong passwords. */
 export const LONGEST_PASSWORD_WAIT_S = 900;
-/** Seconds of the longest wait after wrong secrets, which nobody can guess. */
+/** Seconds of the longest wait after wrong secrets. It is short: nobody can guess a secret. */
 export const LONGEST_SECRET_WAIT_S = 60;
-/** Seconds without a guess after which a count of them begins anew. */
+/** Seconds without a guess after which the count starts again. */
 export const GUESSES_FORGOTTEN_AFTER_S = 3_600;
-/** Counts of guesses that are remembered; those not touched for longest are forgotten beyond it. */
+/** Counts of guesses that are remembered; beyond it, the least recently used are forgotten. */
 export const MAX_REMEMBERED_GUESSES = 50_000;
 
-/** Seconds that a start waits for a service that has its data directory for itself, and may be just stopping. */
+/** Seconds that a start waits for another service to release the data directory. */
 export const DATA_DIRECTORY_WAIT_SECONDS = 5;
-/** Bytes of a database of the embedded engines up to which all of its pages are looked at when a service starts. */
+/** Bytes of a database of the embedded engines; up to this size, all its pages are checked at the start. */
 export const MAX_BYTES_CHECKED_AT_START = 33_554_432;
-/** Damaged files of each database that are kept beside the one which took their place. */
+/** Damaged files of each database that are kept beside their replacement. */
 export const KEPT_DAMAGED_FILES = 2;

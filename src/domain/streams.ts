@@ -1,4 +1,4 @@
-/** Names of the streams. The part before the first `-` is the category. */
+/** Names of streams. The part before the first `-` is the category. */
 
 /** Its first event is the id of the log. */
 export const LOG_STREAM = 'log-identity';
@@ -9,15 +9,15 @@ export const clientsStream = (tenant: string): string => `clients-${tenant}`;
 /** One stream for each API client, so that noting its use reads nothing of the others. */
 export const clientUseStream = (tenant: string, clientId: string): string => `client-${tenant}.${clientId}`;
 export const webhooksStream = (tenant: string): string => `webhooks-${tenant}`;
-/** One stream for each session that was ended, so that it is ended once, whoever asks. */
+/** One stream for each session that was ended, so that it ends once. */
 export const sessionStream = (tenant: string, sessionId: string): string => `session-${tenant}.${sessionId}`;
 export const tableStream = (tenant: string, table: string): string => `table-${tenant}.${table}`;
 /** The sync sessions of a table. */
 export const syncStream = (tenant: string, table: string): string => `sync-${tenant}.${table}`;
 export const orderStream = (tenant: string, orderId: string): string => `order-${tenant}.${orderId}`;
-/** One stream for each id that a client has chosen for a part of an order, so that one order has it, whoever asks. */
+/** One stream for each id that a client has chosen for a part, so that only one order has it. */
 export const partIdStream = (tenant: string, partId: string): string => `part-${tenant}.${partId}`;
-/** One for each Idempotency-Key that a client has sent for a table; its name is a hash of the three. */
+/** One stream for each Idempotency-Key; the hash is of client, table and key. */
 export const requestStream = (tenant: string, hash: string): string => `request-${tenant}.${hash}`;
 export const deliveryStream = (tenant: string, deliveryId: string): string => `delivery-${tenant}.${deliveryId}`;
 
@@ -25,7 +25,7 @@ export const STREAM_PREFIXES = { table: 'table-', order: 'order-', delivery: 'de
 
 export type StreamName = { readonly category: string; readonly tenant: string; readonly rest: string };
 
-/** `order-acme.<id>` as its parts. Tenant names have no dot. */
+/** Splits `order-acme.<id>`. Tenant names have no dot. */
 export function parseStream(stream: string): StreamName {
   const dash = stream.indexOf('-');
   const dot = stream.indexOf('.', dash);

@@ -1,14 +1,14 @@
-/** How the maps of a state are changed by an event: as copies, so that whoever holds the state before it sees no change. */
+/** How `evolve` changes the maps of a state: in a copy, since the state before is used elsewhere. */
 
-/** The map as one that may be written to. */
+/** Returns a map that may be written to. */
 export type Writable = <Key, Value>(map: ReadonlyMap<Key, Value>) => Map<Key, Value>;
 
 /** For one event. */
 export const copied: Writable = (map) => new Map(map);
 
 /**
- * For many events in a row, of which nobody sees the states in between: a map is copied for the first event that changes
- * it and written to by the others. Otherwise a map of thousands of entries, made by as many events, costs their square.
+ * For many events in a row: a map is copied for the first event that changes it, and written to by the others, since nobody
+ * sees the states in between. Without this, thousands of events that fill a map would take quadratic time.
  */
 export function copiedOnce(): Writable {
   const copies = new Set<unknown>();

@@ -5,7 +5,7 @@ export type AssetField = {
   readonly name: string;
   readonly label: string;
   readonly type: FieldType;
-  /** Must be given on create, and may not be set to null. A field that is not required is nullable. */
+  /** Must be given on create and must not be null. Other fields are nullable. */
   readonly required: boolean;
   readonly filterable: boolean;
   readonly sortable: boolean;
@@ -28,7 +28,7 @@ export type Relationship = {
   readonly name: string;
   readonly kind: 'belongs_to' | 'has_many';
   readonly table: string;
-  /** The field that refers: of this table for belongs_to, of the other for has_many. */
+  /** The referring field: of this table for belongs_to, of the other table for has_many. */
   readonly field: string;
   /** The field referred to. */
   readonly key: string;
@@ -39,22 +39,22 @@ export type AssetType = {
   readonly name: string;
   readonly label: string;
   readonly description: string;
-  /** True: Reference Data, customizable. False: Master Data. */
+  /** Reference Data, which tenants customize; otherwise Master Data. */
   readonly supportingData: boolean;
   /** The unique index field; Reference Data only. */
   readonly uniqueField?: string;
-  /** In the order they are shown; later versions may add some anywhere, and take none back. */
+  /** In the order in which they are shown. Later releases may add fields anywhere, and remove none. */
   readonly fields: readonly AssetField[];
   readonly relationships: readonly Relationship[];
-  /** Master Data: `order` is the root of the consistency boundary, `part` belongs to one. */
+  /** Of Master Data, `order` is the root of the consistency boundary, and a `part` belongs to an order. */
   readonly role: 'reference' | 'order' | 'part';
   /** A part: the field that names its parent, and the parent's table. */
   readonly parent?: { readonly field: string; readonly table: string };
-  /** Added by the tenant as a whole. */
+  /** The whole table was added by the tenant. */
   readonly custom?: true;
 };
 
-/** Fields every record has beside its own (spec §2.1). Not part of `AssetType.fields`. */
+/** Fields that every record has (spec §2.1). Not part of `AssetType.fields`. */
 export const SYSTEM_FIELDS = ['id', 'created_at', 'updated_at', '_batch_id'] as const;
 
 /** System fields a list can always be sorted by (spec §4.3). */

@@ -2,10 +2,8 @@
 const ASCII = /^[\x00-\x7f]*$/;
 
 /**
- * Text as it is compared without regard to case: values, filter needles and sort keys alike.
- *
- * Lower case of all of Unicode, final sigma as sigma (`toLowerCase` picks by the letter's place, which
- * differs between a value and a part of it), in normalization form NFC, so that `é` is one character.
+ * The form in which values, filters and sort keys are compared without regard to case: Unicode lower case in normalization
+ * form NFC, with final sigma as sigma (`toLowerCase` chooses by position, which differs between a value and a part of it).
  */
 export function foldCase(text: string): string {
   const lower = text.toLowerCase();

@@ -1,5 +1,4 @@
-/** Short forms for writing the standard asset types down as tables one can read, and what both order models have. */
-
+/** Short forms in which the standard asset types are written as readable tables, and the parts that both order models share. */
 import { ORDER_STATUSES } from '../order/status.js';
 import type { AssetField, AssetType, Relationship } from './assetType.js';
 import type { FieldType } from './fieldTypes.js';
@@ -22,7 +21,7 @@ function field(type: FieldType, defaults: { filterable: boolean; sortable: boole
   });
 }
 
-/** Text one looks things up by: filterable and sortable. */
+/** Text that people search by: filterable and sortable. */
 export const string = field('String', { filterable: true, sortable: true });
 /** Text that is only shown. */
 export const plainString = field('String', { filterable: false, sortable: false });
@@ -37,12 +36,12 @@ export const boolean = field('Boolean', { filterable: false, sortable: false });
 export const reference = (name: string, options: Options = {}): AssetField =>
   string(name, { ...options, format: 'uuid', maxLength: 36 });
 
-/** Of what is packed or carried. */
+/** Dimensions of goods and packing. */
 export const sizeFields: readonly AssetField[] = ['length', 'width', 'height'].map((name) =>
   decimal(name, { label: `${labelOf(name)} (cm)` }),
 );
 
-/** The record of `table` that this table's field names, by its id unless told otherwise. */
+/** The record of `table` that this table's field refers to, by its id or another key. */
 export const belongsTo = (name: string, table: string, field = `${name}_id`, key = 'id'): Relationship => ({
   name,
   kind: 'belongs_to',
@@ -51,11 +50,11 @@ export const belongsTo = (name: string, table: string, field = `${name}_id`, key
   key,
 });
 
-/** The party or location that `<name>_id` names by its external id. */
+/** The party or location that `<name>_id` refers to by its external id. */
 export const belongsToExternal = (name: string, table: string): Relationship =>
   belongsTo(name, table, `${name}_id`, 'external_id');
 
-/** The records of `table` whose field names this one. */
+/** The records of `table` whose field refers to this one. */
 export const hasMany = (name: string, table: string, field: string): Relationship => ({
   name,
   kind: 'has_many',
@@ -87,16 +86,16 @@ const referenceTableBy =
     relationships,
   });
 
-/** Reference Data that `external_id` tells apart. */
+/** Reference Data with the unique field `external_id`. */
 export const referenceTable = referenceTableBy(string('external_id', { required: true, label: 'External id' }));
 
-/** Reference Data of codes and what they stand for. */
+/** Reference Data of codes and their meanings. */
 export const codeTable = referenceTableBy(
   string('code', { required: true, maxLength: 32 }),
   string('value', { required: true }),
 );
 
-/** Status, approval and origin; the service and the status update (spec §4.9) write them. */
+/** Status and approval. The service and the status update (spec §4.9) write them. */
 export const orderStateFields: readonly AssetField[] = [
   string('processing_status', { oneOf: ORDER_STATUSES, maxLength: 32 }),
   longText('error_reason', { list: true }),
@@ -115,7 +114,7 @@ export const orderHeadFields: readonly AssetField[] = [
   reference('order_inquiry_id', { filterable: false, sortable: false }),
 ];
 
-/** The one table that is the same in both (spec §1; fields of the party object, §2.3). */
+/** The one table that both models share (spec §1; fields of the party object, §2.3). */
 export const dynParty = referenceTable({
   name: 'dyn_party',
   label: 'Parties',
@@ -136,7 +135,7 @@ export const dynParty = referenceTable({
     plainString('contact_email'),
     plainString('vat_number', { label: 'VAT number' }),
     longText('notes'),
-    // Short names that integrations use in requests (spec §2.1), kept beside the UBL names.
+    // Short names that integrations use in requests (spec §2.1), beside the UBL names.
     plainString('street'),
     plainString('city'),
   ],

@@ -1,18 +1,18 @@
-/** What is wrong with a body, field by field (spec §7). */
+/** The errors of a body by field (spec §7). */
 import { MAX_ERRORS } from '../limits.js';
 
-/** Messages by field name, in the shape of the 422 body. */
+/** Messages by field name, as in the body of a 422. */
 export type FieldErrors = { readonly [field: string]: readonly string[] };
 
 /**
- * Gathers the first MAX_ERRORS messages and counts the others: a body has as many mistakes as its sender likes. Field names
- * come from the outside, so `constructor` or `__proto__` must be names like any other.
+ * Collects the first MAX_ERRORS messages and counts the others. Field names come from outside, so `constructor` and
+ * `__proto__` must be names like any other.
  */
 export class FieldErrorList {
   readonly #errors = new Map<string, string[]>();
   #count = 0;
 
-  /** An error is told once: names that were cut may be the same. */
+  /** Adds an error once: shortened names may be equal. */
   add(field: string, message: string): void {
     const messages = this.#errors.get(field);
     if (messages?.includes(message) === true) return;
@@ -32,7 +32,7 @@ export class FieldErrorList {
     return this.#errors.has(field);
   }
 
-  /** Counts errors that need not be named. */
+  /** Counts errors without listing them. */
   addUnnamed(count: number): void {
     this.#count += count;
   }
@@ -41,7 +41,7 @@ export class FieldErrorList {
     return this.#count;
   }
 
-  /** How many more there were than are in `toErrors`. */
+  /** How many errors are not in `toErrors`. */
   get unnamed(): number {
     return Math.max(0, this.#count - MAX_ERRORS);
   }

@@ -1,4 +1,4 @@
-/** The seven types a field of an asset can have (spec §2.1), and what a value of each can be. */
+/** The seven types of asset fields (spec §2.1), and the possible values of each. */
 
 export const FIELD_TYPES = ['String', 'LongText', 'Integer', 'Decimal', 'Date', 'DateTime', 'Boolean'] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
@@ -7,34 +7,34 @@ export type FieldType = (typeof FIELD_TYPES)[number];
 export type FieldValue = string | number | boolean | null | readonly string[];
 export type Fields = { readonly [field: string]: FieldValue };
 
-/** Does every object of JavaScript have something of this name (`constructor`)? An earlier release took it for a field. */
+/** Whether every JavaScript object inherits a property of this name (`constructor`). An earlier release allowed such fields. */
 export const isInheritedName = (name: string): boolean => name in Object.prototype;
 
-/** What a record has in a field itself, whatever every object inherits under its name; undefined where it has nothing. */
+/** The record's own value of a field, never an inherited property; undefined when it has none. */
 export function ownValue(fields: Fields, name: string): FieldValue | undefined {
   const value = fields[name];
-  // What every object inherits are functions, and its prototype: whose anything else is need not be asked, which takes longer.
+  // Inherited properties are functions, and the prototype. Other values are the record's own: `hasOwn` would be slower.
   if (typeof value !== 'function' && typeof value !== 'object') return value;
   return value === null || Object.hasOwn(fields, name) ? value : undefined;
 }
 
-/** Is this text one that every engine stores and compares alike? (No NUL, no half surrogate pair.) */
+/** Whether every engine stores and compares the text alike: no NUL, no lone surrogate. */
 export const isStorableText = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
 
-/** Said of any other text, after "The … field". */
+/** The message for other texts, to follow "The … field". */
 export const UNSTORABLE_TEXT = 'must be well-formed Unicode text without NUL characters.';
 
 /**
- * A date and time as serialisers write it: ISO 8601 and RFC 3339 §5.6, with or without seconds and zone; or OData's
- * `/Date(…)/` (version 2), milliseconds since 1970. That one has no other offset than +0000: some systems count the
- * milliseconds in UTC, others in the zone.
+ * A date and time as serialisers write it: ISO 8601 or RFC 3339 §5.6, with or without seconds and zone; or `/Date(…)/` of
+ * OData version 2, milliseconds since 1970. That form allows no offset but +0000: some systems count the milliseconds in
+ * UTC, others in the zone.
  */
 export const DATE_TIME =
   /^(?:(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,5}|\d{6}0*))?)?(?:([Zz])| ?([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?|\/Date\((-?\d{1,15})(?:[+-]0000)?\)\/)$/;
 
 /**
  * `2026-11-21T04:11:47.5+01:00` becomes `2026-11-21T03:11:47.500000Z`; without a zone it is UTC.
- * @returns undefined when it is no real time, or in a year that four digits cannot name
+ * @returns undefined when there is no such time, or its year does not have four digits
  */
 export function normalizeDateTime(value: string): string | undefined {
   const match = DATE_TIME.exec(value);
@@ -42,7 +42,7 @@ export function normalizeDateTime(value: string): string | undefined {
   const [, day, minutes, seconds = '00', fraction = '', , sign, zoneHours = 0, zoneMinutes = 0, odata] = match;
   if (day === undefined) return utcText(Number(odata));
   const local = new Date(`${day}T${minutes}:${seconds}Z`);
-  // JavaScript takes 30 February for 2 March.
+  // JavaScript turns 30 February into 2 March.
   if (!local.toISOString().startsWith(day)) return undefined;
   const offset = (Number(zoneHours) * 60 + Number(zoneMinutes)) * 60_000;
   const utc = utcText(local.getTime() + (sign === '-' ? offset : -offset));
@@ -59,7 +59,7 @@ function utcText(milliseconds: number): string | undefined {
 export const namesZone = (time: string): boolean =>
   DATE_TIME.exec(time)?.some((part, group) => group >= 5 && part !== undefined) === true;
 
-/** A decimal number as text. A number of JSON is one, too. */
+/** A decimal number as text. A JSON number matches, too. */
 export const DECIMAL_TEXT = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
 
 const POINT = '.'.charCodeAt(0);
@@ -69,9 +69,9 @@ const EXPONENTS: readonly number[] = ['e'.charCodeAt(0), 'E'.charCodeAt(0)];
 const MOST_DIGITS = 17;
 
 /**
- * Digits of a number from the first to the last that is not zero: of `0012.50` they are 125, of `1200` 12, of `0.0` none.
+ * The digits of a number without leading and trailing zeros: 125 for `0012.50`, 12 for `1200`, none for `0.0`.
  * @param number matches DECIMAL_TEXT
- * @returns undefined where they are more than a double has
+ * @returns undefined when there are more than a double holds
  */
 export function significantDigits(number: string): string | undefined {
   let first = -1;
@@ -91,16 +91,16 @@ export function significantDigits(number: string): string | undefined {
   return hasPoint ? number.slice(first, point) + number.slice(point + 1, last + 1) : number.slice(first, last + 1);
 }
 
-/** Does a number come back from a double with its digits? @param number matches DECIMAL_TEXT */
+/** Whether a double keeps all digits of the number. @param number matches DECIMAL_TEXT */
 export function isHeldByDouble(number: string): boolean {
   const digits = significantDigits(number);
   return digits !== undefined && digits === significantDigits(String(Number(number)));
 }
 
-/** Stands in a body for a number that a double would round. No field takes it, and the rule of each says why. */
+/** Replaces, in a parsed body, a number that a double would round. Every field refuses it, with a message of its own. */
 export type LongNumber = { readonly number: string };
 
-/** What was sent in place of a number, as text; undefined where it is no number that was too long. */
+/** The text of such a number; undefined for any other value. */
 export const longNumberText = (value: unknown): string | undefined =>
   typeof value === 'object' && value !== null && 'number' in value && typeof value.number === 'string'
     ? value.number

@@ -1,4 +1,4 @@
-/** JSON Schema (2020-12) of an asset type's records as they go out: in answers and in webhook payloads. */
+/** JSON Schema (2020-12) of records in answers and webhook payloads. */
 import { FAILED } from '../order/status.js';
 import type { AssetField, AssetType } from './assetType.js';
 import type { FieldType } from './fieldTypes.js';
@@ -6,7 +6,7 @@ import type { FieldType } from './fieldTypes.js';
 export type JsonSchema = { readonly [keyword: string]: unknown };
 export type Properties = { readonly [name: string]: JsonSchema };
 
-/** An object whose properties are all there. */
+/** An object with all properties required. */
 export const closedObject = (properties: Properties): JsonSchema => ({
   type: 'object',
   properties,
@@ -31,7 +31,7 @@ const OUTPUT: { readonly [type in FieldType]: JsonSchema } = {
 
 const TIMESTAMP: JsonSchema = { type: 'string', format: 'date-time', description: 'UTC, with microseconds.' };
 
-/** A record as it is read: every field is there, and readers pass over those that are added later. */
+/** A record in an answer: has every field, and may get further ones later. */
 export function recordOutputSchema(assetType: AssetType): JsonSchema {
   return {
     title: assetType.label,
@@ -54,7 +54,7 @@ export function recordProperties(assetType: AssetType): Properties {
 function outputField(assetType: AssetType, field: AssetField): JsonSchema {
   const annotations: JsonSchema = { title: field.label, ...(field.readOnly === true ? { readOnly: true } : {}) };
   const value = outputValue(field);
-  // A field that was added later is null in older records, also when it is required now.
+  // Records older than the field have null in it, even if it is required now.
   const isAlwaysSet = field.required && (field.custom !== true || field.name === assetType.uniqueField);
   return isAlwaysSet ? { ...annotations, ...value } : { ...annotations, anyOf: [value, { type: 'null' }] };
 }
@@ -63,7 +63,7 @@ function outputValue(field: AssetField): JsonSchema {
   if (field.list === true) return { type: 'array', items: OUTPUT[field.type] };
   if (field.format === 'uuid') return { type: 'string', format: 'uuid' };
   if (field.oneOf !== undefined) {
-    // Shown, but never accepted: the service alone sets it (spec §3).
+    // `failed` is shown but never accepted: only the service sets it (spec §3).
     const shown = field.name === 'processing_status' ? [...field.oneOf, FAILED] : field.oneOf;
     return { type: 'string', enum: shown };
   }

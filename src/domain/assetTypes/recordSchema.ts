@@ -1,6 +1,6 @@
 /**
- * The zod schema of an asset type's request bodies: one source for validation (spec §4.5 to §4.7)
- * and for the JSON Schema that info and OpenAPI show.
+ * The zod schemas of an asset type's request bodies: one source for validation (spec §4.5 to §4.7) and for the JSON Schema
+ * that info and OpenAPI show.
  */
 import { z } from 'zod';
 import { boundedList, withinListBytes } from '../boundedList.js';
@@ -12,15 +12,15 @@ import { type Fields, isInheritedName, isStorableText, ownValue } from './fieldT
 import { plainFieldsOf } from './plainValues.js';
 import { text, valueSchema } from './valueSchemas.js';
 
-/** Where a body comes in; each has rules of its own. */
+/** Kinds of bodies, each with rules of its own. */
 export type BodyKind = 'create' | 'update' | 'batchItem';
 
 export type RecordInput = {
-  /** Only what the body named, checked and normalized; read-only fields left out. */
+  /** Only the fields that the body named, checked and normalized; read-only fields are left out. */
   readonly fields: Fields;
-  /** `id` of the body, where it had one. */
+  /** `id` of the body, if it had one. */
   readonly id?: string;
-  /** `_batch_id` of a batch item; undefined where it was not named. */
+  /** `_batch_id` of a batch item; undefined when it was not named. */
   readonly batchId?: string | null;
 };
 
@@ -57,7 +57,7 @@ export function recordSchema(assetType: AssetType, kind: BodyKind): z.ZodObject 
     const schema = fieldSchema(field);
     shape[field.name] = field.required && kind !== 'update' ? schema : schema.optional();
   }
-  // null is an id that was left out: many clients send every member of a record.
+  // null counts as left out: many clients send every member of a record.
   shape.id = z.guid('must be a UUID.').nullish();
   shape.created_at = z.unknown().optional();
   shape.updated_at = z.unknown().optional();
@@ -68,15 +68,15 @@ export function recordSchema(assetType: AssetType, kind: BodyKind): z.ZodObject 
 }
 
 type Compiled = { readonly [kind in BodyKind]: z.ZodObject } & {
-  /** A field that an earlier release allowed has a name that every object inherits: a schema would take that for a value. */
+  /** A field has a name that every object inherits (earlier releases allowed it): zod would take that property for a value. */
   readonly asksInherited: boolean;
-  /** Of every field that a body may have. */
+  /** Names of all fields that a body may have. */
   readonly names: ReadonlySet<string>;
   readonly plainFields: ReturnType<typeof plainFieldsOf>;
 };
 const compiled = new WeakMap<AssetType, Compiled>();
 
-/** The same schemas, made once for each asset type. */
+/** The schemas of an asset type, made once. */
 export function recordSchemas(assetType: AssetType): Compiled {
   let schemas = compiled.get(assetType);
   if (schemas === undefined) {
@@ -93,7 +93,7 @@ export function recordSchemas(assetType: AssetType): Compiled {
   return schemas;
 }
 
-/** Checks a body against its asset type. All errors are reported at once. */
+/** Checks a body against its asset type, and reports all errors at once. */
 export function checkRecord(assetType: AssetType, kind: BodyKind, body: unknown): Checked {
   const plain = kind === 'batchItem' ? plainItem(assetType, body) : undefined;
   return plain === undefined ? checkBySchema(assetType, kind, body) : { ok: true, input: plain };
@@ -102,7 +102,7 @@ export function checkRecord(assetType: AssetType, kind: BodyKind, body: unknown)
 const isPlainBatchId = (value: Fields[string]): value is string =>
   typeof value === 'string' && value !== '' && value.length <= MAX_SHORT_TEXT && isStorableText(value);
 
-/** A batch item whose values are those of most batches; undefined where its schema has to look at it. */
+/** The fast path for a batch item; undefined when the schema has to check it. */
 function plainItem(assetType: AssetType, body: unknown): RecordInput | undefined {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return undefined;
   const item = body as Fields;
@@ -130,7 +130,7 @@ const refused = (errors: FieldErrorList): Checked => ({
 const fieldCount = (body: unknown): number =>
   typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.keys(body).length : 0;
 
-/** Of a body with more fields than there are, which need not be checked one by one. */
+/** The errors of a body with more fields than the asset type has, without checking the values. */
 function unknownFields(given: readonly string[], assetType: AssetType): FieldErrorList {
   const { names } = recordSchemas(assetType);
   const errors = new FieldErrorList();

@@ -1,6 +1,6 @@
 /**
- * How a value of each field type is checked (spec §2.1). Apart from the types themselves: threads that only store and read
- * values need not load zod, which takes 5 MB in each.
+ * The schemas of field values (spec §2.1). They are not in fieldTypes.ts because threads that only store and read values
+ * should not load zod, which takes 5 MB in each.
  */
 import { z } from 'zod';
 import { MAX_DIGITS, MAX_LONG_TEXT_LENGTH, MAX_STRING_LENGTH } from '../limits.js';
@@ -18,9 +18,9 @@ import {
   UNSTORABLE_TEXT,
 } from './fieldTypes.js';
 
-/** More digits than this would be rounded by a double. */
+/** A double keeps every decimal number of this many digits. */
 export const DECIMAL_MAX_DIGITS = 15;
-/** As long as a number of a body may be: before its point, behind it, and its exponent. */
+/** Characters of the longest number that a body may contain. */
 const LONGEST_DECIMAL = 3 * MAX_DIGITS + '-.e-'.length;
 
 export const text = (maxLength: number) =>
@@ -37,7 +37,7 @@ function refuse(context: z.RefinementCtx, message: string): never {
 const TOO_MANY_DIGITS = `must have at most ${DECIMAL_MAX_DIGITS} significant digits.`;
 const NO_NUMBER = 'must be a number.';
 
-/** Why a Decimal does not take a text; undefined where it does. */
+/** Why a text is no Decimal; undefined when it is one. */
 function whyNoDecimal(text: string): string | undefined {
   if (text.length > LONGEST_DECIMAL) return TOO_MANY_DIGITS;
   if (!DECIMAL_TEXT.test(text)) return NO_NUMBER;
@@ -46,17 +46,14 @@ function whyNoDecimal(text: string): string | undefined {
   return isHeldByDouble(text) ? undefined : 'must not be so large, or so close to 0, that it would be rounded.';
 }
 
-/**
- * A number, or a string that holds one, of at most 15 significant digits: more would be rounded
- * silently on its way through JSON, so it is refused.
- */
+/** A number, as a number or a string, of at most 15 significant digits: more would be rounded silently. */
 const decimal = z
   .union([z.number(), z.string()], {
     error: ({ input }) => whyNoDecimal(longNumberText(input) ?? '') ?? NO_NUMBER,
   })
   .transform((value, context) => {
     const source = typeof value === 'number' ? String(value) : value.trim();
-    // It has no more digits than characters.
+    // A number has no more digits than characters.
     const isShort = typeof value === 'number' && source.length <= DECIMAL_MAX_DIGITS;
     const refused = isShort ? undefined : whyNoDecimal(source);
     if (refused !== undefined) return refuse(context, refused);
@@ -99,17 +96,17 @@ const dateTimeText = (message: string, zone: string) =>
 const inUtc = (value: string, context: z.RefinementCtx): string =>
   normalizeDateTime(value) ?? refuse(context, NO_DATE_TIME);
 
-/** As DATE_TIME says; without a zone it is UTC. Stored as UTC with six digits. */
+/** In the form of DATE_TIME; without a zone it is UTC. Stored as UTC with six digits. */
 export const dateTime = dateTimeText(NO_DATE_TIME, 'UTC where no zone is given.').transform(inUtc);
 
 const NO_ZONE = 'must be a time with its zone, such as 2026-11-21T03:11:47Z.';
 
-/** The same, but it has to say in which zone it is. */
+/** The same, but its zone is required. */
 export const zonedDateTime = dateTimeText(NO_ZONE, 'With its zone.').refine(namesZone, NO_ZONE).transform(inUtc);
 
 const boolean = z.boolean('must be true or false.');
 
-/** The zod schema of one value of a field type, null not included. */
+/** The zod schema of a value of a field type, without null. */
 export function valueSchema(type: FieldType, maxLength?: number): z.ZodType<FieldValue> {
   switch (type) {
     case 'String':

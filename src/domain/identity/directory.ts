@@ -1,4 +1,4 @@
-/** What the service knows of its tenants, evolved from the directory streams: asset types, clients, users, webhooks. */
+/** The state of a tenant, evolved from its directory streams: asset types, clients, users, webhooks. */
 import type { CleanUpGuard } from '../referenceTable/cleanUpGuard.js';
 import type { DisabledCause, WebhookEvent, WebhookEventKind, WebhookSettings } from '../webhook/events.js';
 import { copied, type Writable } from '../writable.js';
@@ -18,14 +18,14 @@ import { ownTable, standardTables, type Tables, withOwnField } from './tenantTab
 export type Webhook = WebhookSettings & {
   readonly id: string;
   readonly sealedSecret: string;
-  /** Signs beside the other during a rotation. */
+  /** Signs beside the primary one during a rotation. */
   readonly stagedSecret?: string;
-  /** While nothing is sent to it. */
+  /** Set while nothing is sent to it. */
   readonly disabled?: { readonly cause: DisabledCause; readonly reason: string; readonly since: string };
   readonly createdAt: string;
-  /** Kinds of events that it did not want from its creation on, and since when it does. */
+  /** Kinds of events that it has wanted only since after its creation. */
   readonly addedKinds?: readonly { readonly kind: WebhookEventKind; readonly at: string }[];
-  /** When it was created, changed or enabled last. */
+  /** When it was last created, changed or enabled. */
   readonly startedAt: string;
 };
 
@@ -39,23 +39,24 @@ export type Tenant = {
   /** Ids are never used twice, so that an old approval keeps its approver. */
   readonly lastUserId: number;
   readonly webhooks: ReadonlyMap<string, Webhook>;
-  /** By user and session: those that were signed out, and when they would have ended by themselves (ISO 8601). */
+  /** Signed-out sessions by user and session, and when each would have expired (ISO 8601). */
   readonly endedSessions: ReadonlyMap<number, ReadonlyMap<string, string>>;
   readonly rateLimit?: RateLimit;
   readonly cleanUpGuard?: CleanUpGuard;
-  /** What is left of one that was deleted: its name, which is not given again. */
+  /** Only the name of a deleted tenant is kept: it is not given again. */
   readonly deleted?: true;
 };
 
-/** Streams that the directory is evolved from. */
+/** Streams from which the directory is evolved. */
 export const DIRECTORY_STREAM_PREFIXES = ['tenant-', 'users-', 'session-', 'clients-', 'client-', 'webhooks-'] as const;
 
 /** Streams that define a tenant's tables. */
 export const TENANT_STREAM_PREFIX = 'tenant-';
 
 /**
- * Tenant after one more event; undefined before TenantCreated. `at` is the event's time.
- * @throws Error where that cannot be told
+ * The tenant after one more event; undefined before TenantCreated.
+ * @param at time of the event
+ * @throws Error when the event lacks data that it needs
  */
 export function evolveTenant(
   tenant: Tenant | undefined,
@@ -70,12 +71,12 @@ export function evolveTenant(
     else changed.set(key, value);
     return changed;
   }
-  /** With what becomes of one of its values; of an unknown key, nothing does. */
+  /** An unknown key changes nothing. */
   function withChanged<K, V>(map: ReadonlyMap<K, V>, key: K, change: (value: V) => V | undefined): ReadonlyMap<K, V> {
     const value = map.get(key);
     return value === undefined ? map : withEntry(map, key, change(value));
   }
-  // A write that was under way when the tenant was deleted stands behind it in the log.
+  // A write that was in flight when the tenant was deleted may stand after the deletion in the log.
   if (tenant?.deleted) return tenant;
   checkShape(event);
   if (event.type === 'TenantCreated') return newTenant(event.data);
@@ -117,7 +118,7 @@ export function evolveTenant(
     case 'SessionEnded': {
       const { userId, sessionId, expiresAt } = event.data;
       const known = tenant.endedSessions.get(userId) ?? new Map<string, string>();
-      // Those that would be over by now need not be remembered any longer.
+      // Expired sessions need not be remembered.
       const ended = new Map([...known].filter(([, end]) => end > at)).set(sessionId, expiresAt);
       return { ...tenant, endedSessions: withEntry(tenant.endedSessions, userId, ended) };
     }
@@ -225,7 +226,7 @@ function evolveWebhook(
   }
 }
 
-/** @param kinds what it wants from now on. A kind that it has not wanted for a while counts from its return. */
+/** @param kinds that it wants from now on. A kind that it did not want for a while counts from its return. */
 function addedKinds(webhook: Webhook, kinds = webhook.events, at: string): Pick<Webhook, 'addedKinds'> {
   const { events: before, addedKinds: addedBefore = [] } = webhook;
   const kept = addedBefore.filter(({ kind }) => before.includes(kind) && kinds.includes(kind));

@@ -1,6 +1,6 @@
 /**
- * What an event of a directory must say: where something of it is missing, work would fail later that goes through all
- * tenants. Here it fails at once, and concerns its own tenant only.
+ * Checks that directory events have the data that the service relies on. Missing data would otherwise fail later, in work
+ * for all tenants; here it fails at once, and affects only its own tenant.
  */
 import type { DirectoryEvent } from './events.js';
 

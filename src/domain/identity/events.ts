@@ -8,9 +8,9 @@ export const ORDER_MODELS = ['dyn_stock_order', 'dyn_transport_order'] as const;
 export type OrderModel = (typeof ORDER_MODELS)[number];
 
 export type RateLimit = {
-  /** Requests a second that a client may make for ever. */
+  /** Requests a second that a client may sustain. */
   readonly perSecond: number;
-  /** Requests a client may make at once after a pause. */
+  /** Requests that a client may make at once after a pause. */
   readonly burst: number;
 };
 
@@ -19,11 +19,11 @@ export type TenantEvent =
   | EventOf<'AssetFieldAdded', { readonly table: string; readonly field: AssetField }>
   | EventOf<'AssetTableAdded', { readonly assetType: AssetType }>
   | EventOf<'RateLimitChanged', RateLimit>
-  /** The operator's counts again. */
+  /** The operator's limit applies again. */
   | EventOf<'RateLimitRemoved', Record<string, never>>
-  /** null: clean-ups are not guarded any more. `minRecords` is missing in events of earlier releases. */
+  /** null: clean-ups are no longer guarded. Events of earlier releases have no `minRecords`. */
   | EventOf<'CleanUpGuardChanged', { readonly maxPercent: number | null; readonly minRecords?: number }>
-  /** Nothing of the tenant counts any more, before it or behind it, and its name is not given again. */
+  /** No other event of the tenant counts, before it or after it, and its name is not given again. */
   | EventOf<'TenantDeleted', { readonly name: string }>;
 
 export type User = {
@@ -34,7 +34,7 @@ export type User = {
   readonly locale: string;
   readonly roles: readonly Role[];
   readonly passwordHash: string;
-  /** The password is one that an admin knows: the user changes it before anything else. */
+  /** An admin knows the password: the user has to change it before anything else. */
   readonly mustChangePassword?: boolean;
 };
 
@@ -44,7 +44,7 @@ export type UserEvent =
   | EventOf<'UserChanged', Pick<User, 'id'> & Partial<Omit<User, 'email'>>>
   | EventOf<'UserRemoved', Pick<User, 'id'>>;
 
-/** A user signed out. `expiresAt` is when the session would have ended by itself (ISO 8601). */
+/** A user signed out. `expiresAt` is when the session would have expired (ISO 8601). */
 export type SessionEvent = EventOf<
   'SessionEnded',
   { readonly userId: number; readonly sessionId: string; readonly expiresAt: string }
@@ -56,29 +56,28 @@ export type ApiClient = {
   readonly scopes: readonly Scope[];
   /** SHA-256 of the secret, hex: the secret has 256 random bits, so a slow hash would protect nothing. */
   readonly secretHash: string;
-  /** The last day on which a token was given for the secret, UTC, `YYYY-MM-DD`. */
+  /** The last day on which a token was issued for the secret, UTC, `YYYY-MM-DD`. */
   readonly lastUsed?: string;
-  /** Good beside the other during a rotation. */
+  /** Valid beside the primary one during a rotation. */
   readonly staged?: { readonly secretHash: string; readonly since: string; readonly lastUsed?: string };
   readonly createdAt: string;
 };
 
-/** Which of a client's secrets. */
 export type LiveSecret = 'primary' | 'staged';
 
 /** The day of a time, both ISO 8601 and UTC. */
 export const dayOf = (time: string): string => time.slice(0, 10);
 
 export type ChangeOfClient =
-  /** At once: the old secret is worth nothing any more, and a rotation under way is over. */
+  /** The old secret ends at once, and so does a rotation under way. */
   | EventOf<'ApiClientSecretRegenerated', Pick<ApiClient, 'clientId' | 'secretHash'>>
-  /** A rotation begins: a second secret is good beside the first. */
+  /** A rotation begins: a second secret is valid beside the first. */
   | EventOf<'ApiClientSecretStaged', Pick<ApiClient, 'clientId' | 'secretHash'>>
-  /** It ends: the staged secret is the only one. */
+  /** It ends: only the staged secret stays. */
   | EventOf<'ApiClientSecretPromoted', Pick<ApiClient, 'clientId'>>
-  /** It ends without effect: the staged secret is worth nothing any more. */
+  /** It ends without effect: the staged secret is no longer valid. */
   | EventOf<'ApiClientSecretUnstaged', Pick<ApiClient, 'clientId'>>
-  /** A token was given for it, for the first time of the day. In a stream of the client's own. */
+  /** A token was issued for it, for the first time of the day. In the client's own stream. */
   | EventOf<'ApiClientUsed', Pick<ApiClient, 'clientId'> & { readonly secret: LiveSecret }>
   | EventOf<'ApiClientRemoved', Pick<ApiClient, 'clientId'>>;
 

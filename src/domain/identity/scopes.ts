@@ -1,4 +1,4 @@
-/** What a token may do (spec §5), and what a user of the platform is. */
+/** Scopes of tokens (spec §5), and roles of users. */
 
 export const SCOPES = ['read:reference_data', 'write:reference_data', 'read:order_data', 'write:order_data'] as const;
 export type Scope = (typeof SCOPES)[number];

@@ -1,18 +1,18 @@
 /**
- * A tenant in parts, as plain JSON: of one with thousands of users only what has changed is stored again. A part is one
- * table, client, user, webhook, the ended sessions of one user, or `tenant`, the rest. Standard tables without fields of
- * the tenant's own are in no part, and of the others only these fields count: a later release has the rest otherwise.
+ * A tenant as parts of plain JSON, so that a change of one user among thousands stores only that user. A part is a table, a
+ * client, a user, a webhook, the ended sessions of one user, or `tenant` (the rest). Standard fields are not stored, since a
+ * later release may have others: a standard table is a part only when the tenant has added fields to it.
  */
 import type { AssetType } from '../assetTypes/assetType.js';
 import type { Tenant } from './directory.js';
 import { onThisRelease, standardTables } from './tenantTables.js';
 
-/** `value` is undefined where the part is there no more. */
+/** `value` is undefined when the part was removed. */
 export type TenantPart = { readonly part: string; readonly value: unknown };
 
 const REST = 'tenant';
 
-/** What is kept by a key: the kind of its parts, the key from their name, and the value as JSON and back. */
+/** The maps of a tenant: the kind of their parts, how a key is read from a part's name, and how a value becomes JSON and back. */
 const KEYED = {
   assetTypes: { kind: 'table', key: String, toJson: asIs, fromJson: asIs },
   clients: { kind: 'client', key: String, toJson: asIs, fromJson: asIs },
@@ -33,8 +33,8 @@ function asIs(value: unknown): unknown {
 }
 
 /**
- * What a tenant's parts have become, where they are not what they were.
- * @param before undefined where nothing is stored of it
+ * The parts that differ between two states of a tenant.
+ * @param before undefined when nothing of it is stored
  */
 export function* changedParts(before: Tenant | undefined, now: Tenant): Generator<TenantPart> {
   const [rest, restBefore] = [JSON.stringify(restOf(now)), before && JSON.stringify(restOf(before))];
@@ -45,14 +45,14 @@ export function* changedParts(before: Tenant | undefined, now: Tenant): Generato
     const [mapBefore, map]: readonly ReadonlyMap<unknown, unknown>[] = [from[property], now[property]];
     if (map === undefined || mapBefore === undefined || map === mapBefore) continue;
     for (const [key, value] of map) {
-      // States are never changed in place, so what is the same object is the same.
+      // States are never changed in place, so the same object has the same value.
       if (mapBefore.get(key) !== value) yield { part: `${kind} ${key}`, value: toJson(value) };
     }
     for (const key of mapBefore.keys()) if (!map.has(key)) yield { part: `${kind} ${key}`, value: undefined };
   }
 }
 
-/** The tenant that has these parts, in the order in which they were first stored. @throws Error where it is none */
+/** The tenant of these parts. @param parts in the order in which they were first stored @throws Error without a first part */
 export function tenantFrom(parts: readonly TenantPart[]): Tenant {
   const rest = parts.find(({ part }) => part === REST)?.value as ReturnType<typeof restOf> | undefined;
   if (rest === undefined) throw new Error('A stored tenant lacks its first part.');

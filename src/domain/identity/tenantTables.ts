@@ -1,8 +1,7 @@
 /**
- * What a tenant's tables look like: the standard tables as this release has them, each with the tenant's own fields behind,
- * and the tenant's own tables. A later release may add standard tables and fields anywhere, make fields filterable or
- * sortable, and widen them. Where it brings a name that the tenant has given to a field or a table before, the tenant's own
- * stays: its values are in the log.
+ * The tables of a tenant: the standard tables of this release, each followed by the tenant's own fields, and the tenant's
+ * own tables. A later release may add standard tables and fields anywhere, make fields filterable or sortable, and widen
+ * them. If it brings a name that the tenant already uses, the tenant's own field or table stays: its values are in the log.
  */
 import type { AssetField, AssetType } from '../assetTypes/assetType.js';
 import { FIELD_TYPES } from '../assetTypes/fieldTypes.js';
@@ -12,17 +11,17 @@ import type { OrderModel } from './events.js';
 
 export type Tables = ReadonlyMap<string, AssetType>;
 
-/** The tables that a tenant of this model has from the beginning, by name. */
+/** The standard tables of an order model, by name. */
 export const standardTables = (model: OrderModel): Tables =>
   new Map((model === 'dyn_stock_order' ? stockModel : transportModel).map((type) => [type.name, type]));
 
-/** With a field of the tenant's own, behind all others. @throws Error where it is none */
+/** The table with a field of the tenant's own, after all others. @throws Error when the event describes no field */
 export function withOwnField(assetType: AssetType, field: AssetField): AssetType {
   checkField(field);
   return { ...assetType, fields: [...assetType.fields.filter(({ name }) => name !== field.name), field] };
 }
 
-/** What is made of it would fail in an engine, as if that had failed. @throws Error where it is no table of the tenant's own */
+/** Checks a table from an event: a bad one would later look like a failure of the engine. @throws Error when it is no table */
 export function ownTable(assetType: AssetType): AssetType {
   const { name, fields } = assetType;
   if (typeof name !== 'string' || !Array.isArray(fields)) {
@@ -39,9 +38,9 @@ function checkField({ name, type }: AssetField): void {
 }
 
 /**
- * A table that was kept outside of the log, as this release has it.
- * @param kept as it was when it was kept, maybe by an earlier release
- * @returns undefined where it was a standard table that there is no more
+ * A table that was stored outside the log, in the form of this release.
+ * @param kept as it was stored, maybe by an earlier release
+ * @returns undefined for a standard table that no longer exists
  */
 export function onThisRelease(standard: Tables, kept: AssetType): AssetType | undefined {
   if (kept.custom === true) return kept;

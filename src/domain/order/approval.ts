@@ -1,4 +1,4 @@
-/** The rules of an order's export (spec §3, §6.4): approved, rejected, failed, delivered after all. Pure. */
+/** The rules of an order's export (spec §3, §6.4): approval, rejection, failure, hold and late delivery. Pure. */
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { ownValue } from '../assetTypes/fieldTypes.js';
 import { MAX_LIST_ENTRIES } from '../limits.js';
@@ -11,8 +11,8 @@ import type { ExportSnapshot } from './snapshot.js';
 import { APPROVABLE } from './status.js';
 
 /**
- * Approval (spec §3): needs `validated` or `failed`; of several at once the first wins. What is named must be there, and
- * values possible, unless the approver says why not.
+ * Approval (spec §3): needs `validated` or `failed`. An order with problems (unknown references, impossible values) needs a
+ * reason of the approver.
  */
 export function approveOrder(
   order: Order,
@@ -61,12 +61,12 @@ export function rejectOrder(order: Order, reasons: readonly string[]): OrderDeci
   return accept({ type: 'OrderRejected', data: { status: move(order, 'rejected'), reasons } });
 }
 
-/** Of the export that an approval led to. */
+/** A failed export, with the approval that caused it. */
 export type ExportFailure = Omit<OrderExportFailed['data'], 'status'> & { readonly approvalEventId: string };
 
 /**
- * The export of approval `approvalEventId` to one webhook has failed for good. Says nothing about an order that has moved
- * on since (another approval, a status reported by the integration), so it may be decided twice.
+ * The export of approval `approvalEventId` to one webhook has failed for good. No event when the order's status has changed
+ * since (another approval, a status reported by the integration), so it may be repeated.
  */
 export function failExport(order: Order, failure: ExportFailure): OrderDecision {
   const { reasons, webhookId, deliveryId, approvalEventId } = failure;
@@ -84,10 +84,10 @@ export function failExport(order: Order, failure: ExportFailure): OrderDecision 
   });
 }
 
-/** What the export of an approval waits for. */
+/** A disabled webhook that the export of an approval waits for. */
 export type ExportHold = Omit<OrderExportHeld['data'], 'status'>;
 
-/** Says nothing about an order that has moved on, or that says so already: it is asked at each look at the delivery. */
+/** No event when the status has changed, or the hold is recorded: it is repeated at each check of the delivery. */
 export function holdExport(order: Order, hold: ExportHold): OrderDecision {
   const { webhookId, since } = hold.warning;
   const undelivered = undeliveredOf(order, hold.approvalEventId);
@@ -99,12 +99,12 @@ export function holdExport(order: Order, hold: ExportHold): OrderDecision {
   return isTold ? accept() : accept({ type: 'OrderExportHeld', data: { status: stay(order), ...hold } });
 }
 
-/** What the export of an approval was sent again by. */
+/** The delivery by which a failed export arrived after all. */
 export type LateDelivery = Omit<OrderExportDelivered['data'], 'status' | 'reasons'>;
 
 /**
- * A webhook to which the export had failed for good has it after all: the order is `submitted` again, unless another
- * webhook still lacks it. Says nothing about an order that has moved on, so it may be decided twice.
+ * An export that had failed for good reached the webhook after all: the order is `submitted` again, unless another webhook
+ * still lacks it. No event when the order's status has changed since, so it may be repeated.
  */
 export function deliverExport(order: Order, delivery: LateDelivery): OrderDecision {
   const undelivered = undeliveredOf(order, delivery.approvalEventId) ?? [];
@@ -117,7 +117,7 @@ export function deliverExport(order: Order, delivery: LateDelivery): OrderDecisi
   });
 }
 
-/** Webhooks to which the export of the approval has failed; undefined where the order has moved on since. */
+/** Webhooks to which the export of the approval has failed; undefined when the order's status has changed since. */
 function undeliveredOf(order: Order, approvalEventId: string): readonly string[] | undefined {
   if (order.status === 'submitted' && order.approval === approvalEventId) return [];
   return order.failed?.approvalEventId === approvalEventId ? order.failed.webhookIds : undefined;
@@ -126,7 +126,7 @@ function undeliveredOf(order: Order, approvalEventId: string): readonly string[]
 const errorReasonsOf = ({ fields }: Order): readonly string[] =>
   Array.isArray(fields.error_reason) ? fields.error_reason : [];
 
-/** What an order must have to be exported ("all required fields filled", spec §3). */
+/** The fields and parts that an export needs ("all required fields filled", spec §3). */
 const NEEDED: {
   readonly [orderModel: string]: { readonly fields: readonly string[]; readonly part: string; readonly label: string };
 } = {
@@ -138,7 +138,7 @@ const NEEDED: {
   dyn_transport_order: { fields: ['buyer_customer_party_id'], part: 'dyn_consignment', label: 'consignment' },
 };
 
-/** Errors by field for what is still missing; empty when it is complete. */
+/** Errors by missing field; empty when the order is complete. */
 export function missingForExport(order: Order): FieldErrors {
   const needed = NEEDED[order.table];
   if (needed === undefined) return {};

@@ -1,4 +1,4 @@
-/** The rules of an order and its parts: create, update, removal (spec §4.5, §4.6, §4.9). Pure: time, ids and look-ups come in as values. */
+/** The rules of an order and its parts: create, update, removal (spec §4.5, §4.6, §4.9). Pure: times and ids are arguments. */
 import type { AssetType } from '../assetTypes/assetType.js';
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
@@ -27,7 +27,7 @@ export function createOrder(
   );
 }
 
-/** What left the validators' hands says nothing else by itself: whoever writes to it says what it is then, by a status. */
+/** A submitted or completed order changes only together with its status. */
 function refuseClosed(order: Order): OrderDecision | undefined {
   if (order.status !== 'submitted' && order.status !== 'completed') return undefined;
   const message = `An order that is ${order.status} is changed only together with its processing_status: send one with the order.`;
@@ -80,7 +80,7 @@ export function updateOrder(
 
 const NO_CHANGE: PartsChange = { added: [], changed: [], removed: [] };
 
-/** A status other than a failure clears the reasons of an earlier one. */
+/** A status other than `submit_failed` clears the reasons of an earlier failure. */
 function reasonsKept(order: Order, status: OrderStatus | undefined): readonly string[] | null {
   const current = order.fields.error_reason;
   const keeps = status === undefined || status === 'submit_failed';
@@ -91,8 +91,8 @@ const sameReasons = (a: readonly string[] | null, b: unknown): boolean =>
   JSON.stringify(a) === JSON.stringify(b ?? null);
 
 /**
- * A new line, consignment, goods or charge. `order` is the one its parent field leads to; whether an id of the client's
- * choice is taken by another order is not known here.
+ * A new line, consignment, goods or charge. Whether another order has an id that the client chose is checked elsewhere.
+ * @param order the one that the parent field of the part leads to
  */
 export function addPart(order: Order, assetType: AssetType, input: RecordInput, newId: string): OrderDecision {
   if (order.parts.has(newId)) return refuse('id', `The id ${newId} is taken.`);
@@ -146,11 +146,11 @@ export function removePart(order: Order, partId: string, assetTypes: ReadonlyMap
   );
 }
 
-/** An order whose parts change after the first save counts as altered; a new order is still being filled. */
+/** A change of parts makes an order `saved`, except a new one, which is still being filled. */
 const statusAfterPartChange = (order: Order): StatusChange =>
   order.status === 'pending_validation' ? stay(order) : move(order, 'saved');
 
-/** A part of a part (goods of a consignment) must name a part of the same order. */
+/** The parent of a part of a part (goods of a consignment) must be a part of the same order. */
 function checkParent(order: Order, assetType: AssetType, fields: Fields): OrderDecision | undefined {
   const parent = assetType.parent;
   if (parent === undefined || parent.table === order.table) return undefined;

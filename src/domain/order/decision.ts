@@ -1,4 +1,4 @@
-/** What the rules of an order answer. */
+/** The result of a decision on an order. */
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import type { OrderEvent, StatusChange } from './events.js';
 import type { Order } from './order.js';

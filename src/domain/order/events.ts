@@ -10,7 +10,7 @@ export type Change = { readonly from: FieldValue; readonly to: FieldValue };
 export type Changes = { readonly [field: string]: Change };
 export type StatusChange = { readonly from: OrderStatus; readonly to: OrderStatus };
 
-/** The status of the order before and after; equal where it did not move. */
+/** The status of the order before and after; equal when it did not change. */
 type Moved = { readonly status: StatusChange };
 type PartName = { readonly table: string; readonly id: string };
 /** Fields that are null are left out. */
@@ -18,10 +18,10 @@ export type PartFields = PartName & { readonly fields: Fields };
 export type PartChanges = PartName & { readonly changes: Changes };
 type Reasons = { readonly reasons: readonly string[] };
 
-/** An earlier export of the order that a webhook has, or may have: its delivery, of which nobody knows for sure that it did not arrive. */
+/** The delivery of an earlier export that a webhook has, or may have. */
 export type Repeat = { readonly webhookId: string; readonly deliveryId: string };
 
-/** Why an approved order is not sent: nobody wants it, or who does is disabled, since a time (ISO 8601). */
+/** Why an approved order is not sent: no webhook subscribes, or a subscribed one is disabled, since a time (ISO 8601). */
 export type ExportWarning =
   | { readonly code: 'no_webhook' }
   | {
@@ -32,33 +32,33 @@ export type ExportWarning =
       readonly since: string;
     };
 
-/** `snapshot` is what was approved, word for word: every export of this approval is made from it. */
+/** `snapshot` is exactly what was approved: every export of this approval is made from it. */
 export type OrderApproved = EventOf<
   'OrderApproved',
   Moved &
     Approval & { readonly snapshot: ExportSnapshot } & {
-      /** Why it was approved in spite of its problems; the first of them. */
+      /** Why it was approved in spite of its problems, and the first of them. */
       readonly override?: { readonly reason: string; readonly problems: readonly Problem[] };
-      /** Of a further approval; one for each webhook that may get the order twice by it. */
+      /** Later approvals only: one for each webhook that may get the order twice. */
       readonly repeats?: readonly Repeat[];
-      /** What kept it from being sent at the time. */
+      /** Why it could not be sent at that time. */
       readonly warnings?: readonly ExportWarning[];
     }
 >;
 
-/** The last delivery attempt to a webhook failed (spec §3, §6.4): the order is back with the validators. */
+/** The last delivery attempt to a webhook failed (spec §3, §6.4): the validators have the order again. */
 export type OrderExportFailed = EventOf<
   'OrderExportFailed',
   Moved & Reasons & { readonly webhookId: string; readonly deliveryId: string }
 >;
 
-/** A webhook to which the export had failed got it when it was sent again; `reasons` are left of other webhooks. */
+/** A resend delivered an export that had failed; `reasons` are those of webhooks that still lack it. */
 export type OrderExportDelivered = EventOf<
   'OrderExportDelivered',
   Moved & Reasons & { readonly approvalEventId: string; readonly webhookId: string; readonly deliveryId: string }
 >;
 
-/** An export waits, and uses up no attempt: its webhook is disabled. Once for each time that it is. */
+/** An export waits, without using up attempts, because its webhook is disabled. Once for each time that it is disabled. */
 export type OrderExportHeld = EventOf<
   'OrderExportHeld',
   Moved & {
@@ -71,19 +71,19 @@ export type OrderExportHeld = EventOf<
 /** Fields that are null are left out. `table` is the order model. */
 type Created = { readonly table: string; readonly fields: Fields; readonly status: OrderStatus };
 
-/** Parts that one request adds, changes and removes; of a removed one, what it was. */
+/** Parts that one request adds, changes and removes; removed ones with the fields that they had. */
 export type PartsChange = {
   readonly added: readonly PartFields[];
   readonly changed: readonly PartChanges[];
   readonly removed: readonly PartFields[];
 };
 
-/** Of the stream of one id that a client has chosen for a part, `part-<tenant>.<id>`: the order that has it for good. */
+/** In the stream of an id that a client chose for a part, `part-<tenant>.<id>`: the order that has the id for good. */
 export type PartIdTaken = EventOf<'PartIdTaken', { readonly table: string; readonly orderId: string }>;
 
 export type OrderEvent =
   | EventOf<'OrderCreated', Created>
-  /** A type of its own: releases that do not know parts here stop at it, and read all other orders. */
+  /** A type of its own, so that releases that do not know parts here stop at it, and still read all other orders. */
   | EventOf<'OrderCreatedWithParts', Created & { readonly parts: readonly PartFields[] }>
   | EventOf<'OrderChanged', Moved & { readonly changes: Changes }>
   /** A part: an order line, or a consignment, goods, an allowance or charge. */

@@ -1,4 +1,4 @@
-/** The `validated_order` document of an export (spec §2.3), made from what was approved. */
+/** The `validated_order` document of an export (spec §2.3), made from the approved snapshot. */
 import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
 import type { FieldValue } from '../assetTypes/fieldTypes.js';
 import type { User } from '../identity/events.js';
@@ -22,7 +22,7 @@ export const approverOf = ({ id, firstName, lastName, locale, email }: User): Ap
   email,
 });
 
-/** A record that thousands of lines name is in the document thousands of times. */
+/** A record that thousands of lines refer to is in the document thousands of times. */
 export class OrderDocumentTooLargeError extends Error {
   override readonly name = 'OrderDocumentTooLargeError';
   constructor() {
@@ -34,12 +34,12 @@ export class OrderDocumentTooLargeError extends Error {
 
 export type ExportDocument = { readonly [key: string]: unknown };
 
-/** `2026-11-21T03:11:47.123456Z` as `2026-11-21 03:11:47`, the form of approved_at (spec §2.3). */
+/** Turns `2026-11-21T03:11:47.123456Z` into `2026-11-21 03:11:47`, the form of approved_at (spec §2.3). */
 export const toSpacedDateTime = (timestamp: string): string => timestamp.slice(0, 19).replace('T', ' ');
 
 export type Approval = { readonly approvedAt: string; readonly approver: Approver };
 
-/** The order as it was sent by its approval. */
+/** The order as its approval sent it. */
 export function exportDocument(
   snapshot: ExportSnapshot,
   approval: Approval,
@@ -49,10 +49,10 @@ export function exportDocument(
 }
 
 /**
- * The order with the status it has in the snapshot. Reads like the API's view of it, with parts, related records and
- * approver expanded.
+ * The order with the status that it has in the snapshot: the API's view of it, with parts, related records and approver
+ * expanded.
  * @param approval the latest; undefined before the first
- * @param missing what becomes of an object that is promised, or named, and is not there; `left_out` says why
+ * @param missing how to show a related record that is promised or referred to and does not exist; `left_out` says why
  * @throws OrderDocumentTooLargeError
  */
 export function orderDocument(
@@ -78,18 +78,17 @@ export function orderDocument(
   };
 }
 
-/** What a document is made of. */
 type Source = {
   readonly snapshot: ExportSnapshot;
   readonly assetTypes: ReadonlyMap<string, AssetType>;
-  /** Counts one more occurrence. */
+  /** Adds one more occurrence to the size. */
   readonly add: (record: RecordView) => void;
   readonly children: ChildrenOf;
-  /** Takes what is left out; undefined where it is to be null. */
+  /** Reports what is left out; undefined: it is null instead. */
   readonly leaveOut: ((field: string, reason: string) => void) | undefined;
 };
 
-/** Adds up what the document's records have, each looked at once. */
+/** Adds up the sizes of records; each is measured once. */
 function documentSize(): Source['add'] {
   const lengths = new Map<RecordView, number>();
   let length = 0;
@@ -101,7 +100,7 @@ function documentSize(): Source['add'] {
   };
 }
 
-/** Roughly that of its JSON text. */
+/** Roughly the length of its JSON. */
 const lengthOf = (record: RecordView): number =>
   Object.entries(record).reduce(
     (length, [name, value]) => length + name.length + (typeof value === 'string' ? value.length : lengthOfOther(value)),
@@ -110,7 +109,7 @@ const lengthOf = (record: RecordView): number =>
 
 const lengthOfOther = (value: unknown): number => (Array.isArray(value) ? JSON.stringify(value).length : 8);
 
-/** Objects that every export of an order promises (spec §2.3), whether the order names them or not; others may be null. */
+/** Related records that every export of an order has (spec §2.3), even if the order refers to none; others may be null. */
 const PROMISED: { readonly [table: string]: readonly string[] } = {
   dyn_stock_order: ['buyer_customer_party', 'accounting_customer_party'],
   dyn_transport_order: ['buyer_customer_party', 'accounting_customer_party'],
@@ -119,7 +118,7 @@ const PROMISED: { readonly [table: string]: readonly string[] } = {
 
 export const isPromised = (table: string, relation: string): boolean => PROMISED[table]?.includes(relation) === true;
 
-/** A record with its relations: objects for belongs_to, arrays for has_many. Related records are expanded one level more. */
+/** A record with its relations: an object for belongs_to, an array for has_many; expands related records in turn. */
 function expand(table: string, record: RecordView, source: Source, path: string): ExportDocument {
   const { snapshot, assetTypes, children, add, leaveOut } = source;
   const type = assetTypes.get(table);
@@ -145,7 +144,7 @@ function expand(table: string, record: RecordView, source: Source, path: string)
   return document;
 }
 
-/** Undefined where nothing was promised, or named. */
+/** Undefined when the record is neither promised nor referred to. */
 function whyMissing(table: string, relation: Relationship, named: string): string | undefined {
   if (named !== '') return `There was no record of ${relation.table} with the ${relation.key} ${named}.`;
   return isPromised(table, relation.name) ? `The ${relation.field} field is not set.` : undefined;

@@ -4,7 +4,7 @@ import type { ExportWarning, OrderExportHeld } from './events.js';
 
 const KIND = 'order.approved';
 
-/** Of an order that is approved now: nobody is sent it, or a webhook that wants it is disabled. */
+/** Warnings for an order that is approved now: no webhook subscribes, or a subscribed one is disabled. */
 export function approvalWarnings(webhooks: Iterable<Webhook>): readonly ExportWarning[] {
   const wanting = [...webhooks].filter(({ events }) => events.includes(KIND));
   return wanting.length === 0 ? [{ code: 'no_webhook' }] : wanting.flatMap((webhook) => disabledWarning(webhook) ?? []);
@@ -14,7 +14,7 @@ export function approvalWarnings(webhooks: Iterable<Webhook>): readonly ExportWa
 export const disabledWarning = ({ id, name, disabled }: Webhook): OrderExportHeld['data']['warning'] | undefined =>
   disabled && { code: 'webhook_disabled', webhookId: id, name, reason: disabled.reason, since: disabled.since };
 
-/** Those that an approval may wait for: they wanted it, and are disabled. @param approvedAt ISO 8601 */
+/** Webhooks that an approval may wait for: subscribed by then, and disabled. @param approvedAt ISO 8601 */
 export const disabledSince = (webhooks: Iterable<Webhook>, approvedAt: string): readonly Webhook[] =>
   [...webhooks].filter((each) => each.disabled !== undefined && isWanted(each, approvedAt));
 

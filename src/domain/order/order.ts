@@ -14,23 +14,23 @@ export type Order = Times & {
   /** The order's own fields, without processing_status. */
   readonly fields: Fields;
   readonly parts: ReadonlyMap<string, OrderPart>;
-  /** Event id of the approval in force; undefined once anything else moved the status. */
+  /** Event id of the approval in force; undefined once anything else has changed the status. */
   readonly approval?: string;
-  /** The latest one, in force or not. */
+  /** The latest approval, in force or not. */
   readonly lastApproval?: {
     readonly id: string;
     readonly at: string;
     readonly repeats: readonly Repeat[];
-    /** Of the time of the approval. */
+    /** Warnings at the time of the approval. */
     readonly warnings: readonly ExportWarning[];
-    /** Webhooks that its export has waited for, and since when they were disabled. */
+    /** Webhooks that its export has waited for, and when they were disabled. */
     readonly held: readonly { readonly webhookId: string; readonly since: string }[];
   };
   /** While the order is `failed`: the approval whose export failed, and the webhooks that lack it. */
   readonly failed?: { readonly approvalEventId: string; readonly webhookIds: readonly string[] };
 };
 
-/** Each field that is set, with what it was. */
+/** Each field that is set, with its value before. */
 export const toChanges = (current: Fields, set: Fields): Changes =>
   Object.fromEntries(Object.entries(set).map(([name, to]) => [name, { from: ownValue(current, name) ?? null, to }]));
 
@@ -39,7 +39,7 @@ const applied = (fields: Fields, changes: Changes): Fields => ({
   ...Object.fromEntries(Object.entries(changes).map(([name, change]) => [name, change.to])),
 });
 
-/** State after one more event; `id` tells approvals apart, `at` is when it happened. */
+/** The state after one more event. @param id of the event, by which approvals are told apart @param at its time */
 export function evolve(
   order: Order | undefined,
   event: OrderEvent,

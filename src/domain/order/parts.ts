@@ -1,4 +1,4 @@
-/** The parts of an order that one request gives as a whole: what of them is new, changed, and gone. Pure. */
+/** Lists of parts in the body of an order: decides which parts are added, changed and removed. Pure. */
 import type { AssetType } from '../assetTypes/assetType.js';
 import type { FieldErrorList, FieldErrors } from '../assetTypes/fieldErrors.js';
 import { ownValue } from '../assetTypes/fieldTypes.js';
@@ -8,26 +8,26 @@ import { changedFields, withoutNulls } from '../referenceTable/decide.js';
 import type { PartChanges, PartFields, PartsChange } from './events.js';
 import { type OrderPart, toChanges } from './order.js';
 
-/** A part as a body gives it. */
+/** A part in a body. */
 export type GivenPart = {
-  /** Where it stands in the body, such as `consignments.0.goods.1`: errors are named by it. */
+  /** Path in the body, such as `consignments.0.goods.1`, for errors. */
   readonly path: string;
   readonly assetType: AssetType;
-  /** The client's choice, or a fresh one. */
+  /** Chosen by the client, or new. */
   readonly id: string;
   readonly isChosen: boolean;
-  /** Of the order, or of the part that it stands in. */
+  /** Id of the order, or of the part that contains it. */
   readonly parentId: string;
-  /** Not checked yet. */
+  /** Unchecked. */
   readonly body: { readonly [field: string]: unknown };
 };
 
-/** A list of parts that a body names: afterwards the parent has these parts of the table, and no others. */
+/** A list of parts in a body: afterwards the parent has exactly these parts of the table. */
 export type NamedList = { readonly table: string; readonly parentId: string };
 
 export type GivenParts = {
   readonly lists: readonly NamedList[];
-  /** Each behind the one that it stands in. */
+  /** Each after the part that contains it. */
   readonly parts: readonly GivenPart[];
 };
 
@@ -35,15 +35,15 @@ export const NO_PARTS: GivenParts = { lists: [], parts: [] };
 
 export type DecidedParts = {
   readonly change: PartsChange;
-  /** Added under ids that the client has chosen, of which the order alone cannot tell whether they are free. */
+  /** Added parts with ids that the client chose: whether other orders have them is checked elsewhere. */
   readonly chosen: readonly Pick<GivenPart, 'path' | 'id' | 'assetType'>[];
 };
 
-/** The parts that an order has before; a new one has none. */
+/** The parts of an order before the change. */
 type PartsById = ReadonlyMap<string, OrderPart>;
 type AssetTypes = ReadonlyMap<string, AssetType>;
 
-/** @param errors takes what is wrong, by the paths of the parts; what is returned then is of no use */
+/** @param errors collects errors by the paths of the parts; with any, the result is meaningless */
 export function decideParts(
   assetTypes: AssetTypes,
   parts: PartsById,
@@ -55,7 +55,7 @@ export function decideParts(
   const chosen: GivenPart[] = [];
   const named = new Set<string>();
   for (const part of given.parts) {
-    // Errors cost more than what is right, and nobody reads thousands of them.
+    // Errors cost more than valid parts, and nobody reads thousands of them.
     if (errors.unnamed > 0) break;
     const { assetType, id, path } = part;
     if (named.has(id)) errors.add(`${path}.id`, 'The id is given twice.');
@@ -83,7 +83,7 @@ export function decideParts(
 
 export const tooManyParts = `An order has at most ${MAX_ORDER_PARTS} parts.`;
 
-/** What is wrong with an id that a client chooses for a new part. */
+/** Errors of an id that a client chose for a new part. */
 export const refusedChoice = (id: string): FieldErrors =>
   id[VERSION_DIGIT] === '7'
     ? {
@@ -93,7 +93,7 @@ export const refusedChoice = (id: string): FieldErrors =>
       }
     : {};
 
-/** Of a UUID's text. */
+/** Index in the text of a UUID. */
 const VERSION_DIGIT = 14;
 
 function checkedPart(
@@ -122,7 +122,7 @@ function checkedPart(
   return checked.input;
 }
 
-/** Those of the lists that were not named again, with all that belongs to them. */
+/** Parts that the lists no longer contain, with all their descendants. */
 function removedParts(
   assetTypes: AssetTypes,
   parts: PartsById,
@@ -137,14 +137,14 @@ function removedParts(
   return withDescendants(assetTypes, parts, roots);
 }
 
-/** The parts, and the parts that name them. */
+/** The parts, and all parts below them. */
 export function withDescendants(
   assetTypes: AssetTypes,
   parts: PartsById,
   roots: readonly OrderPart[],
 ): readonly PartFields[] {
   const removed = new Map(roots.map((part) => [part.id, part]));
-  // Parts of parts were added behind them.
+  // A part comes after its parent in the map, so one pass finds all.
   if (roots.length > 0) {
     for (const part of parts.values()) if (removed.has(parentOf(assetTypes, part))) removed.set(part.id, part);
   }

@@ -1,4 +1,4 @@
-/** What is wrong with an order as far as its export goes: what it names and is not there, and values that cannot be. Pure. */
+/** Problems of an order that would spoil its export: references to missing records, and impossible values. Pure. */
 import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
@@ -8,18 +8,18 @@ import { childrenIn, type ExportSnapshot, isUnresolved, type SnapshotPart } from
 export const PROBLEM_CODES = ['unknown_reference', 'not_positive', 'impossible_time', 'impossible_date'] as const;
 
 export type Problem = {
-  /** Path of the field in the order as it is shown, such as `lines.0.item_id`. */
+  /** Path of the field in the order as the API shows it, such as `lines.0.item_id`. */
   readonly field: string;
   readonly code: (typeof PROBLEM_CODES)[number];
   readonly message: string;
 };
 
 const QUANTITY = 'quantity';
-/** May be zero, where they are not known. */
+/** May be zero, for unknown. */
 const MEASURES = ['gross_weight', 'net_weight', 'length', 'width', 'height', 'volume', 'loading_meters'];
 const TIMES = ['issue_time', 'loading_time_from', 'loading_time_until', 'unloading_time_from', 'unloading_time_until'];
 const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?$/;
-/** Of each pair the second is not before the first. Times of a pair are of the same day. */
+/** The second of each pair must not be before the first. Times of a pair belong to the same day. */
 const IN_ORDER = [
   ['issue_date', 'delivery_date', 'impossible_date'],
   ['loading_date', 'unloading_date', 'impossible_date'],
@@ -81,7 +81,7 @@ function wrongValues(record: RecordView): readonly Problem[] {
 
 const isEmpty = (value: FieldValue): boolean => value === null || value === '';
 
-/** The same as the errors of a refusal (spec §7). */
+/** The problems as errors by field (spec §7). */
 export function errorsOf(problems: readonly Problem[]): FieldErrors {
   const errors = new Map<string, string[]>();
   for (const { field, message } of problems) errors.set(field, [...(errors.get(field) ?? []), message]);

@@ -1,16 +1,16 @@
-/** Finding one's way in the snapshot that an export is made of. */
+/** The snapshot that an export is made of, and look-ups in it. */
 import type { AssetType, RecordView, Relationship } from '../assetTypes/assetType.js';
 import { ownValue } from '../assetTypes/fieldTypes.js';
 
 /**
- * Everything an export is made of. Records that several lines name (items, unit codes) are held once,
- * so that an order of many lines stays a small event.
+ * Everything that an export is made of. A record that several lines refer to (items, unit codes) is in it once, so that an
+ * order of many lines stays a small event.
  */
 export type ExportSnapshot = {
   readonly table: string;
   readonly order: RecordView;
   readonly parts: readonly SnapshotPart[];
-  /** By table, then by the value that names them. */
+  /** By table, then by the value that refers to them. */
   readonly related: { readonly [table: string]: { readonly [key: string]: RecordView } };
 };
 
@@ -18,7 +18,7 @@ export type SnapshotPart = { readonly table: string; readonly record: RecordView
 
 export type ChildrenOf = (relation: Relationship, id: string) => readonly SnapshotPart[];
 
-/** The parts that name a record, found without going through all parts for each record: there may be thousands of both. */
+/** Finds the parts that refer to a record, by an index: there may be thousands of both. */
 export function childrenIn(parts: readonly SnapshotPart[]): ChildrenOf {
   const indexes = new Map<string, ReadonlyMap<unknown, readonly SnapshotPart[]>>();
   return ({ table, field }, id) => {
@@ -29,7 +29,7 @@ export function childrenIn(parts: readonly SnapshotPart[]): ChildrenOf {
   };
 }
 
-/** The parts of one table by what they have in a field. */
+/** The parts of one table by the value of a field. */
 function indexOf(
   parts: readonly SnapshotPart[],
   table: string,
@@ -46,7 +46,7 @@ function indexOf(
   return index;
 }
 
-/** The record of reference data that a record names by a relation. Keys come from the integrator, so only own properties count. */
+/** The reference record that a relation leads to. Keys come from the integrator, so only own properties count. */
 export function relatedRecord(
   { related }: ExportSnapshot,
   { table, field }: Relationship,
@@ -57,7 +57,7 @@ export function relatedRecord(
   return records !== undefined && Object.hasOwn(records, key) ? records[key] : undefined;
 }
 
-/** Whether a record names one of reference data that is not there. */
+/** Whether a relation names a reference record that does not exist. */
 export const isUnresolved = (
   snapshot: ExportSnapshot,
   assetTypes: ReadonlyMap<string, AssetType>,
@@ -69,5 +69,5 @@ export const isUnresolved = (
   nameIn(record, relation.field) !== '' &&
   relatedRecord(snapshot, relation, record) === undefined;
 
-/** '' where it names none. */
+/** The reference in a field; '' when there is none. */
 export const nameIn = (record: RecordView, field: string): string => String(ownValue(record, field) ?? '');

@@ -1,6 +1,6 @@
 /** The states of an order (spec §3). */
 
-/** What the API accepts as `processing_status`. */
+/** The values that the API accepts as `processing_status`. */
 export const ORDER_STATUSES = [
   'pending_validation',
   'saved',
@@ -11,15 +11,15 @@ export const ORDER_STATUSES = [
   'completed',
 ] as const;
 
-/** Set by the service alone: the last delivery attempt of an export failed. */
+/** Set only by the service: the last delivery attempt of an export failed. */
 export const FAILED = 'failed';
 
 export type OrderStatus = (typeof ORDER_STATUSES)[number] | typeof FAILED;
 
-/** What a validator who saves an order may set. */
+/** A validator who saves an order may set these. */
 export const SET_BY_SAVING = ['saved', 'validated'] as const;
 
-/** What a validator has to look at. */
+/** Orders that validators work on. */
 export const TO_VALIDATE: readonly OrderStatus[] = [
   'pending_validation',
   'saved',
@@ -28,7 +28,7 @@ export const TO_VALIDATE: readonly OrderStatus[] = [
   FAILED,
 ];
 
-/** What has left the validator's hands. */
+/** Orders that validators are done with. */
 export const ARCHIVED: readonly OrderStatus[] = ['rejected', 'submitted', 'completed'];
 
 /** An approval needs one of these. */

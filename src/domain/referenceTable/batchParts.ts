@@ -1,11 +1,11 @@
-/** The events of a batch, or of its undo: one for each `_batch_id`, cut where it would be too large. */
+/** Makes the events of a batch, or of its undo: one for each `_batch_id`, or several when one would be too large. */
 import { type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
 import { type BatchUndone, type BatchUpserted, packIds, type Run } from './events.js';
 
-/** A batch upsert's parts stay well under the limit of one event. */
+/** Well below the size limit of one event. */
 const PART_BYTES = 400_000;
 
-/** `from`: the batch id that the record had before. */
+/** Changes under one batch id. `from`: the batch id that the record had before. */
 type BatchPart = {
   readonly created: { id: string; fields: Fields }[];
   readonly changed: { id: string; set: Fields; was: readonly FieldValue[]; from: string | null }[];
@@ -14,7 +14,7 @@ type BatchPart = {
 
 const emptyPart = (): BatchPart => ({ created: [], changed: [], seen: [] });
 
-/** Groups the items of a batch by their `_batch_id` and cuts groups that are too large for one event. */
+/** Groups the items of a batch by their `_batch_id`, and cuts groups that are too large for one event. */
 export class BatchParts {
   readonly #groups = new Map<string | null | undefined, BatchPart>();
 
@@ -27,7 +27,7 @@ export class BatchParts {
     return part;
   }
 
-  /** @param undoes revision of the clean-up that they undo */
+  /** @param undoes revision of the clean-up that the events undo */
   toEvents(undoes?: number): BatchUpserted[] {
     return this.#pieces(({ batchId, created, changed, seen }) => ({
       type: 'BatchUpserted' as const,
@@ -43,8 +43,8 @@ export class BatchParts {
   }
 
   /**
-   * @param undoes revision of the batch that they undo
-   * @param deleted ids of the records that it has created
+   * @param undoes revision of the batch that the events undo
+   * @param deleted ids of the records that the batch had created
    */
   toUndo(undoes: number, deleted: readonly string[]): BatchUndone[] {
     if (deleted.length > 0 && this.#groups.size === 0) this.of(undefined);
@@ -96,7 +96,7 @@ function cut(part: BatchPart): BatchPart[] {
   return pieces;
 }
 
-/** Records of one batch have mostly come from one as well. */
+/** Run-length encoded: records of one batch mostly had one batch id before, too. */
 function runsOf(records: readonly { readonly from: string | null }[]): Run[] {
   const runs: [number, string | null][] = [];
   for (const { from } of records) {
@@ -107,7 +107,7 @@ function runsOf(records: readonly { readonly from: string | null }[]): Run[] {
   return runs;
 }
 
-/** Upper bound of the JSON bytes of some fields, without making the JSON. */
+/** An upper bound of the JSON bytes of fields, without making the JSON. */
 function estimateBytes(fields: Fields): number {
   let bytes = 64;
   for (const name of Object.keys(fields)) bytes += name.length + 8 + estimateValue(ownValue(fields, name));

@@ -1,4 +1,4 @@
-/** What events change in tables of records. */
+/** The changes of records that events stand for. */
 import type { Fields } from '../assetTypes/fieldTypes.js';
 import { type ReferenceTableEvent, unpackIds } from './events.js';
 
@@ -24,7 +24,7 @@ export type RecordChange =
   /** Deletes every record whose batch id is not this one; records without a batch id go as well. */
   | { readonly kind: 'cleanUp'; readonly batchId: string };
 
-/** What an event of a reference table, of this time, changes in its table. */
+/** The changes that an event of a reference table makes. @param at time of the event */
 export function tableChanges(event: ReferenceTableEvent, at: string): readonly RecordChange[] {
   switch (event.type) {
     case 'RecordCreated':
@@ -50,13 +50,13 @@ export function tableChanges(event: ReferenceTableEvent, at: string): readonly R
   }
 }
 
-/** Whose records an event changed. What a clean-up deleted, it does not name. */
+/** Ids of the records that an event changed. A clean-up does not name those that it deleted. */
 export function changedIds(event: ReferenceTableEvent): {
   readonly ids: readonly string[];
   readonly isCleanUp: boolean;
 } {
   const changes = tableChanges(event, '');
-  // To be seen again changes nothing that is shown.
+  // `seen` changes nothing that is shown.
   const ids = changes.flatMap((change) => ('id' in change ? [change.id.toLowerCase()] : []));
   return { ids, isCleanUp: changes.some(({ kind }) => kind === 'cleanUp') };
 }
@@ -66,8 +66,8 @@ const isTextOrNull = (value: unknown): boolean => value === null || isText(value
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Of an event that says something else than its type, nothing may reach an engine: there it would look like the engine's own
- * failure. @throws Error
+ * Checks a change before it reaches an engine, where a malformed event would look like a failure of the engine.
+ * @throws Error
  */
 export function checkChange(change: RecordChange): void {
   if (!isWhole(change)) throw new Error(`The event does not say rightly what it changes (${change.kind}).`);

@@ -1,26 +1,24 @@
-/** What keeps a clean-up from deleting more than was meant: the tenant's guard, and a number that the request confirms. */
+/** Keeps a clean-up from deleting more than intended: by the tenant's guard, and a number that the request confirms. */
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { GUARD_MIN_RECORDS, GUARD_PERCENT } from '../limits.js';
 
-/** A tenant's setting. Clean-ups of a batch id that no record has are refused, and those that delete a larger share. */
+/** A tenant's setting. Refuses clean-ups of a batch id that no record has, and those that delete a larger share. */
 export type CleanUpGuard = {
-  /** Of the table's records, 0 to 100. */
+  /** Share of the table's records, 0 to 100. */
   readonly maxPercent: number;
-  /** Clean-ups that delete so many records or fewer are never refused; 0 where it is left out. */
+  /** Clean-ups that delete at most this many records are never refused; 0 by default. */
   readonly minRecords?: number;
 };
 
-/** What a tenant has from its creation on. */
+/** The guard of a new tenant. */
 export const FIRST_GUARD: Required<CleanUpGuard> = { maxPercent: GUARD_PERCENT, minRecords: GUARD_MIN_RECORDS };
 
 export type CleanUpRequest = { readonly batchId: string; readonly confirm?: number | undefined };
 
-/** What a clean-up does to the records of its table, counted. */
+/** How many records of the table a clean-up deletes and keeps. */
 export type CleanUpCounts = { readonly deleted: number; readonly kept: number };
 
-/**
- * Why the clean-up is refused; undefined where it is not. A confirmed number is to be the right one with or without a guard.
- */
+/** Why the clean-up is refused; undefined when it is not. A confirmed number must be right, with or without a guard. */
 export function refusalOfCleanUp(
   guard: CleanUpGuard | undefined,
   { batchId, confirm }: CleanUpRequest,

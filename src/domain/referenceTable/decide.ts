@@ -10,11 +10,11 @@ export type KnownRecord = {
   readonly id: string;
   readonly batchId: string | null;
   readonly fields: Fields;
-  /** Tells, where it can without looking at its fields, that it has these values; false says nothing. */
+  /** A shortcut: true when the record surely has these values, without reading its fields; false when unknown. */
   has?(fields: Fields): boolean;
 };
 
-/** The records a decision is about; others are of no concern to it. */
+/** The records that a decision needs. */
 export interface KnownRecords {
   byKey(key: string): KnownRecord | undefined;
   byId(id: string): KnownRecord | undefined;
@@ -48,14 +48,14 @@ export const withoutNulls = (fields: Fields): Fields =>
 const sameValue = (a: FieldValue | undefined, b: FieldValue): boolean =>
   a === b || (a ?? null) === b || (Array.isArray(a) && Array.isArray(b) && JSON.stringify(a) === JSON.stringify(b));
 
-/** What of `wanted` differs from `current`. */
+/** The fields of `wanted` that differ from `current`. */
 export function changedFields(current: Fields, wanted: Fields): Fields {
-  // By names, since most fields of most batches are as they were: a pair made of each would cost more than all else here.
+  // By names: most fields are unchanged, and making a pair of each would cost more than everything else here.
   const changed = Object.keys(wanted).filter((name) => !sameValue(ownValue(current, name), wanted[name] ?? null));
   return Object.fromEntries(changed.map((name) => [name, wanted[name] ?? null]));
 }
 
-/** A key that comes back gets its id back, unless another record has it by now. */
+/** A key that comes back gets its former id, unless another record has that id now. */
 function idOfNew(key: string, newId: string, known: KnownRecords, taken?: ReadonlySet<string>): string {
   const former = known.formerId(key);
   const isFree = former !== undefined && known.byId(former) === undefined && taken?.has(former) !== true;
@@ -75,7 +75,7 @@ export function createRecord(
   return { ok: true, events: [{ type: 'RecordCreated', data: { id, fields: withoutNulls(input.fields) } }] };
 }
 
-/** No event when nothing changes. */
+/** Returns no event when nothing changes. */
 export function updateRecord(
   assetType: AssetType,
   current: KnownRecord,
@@ -101,8 +101,9 @@ export type BatchDecision =
   | { readonly ok: false; readonly errors: FieldErrors };
 
 /**
- * Decides a whole batch. Items are checked already (types, required fields); `newIds` has one fresh id
- * for each. All conflicts are reported at once, under `items.<index>.<field>`.
+ * Decides a whole batch, and reports all conflicts at once, under `items.<index>.<field>`.
+ * @param items already checked (types, required fields)
+ * @param newIds one new id for each item
  */
 export function upsertBatch(
   assetType: AssetType,
@@ -149,7 +150,7 @@ export function upsertBatch(
   return { ok: true, events: parts.toEvents(), counts };
 }
 
-/** The same key twice in one batch: an error on the later item's key (spec is silent; decided). */
+/** A key that is twice in a batch is an error of the later item (the specification does not say; our decision). */
 export function duplicateKeys(
   assetType: AssetType,
   items: readonly { readonly index: number; readonly input: RecordInput }[],

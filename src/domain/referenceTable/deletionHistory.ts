@@ -1,11 +1,11 @@
-/** For how long it is known what a clean-up has deleted: for its undo, for keys that come back, and for those who follow changes. */
+/** How long deleted records are kept: for undos, for keys that come back, and for readers of changes. */
 import { KEPT_DELETED_DAYS } from '../limits.js';
 
 const DAY_MS = 86_400_000;
 
 /**
- * What clean-ups before this time have deleted need not be known at `at`; '' where `at` is no time.
- * @param at ISO 8601; of the clean-up that is applied, so a rebuild comes to the same
+ * Records deleted before this time are no longer needed at `at`; '' when `at` is no time.
+ * @param at ISO 8601; time of the clean-up that is applied, not the clock, so that a rebuild gives the same result
  */
 export function forgottenBefore(at: string): string {
   const time = Date.parse(at);

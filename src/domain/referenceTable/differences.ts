@@ -1,4 +1,4 @@
-/** What a batch or a clean-up would do to a table, field by field: for whoever looks before writing. */
+/** The differences that a batch or a clean-up would make, field by field: for dry runs. */
 import type { AssetType } from '../assetTypes/assetType.js';
 import { type Fields, type FieldValue, ownValue } from '../assetTypes/fieldTypes.js';
 import { MAX_DIFFERENCE_CHARACTERS, MAX_DIFFERENCES } from '../limits.js';
@@ -7,15 +7,15 @@ import type { BatchUpserted } from './events.js';
 
 export type Difference = {
   readonly change: 'create' | 'update' | 'delete';
-  /** null for a record that would get a new one. */
+  /** null for a record that would get a new id. */
   readonly id: string | null;
-  /** Value of the unique field, before the change where there is one. */
+  /** Value of the unique field, before the change if the record exists. */
   readonly key: string;
-  /** Fields that would change; an unset one is null. */
+  /** Fields that would change; unset ones are null. */
   readonly fields: { readonly [field: string]: { readonly from: FieldValue; readonly to: FieldValue } };
 };
 
-/** @param newIds ids that were made up for this decision */
+/** @param newIds ids that were generated for this decision */
 export function* batchDifferences(
   assetType: AssetType,
   events: readonly BatchUpserted[],
@@ -51,7 +51,7 @@ const pairs = (before: Fields, after: Fields): Difference['fields'] =>
     Object.entries(after).map(([name, to]) => [name, { from: ownValue(before, name) ?? null, to: to ?? null }]),
   );
 
-/** The first MAX_DIFFERENCES; fewer where they are large. */
+/** The first MAX_DIFFERENCES; fewer when they are large. */
 export function firstDifferences(differences: Iterable<Difference>): readonly Difference[] {
   const first: Difference[] = [];
   let characters = 0;

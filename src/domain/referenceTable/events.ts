@@ -4,10 +4,10 @@ import type { EventOf } from '../eventTypes.js';
 
 type NewRecord = { readonly id: string; readonly fields: Fields };
 type ChangedRecord = { readonly id: string; readonly set: Fields };
-/** With what its fields had before, in the order of `set`; missing in batches of earlier releases. */
+/** With the values before, in the order of `set`; missing in batches of earlier releases. */
 type ReplacedRecord = ChangedRecord & { readonly was?: readonly FieldValue[] };
 
-/** So many records, one after the other, had this batch id. */
+/** `count` consecutive records had this batch id. */
 export type Run = readonly [count: number, batchId: string | null];
 
 /** Fields that are null are left out. */
@@ -29,7 +29,7 @@ export type BatchUpserted = EventOf<
     readonly changed: readonly ReplacedRecord[];
     /** Records that were sent again unchanged: their ids, packed (see packIds). */
     readonly seen: string;
-    /** The batch ids that the records of `changed`, then those of `seen`, had before; missing where they keep theirs. */
+    /** Batch ids that the records of `changed`, then of `seen`, had before; missing when they keep theirs. */
     readonly from?: readonly Run[];
     /** Revision of the clean-up whose deleted records these are. */
     readonly undoes?: number;
@@ -37,8 +37,8 @@ export type BatchUpserted = EventOf<
 >;
 
 /**
- * Takes back a batch, as far as nothing has changed since: one for each batch id that its records had before. It is one
- * append of as many of these as it takes.
+ * Undoes a batch, as far as its records have not changed since: one event for each batch id that the records had before, all
+ * in one append.
  */
 export type BatchUndone = EventOf<
   'BatchUndone',
@@ -47,11 +47,11 @@ export type BatchUndone = EventOf<
     readonly undoes: number;
     /** Absent: the records keep theirs. */
     readonly batchId?: string | null;
-    /** To the values before. */
+    /** Sets the values before. */
     readonly changed: readonly ChangedRecord[];
-    /** Records of which only the batch id goes back; packed. */
+    /** Records whose batch id alone is restored; packed. */
     readonly seen: string;
-    /** Records that the batch has created; packed. */
+    /** Records that the batch had created; packed. */
     readonly deleted: string;
   }
 >;

@@ -1,26 +1,26 @@
-/** Operations of a reference table: its batches, clean-ups and undos, as its events tell them. */
+/** Operations of a reference table (batches, clean-ups, undos), derived from its events. */
 import type { BatchUndone, BatchUpserted, TableCleanedUp } from './events.js';
 
 export const OPERATION_KINDS = ['batch', 'clean_up', 'undo'] as const;
 export type OperationKind = (typeof OPERATION_KINDS)[number];
 
-/** One, or the part of one that an event holds. */
+/** An operation, or the part of it in one event. */
 export type Operation = {
   readonly kind: OperationKind;
-  /** Those that its records carried, and that a clean-up left. */
+  /** The batch ids that its records carried, or that a clean-up kept. */
   readonly batchIds: readonly string[];
   readonly created: number;
   readonly updated: number;
-  /** Sent again as they were: they moved to the batch. */
+  /** Records that were sent again unchanged, and now belong to the batch. */
   readonly seen: number;
   readonly deleted: number;
-  /** Of an undo: revision of the batch or the clean-up. */
+  /** Undos only: revision of the batch or the clean-up. */
   readonly undoes?: number | undefined;
 };
 
 const NOTHING = { created: 0, updated: 0, seen: 0, deleted: 0 };
 
-/** undefined of an event that is none, such as a single record. */
+/** Undefined when the event is no operation, such as a change of a single record. */
 export function operationOf({ type, data }: { readonly type: string; readonly data: unknown }): Operation | undefined {
   if (type === 'TableCleanedUp') {
     const { batchId, deleted } = data as TableCleanedUp['data'];
@@ -43,7 +43,7 @@ const PACKED_ID_BYTES = 16;
 
 const packedIds = (packed: string): number => Buffer.byteLength(packed, 'base64') / PACKED_ID_BYTES;
 
-/** Of two parts of one operation, the earlier one with the later. */
+/** Joins two parts of one operation. */
 export const together = <Part extends Operation>(part: Part, later: Operation): Part => ({
   ...part,
   batchIds: [...new Set([...part.batchIds, ...later.batchIds])],

@@ -2,16 +2,16 @@
 import type { EventOf } from '../eventTypes.js';
 import { SYNC_HOURS } from '../limits.js';
 
-/** It is the newest of its table from now on; the one before takes no batch any more. */
+/** From now on it is the newest session of its table; the one before takes no more batches. */
 export type SyncStarted = EventOf<'SyncStarted', { readonly id: string }>;
 
-/** A batch of it was refused, so it cannot be committed. */
+/** A batch was refused, so the session cannot be committed. */
 export type SyncFailed = EventOf<'SyncFailed', { readonly id: string; readonly reason: string }>;
 
-/** It takes no batch any more. What it deletes stands behind revision `after` of the table's stream. */
+/** The session takes no more batches. Its clean-up stands after revision `after` of the table's stream. */
 export type SyncClosed = EventOf<'SyncClosed', { readonly id: string; readonly after: number }>;
 
-/** What its commit was answered with. */
+/** The answer to its commit. */
 export type SyncCommitted = EventOf<
   'SyncCommitted',
   { readonly id: string; readonly deleted: number; readonly operationId: string }
@@ -19,7 +19,7 @@ export type SyncCommitted = EventOf<
 
 export type SyncEvent = SyncStarted | SyncFailed | SyncClosed | SyncCommitted;
 
-/** No session has more events, so the last ones of the stream say all about the newest. */
+/** No session has more events than this, so the last ones of the stream contain the whole newest session. */
 export const MAX_EVENTS_OF_SYNC = 3;
 
 export type Sync = {
@@ -44,7 +44,7 @@ export function evolve(newest: Sync | undefined, { type, data }: SyncEvent, at: 
   }
 }
 
-/** Long, since clients choose batch ids of their own, and many would begin with `sync-`. */
+/** Long, since many batch ids that clients choose begin with `sync-`. */
 const PREFIX = 'sync-session-';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -59,7 +59,7 @@ const HOUR_MS = 3_600_000;
 export const expiryOf = ({ startedAt }: Sync): string =>
   new Date(Date.parse(startedAt) + SYNC_HOURS * HOUR_MS).toISOString();
 
-/** Why nothing can be done with it; undefined where it can. @param id the session that is meant @param now ISO 8601 */
+/** Why the session can no longer be used; undefined when it can. @param id of the session @param now ISO 8601 */
 export function refusalOfSync(newest: Sync | undefined, id: string, now: string): string | undefined {
   const remedy = 'Start another: what is sent again unchanged costs little.';
   if (newest?.id !== id) return `${id} is not the newest sync of this table.`;

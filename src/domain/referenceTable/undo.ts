@@ -1,19 +1,19 @@
-/** Undoing a clean-up: what it deleted comes back with its id and values; what changed since is told and left alone. */
+/** Undoing a clean-up: deleted records come back with their ids and values; those that changed since are left alone and reported. */
 import type { AssetType } from '../assetTypes/assetType.js';
 import { BatchParts } from './batchParts.js';
 import { changedFields, type KnownRecord, type KnownRecords, uniqueKeyOf, withoutNulls } from './decide.js';
 import type { BatchUpserted } from './events.js';
 
-/** A record that an undo does not touch, and why. */
+/** A record that an undo leaves alone, and why. */
 export type LeftAlone = { readonly id: string } & (
   | {
-      /** It has got other values in these fields since, in whatever way. */
+      /** Its values in these fields have changed since. */
       readonly reason: 'changed';
       readonly key: string;
       readonly fields: readonly string[];
     }
   | {
-      /** Another record has its key by now. */
+      /** Another record has its key now. */
       readonly reason: 'key_taken';
       readonly key: string;
       readonly takenBy: string;
@@ -28,13 +28,13 @@ export type LeftAlone = { readonly id: string } & (
 export type UndoDecision = {
   readonly events: readonly BatchUpserted[];
   readonly restored: number;
-  /** Deleted records that are there as they were. */
+  /** Deleted records that exist again with the same values. */
   readonly unchanged: number;
   readonly left: readonly LeftAlone[];
 };
 
 /**
- * @param cleanUp its revision
+ * @param cleanUp revision of the clean-up
  * @param deleted some of the records that it deleted, as they were
  * @param known all records that have one of their ids or keys
  */

@@ -1,4 +1,4 @@
-/** Undoing a batch: its records are again as they were before it; what changed since is told and left alone. */
+/** Undoing a batch: its records get their former values; those that changed since are left alone and reported. */
 import type { AssetType } from '../assetTypes/assetType.js';
 import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import { BatchParts } from './batchParts.js';
@@ -8,33 +8,33 @@ import type { LeftAlone } from './undo.js';
 
 export type BatchUndoDecision = {
   readonly events: readonly BatchUndone[];
-  /** Records that have their values and batch ids of before again. */
+  /** Records that got their former values and batch ids. */
   readonly restored: number;
-  /** Records that the batch has created. */
+  /** Records that the batch had created. */
   readonly deleted: number;
-  /** Records that are as they were before the batch already. */
+  /** Records that already are as they were before the batch. */
   readonly unchanged: number;
   readonly left: readonly LeftAlone[];
 };
 
-/** A record of a batch: as the batch left it, and as it was before. */
+/** A record that a batch changed or saw: as the batch left it, and as it was before. */
 type Replaced = {
   readonly id: string;
   readonly set: Fields;
   readonly was: Fields;
-  /** Undefined where the batch left it alone. */
+  /** Undefined when the batch did not change it. */
   readonly batchId: string | null | undefined;
   readonly from: string | null;
 };
 
-/** Ids of the records that a part of a batch is about. */
+/** Ids of the records in an event of a batch. */
 export const idsOf = ({ created, changed, seen }: BatchUpserted['data']): readonly string[] => [
   ...created.map(({ id }) => id),
   ...changed.map(({ id }) => id),
   ...unpackIds(seen),
 ];
 
-/** An earlier release did not write what a batch replaces; of one that only creates there is nothing to know. */
+/** Whether the event holds the replaced values: early releases did not write them. A batch that only creates needs none. */
 export function saysWhatItReplaces({ changed, seen, batchId, from }: BatchUpserted['data']): boolean {
   const changesBatch = batchId !== undefined && (changed.length > 0 || seen !== '');
   return changed.every(({ was }) => was !== undefined) && (!changesBatch || from !== undefined);
@@ -42,7 +42,7 @@ export function saysWhatItReplaces({ changed, seen, batchId, from }: BatchUpsert
 
 /**
  * @param batch revision of its first event
- * @param events of the batch; each says what it replaces
+ * @param events of the batch, with the values that they replaced
  * @param known all records that have one of their ids
  */
 export function undoBatch(
@@ -90,7 +90,7 @@ export function undoBatch(
   return { events: parts.toUndo(batch, deleted), restored, deleted: deleted.length, unchanged, left };
 }
 
-/** Names of the fields that differ; a batch id that is undefined is not looked at. */
+/** Names of the fields that differ; an undefined batch id is not compared. */
 function changedSince(current: KnownRecord, fields: Fields, batchId: string | null | undefined): readonly string[] {
   const changed = Object.keys(changedFields(current.fields, fields));
   return batchId === undefined || batchId === current.batchId ? changed : [...changed, '_batch_id'];

@@ -6,48 +6,48 @@ export const MAX_DELIVERY_ATTEMPTS = 5;
 /** A receiver may ask for a longer backoff (Retry-After, RFC 9110 §10.2.3), up to this. */
 export const MAX_RETRY_AFTER_MS = 3_600_000;
 
-/** Delays vary by this part, so that what failed together does not come back together. */
+/** Delays vary by this share, so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
 
 /**
  * Backoff before an attempt (1 to 5) in milliseconds, without jitter.
- * @param backoffMs five or more: one for each attempt. Fewer: those between attempts, of which the last repeats; the
- *   first attempt is then made at once
+ * @param backoffMs five or more: one for each attempt. Fewer: the first attempt is made at once, and these are the delays
+ *   between attempts; the last one repeats
  */
 export function backoffBefore(attempt: number, backoffMs: readonly number[]): number {
   if (backoffMs.length >= MAX_DELIVERY_ATTEMPTS) return backoffMs[attempt - 1] ?? 0;
   return attempt === 1 ? 0 : (backoffMs[Math.min(attempt - 2, backoffMs.length - 1)] ?? 0);
 }
 
-/** The delay with its jitter; `random` is from 0 to 1. */
+/** The delay with jitter. @param random 0 to 1 */
 export const jittered = (delayMs: number, random: number): number =>
   Math.round(delayMs * (1 - JITTER + 2 * JITTER * random));
 
 /** The shortest delay that jitter allows. */
 export const shortest = (delayMs: number): number => Math.round(delayMs * (1 - JITTER));
 
-/** A delay that doubles with each redelivery of a message, up to the longest. */
+/** A delay that doubles with each redelivery of a message, up to `longestMs`. */
 export const doubled = (firstMs: number, longestMs: number, redeliveries: number): number =>
   Math.min(longestMs, firstMs * 2 ** redeliveries);
 
 export type Delivery = {
   readonly subject: DeliverySubject;
-  /** Attempts that were started, however they ended. */
+  /** Attempts that were started. */
   readonly started: number;
-  /** The attempt that has no outcome yet: being made now, or cut off by a crash. */
+  /** The attempt without an outcome: made now, or cut off by a crash. */
   readonly inFlight: { readonly attempt: number; readonly since: string } | undefined;
-  /** Whether of an attempt that failed nobody knows if the receiver got it. */
+  /** Whether the receiver may have got a failed attempt. */
   readonly isUncertain: boolean;
   /** Why each attempt failed, in order. */
   readonly failures: readonly string[];
   readonly outcome: 'open' | 'succeeded' | 'failed';
-  /** When it was requested, or failed last (ISO 8601). */
+  /** When it was requested, or last failed (ISO 8601). */
   readonly waitsSince: string;
-  /** When the next attempt is due, as the last failure says (ISO 8601); older failures do not. */
+  /** When the next attempt is due, from the last failure (ISO 8601); events of early releases do not say. */
   readonly retryAt: string | undefined;
 };
 
-/** What came of an attempt. `status` is null when there was no answer. */
+/** The outcome of an attempt. `status` is null when there was no answer. */
 export type AttemptResult =
   | { readonly ok: true; readonly status: number; readonly durationMs: number; readonly responseBody: string }
   | {
@@ -55,17 +55,17 @@ export type AttemptResult =
       readonly reason: string;
       readonly status: number | null;
       readonly durationMs: number;
-      /** The first part of the answer. */
+      /** The beginning of the answer. */
       readonly responseBody: string | null;
-      /** Why there was no answer, where the metrics distinguish it. */
+      /** Why there was no answer, as far as metrics distinguish it. */
       readonly cause?: 'timeout' | 'refused_address';
-      /** The request was not begun, so the receiver cannot have it. */
+      /** No request was made, so the receiver cannot have it. */
       readonly notSent?: true;
-      /** How long the receiver asks for no attempt. */
+      /** How long the receiver asks to wait (Retry-After). */
       readonly retryAfterMs?: number;
     };
 
-/** The delivery after one more event, which happened `at` (ISO 8601). */
+/** The delivery after one more event. @param at its time (ISO 8601) */
 export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at: string): Delivery {
   if (event.type === 'DeliveryRequested') {
     return {
@@ -104,13 +104,12 @@ export function evolve(delivery: Delivery | undefined, event: DeliveryEvent, at:
   }
 }
 
-/** No answer, and what gateways answer that may have handed the request on (RFC 9110 §15.6.3, §15.6.5). */
+/** No answer, and answers of gateways that may have forwarded the request (RFC 9110 §15.6.3, §15.6.5). */
 const UNCERTAIN: readonly (number | null)[] = [null, 502, 504];
 
 /** Whether the receiver has the message, may have it, or will be sent it. */
 export const mayHaveArrived = ({ outcome, isUncertain }: Delivery): boolean => outcome !== 'failed' || isUncertain;
 
-/** What to do next about a delivery. */
 export type NextStep =
   | { readonly kind: 'over' }
   /** A crash has cut this attempt off: append that it failed (`CUT_OFF`), then decide again. */
@@ -123,14 +122,14 @@ export type NextStep =
 export type DeliveryTiming = {
   /** See `backoffBefore`. */
   readonly backoffMs: readonly number[];
-  /** An attempt without an outcome after so many milliseconds was cut off. More than the transport's limit. */
+  /** An attempt without an outcome for this long was cut off. Longer than the transport's timeout. */
   readonly attemptLimitMs: number;
 };
 
 /**
- * Decides on a delivery whose message was handed out. After a crash or a lost connection that may be early, or while
- * another process is still making the attempt. One that was cut off counts as used and failed, since nobody knows
- * whether the receiver got it.
+ * The next step of a delivery whose message was consumed. After a crash or a lost connection, that may be too early, or
+ * while another process still makes the attempt. An attempt that was cut off counts as used and failed, since the receiver
+ * may have got it.
  */
 export function nextStep(delivery: Delivery, now: string, { backoffMs, attemptLimitMs }: DeliveryTiming): NextStep {
   if (delivery.outcome !== 'open') return { kind: 'over' };
@@ -146,13 +145,13 @@ export function nextStep(delivery: Delivery, now: string, { backoffMs, attemptLi
   return untilOr(due, now, { kind: 'attempt', attempt });
 }
 
-/** The step when it is due (milliseconds since the epoch), and waiting before. */
+/** The step once it is due (milliseconds since the epoch); before, wait. */
 function untilOr(due: number, now: string, step: NextStep): NextStep {
   const delayMs = due - Date.parse(now);
   return delayMs > 0 ? { kind: 'wait', delayMs } : step;
 }
 
-/** The first event of an attempt, appended before it is made; none when it is not the next one any more. */
+/** The first event of an attempt, appended before it is made; none when another attempt was started instead. */
 export function startAttempt(delivery: Delivery, attempt: number, url: string): readonly DeliveryEvent[] {
   const isNext = delivery.outcome === 'open' && delivery.inFlight === undefined && delivery.started === attempt - 1;
   return isNext ? [{ type: 'DeliveryAttemptStarted', data: { attempt, url } }] : [];
@@ -168,9 +167,9 @@ export const CUT_OFF: AttemptResult & { readonly ok: false } = {
 };
 
 /**
- * Events for what came of an attempt. None when the delivery is over, or when the failure is in the log already (of
- * another process that took the attempt for cut off). A success always counts: the receiver has the message.
- * @param retryAt when the next attempt is due after a failure (ISO 8601); left out when none is left
+ * Events for the outcome of an attempt. None when the delivery is over, or when another process has already recorded the
+ * attempt as cut off. A success always counts: the receiver has the message.
+ * @param retryAt when the next attempt is due after a failure (ISO 8601); ignored when none is left
  */
 export function decideOutcome(
   delivery: Delivery,
@@ -190,13 +189,13 @@ export function decideOutcome(
   return [{ type: 'DeliveryAttemptFailed', data: isLast ? failure : { ...failure, retryAt } }];
 }
 
-/** Ends a delivery for good; nothing when it has ended. */
+/** Ends a delivery for good; no event when it is over. */
 export function failDelivery(delivery: Delivery, reason: string): readonly DeliveryEvent[] {
   if (delivery.outcome !== 'open') return [];
   return [{ type: 'DeliveryFailed', data: { attempts: delivery.started, reason } }];
 }
 
-/** Milliseconds from a failed attempt to the next: the backoff, or longer if the receiver asked for it. */
+/** Milliseconds from a failed attempt to the next: the backoff, or what the receiver asked for if that is longer. */
 export function backoffAfter(
   delivery: Delivery,
   result: AttemptResult,

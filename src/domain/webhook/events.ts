@@ -15,10 +15,10 @@ export type WebhookEventKind = (typeof WEBHOOK_EVENT_KINDS)[number];
 
 export type CustomData = { readonly [property: string]: unknown };
 
-/** Who or what switched a webhook off: an admin, the receiver's 410 Gone, or failing for too long. */
+/** Why a webhook was disabled: by an admin, by the receiver's 410 Gone, or for failing too long. */
 export type DisabledCause = 'admin' | 'gone' | 'failing';
 
-/** What an admin sets. */
+/** The settings that an admin makes. */
 export type WebhookSettings = {
   readonly name: string;
   readonly url: string;
@@ -36,20 +36,20 @@ export type WebhookEvent =
   | About<'WebhookCreated', WebhookSettings & Sealed>
   /** Only what changed. */
   | About<'WebhookChanged', Partial<WebhookSettings>>
-  /** At once: the old secret signs nothing any more, and a rotation under way is over. */
+  /** The old secret stops signing at once, and a rotation under way ends. */
   | About<'WebhookSecretRegenerated', Sealed>
   /** A rotation begins: a second secret signs beside the first. */
   | About<'WebhookSecretStaged', Sealed>
-  /** It ends: the staged secret is the only one. */
+  /** It ends: only the staged secret stays. */
   | About<'WebhookSecretPromoted'>
-  /** It ends without effect: the staged secret signs nothing any more. */
+  /** It ends without effect: the staged secret stops signing. */
   | About<'WebhookSecretUnstaged'>
-  /** The same secrets, sealed under another key. Only what was sealed anew; a rotation under way goes on. */
+  /** The same secrets, sealed under another key. Only those that were sealed again; a rotation under way continues. */
   | About<'WebhookSecretsResealed', Partial<Sealed> & { readonly sealedStagedSecret?: string }>
-  /** Nothing is sent to it until it is enabled; what is for it waits. */
+  /** Nothing is sent to it until it is enabled; its deliveries wait. */
   | About<'WebhookDisabled', { readonly cause: DisabledCause; readonly reason: string }>
   | About<'WebhookEnabled'>
-  /** A range of the log is to be sent to it (again); times are ISO 8601, `from` inclusive, `to` exclusive. */
+  /** Requests that a range of the log is sent to it; times are ISO 8601, `from` inclusive, `to` exclusive. */
   | About<
       'WebhookBackfillRequested',
       {
@@ -61,30 +61,30 @@ export type WebhookEvent =
     >
   | About<'WebhookRemoved'>;
 
-/** Why a delivery was made, other than that its event happened. None of these fails an order. */
+/** Why a delivery was requested, if not because its event happened. A failure of these changes no order. */
 export type ReplayPurpose = 'resend' | 'backfill' | 'test';
 
-/** What a delivery is about; enough to make its body from the log again. */
+/** What a delivery is about: enough to make its body from the log. */
 export type DeliverySubject = {
   readonly webhookId: string;
   readonly kind: WebhookEventKind;
-  /** Of kinds `order.…`; '' for others. */
+  /** For kinds `order.…`; otherwise ''. */
   readonly orderId: string;
-  /** Of kinds `reference.…`. */
+  /** For kinds `reference.…`. */
   readonly table?: string;
-  /** The event in the log that led to it; '' for a test. */
+  /** The event in the log that caused it; '' for a test. */
   readonly sourceEventId: string;
   /** That event's revision in its stream: grows with each event of an order (or table), so it is the sequence number. */
   readonly sourceRevision: number;
-  /** Absent for the delivery that the event itself led to. */
+  /** Absent for the delivery that the event itself caused. */
   readonly purpose?: ReplayPurpose;
-  /** `webhook-id` of its attempts, where it is not the delivery's id: a replay has that of the first delivery. */
+  /** `webhook-id` of its attempts, if not the delivery's id: a replay has that of the first delivery. */
   readonly messageId?: string;
-  /** Id of the delivery to the same webhook about the same order that has to be over before this one begins. */
+  /** Id of a delivery to the same webhook about the same order, which has to be over before this one begins. */
   readonly after?: string;
 };
 
-/** What came of an attempt: its HTTP status, null where there was no answer. */
+/** The outcome of an attempt: its HTTP status, or null without an answer. */
 type Attempted<Status> = { readonly attempt: number; readonly status: Status; readonly durationMs: number };
 
 export type DeliveryEvent =
@@ -95,19 +95,19 @@ export type DeliveryEvent =
       'DeliveryAttemptFailed',
       Attempted<number | null> & {
         readonly reason: string;
-        /** The first part of the answer. */
+        /** The beginning of the answer. */
         readonly responseBody: string | null;
-        /** There was no answer because the request was never begun. */
+        /** There was no answer because no request was made. */
         readonly notSent?: true;
         /** When the next attempt is due (ISO 8601); absent after the last one. */
         readonly retryAt?: string;
       }
     >
   | EventOf<'DeliverySucceeded', Attempted<number> & { readonly responseBody?: string | null }>
-  /** No attempt is left, or none makes sense any more (webhook removed). */
+  /** No attempt is left, or the webhook was removed. */
   | EventOf<'DeliveryFailed', { readonly attempts: number; readonly reason: string }>;
 
-/** Kinds that events of a type are in any case. */
+/** The kind of an event type, independent of its data. */
 const KINDS_OF_TYPE: ReadonlyMap<string, WebhookEventKind> = new Map([
   ['OrderCreated', 'order.created'],
   ['OrderCreatedWithParts', 'order.created'],
@@ -123,8 +123,8 @@ const KINDS_OF_TYPE: ReadonlyMap<string, WebhookEventKind> = new Map([
 ]);
 
 /**
- * The kinds of an event of the log, in the order of `WEBHOOK_EVENT_KINDS`: one event may be several, and most are none.
- * What an older version of the program wrote is to be upcast before, as the event store does.
+ * The kinds of an event of the log, in the order of `WEBHOOK_EVENT_KINDS`: one event may have several, most have none.
+ * @param event upcast, as the event store returns it
  */
 export function kindsOf({ type, data }: EventOf<string, unknown>): readonly WebhookEventKind[] {
   const ofType = KINDS_OF_TYPE.get(type);
@@ -132,7 +132,7 @@ export function kindsOf({ type, data }: EventOf<string, unknown>): readonly Webh
   return WEBHOOK_EVENT_KINDS.filter((kind) => kind === ofType || kind === 'order.status_changed');
 }
 
-/** A new order has a status, and none before. */
+/** Whether the status changed. A new order has no status before. */
 function statusMoved(data: unknown): boolean {
   if (typeof data !== 'object' || data === null || !('status' in data)) return false;
   const { status } = data;

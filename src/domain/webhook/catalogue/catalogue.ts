@@ -1,4 +1,4 @@
-/** The event catalogue: what a webhook can subscribe to, and what is sent then (spec §6, §6.5). */
+/** The event catalogue: the kinds of events that a webhook can subscribe to, and their bodies (spec §6, §6.5). */
 import type { JsonSchema } from '../../assetTypes/outputSchema.js';
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../events.js';
 import { exampleBody, type TenantTables } from './example.js';
@@ -6,9 +6,9 @@ import { bodySchema } from './schema.js';
 
 export type CatalogueEntry = {
   readonly kind: WebhookEventKind;
-  /** Of the body's shape. */
+  /** Version of the body's shape. */
   readonly version: string;
-  /** When it is sent, and what of. */
+  /** When it is sent, and what about. */
   readonly description: string;
   /** JSON Schema 2020-12 of the body, for the tenant's own tables. */
   readonly schema: JsonSchema;
@@ -16,8 +16,8 @@ export type CatalogueEntry = {
 };
 
 /**
- * `webhook-event-version` of each kind. It is raised when something in the body goes, changes its type or its meaning;
- * not when something is added.
+ * `webhook-event-version` of each kind. Raised when something in the body is removed, or changes its type or meaning; not
+ * when something is added.
  */
 export const PAYLOAD_VERSIONS: { readonly [kind in WebhookEventKind]: string } = {
   'order.created': '2',
@@ -44,7 +44,7 @@ const DESCRIPTIONS: { readonly [kind in WebhookEventKind]: string } = {
   'reference.cleaned_up': 'A clean-up has deleted the records of a reference table that were not of the batch_id.',
 };
 
-/** Every kind, in the words of a tenant's own tables. */
+/** Every kind, for a tenant's own tables. */
 export const eventCatalogue = (tenant: TenantTables): readonly CatalogueEntry[] =>
   WEBHOOK_EVENT_KINDS.map((kind) => ({
     kind,

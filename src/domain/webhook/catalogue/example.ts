@@ -1,4 +1,4 @@
-/** The example body of each kind, in the words of the tenant's own tables; a test delivery sends it. */
+/** The example body of each kind, for the tenant's own tables; a test delivery sends it. */
 import type { AssetType, RecordView } from '../../assetTypes/assetType.js';
 import { EXAMPLE_TIME, EXAMPLE_VALUES, type Fields, type FieldValue, ownValue } from '../../assetTypes/fieldTypes.js';
 import type { Tenant } from '../../identity/directory.js';
@@ -7,13 +7,12 @@ import type { ExportSnapshot } from '../../order/snapshot.js';
 import type { CustomData, WebhookEventKind } from '../events.js';
 import { EXAMPLE_ROWS, type ExampleRow } from './exampleRows.js';
 
-/** Of kinds `order.…` (spec §6.1). */
+/** The body of kinds `order.…` (spec §6.1). */
 export const orderBody = (order: ExportDocument, customData: CustomData) => ({
   validated_order: order,
   custom_data: customData,
 });
 
-/** The event of a reference table that a body is about. */
 export type TableEvent = {
   readonly table: string;
   readonly revision: number;
@@ -21,7 +20,7 @@ export type TableEvent = {
   readonly occurredAt: string;
 };
 
-/** Of kinds `reference.…`. @param counts how many records were created, updated, unchanged, or deleted */
+/** The body of kinds `reference.…`. @param counts of created, updated, unchanged, or deleted records */
 export const tableBody = (
   kind: WebhookEventKind,
   { table, revision, occurredAt }: TableEvent,
@@ -49,7 +48,6 @@ const FAILURES = [
 const TABLE_EVENT: TableEvent = { table: 'dyn_party', revision: 42, occurredAt: EXAMPLE_TIME };
 const BATCH_ID = 'sync-2026-11-21';
 
-/** What a body of this kind may look like. */
 export function exampleBody(kind: WebhookEventKind, tenant: TenantTables, customData: CustomData): object {
   switch (kind) {
     case 'reference.batch_upserted':
@@ -83,7 +81,7 @@ function exampleOrder(kind: OrderKind, tenant: TenantTables): ExportDocument {
   }
 }
 
-/** @param fields of the order, beside those of its row */
+/** @param fields of the order, in addition to those of its row */
 function exampleSnapshot({ orderModel, assetTypes }: TenantTables, fields: Fields): ExportSnapshot {
   const types = [...assetTypes.values()];
   const [orderRow] = EXAMPLE_ROWS[orderModel] ?? [];
@@ -102,7 +100,7 @@ function exampleSnapshot({ orderModel, assetTypes }: TenantTables, fields: Field
 
 const rowsOf = ({ name }: AssetType): readonly ExampleRow[] => EXAMPLE_ROWS[name] ?? [];
 
-/** Relations name a record by its id or by its unique field. */
+/** Relations refer to a record by its id or its unique field. */
 function byEveryKey(type: AssetType): { readonly [key: string]: RecordView } {
   const records = rowsOf(type).map((row) => exampleRecord(type, row));
   return Object.fromEntries(
@@ -113,7 +111,7 @@ function byEveryKey(type: AssetType): { readonly [key: string]: RecordView } {
   );
 }
 
-/** Every field of the type; of the tenant's own fields, those that are required have a value. */
+/** Has every field of the type. Required fields that the row does not name get an example value. */
 function exampleRecord(type: AssetType, row: ExampleRow): RecordView {
   const fields = type.fields.map(({ name, required, type: fieldType }): [string, FieldValue] => [
     name,

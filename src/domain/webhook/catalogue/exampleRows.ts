@@ -1,4 +1,4 @@
-/** Rows of the standard tables, for the examples of the catalogue. What a row does not name is null. */
+/** Rows of the standard tables for the catalogue's examples. Other fields are null. */
 import type { Fields } from '../../assetTypes/fieldTypes.js';
 
 export type ExampleRow = { readonly id: string } & Fields;
@@ -52,7 +52,7 @@ const location = (row: ExampleRow, party: ExampleRow): ExampleRow => ({
   ...row,
 });
 
-/** By table; of both order models. Parts of the order refer to it, and to the rows of reference tables. */
+/** By table, for both order models. Parts refer to the order and to rows of reference tables. */
 export const EXAMPLE_ROWS: { readonly [table: string]: readonly ExampleRow[] } = {
   dyn_stock_order: [{ ...orderHead, currency_code: 'EUR' }],
   dyn_order_line: [

@@ -1,4 +1,4 @@
-/** JSON Schema (2020-12) of the body of each kind, made from the asset types of the tenant. */
+/** JSON Schema (2020-12) of the body of each kind, made from the tenant's asset types. */
 import type { AssetType, Relationship } from '../../assetTypes/assetType.js';
 import { closedObject, type JsonSchema, type Properties, recordProperties } from '../../assetTypes/outputSchema.js';
 import { isPromised } from '../../order/exportDocument.js';
@@ -17,7 +17,7 @@ const revision: JsonSchema = { ...count, description: 'Grows with each event of 
 const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, nothing] });
 const definition = (table: string): JsonSchema => ({ $ref: `#/$defs/${table}` });
 
-/** The schema of a kind's body. Open for more properties inside, which may come without a new version. */
+/** The schema of a kind's body. It allows further properties inside, which may be added without a new version. */
 export function bodySchema(kind: WebhookEventKind, tenant: TenantTables): JsonSchema {
   return { $schema: 'https://json-schema.org/draft/2020-12/schema', title: kind, ...rootsOf(kind, tenant) };
 }
@@ -47,7 +47,7 @@ function rootsOf(kind: WebhookEventKind, tenant: TenantTables): JsonSchema {
 const referenceSchema = (kind: WebhookEventKind, data: Properties): JsonSchema =>
   closedObject({ type: { const: kind }, timestamp, data: closedObject(data), custom_data: customData });
 
-/** Of each table that the order leads to. */
+/** The schema of each table that the order leads to. */
 function tableSchemas(kind: WebhookEventKind, { orderModel, assetTypes }: TenantTables): Properties {
   const found = new Map<string, JsonSchema>();
   const waiting: string[] = [orderModel];
@@ -61,7 +61,7 @@ function tableSchemas(kind: WebhookEventKind, { orderModel, assetTypes }: Tenant
   return Object.fromEntries(found);
 }
 
-/** A part does not show the order that it is a part of. */
+/** A part does not show its order. */
 const isShown = ({ kind, table }: Relationship, assetTypes: ReadonlyMap<string, AssetType>): boolean =>
   kind === 'has_many' || assetTypes.get(table)?.role === 'reference';
 
@@ -73,7 +73,7 @@ function recordSchema(type: AssetType, relations: readonly Relationship[], state
     ...(type.name === 'dyn_item' ? { category } : {}),
     ...state,
   };
-  // What was approved before the tenant added a field is sent without it; what is named and not there is left out.
+  // Orders that were approved before the tenant added a field lack it, and missing related records are left out.
   const optional = new Set([
     ...type.fields.filter(({ custom }) => custom === true).map(({ name }) => name),
     ...(type.role === 'reference' ? [] : relations.filter(({ kind }) => kind === 'belongs_to').map(({ name }) => name)),
@@ -110,7 +110,7 @@ const approvedAt: JsonSchema = {
 };
 const approvedBy: JsonSchema = { type: 'integer', minimum: 1, description: 'Id of the user who approved.' };
 
-/** Status and approval, which differ between the kinds. */
+/** Schemas of status and approval, which differ between the kinds. */
 function stateOf(kind: WebhookEventKind): Properties {
   const approval: Properties = { approved_at: approvedAt, approved_by: approvedBy, approver };
   switch (kind) {
