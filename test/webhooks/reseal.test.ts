@@ -68,6 +68,18 @@ test('only what is under another key is sealed anew; the rotation goes on; again
   expect(opened(NEW, rotating.id)).toEqual([staged.secret, undefined]);
 });
 
+test('what fails for another reason ends it, and nothing is sealed anew', async () => {
+  await create(OLD);
+  const broken = {
+    ...BOTH,
+    reseal: () => {
+      throw new Error('No entropy.');
+    },
+  };
+  await expect(resealWebhookSecrets(under(broken), caller)).rejects.toThrow('No entropy.');
+  expect(await resealedEvents()).toEqual([]);
+});
+
 test('what no key opens is told and left as it is; the rest is sealed anew', async () => {
   const lost = await create(LOST);
   const half = await create(LOST);
