@@ -49,7 +49,8 @@ test('a table is as given, and named by its name', async () => {
   const code = { name: 'code', label: 'Code', type: 'String', required: true, filterable: false, sortable: false };
   const fields = [{ ...code, custom: true }];
   const shown = { name: 'dyn_dock', label: 'Dock', description: '', uniqueField: 'code', fields, custom: true };
-  expect(appended(TENANT)).toMatchObject([{ type: 'AssetTableAdded', data: { assetType: shown } }]);
+  const kind = { supportingData: true, role: 'reference', relationships: [] };
+  expect(appended(TENANT)).toEqual([{ type: 'AssetTableAdded', data: { assetType: { ...shown, ...kind } } }]);
 });
 
 const code = table.fields[0];

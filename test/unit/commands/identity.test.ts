@@ -9,9 +9,15 @@ import {
   stageClientSecret,
   unstageClientSecret,
 } from '#app/commands/identity/clients.js';
-import { hashSecret } from '#app/commands/identity/secrets.js';
+import { hashSecret, passwordMatches } from '#app/commands/identity/secrets.js';
 import { endSession } from '#app/commands/identity/sessions.js';
-import { changeCleanUpGuard, changeRateLimit, createTenant, deleteTenant } from '#app/commands/identity/tenants.js';
+import {
+  changeCleanUpGuard,
+  changeRateLimit,
+  createTenant,
+  deleteTenant,
+  removeRateLimit,
+} from '#app/commands/identity/tenants.js';
 import { addUser, changeOwnPassword, changeUser, removeUser } from '#app/commands/identity/users.js';
 import type { DirectoryEvent, User } from '#app/domain/identity/events.js';
 import type { Role } from '#app/domain/identity/scopes.js';
@@ -94,6 +100,20 @@ describe('tenants', () => {
     }
   });
 
+  test('its rate limit and the guard of its clean-ups are changed, and taken away', async () => {
+    const { commands, appended } = await given();
+    await changeRateLimit(commands, caller, { perSecond: 5, burst: 6 });
+    await removeRateLimit(commands, caller);
+    await changeCleanUpGuard(commands, caller, { maxPercent: 20, minRecords: 7 });
+    await changeCleanUpGuard(commands, caller, undefined);
+    expect(appended(TENANT)).toEqual([
+      { type: 'RateLimitChanged', data: { perSecond: 5, burst: 6 } },
+      { type: 'RateLimitRemoved', data: {} },
+      { type: 'CleanUpGuardChanged', data: { maxPercent: 20, minRecords: 7 } },
+      { type: 'CleanUpGuardChanged', data: { maxPercent: null } },
+    ]);
+  });
+
   test('one with an event that cannot be applied is left as it is, but for its end', async () => {
     const broken = { type: 'CleanUpGuardChanged', data: { maxPercent: 'half' } } as unknown as DirectoryEvent;
     const { commands, refused, appended } = await given({ [TENANT]: [created, broken] });
@@ -102,6 +122,8 @@ describe('tenants', () => {
     await refused(createClient(commands, caller, { name: 'ERP' }), parked);
     await deleteTenant(commands, caller);
     expect(appended(TENANT)).toEqual([{ type: 'TenantDeleted', data: { name: tenant } }]);
+    const deleted = { ...NOT_FOUND, message: expect.stringContaining('was deleted') };
+    await expect(createTenant(commands, caller, model)).rejects.toMatchObject(deleted);
   });
 });
 
@@ -128,11 +150,12 @@ describe('users', () => {
     await addUser(commands, caller, { ...body, email: 'tom@acme.example', must_change_password: true });
     const [noor, tom] = appended(USERS).map(({ data }) => data);
     expect(noor).not.toHaveProperty('mustChangePassword');
+    expect(await passwordMatches(tenant, body.password, Object(noor).passwordHash)).toBe(true);
     expect(tom).toMatchObject({ mustChangePassword: true });
   });
 
   test('an address is that of one user', async () => {
-    const { commands, refused } = await given({ [USERS]: [user(1, ['admin'], { email: 'noor@acme.example' })] });
+    const { commands, refused } = await given({ [USERS]: [admin, user(2, ['admin'], { email: 'noor@acme.example' })] });
     await refused(addUser(commands, caller, NOOR), invalid('email'));
   });
 
@@ -184,6 +207,10 @@ describe('users', () => {
     await last.refused(changeUser(last.commands, caller, 1, { roles: ['auditor'] }), CONFLICT);
     await removeUser(last.commands, caller, 2);
     await changeUser(last.commands, caller, 1, { roles: ['auditor', 'admin'] });
+    expect(last.appended(USERS)).toEqual([
+      { type: 'UserRemoved', data: { id: 2 } },
+      { type: 'UserChanged', data: { id: 1, roles: ['auditor', 'admin'] } },
+    ]);
     const two = await given({ [USERS]: [admin, user(2, ['auditor', 'admin'])] });
     await changeUser(two.commands, caller, 1, { roles: ['auditor'] });
     await expect(removeUser(two.commands, caller, 2)).rejects.toMatchObject(CONFLICT);
@@ -210,11 +237,12 @@ describe('users', () => {
   });
 
   test('a session is ended once', async () => {
-    const { commands, log } = await given();
+    const { commands, log, known } = await given();
     const session = { sessionId: 's', userId: 1, expiresAt: 1_800_000_000 };
     for (let times = 0; times < 2; times += 1) await endSession(commands, caller, session);
     const ended = { userId: 1, sessionId: 's', expiresAt: '2027-01-15T08:00:00.000000Z' };
     expect(log.stream(`session-${tenant}.s`)).toMatchObject([{ type: 'SessionEnded', data: ended }]);
+    expect(known).toEqual([log.position]);
   });
 });
 
@@ -256,6 +284,16 @@ describe('API clients', () => {
     await promoteClientSecret(within.commands, caller, 'c');
     await expect(unstageClientSecret(within.commands, caller, 'c')).rejects.toMatchObject(CONFLICT);
     expect(within.appended(CLIENTS)).toEqual([{ type: 'ApiClientSecretPromoted', data: { clientId: 'c' } }]);
+  });
+
+  test('one is removed, or gets another secret at once', async () => {
+    const { commands, appended } = await given({ [CLIENTS]: [client('c')] });
+    const { clientSecret } = await regenerateClientSecret(commands, caller, 'c');
+    await removeClient(commands, caller, 'c');
+    expect(appended(CLIENTS)).toEqual([
+      { type: 'ApiClientSecretRegenerated', data: { clientId: 'c', secretHash: hashSecret(clientSecret) } },
+      { type: 'ApiClientRemoved', data: { clientId: 'c' } },
+    ]);
   });
 
   const commandsOfOne = [

@@ -31,11 +31,14 @@ async function open() {
   } as unknown as Commands;
   const order = await createRecord(commands, caller, ORDERS, {});
   const other = await createRecord(commands, caller, ORDERS, {});
-  const line = await createRecord(commands, caller, LINES, { order_id: order.id, quantity: 1 });
+  // Its id has letters.
+  const id = 'abcdef00-0000-4000-8000-000000000001';
+  const line = await createRecord(commands, caller, LINES, { id, order_id: order.id, quantity: 1 });
   shown.set(line.id, JSON.stringify(line.record));
   asked.length = 0;
   return {
     asked,
+    commands,
     ids: { order: order.id, other: other.id, line: line.id },
     update: (body: object) => updateRecord(commands, caller, LINES, line.id, body),
     remove: () => removePart(commands, caller, LINES, line.id),
@@ -51,6 +54,13 @@ test('one whose body names its order is changed without a question to the read m
   expect(await update({ quantity: 3 })).toMatchObject({ record: { quantity: 3 } });
   expect(asked).toEqual(['dyn_order_line']);
   expect(events()).toEqual(['OrderCreated', 'OrderPartAdded', 'OrderPartChanged', 'OrderPartChanged']);
+});
+
+test('an id is the same in upper case, and what is no id names nothing', async () => {
+  const { ids, commands } = await open();
+  const change = (id: string) => updateRecord(commands, caller, LINES, id, { order_id: ids.order, quantity: 2 });
+  expect(await change(ids.line.toUpperCase())).toMatchObject({ id: ids.line, record: { quantity: 2 } });
+  for (const id of ['', 'x', `${ids.line} `, `${ids.line}0`]) await expect(change(id)).rejects.toMatchObject(NOT_FOUND);
 });
 
 test('one that is gone is neither changed nor removed, though read models still show it', async () => {
