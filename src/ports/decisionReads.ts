@@ -1,31 +1,31 @@
 /**
- * What decisions ask of the read models, where a stream is too long to be loaded or another stream is meant. Each answer
- * is as of one moment, and behind the log: a decision appends with the revision that it was given, so it holds or conflicts.
+ * Reads for decisions, where a stream is too long to load or another stream is needed. Each answer is a snapshot that
+ * may be behind the log: the decision appends at the snapshot's revision, so a stale one conflicts.
  */
 import type { Revision } from './eventStore.js';
 import type { ProjectionProgress, RecordQueries, StoredRecord, TableRef } from './readModels.js';
 
-/** What a decision about a table needs to know, all read at one moment. */
+/** The data for a decision about a table, read at one moment. */
 export type TableSnapshot = {
   /** Revision of the table's stream that this snapshot shows; -1 before its first event. */
   readonly revision: Revision;
   /** occurredAt of the last event applied to the table; '' before the first. */
   readonly lastEventAt: string;
-  /** Records found, by id: those that were asked for, and those that have one of the former ids. */
+  /** Matching records: by key or id as asked, and those with one of the former ids. */
   readonly records: readonly StoredRecord[];
-  /** By those of the keys that no record has: the id that the key's last record had when a clean-up deleted it. */
+  /** For keys without a record: the id that the key's last record had when a clean-up deleted it. */
   readonly formerIds: ReadonlyMap<string, string>;
 };
 
-/** A record as a clean-up has deleted it. */
+/** A record as it was when a clean-up deleted it. */
 export type DeletedRecord = Pick<StoredRecord, 'id' | 'batchId' | 'fields'>;
 
 export type DeletedPage = {
-  /** In the order of their ids. */
+  /** In the order of ids. */
   readonly records: readonly DeletedRecord[];
-  /** How many there are behind `after`, this page's among them: where it was asked for, since a count looks at all of them. */
+  /** How many come after `after`, this page included. Only if asked for, since counting reads all of them. */
   readonly total?: number | undefined;
-  /** Where the next page begins: the last id that was looked at; undefined where there are no more. */
+  /** `after` of the next page: the last id that was read; undefined at the end. */
   readonly next?: string | undefined;
 };
 
@@ -38,7 +38,7 @@ export interface DecisionReads
     wanted: { readonly keys: readonly string[]; readonly ids: readonly string[] },
   ): Promise<TableSnapshot>;
   /**
-   * How many records of the table a clean-up with this batch id would delete, how many have it, and the revision counted
+   * How many records a clean-up with this batch id would delete (`count`) and keep (`inside`), and the revision counted
    * at.
    */
   countOutsideBatch(
@@ -50,17 +50,20 @@ export interface DecisionReads
     readonly count: number;
     readonly inside: number;
   }>;
-  /** Some of the records that it would delete: at most `limit`, fewer where they have more than MAX_DIFFERENCE_CHARACTERS. */
+  /**
+   * Some of the records that such a clean-up would delete: at most `limit`, and at most MAX_DIFFERENCE_CHARACTERS of
+   * text.
+   */
   someOutsideBatch(table: TableRef, batchId: string, limit: number): Promise<readonly StoredRecord[]>;
   /**
-   * What the clean-up of this revision has deleted, as far as no later one has deleted the same id or key: at most `limit`
-   * records behind the id `after`, fewer where they have more than MAX_UNDONE_CHARACTERS.
+   * Records deleted by the clean-up at this revision, except those whose id or key a later clean-up deleted too: at
+   * most `limit` after the id `after`, and at most MAX_UNDONE_CHARACTERS of text.
    */
   deletedRecords(
     table: TableRef,
     cleanUp: Revision,
     page: { readonly after?: string | undefined; readonly limit: number; readonly isCounted?: boolean },
   ): Promise<DeletedPage>;
-  /** Full records by a field's exact value (relations of an export). */
+  /** Records with one of these exact values in the field (relations of an export). */
   find(table: TableRef, field: string, values: readonly string[]): Promise<readonly StoredRecord[]>;
 }

@@ -1,34 +1,37 @@
 /**
- * Where the directory is kept between starts, so that a start reads only what is new in the log. It holds nothing that the
- * log does not: without it, or where it is behind, a start takes longer.
+ * Storage of the directory between starts, so that a start reads only new events. Holds nothing that the log does not:
+ * if it is missing or old, the start takes longer.
  *
  * Adapter: `adapters/directory`.
  */
 import type { EventPosition } from './eventStore.js';
 
-/** How far the directory was in which log, and in which of its buildings from the beginning. */
+/** The position that the stored directory has reached, in which log and in which build. */
 export type DirectoryPlace = EventPosition & {
   readonly logId: string;
-  /** Another one each time that it is built anew: processes that share the store tell by it whose parts are in it. */
+  /**
+   * Changes each time the directory is built from the start of the log: it tells processes that share the store whose
+   * parts it holds.
+   */
   readonly build: string;
 };
 
-/** A part of a tenant as plain JSON; undefined where it is there no more. */
+/** A part of a tenant as plain JSON; the value is undefined if the part was removed. */
 export type StoredPart = { readonly tenant: string; readonly part: string; readonly value: unknown };
 
 /**
- * `later`: nothing was stored, since another process is storing, or has stored a later place of the same building.
- * `superseded`: nothing was stored, since what is there is of another building.
+ * `later`: nothing was stored, because another process is storing, or has stored a later position of the same build.
+ * `superseded`: nothing was stored, because the store holds another build.
  */
 export type DirectorySaved = 'saved' | 'later' | 'superseded';
 
-/** Its methods throw what the engine throws: a full disk, a file that is damaged or held. Nothing is changed then. */
+/** Methods throw the engine's errors (full disk, damaged or locked file) and then change nothing. */
 export interface DirectoryStore {
-  /** undefined where nothing is stored. Parts come in the order in which they were first stored. */
+  /** Undefined if nothing is stored. Parts come in the order in which they were first stored. */
   load(): Promise<{ readonly place: DirectoryPlace; readonly parts: readonly StoredPart[] } | undefined>;
-  /** Stores what has changed since the place stored before, and the place: both or nothing. */
+  /** Stores changed parts and the new position, both or nothing. */
   save(place: DirectoryPlace, changed: Iterable<StoredPart>): Promise<DirectorySaved>;
-  /** Stores this instead of whatever is there. */
+  /** Replaces all stored content. */
   replace(place: DirectoryPlace, parts: Iterable<StoredPart>): Promise<Exclude<DirectorySaved, 'superseded'>>;
   close(): Promise<void>;
 }

@@ -1,33 +1,33 @@
 /**
  * The event log: append-only streams, and one total order over all of them.
  *
- * Adapters: `adapters/eventstore/sqlite` (embedded), `adapters/eventstore/eventstoredb`.
- * What every adapter must do is written down as tests: `test/contract/eventStore.ts`.
+ * Adapters: `adapters/eventstore/sqlite` (embedded), `adapters/eventstore/eventstoredb`. Contract tests for every
+ * adapter: `test/contract/eventStore.ts`.
  */
 
-/** Place of an event in the order of all events. Grows with each commit; 0 is "before the first". */
+/** An event's place in the order of all events. Grows with each commit; 0 is before the first event. */
 export type Position = number;
 
-/** A position, and the event there: whoever keeps a position can tell by it whether it still has the same log. */
+/** A position and the id of the event there, so that a stored position can be checked against the log. */
 export type EventPosition = {
   readonly position: Position;
-  /** Unset where there is none (0), or where only an event of the engine itself stands there. */
+  /** Unset at position 0 and at events of the engine itself. */
   readonly eventId?: string | undefined;
 };
 
-/** A place as it is kept from one start to the next, beside what was made of the log up to there. */
+/** A position as stored between starts, beside the state that was made from the log up to it. */
 export type LogAnchor = EventPosition & {
-  /** Id of the log; unset where an earlier release kept it. */
+  /** Id of the log; unset if an earlier release stored it. */
   readonly log?: string | undefined;
 };
 
-/** Place of an event in its stream. The first event has revision 0. */
+/** An event's place in its stream. The first event has revision 0. */
 export type Revision = number;
 
 /** `no-stream`: the stream must not exist yet. `any`: no check. */
 export type ExpectedRevision = Revision | 'no-stream' | 'any';
 
-/** Who caused an event, by the name of then. `system` is the service itself (webhook outcome, sample data). */
+/** Who caused an event, with the name at that time. `system` is the service itself (webhook outcome, sample data). */
 export type Actor =
   /** Events of earlier releases have no name. */
   | { readonly kind: 'client'; readonly id: string; readonly name?: string }
@@ -38,15 +38,15 @@ export type Actor =
 export type EventMetadata = {
   readonly tenant: string;
   readonly actor: Actor;
-  /** The same for everything that one request set in motion. */
+  /** Shared by everything that one request caused. */
   readonly correlationId: string;
-  /** Id of the event or request that led to this event directly. */
+  /** Id of the event or request that directly caused this event. */
   readonly causationId: string;
   /** ISO 8601 UTC with six digits; never goes backwards within a stream. */
   readonly occurredAt: string;
   /** Version of the shape of `data`; older ones are upcast on read. */
   readonly schemaVersion: number;
-  /** W3C Trace Context of the span in which the event was made; there where that span is kept (`ports/tracing.ts`). */
+  /** W3C Trace Context of the span that made the event; set if that span is sampled (`ports/tracing.ts`). */
   readonly traceparent?: string | undefined;
 };
 
@@ -73,25 +73,25 @@ export type AppendResult = {
 };
 
 export type AppendOptions = {
-  /** After this time (milliseconds since 1970) the log is not asked any more, also not again. */
+  /** No call to the log begins after this time (milliseconds since 1970), retries included. */
   readonly until?: number;
 };
 
-/** A run of events in log order. Never ends inside an append: an append is seen whole or not at all. */
+/** A run of events in log order. Never ends inside an append: an append is read as a whole or not at all. */
 export type EventSlice = EventPosition & {
   readonly events: readonly RecordedEvent[];
-  /** Everything up to here has been looked at, also what the filter left out. */
+  /** Everything up to here was read, including events that the filter left out. */
   readonly position: Position;
-  /** True when this slice reached the head of the log as it was when read; after the first such, as far as it is known. */
+  /** True if this slice reached the head of the log at the time of reading. After the first such slice, best effort. */
   readonly caughtUp: boolean;
 };
 
 export type SubscribeOptions = {
   /** Exclusive: events with a higher position are delivered. 0 for everything. */
   readonly after: Position;
-  /** Only streams whose name begins with one of these; all streams where unset. */
+  /** Only streams with one of these prefixes; all streams if unset. */
   readonly streamPrefixes?: readonly string[];
-  /** Events of streams that this refuses need not be delivered; whoever gives it leaves out those that are. */
+  /** A hint: events of streams that it refuses need not be delivered. The caller filters those that are. */
   readonly accepts?: (stream: string) => boolean;
   /** At most about this many events a slice (an append is never cut). Default `DEFAULT_SLICE_COUNT`. */
   readonly maxCount?: number;
@@ -124,38 +124,37 @@ export interface EventStore {
    */
   readStream(stream: string, fromRevision?: Revision, toRevision?: Revision): Promise<readonly RecordedEvent[]>;
 
-  /** What the last append to a stream was answered with, by whatever process it was made; undefined of an unknown stream. */
+  /** The result of the last append to a stream, made by any process; undefined for an unknown stream. */
   lastAppend(stream: string): Promise<AppendResult | undefined>;
 
   /**
-   * Catch-up subscription: first what is stored, then what comes, slice by slice.
-   * The reader sets the pace: the next slice is read when it is asked for. An empty
-   * slice is yielded when the filter passed over events, so that a checkpoint can move.
+   * Catch-up subscription: first stored events, then new ones, slice by slice. The reader sets the pace: a slice is
+   * read when it is asked for. An empty slice is yielded when the filter skipped events, so that a checkpoint can move.
    */
   subscribe(options: SubscribeOptions): AsyncIterable<EventSlice>;
 
   /** Position of the last event in the log; 0 when it is empty. */
   head(): Promise<Position>;
 
-  /** Id of this log, which its copies and backups share. A log that has none yet is given one. */
+  /** Id of this log, shared with its copies and backups. Created if the log has none. */
   identity(): Promise<string>;
 
   /**
-   * Whether what was kept of this log at an earlier time is in it: false for a place behind its end, and where another
-   * event stands there. So it was put back to an older copy, or it is another log.
+   * Whether the log still has this event at this position. False means that the log was replaced by an older copy, or
+   * is another log.
    */
   holds(place: EventPosition): Promise<boolean>;
 
-  /** @throws EventStoreUnavailableError when the log cannot be reached, or, where that is known, takes no appends */
+  /** @throws EventStoreUnavailableError when the log cannot be reached or is known to accept no appends */
   ping(): Promise<void>;
 
-  /** Each event type and schema version that is stored, for the check at start-up. */
+  /** All stored event types and schema versions, for the check at the start. */
   storedEventTypes(): Promise<readonly { readonly type: string; readonly schemaVersion: number }[]>;
 
   close(): Promise<void>;
 }
 
-/** A store that does some things in its own way, and all else as the given one does. */
+/** Decorates a store: methods in `own` replace those of the given store. */
 export const storeWith = (store: EventStore, own: Partial<EventStore>): EventStore => ({
   append: (...asked) => store.append(...asked),
   readStream: (...asked) => store.readStream(...asked),
@@ -191,10 +190,10 @@ export class EventTooLargeError extends Error {
   }
 }
 
-/** A log that is not the one that was worked with until now. The message says what to do. */
+/** The log is not the one used before. The message says what to do. */
 export class OtherLogError extends Error {
   override readonly name = 'OtherLogError';
-  /** @param found what was found, as the beginning of a sentence */
+  /** @param found the finding, as a sentence */
   constructor(found: string) {
     super(
       `${found} Name the right log, or another DATA_DIR (and other engines with it); copy a log to where you want it ` +
@@ -205,7 +204,7 @@ export class OtherLogError extends Error {
 
 export class EventStoreUnavailableError extends Error {
   override readonly name: string = 'EventStoreUnavailableError';
-  /** Of an append: the log was asked, and may have stored it, or may yet. */
+  /** For appends: the log was asked, and may have stored the events or may still store them. */
   readonly mayBeStored: boolean;
 
   constructor(
@@ -217,10 +216,12 @@ export class EventStoreUnavailableError extends Error {
   }
 }
 
-/** The embedded log's file is damaged. Nothing else holds what was in it: it is left as it is, and a person has to look. */
+/**
+ * The embedded log's file is damaged. It is the only copy of its events, so it is left as it is for a person to repair.
+ */
 export class EventLogDamagedError extends EventStoreUnavailableError {
   override readonly name = 'EventLogDamagedError';
-  /** @param damage what was found, in the engine's words */
+  /** @param damage the engine's message */
   constructor(file: string, damage: string, options: ErrorOptions = {}) {
     super(
       `The event log ${file} is damaged (${damage}): stop the service, keep a copy of the data directory, and put a backup in its place with "dynamic-assets restore"; "dynamic-assets doctor" says what is damaged.`,
@@ -230,8 +231,8 @@ export class EventLogDamagedError extends EventStoreUnavailableError {
 }
 
 /**
- * The log lacks what was read of it before: it was put back to an older copy, or is another one. This store is of no use
- * any more, nor is what was kept in memory of the log; a new one can be opened.
+ * The log lacks events that were read before: it was replaced by an older copy or by another log. This store and all
+ * state in memory made from the log are void; open a new store.
  */
 export class LogReplacedError extends EventStoreUnavailableError {
   constructor(options?: ErrorOptions) {

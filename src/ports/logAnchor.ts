@@ -1,10 +1,10 @@
-/** Whether the log is still the one of which something was made up to a place. */
+/** Checks that the log is still the one that stored state (read models, jobs) was made from. */
 import { type EventPosition, type EventStore, type LogAnchor, OtherLogError } from './eventStore.js';
 import type { ProjectionProgress } from './readModels.js';
 
 type Log = Pick<EventStore, 'identity' | 'holds'>;
 
-/** `put back`: the log has its id, and not what was in it: it is an older copy. */
+/** `put back`: the id is the same, but the anchored event is missing: the log was replaced by an older copy. */
 export type FoundLog = 'same' | 'put back' | 'other';
 
 export async function findLog(eventStore: Log, kept: LogAnchor): Promise<FoundLog> {
@@ -18,10 +18,10 @@ export function acceptFound(found: FoundLog, whose: string, acceptLog: boolean):
     throw new OtherLogError(`${whose} were made of another event log than this one.`);
 }
 
-/** A place that no log holds: what was made is of this log, and is to be made anew. */
+/** An anchor that no log holds: forces a rebuild from this log. */
 export const NOWHERE = { position: Number.MAX_SAFE_INTEGER } as const;
 
-/** How far the furthest projection is; of what an earlier release made only the position is known. */
+/** The anchor of the furthest projection. State written by an earlier release has a position only. */
 export async function projectedAnchor(
   progress: Pick<ProjectionProgress, 'checkpoint' | 'anchor'>,
   projections: readonly { readonly name: string }[],
@@ -32,5 +32,5 @@ export async function projectedAnchor(
   return { position: Math.max(...positions) };
 }
 
-/** What to keep of a slice. */
+/** The anchor at the end of a slice. */
 export const anchorAt = (log: string, { position, eventId }: EventPosition): LogAnchor => ({ log, position, eventId });

@@ -1,44 +1,44 @@
 /**
  * Durable work between processes: at least once, with delays and dead letters.
  *
- * Adapters: `adapters/broker/sqlite` (embedded), `adapters/broker/rabbitmq`.
- * What every adapter must do is written down as tests: `test/contract/messageBroker.ts`.
+ * Adapters: `adapters/broker/sqlite` (embedded), `adapters/broker/rabbitmq`. Contract tests for every adapter:
+ * `test/contract/messageBroker.ts`.
  */
 import type { LogAnchor } from './eventStore.js';
 
 export type Message = {
   /**
-   * Publishing an id that the queue still holds (waiting, taken or dead) changes nothing in the embedded adapter; with
-   * RabbitMQ both are handed out. So a handler must be idempotent: of what is done already it does nothing.
+   * Publishing an id that the queue still holds (waiting, in flight or dead) changes nothing in the embedded adapter;
+   * RabbitMQ delivers both. So handlers must be idempotent.
    */
   readonly id: string;
   /** Plain JSON. */
   readonly body: unknown;
 };
 
-/** How far a publisher is in the log: everything up to its place was published. */
+/** A publisher's position in the log: everything up to it was published. */
 export type Checkpoint = LogAnchor & {
   readonly name: string;
-  /** It replaces one that is further on, since the log is not that one's any more. */
+  /** Replaces even a later checkpoint, because the log itself was replaced. */
   readonly anew?: boolean;
 };
 
 export type ReceivedMessage = Message & {
-  /** How often this message was handed out before; 0 at first. With RabbitMQ looking at a message counts as well. */
+  /** How often this message was delivered before; 0 at first. With RabbitMQ, inspecting a message counts too. */
   readonly redeliveries: number;
 };
 
-/** The broker cannot be reached, does not answer in time, or takes no messages now. Trying again later may succeed. */
+/** The broker cannot be reached, does not answer in time, or accepts no messages now. A retry may succeed. */
 export class BrokerUnavailableError extends Error {
   override readonly name = 'BrokerUnavailableError';
 }
 
-/** What becomes of a message after its handler. */
+/** What a handler decides about a message. */
 export type Outcome =
   | { readonly kind: 'done' }
   /** Redeliver it after this many milliseconds. */
   | { readonly kind: 'retry'; readonly delayMs: number }
-  /** Keep it aside, with the reason, for an operator. */
+  /** Move it to the dead letters, with the reason. */
   | { readonly kind: 'dead'; readonly reason: string };
 
 export type ConsumeOptions = {
@@ -50,11 +50,11 @@ export type ConsumeOptions = {
 
 export type DeadLetter = Message & { readonly reason: string; readonly at: string };
 
-/** As of a moment ago, while others work on the queue. */
+/** A recent snapshot: the queue changes meanwhile. */
 export type QueueDepth = {
   readonly ready: number;
   readonly delayed: number;
-  /** Given to a handler that has not ended. Of all processes in the embedded adapter; with RabbitMQ of this process only. */
+  /** Handlers still running: of all processes in the embedded adapter, of this process only with RabbitMQ. */
   readonly inFlight: number;
   readonly dead: number;
   /** Milliseconds since the oldest ready message became ready; 0 when there is none. */
@@ -64,27 +64,26 @@ export type QueueDepth = {
 /** Every method but `consume` rejects with `BrokerUnavailableError` while the broker is away, within seconds. */
 export interface MessageBroker {
   /**
-   * Resolves when all messages are stored durably (embedded: a power cut may take back the last ones, and whatever was
-   * stored after them, checkpoints included). Rejects when that cannot be known: some of them may be stored then,
-   * and publishing all of them again is harmless. Messages that are not JSON are refused before any is stored.
+   * Resolves when all messages are stored durably. (Embedded: a power cut may lose the latest messages and checkpoints,
+   * always from the end.) Rejects when the outcome is unknown: some messages may be stored, and publishing all of them
+   * again is harmless. Messages that are not JSON are refused before any is stored.
    */
   publish(queue: string, messages: readonly Message[]): Promise<void>;
 
   /**
-   * Stores the messages, and after or with them the publisher's checkpoint: a relay that crashes in between may
-   * repeat what it published, and never loses any of it. The checkpoint never moves back behind what this process knows,
-   * unless it is set anew.
+   * Stores the messages, then (or in the same transaction) the publisher's checkpoint. A crash in between may repeat
+   * messages but never loses one. The checkpoint never moves back unless `anew` is set.
    */
   publishWithCheckpoint(queue: string, messages: readonly Message[], checkpoint: Checkpoint): Promise<void>;
 
-  /** The place stored with `publishWithCheckpoint`; position 0 when there is none. */
+  /** The anchor stored by `publishWithCheckpoint`; position 0 if there is none. */
   checkpoint(name: string): Promise<LogAnchor>;
 
   /**
-   * Hands messages to `handle` until the signal ends it. A message whose handler throws,
-   * or whose process dies, is handed out again (a lease runs out or a connection ends; a throw waits a second).
-   * Several consumers, also of other processes, share a queue: each message is in flight once, unless the broker was
-   * away meanwhile. It goes on by itself when the broker is back.
+   * Passes messages to `handle` until the signal aborts. A message is delivered again if its handler throws (after a
+   * second) or its process dies (when the lease expires or the connection closes). Consumers in any process share a
+   * queue: each message is in flight once, unless the broker was unreachable in between. Consumption resumes by itself
+   * when the broker is back.
    */
   consume(
     queue: string,
@@ -93,11 +92,11 @@ export interface MessageBroker {
   ): Promise<void>;
 
   depth(queue: string): Promise<QueueDepth>;
-  /** The oldest first; roughly so with RabbitMQ, where there are very many. */
+  /** Oldest first; only roughly with RabbitMQ when there are very many. */
   deadLetters(queue: string, limit: number): Promise<readonly DeadLetter[]>;
   /** Makes a dead letter ready again. False when there is none with this id. */
   revive(queue: string, id: string): Promise<boolean>;
-  /** Resolves when the broker can be reached and takes messages. */
+  /** Resolves when the broker is reachable and accepts messages. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,12 +1,14 @@
-/** What several processes that project into the same read models agree on. Adapter: `adapters/readmodels/mongodb`. */
+/**
+ * How several processes that project into the same read models share the work. Adapter: `adapters/readmodels/mongodb`.
+ */
 export interface Projectors {
-  /** How many lanes there are. Who asks first settles it, with `wanted` where there are no read models yet. */
+  /** Returns the number of lanes. If there are no read models yet, the first caller sets it to `wanted`. */
   settleLanes(wanted: number): Promise<number>;
-  /** Says that this process projects; it counts as one that does for some seconds. */
+  /** Registers this process as a projector for a few seconds; to be repeated. */
   beat(id: string): Promise<void>;
-  /** Says that it does no more. */
+  /** Removes the registration. */
   leave(id: string): Promise<void>;
-  /** Ids of those that project, in the order in which they have come. */
+  /** Ids of all registered processes, oldest registration first. */
   alive(): Promise<readonly string[]>;
   close(): Promise<void>;
 }

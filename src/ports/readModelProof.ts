@@ -1,60 +1,62 @@
 /**
- * The proof of read models: what is stored is compared with what the log says, record by record, and with itself: its
- * indexes and counts. A copy that a rebuild fills stands for the log; see `ReadModelRebuild`.
+ * Proof of read models: compares stored data with the log, record by record, and indexes and counts with the records. A
+ * copy filled from the log stands for the log; see `ReadModelRebuild`.
  */
 
 import type { Position } from './eventStore.js';
 
-/** What is compared as one: a table, or (with the table null) a tenant's histories of orders, or its delivery log. */
+/** The unit of comparison: a table, or (table null) a tenant's order histories, or its delivery log. */
 export type ProofPart = { readonly tenant: string; readonly table: string | null };
 
-/** Something stored that is not what the log says. It shows no values: they may be confidential. */
+/** A stored fact that contradicts the log. Contains no values: they may be confidential. */
 export type Difference = ProofPart & {
-  /** The engine's name of the table, index or collection that it is in; `catalog` for counts and revisions. */
+  /** The engine's table, index or collection; `catalog` for counts and revisions. */
   readonly place: string;
-  /** Id of the record or delivery, `<order id> <revision>` of a history's entry; null where it is not about one. */
+  /**
+   * Id of the record or delivery, or `<order id> <revision>` of a history entry; null if it is not about one of them.
+   */
   readonly record: string | null;
   readonly kind: 'missing' | 'unexpected' | 'different';
-  /** What is wrong, in words. */
+  /** What is wrong, as a sentence. */
   readonly detail: string;
 };
 
 /**
- * `live`: what is served, beside the copy. `copy`: the copy by itself, its indexes and counts with its records, in steps so
- * short that a thread which has other work as well can take them.
+ * `live`: compares the served data with the copy. `copy`: compares the copy's indexes and counts with its records, in
+ * slices short enough for a thread that has other work.
  */
 export type ProofSubject = 'live' | 'copy';
 
 export type ProofQuestion = {
   readonly subject: ProofSubject;
-  /** The cursor that the slice before has given; unset at first. */
+  /** `next` of the previous slice; unset at first. */
   readonly after?: string | undefined;
-  /** Deliveries that ended before this time, ISO 8601, may be missing from what is served. */
+  /** Deliveries that ended before this time (ISO 8601) may be missing from the served data. */
   readonly droppedBefore?: string | undefined;
 };
 
 export type ProofSlice = {
-  /** How many records were looked at. */
+  /** Records compared. */
   readonly records: number;
   readonly differences: readonly Difference[];
-  /** Both sides were seen at one position. Where they were not, a difference may come of that. */
+  /** Both sides were read at the same position. If false, differences may only come from that. */
   readonly exact: boolean;
-  /** What is served has some of the changes up to here: beyond its checkpoint, where a commit was cut short. */
+  /** Set if a commit was interrupted: the served data has some changes beyond its checkpoint, up to here. */
   readonly until?: Position | undefined;
-  /** Of a whole part: how many records the catalog says there are, where it counts them. */
+  /** Only from `whole`: the record count in the catalog, if it has one. */
   readonly counted?: number | undefined;
-  /** Where the next slice begins; undefined after the last. */
+  /** Cursor of the next slice; undefined after the last. */
   readonly next?: string | undefined;
 };
 
-/** Each call takes bounded memory. None holds up a writer in another thread or process. */
+/** Each call takes bounded memory and blocks no writer in another thread or process. */
 export interface ReadModelProof {
-  /** Of the scope, in what is served or in the copy. */
+  /** Parts within the scope, of the served data and of the copy. */
   parts(): Promise<readonly ProofPart[]>;
   /** The next records of a part, in the order of their ids. */
   slice(part: ProofPart, question: ProofQuestion): Promise<ProofSlice>;
-  /** What is not of one record: counts, indexes, entries of indexes that no record has. */
+  /** Checks beyond single records: counts, indexes, index entries without a record. */
   whole(part: ProofPart, question: Pick<ProofQuestion, 'subject'>): Promise<ProofSlice>;
-  /** What several tenants share; looked at where the scope is all of them. */
+  /** Checks data shared by tenants; used if the scope is all tenants. */
   shared(): Promise<readonly Difference[]>;
 }

@@ -1,8 +1,8 @@
 /**
- * The write side of the read models: for the projection runner, which owns it, and for rebuilds.
+ * The write side of the read models, for the projector, which owns it, and for rebuilds.
  *
- * Adapters: `adapters/readmodels/sqlite` (embedded), `adapters/readmodels/mongodb`.
- * What every adapter must do is written down as tests: `test/contract/readModels.ts`.
+ * Adapters: `adapters/readmodels/sqlite` (embedded), `adapters/readmodels/mongodb`. Contract tests for every adapter:
+ * `test/contract/readModels.ts`.
  */
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { RecordChange } from '../domain/referenceTable/changes.js';
@@ -11,23 +11,19 @@ import type { LogAnchor, Position, Revision } from './eventStore.js';
 import type { ReadModelProof } from './readModelProof.js';
 import type { Ahead, HistoryEntry, Parked, ProjectionProgress, TableRef } from './readModels.js';
 
-/**
- * The write side, one transaction at a time: what is written between `begin` and `commit` becomes
- * visible with the checkpoint, in one step.
- */
+/** One transaction at a time: writes between `begin` and `commit` become visible together with the checkpoint. */
 export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' | 'anchor' | 'parked' | 'ahead'> {
   begin(): Promise<void>;
   /**
-   * @param place up to which the log has been read to be projected, at least to the furthest checkpoint; else the one before stays
-   * @throws MismatchError, where what was applied turns out only now not to fit
+   * @param place how far the log was read for projecting, at or beyond every checkpoint; unset keeps the previous one
+   * @throws MismatchError if a change turns out only now not to fit
    */
   commit(checkpoints: ReadonlyMap<string, Position>, place?: LogAnchor): Promise<void>;
   rollback(): Promise<void>;
 
   /**
-   * Makes the table, or brings it to another version of its asset type. Fields are told apart by name. Those that are
-   * there stay, with what they hold; an added one is null in the records that are there. Where the table is as it is to
-   * be, this costs nothing.
+   * Creates the table or brings it to this version of its asset type. Fields are matched by name: existing ones keep
+   * their values, an added one is null in existing records. Costs nothing if the table is up to date.
    */
   defineTable(table: TableRef, assetType: AssetType): Promise<void>;
   /**
@@ -39,65 +35,74 @@ export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' |
     changes: readonly RecordChange[],
     event: { readonly revision: Revision; readonly at: string; readonly position?: Position },
   ): Promise<void>;
-  /** Adds history entries; one that is there already (same order and revision) is left alone. */
+  /** Adds history entries; an existing one (same order and revision) stays unchanged. */
   addHistory(tenant: string, orderId: string, entries: readonly HistoryEntry[]): Promise<void>;
-  /** An entry of the delivery log as this transaction has it. */
+  /** An entry of the delivery log, as this transaction sees it. */
   delivery(tenant: string, id: string): Promise<DeliveryLogEntry | undefined>;
-  /** Adds the entry or replaces it. One that is there at the same or a later revision is left alone. */
+  /** Adds or replaces the entry, unless the stored one has the same or a later revision. */
   putDelivery(tenant: string, entry: DeliveryLogEntry): Promise<void>;
   /**
-   * Drops at most `limit` entries that ended before this time, ISO 8601; where there are many tenants, of some of them, and
-   * of others with the next call. @returns how many
+   * Deletes at most `limit` entries that ended before this time (ISO 8601). With many tenants, each call takes some of
+   * them in turn. @returns how many
    */
   dropDeliveries(endedBefore: string, limit: number): Promise<number>;
-  /** Takes all that a projection wrote of a tenant out of service, in this transaction; `clearDropped` removes it. */
+  /**
+   * Takes everything that a projection wrote for a tenant out of service, in this transaction; `clearDropped` deletes
+   * it.
+   */
   dropTenant(projection: RebuildScope['projection'], tenant: string): Promise<void>;
   /**
-   * Removes a bounded piece of what is out of service: of dropped tenants, and what rebuilds have left behind. In
-   * transactions of its own: none is open. @returns whether there was any
+   * Deletes a bounded piece of data that is out of service: of dropped tenants and of ended rebuilds. Uses its own
+   * transactions: call it with none open. @returns whether there was any
    */
   clearDropped(): Promise<boolean>;
   /**
-   * Merges a piece of what indexes hold in several parts, each of which every read looks into: some milliseconds, more only
-   * where nearly all records have the same text. In a transaction of its own: none is open. @returns whether more may be left
+   * Merges some segments of text indexes, since every read visits each segment. Takes some milliseconds, more only if
+   * nearly all records have the same text. Uses its own transaction: call it with none open. @returns whether more may
+   * be left
    */
   mergeIndexes(): Promise<boolean>;
-  /** Drops everything a projection wrote, its checkpoint, and where tenants are parked in it. */
+  /** Deletes everything a projection wrote, with its checkpoint and parked parts. */
   reset(projection: string): Promise<void>;
 
-  /** Parks a tenant's part of a projection, or moves it where it is parked. Part of the open transaction. */
+  /** Parks a tenant's part of a projection, or updates a parked one. Part of the open transaction. */
   park(parked: Parked): Promise<void>;
-  /** The tenant's part goes on with the others'. Part of the open transaction. */
+  /** The tenant's part continues with all others. Part of the open transaction. */
   unpark(parked: Pick<Parked, 'tenant' | 'projection'>): Promise<void>;
-  /** For other processes than the one that projects, which it need not wait for. @returns false where nothing of it is parked */
+  /**
+   * Asks the projecting process for a retry; callable from other processes. @returns false if the part is not parked
+   */
   askRetry(parked: Pick<Parked, 'tenant' | 'projection'>): Promise<boolean>;
 
-  /** Undefined where events are applied in the order of the log, each as a whole. */
+  /** Undefined if the engine applies events in log order only, each as a whole. */
   readonly stepwise?: StepwiseWriter;
 
   close(): Promise<void>;
 }
 
 /**
- * Lets an event that takes long be applied in pieces, each in a transaction of its own, between which later events of other
- * streams are applied. Each call is part of the open transaction.
+ * Applies a long event in pieces, each in its own transaction, so that later events of other streams can go between.
+ * Each call is part of the open transaction.
  */
 export interface StepwiseWriter {
-  /** False while a copy is filled that is to be brought to one position with what is served. */
+  /** False while a rebuild needs the copy and the served data at one position. */
   mayOvertake(): Promise<boolean>;
-  /** Notes an event beyond the checkpoint. Forgotten by the commit whose checkpoint passes it, unless its part is parked. */
+  /**
+   * Records that an event beyond the checkpoint is applied. Deleted by the commit whose checkpoint passes it, unless
+   * its part is parked.
+   */
   putAhead(ahead: Ahead): Promise<void>;
   /**
-   * Deletes at most `limit` of the records that a clean-up is to delete.
-   * @param after where the piece before has ended; undefined at first
-   * @returns where the next goes on; undefined when all are gone
+   * Deletes at most `limit` of the records that a clean-up deletes.
+   * @param after the result of the previous piece; undefined at first
+   * @returns where the next piece continues; undefined at the end
    * @throws MismatchError
    */
   cleanUpSome(
     table: TableRef,
     cleanUp: {
       readonly batchId: string;
-      /** Of the clean-up. */
+      /** The clean-up's revision. */
       readonly revision: Revision;
       readonly limit: number;
       readonly after?: number | undefined;
@@ -106,18 +111,18 @@ export interface StepwiseWriter {
   ): Promise<number | undefined>;
 }
 
-/** What does not fit: a tenant's part of a projection, or a table of it. */
+/** What a change does not fit: a tenant's part of a projection, or one table of it. */
 export type Mismatch = {
   readonly tenant: string;
   readonly projection: RebuildScope['projection'];
   readonly table?: string | undefined;
-  /** Of the event that the change comes from; undefined where that is not known. */
+  /** Position of the change's event; undefined if unknown. */
   readonly position?: Position | undefined;
 };
 
 /**
- * A change does not fit what is stored: that is not what the log says. Nothing is wrong with the engine, and the same
- * change fails again. Whatever else the methods of a writer throw is of the engine's making.
+ * A change does not fit the stored data, which differs from the log. The engine works, and the same change fails again.
+ * All other errors of a writer's methods are the engine's.
  */
 export class MismatchError extends Error {
   override readonly name = 'MismatchError';
@@ -130,7 +135,7 @@ export class MismatchError extends Error {
   }
 }
 
-/** Another process projects into these read models. It is taken over when that one stops or dies: try again. */
+/** Another process holds the projector lease. Try again: the lease is free once that process stops or dies. */
 export class ProjectorLeaseHeldError extends Error {
   override readonly name = 'ProjectorLeaseHeldError';
   constructor() {
@@ -138,7 +143,7 @@ export class ProjectorLeaseHeldError extends Error {
   }
 }
 
-/** One rebuild at a time: another is at work, here or in another process. */
+/** Another rebuild is running, here or in another process. */
 export class RebuildInProgressError extends Error {
   override readonly name = 'RebuildInProgressError';
   constructor() {
@@ -146,16 +151,16 @@ export class RebuildInProgressError extends Error {
   }
 }
 
-/** What a rebuild replaces: all of a projection, or one tenant's, or one table's. */
+/** The extent of a rebuild: a whole projection, one tenant's part, or one table. */
 export type RebuildScope = {
   readonly projection: 'records' | 'order_history' | 'deliveries';
   readonly tenant?: string;
   readonly table?: string;
 };
 
-/** A second, hidden copy that is filled while the live one serves, and then takes its place. */
+/** A hidden copy that is filled while the live read model serves, and then replaces it. */
 export interface ReadModelRebuild {
-  /** Of the copy. Whoever fills it writes nothing outside of the scope. */
+  /** Writes to the copy; the caller writes nothing outside the scope. */
   readonly writer: Pick<
     ReadModelWriter,
     | 'begin'
@@ -168,30 +173,30 @@ export interface ReadModelRebuild {
     | 'putDelivery'
     | 'dropTenant'
   >;
-  /** Position up to which the copy is filled (as committed through `writer`). */
+  /** Position that the copy has reached, as committed through `writer`. */
   position(): Position;
   /**
-   * Holds the live projection still and opens a transaction on the copy. Returns the live
-   * checkpoint; the caller applies what is missing up to it and then calls `swap`.
+   * Stops the live projection and opens a transaction on the copy. Returns the live checkpoint; the caller applies the
+   * missing events up to it and then calls `swap`.
    */
   holdLive(): Promise<Position>;
-  /** Commits what was applied since `holdLive`, up to this position, and lets the live projection go on. */
+  /** Commits the events applied since `holdLive`, up to this position, and lets the live projection continue. */
   release(position: Position): Promise<void>;
-  /** Compares what is served with the copy, and the copy with itself; what is applied and not committed counts as well. */
+  /** Compares the served data with the copy, and the copy with itself; includes uncommitted changes. */
   readonly proof: ReadModelProof;
-  /** Puts the copy in the live one's place, in one step, and lets the live projection go on. */
+  /** Atomically replaces the live read model with the copy, and lets the live projection continue. */
   swap(): Promise<void>;
-  /** Throws the copy away and lets the live projection go on. */
+  /** Discards the copy and lets the live projection continue. */
   abandon(): Promise<void>;
 }
 
 export interface RebuildableReadModels {
   beginRebuild(scope: RebuildScope): Promise<ReadModelRebuild>;
-  /** The tenant that follows `after`, in an order of the engine's, among those who have tables; without `after` the first. */
+  /** The next tenant that has tables after `after`, in the engine's own order; the first without `after`. */
   nextTenant(after?: string): Promise<string | undefined>;
   /**
-   * Names of the tenant's tables whose records were stored for an earlier version of the asset type, so that some fields
-   * have not the index that they should have: lists by these are slow, or withheld, until a rebuild of the table.
+   * Tables of the tenant whose stored records lack an index that today's asset type wants. Lists by those fields are
+   * slow, or withheld, until the table is rebuilt.
    */
   outdatedTables(tenant: string): Promise<readonly string[]>;
 }

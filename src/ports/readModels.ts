@@ -1,9 +1,9 @@
 /**
- * What queries are answered from: tables of records, the history of orders, the log of deliveries.
- * Written only by the projection runner, through `ReadModelWriter`.
+ * The read side of the read models: tables of records and the history of orders. Written by the projector only, through
+ * `ReadModelWriter`.
  *
- * Adapters: `adapters/readmodels/sqlite` (embedded), `adapters/readmodels/mongodb`.
- * What every adapter must do is written down as tests: `test/contract/readModels.ts`.
+ * Adapters: `adapters/readmodels/sqlite` (embedded), `adapters/readmodels/mongodb`. Contract tests for every adapter:
+ * `test/contract/readModels.ts`.
  */
 import type { Fields, FieldValue } from '../domain/assetTypes/fieldTypes.js';
 import type { ExportWarning, Repeat } from '../domain/order/events.js';
@@ -13,7 +13,7 @@ import type { LogAnchor, Position, Revision } from './eventStore.js';
 /** Names one table of one tenant. No query can be built without a tenant. */
 export type TableRef = { readonly tenant: string; readonly table: string };
 
-/** A record as JSON text, ready to be sent: id, created_at, updated_at, then each field of the asset type. */
+/** A record as JSON text, as it is sent: id, created_at, updated_at, then each field of the asset type. */
 export type RecordJson = string;
 
 export type StoredRecord = {
@@ -21,48 +21,48 @@ export type StoredRecord = {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly batchId: string | null;
-  /** The record's own fields, every field of the asset type present, null where unset. */
+  /** All fields of the asset type; null if unset. */
   readonly fields: Fields;
 } & Partial<Unparsed>;
 
-/** What an engine can tell of a record before its fields are parsed, which costs more than all else that a batch does. */
+/** Shortcuts that need no parsing of the record's fields, which is the largest cost of a batch. */
 type Unparsed = {
   /** Value of the unique field. */
   readonly key: string | undefined;
-  /** @returns true only where it has these values; false says nothing */
+  /** @returns true if it certainly has these values; false if unknown */
   has(fields: Fields): boolean;
   /** The same record with another batch id. */
   inBatch(batchId: string | null): StoredRecord;
 };
 
 export type Filter =
-  /** Text of the field contains one of these, without regard to case. Values are literal text. */
+  /** The field's text contains one of these, ignoring case. Values are literal text. */
   | { readonly kind: 'contains'; readonly field: string; readonly anyOf: readonly string[] }
-  /** The field is one of these, exactly. */
+  /** The field equals one of these exactly. */
   | { readonly kind: 'equals'; readonly field: string; readonly anyOf: readonly FilterValue[] }
-  /** It is not: every record that `equals` leaves out, also one without a value. */
+  /** The complement of `equals`; includes records without a value. */
   | { readonly kind: 'differs'; readonly field: string; readonly anyOf: readonly FilterValue[] }
-  /** It comes before or behind the value in the order of lists: text without regard to case. Null is neither. */
+  /** Compares in the order of lists: text ignores case. Null matches neither way. */
   | { readonly kind: 'compares'; readonly field: string; readonly is: Comparison; readonly value: string | number }
   | { readonly kind: 'null'; readonly field: string; readonly isNull: boolean };
 
-/** As the field is stored: dates and times as text in their normal form. */
+/** The stored form: dates and times as normalised text. */
 export type FilterValue = string | number | boolean;
 
 export const COMPARISONS = ['gt', 'gte', 'lt', 'lte'] as const;
 export type Comparison = (typeof COMPARISONS)[number];
 
-/** How many values are looked for. */
+/** Number of values in the filter. */
 export const valuesOf = (filter: Filter): number => ('anyOf' in filter ? filter.anyOf.length : 1);
 
 export type SortTerm = { readonly field: string; readonly direction: 'asc' | 'desc' };
 
 export type RecordQuery = {
-  /** All must hold. Beside the fields, `created_at` and `updated_at` may be named, except in `contains`. */
+  /** All must hold. `created_at` and `updated_at` may be filtered too, except with `contains`. */
   readonly filters: readonly Filter[];
   /**
-   * Applied in order. Strings without regard to case, null first when ascending. Ties, and a
-   * query without sort terms (order of creation: created_at), go by id in the direction of the last term.
+   * Applied in order. Strings ignore case; null comes first ascending. Without terms, records come in the order of
+   * creation (created_at). Ties are broken by id in the direction of the last term.
    */
   readonly sort: readonly SortTerm[];
   readonly offset: number;
@@ -70,40 +70,40 @@ export type RecordQuery = {
 };
 
 export type RecordPage = {
-  /** The records' JSON texts with commas between them, as they are sent: a long page in UTF-8, a short one as text. */
+  /** The records' JSON texts joined with commas: UTF-8 bytes for a long page, a string for a short one. */
   readonly records: string | Uint8Array<ArrayBuffer>;
   readonly total: number;
-  /** As `tableState` tells it, of the moment of this page. */
+  /** `tableState` at the moment of this page. */
   readonly state?: string | undefined;
 };
 
-/** How far a table is, and how many records it has. */
+/** Record count of a table and the time of its last event. */
 export type TableFigures = TableRef & {
   readonly records: number;
-  /** Of the last event that is applied: ISO 8601, '' before the first. */
+  /** Time of the last applied event (ISO 8601); '' before the first. */
   readonly lastEventAt: string;
 };
 
-/** Where a record is in the order of creation, which it keeps as long as it exists. */
+/** A record's place in the order of creation. It never changes. */
 export type CreationKey = { readonly createdAt: string; readonly id: string };
 
 export type ListBehind = {
   readonly filters: readonly Filter[];
   readonly direction: 'asc' | 'desc';
-  /** The record with this key, which may be gone, and all before it are left out; none where it is undefined. */
+  /** Starts after this key, whether or not its record still exists; undefined starts at the beginning. */
   readonly behind?: CreationKey | undefined;
   readonly limit: number;
 };
 
 export type RecordsBehind = Pick<RecordPage, 'records'> & {
-  /** Of the last record; undefined where there are no more behind it. */
+  /** Key of the last record; undefined on the last page. */
   readonly next?: CreationKey | undefined;
 };
 
 export type RecordsById = {
-  /** Of the table's stream: all up to there is shown; -1 before its first event. */
+  /** Revision of the table's stream that is shown; -1 before its first event. */
   readonly revision: Revision;
-  /** Of the first ids, as many as fit; null for one that no record has. */
+  /** For the first ids, as many as fit; null for an id without a record. */
   readonly records: readonly (RecordJson | null)[];
 };
 
@@ -117,15 +117,15 @@ export type HistoryEntry = {
   readonly actor: { readonly kind: string; readonly id: string; readonly name?: string };
   readonly correlationId: string;
   readonly causationId: string;
-  /** Status before and after; null before creation; equal where it did not change. */
+  /** Status before and after; `statusFrom` is null for the creation; equal if unchanged. */
   readonly statusFrom: string | null;
   readonly statusTo: string;
   readonly reasons: readonly string[];
-  /** Of a further approval: earlier exports that may have arrived. */
+  /** Only on repeated approvals: earlier exports that may have arrived. */
   readonly repeats?: readonly Repeat[];
-  /** Of an approval, or an export that waits: why it is not sent. */
+  /** Only on approvals and held exports: why the export is not sent. */
   readonly warnings?: readonly ExportWarning[];
-  /** Changed fields with old and new value; a part of the order is named by its table and id. */
+  /** Changed fields with old and new value, of the order or one of its parts. */
   readonly changes: readonly {
     readonly table: string;
     readonly id: string;
@@ -135,41 +135,40 @@ export type HistoryEntry = {
   }[];
 };
 
-/** The same array for the same order, as long as that can be: it is compared once. */
+/** Field names in order. Pass the same array again where possible: identity is compared, not content. */
 export type FieldOrder = readonly { readonly name: string }[];
 
-/**
- * Records and histories, for the lists and pages that the API answers. Where a search is cancelled, it ends soon, and the
- * promise rejects with the reason.
- */
+/** Reads of records, for lists and pages of the API. A cancelled search ends soon and rejects with the reason. */
 export interface RecordQueries {
   /**
-   * One record, or undefined. A malformed id is simply not found.
-   * @param fields the record has these, in this order, and null for what it has none of. Default: as they are stored
+   * One record, or undefined. A malformed id is not found.
+   * @param fields the fields of the answer in their order, null for missing values. Default: as stored
    */
   get(table: TableRef, id: string, fields?: FieldOrder): Promise<RecordJson | undefined>;
   /**
-   * @throws AnswerTooLargeError when the page has more than MAX_PAGE_BYTES, as soon as so much of it is read;
-   *   ReadModelsWithheldError while the table cannot be sorted or filtered by a field
+   * @throws AnswerTooLargeError when the page has more than MAX_PAGE_BYTES; ReadModelsWithheldError while the table
+   *   lacks the index for a sort or filter
    */
   list(table: TableRef, query: RecordQuery, cancellation?: Cancellation): Promise<RecordPage>;
   /**
-   * Stands for all that the table shows: the same query finds the same while it is the same, and it never comes back for
-   * anything else. It can be part of an ETag (RFC 9110 §8.8.3). Undefined before the first record, and where it would cost
-   * more than to compare what is found.
+   * A tag of the table's whole content: while it is unchanged, every query has the same answer. Fit for an ETag (RFC
+   * 9110 §8.8.3). Undefined before the first record, and where comparing the answers is cheaper.
    */
   tableState(table: TableRef): Promise<string | undefined>;
-  /** Of those of the tables that there are. Costs the same however many records they have. */
+  /** Figures of the tables that exist. The cost does not depend on the number of records. */
   tableFigures(tables: readonly TableRef[]): Promise<readonly TableFigures[]>;
   /**
-   * Records in the order of their creation, fewer than `limit` where they have more than MAX_PAGE_BYTES together. Whoever goes
-   * on behind `next` until there is none gets every record that is there all the while, once.
+   * Records in the order of creation: at most `limit`, and at most MAX_PAGE_BYTES. Following `next` to the end returns
+   * each record that existed throughout exactly once.
    * @throws ReadModelsWithheldError as `list` does
    */
   listBehind(table: TableRef, query: ListBehind, cancellation?: Cancellation): Promise<RecordsBehind>;
-  /** Records as they are now; fewer than were asked for where they have more than MAX_PAGE_BYTES together, but one at least. */
+  /** Current records by id: as many of the first as fit in MAX_PAGE_BYTES, at least one. */
   byIds(table: TableRef, ids: readonly string[], cancellation?: Cancellation): Promise<RecordsById>;
-  /** Ids of what the clean-up of this revision deleted, as far as no later one has deleted them again: in order, behind one. */
+  /**
+   * Ids deleted by the clean-up at this revision, except those that a later clean-up deleted again; sorted, after
+   * `behind`.
+   */
   cleanedUpIds(
     table: TableRef,
     cleanUp: Revision,
@@ -183,7 +182,7 @@ export interface RecordQueries {
     page: { readonly offset: number; readonly limit: number },
     cancellation?: Cancellation,
   ): Promise<{ readonly entries: readonly HistoryEntry[]; readonly total: number }>;
-  /** The latest approval in the history of each of these orders, as far as there is one, by the order's id. */
+  /** The latest approval of each of these orders that has one, by order id. */
   approvals(
     tenant: string,
     orderIds: readonly string[],
@@ -191,7 +190,7 @@ export interface RecordQueries {
   ): Promise<ReadonlyMap<string, HistoryEntry>>;
 }
 
-/** What was asked for has more bytes than one answer may have. The message says what to ask for instead. */
+/** The answer would be too large. The message says what to ask for instead. */
 export class AnswerTooLargeError extends Error {
   override readonly name = 'AnswerTooLargeError';
 }
@@ -201,62 +200,62 @@ export class ReadModelsUnavailableError extends Error {
 }
 
 /**
- * The read models, or a table of them, may show less, or something else, than the log holds, or what was asked cannot be
- * found in it yet: they are being built anew. The message is for callers.
+ * The read models, or one table, may not match the log or cannot answer yet: they are being filled or are parked. The
+ * message is for callers.
  */
 export class ReadModelsWithheldError extends Error {
   override readonly name = 'ReadModelsWithheldError';
 }
 
-/** One tenant's part of a projection that stands by itself: an event could not be applied, and later ones are passed over. */
+/** A tenant's part of a projection that is stopped: an event could not be applied, and later ones are skipped. */
 export type Parked = {
   readonly tenant: string;
   readonly projection: string;
-  /** Up to here the tenant's events are applied, and none after it. */
+  /** The tenant's events are applied up to here, and none after it. */
   readonly checkpoint: Position;
   /** The event that could not be applied. */
   readonly position: Position;
   readonly eventId: string;
   readonly eventType: string;
-  /** What went wrong, in sentences. */
+  /** The error, in sentences. */
   readonly error: string;
   /** ISO 8601 UTC. */
   readonly since: string;
-  /** An operator has asked to go on from there. */
+  /** An operator has asked for a retry. */
   readonly retryAsked: boolean;
 };
 
-/** An event beyond its projection's checkpoint that is applied, wholly or in part: it need not wait for an earlier one that takes long. */
+/** An event beyond its projection's checkpoint that is applied, fully or partly: it overtook an earlier, longer one. */
 export type Ahead = {
   readonly projection: string;
   readonly tenant: string;
   readonly position: Position;
-  /** How many of the event's pieces are applied; null: all of it. */
+  /** How many of the event's pieces are applied; null means all. */
   readonly pieces: number | null;
 };
 
-/** Parts of projections that may be parked at once: where more fail, it is no tenant's own trouble, and projecting stops. */
+/** Most parts parked at once. If more fail, the cause is not a tenant's data, and projecting stops. */
 export const MAX_PARKED = 1_000;
 
 export interface ProjectionProgress {
-  /** Counts how often others have taken their place as a whole, since this was opened: then all that was known is void. */
+  /** How often the read models were replaced as a whole since this was opened. A new value voids everything known. */
   replaced?(): number;
-  /** Position that a projection has reached. 0 when it never ran. */
+  /** Position that a projection has reached; 0 if it never ran. */
   checkpoint(projection: string): Promise<Position>;
-  /** Of all that has one, read at one moment. */
+  /** All checkpoints, read at one moment. */
   checkpoints(): Promise<ReadonlyMap<string, Position>>;
-  /** The furthest place of the log that was read to be projected; undefined before the first, and where an earlier release did. */
+  /** The furthest anchor that was read for projecting; undefined before the first, and in data of earlier releases. */
   anchor(): Promise<LogAnchor | undefined>;
-  /** Every tenant's part of a projection that is parked; at most MAX_PARKED. */
+  /** All parked parts; at most MAX_PARKED. */
   parked(): Promise<readonly Parked[]>;
-  /** What is applied beyond the checkpoints; of a part that is parked, beyond its own. */
+  /** Events applied beyond the checkpoints; for a parked part, beyond its own checkpoint. */
   ahead(): Promise<readonly Ahead[]>;
   /**
-   * Resolves true as soon as the projection has reached the position, false after `timeoutMs`, and false at once while it
-   * is parked for the tenant. Must cost little when it has been reached already.
-   * @param tenant whose events are waited for; unset: nobody's in particular
+   * Resolves true as soon as the projection has reached the position, false after `timeoutMs`, and false at once while
+   * it is parked for the tenant. Cheap if it is reached already.
+   * @param tenant whose events are waited for; unset for any
    */
   waitFor(projection: string, position: Position, timeoutMs: number, tenant?: string): Promise<boolean>;
-  /** The same of one event, and of what came before it in its stream: it may be shown sooner than what was written elsewhere. */
+  /** The same for one event and the earlier ones of its stream, which may be shown before events of other streams. */
   waitForEvent(projection: string, position: Position, timeoutMs: number, tenant?: string): Promise<boolean>;
 }

@@ -1,4 +1,4 @@
-/** Everything that is read from the read models. Whoever asks names only the part that it needs. */
+/** All reads of the read models, as an adapter offers them. Callers depend on one of the small ports. */
 import type { DecisionReads } from './decisionReads.js';
 import type { DeliveryLog } from './deliveryLog.js';
 import type { ProjectionProgress, RecordQueries } from './readModels.js';

@@ -1,24 +1,24 @@
 /**
- * Traces: what was done for one request, by whichever part and process, each piece of work a span with its time. Who makes
- * spans is given a `Tracer`, or none while no traces are made: then nothing is done at all.
+ * Traces: the work that one request caused, in any process, each piece a span with its duration. Parts that make spans
+ * get a `Tracer`, or undefined while tracing is off, which costs nothing.
  *
  * Adapter: `adapters/tracing` (OpenTelemetry), loaded only where traces are made.
  */
 import type { EventToAppend } from './eventStore.js';
 
 /**
- * What is done with an event later than this after it was made adds nothing to its trace. Whoever goes through the log again
- * would otherwise fill old traces with what nobody waits for.
+ * Work on an event older than this is not added to its trace. Otherwise reading the log again would add spans to old
+ * traces.
  */
 const TRACED_FOR_MS = 3_600_000;
 
-/** By the names of OpenTelemetry's semantic conventions, where they have one. What is undefined is left out. */
+/** Named by OpenTelemetry's semantic conventions where they have a name. Undefined values are left out. */
 export type Attributes = { readonly [name: string]: string | number | boolean | undefined };
 
 export type SpanStart = {
   /** As OpenTelemetry defines them (trace API, SpanKind). */
   readonly kind: 'server' | 'client' | 'producer' | 'consumer' | 'internal';
-  /** Of the span that this one is part of. Without one, or with what is none, a new trace begins. */
+  /** The parent span. Without a valid one, a new trace begins. */
   readonly traceparent?: string | undefined;
   /** Milliseconds since 1970; now where unset. */
   readonly startedAt?: number;
@@ -26,21 +26,18 @@ export type SpanStart = {
 
 export type SpanEnd = {
   readonly attributes?: Attributes;
-  /** A better name, where it was not known at the start. */
+  /** Replaces the name given at the start. */
   readonly name?: string;
-  /** What went wrong: an error, or its kind in a word. */
+  /** An error, or its kind in one word. */
   readonly failure?: unknown;
   /** Milliseconds since 1970; now where unset. */
   readonly endedAt?: number;
 };
 
 export interface Span {
-  /**
-   * Whatever continues the trace is given this (W3C Trace Context, `traceparent`). Undefined where the trace is not kept:
-   * then nothing needs to continue it.
-   */
+  /** Passed on to continue the trace (W3C Trace Context, `traceparent`). Undefined if the trace is not sampled. */
   readonly traceparent: string | undefined;
-  /** Never throws, and never waits: what cannot be sent is lost. */
+  /** Never throws and never waits: spans that cannot be sent are lost. */
   end(end?: SpanEnd): void;
 }
 
@@ -48,7 +45,7 @@ export interface Tracer {
   begin(name: string, start: SpanStart): Span;
 }
 
-/** Begins a span that is part of another one; none where no traces are made, or that one is not kept. */
+/** Begins a child span. Undefined if tracing is off or the parent is not sampled. */
 export const continueTrace = (
   tracer: Tracer | undefined,
   traceparent: string | undefined,
@@ -58,11 +55,11 @@ export const continueTrace = (
 
 type OfTrace = Pick<EventToAppend, 'metadata'>;
 
-/** Whether what is done with a stored event now is part of a trace. */
+/** Whether work done on a stored event now belongs to a trace. */
 export const isTraced = ({ metadata: { traceparent, occurredAt } }: OfTrace, now: number): boolean =>
   traceparent !== undefined && now - Date.parse(occurredAt) <= TRACED_FOR_MS;
 
-/** How many of the events were made in each span. */
+/** Counts the events made in each span, by its `traceparent`. */
 export function countByTrace(events: Iterable<OfTrace>): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { metadata } of events) {
@@ -72,7 +69,7 @@ export function countByTrace(events: Iterable<OfTrace>): ReadonlyMap<string, num
   return counts;
 }
 
-/** Does the work and ends the span with it. @throws what the work throws, which is the span's failure */
+/** Does the work and ends the span. @throws the work's error, which becomes the span's failure */
 export async function inSpan<Answer>(
   span: Span | undefined,
   work: () => Promise<Answer>,
