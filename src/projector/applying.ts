@@ -1,6 +1,6 @@
 /**
- * Applies events to projections, and finds the tenant whose event cannot be applied. Only what an event itself brings about
- * counts: what the engine throws is thrown on.
+ * Applies events to projections, and finds the tenant whose event cannot be applied. Only failures that the event
+ * itself causes count: engine errors are rethrown.
  */
 import { cutText } from '../domain/shownName.js';
 import { parseStream } from '../domain/streams.js';
@@ -12,7 +12,7 @@ import { type Piece, type PieceTarget, piecesOf } from './eventPieces.js';
 import { isOf, type Step } from './step.js';
 import { inTransaction } from './transaction.js';
 
-/** An event that a projection cannot apply, however often it is tried. */
+/** An event that a projection can never apply. */
 export class ProjectionError extends Error {
   override readonly name = 'ProjectionError';
   readonly projection: Projection;
@@ -25,7 +25,7 @@ export class ProjectionError extends Error {
   }
 }
 
-/** Applies steps, in one transaction, to what the writer has. */
+/** Applies steps through the writer, within one transaction. */
 export class EventApplier {
   readonly #target: PieceTarget;
   #engineFailed = false;
@@ -47,7 +47,7 @@ export class EventApplier {
     };
   }
 
-  /** @throws ProjectionError; as it is, what an engine throws */
+  /** @throws ProjectionError; engine errors unchanged */
   async apply(projection: Projection, { event, known }: Step): Promise<void> {
     await this.#naming(projection, event, async () => {
       const tenant = known();
@@ -65,7 +65,7 @@ export class EventApplier {
     return this.#naming(projection, event, () => piece(this.#target));
   }
 
-  /** What is not applied yet of an event of which some pieces are. @throws ProjectionError; as it is, what an engine throws */
+  /** Applies the remaining pieces of an event. @throws ProjectionError; engine errors unchanged */
   async applyRest(projection: Projection, step: Step, done: number): Promise<void> {
     for (const piece of (await this.pieces(projection, step)).slice(done)) {
       while ((await this.applyPiece(projection, step, piece)) === 'more');
@@ -81,16 +81,18 @@ export class EventApplier {
   }
 }
 
-/** Where parts of projections fail in a transaction, by `partOf`. */
+/** Failures of a transaction, by `tenantPartKey`. */
 export type Failures = ReadonlyMap<string, ProjectionError>;
 
 export const tenantPartKey = (projection: string, tenant: string): string => `${projection}.${tenant}`;
 
 /**
- * Writes in one transaction, and again without what was found not to be applicable, until it succeeds. An event is left out
- * when it has failed twice: another process that projects the same log may have changed the tables under the first try.
- * @param write is told of all failures until then: it leaves out those events and what comes behind them, and parks
- * @throws as it is, what an engine throws
+ * Writes in one transaction, and retries without the events that cannot be applied until it succeeds. An event is left
+ * out after its second failure: another process that projects the same log may have changed the tables under the first
+ * try.
+ * @param write gets all failures so far: it leaves out those events and the later ones of their parts, and parks the
+ *   parts
+ * @throws engine errors unchanged
  */
 export async function inTransactionWithout(
   writer: ReadModelWriter,
@@ -109,7 +111,7 @@ export async function inTransactionWithout(
       if (failure === undefined) throw error;
       const part = tenantPartKey(failure.projection.name, parseStream(failure.event.stream).tenant);
       const before = failures.get(part);
-      // Left out already, and it fails all the same: so nothing here would ever end.
+      // It was left out already and still fails: retrying would never end.
       if (before !== undefined && before.event.position <= failure.event.position) throw error;
       const event = `${part} ${failure.event.position}`;
       if (failedOnce.has(event)) failures.set(part, failure);
@@ -118,7 +120,7 @@ export async function inTransactionWithout(
   }
 }
 
-/** Which event cannot be applied; undefined where it is none. */
+/** The event that cannot be applied; undefined for other errors. */
 function failureOf(
   error: unknown,
   projections: readonly Projection[],
@@ -136,7 +138,7 @@ function failureOf(
 
 const MAX_ERROR_LENGTH = 500;
 
-/** @param checkpoint up to which the tenant's events are applied */
+/** @param checkpoint the tenant's events are applied up to here */
 export function parkedAt(failure: ProjectionError, checkpoint: Position): Parked {
   const { projection, event } = failure;
   return {
@@ -152,7 +154,7 @@ export function parkedAt(failure: ProjectionError, checkpoint: Position): Parked
   };
 }
 
-/** Each message of the chain of causes that the one before does not hold. */
+/** The messages of the chain of causes, without repetition. */
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause === undefined ? '' : textOf(error.cause);
@@ -163,15 +165,16 @@ function textOf(error: unknown): string {
       : `${error.message} ${cause}`;
 }
 
-/** @throws the failure, where so many are parked that it is no tenant's own trouble */
+/** @throws the failure if so many parts are parked that the cause is not a tenant's data */
 export function checkRoom(parked: readonly Parked[], failures: Failures): void {
   const [failure] = failures.values();
   if (failure !== undefined && parked.length + failures.size > MAX_PARKED) throw failure;
 }
 
 /**
- * Up to where the tenant's events are applied, and none is left out: the position of its last one before, or the checkpoint.
- * @param isWaiting of an earlier event, which is not applied yet either
+ * The position up to which all events of the tenant are applied: that of the last one before the failure, or the
+ * checkpoint.
+ * @param isWaiting whether an earlier event is not applied yet either
  */
 export function lastBefore(
   { projection, event }: ProjectionError,

@@ -1,4 +1,7 @@
-/** How far projections have come, and which version of each it was. */
+/**
+ * Checkpoints of projections, and the marks beside them: version, and how far a projection must be filled before it is
+ * read.
+ */
 import type { Position } from '../ports/eventStore.js';
 import type { Projection } from '../ports/projection.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
@@ -11,23 +14,23 @@ export async function readCheckpoints(
   return new Map(await Promise.all(entries));
 }
 
-/** The version that wrote a projection stands beside its checkpoint. */
+/** The name under which a projection's version is stored, beside its checkpoint. */
 export const versionMark = (projection: Projection): string => `${projection.name}.version`;
 
-/** Beside the checkpoints: while a projection is before this position, all of them are being rebuilt, and nobody reads them. */
+/** While any projection is before the position stored under this name, all are being filled and none is read. */
 export const ALL_FILLED_AT = 'whole-from';
-/** The same of one projection. */
+/** The same for one projection. */
 export const filledAt = (projection: string): string => `${projection}.whole-from`;
 
-/** A process that reads notices such a mark within this time, in milliseconds. */
+/** Reading processes notice such a mark within this time, in milliseconds. */
 export const MARKS_SEEN_MS = 1_000;
 
-/** What was passed is to be applied again, and whoever has let go of it must read the log anew. */
+/** A projection was reset behind the released slices: the log must be read again. */
 export class PutBackError extends Error {
   override readonly name = 'PutBackError';
 }
 
-/** @throws PutBackError where another process has put a projection back, to write it anew, behind what this one has passed */
+/** @throws PutBackError if another process has reset a projection behind the position that this one has passed */
 export function requireNotPutBack(checkpoints: ReadonlyMap<string, Position>, passedTo: Position): void {
   for (const [projection, position] of checkpoints) {
     if (position >= passedTo) continue;
@@ -37,7 +40,7 @@ export function requireNotPutBack(checkpoints: ReadonlyMap<string, Position>, pa
   }
 }
 
-/** What a commit writes: no checkpoint goes back. */
+/** The checkpoints and versions that a commit writes; no checkpoint goes back. */
 export function reached(
   checkpoints: ReadonlyMap<string, Position>,
   projections: readonly Projection[],

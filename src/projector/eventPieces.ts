@@ -1,21 +1,21 @@
-/** Cuts an event that changes many records into pieces, between which others get their turn. */
+/** Cuts an event that changes many records into pieces, so that other events can go between. */
 import type { RecordChange } from '../domain/referenceTable/changes.js';
 import type { Projection, ProjectionTarget } from '../ports/projection.js';
 import type { StepwiseWriter } from '../ports/readModelWriter.js';
 import type { Step } from './step.js';
 
-/** Changes of single records: a few milliseconds of work. */
+/** Record changes in one piece: a few milliseconds of work. */
 export const PIECE_CHANGES = 100;
 
-/** Records that a clean-up deletes at once: fewer would write the pages of the indexes too often, more would hold up others. */
+/** Records that one piece of a clean-up deletes: fewer would write index pages too often, more would hold up others. */
 const CLEAN_UP_RECORDS = 250;
 
 export type PieceTarget = ProjectionTarget & Pick<StepwiseWriter, 'cleanUpSome'>;
 
-/** To be called until it says that it is done. */
+/** Call it until it returns `done`. */
 export type Piece = (target: PieceTarget) => Promise<'done' | 'more'>;
 
-/** @throws what the projection throws of the event */
+/** @throws what the projection throws */
 export async function piecesOf(projection: Projection, { event, known }: Step): Promise<readonly Piece[]> {
   const pieces: Piece[] = [];
   const keep = async (write: (target: PieceTarget) => Promise<unknown>): Promise<void> => {
@@ -27,7 +27,7 @@ export async function piecesOf(projection: Projection, { event, known }: Step): 
   const recorder: ProjectionTarget = {
     defineTable: (...asked) => keep((target) => target.defineTable(...asked)),
     applyToTable: async (table, changes, of) => {
-      // The table is at the event's revision with the last piece.
+      // The table reaches the event's revision with the last piece.
       const before = { ...of, revision: of.revision - 1 };
       for (const part of partsOf(changes)) {
         const [cleanUp] = part;
@@ -61,7 +61,7 @@ function cleanUpPiece(
   };
 }
 
-/** In their order, in parts of at most PIECE_CHANGES; a clean-up is a part by itself. */
+/** Splits changes in order into parts of at most PIECE_CHANGES; a clean-up is a part of its own. */
 function partsOf(changes: readonly RecordChange[]): readonly (readonly RecordChange[])[] {
   const parts: RecordChange[][] = [];
   let room = 0;

@@ -1,9 +1,9 @@
-/** A part of the log that has an end, unlike a subscription. */
+/** A part of the log with an end, unlike a subscription. */
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 
 type LogRange = { readonly after: Position; readonly to: Position; readonly streamPrefixes: readonly string[] };
 
-/** Slice by slice; the last one's position is `to`, unless the signal ended it. @throws what the log throws */
+/** Slices of the range; the last one's position is `to`, unless the signal aborted. @throws what the log throws */
 export async function* slicesUpTo(
   eventStore: Pick<EventStore, 'subscribe'>,
   { after, to, streamPrefixes }: LogRange,

@@ -1,28 +1,30 @@
-/** What the projector tells of the traces that the events of a commit belong to: whoever has a tracer makes spans of it. */
+/**
+ * Reports the traces that the events of a commit belong to; the main thread, which has the tracer, makes spans of it.
+ */
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { Parked } from '../ports/readModels.js';
 import { countByTrace, isTraced } from '../ports/tracing.js';
 
-/** One commit of the read models. May be sent to another thread. */
+/** One commit of the read models. Can be sent to another thread. */
 export type ProjectedTraces = {
-  /** How many of its events were made in each span; at least one. */
+  /** How many of its events were made in each span, by `traceparent`; at least one. */
   readonly traces: ReadonlyMap<string, number>;
-  /** Those of them with an event that cannot be applied. */
+  /** Traces with an event that cannot be applied. */
   readonly parked: ReadonlySet<string>;
-  /** Events of the commit, with those of no trace. */
+  /** All events of the commit, traced or not. */
   readonly events: number;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly endedAt: number;
-  /** Name of the error that undid the commit; it is tried again. */
+  /** Name of the error that rolled the commit back; it is retried. */
   readonly failure?: string;
 };
 
-/** What a commit was made of. */
+/** The events and parked parts of a commit. */
 export type Projected = { readonly events: readonly RecordedEvent[]; readonly parked: readonly Parked[] };
 
 /**
- * @param waiting events of which some are about to be projected
+ * @param waiting events that may be part of the commit
  * @param project one commit
  */
 export async function tellTraces<Result extends Projected>(

@@ -1,7 +1,7 @@
 /**
- * One transaction of the projector: which of the events that were read are applied in it. Each stream's events come in their
- * order, and a tenant's own events come before and after all else of it as the log has them. But whatever is short need not
- * wait for what takes long, where the engine can note what is applied beyond the checkpoint.
+ * One transaction of the projector: chooses which of the events read ahead are applied in it. Events of a stream keep
+ * their order, and a tenant's own events keep their place among all events of the tenant. Otherwise short events may
+ * overtake long ones, if the engine records what is applied out of order.
  */
 import { setImmediate as pause } from 'node:timers/promises';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
@@ -15,11 +15,11 @@ import { firstOf, type ReadAhead, type ReadAheadView, type ReadSlice } from './r
 import { isOf, type Step } from './step.js';
 import { StreamOrder } from './streamOrder.js';
 
-/** How long, in milliseconds, what takes long goes on while that of another tenant waits. */
+/** How long, in milliseconds, a long event runs while another tenant's long event waits. */
 const LONG_TURN_MS = 50;
-/** The same while nobody waits: then it is committed, so that writers of other processes get in. */
+/** The same while none waits: then it commits, so that writers of other processes get in. */
 const LONGEST_TURN_MS = 1_000;
-/** How long, in milliseconds, it waits at most for what is short: that never ends where many write. */
+/** How long, in milliseconds, a long event waits for short ones, which may never end. */
 const LONG_WAIT_MS = 20;
 
 export type BatchDeps = {
@@ -28,28 +28,28 @@ export type BatchDeps = {
   readonly backlog: ReadAhead;
 };
 
-/** What goes on from turn to turn, as long as each is committed: of events that take long. */
+/** State of long events that is kept from batch to batch, as long as each commits. */
 export type LongEvents = {
-  /** Of those that were begun: how far a clean-up has come is known to its pieces alone. */
+  /** Pieces of events in progress: they hold how far a clean-up has come. */
   readonly begun: ReadonlyMap<Step, readonly Piece[]>;
-  /** The tenant of whom one was applied last. */
+  /** The tenant whose long event was applied last. */
   readonly lastOf: string | undefined;
-  /** When that was, by the clock of `performance`; undefined where none has waited. */
+  /** When that was, on the clock of `performance.now()`; undefined if none has waited. */
   readonly lastAt: number | undefined;
 };
 
 export const NO_LONG_EVENTS: LongEvents = { begun: new Map(), lastOf: undefined, lastAt: undefined };
 
-/** An event as it concerns one projection. */
+/** An event to be applied to one projection. */
 type Work = { readonly projection: Projection; readonly step: Step };
 
-/** Where everything stood as the transaction began. */
+/** The stored state at the start of the transaction. */
 type Stand = {
   readonly checkpoints: ReadonlyMap<string, Position>;
   readonly parked: readonly Parked[];
-  /** By `partOf`. */
+  /** By `tenantPartKey`. */
   readonly parkedParts: ReadonlySet<string>;
-  /** How many pieces of an event are applied, or null for all, by `workOf`. */
+  /** How many pieces of an event are applied out of order, or null for all, by `workKey`. */
   readonly ahead: ReadonlyMap<string, number | null>;
 };
 
@@ -69,7 +69,7 @@ export class ProjectionBatch {
   readonly #order = new StreamOrder();
   readonly #waiting = new Set<Step>();
   readonly #applied: Work[] = [];
-  /** Parts of which nothing is left that could go on. */
+  /** Parked parts whose tenant was deleted. */
   readonly #dropped = new Set<string>();
   readonly #before: LongEvents;
   readonly #begun: Map<Step, readonly Piece[]>;
@@ -97,10 +97,10 @@ export class ProjectionBatch {
   }
 
   /**
-   * To be called in the transaction: another process may project the same log, and a rebuild may have swapped.
+   * Call it inside the transaction: another process may project the same log, and a rebuild may have swapped.
    * @throws PutBackError
-   * @param failures what is left out, with what comes behind it, and parked
-   * @param before what the turn before has left
+   * @param failures events that are left out with the later ones of their parts, which are parked
+   * @param before left over from the previous batch
    */
   static async begin(
     parts: BatchDeps,
@@ -124,8 +124,8 @@ export class ProjectionBatch {
   }
 
   /**
-   * Applies what is short; where nothing is, or its turn is due, one event that takes long, as far as others let it.
-   * @returns the checkpoints to be committed
+   * Applies the short events; if there are none, or its turn is due, also a share of one long event.
+   * @returns the checkpoints to commit
    */
   async apply(): Promise<ReadonlyMap<string, Position>> {
     const long: Work[] = [];
@@ -142,7 +142,7 @@ export class ProjectionBatch {
     return this.#reached();
   }
 
-  /** What takes long has waited since then. */
+  /** Since when long events have waited. */
   #lastAtFrom(): number {
     this.#lastAt ??= performance.now();
     return this.#lastAt;
@@ -174,7 +174,7 @@ export class ProjectionBatch {
     return (failure !== undefined && position >= failure.event.position) || this.#stand.parkedParts.has(part);
   }
 
-  /** Until it is done, or others are to have their turn. */
+  /** Runs until the event is done, or others are due. */
   async #applyLong(work: Work, long: readonly Work[]): Promise<void> {
     const { projection, step } = work;
     const { position } = step.event;
@@ -203,7 +203,7 @@ export class ProjectionBatch {
     }
   }
 
-  /** Something came meanwhile that need not wait. */
+  /** Whether a short event arrived that need not wait. */
   #hasShort(): boolean {
     const came = this.#parts.backlog.since(this.#look).flatMap(({ steps }) => steps);
     return came.some((step) => !isLong(step) && !this.#order.mustWait(step));
@@ -217,7 +217,7 @@ export class ProjectionBatch {
     }
   }
 
-  /** What is parked in this turn. */
+  /** Parts that this batch parks. */
   get parked(): readonly Parked[] {
     const { checkpoints } = this.#stand;
     return [...this.#failures.values()]
@@ -230,24 +230,24 @@ export class ProjectionBatch {
       .filter(({ projection, tenant }) => !this.#dropped.has(tenantPartKey(projection, tenant)));
   }
 
-  /** Also where it goes on again since. */
+  /** Includes parts that this batch releases. */
   get isAnyParked(): boolean {
     return this.#stand.parked.length + this.#failures.size > 0;
   }
 
-  /** What was applied to its end, or is not applied and parked. */
+  /** Events that were applied completely, or were parked. */
   get events(): readonly RecordedEvent[] {
     const applied = this.#applied.map(({ step }) => step.event);
     return [...new Set([...applied, ...[...this.#failures.values()].map(({ event }) => event)])];
   }
 
-  /** For the next turn. */
+  /** For the next batch. */
   get longEvents(): LongEvents {
     const begun = new Map([...this.#begun].filter(([step]) => this.#waiting.has(step)));
     return { begun, lastOf: this.#lastOf, lastAt: this.#lastAt };
   }
 
-  /** Up to here all is applied. */
+  /** Everything up to here is applied. */
   get position(): Position {
     const first = this.#slices.findIndex(({ steps }) => steps.some((step) => this.#waiting.has(step)));
     return (first === -1 ? this.#slices.at(-1) : this.#slices[first - 1])?.position ?? 0;

@@ -10,7 +10,7 @@ import { firstUnapplied } from './unapplied.js';
 /** Every projection the service keeps. */
 export const projections: readonly Projection[] = [recordsProjection, orderHistoryProjection, deliveriesProjection];
 
-/** How far each projection is, and who is parked in it; `behind` counts the positions between it and the head of the log. */
+/** Position and parked parts of each projection; `behind` counts the positions up to the head of the log. */
 export async function projectionStatus(deps: {
   readonly eventStore: Pick<EventStore, 'head'>;
   readonly writer: Pick<ReadModelWriter, 'checkpoint' | 'parked'>;
@@ -28,7 +28,7 @@ export async function projectionStatus(deps: {
 
 export type ProjectionStatus = Awaited<ReturnType<typeof projectionStatus>>[number];
 
-/** Of all lanes together: a projection is where the last of them is. */
+/** The status over all lanes: the lowest position counts. */
 export async function statusOfLanes(
   lanes: readonly Parameters<typeof projectionStatus>[0][],
 ): Promise<readonly ProjectionStatus[]> {
@@ -45,15 +45,18 @@ export async function statusOfLanes(
   });
 }
 
-/** A projection that is behind and has not moved for this long is not just busy. */
+/** A projection that is behind and has not moved for this long is stuck, not busy. */
 const STANDSTILL_MS = 30_000;
 
-/** How far a projection is behind the log: in positions, and by the age of the oldest event that it has not applied. */
+/**
+ * How far a projection is behind the log: in positions, and by the age of its oldest unapplied event (undefined if
+ * unknown).
+ */
 export type ProjectionLag = { readonly name: string; readonly behind: number; readonly seconds: number | undefined };
 
 type Seen = { readonly position: Position; readonly since: number };
 
-/** Watches the projections from outside: how far behind they are, and whether one stands still. */
+/** Watches the projections from outside: how far behind they are, and whether one is stuck. */
 export class ProjectionWatch {
   readonly #eventStore: Pick<EventStore, 'head' | 'subscribe'>;
   readonly #readModels: ProjectionProgress;
@@ -72,7 +75,7 @@ export class ProjectionWatch {
     this.#now = now;
   }
 
-  /** Waits until every projection shows what is in the log now. False when that took longer than `timeoutMs`. */
+  /** Waits until every projection has reached the current head of the log. False after `timeoutMs`. */
   async catchUp(timeoutMs: number): Promise<boolean> {
     const head = await this.#eventStore.head();
     const reached = await Promise.all(projections.map(({ name }) => this.#readModels.waitFor(name, head, timeoutMs)));
@@ -92,7 +95,7 @@ export class ProjectionWatch {
     );
   }
 
-  /** Of the oldest event that is not applied, in seconds; undefined where the log does not tell in time. */
+  /** Age of the oldest unapplied event in seconds; undefined if the log does not answer in time. */
   async #ageAfter(name: string, position: Position): Promise<number | undefined> {
     const own = projections.filter((projection) => projection.name === name);
     try {
@@ -103,12 +106,12 @@ export class ProjectionWatch {
     }
   }
 
-  /** Until it is seen that the projections have caught up again, nothing is well: they were interrupted. */
+  /** After an interruption: `trouble` reports until the projections have caught up once more. */
   mistrust(): void {
     this.#currentOnce = false;
   }
 
-  /** What is wrong; undefined when every projection is current or on its way. @throws what an engine throws */
+  /** What is wrong; undefined if every projection is current or catching up. @throws what an engine throws */
   async trouble(): Promise<string | undefined> {
     if (!this.#currentOnce && !(await this.catchUp(0))) {
       return `The projections have not caught up yet: ${await this.#lagText()}.`;

@@ -1,19 +1,19 @@
-/** What was read of the log and is not behind the projections' checkpoint yet: read ahead, within limits, while events are applied. */
+/** Events read ahead of the projections' checkpoint, within limits, while earlier ones are applied. */
 import type { LogAnchor, Position } from '../ports/eventStore.js';
 import type { Step } from './step.js';
 
-/** What is read ahead at most: who is behind so much waits for others after all. */
+/** Read-ahead limits: an event beyond them waits for earlier ones. */
 const MAX_EVENTS = 2_000;
 const MAX_CHANGES = 50_000;
 
-/** Where others' events come all the time, those that read past them commit that at most so often, in milliseconds. */
+/** Positions without own events are committed at most this often, in milliseconds. */
 const QUIET_MS = 200;
 
-/** Where nothing overtakes, a transaction takes slices until it has so many events, or changes. */
+/** Without overtaking, a transaction takes slices until it has this many events or changes. */
 const TURN_EVENTS = 500;
 const TURN_CHANGES = 5_000;
 
-/** Events next to each other in the log; `position`: up to where it was read for them. */
+/** Consecutive events of the log; `position` is how far the log was read for them. */
 export type ReadSlice = {
   readonly steps: readonly Step[];
   readonly position: Position;
@@ -28,26 +28,26 @@ export class ReadAhead {
   #passedTo: Position;
   #events = 0;
   #changes = 0;
-  /** Counts what was added. */
+  /** Number of slices added so far. */
   #added = 0;
   #onChange: (() => void)[] = [];
-  /** What was read last and holds no event; not added yet. */
+  /** The last slice read, if it has no events and is not added yet. */
   #empty: ReadSlice | undefined;
   #emptyAt = Number.NEGATIVE_INFINITY;
 
-  /** @param after where reading the log begins */
+  /** @param after reading of the log begins after this position */
   constructor(after: Position, signal: AbortSignal) {
     this.#passedTo = after;
     this.#signal = signal;
     signal.addEventListener('abort', () => this.#tell());
   }
 
-  /** What was read up to here is let go of: it cannot be applied once more. */
+  /** Slices up to here were released: they cannot be applied again. */
   get passedTo(): Position {
     return this.#passedTo;
   }
 
-  /** What there is now; `mark` is for `since`. */
+  /** The current slices; `mark` is for `since`. */
   look(): ReadAheadView {
     return { slices: [...this.#slices], mark: this.#added };
   }
@@ -56,7 +56,7 @@ export class ReadAhead {
     return this.#slices.length === 0;
   }
 
-  /** There is room for another slice. A slice is never refused for its size: else the log could not be read on. */
+  /** Whether another slice fits. A slice is never refused for its size, or reading would stop. */
   get hasRoom(): boolean {
     return this.#events < MAX_EVENTS && this.#changes < MAX_CHANGES;
   }
@@ -69,7 +69,7 @@ export class ReadAhead {
     this.#tell();
   }
 
-  /** Adds a slice without events, or the next one: each would be a commit that nobody waits for. */
+  /** Adds a slice without events, or a later one instead: each would be a commit that nobody waits for. */
   addEmpty(slice: ReadSlice): void {
     const wait = this.#emptyAt + QUIET_MS - performance.now();
     const isDue = this.#empty !== undefined;
@@ -84,13 +84,13 @@ export class ReadAhead {
     this.add(this.#empty);
   }
 
-  /** What was added after the look, as far as it is still there. */
+  /** Slices added after the view was taken, without those released. */
   since({ mark }: ReadAheadView): readonly ReadSlice[] {
     const count = Math.min(this.#added - mark, this.#slices.length);
     return count === 0 ? [] : this.#slices.slice(-count);
   }
 
-  /** Lets go of what the projections have passed. */
+  /** Releases the slices that the projections have passed. */
   passed(checkpoint: Position): void {
     for (let [first] = this.#slices; first !== undefined && first.position <= checkpoint; [first] = this.#slices) {
       this.#slices.shift();
@@ -100,7 +100,7 @@ export class ReadAhead {
     this.#tell();
   }
 
-  /** Resolves when something was added or let go, or the signal is aborted. */
+  /** Resolves when a slice is added or released, or the signal aborts. */
   change(): Promise<void> {
     if (this.#signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
@@ -120,7 +120,7 @@ export class ReadAhead {
   }
 }
 
-/** As many whole slices as one transaction takes, and at least one. */
+/** The slices that one transaction takes: at least one. */
 export function firstOf(slices: readonly ReadSlice[]): readonly ReadSlice[] {
   let events = 0;
   let changes = 0;

@@ -1,7 +1,7 @@
 /**
- * Read models that were made of what is no longer in the log (it was put back to an older copy, or is another log that
- * was accepted) are thrown away and built anew. Reads are refused from before the first of it is thrown away until all
- * is there again (`ReadGate`), also by other processes, and also when this one is killed in between.
+ * Resets read models that were made from another log (the log was replaced by an older copy, or another log was
+ * accepted). Reads are refused by every process from before the first deletion until everything is filled again, also
+ * if this process is killed in between.
  */
 import type PQueue from 'p-queue';
 import type { EventStore } from '../ports/eventStore.js';
@@ -36,13 +36,13 @@ export async function resetForLog(
   );
   const log = await eventStore.identity();
   const head = await eventStore.head();
-  // What is served stays untouched until every process has seen that it may not be read.
+  // Served data stays until every process has seen that it must not be read.
   const unread = new Map([[ALL_FILLED_AT, head], ...projections.map(({ name }) => [name, 0] as const)]);
-  // From here on it is this log's business, also after a crash.
+  // From here on the read models belong to this log, also after a crash.
   await writing.add(() => inTransaction(writer, async () => unread, { log, ...NOWHERE }));
   await sleep(2 * MARKS_SEEN_MS, signal);
   if (signal.aborted) return;
   for (const { name } of projections) await writing.add(() => writer.reset(name));
-  // Last: whoever is killed before begins once more.
+  // Written last: a process killed before this starts the reset again.
   await writing.add(() => inTransaction(writer, async () => new Map(), { log, position: 0 }));
 }

@@ -1,4 +1,4 @@
-/** Drops old entries of the delivery log, a few at a time: neither projections nor deliveries are held up. */
+/** Deletes old entries of the delivery log in small chunks, so that neither projections nor deliveries wait. */
 import type PQueue from 'p-queue';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
@@ -6,7 +6,7 @@ import { inTransaction } from './transaction.js';
 
 /** In milliseconds. */
 const WAITS = {
-  /** At first, and after nothing was left to drop. */
+  /** At the start, and after nothing was left to delete. */
   idleMs: 60_000,
   /** Between two chunks. */
   betweenMs: 1_000,
@@ -14,9 +14,9 @@ const WAITS = {
 
 export type RetentionDeps = {
   readonly writer: ReadModelWriter;
-  /** One write at a time: shared with the projections that use the same writer. */
+  /** Serialises writes; shared with the projections that use the same writer. */
   readonly writing: PQueue;
-  /** How long an entry stays after its delivery ended. */
+  /** How many days an entry stays after its delivery ended. */
   readonly days: number;
   readonly waits?: typeof WAITS;
 };
@@ -24,7 +24,7 @@ export type RetentionDeps = {
 const ENTRIES_A_CHUNK = 500;
 const DAY_MS = 24 * 3600 * 1000;
 
-/** Runs until the signal aborts. @throws whatever an engine throws */
+/** Runs until the signal aborts. @throws what an engine throws */
 export async function keepRetention(
   { writer, writing, days, waits = WAITS }: RetentionDeps,
   signal: AbortSignal,

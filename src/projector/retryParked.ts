@@ -1,7 +1,6 @@
 /**
- * Goes on, where an operator has asked for it, with a tenant's part of a projection that was parked: catches it up from its
- * own checkpoint to that of all others, reading the tenant's streams only, while these go on. It is parked again where an
- * event still cannot be applied.
+ * Retries a parked part when an operator asks for it: catches it up from its own checkpoint to the projection's,
+ * reading only the tenant's streams, while the others continue. It is parked again if an event still cannot be applied.
  */
 import type PQueue from 'p-queue';
 import { parseStream } from '../domain/streams.js';
@@ -22,13 +21,13 @@ type RetryDeps = {
   readonly writing: PQueue;
   readonly onParked?: (parked: Parked) => void;
   readonly onUnparked?: (parked: Parked) => void;
-  /** False while nothing is known to be parked: then nobody need be asked. */
+  /** False while nothing is parked: then the engine is not asked. */
   readonly isAnyParked: () => boolean;
 };
 
-/** How often it is looked whether a retry is asked for, while anything is parked. */
+/** How often, in milliseconds, the engine is asked for retries while anything is parked. */
 const LOOK_MS = 500;
-/** Positions: close enough to the others to hold them still for the rest. */
+/** Positions between the part and the others below which the others wait for the rest. */
 const CLOSE = 200;
 
 /** Runs until the signal aborts. @throws what an engine throws */
@@ -47,7 +46,10 @@ export async function retryParked(parts: RetryDeps, signal: AbortSignal): Promis
   }
 }
 
-/** `moved`: as far as was asked. `ended`: it goes on with the others, is parked again, or was filled anew by a rebuild. */
+/**
+ * `moved`: caught up as far as asked. `ended`: continues with the others, is parked again, or was replaced by a
+ * rebuild.
+ */
 type Outcome = 'moved' | 'ended';
 
 class Retry {
@@ -79,7 +81,7 @@ class Retry {
     return this.#parts.writer.checkpoint(this.#projection.name);
   }
 
-  /** The tenant's events behind its checkpoint, up to a position of the log. */
+  /** The tenant's events after its checkpoint, up to a position of the log. */
   async *#read(
     to: Position,
     signal: AbortSignal,
@@ -98,7 +100,7 @@ class Retry {
     });
   }
 
-  /** Under the lock, so that the others stand still: reads what is left, which is little. */
+  /** Applies the small rest under the lock, while the others wait. */
   async #join(signal: AbortSignal): Promise<Outcome> {
     const others = await this.#others();
     if (others - this.#parked.checkpoint > CLOSE) return 'moved';
@@ -108,7 +110,7 @@ class Retry {
     const { writer, onUnparked } = this.#parts;
     let hasJoined = false;
     const outcome = await this.#write(steps, async () => {
-      // Another process may have projected until the transaction began.
+      // Another process may have projected before the transaction began.
       hasJoined = (await this.#others()) === others;
       this.#parked = { ...this.#parked, checkpoint: others };
       await (hasJoined ? writer.unpark(this.#parked) : writer.park(this.#parked));
@@ -118,7 +120,10 @@ class Retry {
     return 'ended';
   }
 
-  /** In one transaction: the steps and what `move` writes; or those before the first that fails, and the tenant is parked there. */
+  /**
+   * In one transaction: applies the steps and runs `move`; or applies the steps before the first failure and parks the
+   * tenant there.
+   */
   async #write(steps: readonly Step[], move: () => Promise<void>): Promise<Outcome> {
     const { writer, onParked } = this.#parts;
     const from = this.#parked;

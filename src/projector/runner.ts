@@ -1,7 +1,7 @@
 /**
- * Keeps the read models current: reads the log from the lowest checkpoint on, applies each event to each
- * projection that has not seen it, and commits what a slice changed together with the checkpoints. An event that cannot be
- * applied parks its tenant's part of the projection, whose later events are passed over; all others go on.
+ * Keeps the read models current: reads the log from the lowest checkpoint, applies each event to each projection that
+ * has not applied it, and commits the changes together with the checkpoints. An event that cannot be applied parks its
+ * tenant's part of the projection: its later events are skipped, and everything else continues.
  */
 import PQueue from 'p-queue';
 import type { EventStore, Position } from '../ports/eventStore.js';
@@ -24,22 +24,22 @@ export type RunnerDeps = {
   readonly eventStore: EventStore;
   readonly writer: ReadModelWriter;
   readonly projections: readonly Projection[];
-  /** One write at a time: to be shared with whoever else writes through the same writer. */
+  /** Serialises writes; shared with everything else that uses the same writer. */
   readonly writing?: PQueue;
-  /** Read models of another log are thrown away for those of this one. Default false: they are left alone. */
+  /** Replaces read models of another log by those of this one. Default false: refuses to start. */
   readonly acceptLog?: boolean;
-  /** Hears why all read models are built anew. */
+  /** Called with the reason when all read models are rebuilt. */
   readonly onReset?: (reason: string) => void;
-  /** Hears what is parked, and what goes on again. */
+  /** Called when a part is parked, or continues. */
   readonly onParked?: (parked: Parked) => void;
   readonly onUnparked?: (parked: Parked) => void;
-  /** Hears of each commit that is part of a trace. */
+  /** Called for each commit that belongs to a trace. */
   readonly onTraces?: (projected: ProjectedTraces) => void;
 };
 
 /**
  * Runs until the signal aborts.
- * @throws OtherLogError; whatever an engine or a projection throws: starting again goes on where it was
+ * @throws OtherLogError; errors of an engine or a projection. A restart continues at the checkpoint
  */
 export async function runProjections(
   { writing = new PQueue({ concurrency: 1 }), ...deps }: RunnerDeps,
@@ -52,7 +52,7 @@ export async function runProjections(
   if (signal.aborted) return;
   const checkpoints = await readCheckpoints(writer, projections);
   const furthest = Math.max(...checkpoints.values());
-  // One that is new, or written anew, catches up first: the others need not read the log again for it.
+  // A projection that is filled from the start catches up first, so that the others need not read the log again.
   const behind = projections.filter(({ name }) => (checkpoints.get(name) ?? 0) < furthest);
   if (behind.length > 0) await follow({ ...deps, writing, projections: behind }, furthest, signal);
   const ending = new AbortController();
@@ -76,11 +76,11 @@ export async function runProjections(
 type FollowDeps = Required<Pick<RunnerDeps, 'eventStore' | 'writer' | 'projections' | 'writing'>> &
   Pick<RunnerDeps, 'onParked' | 'onTraces'> & {
     readonly onTurn?: (turn: ProjectionBatch) => void;
-    /** Id of the log, where all projections are at one place of it. */
+    /** Id of the log; set only if all projections follow it together. */
     readonly log?: string;
   };
 
-/** Projects what is in the log, and what comes, until the position or the signal's abort. */
+/** Projects stored and new events up to the position, or until the signal aborts. */
 async function follow(deps: FollowDeps, until: Position, signal: AbortSignal): Promise<void> {
   const ending = new AbortController();
   const running = AbortSignal.any([signal, ending.signal]);
@@ -95,7 +95,7 @@ async function follow(deps: FollowDeps, until: Position, signal: AbortSignal): P
   }
 }
 
-/** Reads the log into the backlog, from where that begins. @throws what the log throws */
+/** Reads the log into the backlog. @throws what the log throws */
 async function readAhead(
   { eventStore, projections, log }: FollowDeps,
   backlog: ReadAhead,
@@ -141,14 +141,14 @@ async function applyUntil(
   }
 }
 
-/** In one transaction. */
+/** Applies one batch in one transaction. */
 async function takeTurn(parts: BatchDeps, before: LongEvents): Promise<ProjectionBatch> {
   const { writer, projections, backlog } = parts;
   const look = backlog.look();
   const steps = () => look.slices.flatMap((slice) => slice.steps);
   let turn: ProjectionBatch | undefined;
   const write = async (failures: Failures) => {
-    // Of a try that failed nothing goes on.
+    // State of a failed try is discarded.
     turn = await ProjectionBatch.begin(parts, look, failures, turn === undefined ? before : NO_LONG_EVENTS);
     return turn.apply();
   };
@@ -157,7 +157,10 @@ async function takeTurn(parts: BatchDeps, before: LongEvents): Promise<Projectio
   return turn;
 }
 
-/** Those that are new, or that another version has written, are filled from the log, and not read until they hold it all. */
+/**
+ * Projections that are new, or written by another version, are filled from the log and withheld from reads until
+ * complete.
+ */
 async function startFilling(
   deps: Pick<FollowDeps, 'eventStore' | 'writer' | 'projections' | 'writing'>,
   signal: AbortSignal,
@@ -168,7 +171,8 @@ async function startFilling(
   const old = await writing.add(async () => {
     let found: readonly Projection[] = [];
     await inTransaction(writer, async () => {
-      // Again under the lock: another process may have begun to fill them since, and put back they would be filled twice.
+      // Checked again under the lock: another process may have begun to fill them, and a second reset would fill them
+      // twice.
       const unfilled = await findUnfilled(deps, head);
       found = unfilled.old;
       return unfilled.unread;
@@ -176,13 +180,15 @@ async function startFilling(
     return found;
   });
   if (old.length === 0) return;
-  // Before anything of it is thrown away, every process has seen that it may not be read.
+  // Old data is deleted only after every process has seen that it must not be read.
   await sleep(2 * MARKS_SEEN_MS, signal);
   if (signal.aborted) return;
   for (const { name } of old) await writing.add(() => writer.reset(name));
 }
 
-/** What another version has written, and the marks and checkpoints that say what may not be read. */
+/**
+ * Projections written by another version (`old`), and the checkpoints and marks that withhold unfilled ones (`unread`).
+ */
 async function findUnfilled({ writer, projections }: Pick<FollowDeps, 'writer' | 'projections'>, head: Position) {
   const old: Projection[] = [];
   const unread = new Map<string, Position>();

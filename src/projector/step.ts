@@ -1,4 +1,4 @@
-/** Events as the projector takes them: each with its tenant as it was then. */
+/** Events as the projector applies them: each with its tenant as of that event. */
 import type { Tenant } from '../domain/identity/directory.js';
 import { parseStream } from '../domain/streams.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
@@ -6,17 +6,17 @@ import type { Projection } from '../ports/projection.js';
 import { changesOf } from '../projections/records.js';
 import type { ProjectedTenants } from './transaction.js';
 
-/** An event, and its tenant as of it. */
+/** An event, with its tenant as of that event. */
 export type Step = {
   readonly event: RecordedEvent;
   readonly tenant: string;
-  /** Undefined where nothing is known of the tenant. @throws why it cannot be known */
+  /** Undefined if the tenant is unknown. @throws the failure of one of the tenant's own events */
   readonly known: () => Tenant | undefined;
-  /** About how many records it changes. */
+  /** Roughly how many records it changes. */
   readonly changes: number;
 };
 
-/** Looked up once, however often the events are then applied: a tenant evolves with each of its own. */
+/** Looks tenants up once, since a tenant evolves with each of its events, however often the steps are applied. */
 export async function stepsOf(tenants: ProjectedTenants, events: readonly RecordedEvent[]): Promise<readonly Step[]> {
   await tenants.prepare(events);
   return events.map((event) => {

@@ -1,13 +1,16 @@
-/** Which events must wait for others: those of a stream come in their order, and a tenant's own before and after all else of it. */
+/**
+ * Tells which events must wait: those of a stream keep their order, and a tenant's own events keep their place among
+ * all of the tenant's.
+ */
 import { parseStream } from '../domain/streams.js';
 import type { Step } from './step.js';
 
 export class StreamOrder {
   readonly #streams = new Set<string>();
-  /** Tenants that have any, and whether a tenant's own event is among them. */
+  /** Tenants with waiting events, and whether one of the tenant's own is among them. */
   readonly #tenants = new Map<string, boolean>();
 
-  /** It is not applied. */
+  /** Adds an event that was not applied. */
   add({ event, tenant }: Step): void {
     this.#streams.add(event.stream);
     this.#tenants.set(tenant, this.#tenants.get(tenant) === true || isOfTenant(event.stream));

@@ -1,4 +1,4 @@
-/** What the projector applies events with: one transaction, and each event's tenant as it was at the event. */
+/** Two tools for applying events: one transaction, and each event's tenant as of that event. */
 import { evolveTenant, type Tenant } from '../domain/identity/directory.js';
 import type { DirectoryEvent } from '../domain/identity/events.js';
 import { parseStream, tenantStream } from '../domain/streams.js';
@@ -7,8 +7,8 @@ import type { EventStore, LogAnchor, Position, RecordedEvent } from '../ports/ev
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 
 /**
- * Writes in one transaction: what `write` did is committed with the checkpoints it returns, or nothing is.
- * @throws whatever `write` or the engine throws
+ * Runs `write` in one transaction and commits its changes with the checkpoints that it returns, or nothing.
+ * @throws what `write` or the engine throws
  */
 export async function inTransaction(
   writer: Pick<ReadModelWriter, 'begin' | 'commit' | 'rollback'>,
@@ -24,12 +24,12 @@ export async function inTransaction(
   }
 }
 
-/** Tenants as of the event that is being projected: a table's shape is that of its time. */
+/** Tenants as of the event that is being projected: a table has the fields of that time. */
 export class ProjectedTenants {
   readonly #eventStore: Pick<EventStore, 'readStream'>;
-  /** By name; undefined of one that did not exist when it was looked for. */
+  /** By name; undefined if the tenant did not exist when it was looked up. */
   readonly #tenants = new Map<string, Tenant | undefined>();
-  /** Why the tenant cannot be known, of those whose own events cannot be applied. */
+  /** Tenants with an own event that cannot be applied: the error. */
   readonly #failures = new Map<string, unknown>();
 
   constructor(eventStore: Pick<EventStore, 'readStream'>) {
@@ -37,9 +37,9 @@ export class ProjectedTenants {
   }
 
   /**
-   * To be called with events before they are evolved. A tenant whose events come for the first time is read from its own
-   * stream, as it was before them: so the log is not gone through for those of whom nothing comes. Of one that was
-   * deleted later nothing is projected in the first place.
+   * Call it with events before they are evolved. A tenant that appears for the first time is read from its own stream
+   * up to that event, so tenants without events cost nothing. One that is deleted later is read to its end, so that
+   * none of its events is projected.
    */
   async prepare(events: readonly RecordedEvent[]): Promise<void> {
     for (const { stream, position } of events) {
@@ -57,8 +57,8 @@ export class ProjectedTenants {
   }
 
   /**
-   * The event's tenant after the event; undefined when nothing is known of it, and when it was deleted, which is an event
-   * to be projected itself. @throws what one of the tenant's own events made fail
+   * The event's tenant after the event; undefined if it is unknown or deleted (the deletion itself is projected).
+   * @throws the failure of one of the tenant's own events
    */
   evolve(event: RecordedEvent): Tenant | undefined {
     const { category, tenant: name } = parseStream(event.stream);
@@ -69,7 +69,7 @@ export class ProjectedTenants {
   }
 
   #evolve(tenant: string, event: RecordedEvent, writable?: Writable): void {
-    // Whatever it was, it ends.
+    // A deletion ends any failure.
     if (event.type === 'TenantDeleted') this.#failures.delete(tenant);
     if (this.#failures.has(tenant)) return;
     try {
@@ -82,8 +82,8 @@ export class ProjectedTenants {
 
 /**
  * Applies an event of a directory stream.
- * @returns its tenant after it; undefined when nothing is known of it
- * @throws Error where that cannot be told
+ * @returns the tenant after the event; undefined if it is unknown
+ * @throws Error if the event cannot be applied
  */
 export function evolveTenantIn(
   tenants: Pick<Map<string, Tenant | undefined>, 'get' | 'set'>,

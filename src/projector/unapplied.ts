@@ -1,4 +1,4 @@
-/** The oldest event that projections have not applied: what they show is as old as that. */
+/** The oldest event that projections have not applied: its age is the staleness of what they show. */
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { type Projection, streamsOf } from '../ports/projection.js';
@@ -11,10 +11,10 @@ export type Unapplied = {
   readonly at: number;
 };
 
-/** How far projections have come, and the positions of what they have applied beyond it. */
+/** How far projections have come, and the positions that they have applied out of order beyond it. */
 export type Projected = { readonly after: Position; readonly ahead?: ReadonlySet<Position> };
 
-/** Positions of the events of which all is applied. */
+/** Positions of events that are applied completely. */
 export const fullyApplied = (ahead: readonly Ahead[], projection?: string): ReadonlySet<Position> =>
   new Set(
     ahead.flatMap((each) =>
@@ -22,12 +22,12 @@ export const fullyApplied = (ahead: readonly Ahead[], projection?: string): Read
     ),
   );
 
-/** A log that is not looked through by then is not waited for, in milliseconds. */
+/** The search in the log ends after this time, in milliseconds. */
 const LOOK_LIMIT_MS = 500;
 
 /**
- * @param tenant whose event it is to be; anybody's by default
- * @returns undefined where there is none
+ * @param tenant default: any tenant
+ * @returns undefined if there is none
  * @throws Error when it takes too long; what the log throws
  */
 export async function firstUnapplied(

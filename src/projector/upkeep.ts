@@ -1,25 +1,25 @@
-/** What read models need now and then and nobody waits for, a bounded piece at a time: other tenants' projections are not held up. */
+/** Background maintenance of read models in bounded pieces, so that projections are not held up. */
 import type PQueue from 'p-queue';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
 
 /** In milliseconds. */
 const WAITS = {
-  /** After nothing was left. */
+  /** After nothing was left to do. */
   idleMs: 5_000,
-  /** Between two pieces, at least: as long as the one before took. */
+  /** Shortest pause between two pieces; a longer piece is followed by a pause of its own length. */
   betweenMs: 10,
 };
 
 export type UpkeepDeps = {
   readonly writer: Pick<ReadModelWriter, 'clearDropped' | 'mergeIndexes'>;
-  /** One write at a time: shared with the projections that use the same writer. */
+  /** Serialises writes; shared with the projections that use the same writer. */
   readonly writing: PQueue;
 };
 
 /**
- * Removes what deleted tenants leave behind, and merges indexes. Runs until the signal aborts.
- * @throws whatever an engine throws, when neither goes on any more
+ * Deletes data that is out of service, and merges indexes. Runs until the signal aborts.
+ * @throws what an engine throws, after both have stopped
  */
 export async function keepUp({ writer, writing }: UpkeepDeps, signal: AbortSignal): Promise<void> {
   const ending = new AbortController();
