@@ -53,7 +53,7 @@ const behindIn = async (lane: ProjectionTools['lanes'][number]) =>
   Promise.all(
     (await projectionStatus(lane)).map(async (each) => ({
       name: each.name,
-      ...(await tenantsBehind(lane.eventStore, each, await lane.writer.ahead())),
+      ...(await tenantsBehind(lane.eventStore, each, await lane.writer.outOfOrder())),
     })),
   );
 

@@ -9,10 +9,10 @@ import type { RecordChange } from '../domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from './deliveryLog.js';
 import type { LogAnchor, Position, Revision } from './eventStore.js';
 import type { ReadModelProof } from './readModelProof.js';
-import type { Ahead, HistoryEntry, Parked, ProjectionProgress, TableRef } from './readModels.js';
+import type { HistoryEntry, OutOfOrder, Parked, ProjectionProgress, TableRef } from './readModels.js';
 
 /** One transaction at a time: writes between `begin` and `commit` become visible together with the checkpoint. */
-export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' | 'anchor' | 'parked' | 'ahead'> {
+export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' | 'anchor' | 'parked' | 'outOfOrder'> {
   begin(): Promise<void>;
   /**
    * @param place how far the log was read for projecting, at or beyond every checkpoint; unset keeps the previous one
@@ -91,7 +91,7 @@ export interface StepwiseWriter {
    * Records that an event beyond the checkpoint is applied. Deleted by the commit whose checkpoint passes it, unless
    * its part is parked.
    */
-  putAhead(ahead: Ahead): Promise<void>;
+  putOutOfOrder(applied: OutOfOrder): Promise<void>;
   /**
    * Deletes at most `limit` of the records that a clean-up deletes.
    * @param after the result of the previous piece; undefined at first

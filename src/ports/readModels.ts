@@ -226,7 +226,7 @@ export type Parked = {
 };
 
 /** An event beyond its projection's checkpoint that is applied, fully or partly: it overtook an earlier, longer one. */
-export type Ahead = {
+export type OutOfOrder = {
   readonly projection: string;
   readonly tenant: string;
   readonly position: Position;
@@ -249,7 +249,7 @@ export interface ProjectionProgress {
   /** All parked parts; at most MAX_PARKED. */
   parked(): Promise<readonly Parked[]>;
   /** Events applied beyond the checkpoints; for a parked part, beyond its own checkpoint. */
-  ahead(): Promise<readonly Ahead[]>;
+  outOfOrder(): Promise<readonly OutOfOrder[]>;
   /**
    * Resolves true as soon as the projection has reached the position, false after `timeoutMs`, and false at once while
    * it is parked for the tenant. Cheap if it is reached already.

@@ -41,7 +41,7 @@ export function readModelsBy(
     checkpoints: asked((models) => models.checkpoints),
     anchor: asked((models) => models.anchor),
     parked: asked((models) => models.parked),
-    ahead: asked((models) => models.ahead),
+    outOfOrder: asked((models) => models.outOfOrder),
     waitFor: asked((models) => models.waitFor),
     waitForEvent: asked((models) => models.waitForEvent),
     close,

@@ -49,7 +49,7 @@ export class EventApplier {
 
   /** @throws ProjectionError; engine errors unchanged */
   async apply(projection: Projection, { event, known }: Step): Promise<void> {
-    await this.#naming(projection, event, async () => {
+    await this.#withEvent(projection, event, async () => {
       const tenant = known();
       if (tenant !== undefined) await projection.apply(event, tenant, this.#target);
     });
@@ -57,12 +57,12 @@ export class EventApplier {
 
   /** The pieces of an event. @throws ProjectionError */
   pieces(projection: Projection, step: Step): Promise<readonly Piece[]> {
-    return this.#naming(projection, step.event, () => piecesOf(projection, step));
+    return this.#withEvent(projection, step.event, () => piecesOf(projection, step));
   }
 
   /** @throws ProjectionError; as it is, what an engine throws */
   applyPiece(projection: Projection, { event }: Step, piece: Piece): Promise<'done' | 'more'> {
-    return this.#naming(projection, event, () => piece(this.#target));
+    return this.#withEvent(projection, event, () => piece(this.#target));
   }
 
   /** Applies the remaining pieces of an event. @throws ProjectionError; engine errors unchanged */
@@ -72,7 +72,7 @@ export class EventApplier {
     }
   }
 
-  async #naming<Result>(projection: Projection, event: RecordedEvent, work: () => Promise<Result>): Promise<Result> {
+  async #withEvent<Result>(projection: Projection, event: RecordedEvent, work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();
     } catch (error) {

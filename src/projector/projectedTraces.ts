@@ -27,29 +27,29 @@ export type Projected = { readonly events: readonly RecordedEvent[]; readonly pa
  * @param waiting events that may be part of the commit
  * @param project one commit
  */
-export async function tellTraces<Result extends Projected>(
-  tell: ((projected: ProjectedTraces) => void) | undefined,
+export async function reportTraces<Result extends Projected>(
+  report: ((projected: ProjectedTraces) => void) | undefined,
   waiting: () => readonly RecordedEvent[],
   project: () => Promise<Result>,
 ): Promise<Result> {
-  if (tell === undefined) return project();
+  if (report === undefined) return project();
   const startedAt = Date.now();
   const clock = performance.now();
-  const told = (events: readonly RecordedEvent[], stopped: ReadonlySet<string> = new Set()) => ({
+  const reportOf = (events: readonly RecordedEvent[], parkedIds: ReadonlySet<string> = new Set()) => ({
     traces: countByTrace(events.filter((event) => isTraced(event, startedAt))),
-    parked: new Set(countByTrace(events.filter(({ id }) => stopped.has(id))).keys()),
+    parked: new Set(countByTrace(events.filter(({ id }) => parkedIds.has(id))).keys()),
     events: events.length,
     startedAt,
     endedAt: startedAt + performance.now() - clock,
   });
   try {
     const projected = await project();
-    const made = told(projected.events, new Set(projected.parked.map(({ eventId }) => eventId)));
-    if (made.traces.size > 0) tell(made);
+    const made = reportOf(projected.events, new Set(projected.parked.map(({ eventId }) => eventId)));
+    if (made.traces.size > 0) report(made);
     return projected;
   } catch (error) {
-    const made = told(waiting());
-    if (made.traces.size > 0) tell({ ...made, failure: error instanceof Error ? error.name : 'unknown' });
+    const made = reportOf(waiting());
+    if (made.traces.size > 0) report({ ...made, failure: error instanceof Error ? error.name : 'unknown' });
     throw error;
   }
 }

@@ -44,33 +44,33 @@ export const NO_LONG_EVENTS: LongEvents = { begun: new Map(), lastOf: undefined,
 type Work = { readonly projection: Projection; readonly step: Step };
 
 /** The stored state at the start of the transaction. */
-type Stand = {
+type StoredState = {
   readonly checkpoints: ReadonlyMap<string, Position>;
   readonly parked: readonly Parked[];
   /** By `tenantPartKey`. */
   readonly parkedParts: ReadonlySet<string>;
   /** How many pieces of an event are applied out of order, or null for all, by `workKey`. */
-  readonly ahead: ReadonlyMap<string, number | null>;
+  readonly outOfOrder: ReadonlyMap<string, number | null>;
 };
 
 const isLong = ({ changes }: Step): boolean => changes > PIECE_CHANGES;
 
-const workOf = (projection: string, position: Position): string => `${projection} ${position}`;
+const workKey = (projection: string, position: Position): string => `${projection} ${position}`;
 
 export class ProjectionBatch {
   readonly #parts: BatchDeps;
   readonly #slices: readonly ReadSlice[];
   readonly #steps: readonly Step[];
   readonly #failures: Failures;
-  readonly #stand: Stand;
+  readonly #stored: StoredState;
   readonly #applying: EventApplier;
-  readonly #look: ReadAheadView;
+  readonly #view: ReadAheadView;
   readonly #overtakes: boolean;
   readonly #order = new StreamOrder();
   readonly #waiting = new Set<Step>();
   readonly #applied: Work[] = [];
   /** Parked parts whose tenant was deleted. */
-  readonly #dropped = new Set<string>();
+  readonly #deletedParts = new Set<string>();
   readonly #before: LongEvents;
   readonly #begun: Map<Step, readonly Piece[]>;
   #lastOf: string | undefined;
@@ -78,8 +78,12 @@ export class ProjectionBatch {
 
   private constructor(
     parts: BatchDeps,
-    look: ReadAheadView,
-    { failures, stand, overtakes }: { readonly failures: Failures; readonly stand: Stand; readonly overtakes: boolean },
+    view: ReadAheadView,
+    {
+      failures,
+      stored,
+      overtakes,
+    }: { readonly failures: Failures; readonly stored: StoredState; readonly overtakes: boolean },
     before: LongEvents,
   ) {
     this.#before = before;
@@ -87,11 +91,11 @@ export class ProjectionBatch {
     this.#lastOf = before.lastOf;
     this.#lastAt = before.lastAt;
     this.#parts = parts;
-    this.#look = look;
-    this.#slices = overtakes ? look.slices : firstOf(look.slices);
+    this.#view = view;
+    this.#slices = overtakes ? view.slices : firstOf(view.slices);
     this.#steps = this.#slices.flatMap(({ steps }) => steps);
     this.#failures = failures;
-    this.#stand = stand;
+    this.#stored = stored;
     this.#overtakes = overtakes;
     this.#applying = new EventApplier(parts.writer);
   }
@@ -104,23 +108,23 @@ export class ProjectionBatch {
    */
   static async begin(
     parts: BatchDeps,
-    look: ReadAheadView,
+    view: ReadAheadView,
     failures: Failures,
     before: LongEvents,
   ): Promise<ProjectionBatch> {
     const { writer, projections, backlog } = parts;
     const checkpoints = await readCheckpoints(writer, projections);
-    requireNotPutBack(checkpoints, backlog.passedTo);
+    requireNotPutBack(checkpoints, backlog.releasedTo);
     const parked = await writer.parked();
     checkRoom(parked, failures);
-    const ahead = (await writer.ahead()).map(
-      ({ projection, position, pieces }) => [workOf(projection, position), pieces] as const,
+    const outOfOrder = (await writer.outOfOrder()).map(
+      ({ projection, position, pieces }) => [workKey(projection, position), pieces] as const,
     );
-    const isAnyLong = look.slices.some(({ steps }) => steps.some(isLong));
+    const isAnyLong = view.slices.some(({ steps }) => steps.some(isLong));
     const overtakes = isAnyLong && writer.stepwise !== undefined && (await writer.stepwise.mayOvertake());
     const parkedParts = new Set(parked.map(({ projection, tenant }) => tenantPartKey(projection, tenant)));
-    const stand = { checkpoints, parked, parkedParts, ahead: new Map(ahead) };
-    return new ProjectionBatch(parts, look, { failures, stand, overtakes }, before);
+    const stored = { checkpoints, parked, parkedParts, outOfOrder: new Map(outOfOrder) };
+    return new ProjectionBatch(parts, view, { failures, stored, overtakes }, before);
   }
 
   /**
@@ -135,7 +139,7 @@ export class ProjectionBatch {
     }
     const next = long.find(({ step }) => step.tenant !== this.#before.lastOf) ?? long[0];
     if (next === undefined) this.#lastAt = undefined;
-    else if (this.#applied.length === 0 || performance.now() - this.#lastAtFrom() > LONG_WAIT_MS) {
+    else if (this.#applied.length === 0 || performance.now() - this.#waitingSince() > LONG_WAIT_MS) {
       await this.#applyLong(next, long);
     }
     await this.#park();
@@ -143,19 +147,19 @@ export class ProjectionBatch {
   }
 
   /** Since when long events have waited. */
-  #lastAtFrom(): number {
+  #waitingSince(): number {
     this.#lastAt ??= performance.now();
     return this.#lastAt;
   }
 
   async #applyTo(projection: Projection, step: Step, long: Work[]): Promise<void> {
     const { event } = step;
-    if ((this.#stand.checkpoints.get(projection.name) ?? 0) >= event.position || !isOf(projection, step)) return;
-    const done = this.#stand.ahead.get(workOf(projection.name, event.position));
+    if ((this.#stored.checkpoints.get(projection.name) ?? 0) >= event.position || !isOf(projection, step)) return;
+    const done = this.#stored.outOfOrder.get(workKey(projection.name, event.position));
     if (done === null) return;
     const part = tenantPartKey(projection.name, step.tenant);
-    const isPassedOver = this.#isPassedOver(part, event.position);
-    if (isPassedOver && event.type !== 'TenantDeleted') return;
+    const isSkipped = this.#isSkipped(part, event.position);
+    if (isSkipped && event.type !== 'TenantDeleted') return;
     if (this.#order.mustWait(step)) {
       this.#waiting.add(step);
     } else if (this.#overtakes && isLong(step)) {
@@ -165,13 +169,13 @@ export class ProjectionBatch {
       if (done === undefined) await this.#applying.apply(projection, step);
       else await this.#applying.applyRest(projection, step, done);
       this.#applied.push({ projection, step });
-      if (isPassedOver) this.#dropped.add(part);
+      if (isSkipped) this.#deletedParts.add(part);
     }
   }
 
-  #isPassedOver(part: string, position: Position): boolean {
+  #isSkipped(part: string, position: Position): boolean {
     const failure = this.#failures.get(part);
-    return (failure !== undefined && position >= failure.event.position) || this.#stand.parkedParts.has(part);
+    return (failure !== undefined && position >= failure.event.position) || this.#stored.parkedParts.has(part);
   }
 
   /** Runs until the event is done, or others are due. */
@@ -182,7 +186,7 @@ export class ProjectionBatch {
     const isOthers = long.some((each) => each.step.tenant !== step.tenant);
     const isShortDone = this.#applied.length > 0;
     const pieces = this.#begun.get(step) ?? (await this.#applying.pieces(projection, step));
-    let done = this.#stand.ahead.get(workOf(projection.name, position)) ?? 0;
+    let done = this.#stored.outOfOrder.get(workKey(projection.name, position)) ?? 0;
     for (;;) {
       const piece = pieces[done];
       if (piece === undefined) break;
@@ -198,28 +202,28 @@ export class ProjectionBatch {
       this.#waiting.delete(step);
     } else {
       this.#begun.set(step, pieces);
-      const ahead = { projection: projection.name, tenant: step.tenant, position, pieces: done };
-      await this.#parts.writer.stepwise?.putAhead(ahead);
+      const outOfOrder = { projection: projection.name, tenant: step.tenant, position, pieces: done };
+      await this.#parts.writer.stepwise?.putOutOfOrder(outOfOrder);
     }
   }
 
   /** Whether a short event arrived that need not wait. */
   #hasShort(): boolean {
-    const came = this.#parts.backlog.since(this.#look).flatMap(({ steps }) => steps);
-    return came.some((step) => !isLong(step) && !this.#order.mustWait(step));
+    const arrived = this.#parts.backlog.since(this.#view).flatMap(({ steps }) => steps);
+    return arrived.some((step) => !isLong(step) && !this.#order.mustWait(step));
   }
 
   async #park(): Promise<void> {
     const { writer } = this.#parts;
     for (const each of this.parked) await writer.park(each);
-    for (const each of this.#stand.parked) {
-      if (this.#dropped.has(tenantPartKey(each.projection, each.tenant))) await writer.unpark(each);
+    for (const each of this.#stored.parked) {
+      if (this.#deletedParts.has(tenantPartKey(each.projection, each.tenant))) await writer.unpark(each);
     }
   }
 
   /** Parts that this batch parks. */
   get parked(): readonly Parked[] {
-    const { checkpoints } = this.#stand;
+    const { checkpoints } = this.#stored;
     return [...this.#failures.values()]
       .map((failure) =>
         parkedAt(
@@ -227,12 +231,12 @@ export class ProjectionBatch {
           lastBefore(failure, this.#steps, checkpoints, (step) => this.#waiting.has(step)),
         ),
       )
-      .filter(({ projection, tenant }) => !this.#dropped.has(tenantPartKey(projection, tenant)));
+      .filter(({ projection, tenant }) => !this.#deletedParts.has(tenantPartKey(projection, tenant)));
   }
 
   /** Includes parts that this batch releases. */
   get isAnyParked(): boolean {
-    return this.#stand.parked.length + this.#failures.size > 0;
+    return this.#stored.parked.length + this.#failures.size > 0;
   }
 
   /** Events that were applied completely, or were parked. */
@@ -258,8 +262,8 @@ export class ProjectionBatch {
     for (const { projection, step } of this.#applied) {
       if (step.event.position <= position) continue;
       const of = { projection: projection.name, tenant: step.tenant, position: step.event.position };
-      await this.#parts.writer.stepwise?.putAhead({ ...of, pieces: null });
+      await this.#parts.writer.stepwise?.putOutOfOrder({ ...of, pieces: null });
     }
-    return reached(this.#stand.checkpoints, this.#parts.projections, position);
+    return reached(this.#stored.checkpoints, this.#parts.projections, position);
   }
 }

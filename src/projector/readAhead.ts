@@ -10,8 +10,8 @@ const MAX_CHANGES = 50_000;
 const QUIET_MS = 200;
 
 /** Without overtaking, a transaction takes slices until it has this many events or changes. */
-const TURN_EVENTS = 500;
-const TURN_CHANGES = 5_000;
+const BATCH_EVENTS = 500;
+const BATCH_CHANGES = 5_000;
 
 /** Consecutive events of the log; `position` is how far the log was read for them. */
 export type ReadSlice = {
@@ -25,7 +25,7 @@ export type ReadAheadView = { readonly slices: readonly ReadSlice[]; readonly ma
 export class ReadAhead {
   readonly #slices: ReadSlice[] = [];
   readonly #signal: AbortSignal;
-  #passedTo: Position;
+  #releasedTo: Position;
   #events = 0;
   #changes = 0;
   /** Number of slices added so far. */
@@ -37,18 +37,18 @@ export class ReadAhead {
 
   /** @param after reading of the log begins after this position */
   constructor(after: Position, signal: AbortSignal) {
-    this.#passedTo = after;
+    this.#releasedTo = after;
     this.#signal = signal;
-    signal.addEventListener('abort', () => this.#tell());
+    signal.addEventListener('abort', () => this.#notify());
   }
 
   /** Slices up to here were released: they cannot be applied again. */
-  get passedTo(): Position {
-    return this.#passedTo;
+  get releasedTo(): Position {
+    return this.#releasedTo;
   }
 
   /** The current slices; `mark` is for `since`. */
-  look(): ReadAheadView {
+  view(): ReadAheadView {
     return { slices: [...this.#slices], mark: this.#added };
   }
 
@@ -66,7 +66,7 @@ export class ReadAhead {
     this.#slices.push(slice);
     this.#count(slice, 1);
     this.#added += 1;
-    this.#tell();
+    this.#notify();
   }
 
   /** Adds a slice without events, or a later one instead: each would be a commit that nobody waits for. */
@@ -91,13 +91,13 @@ export class ReadAhead {
   }
 
   /** Releases the slices that the projections have passed. */
-  passed(checkpoint: Position): void {
+  release(checkpoint: Position): void {
     for (let [first] = this.#slices; first !== undefined && first.position <= checkpoint; [first] = this.#slices) {
       this.#slices.shift();
-      this.#passedTo = first.position;
+      this.#releasedTo = first.position;
       this.#count(first, -1);
     }
-    this.#tell();
+    this.#notify();
   }
 
   /** Resolves when a slice is added or released, or the signal aborts. */
@@ -113,10 +113,10 @@ export class ReadAhead {
     for (const { changes } of steps) this.#changes += sign * changes;
   }
 
-  #tell(): void {
-    const told = this.#onChange;
+  #notify(): void {
+    const waiting = this.#onChange;
     this.#onChange = [];
-    for (const each of told) each();
+    for (const each of waiting) each();
   }
 }
 
@@ -127,7 +127,7 @@ export function firstOf(slices: readonly ReadSlice[]): readonly ReadSlice[] {
   const enough = slices.findIndex(({ steps }) => {
     events += steps.length;
     for (const step of steps) changes += step.changes;
-    return events >= TURN_EVENTS || changes >= TURN_CHANGES;
+    return events >= BATCH_EVENTS || changes >= BATCH_CHANGES;
   });
   return enough === -1 ? slices : slices.slice(0, enough + 1);
 }

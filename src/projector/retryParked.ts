@@ -137,10 +137,10 @@ class Retry {
       if (!isOurs) return new Map();
       const [failure] = found.values();
       const applying = new EventApplier(writer);
-      const ahead = await writer.ahead();
+      const outOfOrder = await writer.outOfOrder();
       for (const step of steps) {
         if (failure !== undefined && step.event.position >= failure.event.position) break;
-        const before = ahead.find(
+        const before = outOfOrder.find(
           ({ projection, position }) => projection === from.projection && position === step.event.position,
         );
         if (before === undefined) await applying.apply(this.#projection, step);

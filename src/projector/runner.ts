@@ -12,7 +12,7 @@ import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
 import { type Failures, inTransactionWithout } from './applying.js';
 import { filledAt, MARKS_SEEN_MS, readCheckpoints, versionMark } from './checkpoints.js';
-import { type ProjectedTraces, tellTraces } from './projectedTraces.js';
+import { type ProjectedTraces, reportTraces } from './projectedTraces.js';
 import { type BatchDeps, type LongEvents, NO_LONG_EVENTS, ProjectionBatch } from './projectionBatch.js';
 import { ReadAhead } from './readAhead.js';
 import { resetForLog } from './resetForLog.js';
@@ -58,11 +58,11 @@ export async function runProjections(
   const ending = new AbortController();
   const running = AbortSignal.any([signal, ending.signal]);
   let isAnyParked = true;
-  const onTurn = (turn: ProjectionBatch): void => {
-    isAnyParked = turn.isAnyParked;
+  const onBatch = (batch: ProjectionBatch): void => {
+    isAnyParked = batch.isAnyParked;
   };
   const parts = [
-    follow({ ...deps, writing, log, onTurn }, Number.POSITIVE_INFINITY, running),
+    follow({ ...deps, writing, log, onBatch }, Number.POSITIVE_INFINITY, running),
     retryParked({ ...deps, writing, isAnyParked: () => isAnyParked }, running),
   ];
   try {
@@ -75,7 +75,7 @@ export async function runProjections(
 
 type FollowDeps = Required<Pick<RunnerDeps, 'eventStore' | 'writer' | 'projections' | 'writing'>> &
   Pick<RunnerDeps, 'onParked' | 'onTraces'> & {
-    readonly onTurn?: (turn: ProjectionBatch) => void;
+    readonly onBatch?: (batch: ProjectionBatch) => void;
     /** Id of the log; set only if all projections follow it together. */
     readonly log?: string;
   };
@@ -101,7 +101,7 @@ async function readAhead(
   backlog: ReadAhead,
   signal: AbortSignal,
 ): Promise<void> {
-  const after = backlog.passedTo;
+  const after = backlog.releasedTo;
   const tenants = new ProjectedTenants(eventStore);
   const streamPrefixes = [...new Set(projections.flatMap((projection) => projection.streamPrefixes))];
   let position = after;
@@ -117,7 +117,7 @@ async function readAhead(
 
 /** @throws what an engine throws */
 async function applyUntil(
-  { writer, projections, writing, onParked, onTraces, onTurn }: FollowDeps,
+  { writer, projections, writing, onParked, onTraces, onBatch }: FollowDeps,
   backlog: ReadAhead,
   until: Position,
   signal: AbortSignal,
@@ -127,34 +127,34 @@ async function applyUntil(
   while (!signal.aborted) {
     if (backlog.isEmpty) await backlog.change();
     if (backlog.isEmpty || signal.aborted) continue;
-    const take = () => writing.add(() => takeTurn(parts, before));
-    const turn = await tellTraces(
+    const apply = () => writing.add(() => applyBatch(parts, before));
+    const batch = await reportTraces(
       onTraces,
-      () => backlog.look().slices.flatMap(({ steps }) => steps.map(({ event }) => event)),
-      take,
+      () => backlog.view().slices.flatMap(({ steps }) => steps.map(({ event }) => event)),
+      apply,
     );
-    onTurn?.(turn);
-    for (const each of turn.parked) onParked?.(each);
-    backlog.passed(turn.position);
-    if (turn.position >= until) return;
-    before = turn.longEvents;
+    onBatch?.(batch);
+    for (const each of batch.parked) onParked?.(each);
+    backlog.release(batch.position);
+    if (batch.position >= until) return;
+    before = batch.longEvents;
   }
 }
 
 /** Applies one batch in one transaction. */
-async function takeTurn(parts: BatchDeps, before: LongEvents): Promise<ProjectionBatch> {
+async function applyBatch(parts: BatchDeps, before: LongEvents): Promise<ProjectionBatch> {
   const { writer, projections, backlog } = parts;
-  const look = backlog.look();
-  const steps = () => look.slices.flatMap((slice) => slice.steps);
-  let turn: ProjectionBatch | undefined;
+  const view = backlog.view();
+  const steps = () => view.slices.flatMap((slice) => slice.steps);
+  let batch: ProjectionBatch | undefined;
   const write = async (failures: Failures) => {
     // State of a failed try is discarded.
-    turn = await ProjectionBatch.begin(parts, look, failures, turn === undefined ? before : NO_LONG_EVENTS);
-    return turn.apply();
+    batch = await ProjectionBatch.begin(parts, view, failures, batch === undefined ? before : NO_LONG_EVENTS);
+    return batch.apply();
   };
-  await inTransactionWithout(writer, { projections, steps }, write, look.slices.at(-1)?.place);
-  if (turn === undefined) throw new Error('A transaction was committed in which nothing was done.');
-  return turn;
+  await inTransactionWithout(writer, { projections, steps }, write, view.slices.at(-1)?.place);
+  if (batch === undefined) throw new Error('A transaction was committed in which nothing was done.');
+  return batch;
 }
 
 /**

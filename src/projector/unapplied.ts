@@ -2,7 +2,7 @@
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { type Projection, streamsOf } from '../ports/projection.js';
-import type { Ahead } from '../ports/readModels.js';
+import type { OutOfOrder } from '../ports/readModels.js';
 import { withTimeout } from '../supervision/waiting.js';
 
 export type Unapplied = {
@@ -12,12 +12,12 @@ export type Unapplied = {
 };
 
 /** How far projections have come, and the positions that they have applied out of order beyond it. */
-export type Projected = { readonly after: Position; readonly ahead?: ReadonlySet<Position> };
+export type Projected = { readonly after: Position; readonly outOfOrder?: ReadonlySet<Position> };
 
 /** Positions of events that are applied completely. */
-export const fullyApplied = (ahead: readonly Ahead[], projection?: string): ReadonlySet<Position> =>
+export const fullyApplied = (outOfOrder: readonly OutOfOrder[], projection?: string): ReadonlySet<Position> =>
   new Set(
-    ahead.flatMap((each) =>
+    outOfOrder.flatMap((each) =>
       each.pieces === null && (projection ?? each.projection) === each.projection ? [each.position] : [],
     ),
   );
@@ -33,7 +33,7 @@ const LOOK_LIMIT_MS = 500;
 export async function firstUnapplied(
   eventStore: Pick<EventStore, 'subscribe'>,
   projections: readonly Projection[],
-  { after, ahead = new Set() }: Projected,
+  { after, outOfOrder = new Set() }: Projected,
   tenant?: string,
 ): Promise<Unapplied | undefined> {
   const streamPrefixes = [...new Set(projections.flatMap((projection) => streamsOf(projection, tenant)))];
@@ -43,7 +43,7 @@ export async function firstUnapplied(
     for await (const slice of eventStore.subscribe({ after, streamPrefixes, maxCount: 1, signal })) {
       const event = slice.events.find(
         ({ stream, position }) =>
-          !ahead.has(position) && (tenant === undefined || parseStream(stream).tenant === tenant),
+          !outOfOrder.has(position) && (tenant === undefined || parseStream(stream).tenant === tenant),
       );
       if (event !== undefined) return { position: event.position, at: Date.parse(event.metadata.occurredAt) };
       if (slice.caughtUp) break;

@@ -51,7 +51,7 @@ export function readLanes(lanes: readonly ReadModels[]): ReadModels {
       return places.sort((a, b) => b.position - a.position)[0];
     },
     parked: async () => (await all((lane) => lane.parked())).flat(),
-    ahead: async () => (await all((lane) => lane.ahead())).flat(),
+    outOfOrder: async () => (await all((lane) => lane.outOfOrder())).flat(),
     waitFor: (...asked) => waited(asked[3], (lane) => lane.waitFor(...asked)),
     waitForEvent: (...asked) => waited(asked[3], (lane) => lane.waitForEvent(...asked)),
     async close() {

@@ -34,7 +34,10 @@ const isOpen = ({ all, filled, parts }: Withheld): boolean =>
   all === undefined && filled.size === 0 && parts.size === 0;
 
 type GateCheck = { readonly at: number; readonly withheld: Promise<Withheld>; validUntil: number };
-type Progress = Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'anchor' | 'parked' | 'ahead' | 'replaced'>;
+type Progress = Pick<
+  ProjectionProgress,
+  'checkpoint' | 'checkpoints' | 'anchor' | 'parked' | 'outOfOrder' | 'replaced'
+>;
 type Log = Pick<EventStore, 'identity' | 'holds' | 'head' | 'subscribe'>;
 type Name = RebuildScope['projection'];
 
@@ -201,7 +204,7 @@ export class ReadGate {
     if (all !== undefined) return { all, filled: new Map(), parts: new Map() };
     // Beside the reads, which do not wait for the log.
     const lowest = Math.min(...projections.map(({ name }) => checkpoints.get(name) ?? 0));
-    void this.#staleness.reached({ after: lowest, ahead: fullyApplied(await this.#progress.ahead()) });
+    void this.#staleness.reached({ after: lowest, outOfOrder: fullyApplied(await this.#progress.outOfOrder()) });
     const parked = await this.#progress.parked();
     const parts = new Map(parked.map((each) => [tenantPartKey(each.projection, each.tenant), reasonOf(each)]));
     return { all, filled: beingFilled(checkpoints), parts };

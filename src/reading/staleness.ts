@@ -4,7 +4,7 @@
  */
 import PQueue from 'p-queue';
 import type { EventStore, Position } from '../ports/eventStore.js';
-import type { Ahead } from '../ports/readModels.js';
+import type { OutOfOrder } from '../ports/readModels.js';
 import { projections } from '../projector/projections.js';
 import { firstUnapplied, fullyApplied, type Projected, type Unapplied } from '../projector/unapplied.js';
 import { BehindLooks, type TenantsBehind } from './tenantsBehind.js';
@@ -125,8 +125,10 @@ export class Staleness {
 
   /** The event, unless the projections have come to it. */
   #applied(event: Unapplied | undefined): Unapplied | undefined {
-    const { after, ahead } = this.#projected;
-    return event !== undefined && event.position > after && ahead?.has(event.position) !== true ? event : undefined;
+    const { after, outOfOrder } = this.#projected;
+    return event !== undefined && event.position > after && outOfOrder?.has(event.position) !== true
+      ? event
+      : undefined;
   }
 
   #ageOf(event: Unapplied | undefined): number {
@@ -141,13 +143,13 @@ const WHOLE_LOOK_MS = 10_000;
 export async function tenantsBehind(
   eventStore: Pick<EventStore, 'subscribe'>,
   { name, position, behind }: { readonly name: string; readonly position: Position; readonly behind: number },
-  ahead: readonly Ahead[],
+  outOfOrder: readonly OutOfOrder[],
 ): Promise<TenantsBehind> {
   if (behind === 0) return { names: [], isAll: true };
   const own = projections.filter((projection) => projection.name === name);
   const writtenBefore = Date.now() - NOTABLE_SECONDS * 1_000;
   return new BehindLooks(eventStore, own).look(
-    { after: position, ahead: fullyApplied(ahead, name) },
+    { after: position, outOfOrder: fullyApplied(outOfOrder, name) },
     writtenBefore,
     WHOLE_LOOK_MS,
   );

@@ -32,12 +32,12 @@ export class BehindLooks {
    * @throws what the log throws
    */
   async look(
-    { after: checkpoint, ahead = new Set() }: Projected,
+    { after: checkpoint, outOfOrder = new Set() }: Projected,
     writtenBefore: number,
     limitMs: number,
   ): Promise<TenantsBehind> {
     this.#moveTo(checkpoint);
-    const isAll = await this.#lookOn(ahead, writtenBefore, limitMs);
+    const isAll = await this.#lookOn(outOfOrder, writtenBefore, limitMs);
     return { names: [...this.#lastOf.keys()], isAll };
   }
 
@@ -53,13 +53,13 @@ export class BehindLooks {
   }
 
   /** Whether it came to the end. */
-  async #lookOn(ahead: ReadonlySet<Position>, writtenBefore: number, limitMs: number): Promise<boolean> {
+  async #lookOn(outOfOrder: ReadonlySet<Position>, writtenBefore: number, limitMs: number): Promise<boolean> {
     const signal = AbortSignal.timeout(limitMs);
     const [after, streamPrefixes] = [this.#lookedTo, this.#streamPrefixes];
     for await (const { events, position, caughtUp } of this.#eventStore.subscribe({ after, streamPrefixes, signal })) {
       const old = events.filter(({ metadata }) => Date.parse(metadata.occurredAt) < writtenBefore);
       for (const event of old)
-        if (!ahead.has(event.position)) this.#lastOf.set(parseStream(event.stream).tenant, event.position);
+        if (!outOfOrder.has(event.position)) this.#lastOf.set(parseStream(event.stream).tenant, event.position);
       if (old.length < events.length) return true;
       this.#lookedTo = position;
       if (caughtUp) return true;

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Ahead } from '#app/ports/readModels.js';
+import type { OutOfOrder } from '#app/ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels, StepwiseWriter } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import {
@@ -15,7 +15,7 @@ import {
   write,
 } from './readModelsFixture.js';
 
-const aheadAt = (position: number, more: Partial<Ahead> = {}): Ahead => ({
+const aheadAt = (position: number, more: Partial<OutOfOrder> = {}): OutOfOrder => ({
   projection: 'records',
   tenant: 'acme',
   position,
@@ -42,47 +42,47 @@ export function describeAhead(name: string, open: OpenReadModels): void {
 
     test('an event is waited for by itself, once all of it is applied', async () => {
       const waited = readModels.waitForEvent('records', 7, 10_000, 'acme');
-      await write(writer, () => stepwise.putAhead(aheadAt(6, { pieces: 2 })), { records: 5 });
+      await write(writer, () => stepwise.putOutOfOrder(aheadAt(6, { pieces: 2 })), { records: 5 });
       expect(await readModels.waitForEvent('records', 6, 0, 'acme')).toBe(false);
-      await write(writer, () => stepwise.putAhead(aheadAt(7)));
+      await write(writer, () => stepwise.putOutOfOrder(aheadAt(7)));
       expect(await waited).toBe(true);
       expect(await readModels.waitForEvent('records', 7, 0, 'acme')).toBe(true);
       expect(await readModels.waitFor('records', 7, 0, 'acme')).toBe(false);
       expect(await readModels.waitForEvent('deliveries', 7, 0, 'acme')).toBe(false);
-      expect(await readModels.ahead()).toEqual([aheadAt(6, { pieces: 2 }), aheadAt(7)]);
-      expect(await writer.ahead()).toEqual(await readModels.ahead());
+      expect(await readModels.outOfOrder()).toEqual([aheadAt(6, { pieces: 2 }), aheadAt(7)]);
+      expect(await writer.outOfOrder()).toEqual(await readModels.outOfOrder());
     });
 
     test('what the checkpoint has passed is forgotten, but for what is parked', async () => {
       const parked = { tenant: 'acme', projection: 'records', checkpoint: 3, position: 4 };
       const about = { eventId: id(4), eventType: 'RecordUpdated', error: 'No.', since: at(1), retryAsked: false };
       await write(writer, async () => {
-        await stepwise.putAhead(aheadAt(6));
-        await stepwise.putAhead(aheadAt(7, { tenant: 'other' }));
-        await stepwise.putAhead(aheadAt(9, { tenant: 'other' }));
+        await stepwise.putOutOfOrder(aheadAt(6));
+        await stepwise.putOutOfOrder(aheadAt(7, { tenant: 'other' }));
+        await stepwise.putOutOfOrder(aheadAt(9, { tenant: 'other' }));
         await writer.park({ ...parked, ...about });
       });
       await write(writer, async () => {}, { records: 8 });
-      expect(await readModels.ahead()).toEqual([aheadAt(6), aheadAt(9, { tenant: 'other' })]);
+      expect(await readModels.outOfOrder()).toEqual([aheadAt(6), aheadAt(9, { tenant: 'other' })]);
       await write(writer, () => writer.unpark(parked), { records: 9 });
-      expect(await readModels.ahead()).toEqual([]);
+      expect(await readModels.outOfOrder()).toEqual([]);
     });
 
     test('it is noted with the commit, or not at all, and gone after a reset', async () => {
       await writer.begin();
-      await stepwise.putAhead(aheadAt(6));
+      await stepwise.putOutOfOrder(aheadAt(6));
       await writer.rollback();
-      expect(await writer.ahead()).toEqual([]);
-      await write(writer, () => stepwise.putAhead(aheadAt(6)));
+      expect(await writer.outOfOrder()).toEqual([]);
+      await write(writer, () => stepwise.putOutOfOrder(aheadAt(6)));
       await writer.reset('records');
-      expect(await readModels.ahead()).toEqual([]);
+      expect(await readModels.outOfOrder()).toEqual([]);
     });
 
     test('nothing may overtake while a copy is filled, which holds what is served still once nothing is ahead', async () => {
       expect(await stepwise.mayOvertake()).toBe(true);
       const copy = await writer.beginRebuild({ projection: 'records' });
       expect(await stepwise.mayOvertake()).toBe(false);
-      await write(writer, () => stepwise.putAhead(aheadAt(6)), { records: 5 });
+      await write(writer, () => stepwise.putOutOfOrder(aheadAt(6)), { records: 5 });
       let isHeld = false;
       const holding = copy.holdLive().finally(() => {
         isHeld = true;

@@ -8,7 +8,7 @@ import { createRecord, updateRecord } from '#app/commands/records.js';
 import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import type { Position, RecordedEvent } from '#app/ports/eventStore.js';
 import type { Projection } from '#app/ports/projection.js';
-import type { Ahead } from '#app/ports/readModels.js';
+import type { OutOfOrder } from '#app/ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { projections } from '#app/projector/projections.js';
@@ -113,7 +113,7 @@ async function project({ beforeCommit, afterCommit, slices, ...others }: Hooks =
 async function expectProven(): Promise<void> {
   const writer = await openSqliteReadModelWriter({ file });
   try {
-    expect(await writer.ahead()).toEqual([]);
+    expect(await writer.outOfOrder()).toEqual([]);
     for (const projection of ['records', 'order_history'] as const) {
       const scope = { projection };
       const report = await verifyProjection({ eventStore: inside.eventStore, writer, deliveryLogDays: 30 }, scope);
@@ -140,12 +140,12 @@ const totalOf = (readModels: ReadModels, tenant: string, table: string) =>
     .catch(() => 0);
 
 test('an order is shown before the batch that was written before it', async () => {
-  const seen: { ahead: readonly Ahead[]; order: boolean; all: boolean; records: number }[] = [];
+  const seen: { ahead: readonly OutOfOrder[]; order: boolean; all: boolean; records: number }[] = [];
   await project({
     afterCommit: async (writer) =>
       reading(async (readModels) => {
         seen.push({
-          ahead: await writer.ahead(),
+          ahead: await writer.outOfOrder(),
           order: await readModels.waitForEvent('records', orderPosition, 0, 'acme'),
           all: await readModels.waitFor('records', orderPosition, 0, 'acme'),
           records: await totalOf(readModels, 'acme', 'dyn_party'),
@@ -165,12 +165,12 @@ test('an order is shown before the batch that was written before it', async () =
 
 test('it goes on where it was after a crash before or after each of its commits', async () => {
   let commits = 0;
-  const begun: Ahead[] = [];
+  const begun: OutOfOrder[] = [];
   await project({
     slices: 'one by one',
     afterCommit: async (writer) => {
       commits += 1;
-      begun.push(...(await writer.ahead()).filter(({ pieces }) => pieces !== null));
+      begun.push(...(await writer.outOfOrder()).filter(({ pieces }) => pieces !== null));
     },
   });
   await expectProven();
@@ -260,7 +260,7 @@ test('a part that is parked beside a batch that was begun loses nothing', async 
 test('while a copy is made to compare with, nothing overtakes', async () => {
   const other = await openSqliteReadModelWriter({ file });
   const copy = await other.beginRebuild({ projection: 'order_history' });
-  await project({ afterCommit: async (writer) => expect(await writer.ahead()).toEqual([]) });
+  await project({ afterCommit: async (writer) => expect(await writer.outOfOrder()).toEqual([]) });
   await copy.abandon();
   await other.close();
   await expectProven();

@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '#app/ports/eventStore.js';
 import type { Parked } from '#app/ports/readModels.js';
-import { type Projected, type ProjectedTraces, tellTraces } from '#app/projector/projectedTraces.js';
+import { type Projected, type ProjectedTraces, reportTraces } from '#app/projector/projectedTraces.js';
 
 const NEW = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 const OTHER = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -29,7 +29,7 @@ async function told(
   project: () => Promise<Projected> = async () => ({ events, parked: [] }),
 ): Promise<readonly ProjectedTraces[]> {
   const heard: ProjectedTraces[] = [];
-  await tellTraces(
+  await reportTraces(
     (projected) => heard.push(projected),
     () => events,
     project,
@@ -68,7 +68,7 @@ it('a commit that fails is told with its error, which goes on to whoever started
   const fail = () => Promise.reject(new TypeError('no'));
   expect(await told([made(1, NEW)], fail)).toMatchObject([{ failure: 'TypeError' }]);
   await expect(
-    tellTraces(
+    reportTraces(
       () => undefined,
       () => [made(1, NEW)],
       fail,

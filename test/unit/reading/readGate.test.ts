@@ -130,8 +130,8 @@ describe('who is behind', () => {
   });
 
   test('is nobody of whom all is applied, wherever the checkpoint stands', async () => {
-    const ahead = new Set([2]);
-    expect(await looks.look({ after: 0, ahead }, BEHIND_BY_A_SECOND, LIMIT_MS)).toMatchObject({ names: ['acme'] });
+    const outOfOrder = new Set([2]);
+    expect(await looks.look({ after: 0, outOfOrder }, BEHIND_BY_A_SECOND, LIMIT_MS)).toMatchObject({ names: ['acme'] });
   });
 
   test('is found by looking at each event once', async () => {
@@ -161,7 +161,7 @@ describe('the gate', () => {
   let gate: ReadGate;
   let guarded: ReadModels;
 
-  const progress: Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'anchor' | 'parked' | 'ahead'> = {
+  const progress: Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'anchor' | 'parked' | 'outOfOrder'> = {
     checkpoint: async (name) => checkpoints.get(name) ?? 0,
     checkpoints: async () => {
       looks += 1;
@@ -169,7 +169,7 @@ describe('the gate', () => {
     },
     anchor: async () => ({ log: 'log', position: 9, eventId: '9' }),
     parked: async () => parked,
-    ahead: async () => [],
+    outOfOrder: async () => [],
   };
   const get = (tenant: string) => guarded.get({ tenant, table: 'dyn_item' }, 'an id');
   const reached = (position: Position) => {

@@ -30,7 +30,7 @@ describe('readiness', () => {
       anchor: async () => undefined,
       parked: async () => parked,
       checkpoints: async () => new Map<string, number>(),
-      ahead: async () => [],
+      outOfOrder: async () => [],
       waitFor: async (_projection: string, position: number) => reached >= position,
       waitForEvent: async (_projection: string, position: number) => reached >= position,
     };

@@ -201,7 +201,7 @@ export async function openMongoReadModels({
     anchor: async () => placeOf(await state()),
     parked: () => connection.run(async (db) => parkedOf(db, await readState(db))),
     // Events are applied in the order of the log.
-    ahead: async () => [],
+    outOfOrder: async () => [],
     waitFor: (...asked) => poll.waitFor(...asked),
     waitForEvent: (...asked) => poll.waitFor(...asked),
 

@@ -139,7 +139,7 @@ class MongoReadModelWriter extends CopyWriter implements ReadModelWriter, Rebuil
   }
 
   /** Each event is applied as a whole, in the order of the log. */
-  readonly ahead: ReadModelWriter['ahead'] = async () => [];
+  readonly outOfOrder: ReadModelWriter['outOfOrder'] = async () => [];
 
   readonly park: ReadModelWriter['park'] = async (parked) => this.#parked.put(parked);
 

@@ -1,7 +1,7 @@
 /** The read side of the embedded read models. */
 
 import type { Position } from '../../../ports/eventStore.js';
-import type { Ahead, HistoryEntry } from '../../../ports/readModels.js';
+import type { HistoryEntry, OutOfOrder } from '../../../ports/readModels.js';
 import { type ReadModels, readModelsBy } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { fileNumber } from '../../damagedFiles.js';
@@ -190,7 +190,7 @@ function openOnFile(options: Options, onOtherFile: () => void): ReadModels {
           .map(({ projection, position }) => [projection, position]),
       ),
     parked: async () => connection.all<ParkedRow>(ALL_PARKED).map(parkedOf),
-    ahead: async () => connection.all<Ahead>(ALL_AHEAD),
+    outOfOrder: async () => connection.all<OutOfOrder>(ALL_AHEAD),
     waitFor: (projection, position, timeoutMs, tenant) => watch.waitFor({ projection, position, tenant }, timeoutMs),
     waitForEvent: (projection, position, timeoutMs, tenant) =>
       watch.waitFor({ projection, position, tenant, alone: true }, timeoutMs),

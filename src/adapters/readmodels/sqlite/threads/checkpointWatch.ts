@@ -2,7 +2,7 @@
 import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
 import type { Position } from '../../../../ports/eventStore.js';
-import type { Ahead } from '../../../../ports/readModels.js';
+import type { OutOfOrder } from '../../../../ports/readModels.js';
 import { parkedKey } from '../write/parked.js';
 
 export type Checkpoints = ReadonlyMap<string, Position>;
@@ -20,7 +20,7 @@ export type Reached = {
   readonly file: number | undefined;
   readonly checkpoints: Checkpoints;
   /** Events that are applied beyond the checkpoints. */
-  readonly ahead: readonly Pick<Ahead, 'projection' | 'position'>[];
+  readonly ahead: readonly Pick<OutOfOrder, 'projection' | 'position'>[];
   /** Parts that are parked, by `partOf`: what is behind their own checkpoints is passed over. */
   readonly parked: readonly string[];
 };

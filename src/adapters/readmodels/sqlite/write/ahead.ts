@@ -1,6 +1,6 @@
 /** Events that are applied although they lie beyond the checkpoint of their projection. */
 import type Database from 'better-sqlite3';
-import type { Ahead } from '../../../../ports/readModels.js';
+import type { OutOfOrder } from '../../../../ports/readModels.js';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
 
 export const ALL_AHEAD = 'SELECT projection, tenant, position, pieces FROM ahead ORDER BY position';
@@ -11,13 +11,13 @@ const IS_PARKED = 'EXISTS (SELECT 1 FROM parked WHERE tenant = ahead.tenant AND 
 
 /** Writes them; each call is part of the caller's transaction. */
 export class AheadTable {
-  readonly #all: Database.Statement<[], Ahead>;
-  readonly #put: Database.Statement<[Ahead]>;
+  readonly #all: Database.Statement<[], OutOfOrder>;
+  readonly #put: Database.Statement<[OutOfOrder]>;
   readonly #removePassed: Database.Statement<[]>;
 
   constructor(db: Database.Database) {
-    this.#all = db.prepare<[], Ahead>(ALL_AHEAD);
-    this.#put = db.prepare<[Ahead]>(
+    this.#all = db.prepare<[], OutOfOrder>(ALL_AHEAD);
+    this.#put = db.prepare<[OutOfOrder]>(
       'INSERT OR REPLACE INTO ahead (projection, tenant, position, pieces) VALUES (@projection, @tenant, @position, @pieces)',
     );
     // Of what is parked they tell what a retry need not apply again.
@@ -27,11 +27,11 @@ export class AheadTable {
     );
   }
 
-  all(): readonly Ahead[] {
+  all(): readonly OutOfOrder[] {
     return this.#all.all();
   }
 
-  put(ahead: Ahead): void {
+  put(ahead: OutOfOrder): void {
     this.#put.run(ahead);
   }
 

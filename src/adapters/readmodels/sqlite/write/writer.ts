@@ -3,7 +3,7 @@
 import type { BroadcastChannel } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
 import type { LogAnchor, Position } from '../../../../ports/eventStore.js';
-import type { Ahead, Parked } from '../../../../ports/readModels.js';
+import type { OutOfOrder, Parked } from '../../../../ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels, StepwiseWriter } from '../../../../ports/readModelWriter.js';
 import { fileNumber, isMarkedDamaged, setAside } from '../../../damagedFiles.js';
 import { openConnection } from '../connections.js';
@@ -62,7 +62,7 @@ type Options = { readonly file: string; readonly smallRows: number };
 type Stored = {
   readonly checkpoints: Checkpoints;
   readonly parked: readonly Parked[];
-  readonly ahead: readonly Ahead[];
+  readonly ahead: readonly OutOfOrder[];
 };
 
 class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, RebuildableReadModels {
@@ -82,7 +82,7 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
   /** As stored, and as the open transaction changes it; undefined where it is not known. */
   #stored: Stored | undefined;
   /** Of the open transaction. */
-  #appliedAhead: Ahead[] = [];
+  #appliedAhead: OutOfOrder[] = [];
   readonly #checkpoints: Database.Statement<[], [string, Position]>;
   readonly #setCheckpoint: Database.Statement<[string, number]>;
   readonly #setPlace: Database.Statement<[string | null, number, string | null]>;
@@ -169,11 +169,11 @@ class SqliteReadModelWriter extends CopyWriter implements ReadModelWriter, Rebui
     this.#stored = undefined;
   };
 
-  readonly ahead: ReadModelWriter['ahead'] = async () => this.#known().ahead;
+  readonly outOfOrder: ReadModelWriter['outOfOrder'] = async () => this.#known().ahead;
 
   readonly stepwise: StepwiseWriter = {
     mayOvertake: async () => !isRebuilding(this.db),
-    putAhead: async (ahead) => {
+    putOutOfOrder: async (ahead) => {
       this.#ahead.put(ahead);
       this.#stored = undefined;
       if (ahead.pieces === null) this.#appliedAhead.push(ahead);
