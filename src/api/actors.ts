@@ -1,4 +1,4 @@
-/** Who did something, as clients and people are shown it: by a name that stays, whoever is removed. */
+/** Names of actors in answers. An actor keeps its name after it has been removed. */
 import { streamPages } from '../commands/streamPages.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { ClientEvent } from '../domain/identity/events.js';
@@ -8,7 +8,7 @@ import type { EventStore } from '../ports/eventStore.js';
 import type { HistoryEntry } from '../ports/readModels.js';
 import * as json from './openapi/schema.js';
 
-/** As events and read models have it; those of earlier releases lack the names of clients. */
+/** Events of earlier releases lack the names of clients. */
 type Actor = HistoryEntry['actor'];
 
 export type ShownActor = { readonly kind: string; readonly id: string; readonly name: string | null };
@@ -23,12 +23,14 @@ export const actorSchema: json.JsonSchema = json.closedObject({
   },
 });
 
-/** Shows actors by their names. */
 export type ShowActor = (actor: Actor) => ShownActor;
 
 type Log = { readonly eventStore: Pick<EventStore, 'readStream'> };
 
-/** For these actors. Reads the log only where one of them is a client of which neither its event nor the tenant has the name. */
+/**
+ * Prepares the names of these actors. Reads the log only for a client whose name is neither in its event nor in the
+ * tenant.
+ */
 export async function actorsShown(
   { eventStore }: Log,
   { name: tenant, clients }: Pick<Tenant, 'name' | 'clients'>,
@@ -45,7 +47,7 @@ export async function actorsShown(
   }
 }
 
-/** Whether an actor is meant by a text: its id, or its name, in whatever case. */
+/** Makes a test for actors whose id or name is this text, ignoring case. */
 export async function actorNamed(
   { eventStore }: Log,
   tenant: Pick<Tenant, 'name' | 'clients'>,
@@ -57,7 +59,7 @@ export async function actorNamed(
     id.toLowerCase() === wanted || name?.toLowerCase() === wanted;
 }
 
-/** By their ids, of all clients that there ever were: a client keeps its name, and only its first event has it. */
+/** Names of all clients that ever existed, by id. A client's name never changes, and only its first event has it. */
 async function clientNames(eventStore: Log['eventStore'], tenant: string): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>();
   for await (const events of streamPages(eventStore, clientsStream(tenant), 0, MAX_CLIENT_EVENTS - 1)) {

@@ -1,7 +1,4 @@
-/**
- * Answers that are made and not yet taken by their clients lie in memory: a client that reads slowly, or not at all, shall
- * not fill it.
- */
+/** Answers wait in memory until their clients have taken them. This limits how many bytes slow clients can hold. */
 import type { Response } from 'express';
 import { MAX_ANSWER_BYTES_IN_FLIGHT, MAX_ANSWER_MS, MAX_TENANT_ANSWER_BYTES_IN_FLIGHT } from '../domain/limits.js';
 import { Tally } from '../supervision/tally.js';
@@ -9,15 +6,18 @@ import { Tally } from '../supervision/tally.js';
 export class AnswersInFlight {
   readonly #bytes = new Tally();
 
-  /** May one more answer be made for this tenant? Where all tenants together have too much, those with nothing may. */
+  /**
+   * Whether one more answer may be made for this tenant. Over the service's limit, only tenants without a waiting
+   * answer may.
+   */
   hasRoom(tenant: string): boolean {
     const own = this.#bytes.of(tenant);
     return own === 0 || (own < MAX_TENANT_ANSWER_BYTES_IN_FLIGHT && this.#bytes.total < MAX_ANSWER_BYTES_IN_FLIGHT);
   }
 
   /**
-   * Counts so many bytes until the client has taken its answer, or has left. A client that takes too long is cut off.
-   * @param bytes 0, as nearly always, of an answer that the connection took whole
+   * Counts these bytes until the client has taken its answer or disconnected. A client that takes too long is cut off.
+   * @param bytes 0 if the connection took the whole answer at once, as is usual
    */
   add(tenant: string, bytes: number, res: Response): void {
     if (bytes === 0 || res.closed) return;

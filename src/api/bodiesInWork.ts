@@ -1,6 +1,6 @@
 /**
- * Large bodies that are read and worked on at the same time lie in memory, several times their size. When a tenant has
- * enough of them in work, its next ones wait unread, and hold up no other tenant.
+ * Limits the large bodies that are read and processed at once: each takes several times its size in memory. When a
+ * tenant has enough of them in progress, its next ones wait unread without delaying other tenants.
  */
 import type { Request, Response } from 'express';
 import { MAX_BODY_BYTES_IN_WORK, MAX_TENANT_BODY_BYTES_IN_WORK, MAX_WAITING_BODIES } from '../domain/limits.js';
@@ -9,7 +9,7 @@ import { HttpError, TOOK_TOO_LONG } from './errors.js';
 
 type Waiting = { readonly tenant: string; readonly bytes: number; readonly enter: () => void };
 
-/** So small a body is not counted: as many as there can be connections are no burden. */
+/** Smaller bodies are not counted: even one for each connection is no burden. */
 const SMALL_BYTES = 65_536;
 
 export class BodiesInWork {
@@ -18,9 +18,9 @@ export class BodiesInWork {
 
   /**
    * Resolves when the body may be read.
-   * @param limitBytes what a body counts that does not tell its size
-   * @returns what to call when the request is done
-   * @throws HttpError 429 where too many wait, 503 when the request's time is over first
+   * @param limitBytes counted for a body of unknown size
+   * @returns a function to call when the request is done
+   * @throws HttpError 429 if too many wait, 503 if the request's deadline passes first
    */
   async enter(tenant: string, req: Request, res: Response, limitBytes: number): Promise<() => void> {
     const bytes = Math.min(sizeOf(req) ?? limitBytes, limitBytes);
@@ -30,7 +30,7 @@ export class BodiesInWork {
     return () => this.#leave(tenant, bytes);
   }
 
-  /** A tenant with nothing in work always has room. */
+  /** A tenant without a body in progress always has room. */
   #hasRoom(tenant: string, bytes: number): boolean {
     const own = this.#bytes.of(tenant);
     if (own === 0) return true;
@@ -75,7 +75,7 @@ const waitedTooLong = (): HttpError =>
     'Retry-After': '1',
   });
 
-/** Of the body as it will be read; undefined where only reading it tells. */
+/** Size of the body after decoding; undefined if it is only known after reading. */
 function sizeOf({ headers }: Request): number | undefined {
   const encoding = headers['content-encoding'] ?? 'identity';
   const length = headers['content-length'];

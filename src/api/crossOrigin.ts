@@ -1,11 +1,11 @@
 /**
- * Requests that pages of other origins make from a browser (Fetch standard, §3.3 "CORS protocol"): allowed for the origins
- * that the operator names. Without credentials: a browser sends no session cookie along, a page needs a token of its own.
+ * CORS (Fetch standard, §3.3): pages of the origins that the operator names may call the API. Credentials are not
+ * allowed: a browser sends no session cookie along, so a page needs a token.
  */
 import type { RequestHandler } from 'express';
 import { METHODS } from './routes/operation.js';
 
-/** Besides those that any page may read (Fetch standard, "CORS-safelisted response-header name"). */
+/** Besides the CORS-safelisted response headers (Fetch standard). */
 const EXPOSED = [
   'Allow',
   'ETag',
@@ -20,10 +20,10 @@ const EXPOSED = [
   'X-Request-Id',
 ].join(', ');
 
-/** How long a browser need not ask again. */
+/** How long a browser may cache the preflight answer. */
 const MAX_AGE_SECONDS = '3600';
 
-/** Before tenant, token and rates: a browser asks first, without a token, whether it may ask. */
+/** Comes before tenant, token and rates: a preflight request has no token. */
 export function crossOrigin(origins: readonly string[]): RequestHandler {
   const allowed = new Set(origins);
   return ({ method, headers }, res, next) => {

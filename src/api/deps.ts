@@ -1,4 +1,4 @@
-/** What the HTTP API is given by the composition root, and what it keeps while it runs. */
+/** What the composition root gives the HTTP API, and the state that the API keeps while it runs. */
 import type { Logger } from 'pino';
 import type { Commands, TenantDirectory } from '../commands/context.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
@@ -19,36 +19,39 @@ import type { ServiceMetrics } from './metrics.js';
 import type { TokenBuckets } from './tokenBuckets.js';
 
 export type ApiConfig = {
-  /** Of the software: what it shows of the same data may differ from one to the next. */
+  /** Version of the software. Two releases may show the same data differently. */
   readonly release: string;
-  /** Tenants live under this host: `<tenant>.<baseHost>`. Lower case, no port. */
+  /** Tenants have host names below this one: `<tenant>.<baseHost>`. Lower case, no port. */
   readonly baseHost: string;
-  /** Tenant of a request that names no tenant: a bare host, localhost, an IP address. */
+  /** Tenant of a request whose host names none: a bare host, localhost, an IP address. */
   readonly defaultTenant?: string;
-  /** How many proxies in front set X-Forwarded-For, -Host and -Proto; 0 ignores these headers. */
+  /** Number of proxies in front that set X-Forwarded-For, -Host and -Proto; 0 ignores these headers. */
   readonly trustProxy: number;
   /** Origins whose pages may call the API from a browser. */
   readonly corsOrigins: readonly string[];
   /** Largest request body, in bytes after decompression. */
   readonly bodyLimitBytes: number;
-  /** Requests a second and after a pause that each caller may make; 0 a second means no limit. A tenant can have a lower one. */
+  /**
+   * Requests a second, and at once after a pause, for each caller. 0 a second means no limit. A tenant can have a lower
+   * limit.
+   */
   readonly rateLimit: { readonly perSecond: number; readonly burst: number };
-  /** Requests that are answered at once for one tenant, or for one network before anybody is known. */
+  /** Requests in flight for one tenant, or for one network before authentication. */
   readonly requestsInFlight: number;
-  /** Sessions that one user may open in an hour. */
+  /** Sessions that one user may open an hour. */
   readonly signInsPerHour: number;
-  /** What /metrics must be asked with; where unset, see `isLocalProgram`. */
+  /** The token for /metrics; if unset, see `isLocalProgram`. */
   readonly metricsToken?: string;
-  /** Whether each request has a line in the log. */
+  /** Whether the log has a line for each request. */
   readonly accessLog: boolean;
-  /** How long a request may take, in milliseconds. */
+  /** Time limit of a request, in milliseconds. */
   readonly requestTimeoutMs: number;
-  /** How long a write, or a read of what was written, waits for the read models before it is answered all the same, in milliseconds. */
+  /** How long an answer waits for the read models to show a write, in milliseconds. After that it is sent anyway. */
   readonly projectionWaitMs: number;
   readonly lists: ListLimits;
 };
 
-/** What an OpenAPI document describes. */
+/** The subject of an OpenAPI document. */
 export type Described = {
   readonly title: string;
   readonly orderModel: OrderModel;
@@ -63,34 +66,36 @@ export type ReadinessReport = {
 export type ApiDeps = {
   readonly commands: Commands;
   readonly readModels: RecordQueries & DeliveryLog & Pick<ProjectionProgress, 'waitFor' | 'waitForEvent'>;
-  /** How old what a read of the tenant has shown last may be, in whole seconds; 0 while it is current. */
+  /** Age of what reads of the tenant show, in whole seconds; 0 if it is current. */
   readonly staleness: (tenant: string) => number;
-  /** Unset where other processes project, or read what this one writes: writes are answered when they are shown. */
+  /**
+   * Undefined if other processes project, or read what this one writes: then each write is answered once it is shown.
+   */
   readonly unshown: PendingWrites | undefined;
   readonly directory: TenantDirectory;
   readonly tokens: TokenService;
   readonly config: ApiConfig;
   readonly log: Logger;
   readonly metrics: ServiceMetrics;
-  /** Unset while no traces are made. */
+  /** Undefined if tracing is off. */
   readonly tracer: Tracer | undefined;
-  /** @param isNamed whether the report may tell who the tenants are */
+  /** @param isNamed whether the report may name tenants */
   readonly ready: (isNamed: boolean) => Promise<ReadinessReport>;
-  /** Why a URL cannot be a webhook's target, to be read after "The url field"; undefined when it can. */
+  /** Why a URL cannot be a webhook's target, worded to follow "The url field"; undefined if it can. */
   readonly checkWebhookTarget: (url: string) => Promise<string | undefined>;
 };
 
-/** What checks and handlers are given: the above, and state that lasts from one request to the next. */
+/** Given to checks and handlers: the dependencies, and state that outlives a request. */
 export type Api = ApiDeps & {
   readonly refresh: Refresh;
   readonly lists: ListTurns;
   readonly answers: AnswersInFlight;
   readonly bodies: BodiesInWork;
   readonly compression: Compression;
-  /** Requests that each client, user and network may still make, and sign-ins of each user. */
+  /** Requests that each client, user and network may still make, and sessions that each user may still open. */
   readonly buckets: TokenBuckets;
   readonly inFlight: InFlight;
   readonly guesses: Guesses;
-  /** An OpenAPI document as JSON text. @throws HttpError 413 when it is over MAX_OPENAPI_BYTES */
+  /** An OpenAPI document as JSON text. @throws HttpError 413 if it exceeds MAX_OPENAPI_BYTES */
   readonly openApiText: (document: Described) => Promise<string>;
 };

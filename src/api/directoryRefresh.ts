@@ -1,6 +1,6 @@
 /**
- * Brings the directory of tenants, clients and users up to the head of the log, for names that are not known here: the
- * command line, or another process, may have made them a moment ago.
+ * Brings the directory up to the head of the log when a request names an unknown tenant, client or user. Another
+ * process, such as the command line, may have created it a moment ago.
  */
 import { LRUCache } from 'lru-cache';
 import type { Commands } from '../commands/context.js';
@@ -13,21 +13,23 @@ import {
 import { sleep, TimeLimitError, withTimeout } from '../supervision/waiting.js';
 
 /**
- * Resolves when the directory knows what was in the log at the call, or after `LONGEST_REFRESH_MS`.
- * @param name of what is not known here, such as `tenant acme`. When it is not there after a refresh either, it is not
- *   looked for again for a moment, however often it is asked for; the directory may hear of it by itself meanwhile.
- * @throws what the event store throws
+ * Resolves when the directory has applied all that was in the log at the call, or after `LONGEST_REFRESH_MS`.
+ * @param name the unknown name, such as `tenant acme`. If a refresh does not find it, it is not looked up again for a
+ *   moment.
+ * @throws errors of the event store
  */
 export type Refresh = (name?: string) => Promise<void>;
 
-/** Callers share a refresh that has not looked at the log yet, so strangers who ask for names cannot make it look often. */
+/**
+ * Callers share a refresh that has not read the log's head yet, so requests with invented names cause few refreshes.
+ */
 export function directoryRefresh({ eventStore, directory }: Pick<Commands, 'eventStore' | 'directory'>): Refresh {
   const lookedFor = new LRUCache<string, true>({ max: MAX_REMEMBERED_REFUSALS, ttl: REFUSAL_REMEMBERED_MS });
   let next: Promise<boolean> | undefined;
   let last: Promise<boolean> = Promise.resolve(true);
   let lastBeganAt = Number.NEGATIVE_INFINITY;
 
-  /** Whether all of it is known here. */
+  /** @returns whether the directory has caught up */
   async function run(): Promise<boolean> {
     const head = await eventStore.head();
     try {
@@ -44,7 +46,7 @@ export function directoryRefresh({ eventStore, directory }: Pick<Commands, 'even
     const waitMs = lastBeganAt + MIN_REFRESH_INTERVAL_MS - performance.now();
     if (waitMs > 0) await sleep(waitMs);
     lastBeganAt = performance.now();
-    // What is in the log from here on may come too late for it.
+    // From here on, the refresh may miss new events: callers need the next one.
     next = undefined;
     last = run();
     return last;

@@ -1,4 +1,7 @@
-/** ETag, If-None-Match and If-Match (RFC 9110 §8.8.3, §13.1). Where an answer has no tag of its own, it goes by the bytes. */
+/**
+ * ETag, If-None-Match and If-Match (RFC 9110 §8.8.3, §13.1). If an answer has no tag of its own, the tag is a hash of
+ * its bytes.
+ */
 import { createHash } from 'node:crypto';
 import type { Request } from 'express';
 import { type Precondition, tagOf } from '../commands/preconditions.js';
@@ -7,10 +10,10 @@ import type { Encoding } from './compression.js';
 import { badRequest } from './errors.js';
 import { bytesOf, type JsonText } from './jsonAnswer.js';
 
-/** Bytes that are hashed without a pause. */
+/** Bytes to hash without a pause. */
 const PIECE_BYTES = 1_048_576;
 
-/** The tag of an answer that has none of its own. */
+/** The tag of an answer without one of its own. */
 export async function tagOfText(body: JsonText): Promise<string> {
   if (typeof body === 'string') return tagOf(body);
   const [only, ...others] = body;
@@ -27,14 +30,13 @@ export async function tagOfText(body: JsonText): Promise<string> {
   return tagOf(hash.digest());
 }
 
-/** As a header field. Compressed, the bytes are others, and so is a strong tag. */
+/** The header field's value. A compressed answer has other bytes, so its strong tag differs. */
 export const etag = (tag: string, encoding?: Encoding): string =>
   encoding === undefined ? `"${tag}"` : `"${tag}.${encoding}"`;
 
-/** Whether the client asks for what it may have already. */
 export const mayHaveAnswer = (req: Request): boolean => req.headers['if-none-match'] !== undefined;
 
-/** The ETag under which the client has what this tag stands for; undefined when it has not. */
+/** The ETag to answer 304 with, if the client holds what this tag stands for; else undefined. */
 export function heldTag(req: Request, tag: string): string | undefined {
   const given = req.headers['if-none-match'];
   if (given === undefined) return undefined;
@@ -43,9 +45,10 @@ export function heldTag(req: Request, tag: string): string | undefined {
 }
 
 /**
- * What a change insists on. A weak tag is taken for the strong one that it was made of: a proxy that compresses answers
- * weakens their tags, and leaves the client no other to send (RFC 9110 §13.1.1 would never let it match). Ours stand for
- * the values of a record, whichever bytes they are sent in. @throws HttpError 400 for what is no list of tags
+ * The precondition of a change. A weak tag counts as the strong tag it was made of: a proxy that compresses answers
+ * weakens their tags, and leaves the client no other to send (RFC 9110 §13.1.1 would never match it). Our tags stand
+ * for the values of a record, not for bytes.
+ * @throws HttpError 400 if the field is not a list of tags
  */
 export function preconditionOf(req: Request): Precondition | undefined {
   const given = req.headers['if-match'];
@@ -56,21 +59,21 @@ export function preconditionOf(req: Request): Precondition | undefined {
   return list.flatMap(({ tags }) => tags);
 }
 
-/** `etagc` (RFC 9110 §8.8.3); a comma is one. */
+/** `etagc` (RFC 9110 §8.8.3), which includes the comma. */
 const TAG = /^[\x21\x23-\x7e\x80-\xff]*$/;
-/** Before, between and behind tags; elements of a list may be empty (RFC 9110 §5.6.1.2). */
+/** Text before, between and after tags. List elements may be empty (RFC 9110 §5.6.1.2). */
 const BEFORE = /^[ \t,]*(?:W\/)?$/;
 const BETWEEN = /^[ \t]*,[ \t,]*(?:W\/)?$/;
 const BEHIND = /^[ \t,]*$/;
-/** What `etag` puts behind, and what Apache, Caddy and Jetty do where they compress. */
+/** Suffixes of compressed answers: ours (`etag`), and those of Apache, Caddy and Jetty. */
 const ENDINGS = [/\.(?:br|gzip|zstd|deflate)$/, /-(?:br|gzip|zstd|deflate)$/, /--(?:br|gzip|zstd|deflate)$/];
 
-/** `text` is without the mark of a weak one; `tags` are those of ours that it can have been made of. */
+/** `text` is the tag without the weak mark; `tags` are the tags of ours that it may have been made of. */
 type EntityTag = { readonly tags: readonly string[]; readonly text: string };
 
-/** Undefined for what is no list of tags, or an empty one. */
+/** @returns undefined if this is not a list of tags, or an empty one */
 function tagsIn(list: string): readonly EntityTag[] | undefined {
-  // No tag has a quotation mark in it: every second part is one.
+  // No tag contains a quotation mark, so every second part is a tag.
   const parts = list.split('"');
   const last = parts.length - 1;
   const isList = parts.every((part, at) =>
@@ -78,7 +81,7 @@ function tagsIn(list: string): readonly EntityTag[] | undefined {
   );
   if (!isList || last < 2 || last % 2 === 1) return undefined;
   const tags = parts.filter((_, at) => at % 2 === 1);
-  // A tag of ours may end in a hyphen: with one more before the ending it is one of two.
+  // A tag of ours may end in a hyphen, so `--gzip` is ambiguous: both readings count.
   const ours = (tag: string) => [...new Set([tag, ...ENDINGS.map((ending) => tag.replace(ending, ''))])];
   return tags.map((tag) => ({ tags: ours(tag), text: `"${tag}"` }));
 }

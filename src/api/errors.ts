@@ -1,4 +1,4 @@
-/** Every error answer of the API is made here (spec §7). */
+/** Makes every error answer of the API (spec §7). */
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import {
@@ -17,7 +17,7 @@ import { TooManyWaitingError } from '../supervision/fairQueue.js';
 import { sendJson } from './jsonAnswer.js';
 import { loggedPath } from './requestContext.js';
 
-/** An answer other than success that the API itself decides on. `message` says what is wrong, `reason` why or what to do. */
+/** An error answer that the API itself decides on. `message` says what is wrong, `reason` why or what to do. */
 export class HttpError extends Error {
   override readonly name = 'HttpError';
   constructor(
@@ -31,7 +31,7 @@ export class HttpError extends Error {
 }
 
 export const badRequest = (reason: string): HttpError => new HttpError(400, 'Bad request.', reason);
-/** @param headers what can be read, as Accept or Accept-Encoding (RFC 9110 §15.5.16) */
+/** @param headers what is accepted, as Accept or Accept-Encoding (RFC 9110 §15.5.16) */
 export const unsupportedMediaType = (reason: string, headers?: HttpError['headers']): HttpError =>
   new HttpError(415, 'Unsupported media type.', reason, headers);
 export const forbidden = (reason: string, headers?: HttpError['headers']): HttpError =>
@@ -40,14 +40,14 @@ export const notFound = (reason: string): HttpError => new HttpError(404, 'Not f
 export const unavailable = (reason: string): HttpError =>
   new HttpError(503, 'Temporarily unavailable; try again.', reason, { 'Retry-After': '1' });
 
-/** The entry with this key. @throws HttpError 404 when there is none */
+/** The entry with this key. @throws HttpError 404 if there is none */
 export function known<Key extends string | number, Entry>(all: ReadonlyMap<Key, Entry>, key: Key, kind: string): Entry {
   const entry = all.get(key);
   if (entry === undefined) throw notFound(`There is no ${kind} ${key}.`);
   return entry;
 }
 
-/** Last handler of all: no route has this path. */
+/** The last handler: no route has this path. */
 export const unknownPath: RequestHandler = (req) => {
   throw notFound(`There is nothing at ${req.path}.`);
 };
@@ -74,7 +74,7 @@ export const TOOK_TOO_LONG = 'The request took too long.';
 const tryLater = (reason: string, message = 'Temporarily unavailable; try again.'): Answer =>
   answer(503, message, reason, { 'Retry-After': '1' });
 
-/** What a client has to know before it sends a request again that was answered with 503. */
+/** Adds to a 503 whether the write may have happened, which the client must know before it retries. */
 function withOutcome({ status, body, headers }: Answer, req: Request): Answer {
   const { method, context } = req;
   if (status !== 503 || !('error' in body) || isSafe(method)) return { status, body, ...(headers && { headers }) };
@@ -90,7 +90,7 @@ function withOutcome({ status, body, headers }: Answer, req: Request): Answer {
       headers,
     );
   }
-  // No Retry-After: to send it again at once is what not to do.
+  // No Retry-After: an immediate retry could write twice.
   return answer(
     status,
     unknown,
@@ -100,7 +100,7 @@ function withOutcome({ status, body, headers }: Answer, req: Request): Answer {
 
 const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 
-/** The answer to an error that is expected; undefined for all others. */
+/** The answer to an expected error; undefined for all others. */
 export function answerTo(error: unknown): Answer | undefined {
   if (error instanceof HttpError) return answer(error.status, error.message, error.reason, error.headers);
   if (error instanceof ValidationError) return invalid(error.message, error.errors);
@@ -136,14 +136,14 @@ function requestError(error: unknown): Answer | undefined {
 
 const FORESEEN = [HttpError, TooManyWaitingError, DeadlineError, ReadModelsWithheldError];
 
-/** Express's error handler. An unexpected error is logged; its answer shows only the request's id. */
+/** Express's error handler. An unexpected error is logged; its answer shows only the request id. */
 export function errorHandler(log: Logger): ErrorRequestHandler {
   return (error: unknown, req: Request, res: Response, _next) => {
     const { ids } = req.context;
     const known = answerTo(error);
     const expected = known && withOutcome(known, req);
     if (expected === undefined || expected.status >= 500) {
-      // What was decided here, or had no room or no time, needs nobody's attention at once, and no stack: anybody can bring it about.
+      // Refusals and timeouts are logged as warnings, without a stack: any client can cause them.
       const isForeseen = FORESEEN.some((kind) => error instanceof kind);
       const about = { ...ids, method: req.method, path: loggedPath(req) };
       if (isForeseen) log.warn({ reason: expected?.body.message, ...about }, 'request failed');

@@ -1,4 +1,4 @@
-/** What an approval warns of, and a submitted order: a webhook may get what it has, or nothing is sent. */
+/** Warnings of an approval and of a submitted order: a webhook may get an export twice, or nothing is sent. */
 import type { ExportWarning, Repeat } from '../domain/order/events.js';
 import { warningText } from '../domain/order/exportWarning.js';
 import * as json from './openapi/schema.js';
@@ -32,7 +32,7 @@ export const shownWarnings = ({ repeats = [], warnings: said = [] }: Warned): re
   ...said.map((warning) => exportWarning.show({ ...warning, message: warningText(warning) })),
 ];
 
-/** Beside what else is answered; nothing where there is nothing to warn of. */
+/** The `warnings` member of an answer; absent if there are none. */
 export function warningsOf(warned: Warned): { readonly warnings?: readonly object[] } {
   const shown = shownWarnings(warned);
   return shown.length === 0 ? {} : { warnings: shown };

@@ -1,7 +1,7 @@
 /**
- * The classes of the requests and responses that the HTTP server makes. express gives each one that it is handed the
- * prototype of its application, and an object whose prototype was changed is slow from then on: a small answer took twice
- * as long, and what belonged to it outlived the next collections. Made with that prototype, they are left as they are.
+ * Classes for requests and responses that have express's prototypes from the start. express changes the prototype of
+ * each object it is handed, and V8 handles an object with a changed prototype slowly: a small answer took twice as
+ * long, and its objects survived more garbage collections.
  */
 import { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
@@ -12,7 +12,7 @@ export class ApiResponse extends ServerResponse<ApiRequest> {}
 Object.setPrototypeOf(ApiRequest.prototype, express.request);
 Object.setPrototypeOf(ApiResponse.prototype, express.response);
 
-/** Of what the application is handed from now on. A process has one application at a time: theirs is the one given last. */
+/** Sets the application of all requests and responses from now on. A process has one application at a time. */
 export function useExpressPrototypes(app: Express): void {
   Object.assign(app, {
     request: Object.assign(ApiRequest.prototype, { app }),

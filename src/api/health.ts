@@ -1,6 +1,6 @@
 /**
- * For those who run the service: is it alive, is it ready, its figures. They need no tenant. Names of tenants and webhooks
- * are for those with METRICS_TOKEN, or for this machine.
+ * Liveness, readiness and metrics for operators. They need no tenant. Names of tenants and webhooks are shown only with
+ * METRICS_TOKEN, or to programs on this machine.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Request } from 'express';

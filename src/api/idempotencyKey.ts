@@ -1,12 +1,12 @@
-/** Idempotency-Key: a client's name for a request, so that sending it again does nothing more. */
+/** Idempotency-Key: a client's name for a request, so that sending it again has no further effect. */
 import type { Request } from 'express';
 import { MAX_IDEMPOTENCY_KEY_LENGTH } from '../domain/limits.js';
 import { badRequest } from './errors.js';
 
-/** Visible characters of ASCII. */
+/** Visible ASCII characters. */
 const KEY = /^[!-~]+$/;
 
-/** @throws HttpError 400 for one that is too long, empty, or of other characters */
+/** @throws HttpError 400 if the key is empty, too long, or has other characters */
 export function idempotencyKeyOf({ headers }: Request): string | undefined {
   const key = headers['idempotency-key'];
   if (key === undefined) return undefined;

@@ -1,7 +1,7 @@
-/** The JSON text of answers: its bytes, and how it is sent. */
+/** JSON text of answers: its size, and how it is sent. */
 import type { Response } from 'express';
 
-/** JSON text, whole, or in parts that are sent one behind the other: bytes that are large are joined to nothing. */
+/** JSON text, as one string or in parts that are sent one after the other. Large parts are never copied together. */
 export type JsonText = string | readonly (string | Uint8Array)[];
 
 export const bytesOf = (json: JsonText): number =>
@@ -14,11 +14,13 @@ export const oneBuffer = (json: JsonText): Buffer =>
 
 const SMALL_BYTES = 262_144;
 
-/** The parts of a small text as one: what is done with each of them takes longer than to copy it. */
+/** Joins the parts of a small text: handling each part would take longer than copying it. */
 export const joined = (json: JsonText): JsonText =>
   typeof json === 'string' || bytesOf(json) > SMALL_BYTES ? json : [oneBuffer(json)];
 
-/** Answers with JSON text as it is, or without a body. (express' own `json` and `send` would serialize, hash and re-encode.) */
+/**
+ * Answers with this JSON text, or without a body. (express' own `json` and `send` would serialize, hash and re-encode.)
+ */
 export function sendJson(
   res: Response,
   status: number,

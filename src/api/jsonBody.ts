@@ -1,4 +1,4 @@
-/** Reading JSON request bodies: bounded in size and depth, and only after the client is known. */
+/** Reads JSON request bodies, bounded in size and depth, after authentication. */
 import { isUtf8 } from 'node:buffer';
 import { parse } from 'content-type';
 import express, { type Request, type RequestHandler, type Response } from 'express';
@@ -7,8 +7,8 @@ import type { LongNumbers } from './jsonScan.js';
 import { parseJson } from './jsonText.js';
 
 /**
- * A reader of request bodies. It resolves to the parsed body, and throws HttpError: 415 for another content type or
- * charset, 413 over the limit or for too many values, 400 for what is not JSON in UTF-8 or nested too deeply.
+ * Resolves to the parsed body. Throws HttpError: 415 for another content type or charset, 413 for too many bytes or
+ * values, 400 for a body that is not JSON in UTF-8 or nested too deeply.
  */
 export type BodyReader = (req: Request, res: Response) => Promise<unknown>;
 
@@ -28,7 +28,7 @@ export function jsonBodyReader({ limitBytes, longNumbers = 'asObject' }: ReadOpt
   };
 }
 
-/** Without the byte order mark that some clients send (RFC 8259 §8.1 lets a reader ignore it). @throws HttpError 400 */
+/** Skips a byte order mark (RFC 8259 §8.1 allows that). @throws HttpError 400 */
 export function utf8Text(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw badRequest('The body is not valid UTF-8.');
   const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
@@ -36,8 +36,8 @@ export function utf8Text(bytes: Buffer): string {
 }
 
 /**
- * Reads a body, decompressed. A client that waits for 100 Continue is asked for it here, when nothing else can refuse it.
- * One that is too large is read to its end where it is sent in any case, so that the client gets the answer.
+ * Makes a reader of decompressed bodies. It sends 100 Continue, since nothing else can refuse the request after it. A
+ * body over the limit is read to its end if the client sends it anyway, so that the client gets the answer.
  * @throws HttpError 413, 415, 400
  */
 export function bytesReader(limitBytes: number): (req: Request, res: Response) => Promise<Buffer> {
@@ -45,14 +45,13 @@ export function bytesReader(limitBytes: number): (req: Request, res: Response) =
   return async (req, res) => {
     settleCoding(req);
     askForBody(req, res, limitBytes);
-    // How long a body may take to arrive has a limit of its own (`listen.ts`).
+    // The time for a body to arrive has its own limit (`listen.ts`).
     await req.context.deadline.uncounted(runParser(parser, req, res));
     const bytes: unknown = req.body;
     return Buffer.isBuffer(bytes) ? bytes : Buffer.alloc(0);
   };
 }
 
-/** As a promise. */
 const runParser = (parser: RequestHandler, req: Request, res: Response): Promise<void> =>
   new Promise((resolve, reject) => {
     parser(req, res, (error?: unknown) => {
@@ -61,7 +60,10 @@ const runParser = (parser: RequestHandler, req: Request, res: Response): Promise
     });
   });
 
-/** For a client that sends its body only when it is asked for it (RFC 9110 §10.1.1). @throws HttpError 413 for one that is known to be too large */
+/**
+ * Sends 100 Continue to a client that waits for it (RFC 9110 §10.1.1). @throws HttpError 413 if the body is known to be
+ * too large
+ */
 function askForBody({ headers, httpVersion }: Request, res: Response, limitBytes: number): void {
   if (headers.expect === undefined || httpVersion !== '1.1') return;
   const { 'content-encoding': coding = 'identity', 'content-length': length = '0' } = headers;
@@ -71,7 +73,7 @@ function askForBody({ headers, httpVersion }: Request, res: Response, limitBytes
 
 const CODINGS = ['gzip', 'deflate', 'br'];
 
-/** Gives the field the one name that express' parser knows (RFC 9110 §8.4.1). @throws HttpError 415 */
+/** Rewrites Content-Encoding to a name that express' parser knows (RFC 9110 §8.4.1). @throws HttpError 415 */
 function settleCoding({ headers }: Request): void {
   const given = headers['content-encoding'];
   if (given === undefined) return;
@@ -92,7 +94,7 @@ export const hasBody = ({ headers }: Request): boolean =>
 
 const JSON_TYPE = 'application/json';
 
-/** Of its parameters the charset alone says something; clients of OData, for one, send others. @throws HttpError 415 */
+/** Only the charset parameter matters; OData clients send others. @throws HttpError 415 */
 function requireJsonType(header: string | undefined): void {
   const { type, parameters } = parse(header ?? '');
   if (type !== JSON_TYPE) {
@@ -108,7 +110,7 @@ const bodyTooLarge = (limitBytes?: unknown): HttpError => {
   return new HttpError(413, 'The body is too large.', `The body is over the limit${limit}.`);
 };
 
-/** What express' body parser can find wrong, in our words. */
+/** Rewords errors of express' body parser. */
 function toHttpError(error: unknown): unknown {
   if (!(error instanceof Error && 'type' in error) || error.type !== 'entity.too.large') return error;
   return bodyTooLarge('limit' in error ? error.limit : undefined);

@@ -1,6 +1,6 @@
 /**
- * Names that stand twice in one object of a JSON text: RFC 8259 §4 leaves open which of the two counts, and parsers differ, so
- * none does. That there is one is told by counting; only then it is looked for.
+ * Refuses duplicate names in a JSON object: RFC 8259 §4 leaves open which of the two counts, and parsers differ. A
+ * duplicate is detected by counting members; only then is the text searched for it.
  */
 import { shownName } from '../domain/shownName.js';
 import { Pauses } from '../supervision/waiting.js';
@@ -8,8 +8,8 @@ import { badRequest, type HttpError } from './errors.js';
 import { endOfString } from './jsonScan.js';
 
 /**
- * Members of all objects in a parsed value: fewer than its text has where a name stands twice.
- * @param levels of objects and arrays within each other that the value has; in the innermost nothing but names is looked at
+ * Members of all objects in a parsed value. The text has more if a name is duplicated.
+ * @param levels nesting depth of the value; the innermost level is only counted
  */
 export function membersIn(value: unknown, levels: number): number {
   if (typeof value !== 'object' || value === null) return 0;
@@ -19,13 +19,13 @@ export function membersIn(value: unknown, levels: number): number {
   return parts.reduce<number>((members, part) => members + membersIn(part, levels - 1), isArray ? 0 : parts.length);
 }
 
-/** Of an object its names, and the last one; of an array the index of its entry. */
+/** An open object with its names so far and the current one, or an open array with the current index. */
 type Open = { readonly names?: Set<string>; at: string | number };
 
-/** Characters between two looks at the clock. */
+/** Characters between two checks of the clock. */
 const SLICE = 65_536;
 
-/** @param text is JSON, in which a name stands twice. @returns HttpError 400 with the path of the first one */
+/** @param text JSON that has a duplicate name. @returns HttpError 400 with the path of the first one */
 export async function nameTwice(text: string): Promise<HttpError> {
   const pauses = new Pauses();
   const open: Open[] = [];
@@ -68,7 +68,7 @@ export async function nameTwice(text: string): Promise<HttpError> {
 const twice = (open: readonly Open[]): HttpError =>
   badRequest(`The body has ${open.map(({ at }) => shownName(String(at))).join('.')} twice.`);
 
-/** Whether a colon follows the string that ends there. */
+/** Whether a colon follows the string that ends at `end`. */
 function isName(text: string, end: number): boolean {
   let at = end + 1;
   while (text.charCodeAt(at) <= 0x20) at += 1;

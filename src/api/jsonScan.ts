@@ -1,17 +1,19 @@
 /**
- * JSON text from outside (RFC 8259), looked over once before it is parsed: how deep it is, how many values it has, and which
- * of its numbers a parser would round. Every character is looked at once, whatever the text is.
+ * Scans JSON text from outside (RFC 8259) once before it is parsed: its depth, the number of its values, and numbers
+ * that a parser would round. Linear in the length of the text.
  */
 import { isHeldByDouble, type LongNumber } from '../domain/assetTypes/fieldTypes.js';
 import { MAX_DIGITS, MAX_JSON_DEPTH, MAX_JSON_MEMBERS, MAX_JSON_VALUES } from '../domain/limits.js';
 import { shownName } from '../domain/shownName.js';
 import { badRequest, HttpError } from './errors.js';
 
-/** What becomes of a number with more digits than a double holds. */
+/** What to do with a number that has more digits than a double holds. */
 export type LongNumbers =
-  /** It arrives as an object that has its text (`LongNumber`): no field takes it, and the rule of each says why. */
+  /**
+   * Replace it by an object that has its text (`LongNumber`). No field accepts that, and each field's rule says why.
+   */
   | 'asObject'
-  /** The body is refused: it has places where any value may stand, which no rule would look at. */
+  /** Refuse the body: it has members of any type, which no field's rule would check. */
   | 'refused';
 
 export const notJson = (): HttpError => badRequest('The body is not valid JSON.');
@@ -37,14 +39,14 @@ export class JsonScan {
   #depth = 0;
   #values = 1;
   #allMembers = 0;
-  /** Of the object that is open at each depth. */
+  /** Members of the open object at each depth. */
   readonly #members: number[] = [];
-  /** The text so far with objects in place of numbers that would be rounded, and how much of the text that is. */
+  /** The text so far with long numbers replaced by objects, and the length of the input that it covers. */
   #exact = '';
   #copied = 0;
-  /** What opened at each depth. */
+  /** The opening character at each depth. */
   readonly #opened: number[] = [];
-  /** Of the array that is open at the second depth, where it begins and may be cut. */
+  /** Where the open array at depth 2 begins and may be cut. */
   #cuts: number[] = [];
   #longArray: readonly number[] | undefined;
 
@@ -53,7 +55,7 @@ export class JsonScan {
     readonly longNumbers: LongNumbers,
   ) {}
 
-  /** Looks at so many more characters, or a few more. @returns whether that was the end of the text */
+  /** Scans about this many more characters. @returns whether the end was reached */
   through(characters: number): boolean {
     const { text } = this;
     const stop = Math.min(text.length, this.#at + characters);
@@ -92,25 +94,25 @@ export class JsonScan {
     return this.#copied === 0 ? this.text : this.#exact + this.text.slice(this.#copied);
   }
 
-  /** Members of all objects, as the exact text has them. */
+  /** Members of all objects in the exact text. */
   get members(): number {
     return this.#allMembers;
   }
 
-  /** Objects and arrays within each other, as the exact text has them. */
+  /** Nesting depth of the exact text. */
   get levels(): number {
     return this.#opened.length - 1;
   }
 
   /**
-   * The first long array that is a member of the outermost object, as the items of a batch are: where in the exact text it
-   * begins, at which commas it can be cut, and where it ends. undefined where there is none.
+   * The first long array that is a member of the outermost object, such as the items of a batch: its beginning in the
+   * exact text, the commas to cut it at, and its end. Undefined if there is none.
    */
   get longArray(): readonly number[] | undefined {
     return this.#longArray;
   }
 
-  /** Where a character of the text is in the exact text. */
+  /** Translates an index in the text to one in the exact text. */
   #exactLength(at: number): number {
     return this.#exact.length + at - this.#copied;
   }
@@ -133,7 +135,7 @@ export class JsonScan {
     this.#allMembers += 1;
   }
 
-  /** @returns where the number ends that begins here */
+  /** @returns the end of the number that begins at `start` */
   #number(start: number): number {
     const { text } = this;
     const { end, hasExponent } = endOfNumber(text, start);
@@ -157,7 +159,7 @@ const longNumber = (token: string): HttpError =>
 
 const isDigit = (code: number): boolean => code >= ZERO && code <= NINE;
 
-/** Where the string ends that begins here: its closing quote, or the end of the text. */
+/** Index of the closing quote of the string that begins at `start`; the text's length if it is not closed. */
 export function endOfString(text: string, start: number): number {
   const quote = text.indexOf('"', start + 1);
   if (quote < 0) return text.length;
@@ -175,7 +177,7 @@ function endOfDigits(text: string, start: number): number {
   return end;
 }
 
-/** Where the number ends that begins here (RFC 8259 §6). @throws HttpError 400 where it is none */
+/** The end of the number that begins at `start` (RFC 8259 §6). @throws HttpError 400 if it is not a number */
 function endOfNumber(text: string, start: number): { readonly end: number; readonly hasExponent: boolean } {
   const digitsStart = text.charCodeAt(start) === MINUS ? start + 1 : start;
   let end = endOfDigits(text, digitsStart);
@@ -191,13 +193,13 @@ function endOfNumber(text: string, start: number): { readonly end: number; reado
 
 const isE = (code: number): boolean => code === LOWER_E || code === UPPER_E;
 
-/** Characters of a long array that are parsed at once: some milliseconds. */
+/** Characters of a long array to parse at once: some milliseconds. */
 const PIECE = 131_072;
 
-/** Every number of so many digits comes back from a double as it was. */
+/** A double holds any number of this many digits exactly. */
 const LEAST_LONG = 15;
 
-/** Whether a colon follows: a name must be a string, which an object is not. */
+/** Whether a colon follows: a name must be a string, so it cannot be replaced by an object. */
 function isName(text: string, end: number): boolean {
   let at = end;
   while (text.charCodeAt(at) <= 0x20) at += 1;

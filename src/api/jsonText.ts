@@ -1,13 +1,13 @@
-/** Parsing JSON from outside, in pieces where it is long: other requests have their turns between them. */
+/** Parses JSON from outside, in pieces if it is long, so that other requests run in between. */
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { membersIn, nameTwice } from './jsonMembers.js';
 import { JsonScan, type LongNumbers, notJson } from './jsonScan.js';
 
-/** Characters that are looked at before other requests have their turns: some milliseconds. */
+/** Characters to scan before other requests run: some milliseconds. */
 const SLICE = 131_072;
 
-/** @throws HttpError 400 for what is no JSON, too deep, or has a name twice in one object; 413 for too many values */
+/** @throws HttpError 400 for text that is not JSON, too deep, or has a duplicate name; 413 for too many values */
 export async function parseJson(text: string, longNumbers: LongNumbers = 'asObject'): Promise<unknown> {
   const look = new JsonScan(text, longNumbers);
   while (!look.through(SLICE)) await nextRound();
@@ -25,10 +25,10 @@ function parsed(text: string): unknown {
   }
 }
 
-/** @param cuts of a long array: its beginning, the commas to cut it at, its end */
+/** @param cuts beginning of the long array, the commas to cut it at, its end */
 async function parsedInPieces(text: string, cuts: readonly number[]): Promise<unknown> {
   const [start = 0, end = 0] = [cuts[0], cuts.at(-1)];
-  // Everything around the array, with one entry in it that tells it apart.
+  // Parse the text around the array, with one unique entry in place of its contents.
   const mark = randomUUID();
   const document = parsed(`${text.slice(0, start)}"${mark}"${text.slice(end)}`);
   const array = arrayWith(mark, document);
@@ -36,7 +36,7 @@ async function parsedInPieces(text: string, cuts: readonly number[]): Promise<un
   for (const [index, to] of cuts.slice(1).entries()) {
     await nextRound();
     const piece = text.slice(index === 0 ? start : (cuts[index] ?? 0) + 1, to);
-    // Nothing between two commas would make an empty array of the piece.
+    // Nothing between two commas would parse as an empty array.
     if (piece.trim() === '') throw notJson();
     const entries = parsed(`[${piece}]`);
     if (Array.isArray(entries)) for (const entry of entries) array.push(entry);
@@ -44,7 +44,9 @@ async function parsedInPieces(text: string, cuts: readonly number[]): Promise<un
   return document;
 }
 
-/** The member that holds the mark alone; another array where a later member of the same name took its place, which is refused. */
+/**
+ * The array that holds only the mark. If a duplicate name has replaced it, some other array: the body is refused later.
+ */
 function arrayWith(mark: string, document: unknown): unknown[] {
   const members: unknown[] = Object.values(Object(document));
   const found = members.find((member) => Array.isArray(member) && member.length === 1 && member[0] === mark);

@@ -1,6 +1,6 @@
 /**
- * Lists take turns. One may cost much, and no tenant shall wait for another's: tenants that wait are served one after the
- * other, none has all turns at once, and a list is given up when it takes too long or its client has left.
+ * Lists run in turns, since one may be expensive and must not delay other tenants. Waiting tenants are served
+ * round-robin, none may take all turns, and a list is cancelled when it takes too long or its client disconnects.
  */
 import { MAX_WAITING_LISTS } from '../domain/limits.js';
 import type { Cancellation } from '../supervision/cancellation.js';
@@ -10,23 +10,23 @@ import { HttpError } from './errors.js';
 import type { RequestContext } from './requestContext.js';
 
 export type ListLimits = {
-  /** Lists in work at once. */
+  /** Lists that run at once. */
   readonly atOnce: number;
-  /** Those of one tenant among them: fewer. */
+  /** Lists of one tenant that run at once; fewer than `atOnce`. */
   readonly ofOneTenant: number;
-  /** Waiting included; at most what the request has left. */
+  /** Time limit including the wait; never more than the request has left. */
   readonly timeoutMs: number;
 };
 
 export type List<Result> = {
   readonly tenant: string;
-  /** What was written and is not shown yet: to wait for it takes neither a turn nor the list's time. */
+  /** Resolves when earlier writes are shown. This wait takes neither a turn nor the list's time. */
   readonly until?: Promise<void> | undefined;
-  /** Of its request: it is given up when the request's time is over, or its client has left. */
+  /** The list is cancelled at the request's deadline, or when its client disconnects. */
   readonly context: Pick<RequestContext, 'deadline' | 'atEnd'>;
-  /** What the client is told to ask for instead when it takes too long. */
+  /** What to ask for instead, for a list that takes too long. */
   readonly advice: () => string;
-  /** Rejects soon after it is cancelled. */
+  /** Must reject soon after its cancellation. */
   readonly find: (cancellation: Cancellation) => Promise<Result>;
 };
 
@@ -41,7 +41,7 @@ export class ListTurns {
     this.#turns = new FairQueue({ atOnce, ofGroup: ofOneTenant, waitingOfGroup: MAX_WAITING_LISTS });
   }
 
-  /** @throws HttpError 429 when too many lists of the tenant wait already, 503 when the time is over; else what `find` throws */
+  /** @throws HttpError 429 if too many lists of the tenant wait, 503 at the time limit; errors of `find` */
   async run<Result>({ tenant, until, context, advice, find }: List<Result>): Promise<Result> {
     if (until !== undefined) await context.deadline.within(until);
     const timeoutMs = Math.min(this.#timeoutMs, context.deadline.leftMs);

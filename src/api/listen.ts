@@ -9,16 +9,16 @@ import { settleTarget } from './requestTarget.js';
 export type HttpServer = {
   readonly port: number;
   /**
-   * Takes no more connections, lets requests in flight finish, and closes connections as they fall idle.
-   * After `graceMs` (default 10 seconds) what is left is cut. Resolves when all connections are closed.
+   * Accepts no more connections, lets requests in flight finish, and closes idle connections. Cuts the rest after
+   * `graceMs` (default 10 seconds). Resolves when all connections are closed.
    */
   stop(graceMs?: number): Promise<void>;
 };
 
-// A proxy in front reuses idle connections for up to a minute; the server must not close them first.
+// Longer than proxies keep idle connections (up to a minute): the server must not close them first.
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const HEADERS_TIMEOUT_MS = 20_000;
-/** For a request to arrive; how long it may take then is a setting. */
+/** For a request to arrive. The time to answer it is a setting. */
 const ARRIVAL_TIMEOUT_MS = 120_000;
 const DEFAULT_GRACE_MS = 10_000;
 const IDLE_CLOSING_MS = 50;
@@ -26,15 +26,15 @@ const IDLE_CLOSING_MS = 50;
 export type Listening = {
   readonly host: string;
   readonly port: number;
-  /** Whether a trusted proxy passes requests on. */
+  /** Whether a trusted proxy forwards requests. */
   readonly isBehindProxy?: boolean;
-  /** Hears of each request that is refused before any listener is given it. */
+  /** Called for each request that is refused before it reaches the listener. */
   readonly onUnheard?: (unheard: Unheard) => void;
 };
 
 export type Unheard = { readonly status: number; readonly reason: string; readonly address: string | undefined };
 
-/** @throws Error (EADDRINUSE, EACCES, …) when the address cannot be had */
+/** @throws Error (EADDRINUSE, EACCES, …) if the address is not available */
 export async function startHttpServer(
   listener: RequestListener,
   { host, port, isBehindProxy = false, onUnheard = () => {} }: Listening,
@@ -64,7 +64,7 @@ export async function startHttpServer(
     },
     serve,
   );
-  // Where the body is not asked for, the server ends the connection behind the answer.
+  // If the body is not read, the server closes the connection after the answer.
   server.on('checkContinue', serve);
   server.on('checkExpectation', (_req, res) =>
     refuse(res, '417 Expectation Failed', 'The only expectation that can be met is 100-continue.'),
@@ -72,12 +72,12 @@ export async function startHttpServer(
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   server.on('clientError', (error: Error & { readonly code?: string }, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-    // Cut off in the middle of a request, which is told as that.
+    // The client closed the connection in the middle of a request, which is logged as such.
     else if (error.code === 'HPE_INVALID_EOF_STATE') answerOn(socket, ...OTHERWISE_UNREADABLE);
     else refuseOn(socket, ...(UNREADABLE[error.code ?? ''] ?? OTHERWISE_UNREADABLE));
   });
   server.on('connect', (_req, socket) => {
-    // The server has no more to do with a connection that asks for a tunnel.
+    // The server does not manage a connection after a CONNECT request.
     socket.on('error', () => socket.destroy()).on('finish', () => socket.destroy());
     refuseOn(socket, '501 Not Implemented', 'This service is no proxy.');
   });
@@ -108,7 +108,7 @@ const UNREADABLE: { readonly [code: string]: Refusal } = {
 const ONE_HOST = ['400 Bad Request', 'One Host header is needed.'] as const;
 const OTHERWISE_UNREADABLE = ['400 Bad Request', 'The request is no HTTP that can be read.'] as const;
 
-/** HTTP/1.1 needs exactly one Host (RFC 9112 §3.2): of two, a proxy in front may have gone by the other. */
+/** HTTP/1.1 requires exactly one Host (RFC 9112 §3.2). With two, a proxy in front may have used the other one. */
 function isForOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -118,14 +118,14 @@ function isForOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   return hosts === 1 || (hosts === 0 && httpVersion === '1.0');
 }
 
-/** Refused before anything looks at it, in the form of spec §7. */
+/** Refuses a request before any handler sees it, in the form of spec §7. */
 function answerRefusal(res: ServerResponse, status: string, error: string): void {
   const body = JSON.stringify({ message: status.slice(4), error });
   res.writeHead(Number(status.slice(0, 3)), { 'Content-Type': 'application/json; charset=utf-8', Connection: 'close' });
   res.end(body);
 }
 
-/** Requests that cannot be parsed as HTTP reach no handler; they too are answered in the form of spec §7. */
+/** Refuses a request that cannot be parsed as HTTP, in the form of spec §7. */
 function answerOn(socket: Duplex, status: string, reason: string): void {
   const body = JSON.stringify({ message: status.slice(4), error: reason });
   const head = `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}`;
@@ -134,7 +134,7 @@ function answerOn(socket: Duplex, status: string, reason: string): void {
 
 async function stopServer(server: Server, graceMs: number): Promise<void> {
   server.prependListener('request', (_req, res) => res.setHeader('Connection', 'close'));
-  // A connection that is busy now falls idle when its answer is out.
+  // A busy connection becomes idle when its answer is sent.
   const closing = setInterval(() => server.closeIdleConnections(), IDLE_CLOSING_MS);
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
   try {

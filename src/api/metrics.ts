@@ -7,17 +7,17 @@ import { TenantMetrics, type TenantNames } from './tenantMetrics.js';
 const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export class ServiceMetrics {
-  /** More metrics may be registered here. */
+  /** Other modules register their metrics here as well. */
   readonly registry = new Registry();
   readonly #requests: Histogram<'method' | 'route' | 'status'>;
-  /** By method, status and route, of which there are as many as operations: finding one by its labels takes longer. */
+  /** By method, status and route. Cached, since prom-client's lookup by labels is slower. */
   readonly #series = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
 
   readonly tenants: TenantMetrics;
 
   /**
    * @param projectionLag how far each projection is behind the log
-   * @param tenants which there are, and how many of them have series of their own
+   * @param tenants names of all tenants, and how many of them have series of their own
    */
   constructor(
     projectionLag: () => Promise<readonly ProjectionLag[]>,
@@ -32,8 +32,8 @@ export class ServiceMetrics {
       buckets: DURATION_BUCKETS_SECONDS,
       registers: [this.registry],
     });
-    // Both gauges are collected at the same time: one question for them.
-    // While an engine is away there are no figures, rather than old ones; that it is away is told by engine_up.
+    // Both gauges are collected at the same time and share one query. While an engine is down they show nothing rather
+    // than old figures; engine_up says that it is down.
     const lags = singleFlight(() => projectionLag().catch(() => []));
     this.#registerLag('projection_lag_events', 'Events in the log that a projection has not applied yet.', async () =>
       (await lags()).map(({ name, behind }) => [name, behind]),
@@ -59,7 +59,7 @@ export class ServiceMetrics {
     });
   }
 
-  /** @param mount,route express path templates; together they name the route. Both '' for unknown paths. */
+  /** @param mount,route express path templates, which together name the route; both '' for unknown paths */
   observeRequest(method: string, mount: string, route: string, status: number, seconds: number): void {
     const template = mount + route;
     const key = `${method} ${status} ${template}`;

@@ -1,23 +1,23 @@
-/** Where a request comes from. */
+/** The address that a request comes from. */
 import { isIPv6 } from 'node:net';
 import type { Request } from 'express';
 import ipaddr from 'ipaddr.js';
 
 const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|::1|::ffff:127\.\d+\.\d+\.\d+)$/;
-/** A proxy on this machine passes on what others ask. */
+/** Set by proxies. One on this machine may forward requests of others. */
 const FORWARDING_FIELDS = ['x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'forwarded', 'via'] as const;
 
-/** Whether a program of this machine asks: by the address of the connection, since headers can claim anything. */
+/** Whether a program on this machine sent the request, by the connection's address: headers can claim anything. */
 export const isFromThisMachine = ({ socket, headers }: Pick<Request, 'socket' | 'headers'>): boolean =>
   LOOPBACK.test(socket.remoteAddress ?? '') && FORWARDING_FIELDS.every((field) => headers[field] === undefined);
 
-/** Of an IPv6 address the part that one customer is given (RFC 6177). */
+/** Groups of an IPv6 address that one customer is given (RFC 6177). */
 const NETWORK_PARTS = 4;
 const LONGEST_NAME = 64;
 
-/** The network that one person can be taken to have all of: an IPv4 address, or the first 64 bits of an IPv6 address. */
+/** The network of one customer: an IPv4 address, or the first 64 bits of an IPv6 address. */
 export function networkOf(address: string): string {
-  // What a proxy passes on need not be an address; it is remembered all the same, so it has an end.
+  // A proxy may pass on any text; it is cut since it is kept in memory.
   if (!isIPv6(address)) return address.slice(0, LONGEST_NAME);
   const parsed = ipaddr.IPv6.parse(address);
   if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
@@ -27,5 +27,5 @@ export function networkOf(address: string): string {
     .join(':')}::/64`;
 }
 
-/** The network of whoever sent the request; behind a trusted proxy as that tells it. */
+/** The sender's network, as reported by a trusted proxy if there is one. */
 export const networkOfRequest = (req: Request): string => networkOf(req.ip ?? '');

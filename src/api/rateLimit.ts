@@ -1,6 +1,6 @@
 /**
- * How much of the service one caller may use (spec §8): requests a second, told in RateLimit fields
- * (draft-ietf-httpapi-ratelimit-headers), and requests at once.
+ * Limits for each caller (spec §8): requests a second, reported in RateLimit fields
+ * (draft-ietf-httpapi-ratelimit-headers), and requests in flight.
  */
 import type { Request } from 'express';
 import type { RateLimit } from '../domain/identity/events.js';
@@ -23,7 +23,7 @@ export function limitOf(ofService: RateLimit, ofTenant: RateLimit | undefined): 
   };
 }
 
-/** After authentication: each client and each user has a bucket of its own, and all of a tenant so many requests at once. */
+/** After authentication. Each client and each user has a bucket; requests in flight are counted for the tenant. */
 export const limitCaller: Check = (api, req, res) => {
   const { tenant, actor } = req.context;
   enter(api, req, tenant.name);
@@ -36,13 +36,13 @@ export const limitCaller: Check = (api, req, res) => {
   if (!isTaken) throw overLimit(limit, secondsToNext);
 };
 
-/** Where nobody is known: each network has a bucket of its own, and so many requests at once. */
+/** Before authentication. Each network has a bucket and its own count of requests in flight. */
 export const limitNetwork: Check = (api, req) => {
   enter(api, req, ` ${networkOfRequest(req)}`);
   takeOfNetwork(api, req);
 };
 
-/** A check that counts what it refuses as 401 against the network: checking tokens costs more than most answers. */
+/** A check whose 401 answers use up the network's bucket: verifying tokens costs more than most answers. */
 export const countingRefusals =
   (check: Check): Check =>
   (api, req, res) => {
@@ -74,10 +74,10 @@ function enter({ config: { requestsInFlight }, inFlight }: Api, req: Request, ke
 }
 
 /**
- * Looks whom a password or a secret belongs to, where a guess may be made now, and counts it.
- * @param refusal what is said where it may not
- * @param find undefined where the guess was wrong
- * @throws HttpError 429, and what `find` throws: then nothing is counted
+ * Looks up the owner of a password or secret, if another guess is allowed now, and counts the guess.
+ * @param refusal reason given if it is not allowed
+ * @param find resolves to undefined for a wrong guess
+ * @throws HttpError 429; errors of `find`, which count as no guess
  */
 export async function withinGuesses<Owner>(
   { guesses, metrics }: Pick<Api, 'guesses' | 'metrics'>,

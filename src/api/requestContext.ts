@@ -1,4 +1,4 @@
-/** What is known of a request while it is served: one object for each request, made by the first middleware. */
+/** State of one request, created by the first middleware. */
 import { randomUUID } from 'node:crypto';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
@@ -16,16 +16,19 @@ import { beginRequestSpan, endRequestSpan } from './requestSpan.js';
 declare global {
   namespace Express {
     interface Request {
-      /** There from the first middleware on. */
+      /** Set by the first middleware. */
       context: RequestContext;
     }
   }
 }
 
-/** Ids of a client that are noted in the log, so that its people and ours can find each other's lines. */
+/** Form of client request ids that the log repeats, so that both sides can find each other's lines. */
 const SANE_REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
-/** The answer is made so long before the time of the request is over: those who hear of it then can still say what became of their work. */
+/**
+ * Handlers are cancelled this long before the request's timeout, so that they can still report whether they have
+ * written.
+ */
 export const ANSWER_MS = 250;
 
 const NO_SCOPES: ReadonlySet<string> = new Set();
@@ -33,28 +36,28 @@ const NO_SCOPES: ReadonlySet<string> = new Set();
 export class RequestContext {
   readonly startedAt = performance.now();
   readonly deadline: RequestDeadline;
-  /** Path under which the router is mounted that serves the request, for metrics. */
+  /** Path under which the router that serves the request is mounted, for metrics. */
   mount = '';
   /** Scopes of the token; empty for users and before authentication. */
   scopes: ReadonlySet<string> = NO_SCOPES;
-  /** Who is signed in; undefined for API clients and before authentication. */
+  /** The signed-in user; undefined for API clients and before authentication. */
   user: User | undefined;
-  /** Of the whole request; undefined while no traces are made. */
+  /** Span of the whole request; undefined if tracing is off. */
   span: Span | undefined;
-  /** To be called when the request is done, so that others may have the room that its body took. */
+  /** Called at the end of the request: frees the room that its body took. */
   leaveRoom: () => void = () => {};
-  /** Of the body that was answered, as it went out; 0 until then, and where there is none. */
+  /** Bytes of the answer's body as sent; 0 before that, and without a body. */
   answerBytes = 0;
   #tenant: Tenant | undefined;
   #hasEnded = false;
   readonly #atEnd: (() => void)[] = [];
   #actor: Actor | undefined;
 
-  /** Made here: ids that clients choose are not unique, and must not stand in the audit trail. */
+  /** Made here: ids chosen by clients are not unique, so they must not be in the audit trail. */
   readonly requestId = randomUUID();
   readonly #clientRequestId: string | undefined;
 
-  /** @param timeoutMs how long it may take until it is answered */
+  /** @param timeoutMs time limit of the answer */
   constructor(req: Pick<Request, 'headers'>, timeoutMs: number) {
     const tookTooLong = () => new DeadlineError(`It was given up after ${timeoutMs / 1000} s.`);
     this.deadline = new RequestDeadline(timeoutMs - ANSWER_MS, tookTooLong);
@@ -62,13 +65,13 @@ export class RequestContext {
     this.#clientRequestId = typeof given === 'string' && SANE_REQUEST_ID.test(given) ? given : undefined;
   }
 
-  /** Our id and the client's, for lines of the log. */
+  /** Our request id and the client's, for the log. */
   get ids(): { readonly requestId: string; readonly clientRequestId?: string } {
     const { requestId } = this;
     return this.#clientRequestId === undefined ? { requestId } : { requestId, clientRequestId: this.#clientRequestId };
   }
 
-  /** Client or user with id and name, for lines of the log; undefined before authentication. */
+  /** Id and name of the client or user, for the log; undefined before authentication. */
   get named(): { readonly id: string; readonly name: string | undefined } | undefined {
     const actor = this.#actor;
     if (actor === undefined) return undefined;
@@ -76,12 +79,12 @@ export class RequestContext {
     return { id: actor.id, name };
   }
 
-  /** Whether an API client asks; false before authentication. */
+  /** Whether an API client sent the request; false before authentication. */
   get isClient(): boolean {
     return this.#actor?.kind === 'client';
   }
 
-  /** Calls this when the answer is out or the client is gone; at once where that is so already. */
+  /** Calls this when the answer is sent or the client has disconnected; immediately if that has happened. */
   atEnd(act: () => void): void {
     if (this.#hasEnded) act();
     else this.#atEnd.push(act);
@@ -96,12 +99,12 @@ export class RequestContext {
     this.#tenant = tenant;
   }
 
-  /** Undefined where the request needs no tenant, and before `resolveTenant` ran. */
+  /** Undefined if the request needs no tenant, and before `resolveTenant`. */
   get tenantName(): string | undefined {
     return this.#tenant?.name;
   }
 
-  /** @throws Error before `resolveTenant` ran */
+  /** @throws Error before `resolveTenant` */
   get tenant(): Tenant {
     if (this.#tenant === undefined) throw new Error('The tenant of this request is not known yet.');
     return this.#tenant;
@@ -117,7 +120,7 @@ export class RequestContext {
     return this.#actor;
   }
 
-  /** Who asks, for commands: the request's id ties all its events together. */
+  /** The caller, for commands. The request id links all its events. */
   caller(): Caller {
     const { requestId, deadline, actor } = this;
     const traceparent = this.span?.traceparent;
@@ -125,10 +128,10 @@ export class RequestContext {
   }
 }
 
-/** Asked every few seconds: a line for each is there at level debug alone. */
+/** Probed every few seconds, so logged at level debug only. */
 const PROBES: readonly string[] = ['/health/live', '/health/ready', '/metrics'];
 
-/** Of a request, for lines of the log: without its query, which holds what somebody looked for. */
+/** The path for the log, without the query: that may hold personal data. */
 export function loggedPath({ originalUrl }: Pick<Request, 'originalUrl'>): string {
   const query = originalUrl.indexOf('?');
   return originalUrl.slice(0, Math.min(query < 0 ? originalUrl.length : query, MAX_LOGGED_PATH));
@@ -136,12 +139,15 @@ export function loggedPath({ originalUrl }: Pick<Request, 'originalUrl'>): strin
 
 type Watchers = { readonly log: Logger; readonly metrics: ServiceMetrics; readonly tracer: Tracer | undefined };
 
-/** A line of the access log (docs/operations.md): nothing of the query, the body or the header fields but the client's own request id. */
+/**
+ * A line of the access log (docs/operations.md). It has nothing of the query or body, and of the header fields only the
+ * client's request id.
+ */
 function accessLine(req: Request, route: string, status: number, seconds: number): object {
   const { method, context } = req;
   const { requestId, clientRequestId } = context.ids;
   const { named } = context;
-  // What is undefined is left out. One literal: to spread several objects into it takes as long as all else here.
+  // pino leaves out undefined values. One literal: spreading several objects would double the cost of this function.
   return {
     requestId,
     clientRequestId,
@@ -158,7 +164,7 @@ function accessLine(req: Request, route: string, status: number, seconds: number
   };
 }
 
-/** Gives the request its id, which the answer shows as X-Request-Id, and counts, logs and traces it. */
+/** Gives the request its id (X-Request-Id), and counts, logs and traces it. */
 export function openRequest(
   { log, metrics, tracer }: Watchers,
   { requestTimeoutMs, accessLog }: { readonly requestTimeoutMs: number; readonly accessLog: boolean },
@@ -168,9 +174,9 @@ export function openRequest(
     req.context.end();
     const route = typeof req.route?.path === 'string' ? req.route.path : '';
     const seconds = (performance.now() - req.context.startedAt) / 1000;
-    // 499: the client went away before it had its answer (as nginx logs it).
+    // 499: the client disconnected before its answer was sent (as nginx logs it).
     const status = this.writableFinished ? this.statusCode : 499;
-    // The work of a client that has left goes on, in its time.
+    // Work for a client that has disconnected goes on until its deadline.
     if (this.writableFinished) req.context.deadline.end();
     metrics.observeRequest(req.method, req.context.mount, route, status, seconds);
     const { tenantName, answerBytes } = req.context;

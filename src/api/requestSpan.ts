@@ -2,10 +2,10 @@
 import type { Request } from 'express';
 import type { Span, Tracer } from '../ports/tracing.js';
 
-/** What asks every few seconds whether the service is well would hide what is worth a look. */
+/** Not traced: frequent probes would hide other requests. */
 const PROBES = /^\/(health\/|metrics$)/;
 
-/** Part of the caller's trace, where the request names one (W3C Trace Context). */
+/** Continues the caller's trace if the request names one (W3C Trace Context). */
 export function beginRequestSpan(tracer: Tracer, { method, path, headers }: Request): Span | undefined {
   if (PROBES.test(path)) return undefined;
   const { traceparent } = headers;
@@ -16,9 +16,9 @@ export function beginRequestSpan(tracer: Tracer, { method, path, headers }: Requ
 }
 
 /**
- * @param route template of the path below that of the router; '' where none served it. The path itself, with its ids, is
- *   told by the service's log, where the correlation id finds it.
- * @param status 499 where the client went away before it had its answer
+ * @param route path template below the router's; '' if none matched. The log has the full path with its ids, under the
+ *   same correlation id.
+ * @param status 499 if the client disconnected before its answer
  */
 export function endRequestSpan({ method, context }: Request, span: Span, route: string, status: number): void {
   const template = route === '' ? undefined : context.mount + route;

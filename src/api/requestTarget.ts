@@ -1,18 +1,18 @@
-/** The target of a request (RFC 9112 §3.2), brought to one form: a path in `url`, and the host that it is for in Host. */
+/** Normalizes a request's target (RFC 9112 §3.2): the path goes into `url`, the host into the Host header. */
 import type { IncomingMessage } from 'node:http';
 import { isHost } from './tenantHost.js';
 
-/** Why a target is refused: the status line's end, and what is wrong. */
+/** Why a target is refused: status line and error. */
 export type TargetRefusal = readonly [status: string, error: string];
 
 const ABSOLUTE = /^([a-z][a-z\d+.-]*):\/\/([^/?#]*)(\/[^?#]*)?(\?[^#]*)?$/i;
 
-/** Escapes of characters that need none; with and without them a path is the same (RFC 3986 §6.2.2.2). */
+/** Escapes of unreserved characters; a path means the same without them (RFC 3986 §6.2.2.2). */
 const NEEDLESS_ESCAPE = /%(?:2[de]|3\d|4[1-9a-f]|5[\daf]|6[1-9a-f]|7[\dae])/gi;
 
 /**
- * Changes `url` and `headers.host`: an absolute target wins over the Host field (RFC 9112 §3.2.2). `OPTIONS *` stays.
- * @param isBehindProxy whether TLS may have ended at a trusted proxy: only then can a target be `https`
+ * Changes `url` and `headers.host`. An absolute target overrides the Host field (RFC 9112 §3.2.2); `OPTIONS *` stays.
+ * @param isBehindProxy whether a trusted proxy may terminate TLS: only then can a target be `https`
  */
 export function settleTarget(req: IncomingMessage, isBehindProxy: boolean): TargetRefusal | undefined {
   const { url = '', method, headers } = req;

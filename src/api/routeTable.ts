@@ -1,6 +1,6 @@
 /**
- * The route table: every operation of the service. The router and the OpenAPI document are made from it, so there is no
- * route that the document lacks.
+ * The route table: every operation of the service. The router and the OpenAPI document are made from it, so they always
+ * agree.
  */
 
 import { changes } from './assets/changes.js';
@@ -33,33 +33,33 @@ import { resolveTenant } from './tenantHost.js';
 
 const PLATFORM_PATH = '/api/v1/platform';
 
-/** Orders, people and secrets must not be cached. */
+/** Orders, personal data and secrets must not be cached. */
 const forbidStoring: Check = (_api, _req, res) => {
   res.setHeader('Cache-Control', 'no-store');
 };
 
-/** What operations may answer that need a tenant and the engines. */
+/** Error answers of operations that need a tenant and the engines. */
 const COMMON_ERRORS = [404, 429, 500, 503] as const;
 
 /** Needs neither tenant nor token. */
 export const healthArea: Area = { prefix: '', checks: [], errors: [500], resources: [health] };
 
-/** The first path that matches a request counts. */
+/** The first matching path wins. */
 export const areas: readonly Area[] = [
   {
     prefix: ASSETS_PATH,
     checks: [resolveTenant, countingRefusals(authenticateClient), limitCaller],
     errors: COMMON_ERRORS,
-    // Batch and clean-up come before `:id`, for which they are no ids; what is asked for most comes before all else.
+    // Batch and clean-up come before `:id`, which would match them. The most frequent operations come first.
     resources: [synchronization, records, assetInfo, operations, syncs, changes, orderHistory],
   },
-  // Before the rest of the platform: nobody is signed in yet.
+  // Before the rest of the platform: signing in needs no session.
   { prefix: PLATFORM_PATH, checks: [forbidStoring, resolveTenant], errors: COMMON_ERRORS, resources: [session] },
   {
     prefix: PLATFORM_PATH,
     checks: [countingRefusals(authenticateUser), limitCaller],
     errors: COMMON_ERRORS,
-    // Approvals come before `:id`, for which they are no ids.
+    // Approvals come before `:id`, which would match them.
     resources: [
       approvals,
       orders,

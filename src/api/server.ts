@@ -18,7 +18,7 @@ import { areaRouter, optionsOfService } from './routes/router.js';
 import { areas, healthArea } from './routeTable.js';
 import { TokenBuckets } from './tokenBuckets.js';
 
-/** Listens nowhere yet: see `startHttpServer`. */
+/** Does not listen yet: see `startHttpServer`. */
 export const createApi = (deps: ApiDeps): Express => createApp(deps, areas);
 
 /** For a process that serves no clients: health and metrics only. */
@@ -44,7 +44,7 @@ function createApp(deps: ApiDeps, served: readonly Area[]): Express {
   app.disable('etag');
   app.enable('case sensitive routing');
   app.set('trust proxy', config.trustProxy);
-  // Query strings are parsed where they are used, by their own rules (spec §4.3).
+  // Query strings are parsed by rules of their own (spec §4.3).
   app.set('query parser', false);
 
   app.use(openRequest(deps, config));

@@ -1,7 +1,7 @@
-/** What is answered while the service starts, and while it starts anew since the event log is not the one from before. */
+/** Listeners for the time before the service is ready: at the start, and when it restarts on a replaced event log. */
 import type { RequestListener } from 'node:http';
 
-/** @param reason why nothing but /health/live is served, for callers */
+/** Serves /health/live only. @param reason for callers */
 function onlyAlive(reason: string): RequestListener {
   const readiness = { ready: false, checks: { event_store: { ok: false, detail: reason } } };
   const refusal = { message: 'Temporarily unavailable; try again.', error: reason };

@@ -1,4 +1,6 @@
-/** Which tenant a request is for: the first label of its host (decisions, "Tenants"), or X-Tenant on this machine. */
+/**
+ * Determines the tenant of a request: the first label of its host (decisions, "Tenants"), or X-Tenant on this machine.
+ */
 import { isIP } from 'node:net';
 import type { Request } from 'express';
 import ipaddr from 'ipaddr.js';
@@ -10,19 +12,22 @@ import type { Check } from './routes/operation.js';
 
 /** Longest name (RFC 1035 §2.3.4) with a port. */
 const LONGEST_HOST = 260;
-/** `uri-host [":" port]` (RFC 9110 §7.2, RFC 3986 §3.2) as far as hosts have names: user information, for one, is none. */
+/**
+ * `uri-host [":" port]` (RFC 9110 §7.2, RFC 3986 §3.2), limited to host names and addresses. User information is not
+ * allowed.
+ */
 const HOST = /^(?:\[([\da-f:.]+)\]|[\w.-]+)(?::\d{0,5})?$/i;
 
-/** Behind a trusted proxy the scheme is what X-Forwarded-Proto says. */
+/** Allowed values of X-Forwarded-Proto. */
 const SCHEMES: readonly string[] = ['http', 'https'];
 
-/** Whether a Host header is one that links may be made with. */
+/** Whether links can be built with this Host header. */
 export function isHost(host: string): boolean {
   const [, address] = (host.length <= LONGEST_HOST && HOST.exec(host)) || [undefined, ''];
   return address === undefined || isIP(address) === 6;
 }
 
-/** The host without its port and the dot of a complete name (RFC 1034 §3.1), in lower case; an IPv6 address without its brackets. */
+/** The host in lower case, without port, final dot (RFC 1034 §3.1), and brackets of an IPv6 address. */
 function hostName(host: string): string {
   const bracket = host.indexOf(']');
   if (host.startsWith('[') && bracket > 0) return host.slice(1, bracket).toLowerCase();
@@ -30,7 +35,7 @@ function hostName(host: string): string {
   return (colon < 0 ? host : host.slice(0, colon)).toLowerCase().replace(/\.$/, '');
 }
 
-/** Whether a host stands for this machine; names below `localhost` do (RFC 6761 §6.3). */
+/** Whether a host means this machine. Names below `localhost` do (RFC 6761 §6.3). */
 export function isLoopbackHost(host: string): boolean {
   const name = hostName(host);
   if (isIP(name) !== 0) return ipaddr.process(name).range() === 'loopback';
@@ -38,8 +43,8 @@ export function isLoopbackHost(host: string): boolean {
 }
 
 /**
- * Whether a program of this machine asks, and no page of another site in a browser on it. Such a page can have its name lead
- * to 127.0.0.1 (DNS rebinding); but then the Host that the browser sends is that name.
+ * Whether the request comes from a program on this machine, not from another site's page in a browser on it. Such a
+ * page can make its name resolve to 127.0.0.1 (DNS rebinding), but the browser then sends that name as Host.
  */
 export function isLocalProgram(
   req: Pick<Request, 'headers' | 'socket'>,
@@ -58,7 +63,7 @@ function isFromOtherPage({ origin, 'sec-fetch-site': site }: Request['headers'],
   return !isOwnOrigin || (site !== undefined && site !== 'same-origin' && site !== 'none');
 }
 
-/** The tenant's name that a host stands for; undefined when it stands for none. The tenant need not exist. */
+/** The tenant's name in a host; undefined if it has none. The tenant may not exist. */
 export function tenantNameOf(host: string, config: Pick<ApiConfig, 'baseHost' | 'defaultTenant'>): string | undefined {
   const name = hostName(host);
   const { baseHost, defaultTenant } = config;
@@ -71,13 +76,13 @@ export function tenantNameOf(host: string, config: Pick<ApiConfig, 'baseHost' | 
   return bare ? defaultTenant : undefined;
 }
 
-/** Names the tenant where no host name can: many programs resolve no names below `localhost`. */
+/** For programs that cannot resolve names below `localhost`. */
 const TENANT_HEADER = 'x-tenant';
 
 /**
- * The tenant that a request is for, by its host; on this machine, at an address that stands for no tenant of its own, by
- * X-Tenant as well. Elsewhere that must not say anything else than the host: a proxy may let requests through by their host.
- * @throws HttpError 400 where it does
+ * The tenant's name in a request: by its host or, on this machine at an address without a tenant, by X-Tenant.
+ * Elsewhere X-Tenant must agree with the host, since a proxy may authorize requests by their host.
+ * @throws HttpError 400 if they differ
  */
 export function tenantNameIn(
   req: Pick<Request, 'headers' | 'socket'>,
@@ -97,7 +102,10 @@ export function tenantNameIn(
   );
 }
 
-/** Host as the client used it, with its port; X-Forwarded-Host only behind a trusted proxy. @throws HttpError 400 when it is none */
+/**
+ * Host and port as the client used them; X-Forwarded-Host only behind a trusted proxy. @throws HttpError 400 for an
+ * invalid one
+ */
 export function requestHost(req: Request, { trustProxy }: Pick<ApiConfig, 'trustProxy'>): string {
   const host = (trustProxy > 0 ? req.host : req.headers.host) ?? '';
   if (isHost(host)) return host;
@@ -114,7 +122,10 @@ export const requestOrigin = (req: Request, config: Pick<ApiConfig, 'trustProxy'
 export const requestUrl = (req: Request, config: Pick<ApiConfig, 'trustProxy'>): string =>
   `${requestOrigin(req, config)}${req.baseUrl}${req.path}`;
 
-/** Sets the request's tenant. @throws HttpError 404 for an unknown one, 400 for a host or a scheme that links cannot be made with, 503 for a parked one */
+/**
+ * Sets the request's tenant. @throws HttpError 404 for an unknown one, 400 for an invalid host or scheme, 503 for a
+ * parked one
+ */
 export const resolveTenant: Check = ({ directory, config, refresh }, req) => {
   if (config.trustProxy > 0 && !SCHEMES.includes(req.protocol))
     throw badRequest('X-Forwarded-Proto must be http or https.');
@@ -127,7 +138,7 @@ export const resolveTenant: Check = ({ directory, config, refresh }, req) => {
     if (parked !== undefined) throw unavailable(parked);
     req.context.tenant = tenant;
   };
-  // Another process may have made the tenant a moment ago, if it can have that name.
+  // Another process may have created the tenant a moment ago, if the name is a possible one.
   if (directory.tenant(name) === undefined && TENANT_NAME.test(name)) return refresh(`tenant ${name}`).then(enter);
   enter();
 };

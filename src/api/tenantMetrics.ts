@@ -1,18 +1,18 @@
 /**
- * Figures of single tenants for Prometheus: requests, bytes, events and refused sign-ins, as this process has seen them.
+ * Metrics of single tenants for Prometheus: requests, bytes, events and refused sign-ins in this process.
  *
- * 1. Up to `limit` tenants have series of their own, all others share one, OTHERS: thousands of tenants make no more series.
- * 2. Where there are more, those with the most requests lately have them, settled once a minute; whoever has one
- *    keeps it until another has twice as many.
- * 3. What is counted for a series stays there, so no series goes back: a tenant that gets one begins at 0.
+ * 1. Up to `limit` tenants have their own series. The rest share one, OTHERS, which bounds the number of series.
+ * 2. With more tenants than that, the busiest ones have series, decided once a minute. A tenant keeps its series until
+ *   another has twice its requests.
+ * 3. A series never decreases: a tenant that gets one starts at 0.
  */
 import { Counter, type Registry } from 'prom-client';
 
-/** No tenant has such a name. */
+/** Not a possible tenant name. */
 export const OTHERS = '_other';
 const SETTLED_EVERY_MS = 60_000;
 const CLASSES = ['2xx', '3xx', '4xx', '5xx'] as const;
-/** Why nobody was let in, or no token was given. */
+/** Why a sign-in or a token request was refused. */
 export const REFUSALS = ['wrong_credentials', 'too_many_wrong', 'too_many_sessions'] as const;
 export type Refusal = (typeof REFUSALS)[number];
 const KINDS = ['user', 'client'] as const;
@@ -26,7 +26,7 @@ class Counts {
   readonly refused = new Map<`${Kind} ${Refusal}`, number>();
 }
 
-/** @returns the names of all tenants there are */
+/** @returns the names of all tenants */
 export type TenantNames = () => Iterable<string>;
 
 export class TenantMetrics {
@@ -35,14 +35,14 @@ export class TenantMetrics {
   readonly #now: () => number;
   readonly #own = new Map<string, Counts>();
   readonly #others = new Counts();
-  /** Requests, of which those of a minute ago count half. */
+  /** Recent requests, halved every minute. */
   readonly #recent = new Map<string, number>();
   readonly #synchronized = new Map<string, number>();
   #settledAt: number;
 
   /**
-   * @param limit tenants with series of their own
-   * @param now milliseconds on a clock that never goes backwards
+   * @param limit number of tenants with series of their own
+   * @param now monotonic clock, in milliseconds
    */
   constructor(registry: Registry, limit: number, names: TenantNames, now: () => number = () => performance.now()) {
     this.limit = limit;
@@ -52,7 +52,7 @@ export class TenantMetrics {
     this.#register(registry);
   }
 
-  /** @param requestBytes,responseBytes of the bodies */
+  /** @param requestBytes,responseBytes sizes of the bodies */
   answered(tenant: string, status: number, requestBytes: number, responseBytes: number): void {
     const counts = this.#of(tenant);
     const at = Math.min(Math.max(Math.floor(status / 100) - 2, 0), CLASSES.length - 1);
@@ -71,12 +71,12 @@ export class TenantMetrics {
     refused.set(`${kind} ${reason}`, (refused.get(`${kind} ${reason}`) ?? 0) + 1);
   }
 
-  /** A batch, a clean-up or a commit was carried out, though it may have changed nothing. */
+  /** Notes a batch, clean-up or commit, even one that changed nothing. */
   synchronized(tenant: string): void {
     this.#synchronized.set(tenant, Date.now());
   }
 
-  /** When this process has carried out the tenant's last synchronisation (milliseconds since 1970); 0 where it has none. */
+  /** Time of the tenant's last synchronisation in this process (milliseconds since 1970); 0 if there is none. */
   synchronizedAt(tenant: string): number {
     return this.#synchronized.get(tenant) ?? 0;
   }
@@ -100,13 +100,13 @@ export class TenantMetrics {
     const names = new Set(this.#names());
     for (const known of [this.#own, this.#recent, this.#synchronized])
       for (const name of known.keys()) if (!names.has(name)) known.delete(name);
-    // Counters begin at 0 for each, since `increase` does not see the step from nothing to 1.
+    // Every tenant's counters start at 0, since `increase` ignores the step from nothing to 1.
     for (const name of names) this.#of(name);
     if (names.size <= this.limit || this.#now() < this.#settledAt + SETTLED_EVERY_MS) return;
     this.#settledAt = this.#now();
     const weight = (name: string): number => (this.#recent.get(name) ?? 0) * (this.#own.has(name) ? 2 : 1);
     const busiest = [...names].sort((a, b) => weight(b) - weight(a)).slice(0, this.limit);
-    // Of those that do nothing, nobody makes room for another.
+    // An idle tenant never takes another's series.
     const active = busiest.filter((name) => weight(name) > 0);
     const leaving = [...this.#own.keys()].filter((name) => !active.includes(name));
     for (const name of active) {
@@ -158,7 +158,7 @@ export class TenantMetrics {
     );
   }
 
-  /** Where all tenants have series of their own, there is none beside them. */
+  /** OTHERS is left out while it has counted nothing. */
   #rest(): readonly (readonly [string, Counts])[] {
     const isUsed = this.#others.requests.some((count) => count > 0) || this.#others.events > 0;
     return isUsed || this.#others.refused.size > 0 ? [[OTHERS, this.#others]] : [];

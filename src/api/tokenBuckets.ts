@@ -1,8 +1,8 @@
-/** Token buckets: what a caller may still do. */
+/** Token buckets for rate limits. */
 import { LRUCache } from 'lru-cache';
 import type { RateLimit } from '../domain/identity/events.js';
 
-/** Buckets that have been idle longest are forgotten beyond this many. */
+/** Beyond this many, the buckets that were idle longest are dropped. */
 const KNOWN_BUCKETS = 50_000;
 
 type Bucket = { tokens: number; filledAt: number };
@@ -12,8 +12,8 @@ export class TokenBuckets {
   readonly #buckets = new LRUCache<string, Bucket>({ max: KNOWN_BUCKETS });
 
   /**
-   * Takes a token where there is one.
-   * @returns whole tokens left then, and the seconds until the bucket holds one, rounded up; 0 when it does
+   * Takes a token if there is one.
+   * @returns whole tokens left, and seconds until the next one, rounded up; 0 if there is one
    */
   take(key: string, { perSecond, burst }: RateLimit) {
     const now = performance.now();
