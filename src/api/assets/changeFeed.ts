@@ -1,6 +1,6 @@
 /**
- * What has changed in a table behind a place of its stream. The events say whose records changed, and the read models say
- * what these records are now: whoever has got all that is behind a place has what the table has. Nothing is kept for it.
+ * The changes of a table after a cursor. The events say which records changed, the read models say what they are now. A
+ * client that applies all of them has the table's current state. The service keeps nothing for a client.
  */
 import { MAX_CHANGE_EVENTS, MAX_CHANGES } from '../../domain/limits.js';
 import { changedIds } from '../../domain/referenceTable/changes.js';
@@ -11,21 +11,24 @@ import type { EventStore, RecordedEvent, Revision } from '../../ports/eventStore
 import type { RecordJson, RecordQueries, TableRef } from '../../ports/readModels.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 
-/** Where somebody who follows a table is. */
+/** A position in the changes of a table. */
 export type FeedCursor = {
-  /** Of the event that was read last; -1 before the first. */
+  /** Revision of the last event that was read; -1 before the first. */
   readonly revision: Revision;
-  /** By which the log is known again; '' before the first event. */
+  /** Identifies the log, so that a replaced one is noticed; '' before the first event. */
   readonly eventId: string;
-  /** How many of the ids that the event names were read, and the last of those that it cleanedUp; undefined: all of it. */
+  /**
+   * Progress within the event: how many of the ids it names were read, and the last of those it cleaned up. Undefined
+   * if it was read entirely.
+   */
   readonly within?: { readonly named: number; readonly cleanedUp: string } | undefined;
 };
 
 export type Changes = {
-  /** Each id once. Without a record it is deleted. */
+  /** Each id once. A deleted record is null. */
   readonly changed: readonly { readonly id: string; readonly record: RecordJson | null }[];
   readonly next: FeedCursor;
-  /** More is shown already. */
+  /** More changes are available now. */
   readonly hasMore: boolean;
 };
 
@@ -38,7 +41,7 @@ export type FeedDeps = {
 
 type Feed = FeedDeps & { readonly table: TableRef; readonly cancellation: Cancellation };
 
-/** Where the table is now. */
+/** The cursor of the table's current state. */
 export async function latestPlace(
   { eventStore, readModels }: Pick<FeedDeps, 'eventStore' | 'readModels'>,
   table: TableRef,
@@ -53,12 +56,12 @@ const BEFORE_ALL: FeedCursor = { revision: -1, eventId: '' };
 
 const streamOf = ({ tenant, table }: TableRef): string => tableStream(tenant, table);
 
-/** @returns undefined when the log does not hold the place (any more), or it is not known what was deleted behind it */
+/** @returns undefined if the log does not have the cursor's event, or deletions after it are no longer known */
 export async function changesBehind(feed: Feed, from: FeedCursor): Promise<Changes | undefined> {
   if (!(await holds(feed, from))) return undefined;
   const { table, readModels, cancellation } = feed;
   const { revision: shown } = await readModels.byIds(table, [], cancellation);
-  /** By id, the place before it. */
+  /** For each id, the cursor before it. */
   const found = new Map<string, FeedCursor>();
   let end = from;
   for await (const step of stepsBehind(feed, from, shown)) {
@@ -83,14 +86,14 @@ async function holds({ eventStore, table }: Feed, { revision, eventId }: FeedCur
   return event?.id === eventId;
 }
 
-/** An event may have 400,000 bytes, and one of those may fill a page: more are read at once as long as it does not. */
+/** An event may have 400,000 bytes, and one may fill a page; the number of events grows while the page does not. */
 const FIRST_EVENTS = 2;
 const MOST_EVENTS = 32;
 
-/** To `place` all is known, `id` included. */
+/** `place` is the cursor after this step. */
 type Step = { readonly id?: string; readonly place: FeedCursor } | 'forgotten';
 
-/** What changed behind a place, up to a revision, or to the end of what one page looks at. */
+/** Changes after a cursor, up to a revision or the limit of one page. */
 async function* stepsBehind(feed: Feed, from: FeedCursor, shown: Revision): AsyncGenerator<Step> {
   const { eventStore, table, cancellation } = feed;
   const first = from.within === undefined ? from.revision + 1 : from.revision;

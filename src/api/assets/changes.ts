@@ -1,4 +1,4 @@
-/** Changes of Reference Data, for those who keep a copy of a table. */
+/** Changes of Reference Data, for clients that keep a copy of a table. */
 import { z } from 'zod';
 import { NotSupportedError } from '../../commands/context.js';
 import { KEPT_DELETED_DAYS, MAX_CHANGES } from '../../domain/limits.js';
@@ -34,7 +34,7 @@ const gone = (): HttpError =>
     `What was deleted since is not known any more: a clean-up behind this place is more than ${KEPT_DELETED_DAYS} days old, or the event log was put back to an older copy. Begin anew: ask for changes without after, keep that cursor, read the whole list with cursor= into an empty copy, and go on from the cursor.`,
   );
 
-/** The records are texts already. */
+/** Records are JSON text already. */
 function reply(url: string, mark: string, { changed, next, hasMore }: Changes): Reply {
   const data = changed.map(({ id, record }) => `{"id":"${id}","deleted":${record === null},"record":${record}}`);
   const cursor = cursorOf(mark, next);

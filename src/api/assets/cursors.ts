@@ -1,21 +1,21 @@
 /**
- * Cursors: where a client goes on. They hold all there is to know, so no process keeps anything for them; and a mark of the
- * question that they came with, so that they are not taken for the answer to another one.
+ * Cursors hold their whole state, so no process stores them. They begin with a hash of the query they belong to, so
+ * that they cannot be used with another one.
  */
 import type { z } from 'zod';
 import { tagOf } from '../../commands/preconditions.js';
 import { badRequest } from '../errors.js';
 
-/** Longer ones are none of ours. */
+/** Characters of the longest cursor that we issue. */
 const LONGEST = 500;
 
-/** @param of all that the question says: tenant, table, what is asked for */
+/** @param of everything that identifies the query: tenant, table, filters */
 export const markOf = (...of: readonly unknown[]): string => tagOf(JSON.stringify(of));
 
 export const toCursor = (mark: string, at: readonly unknown[]): string =>
   Buffer.from(JSON.stringify([mark, ...at])).toString('base64url');
 
-/** @throws HttpError 400 for a text that is no cursor, and for the cursor of another question */
+/** @throws HttpError 400 for a text that is not a cursor, or the cursor of another query */
 export function fromCursor<At extends readonly unknown[]>(
   name: string,
   text: string,

@@ -1,4 +1,4 @@
-/** The parameter that asks what a change would do. */
+/** The parameter `dry_run`. */
 import type { Request } from 'express';
 import { MAX_DIFFERENCES } from '../../domain/limits.js';
 import { badRequest } from '../errors.js';
@@ -18,7 +18,7 @@ export function isDryRun(query: URLSearchParams): boolean {
   return value === 'true';
 }
 
-/** The Idempotency-Key of a change. @throws HttpError 400 where it is a dry run */
+/** The Idempotency-Key of a change. @throws HttpError 400 if it is a dry run */
 export function keyOfChange(req: Request, dryRun: boolean): string | undefined {
   const key = idempotencyKeyOf(req);
   if (key !== undefined && dryRun) throw badRequest('A dry run writes nothing: send it without Idempotency-Key.');

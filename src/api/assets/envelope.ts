@@ -1,4 +1,4 @@
-/** The answer envelopes (spec §2.2), made around JSON text that is ready to be sent. */
+/** The envelopes of lists (spec §2.2), made around records that are JSON text already. */
 
 import type { JsonText } from '../jsonAnswer.js';
 import * as json from '../openapi/schema.js';
@@ -26,13 +26,13 @@ export type PageOf = Paging & {
   readonly url: string;
   /** Parameters that links repeat. */
   readonly kept: ListQuery['kept'];
-  /** All there are, on all pages. */
+  /** Number of records on all pages. */
   readonly total: number;
 };
 
 /**
- * A page of a collection.
- * @param records the records' JSON texts, joined by commas
+ * A page of a list.
+ * @param records JSON texts, joined by commas
  */
 export function collectionEnvelope(records: string | Uint8Array, list: PageOf): JsonText {
   const { page, perPage, total } = list;

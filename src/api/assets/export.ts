@@ -1,4 +1,6 @@
-/** Lists page by page from a cursor, in the order of creation: what is read at any depth, while others write. */
+/**
+ * Lists in the order of creation, page by page from a cursor. Pages stay consistent at any depth while others write.
+ */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { Filter, ListBehind, RecordsBehind } from '../../ports/readModels.js';
@@ -25,7 +27,7 @@ export const exportSchemas: json.Schemas = {
   }),
 };
 
-/** A table's list as one of pages or one of cursors. */
+/** A table's list: by pages or by cursors. */
 export const pageOrExport = (record: json.JsonSchema): json.JsonSchema =>
   json.closedObject({
     data: json.listOf(record),
@@ -40,10 +42,7 @@ export type ExportQuery = {
   readonly mark: string;
 };
 
-/**
- * @param table it and its tenant
- * @throws HttpError 400 for a cursor of another list, and for what would be no order that stands still
- */
+/** @throws HttpError 400 for a cursor of another list, or a sort order that is not stable */
 export function parseExportQuery(
   table: { readonly tenant: string; readonly assetType: AssetType },
   { perPage, query: { filters, sort } }: Pick<ListQuery, 'perPage' | 'query'>,

@@ -1,4 +1,4 @@
-/** How the document shows filters: a parameter for each field, with its operators. */
+/** Documents the filters: a parameter for each field, with its operators. */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { FIELD_TYPES, type FieldType } from '../../domain/assetTypes/fieldTypes.js';
 import { dateTime } from '../../domain/assetTypes/valueSchemas.js';
@@ -18,7 +18,7 @@ const VALUES: { readonly [type in FieldType]: json.JsonSchema } = {
   Boolean: { type: 'boolean' },
 };
 
-/** As far as a pattern can say it; \\d would be the digits of all scripts to some. */
+/** As far as a pattern can say it. Not \\d, which some engines match with the digits of all scripts. */
 const ANY_LIST = '[^,]';
 const listOf = (value: string): string => `^${value}(,${value})*$`;
 const LISTS: { readonly [type in FieldType]: string } = {
@@ -53,14 +53,14 @@ const operatorsSchema = (type: FieldType): json.JsonSchema => ({
   additionalProperties: false,
 });
 
-/** What can be asked of a field of each type. */
+/** The filters of each field type. */
 export const filterSchemas: json.Schemas = Object.fromEntries(
   FIELD_TYPES.map((type) => [nameOf(type), operatorsSchema(type)]),
 );
 
 /**
- * A parameter for each field. An object's properties are its operators, one level deep as OpenAPI defines it: generated
- * clients send `{ gte: … }` as `filter[<field>][gte]=…`.
+ * A parameter for each field. Its properties are the operators, one level deep as OpenAPI defines it: generated clients
+ * send `{ gte: … }` as `filter[<field>][gte]=…`.
  */
 export function filterParameters({ fields }: AssetType): readonly json.Parameter[] {
   const times = TIMES.map(({ name, type }) => ({
@@ -89,7 +89,7 @@ const filterParameter = (field: string, description: string, schema: json.JsonSc
   schema,
 });
 
-/** Of any table: which fields can be filtered, its info tells. */
+/** For any table; the table's info says which fields can be filtered. */
 export const anyFilter: json.Parameter = {
   name: 'filter',
   in: 'query',

@@ -1,6 +1,6 @@
 /**
- * The filters of a list (spec §4.3): `filter[<field>]=` for a part of its text, and beside it `filter[<field>][<operator>]=`
- * for values of its type.
+ * Parses the filters of a list (spec §4.3): `filter[<field>]=` for a part of a text, and `filter[<field>][<operator>]=`
+ * for a typed value.
  */
 import { ALWAYS_SORTABLE, type AssetField, type AssetType, findField } from '../../domain/assetTypes/assetType.js';
 import {
@@ -21,7 +21,7 @@ export type Operator = (typeof OPERATORS)[number];
 /** `filter[name]`; `filter[name][]` and `filter[name][0]` for several values; `filter[name][gte]`. */
 const FILTER_NAME = /^filter\[([^[\]]+)\](?:\[(\d{0,4}|[a-z]+)\])?$/;
 
-/** @throws HttpError 400 naming what is wrong: a disallowed field, an unknown operator, a value of another type, too many */
+/** @throws HttpError 400 for a disallowed field, an unknown operator, a value of another type, or too many filters */
 export function parseFilters(assetType: AssetType, parameters: URLSearchParams): readonly Filter[] {
   const parts = new Map<string, string[]>();
   const typed: Filter[] = [];
@@ -41,7 +41,7 @@ export function parseFilters(assetType: AssetType, parameters: URLSearchParams):
     parts.set(field, anyOf);
   }
   const filters = [...[...parts].map(([field, anyOf]): Filter => ({ kind: 'contains', field, anyOf })), ...typed];
-  // Each value is looked for in each record.
+  // Each value is compared with each record, so their sum has a limit.
   const count = filters.reduce((sum, filter) => sum + valuesOf(filter), 0);
   if (count > MAX_FILTER_VALUES) throw badRequest(`The filters have more than ${MAX_FILTER_VALUES} values in all.`);
   if (filters.length > MAX_FILTERS) throw badRequest(`There are more than ${MAX_FILTERS} filters.`);
@@ -57,7 +57,7 @@ const tooManyValues = (name: string) => badRequest(`${name} has more than ${MAX_
 
 type ComparedField = Pick<AssetField, 'name' | 'type' | 'format' | 'list'>;
 
-/** The times of a record itself. */
+/** Timestamps that every record has. */
 export const TIMES: readonly ComparedField[] = ALWAYS_SORTABLE.map((name) => ({ name, type: 'DateTime' }));
 
 function comparedField(assetType: AssetType, name: string): ComparedField {
@@ -68,7 +68,7 @@ function comparedField(assetType: AssetType, name: string): ComparedField {
   return field;
 }
 
-/** Those that a field takes: a truth value is neither before nor behind the other, and a list has no value of its own. */
+/** The operators of a field: booleans have no order, and a list has no single value. */
 export function operatorsOf({ type, list }: Pick<AssetField, 'type' | 'list'>): readonly Operator[] {
   if (list === true) return ['null'];
   return type === 'Boolean' ? ['eq', 'ne', 'in', 'null'] : OPERATORS;
@@ -107,7 +107,7 @@ function typedFilter(field: ComparedField, operator: Operator, text: string): Fi
   };
 }
 
-/** As the field has it in a record. @throws HttpError 400 */
+/** Converts to the field's type. @throws HttpError 400 */
 function typedValue(name: string, { type, format }: ComparedField, text: string): FilterValue {
   const parsed = valueSchema(type).safeParse(bodyValue(type, text));
   const value = parsed.success ? parsed.data : undefined;
@@ -117,7 +117,7 @@ function typedValue(name: string, { type, format }: ComparedField, text: string)
   return format === 'uuid' && typeof value === 'string' ? value.toLowerCase() : value;
 }
 
-/** What a body would have in place of a text of the URL. */
+/** Converts a text of the URL to the value that a JSON body would have. */
 function bodyValue(type: AssetField['type'], text: string): string | number | boolean | LongNumber {
   if (type === 'Boolean' && (text === 'true' || text === 'false')) return text === 'true';
   const written = withPlus(type, text);
@@ -125,7 +125,7 @@ function bodyValue(type: AssetField['type'], text: string): string | number | bo
   return isHeldByDouble(written) ? Number(written) : { number: written };
 }
 
-/** A plus sign that was not encoded arrives as a space. Where numbers and times have one, it was meant. */
+/** An unencoded plus sign arrives as a space; restores it in numbers and times. */
 function withPlus(type: AssetField['type'], text: string): string {
   if (type === 'Integer' || type === 'Decimal') return text.replace(/e (?=\d)/i, 'e+');
   return type === 'DateTime'
@@ -133,7 +133,7 @@ function withPlus(type: AssetField['type'], text: string): string {
     : text;
 }
 
-/** What `filter[field]=` looks for. A whole time may be written otherwise than records show it. */
+/** The text to look for. A complete time is normalized, since records show it in one form. */
 function partFor(assetType: AssetType, name: string, text: string): string {
   const type = findField(assetType, name)?.type ?? 'String';
   const part = withPlus(type, text);
@@ -141,7 +141,7 @@ function partFor(assetType: AssetType, name: string, text: string): string {
   return shown === undefined || shown.startsWith(part.toUpperCase()) ? part : shown;
 }
 
-/** The values between commas; `\,` is a literal comma. An empty value would match everything, so it is refused. */
+/** Splits at commas; `\,` is a literal comma. An empty value would match everything, so it is refused. */
 function separated(name: string, text: string): readonly string[] {
   const values = splitAtCommas(text).filter((value) => value !== '');
   if (values.length === 0) throw badRequest(`${name} has an empty value.`);
@@ -149,7 +149,7 @@ function separated(name: string, text: string): readonly string[] {
 }
 
 function checkedLength(name: string, value: string): string {
-  // As the length of a field counts: a character of two UTF-16 units is one.
+  // Counts characters as fields do: a surrogate pair is one.
   if (value.length > MAX_FILTER_VALUE_LENGTH && [...value].length > MAX_FILTER_VALUE_LENGTH) {
     throw badRequest(`${name} has a value of more than ${MAX_FILTER_VALUE_LENGTH} characters.`);
   }

@@ -1,4 +1,4 @@
-/** The history of an order, for integrators and for the people of the platform. */
+/** The history of an order, for clients and for users. */
 import type { Request } from 'express';
 import { tenantOf } from '../../commands/tables.js';
 import type { HistoryEntry } from '../../ports/readModels.js';
@@ -41,7 +41,10 @@ export const HISTORY_PAGE: json.ResponseObject = json.answer(
   json.pageOf(json.ref('HistoryEntry')),
 );
 
-/** A page of the history as JSON text; undefined when the tenant has no such order. @throws ReadModelsWithheldError where it may not be shown yet */
+/**
+ * A page of the history as JSON text; undefined if the tenant has no such order. @throws ReadModelsWithheldError if it
+ * may not be shown yet
+ */
 export async function historyPage(
   { commands, readModels, lists, config, unshown }: Api,
   req: Request,

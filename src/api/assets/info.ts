@@ -1,4 +1,4 @@
-/** What there is to know of assets: the list of them (spec §4.1) and the schema of each (spec §4.2). */
+/** The list of assets (spec §4.1) and the schema of each (spec §4.2). */
 import type { Request } from 'express';
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
 import { FIELD_TYPES } from '../../domain/assetTypes/fieldTypes.js';
@@ -47,7 +47,7 @@ function maxLengthOf(field: AssetField): number | null {
 const systemField = { required: false, isNullable: false, filterable: false, sortable: false, readOnly: true } as const;
 const timeField = { ...systemField, type: 'DateTime', isUnique: false, sortable: true } as const;
 
-/** What every record has (spec §2.1). */
+/** Fields of every record (spec §2.1). */
 const SYSTEM_FIELDS: readonly DescribedField[] = [
   { ...systemField, name: 'id', label: 'Id', type: 'String', isUnique: true, format: 'uuid', maxLength: 36 },
   { ...timeField, name: 'created_at', label: 'Created at' },
@@ -85,7 +85,7 @@ const assetTypeView = json.view<AssetType>({
   ],
 });
 
-/** The schema of an asset, for info and for the console. */
+/** The schema of an asset, for info and the console. */
 export const describeAsset = (assetType: AssetType): object => ({
   ...headingView.show(assetType),
   ...assetTypeView.show(assetType),

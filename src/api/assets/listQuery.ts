@@ -1,4 +1,4 @@
-/** The query parameters of a list (spec §4.3): page, perPage, filter[…], sort. */
+/** Parses the query of a list (spec §4.3): page, perPage, filter[…], sort. */
 import { ALWAYS_SORTABLE, type AssetType, isSortable } from '../../domain/assetTypes/assetType.js';
 import { MAX_PAGE_BYTES, MAX_SORT_TERMS } from '../../domain/limits.js';
 import { type RecordQuery, type SortTerm, valuesOf } from '../../ports/readModels.js';
@@ -11,7 +11,7 @@ import { parseFilters, quoted } from './filters.js';
 const PAGE_SIZES = [25, 100, 1000] as const;
 const DEFAULT_PAGE_SIZE = 25;
 
-/** Offsets beyond this are no safe integers any more. */
+/** Greater offsets would not be safe integers. */
 const MAX_PAGE = Math.floor(Number.MAX_SAFE_INTEGER / 1000);
 
 const PAGE: QueryParameter = {
@@ -52,14 +52,14 @@ const FILTERS: QueryParameter = {
 export const PAGING_PARAMETERS: readonly QueryParameter[] = [PAGE, PER_PAGE];
 export const LIST_PARAMETERS: readonly QueryParameter[] = [...PAGING_PARAMETERS, SORT, FILTERS];
 
-/** The same where the table is a part of the path: the document cannot say by which fields. */
+/** For operations whose path has the table as a parameter: the document cannot list its fields. */
 export const ANY_LIST_PARAMETERS: readonly QueryParameter[] = [
   ...PAGING_PARAMETERS,
   { name: 'sort', description: 'As for API clients, by the fields of the table.', schema: { type: 'string' } },
   { ...FILTERS, ofTable: () => [anyFilter] },
 ];
 
-/** What only lists answer. */
+/** Error answers of lists. */
 export const LIST_ANSWERS: json.Responses = {
   413: json.answer('The page would be too large; smaller ones are to be had.', json.ref('Error'), {
     message: 'The answer would be too large.',
@@ -71,11 +71,11 @@ export type Paging = { readonly page: number; readonly perPage: number };
 
 export type ListQuery = Paging & {
   readonly query: RecordQuery;
-  /** What a link to another page of the same list repeats: filters and sort, as they came. */
+  /** Filters and sort as they came, for links to other pages. */
   readonly kept: readonly [name: string, value: string][];
 };
 
-/** @throws HttpError 400 for a `page` that is no positive integer */
+/** @throws HttpError 400 for a `page` that is not a positive integer */
 export function parsePaging(parameters: URLSearchParams): Paging {
   const pageText = parameters.get('page') ?? '1';
   const page = /^0*[1-9]\d*$/.test(pageText) ? Number(pageText) : 0;
@@ -86,7 +86,7 @@ export function parsePaging(parameters: URLSearchParams): Paging {
   return { page, perPage };
 }
 
-/** @throws HttpError 400 naming what is wrong: a disallowed field, an empty value, a malformed parameter, too many of them */
+/** @throws HttpError 400 for a disallowed field, an empty value, a malformed parameter, or too many */
 export function parseListQuery(assetType: AssetType, parameters: URLSearchParams): ListQuery {
   const { page, perPage } = parsePaging(parameters);
   const query: RecordQuery = {
@@ -99,7 +99,7 @@ export function parseListQuery(assetType: AssetType, parameters: URLSearchParams
   return { page, perPage, query, kept };
 }
 
-/** What to change about a list that takes too long. */
+/** Advice for a list that takes too long. */
 export function narrowing({ filters, sort }: RecordQuery): string {
   const values = filters.reduce((count, filter) => count + valuesOf(filter), 0);
   const [most] = filters.toSorted((a, b) => valuesOf(b) - valuesOf(a));
@@ -121,7 +121,7 @@ function parseSort(assetType: AssetType, text: string | null): readonly SortTerm
     const descending = term.startsWith('-');
     const field = descending ? term.slice(1) : term;
     if (!isSortable(assetType, field)) throw badRequest(`${assetType.name} cannot be sorted by ${quoted(field)}.`);
-    // A field named again cannot change the order any more.
+    // A repeated field cannot change the order.
     if (!terms.has(field)) terms.set(field, { field, direction: descending ? 'desc' : 'asc' });
   }
   return [...terms.values()];

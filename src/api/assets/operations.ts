@@ -1,4 +1,4 @@
-/** What was done to Reference Data: its batches and clean-ups; and undoing them. */
+/** Operations on Reference Data: batches, clean-ups and undos; and undoing them. */
 import { z } from 'zod';
 import { type Caller, type Commands, NotSupportedError } from '../../commands/context.js';
 import { undoOnce } from '../../commands/referenceTables/synchronizeOnce.js';
@@ -48,7 +48,7 @@ const operationView = json.view<ShownOperation>({
 
 const TIME = { format: 'date-time' };
 
-/** A time, or a day with this time of it; UTC where no zone is named. */
+/** A time, or a day to which this time of day is added. UTC if no zone is given. */
 const timeOf = (timeOfDay: string) =>
   z.preprocess((text) => (typeof text === 'string' && DAY.test(text) ? `${text}${timeOfDay}` : text), dateTime);
 
@@ -128,7 +128,7 @@ const counts = {
   },
 };
 
-/** What every undo is answered with. */
+/** Schemas of the answer to an undo. */
 export const undoSchemas: json.Schemas = {
   LeftAlone: leftAlone,
   UndoResult: {
@@ -166,7 +166,7 @@ export function undoReply(undone: UndoResult, table: string, dryRun: boolean): R
   return dataReply(result, { ...manyWritten(position, table), isReplayed });
 }
 
-/** Tells whether the client has left: then nobody is told of more. */
+/** @returns a function that says whether the client has disconnected */
 export function leaving(context: Pick<RequestContext, 'atEnd'>): () => boolean {
   let hasLeft = false;
   context.atEnd(() => {
@@ -175,7 +175,7 @@ export function leaving(context: Pick<RequestContext, 'atEnd'>): () => boolean {
   return () => hasLeft;
 }
 
-/** What a list of operations takes and answers, for clients and for people. */
+/** Documentation of a list of operations, for clients and users. */
 export const operationsList = {
   summary: 'Batches, clean-ups and undos, the newest first',
   description: `Who, when, and how many records. A page has at most ${MAX_OPERATIONS}, and looks at ${MAX_OPERATION_EVENTS} changes of the table and ${MAX_OPERATION_RECORDS} records in them at most: it may have fewer, or none, and yet a link to the next as long as there may be more.`,

@@ -29,7 +29,7 @@ export const recordResponse =
       data: recordExample(assetType),
     });
 
-/** The same of what was written: an order that was sent with its parts has them beside its fields. */
+/** After a write: an order that was sent with its parts has them beside its fields. */
 const writtenResponse =
   (description: string) =>
   (assetType: AssetType): json.ResponseObject =>
@@ -42,13 +42,13 @@ export const pageResponse =
   (assetType: AssetType): json.ResponseObject =>
     json.answer(description, json.pageOf(json.tableRef('record', assetType)));
 
-/** With the tag that a get would show. */
+/** With the tag that a get would return. */
 export const taggedReply = (assetType: AssetType, written: WrittenRecord): Reply => ({
   ...writtenReply(written, waitScopeOf(assetType)),
   tag: recordTag(assetType, written.record),
 });
 
-/** @param part of the tenant's records that it is in */
+/** @param part the table, or ORDERS */
 export const writtenReply = ({ record, lists, position, isReplayed }: WrittenRecord, part = ORDERS): Reply =>
   dataReply(lists === undefined ? record : { ...record, ...lists }, {
     isReplayed,
@@ -59,10 +59,9 @@ export const writtenReply = ({ record, lists, position, isReplayed }: WrittenRec
 /** An order, or a part of one. */
 export const ONE_ORDER: Changed = { part: ORDERS, isFew: true };
 
-/** Of a part of an order. */
 export const removedReply = (written: Position): Reply => ({ written, changed: ONE_ORDER });
 
-/** A page of a table's records, or of an export of it. @throws HttpError 400 */
+/** A page of a table's records, by number or by cursor. @throws HttpError 400 */
 export async function pageReply(
   { readModels, config, lists, unshown }: Api,
   req: Request,
@@ -81,12 +80,12 @@ export async function pageReply(
     const find = (cancellation: Cancellation) => readModels.listBehind(table, behind, cancellation);
     return { body: exportEnvelope(await lists.run({ ...turn, find }), mark, { ...list, url }) };
   }
-  // A tag is compared with others of its own URL only (RFC 9110 §8.8.3), so nothing of the query is in it.
+  // Tags are compared per URL (RFC 9110 §8.8.3), so the query need not be in it.
   const tagAt = (state: string | undefined): string | undefined =>
     state === undefined ? undefined : `${config.release}.${state}`;
   if (mayHaveAnswer(req)) {
     const tag = tagAt(await readModels.tableState(table));
-    // Nothing is searched for a client that has the page already.
+    // If the client holds the page, nothing is searched.
     if (tag !== undefined && heldTag(req, tag) !== undefined) return { tag };
   }
   const find = (cancellation: Cancellation) => readModels.list(table, query, cancellation);
@@ -94,7 +93,7 @@ export async function pageReply(
   return { body: collectionEnvelope(records, { ...list, url, total }), tag: tagAt(state) };
 }
 
-/** One record. @throws HttpError 404; ReadModelsWithheldError where it may be one that was answered and is not shown yet */
+/** One record. @throws HttpError 404; ReadModelsWithheldError if an acknowledged write of it may not be shown yet */
 export async function recordReply(
   { readModels, unshown }: Api,
   tenant: string,

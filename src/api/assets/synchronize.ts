@@ -1,4 +1,4 @@
-/** Synchronizing Reference Data with its source: batch and clean-up (spec §4.7, §4.8). */
+/** Synchronizes Reference Data with its source: batch and clean-up (spec §4.7, §4.8). */
 import { cleanUpBody, cleanUpTable, upsertBatch } from '../../commands/referenceTables/synchronize.js';
 import { cleanUpTableOnce, upsertBatchOnce } from '../../commands/referenceTables/synchronizeOnce.js';
 import { tenantOf } from '../../commands/tables.js';
@@ -16,7 +16,7 @@ const difference: json.JsonSchema = json.closedObject({
   fields: { type: 'object', additionalProperties: json.closedObject({ from: {}, to: {} }) },
 });
 
-/** What stands beside the counts of a dry run. */
+/** Counts, and what a dry run adds to them. */
 const withDryRun = (counts: json.Schemas, more: json.Schemas = {}): json.JsonSchema => ({
   type: 'object',
   properties: {
@@ -59,7 +59,7 @@ const batchSchema = (assetType: AssetType): json.JsonSchema => ({
   additionalProperties: false,
 });
 
-/** Both need the scope of Reference Data whatever the table is; Master Data is refused by the command. */
+/** Both need the scope for Reference Data on any table; the command refuses Master Data. */
 export const synchronization: Resource = {
   tag: '',
   schemas,

@@ -1,4 +1,7 @@
-/** Sync sessions: the synchronisation of spec §4.8 in three steps that refuse what would delete too much; which there were; and undoing one. */
+/**
+ * Sync sessions: the synchronisation of spec §4.8 in three steps, with protection against excessive deletion; their
+ * list; and undoing one.
+ */
 import { z } from 'zod';
 import type { Caller } from '../../commands/context.js';
 import {
@@ -36,7 +39,7 @@ import { DRY_RUN, isDryRun, keyOfChange } from './dryRun.js';
 import { LIST_ANSWERS } from './listQuery.js';
 import { leaving, UNDO_IN_PIECES, undoReply } from './operations.js';
 
-/** A session, with what it has done where that was counted. */
+/** `work` is undefined if it was too much to be counted. */
 type ShownSync = SyncSession & {
   readonly work: SyncWork | undefined;
   readonly now: string;
@@ -103,7 +106,7 @@ const syncsQuery = z.strictObject({
     .describe('That of a link to the next page.'),
 });
 
-/** What a list of syncs takes and answers, for clients and for people. */
+/** Documentation of a list of syncs, for clients and users. */
 export const syncsList = {
   summary: 'Sync sessions, the newest first',
   description: `When, by whom, what became of it, and how many records. A page has at most ${MAX_SYNCS}, and fewer where they changed much.`,
@@ -127,7 +130,7 @@ export const oneSync = {
 
 type Asked = Pick<Call, 'req' | 'query' | 'path'> & { readonly caller: Caller };
 
-/** The table's URL, of a request for its syncs. */
+/** The table's URL, taken from a request for its syncs. */
 function tableUrlOf(api: Api, { req }: Asked): string {
   const url = requestUrl(req, api.config);
   return url.slice(0, url.lastIndexOf('/syncs'));

@@ -1,4 +1,4 @@
-/** The batches, clean-ups and undos of a table, as its stream tells them. */
+/** Reads the batches, clean-ups and undos of a table from its stream. */
 
 import { lastUntil } from '../../commands/referenceTables/syncHistory.js';
 import { streamPagesBackwards } from '../../commands/streamPages.js';
@@ -7,7 +7,7 @@ import { type Operation, operationOf, together } from '../../domain/referenceTab
 import type { Actor, EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
 
 export type TableOperation = Operation & {
-  /** Of its first event: by this it is named. */
+  /** Revision of its first event, which is its id. */
   readonly revision: Revision;
   readonly requestId: string;
   readonly at: string;
@@ -15,20 +15,20 @@ export type TableOperation = Operation & {
 };
 
 export type OperationsPage = {
-  /** The newest first. */
+  /** Newest first. */
   readonly operations: readonly TableOperation[];
-  /** Before this one the next page goes on; undefined at the end. */
+  /** Revision before which the next page begins; undefined on the last page. */
   readonly next?: Revision | undefined;
 };
 
 /** An event may have 400,000 bytes. */
 const EVENTS_AT_ONCE = 20;
 
-/** Those that are asked for; all by default. */
+/** Filters; none by default. */
 export type OperationsQuery = {
-  /** Revision of an operation; unset: the newest ones. */
+  /** Return operations before this revision; undefined: the newest ones. */
   readonly before?: Revision | undefined;
-  /** Not before this time, and not after that one: ISO 8601, UTC, six digits. */
+  /** Inclusive bounds: ISO 8601, UTC, six digits. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
   readonly isWanted?: (operation: TableOperation) => boolean;
@@ -36,7 +36,7 @@ export type OperationsQuery = {
 
 type Log = Pick<EventStore, 'readStream' | 'lastAppend'>;
 
-/** A page looks at so many events and records whether they are wanted or not, and at none outside its times. */
+/** The limits on events and records count all that are read, wanted or not. Events outside the times are not read. */
 export async function tableOperations(
   eventStore: Log,
   stream: string,
@@ -46,14 +46,14 @@ export async function tableOperations(
   const end = Math.min(newest, before - 1);
   const last = await lastUntil(eventStore, stream, to, end);
   const operations: TableOperation[] = [];
-  // The last one that was come to; what is before it may be a part of it.
+  // The operation read last; earlier events may belong to it.
   let later: TableOperation | undefined;
   let [events, records] = [0, 0];
   for await (const slice of streamPagesBackwards(eventStore, stream, last, EVENTS_AT_ONCE)) {
     for (const event of slice.toReversed()) {
       const operation = tableOperationOf(event);
       const isPart = operation !== undefined && later !== undefined && isPartOf(operation, later);
-      // A batch is never cut: it is one append. An undo is one append for each of its pieces.
+      // A batch is never split, since it is one append. An undo is one append for each piece.
       const mayEnd = !isPart || operation.kind === 'undo';
       const isOver = event.metadata.occurredAt < from;
       if (isOver || (mayEnd && isFull())) {

@@ -1,6 +1,6 @@
 /**
- * What an operation of the API is: method, path, who may call it, what it takes, what it answers, and the function that
- * does it. The router, the 404s and 405s, the check for unknown parameters and the OpenAPI document are made from these.
+ * An operation of the API: method, path, who may call it, its input, its answer, and its handler. The router, the 404s
+ * and 405s, the check of parameters and the OpenAPI document are made from these.
  */
 import type { ErrorRequestHandler, Request, Response } from 'express';
 import type { Caller } from '../../commands/context.js';
@@ -30,23 +30,26 @@ import type { RefusableHeader } from './refusedHeaders.js';
 export const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
 
-/** The same for all tables, or made for one: that of the path, or the tenant's orders for operations on orders. */
+/**
+ * One value for all tables, or a function of the table: that of the path, or the tenant's orders for operations on
+ * orders.
+ */
 export type PerTable<T> = T | ((assetType: AssetType) => T);
 
 export type QueryParameter = {
-  /** `filter[<field>]` stands for every name that begins so; which fields there are is for the list to check. */
+  /** `filter[<field>]` stands for all names with that prefix; the list's handler checks the field. */
   readonly name: string;
   readonly description?: string;
   readonly schema?: JsonSchema;
-  /** May be given more than once. */
+  /** May occur more than once. */
   readonly repeats?: true;
-  /** Name under which the document holds it once for all operations. */
+  /** Name of the shared component in the document. */
   readonly component?: string;
-  /** Instead of a schema: the parameters as the document shows them for a table. */
+  /** Documents the parameters for a table, instead of `schema`. */
   readonly ofTable?: (assetType: AssetType) => readonly Parameter[];
 };
 
-/** Bytes of a body after decompression, by what it carries. The operator's BODY_LIMIT_BYTES is over all of them. */
+/** Limits in bytes after decompression, by kind of body. The operator's BODY_LIMIT_BYTES caps all of them. */
 export const BODY_LIMITS = {
   credentials: CREDENTIALS_BODY_BYTES,
   settings: SETTINGS_BODY_BYTES,
@@ -58,36 +61,39 @@ export type BodyLimit = keyof typeof BODY_LIMITS;
 export type BodyDescription = {
   readonly schema: PerTable<JsonSchema>;
   readonly example: PerTable<object>;
-  /** Left out, it counts as `{}`. */
+  /** If absent, the body is `{}`. */
   readonly optional?: true;
-  /** Takes a form (RFC 6749 Appendix B) as well. */
+  /** Also takes a form (RFC 6749 Appendix B). */
   readonly orForm?: true;
-  /** How large it may be; `settings` by default. */
+  /** Size limit; `settings` by default. */
   readonly limit?: BodyLimit;
-  /** As text by default. */
+  /** `asObject` by default. */
   readonly longNumbers?: LongNumbers;
-  /** In place of a reader of JSON bodies. */
+  /** Replaces the reader of JSON bodies. */
   readonly read?: BodyReader;
-  /** How a body is refused; as JSON bodies are by default. */
+  /** Statuses of refused bodies; those of JSON bodies by default. */
   readonly errors?: readonly ErrorStatus[];
 };
 
 type Description = {
-  /** Operation id; that of a table has the table's name behind it. */
+  /** Operation id; the document appends the table's name to that of a table operation. */
   readonly id: string;
   readonly summary: PerTable<string>;
   readonly description?: PerTable<string>;
-  /** Any other name in the query is refused, and one that is given twice; 'any' lets all through. None by default. */
+  /** Any other parameter is refused, and one that occurs twice; 'any' allows all. None by default. */
   readonly query?: readonly QueryParameter[] | 'any';
-  /** Of the header fields that promise something; with any other of them a request is refused. None by default. */
+  /**
+   * Header fields that the operation honours; a request with another one of `RefusableHeader` is refused. None by
+   * default.
+   */
   readonly honours?: readonly RefusableHeader[];
   readonly body?: BodyDescription;
-  /** Of the answer when all goes well; 200 by default. */
+  /** Status of success; 200 by default. */
   readonly status?: 200 | 201 | 202 | 204 | 302;
   readonly answer: PerTable<ResponseObject>;
-  /** Error answers besides those of the area, of who may call, and of the body. */
+  /** Error answers besides those of the area, of authorization, and of the body. */
   readonly errors?: readonly ErrorStatus[];
-  /** Answers of this operation alone; they go before the common ones of the same status. */
+  /** Answers of this operation alone. They override the common ones of the same status. */
   readonly answers?: Responses;
 };
 
@@ -96,28 +102,30 @@ type Handler<Given> = (api: Api, call: Given) => Reply | Promise<Reply>;
 /** Needs no token. */
 export type OpenOperation = Description & { readonly allow: 'anyone'; readonly handle: Handler<Call> };
 
-/** For every API client of the tenant. */
+/** For all API clients of the tenant. */
 export type ClientOperation = Description & { readonly allow: 'clients'; readonly handle: Handler<ClientCall> };
 
-/** On the table `:table`, for API clients with the scope to read or write tables of its kind, or with the scope named. */
+/**
+ * On the table `:table`, for API clients with the scope to read or write tables of its kind, or with the named scope.
+ */
 export type TableOperation = Description & {
   readonly allow: 'read' | 'write' | Scope;
-  /** Whether the document shows it for a table; for all by default. */
+  /** Whether the document shows it for a table; true by default. */
   readonly isOffered?: (assetType: AssetType) => boolean;
-  /** Where it is not offered, the path has no such method: 405, and `Allow` does not name it. */
+  /** If it is not offered, the path lacks the method: 405, and `Allow` does not name it. */
   readonly elsewhere?: 405;
   readonly handle: Handler<TableCall>;
 };
 
-/** For users of the platform with one of the roles. */
+/** For users of the platform in this role group. */
 export type UserOperation = Description & {
   readonly allow: RoleGroup;
-  /** Also for a user who has to change their password first. */
+  /** Also for a user who must change their password first. */
   readonly withFirstPassword?: true;
   readonly handle: Handler<UserCall>;
 };
 
-/** Whether the path of a table has the operation's method. */
+/** Whether the table's path has the operation's method. */
 export const hasMethodAt = (operation: Operation, assetType: () => AssetType): boolean =>
   !isTableOperation(operation) || operation.elsewhere !== 405 || operation.isOffered?.(assetType()) === true;
 
@@ -130,7 +138,7 @@ export const isTableOperation = (operation: Operation): operation is TableOperat
 export const scopeOf = ({ allow }: TableOperation, { supportingData }: AssetType): Scope =>
   allow === 'read' || allow === 'write' ? scopeFor(allow, supportingData) : allow;
 
-/** Who of the users may call an operation. */
+/** The roles that may call an operation. */
 export const ROLE_GROUPS = {
   users: ['admin', 'validator', 'auditor'],
   validators: ['admin', 'validator'],
@@ -140,14 +148,14 @@ export const ROLE_GROUPS = {
 
 export type RoleGroup = keyof typeof ROLE_GROUPS;
 
-/** What a handler is given. */
+/** A handler's argument. */
 export type Call = {
   readonly req: Request;
   readonly res: Response;
-  /** Parameters of the path, '' where it has none of that name. */
+  /** Path parameters; '' if the path has none of that name. */
   readonly path: { readonly table: string; readonly id: string; readonly deliveryId: string };
   readonly query: URLSearchParams;
-  /** As parsed from JSON; undefined where the operation takes none. */
+  /** Parsed JSON; undefined if the operation takes no body. */
   readonly body: unknown;
 };
 
@@ -161,7 +169,7 @@ export type TableCall = Call & { readonly caller: Caller; readonly assetType: As
 
 export type UserCall = Call & { readonly caller: Caller; readonly tenant: Tenant; readonly user: User };
 
-/** Records of one part of the tenant's. */
+/** What a write has changed. */
 export type Changed = {
   /** A reference table's name, or ORDERS. */
   readonly part: string;
@@ -169,28 +177,28 @@ export type Changed = {
   readonly isFew: boolean;
 };
 
-/** Of a reply about many records of one part: reads need not wait for them, the answer does. */
+/** For a write of many records: its answer waits until reads show them. */
 export const manyWritten = (written: Position, part: string): Pick<Reply, 'written' | 'changed'> => ({
   written,
   changed: { part, isFew: false },
 });
 
-/** What a handler answers, with the status that its operation names. */
+/** A handler's answer. */
 export type Reply = {
-  /** Sent as it is. None is needed where the client has what the tag stands for (`heldTag`). */
+  /** Sent as it is. Not needed if the client holds what the tag stands for (`heldTag`). */
   readonly body?: JsonText;
-  /** The body as it was compressed before; made anew for each answer by default. */
+  /** The compressed body; by default the body is compressed for each answer. */
   readonly compressed?: { readonly [encoding in Encoding]: Uint8Array };
   readonly headers?: { readonly [name: string]: string };
-  /** Of the record or page that is answered; of what is read, one is made of the bytes where it has none. */
+  /** Tag of the record or page. A read without one gets a tag of its bytes. */
   readonly tag?: string | undefined;
-  /** Position of what was written: it is shown by each read that comes after the answer. */
+  /** Position of what was written. All reads after the answer show it. */
   readonly written?: Position;
-  /** What that has changed; unset: anything of the tenant. */
+  /** Undefined: anything of the tenant may have changed. */
   readonly changed?: Changed;
-  /** Where it is not the operation's own. */
+  /** Overrides the operation's status. */
   readonly status?: number;
-  /** Whether an earlier request with the same Idempotency-Key has done it, and this one nothing. */
+  /** Whether this request did nothing, since an earlier one with the same Idempotency-Key did the work. */
   readonly isReplayed?: boolean | undefined;
 };
 
@@ -200,13 +208,13 @@ export const dataReply = (data: unknown, more: Omit<Reply, 'body'> = {}): Reply 
   body: JSON.stringify({ data }),
 });
 
-/** `{"data": [ … ]}` of many: made entry by entry, while other requests have their turns. */
+/** `{"data": [ … ]}` of a long list; other requests run in between. */
 export async function listReply<T>(values: Iterable<T>, show: (value: T) => unknown): Promise<Reply> {
   const entries = await mapWithPauses(values, (value) => JSON.stringify(show(value)));
   return { body: `{"data":[${entries.join(',')}]}` };
 }
 
-/** What an operation that is answered without a body says and does. */
+/** The parts of an operation that answers without a body. */
 export const noContent = <Given>(act: (api: Api, call: Given) => unknown) => ({
   status: 204 as const,
   answer: NO_CONTENT,
@@ -216,13 +224,13 @@ export const noContent = <Given>(act: (api: Api, call: Given) => unknown) => ({
   },
 });
 
-/** Operations that belong together, and the schemas of what they answer. */
+/** Operations that belong together, and the schemas of their answers. */
 export type Resource = {
   readonly tag: string;
-  /** Of the parameters in its paths, by the name they have there. */
+  /** Path parameters by their names in the routes. */
   readonly pathParameters?: { readonly [name: string]: PathParameter };
   readonly schemas?: Schemas;
-  /** By method and path below that of the area, with `:name` for a parameter. */
+  /** By method and path below the area's prefix; `:name` is a parameter. */
   readonly operations: { readonly [route: `${Method} /${string}`]: Operation };
 };
 
@@ -236,13 +244,13 @@ export const pathText = (name: string): PathParameter => ({
   schema: { type: 'string' },
 });
 
-/** Throws an HttpError when the request is refused. */
+/** Throws HttpError to refuse the request. */
 export type Check = (api: Api, req: Request, res: Response) => void | Promise<void>;
 
-/** Resources below one path, with checks that come before anything else there, whether the path exists or not. */
+/** Resources below one prefix. The checks run first, whether the path exists or not. */
 export type Area = {
   readonly prefix: string;
-  /** In the order given. */
+  /** Run in this order. */
   readonly checks: readonly Check[];
   /** Error answers of all its operations. */
   readonly errors: readonly ErrorStatus[];

@@ -1,12 +1,12 @@
-/** When a write is answered: reads that come after the answer show it. */
+/** Delays the answer to a write until reads show it. */
 import type { Request } from 'express';
 import { continueTrace, inSpan } from '../../ports/tracing.js';
 import type { Api } from '../deps.js';
 import type { Reply } from './operation.js';
 
 /**
- * True where the answer need not wait, since reads do. Else whether the read models show the write: it stands in any case.
- * Where they do not in time, or cannot be reached, the answer says so with the header `Projection-Pending: true`.
+ * True if the answer need not wait because reads will. Otherwise whether the read models show the write in time. If
+ * they do not, or cannot be reached, the write stands and the answer has the header `Projection-Pending: true`.
  */
 export function isShownByReads(
   api: Api,

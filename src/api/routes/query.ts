@@ -1,4 +1,4 @@
-/** The query of a request: its parameters, and the check that all of them are known. */
+/** Parses the query of a request, and refuses unknown parameters. */
 import { z } from 'zod';
 import { editDistance } from '../../domain/editDistance.js';
 import { MAX_QUERY_PARAMETERS } from '../../domain/limits.js';
@@ -9,7 +9,7 @@ import type { QueryParameter } from './operation.js';
 
 /**
  * The parameters of a request's URL. Names and values are plain text: `__proto__` is a name like any other.
- * @throws HttpError 400 for too many, and for what is no text: other bytes than UTF-8, a NUL character
+ * @throws HttpError 400 for too many parameters, bytes that are not UTF-8, or a NUL character
  */
 export function parametersOf(url: string): URLSearchParams {
   const start = url.indexOf('?');
@@ -25,12 +25,12 @@ export function parametersOf(url: string): URLSearchParams {
   return parameters;
 }
 
-/** Node takes each byte of a URL for a character. */
+/** Node decodes each byte of a URL as one character. */
 const IS_ASCII = /^[\0-\x7f]*$/;
 
 /**
- * Whether all that is percent-encoded in a query or a form is UTF-8 (RFC 3629: no overlong forms, no surrogates). Of anything
- * else URLSearchParams makes U+FFFD, which is another text than was sent. A `%` that encodes nothing stands for itself.
+ * Whether all percent-encoding in a query or form is UTF-8 (RFC 3629: no overlong forms, no surrogates).
+ * URLSearchParams would replace anything else by U+FFFD. A `%` that encodes nothing stands for itself.
  */
 export function isEscapedUtf8(text: string): boolean {
   try {
@@ -41,7 +41,7 @@ export function isEscapedUtf8(text: string): boolean {
   }
 }
 
-/** Describes the properties of a zod object as parameters. (zod leaves out the default of what it transforms.) */
+/** Documents the properties of a zod object as parameters. (zod omits the default of a transformed property.) */
 export const parametersIn = ({ shape }: z.ZodObject): readonly QueryParameter[] =>
   Object.entries(shape).map(([name, property]) => {
     const meta = z.globalRegistry.get(property) ?? {};
@@ -49,7 +49,7 @@ export const parametersIn = ({ shape }: z.ZodObject): readonly QueryParameter[] 
     return { name, description: String(description), schema };
   });
 
-/** The values of a query as the schema takes them. @throws HttpError 400 naming a parameter that is wrong */
+/** Parses a query by a schema. @throws HttpError 400 naming an invalid parameter */
 export function parseQuery<Schema extends z.ZodType>(schema: Schema, query: URLSearchParams): z.output<Schema> {
   const parsed = schema.safeParse(Object.fromEntries(query));
   if (parsed.success) return parsed.data;
@@ -57,7 +57,7 @@ export function parseQuery<Schema extends z.ZodType>(schema: Schema, query: URLS
   throw badRequest(`${String(issue?.path[0])} ${issue?.message}`);
 }
 
-/** Makes the check of an operation's parameters. It throws HttpError 400 for a name that is not among them, or given twice. */
+/** Makes a check that throws HttpError 400 for an unknown parameter, or one that occurs twice. */
 export function parametersCheck(parameters: readonly QueryParameter[]): (query: URLSearchParams) => void {
   const names = parameters.map(({ name }) => name);
   const exact = new Set(names.map(beforeBracket));
@@ -73,7 +73,7 @@ export function parametersCheck(parameters: readonly QueryParameter[]): (query: 
   };
 }
 
-/** Changes of a character that a slip may have. */
+/** Most typing errors in a name for which a correction is suggested. */
 const MOST_CHANGES = 2;
 
 function unknownParameter(name: string, known: readonly string[]): string {

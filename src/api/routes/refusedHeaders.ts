@@ -1,12 +1,12 @@
 /**
- * Header fields by which a request demands something of how it is carried out. Whoever sends one relies on it, so an
- * operation that does not honour it refuses the request. A client's wishes about the answer (Accept, Accept-Encoding,
- * If-Modified-Since, Range) may go unfulfilled: the answer shows it.
+ * Refuses header fields that an operation does not honour, if they demand something of how it is carried out: the
+ * client relies on that. Wishes about the answer (Accept, Accept-Encoding, If-Modified-Since, Range) may be ignored,
+ * since the answer shows it.
  */
 import type { Request } from 'express';
 import { badRequest } from '../errors.js';
 
-/** What to do instead, by the field's name in lower case. */
+/** Advice for the client, by field name in lower case. */
 const INSTEAD = {
   'if-match': 'PUT of a record or an order honours it.',
   'if-none-match': 'GET honours it.',
@@ -24,10 +24,10 @@ export type RefusableHeader = keyof typeof INSTEAD;
 
 const NAMES = Object.keys(INSTEAD) as readonly RefusableHeader[];
 
-/** Of any GET: its answer is the same whether or not they are honoured, or shows it. */
+/** Harmless on any GET: the answer is the same, or shows whether they were honoured. */
 const FOR_READS: readonly RefusableHeader[] = ['if-none-match', 'prefer'];
 
-/** Makes the check of an operation. It throws HttpError 400 for a field that is not honoured there. */
+/** Makes a check that throws HttpError 400 for a field that the operation does not honour. */
 export function refusedHeadersCheck(method: string, honoured: readonly RefusableHeader[]): (req: Request) => void {
   const fine = method === 'GET' ? [...honoured, ...FOR_READS] : honoured;
   const refused = NAMES.filter((name) => !fine.includes(name));

@@ -1,7 +1,7 @@
 /**
- * Makes an express router of an area of the route table. Checks come in this order: those of the area (tenant 404, token
- * 401, rate 429), path (404) and table (404), method (405), scope or role (403), unknown parameters and header fields that are not
- * honoured (400), then the body, last: nobody unknown can make the service parse megabytes.
+ * Makes the express router of an area. Checks run in this order: those of the area (tenant 404, token 401, rate 429),
+ * path and table (404), method (405), scope or role (403), unknown parameters and header fields (400). The body comes
+ * last: strangers cannot make the service parse megabytes.
  */
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
@@ -53,7 +53,7 @@ export function areaRouter(api: Api, area: Area): Router {
       const handle = handlerOf(api, method, operation);
       route[VERBS[method]]((req, res, next) => (isHere(req, operation) ? handle(req, res, next) : next()));
     }
-    // An unknown table is 404 whatever the method.
+    // An unknown table is 404 for every method.
     if (here.some(({ operation }) => isTableOperation(operation))) {
       route.all((req, _res, next) => {
         knownAsset(req);
@@ -66,19 +66,19 @@ export function areaRouter(api: Api, area: Area): Router {
   return router;
 }
 
-/** When the time of the request is over, that is the answer, whatever is still done for it. */
+/** Answers at the request's deadline, even if its work goes on. */
 function answerInTime({ context: { deadline } }: Request, res: Response, fail: (error: unknown) => void): void {
   deadline.onCancel(() => setTimeout(() => unlessAnswered(res, fail)(deadline.reason), ANSWER_MS));
 }
 
-/** Work that comes to its end after the answer says no more. */
+/** Ignores the outcome of work that ends after the answer. */
 const unlessAnswered =
   <T>(res: Response, act: (outcome: T) => void) =>
   (outcome: T): void => {
     if (!res.writableEnded) act(outcome);
   };
 
-/** Waits only for checks that have to: most have nothing to wait for, and every request passes them. */
+/** Stays synchronous unless a check has to wait: every request passes here, and most checks are synchronous. */
 function passChecks(checks: readonly Check[], api: Api, req: Request, res: Response): void | Promise<void> {
   let at = 0;
   for (const check of checks) {
@@ -88,16 +88,16 @@ function passChecks(checks: readonly Check[], api: Api, req: Request, res: Respo
   }
 }
 
-/** The names of express; `get` serves HEAD as well. */
+/** Express's names; `get` serves HEAD as well. */
 const VERBS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as const;
 
-/** The asset type of the request's `:table`. @throws HttpError 404 when the tenant has none of this name */
+/** The asset type of `:table`. @throws HttpError 404 if the tenant has none of this name */
 const knownAsset = ({ params, context }: Request): AssetType =>
   known(context.tenant.assetTypes, String(params.table), 'asset');
 
 const isHere = (req: Request, operation: Operation): boolean => hasMethodAt(operation, () => knownAsset(req));
 
-/** For every method without an operation; OPTIONS tells what there is (RFC 9110 §9.3.7, §10.2.1). */
+/** For methods without an operation. OPTIONS lists the methods (RFC 9110 §9.3.7, §10.2.1). */
 function methodNotAllowed(here: readonly Pick<Route, 'method' | 'operation'>[]): RequestHandler {
   return (req, res) => {
     const offered = here.filter(({ operation }) => isHere(req, operation)).map(({ method }) => method);
@@ -114,7 +114,7 @@ const allowOf = (methods: readonly Method[]): string =>
 
 const tellMethods = (res: Response, allow: string): void => void res.setHeader('Allow', allow).status(204).end();
 
-/** `OPTIONS *` asks what the service as a whole can do (RFC 9110 §9.3.7). */
+/** `OPTIONS *` asks about the service as a whole (RFC 9110 §9.3.7). */
 export const optionsOfService: RequestHandler = (req, res, next) =>
   req.url === '*' ? tellMethods(res, allowOf(METHODS)) : next();
 
@@ -132,7 +132,7 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
     return { req, res, path: pathOf(req), query, body, ...known };
   };
 
-  /** Whether the request may be made is known before its query and its body are looked at. */
+  /** Authorizes the request before it reads query and body. */
   const reply = async (req: Request, res: Response): Promise<Reply> => {
     const { context } = req;
     switch (operation.allow) {
@@ -158,7 +158,7 @@ function handlerOf(api: Api, method: Method, operation: Operation): RequestHandl
     }
   };
 
-  /** Goes on where the request is given up before, but then it asks the log for nothing more. */
+  /** Continues after the deadline's answer, but then without further calls to the log. */
   return async (req, res) => {
     try {
       const made = await reply(req, res);
@@ -186,7 +186,7 @@ function bodyReader(api: Api, { optional, limit = 'settings', longNumbers, read 
   };
 }
 
-/** @throws HttpError 404 for a name with a NUL character: nothing has one */
+/** @throws HttpError 404 for a parameter with a NUL character: nothing has such a name */
 function pathOf({ params, path }: Request): Call['path'] {
   const of = (name: string): string => {
     const value = params[name];

@@ -1,4 +1,4 @@
-/** Sends what a handler answers: with its ETag, in fewer bytes where the client asks for it, or 304 where it has it already. */
+/** Sends a handler's answer: with its ETag, compressed if the client asks for it, or as 304. */
 import type { Request, Response } from 'express';
 import { encodingFor } from '../compression.js';
 import type { Api } from '../deps.js';
@@ -7,12 +7,12 @@ import { bytesOf, joined, sendJson } from '../jsonAnswer.js';
 import { tooManyRequests } from '../rateLimit.js';
 import type { Reply } from './operation.js';
 
-/** @param reply with the status that the operation names, where it has none of its own */
+/** @param reply has the operation's status if it has none of its own */
 export async function sendReply(api: Api, req: Request, res: Response, reply: Reply): Promise<void> {
   const { status = 200, headers } = reply;
   const body = reply.body && joined(reply.body);
   if (req.method !== 'GET' && req.method !== 'HEAD') {
-    // What was written is answered in any case.
+    // A write is always answered, however full memory is.
     if (reply.isReplayed === true) res.setHeader('Idempotency-Replayed', 'true');
     sendJson(res, status, body, reply.tag === undefined ? headers : { ...headers, ETag: etag(reply.tag) });
     countInFlight(api, req, res, res.writableLength);
@@ -20,7 +20,7 @@ export async function sendReply(api: Api, req: Request, res: Response, reply: Re
   }
   tellStaleness(api, req, res);
   res.vary('Accept-Encoding');
-  // The whole is sent, whatever part was asked for (RFC 9110 §14.2, §14.3).
+  // Ranges are not supported: the whole is sent (RFC 9110 §14.2, §14.3).
   if (req.headers.range !== undefined) res.setHeader('Accept-Ranges', 'none');
   const tag = reply.tag ?? (status === 200 && body !== undefined ? await tagOfText(body) : undefined);
   const held = tag === undefined ? undefined : heldTag(req, tag);
@@ -40,7 +40,7 @@ export async function sendReply(api: Api, req: Request, res: Response, reply: Re
     countInFlight(api, req, res, res.writableLength);
     return;
   }
-  // It may wait for its turn.
+  // Counted before compression, which may wait for its turn.
   countInFlight(api, req, res, bytesOf(body));
   const { tenantName = '', deadline } = req.context;
   const bytes =
@@ -48,7 +48,7 @@ export async function sendReply(api: Api, req: Request, res: Response, reply: Re
   if (!res.writableEnded) sendJson(res, status, [bytes], { ...described, 'Content-Encoding': encoding });
 }
 
-/** What reads show may be a little behind what was written. */
+/** Reads may lag behind writes. */
 function tellStaleness({ staleness, unshown }: Api, { context }: Request, res: Response): void {
   if (context.tenantName === undefined) return;
   const seconds = staleness(context.tenantName);
@@ -56,7 +56,7 @@ function tellStaleness({ staleness, unshown }: Api, { context }: Request, res: R
   if (unshown?.isLate(context.tenantName)) res.setHeader('Projection-Pending', 'true');
 }
 
-/** @throws HttpError 429 while clients of the tenant leave too much untaken */
+/** @throws HttpError 429 while the tenant's clients leave too many bytes untaken */
 function requireRoom({ answers }: Api, { context: { tenantName } }: Request): void {
   if (tenantName === undefined || answers.hasRoom(tenantName)) return;
   throw tooManyRequests('Too many answers wait for the clients of this tenant to take them.', 1);
