@@ -1,4 +1,4 @@
-/** Who asks: the bearer token of a request (RFC 6750), and what it allows. */
+/** Authenticates API clients by bearer token (RFC 6750), and checks scopes. */
 import type { Request } from 'express';
 import { credentialOf } from '../../commands/identity/secrets.js';
 import type { Tenant } from '../../domain/identity/directory.js';
@@ -13,11 +13,11 @@ import { type ClientToken, InvalidTokenError } from './tokens.js';
 const REALM = 'Bearer realm="dynamic-assets"';
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i;
 
-/** The token of an Authorization header (RFC 6750 §2.1); undefined when there is none or it has another form. */
+/** The token of an Authorization header (RFC 6750 §2.1); undefined if it is absent or malformed. */
 export const bearerToken = (authorization: string | undefined): string | undefined =>
   authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
 
-/** No token was sent: the challenge has no error code (RFC 6750 §3.1). */
+/** Without a token, the challenge has no error code (RFC 6750 §3.1). */
 export const unauthenticated = (reason: string, challenge = REALM): HttpError =>
   new HttpError(401, 'Unauthenticated.', reason, { 'WWW-Authenticate': challenge });
 
@@ -27,7 +27,7 @@ export const missingToken = (): HttpError => unauthenticated('Send an access tok
 export const invalidToken = (reason: string): HttpError =>
   unauthenticated(reason, `${REALM}, error="invalid_token", error_description="${reason}"`);
 
-/** @throws HttpError 403 when the request's token lacks the scope */
+/** @throws HttpError 403 if the request's token lacks the scope */
 export function requireScope(req: Request, scope: Scope): void {
   if (req.context.scopes.has(scope)) return;
   throw forbidden(`The token lacks the scope ${scope}.`, {
@@ -36,14 +36,14 @@ export function requireScope(req: Request, scope: Scope): void {
 }
 
 /**
- * The request must carry a good token of an API client of its tenant. The client is looked up each time, so a removal and
- * a new secret count at once. @throws HttpError 401
+ * Requires a valid token of an API client of the tenant. The client is looked up for each request, so that removal and
+ * a new secret take effect at once. @throws HttpError 401
  */
 export const authenticateClient: Check = (api, { headers, context }) => {
   const text = bearerToken(headers.authorization);
   if (text === undefined) throw missingToken();
   const token = api.tokens.clientOf(text);
-  // Nearly always it was verified before: then there is nothing to wait for.
+  // A verified token is nearly always cached: then the check stays synchronous.
   if (!(token instanceof Promise) && isCurrent(context.tenant, token)) enter(context, token);
   else return enterLate(api, context, token);
 };
@@ -55,7 +55,7 @@ async function enterLate(
 ): Promise<void> {
   const token = await verified(verifying, context.tenant);
   if (!isCurrent(context.tenant, token)) {
-    // Another process may have made the client, or its secret, a moment ago.
+    // Another process may have made the client or its secret a moment ago.
     await refresh(`client ${token.tenant} ${token.clientId} ${token.credential}`);
     context.tenant = directory.tenant(token.tenant) ?? context.tenant;
     if (!isCurrent(context.tenant, token)) {
@@ -71,7 +71,7 @@ function enter(context: RequestContext, { clientId, scopes }: ClientToken): void
   context.scopes = scopes;
 }
 
-/** Whether the token's client is still one of the tenant's, with the secret that the token was given for. */
+/** Whether the token's client still exists, with the secret that the token was issued for. */
 function isCurrent({ name, clients }: Tenant, { tenant, clientId, credential }: ClientToken): boolean {
   const client = clients.get(clientId);
   if (tenant !== name || client === undefined) return false;
@@ -80,7 +80,7 @@ function isCurrent({ name, clients }: Tenant, { tenant, clientId, credential }: 
 
 const credentials = new WeakMap<ApiClient, readonly string[]>();
 
-/** Made once for a client's secrets: they are compared with each request. */
+/** Cached, since they are compared for each request. */
 function credentialsOfClient(client: ApiClient): readonly string[] {
   const known = credentials.get(client);
   if (known !== undefined) return known;
@@ -90,7 +90,7 @@ function credentialsOfClient(client: ApiClient): readonly string[] {
   return made;
 }
 
-/** A token that is good for the tenant. @throws HttpError 401 */
+/** Requires a valid token of this tenant. @throws HttpError 401 */
 export async function verified<T extends { readonly tenant: string }>(
   verifying: Promise<T> | T,
   tenant: Tenant,

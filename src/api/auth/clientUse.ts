@@ -1,13 +1,13 @@
-/** Noting on which day a client has asked for a token last: once a day for each secret, a while later, and no token waits for it. */
+/** Records the day on which a client last asked for a token: once a day for each secret, in the background. */
 import { noteClientUse } from '../../commands/identity/clients.js';
 import { type ApiClient, dayOf, type LiveSecret } from '../../domain/identity/events.js';
 import type { Api } from '../deps.js';
 import type { RequestContext } from '../requestContext.js';
 
-/** What is not noted yet when a process ends is lost; the next token of the client tells it again. */
+/** Lost if the process ends before; the client's next token makes up for it. */
 const NOTED_AFTER_MS = 300_000;
 
-/** While it is noted, and until the directory shows it: then there is another object. */
+/** Uses being recorded. The directory replaces the client's object once it shows the new day. */
 const noting = new WeakMap<ApiClient, string>();
 
 export function noteUse(

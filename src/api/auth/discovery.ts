@@ -1,4 +1,6 @@
-/** Where programs find how to get tokens (RFC 8414), what they are for (RFC 9728), and how to check them (RFC 7517). */
+/**
+ * Metadata for programs: how to get tokens (RFC 8414), what they are for (RFC 9728), and how to verify them (RFC 7517).
+ */
 import { SCOPES } from '../../domain/identity/scopes.js';
 import type { Api } from '../deps.js';
 import * as json from '../openapi/schema.js';
@@ -9,7 +11,10 @@ const FOR_ALL = { 'Cache-Control': 'public, max-age=300' };
 
 const texts = json.listOf(json.text);
 
-/** Each tenant's host is an issuer: the metadata name the origin that they were asked at. @param describe of its origin */
+/**
+ * Each tenant's host is an issuer, so the metadata name the origin of the request. @param describe makes them for an
+ * origin
+ */
 const metadataAt =
   (describe: (origin: string) => object) =>
   async (api: Api, { req, res }: Call): Promise<Reply> => {

@@ -1,12 +1,11 @@
 /**
- * Guesses of passwords and of client secrets. The rule, of which docs/limits.md has the numbers:
+ * Limits guesses of passwords and client secrets. docs/limits.md has the numbers.
  *
- * 1. Wrong ones are counted three times: for the account from this network, for the network, and for the account.
- * 2. Beyond the free ones of a count each further try has to wait, each time twice as long, up to a limit.
- * 3. A network from which the account was opened before has the first count only: whoever guesses elsewhere locks
- *    nobody out.
- * 4. The right one forgets what was counted for the account from this network; an hour without a try forgets any count.
- * 5. Each process counts for itself, in memory. Accounts that do not exist are counted like others.
+ * 1. A wrong guess is counted three times: for the account from this network, for the network, and for the account.
+ * 2. Beyond the free guesses of a count, each further one has to wait twice as long as the one before, up to a limit.
+ * 3. A network that has opened the account before has the first count only: guesses made elsewhere lock nobody out.
+ * 4. A right guess resets the count of the account from this network; any count ends after an hour without a guess.
+ * 5. Each process counts by itself, in memory. Unknown accounts are counted like others.
  */
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -22,7 +21,7 @@ import {
   MAX_REMEMBERED_GUESSES,
 } from '../../domain/limits.js';
 
-/** What is guessed, whose it is, and the network that the guess comes from. */
+/** What is guessed, for which account, and from which network. */
 export type Guess = {
   readonly kind: 'password' | 'secret';
   readonly tenant: string;
@@ -31,13 +30,13 @@ export type Guess = {
 };
 
 export type Attempt = {
-  /** Above 0 it may not be made yet. */
+  /** If above 0, the guess may not be made yet. */
   readonly secondsToWait: number;
-  /** To be called once when it was made; `undecided` where it came to no answer. */
+  /** To be called once, when the guess has been checked; `undecided` if the check failed. */
   readonly end: (outcome: 'right' | 'wrong' | 'undecided') => void;
 };
 
-/** In milliseconds on the clock that was given. */
+/** Times in milliseconds of the clock. */
 type Count = { wrong: number; underWay: number; waitUntil: number; lastAt: number };
 
 type Limit = { readonly count: Count; readonly free: number; readonly longestWaitS: number };
@@ -49,16 +48,16 @@ const SPECIFIC = {
 
 export class Guesses {
   readonly #counts = new LRUCache<string, Count>({ max: MAX_REMEMBERED_GUESSES });
-  /** Accounts with networks from which they were opened. */
+  /** Pairs of account and network that have opened the account. */
   readonly #opened = new LRUCache<string, true>({ max: MAX_REMEMBERED_GUESSES });
   readonly #now: () => number;
 
-  /** @param now milliseconds on a clock that never goes backwards */
+  /** @param now monotonic clock, in milliseconds */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
 
-  /** Counts an attempt from the moment it begins, so that many at once gain nothing. */
+  /** Counts a guess from its beginning, so that concurrent guesses gain nothing. */
   begin(guess: Guess): Attempt {
     const pair = guessKey(guess.kind, guess.tenant, guess.account, guess.network);
     const limits = this.#limitsOf(guess, pair);
@@ -108,12 +107,12 @@ export class Guesses {
   }
 }
 
-/** Beyond the free ones attempts are made one at a time. */
+/** Beyond the free guesses, they run one at a time. */
 function msToWait({ count, free }: Limit, now: number): number {
   if (count.waitUntil > now) return count.waitUntil - now;
   return count.underWay > 0 && count.wrong + count.underWay >= free ? FIRST_GUESS_WAIT_S * 1000 : 0;
 }
 
-/** Short whatever was sent. */
+/** Short keys, whatever the client sent. */
 const guessKey = (...parts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22);

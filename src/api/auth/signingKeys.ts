@@ -1,6 +1,6 @@
 /**
- * The keys that sign access tokens: ES256 (P-256), one file each in `<data directory>/keys/`, shared by all
- * processes of the installation. The file with the highest number signs; all of them verify.
+ * Keys that sign access tokens: ES256 (P-256), one file each in `<data directory>/keys/`, shared by all processes of
+ * the installation. The file with the highest number signs; all of them verify.
  */
 import {
   createHash,
@@ -15,13 +15,13 @@ import { join } from 'node:path';
 
 export type SigningKey = { readonly kid: string; readonly privateKey: KeyObject; readonly publicKey: KeyObject };
 
-/** By file name. */
+/** Sorted by file name. */
 type Keys = readonly [SigningKey, ...SigningKey[]];
 
 const KEY_FILE = /^signing-\d{4}\.pem$/;
 const FIRST_KEY_FILE = 'signing-0001.pem';
 
-/** A token with an unknown key id makes us look at the directory, but not more often than this. */
+/** The directory is read again for a token with an unknown key id, but not more often than this. */
 const REREAD_INTERVAL_MS = 1000;
 
 export class SigningKeys {
@@ -36,9 +36,9 @@ export class SigningKeys {
   }
 
   /**
-   * Reads the keys of a directory, and makes the first one where there is none.
-   * @param directory made with mode 0700 when it is missing
-   * @throws Error when a key file is no P-256 private key
+   * Reads the keys of a directory, and creates the first one if there is none.
+   * @param directory created with mode 0700 if missing
+   * @throws Error if a key file is not a P-256 private key
    */
   static async open(directory: string): Promise<SigningKeys> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -56,7 +56,7 @@ export class SigningKeys {
     return this.#keys.at(-1) ?? this.#keys[0];
   }
 
-  /** The key with this id; looks at the directory again when it is unknown here. */
+  /** The key with this id; reads the directory again if it is unknown. */
   async find(kid: string): Promise<SigningKey | undefined> {
     const known = this.#known(kid);
     if (known !== undefined) return known;
@@ -92,7 +92,7 @@ export class SigningKeys {
   }
 }
 
-/** undefined when there are none yet. */
+/** Undefined if there are none. */
 async function readKeys(directory: string): Promise<Keys | undefined> {
   const names = (await readdir(directory)).filter((name) => KEY_FILE.test(name)).sort();
   const [first, ...others] = await Promise.all(
@@ -101,7 +101,7 @@ async function readKeys(directory: string): Promise<Keys | undefined> {
   return first === undefined ? undefined : [first, ...others];
 }
 
-/** @throws Error that names the file and the way back */
+/** @throws Error that names the file and the remedy */
 function toSigningKey(pem: string, file: string): SigningKey {
   const privateKey = privateKeyIn(pem);
   if (privateKey?.asymmetricKeyDetails?.namedCurve !== 'prime256v1') {
@@ -128,8 +128,8 @@ function jwkThumbprint(publicKey: KeyObject): string {
 }
 
 /**
- * Puts a new key file in place in one step. When several processes do so at once the first one's file
- * stays, and all of them go on with it.
+ * Creates a key file atomically. If several processes do so at once, the first one's file stays, and all of them use
+ * it.
  */
 async function createKeyFile(directory: string, name: string): Promise<void> {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });

@@ -28,7 +28,7 @@ const FORM_TYPE = 'application/x-www-form-urlencoded';
 
 const readJson = jsonBodyReader({ limitBytes: CREDENTIALS_BODY_BYTES });
 const readForm = bytesReader(CREDENTIALS_BODY_BYTES);
-/** A form is ASCII, whatever is escaped in it; some clients name the charset that it would be in otherwise. */
+/** A form is ASCII, since it is escaped; some clients name another charset all the same. */
 const FORM_CHARSET = /^(?:utf-?8|us-ascii|iso-8859-1)$/i;
 
 /** Reads a form as URLSearchParams (RFC 6749 Appendix B: in UTF-8), anything else as JSON. */
@@ -69,7 +69,7 @@ const tokenExample = {
   scope: 'read:order_data write:order_data',
 };
 
-/** RFC 6749 §5.2, with `message` beside it. */
+/** RFC 6749 §5.2, with an additional `message`. */
 const oauthError = (description: string, error: string, message: string) =>
   json.answer(description, json.ref('TokenError'), { error, error_description: message, message });
 
@@ -145,13 +145,13 @@ export const tokenEndpoint: Resource = {
   },
 };
 
-/** @throws OAuthError for wrong credentials, HttpError 429 after too many of them */
+/** @throws OAuthError for wrong credentials; HttpError 429 after too many */
 async function authenticated(api: Api, tenant: string, request: TokenRequest, network: string): Promise<Authenticated> {
   const guess = { kind: 'secret', tenant, account: request.clientId, network } as const;
   const client = await withinGuesses(api, guess, 'Too many refused token requests for this client.', async () => {
     const known = clientWith(api, tenant, request);
     if (known !== undefined) return known;
-    // The client, or its new secret, may have been made by another process a moment ago.
+    // Another process may have made the client or its new secret a moment ago.
     await api.refresh();
     return clientWith(api, tenant, request);
   });
@@ -159,10 +159,10 @@ async function authenticated(api: Api, tenant: string, request: TokenRequest, ne
   throw new OAuthError('invalid_client', 'The client is unknown or its secret is wrong.');
 }
 
-/** By which of the client's secrets. */
+/** With the secret that was used. */
 type Authenticated = { readonly client: ApiClient; readonly secret: LiveSecret; readonly secretHash: string };
 
-/** The client with this id and secret, as far as they are known here. */
+/** The client with this id and secret, if the directory has it. */
 function clientWith({ directory }: Api, tenant: string, request: TokenRequest): Authenticated | undefined {
   const client = directory.tenant(tenant)?.clients.get(request.clientId);
   if (client === undefined) return undefined;
@@ -185,7 +185,7 @@ function grantedScopes(client: Pick<ApiClient, 'scopes'>, asked: readonly string
 
 const UNREADABLE: readonly unknown[] = [400, 413, 415];
 
-/** The error of a body that cannot be read, found by us or by express' parser; undefined for any other. */
+/** Converts the error of an unreadable body, ours or that of express' parser; undefined for any other error. */
 function unreadable(error: unknown): OAuthError | undefined {
   if (error instanceof OAuthError || !(error instanceof Error) || !('status' in error)) return undefined;
   if (!UNREADABLE.includes(error.status)) return undefined;
@@ -193,12 +193,14 @@ function unreadable(error: unknown): OAuthError | undefined {
   return new OAuthError('invalid_request', printable(reason), Number(error.status), headers);
 }
 
-/** Gives errors the shape of RFC 6749 §5.2, with `message` beside it; others go on to the API's error handler. */
+/**
+ * Answers errors in the form of RFC 6749 §5.2, with an additional `message`; passes others to the API's error handler.
+ */
 export const oauthErrorHandler: ErrorRequestHandler = (given: unknown, req, res, next) => {
   const error = unreadable(given) ?? given;
   if (!(error instanceof OAuthError)) return next(error);
   const { code, message, status, headers } = error;
-  // Who sent the credentials in the body is not asked for others: a browser would open a dialog of its own, and wait for it.
+  // Not if the credentials were in the body: a browser would open its own sign-in dialog.
   if (code === 'invalid_client' && req.headers.authorization !== undefined) {
     res.setHeader('WWW-Authenticate', 'Basic realm="dynamic-assets", charset="UTF-8"');
   }

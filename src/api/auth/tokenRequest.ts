@@ -1,8 +1,8 @@
-/** Reading a token request: its parameters and the client's credentials (RFC 6749 §2.3.1, §4.4.2). Pure. */
+/** Parses a token request: its parameters and the client's credentials (RFC 6749 §2.3.1, §4.4.2). Pure. */
 
 import { shownName } from '../../domain/shownName.js';
 
-/** The error codes of RFC 6749 §5.2 that this service has, with their status. */
+/** The error codes of RFC 6749 §5.2 in use, with their status. */
 export const OAUTH_ERRORS = {
   invalid_request: 400,
   invalid_client: 401,
@@ -11,7 +11,7 @@ export const OAUTH_ERRORS = {
 } as const;
 export type OAuthErrorCode = keyof typeof OAUTH_ERRORS;
 
-/** Answered as RFC 6749 §5.2 says; the message becomes `error_description`. */
+/** Answered in the form of RFC 6749 §5.2; the message becomes `error_description`. */
 export class OAuthError extends Error {
   override readonly name = 'OAuthError';
   constructor(
@@ -27,13 +27,13 @@ export class OAuthError extends Error {
 export type TokenRequest = {
   readonly clientId: string;
   readonly clientSecret: string;
-  /** As asked for, each once; undefined: all that the client has. */
+  /** Requested scopes, without duplicates; undefined: all of the client's. */
   readonly scopes: readonly string[] | undefined;
 };
 
 export type TokenParameters = ReadonlyMap<string, string>;
 
-/** Parameters of a form body. One without a value counts as left out; none may come twice (RFC 6749 §3.2). */
+/** Parameters of a form body. One without a value counts as absent; none may occur twice (RFC 6749 §3.2). */
 export function formParameters(form: URLSearchParams): TokenParameters {
   const parameters = new Map<string, string>();
   const seen = new Set<string>();
@@ -60,7 +60,7 @@ export function jsonParameters(body: unknown): TokenParameters {
   return parameters;
 }
 
-/** @throws OAuthError when the request cannot be understood, or tells no client */
+/** @throws OAuthError if the request is malformed, or names no client */
 export function readTokenRequest(parameters: TokenParameters, authorization: string | undefined): TokenRequest {
   const grantType = parameters.get('grant_type');
   if (grantType === undefined) throw new OAuthError('invalid_request', 'grant_type is missing.');
@@ -98,7 +98,9 @@ function clientCredentials(parameters: TokenParameters, authorization: string | 
 
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
 
-/** Id and secret are form-encoded before they are joined (RFC 6749 §2.3.1); undefined for another form. */
+/**
+ * Id and secret are form-encoded before they are joined (RFC 6749 §2.3.1). Undefined if the header has another form.
+ */
 export function basicCredentials(authorization: string): Credentials | undefined {
   const encoded = BASIC.exec(authorization)?.[1];
   if (encoded === undefined) return undefined;

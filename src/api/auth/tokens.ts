@@ -1,4 +1,4 @@
-/** Access tokens: JWTs as RFC 9068 describes them, signed with ES256. */
+/** Access tokens: JWTs as in RFC 9068, signed with ES256. */
 import { randomUUID } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
@@ -17,7 +17,7 @@ export type TokenConfig = {
 
 export type IssuedToken = { readonly token: string; readonly expiresIn: number };
 
-/** The token is not accepted; the message says why, and may be shown (RFC 6750 §3.1). */
+/** The token is not accepted. The message says why, and may be shown (RFC 6750 §3.1). */
 export class InvalidTokenError extends Error {
   override readonly name = 'InvalidTokenError';
 }
@@ -31,7 +31,7 @@ const clientClaims = z
   .object({
     tenant: z.string(),
     client_id: z.string(),
-    // Version 0.2 made tokens without it; they end with their time.
+    // Absent in tokens of version 0.2, which are accepted until they expire.
     credential: z.string().optional(),
     scope: z.string(),
     exp: z.number(),
@@ -41,7 +41,9 @@ const clientClaims = z
     const scopes: ReadonlySet<Scope> = new Set(SCOPES.filter((one) => named.includes(one)));
     return { tenant, clientId, credential, scopes, expiresAt };
   });
-/** `credential` is what the token was given for, so that a new secret ends it; see `credentialOf`. */
+/**
+ * `credential` identifies the secret that the token was issued for, so that a new secret ends it; see `credentialOf`.
+ */
 export type ClientToken = z.output<typeof clientClaims>;
 
 const userClaims = z
@@ -52,13 +54,16 @@ const userClaims = z
     sessionId,
     expiresAt,
   }));
-/** `credential` is what the session was opened with, so that a new password ends it; `sessionId` names it when it is signed out. */
+/**
+ * `credential` identifies the password that opened the session, so that a new password ends it; `sessionId` is recorded
+ * at sign-out.
+ */
 export type UserToken = z.output<typeof userClaims>;
 
-/** What is known of a token that was verified. `expiresAt` in seconds since the epoch. */
+/** `expiresAt` in seconds since the epoch. */
 type Verified = { readonly expiresAt: number };
 
-/** What a token is for. */
+/** The audience of a token. */
 type ApiPart = 'dynamic-assets' | 'platform';
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
@@ -66,7 +71,7 @@ const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 export class TokenService {
   readonly #keys: SigningKeys;
   readonly #config: TokenConfig;
-  // Checking a signature takes longer than answering a read, so tokens that were verified are kept until they expire.
+  // Verifying a signature takes longer than answering a read, so verified tokens are cached until they expire.
   readonly #clients = new LRUCache<string, ClientToken>({ max: CACHED_TOKENS });
   readonly #users = new LRUCache<string, UserToken>({ max: CACHED_TOKENS });
 
@@ -80,24 +85,30 @@ export class TokenService {
     return this.#keys.jwks();
   }
 
-  /** @param credential `credentialOf` the secret that the token is given for; `clientOf` gives it back to be compared */
+  /** @param credential `credentialOf` the secret; `clientOf` returns it for comparison */
   issueClientToken(tenant: string, clientId: string, credential: string, scopes: readonly Scope[]): IssuedToken {
     const claims = { client_id: clientId, credential, scope: scopes.join(' '), tenant };
     return this.#issue(clientId, 'dynamic-assets', claims, this.#config.tokenTtlSeconds);
   }
 
-  /** @param credential `credentialOf` the password that the session was opened with; `userOf` gives it back to be compared */
+  /** @param credential `credentialOf` the password; `userOf` returns it for comparison */
   issueUserToken(tenant: string, userId: number, credential: string): IssuedToken {
     const claims = { user_id: userId, credential, tenant };
     return this.#issue(`user:${userId}`, 'platform', claims, this.#config.sessionTtlSeconds);
   }
 
-  /** A client's token for the asset API, checked. Whether the client still exists is for the caller to see. Rejects with InvalidTokenError. */
+  /**
+   * Verifies a client's token for the asset API. The caller checks that the client still exists. Rejects with
+   * InvalidTokenError.
+   */
   clientOf(token: string): Promise<ClientToken> | ClientToken {
     return fresh(this.#clients, token) ?? this.#verify(token, 'dynamic-assets', clientClaims, this.#clients);
   }
 
-  /** A user's token for the platform API, checked. Whether the user still exists is for the caller to see. Rejects with InvalidTokenError. */
+  /**
+   * Verifies a user's token for the platform API. The caller checks that the user still exists. Rejects with
+   * InvalidTokenError.
+   */
   userOf(token: string): Promise<UserToken> | UserToken {
     return fresh(this.#users, token) ?? this.#verify(token, 'platform', userClaims, this.#users);
   }
@@ -132,7 +143,7 @@ export class TokenService {
     return verified.data;
   }
 
-  /** The claims of a token with a good signature, type, issuer, audience and time. */
+  /** Checks signature, type, issuer, audience and time. @returns the claims */
   async #claimsOf(token: string, part: ApiPart): Promise<unknown> {
     if (token.length > LONGEST_TOKEN) throw new InvalidTokenError('The token is malformed.');
     const header = decodeHeader(token);
@@ -146,7 +157,7 @@ export class TokenService {
       return jwt.verify(token, key.publicKey, { algorithms: [ALGORITHM], issuer: this.#config.issuer, audience });
     } catch (error) {
       if (error instanceof jwt.TokenExpiredError) throw new InvalidTokenError('The token has expired.');
-      // A signature of the wrong length comes as a plain TypeError.
+      // A signature of the wrong length throws a plain TypeError.
       if (error instanceof jwt.JsonWebTokenError || error instanceof TypeError) {
         throw new InvalidTokenError('The token is not valid here.');
       }
@@ -155,13 +166,13 @@ export class TokenService {
   }
 }
 
-/** A token that was verified before, unless it has expired since. */
+/** A cached token, unless it has expired. */
 function fresh<T extends Verified>(cache: LRUCache<string, T>, token: string): T | undefined {
   const known = cache.get(token);
   return known !== undefined && known.expiresAt > nowSeconds() ? known : undefined;
 }
 
-/** jsonwebtoken throws a plain SyntaxError for a header that is no JSON. */
+/** jsonwebtoken throws a plain SyntaxError for a header that is not JSON. */
 function decodeHeader(token: string): jwt.JwtHeader | undefined {
   try {
     return jwt.decode(token, { complete: true })?.header;

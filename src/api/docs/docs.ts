@@ -1,10 +1,10 @@
-/** What people read: the pages at /docs, which need no token, and `/`, which leads there. */
+/** Pages for people at /docs, which need no token; `/` redirects there. */
 import type { Api } from '../deps.js';
 import { notFound } from '../errors.js';
 import { pathText, type Reply, type Resource } from '../routes/operation.js';
 import { siteFiles } from './siteFiles.js';
 
-/** What pages may do: use what comes from here. Nothing else is loaded, framed or run. */
+/** Pages may only use what this server has. */
 const POLICY = {
   'default-src': "'none'",
   'base-uri': "'none'",
@@ -21,13 +21,13 @@ const policyText = (policy: { readonly [directive: string]: string }): string =>
     .join('; ');
 
 const STRICT = policyText(POLICY);
-/** The component that shows the reference has styles in its HTML; scripts it has none there. */
+/** The reference component has inline styles in its HTML, but no inline scripts. */
 const REFERENCE = policyText({ ...POLICY, 'style-src': "'self' 'unsafe-inline'" });
 const REFERENCE_PAGE = 'index.html';
 
 const PAGE_HEADERS = { 'Referrer-Policy': 'no-referrer', 'Cross-Origin-Opener-Policy': 'same-origin' };
 
-/** A page is asked for anew, and mostly is what the browser has. All else has a hash of its contents in its name. */
+/** Pages are revalidated each time; all other files have a hash of their contents in their name. */
 const cacheControl = (type: string): string =>
   type.startsWith('text/html') ? 'no-cache' : 'public, max-age=31536000, immutable';
 
@@ -77,7 +77,7 @@ export const docs: Resource = {
   },
 };
 
-/** Where whoever opens the service's address is led. */
+/** Redirects the service's root to the pages. */
 export const home: Resource = {
   tag: 'service',
   operations: {
@@ -89,7 +89,7 @@ export const home: Resource = {
       errors: [404],
       answer: { description: 'It does.', headers: { Location: { description: '/docs', schema: { type: 'string' } } } },
       handle(_api, { req }) {
-        // express takes // for / as well.
+        // Express matches // as well.
         if (!/^\/(?:\?|$)/.test(req.originalUrl)) throw notFound(`There is nothing at ${req.path}.`);
         return { headers: { Location: '/docs', 'Cache-Control': 'no-cache' } };
       },

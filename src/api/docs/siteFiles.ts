@@ -1,4 +1,4 @@
-/** The files of dist/site, which the build has made (docs/site). They are read when they are first asked for, and kept. */
+/** The files of dist/site, which the build makes (docs/site). Read at the first request, then kept. */
 import { readdir, readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { tagOf } from '../../commands/preconditions.js';
@@ -22,7 +22,7 @@ const TYPES: { readonly [ending: string]: string } = {
 
 let read: Promise<SiteFiles> | undefined;
 
-/** By name: some megabyte in all. None where they cannot be read, which is logged once. */
+/** By name; about a megabyte in all. Empty if they cannot be read, which is logged once. */
 export function siteFiles(log: Logger): Promise<SiteFiles> {
   read ??= readAll().catch((error: unknown) => {
     log.error({ err: error }, 'the pages of /docs cannot be read; build them with "npm run build"');

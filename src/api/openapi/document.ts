@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document of one tenant: its own tables and fields, made from the route table. */
+/** Builds a tenant's OpenAPI 3.1 document from the route table and the tenant's tables. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
@@ -46,12 +46,12 @@ const securitySchemes = {
   },
 };
 
-/** What the document shows of one table: members of `paths` and of `components.schemas`, as JSON text without braces. */
+/** One table's members of `paths` and `components.schemas`, as JSON text without braces. */
 type TablePart = { readonly paths: string; readonly schemas: string };
 
 /**
- * Makes documents from the route table. The part of a table is made once for its asset type and kept while there is room:
- * a tenant that adds a field makes only that table's part anew.
+ * Makes documents from the route table. The part of a table is cached by its asset type, so a tenant that adds a field
+ * renews only that table's part.
  */
 export function openApiWriter(areas: readonly Area[]): Api['openApiText'] {
   const parts = new LRUCache<AssetType, TablePart>({
@@ -72,7 +72,7 @@ export function openApiWriter(areas: readonly Area[]): Api['openApiText'] {
     }
     const ofModel = fixed.get(orderModel) ?? fixedParts(areas, orderModel);
     fixed.set(orderModel, ofModel);
-    // The platform's operations on orders speak of them, also where other tables are asked for.
+    // The platform's operations refer to orders, even if the document is about other tables.
     const orderType = standardTables(orderModel).get(orderModel);
     if (orderType === undefined || tables.some(({ name }) => name === orderModel)) {
       return documentText(described, ofModel, made);
@@ -91,7 +91,7 @@ const tooLargeDocument = ({ length }: readonly AssetType[]): HttpError =>
     `The description of ${length} tables is over ${MAX_OPENAPI_BYTES} bytes; ask for some of them with ?table=<name>,<name>.`,
   );
 
-/** Some hundred fields take a while, so other requests get their turn between the steps. */
+/** Takes a while for some hundred fields, so other requests run between the steps. */
 async function tablePart(areas: readonly Area[], assetType: AssetType): Promise<TablePart> {
   const schemas: string[] = [];
   recordSchemas(assetType);
@@ -122,7 +122,7 @@ function tableSchemas(assetType: AssetType): readonly TableSchema[] {
   ];
 }
 
-/** What every tenant of a model has in its document, as JSON text without braces. */
+/** The part that all tenants of an order model share, as JSON text without braces. */
 type FixedParts = TablePart & { readonly components: string };
 
 function fixedParts(areas: readonly Area[], orderModel: OrderModel): FixedParts {
@@ -168,8 +168,8 @@ const namedTables = (query: URLSearchParams): readonly string[] =>
   query.getAll('table').flatMap((names) => names.split(',').filter((name) => name !== ''));
 
 /**
- * Who may see the tables that a tenant has added, and its name: those with a token of the tenant, and programs of this
- * machine. @throws HttpError 401 for a token that is not good
+ * Whether the request may see the tenant's own tables and name: with a token of the tenant, or from a program on this
+ * machine. @throws HttpError 401 for an invalid token
  */
 async function maySeeAll(api: Api, req: Request, res: Response): Promise<boolean> {
   if (sessionTokenIn(req) === undefined) return isLocalProgram(req, api.config);

@@ -1,4 +1,4 @@
-/** Error answers of every operation (spec §7), as named responses. */
+/** Error answers of all operations (spec §7), as named responses. */
 import {
   answer,
   closedObject,
@@ -114,9 +114,9 @@ export type ErrorStatus = keyof typeof ERRORS;
 /** For `components.responses`. */
 export const errorResponses: { readonly [name: string]: ResponseObject } = Object.fromEntries(Object.values(ERRORS));
 
-/** References to the error answers that an operation can give. */
+/** References to these error answers. */
 export const errorsOf = (statuses: readonly ErrorStatus[]): Responses =>
   Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/${ERRORS[status][0]}` }]));
 
-/** Those of an operation that reads a JSON body. */
+/** Error answers of an operation with a JSON body. */
 export const BODY_ERRORS: readonly ErrorStatus[] = [400, 413, 415, 422];

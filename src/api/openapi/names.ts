@@ -1,10 +1,10 @@
 /**
- * Names of what stands within a schema. Generators of clients call a type by its name in `components.schemas`, or else by a
- * property or a title, with numbers behind it where another has that too: so every object and every list of values gets one.
+ * Names the schemas nested in others. Generators of clients name types by `components.schemas`, or else by a property
+ * or title plus a number; so every nested object and enumeration gets a name.
  */
 import { isObject, type JsonSchema, ref, type Schemas } from './schema.js';
 
-/** A schema under its name, and beside it what stands within, under names of their own. Titles become descriptions. */
+/** The schema under its name, and its nested schemas under names of their own. Titles become descriptions. */
 export function named(name: string, schema: JsonSchema): Schemas {
   const nested: Record<string, JsonSchema> = {};
   return { [name]: namedSchema(name, schema, nested), ...nested };
@@ -26,7 +26,7 @@ function inKeyword(name: string, keyword: string, value: unknown, nested: Record
   return Object.fromEntries(properties);
 }
 
-/** Tables have names that begin with Dyn: a field of one must not get the name of another. */
+/** Table names begin with Dyn: a field of one table must not get the name of another. */
 function partName(owner: string, field: string): string {
   const words = field.split('_').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
   return owner.startsWith('Dyn') ? `${words.join('')}Of${owner}` : owner + words.join('');

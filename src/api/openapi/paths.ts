@@ -33,14 +33,14 @@ import {
   tableName,
 } from './schema.js';
 
-/** Operations by their method, and the parameters of the path. */
+/** Operations by method, and the parameters of the path. */
 type PathItem = { readonly [method: string]: ReturnType<typeof operationObject> | readonly (Parameter | Ref)[] };
 export type Paths = { readonly [path: string]: PathItem };
 
-/** And the schemas that its operations have named. */
+/** `schemas` are those that the operations have named. */
 type Documented = { readonly paths: Paths; readonly schemas: Schemas };
 
-/** The operations on a table that it offers. */
+/** Operations on a table, as far as the table offers them. */
 export const tablePaths = (areas: readonly Area[], assetType: AssetType): Documented =>
   pathsOf(areas, assetType, (operation) => isTableOperation(operation) && (operation.isOffered?.(assetType) ?? true));
 
@@ -66,7 +66,7 @@ function pathsOf(
   return { paths, schemas };
 }
 
-/** Objects of an operation's own get its name in the document, so that generators of clients need not make one up. */
+/** Names an operation's own schemas after it, so that generators of clients need not invent names. */
 function withNames<T extends { readonly content?: MediaTypes }>(
   body: T,
   name: string,
@@ -81,7 +81,7 @@ function withNames<T extends { readonly content?: MediaTypes }>(
   return { ...body, content: Object.fromEntries(content) };
 }
 
-/** `:name` becomes the parameter that the resource describes; the table of an operation on tables is named. */
+/** `:name` becomes the parameter that the resource describes; a table operation's `:table` becomes the table's name. */
 function documentedPath({ path: ofRoute, operation, resource }: Route, assetType: AssetType) {
   const parameters: (Parameter | Ref)[] = [];
   const path = ofRoute.replace(/:(\w+)/g, (_, name: string) => {
@@ -129,7 +129,7 @@ const READ_HEADERS: ResponseObject['headers'] = {
   'Projection-Staleness': { $ref: '#/components/headers/Projection-Staleness' },
 };
 
-/** @param schemas takes those that get a name */
+/** @param schemas receives the named schemas */
 function operationObject(
   area: Area,
   { method, operation, resource }: Route,
@@ -171,7 +171,7 @@ function operationObject(
 const withHeaders = (answer: ResponseObject, headers: ResponseObject['headers'] = {}): ResponseObject =>
   Object.keys(headers).length === 0 ? answer : { ...answer, headers: { ...answer.headers, ...headers } };
 
-/** Of its answer when all went well. */
+/** Headers of a successful answer. */
 function headersOf(isRead: boolean, { allow, honours = [] }: Route['operation']): ResponseObject['headers'] {
   if (isRead) return READ_HEADERS;
   if (allow === 'anyone') return {};
@@ -184,7 +184,7 @@ function headersOf(isRead: boolean, { allow, honours = [] }: Route['operation'])
 
 const NOT_MODIFIED: ResponseObject = { description: 'It is as it was when it had the ETag of If-None-Match.' };
 
-/** For `components.parameters`, by the names of their fields. */
+/** For `components.parameters`, by field name. */
 const HEADER_PARAMETERS: { readonly [name in 'if-match' | 'if-none-match' | 'idempotency-key']: PathParameter } = {
   'if-match': {
     component: 'IfMatch',
@@ -224,19 +224,19 @@ function securityOf(operation: Operation, assetType: AssetType) {
   return SCOPES.filter((scope) => scope.startsWith('read:')).map((scope) => ({ oauth2: [scope] }));
 }
 
-/** How the router may refuse a request before it comes to the body. */
+/** Statuses with which the router may refuse a request before it reads the body. */
 function refusals(method: Method, operation: Operation): readonly ErrorStatus[] {
   const { allow } = operation;
   if (allow === 'anyone') return [400];
   if (allow === 'clients') return [400, 401];
-  // A change with the session's cookie must show that it is not another site's.
+  // 415: a change with the session cookie must be sent as JSON.
   return isTableOperation(operation) || method === 'GET' ? [400, 401, 403] : [400, 401, 403, 415];
 }
 
 function requestBody({ schema, example, optional, orForm, limit = 'settings' }: BodyDescription, assetType: AssetType) {
   const ofOne = madeFor(assetType);
   const bytes = BODY_LIMITS[limit];
-  // A form is told in words: of a body of two types openapi-python-client makes a function that does not run.
+  // The form is only described in words: openapi-python-client generates broken code for two body types.
   const texts = [
     ...(Number.isFinite(bytes) ? [`At most ${bytes} bytes.`] : []),
     ...(orForm === true ? ['A form (application/x-www-form-urlencoded) is taken as well.'] : []),
@@ -261,7 +261,7 @@ const asParameter = ({ repeats: _, ...parameter }: QueryParameter): PathParamete
 const queryObjects = (parameter: QueryParameter, assetType: AssetType): readonly (Parameter | Ref)[] =>
   parameter.ofTable?.(assetType) ?? [parameterObject(asParameter(parameter))];
 
-/** A parameter that is a component is referred to. */
+/** Refers to a parameter that is a component. */
 const parameterObject = ({ component, ...parameter }: PathParameter): Parameter | Ref =>
   component === undefined ? parameter : { $ref: `#/components/parameters/${component}` };
 

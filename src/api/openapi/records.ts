@@ -1,4 +1,4 @@
-/** Records in a document: JSON Schema of those that come in, from the zod schemas that check them; and examples. */
+/** Records in a document: JSON Schema of bodies, derived from the zod schemas that check them; and examples. */
 import type { AssetField, AssetType } from '../../domain/assetTypes/assetType.js';
 import {
   DECIMAL_TEXT,
@@ -16,7 +16,7 @@ import { ORDER_MODELS } from '../../domain/identity/events.js';
 import { standardTables } from '../../domain/identity/tenantTables.js';
 import { inputSchema, isObject, type JsonSchema, listOf, type Schemas } from './schema.js';
 
-/** What zod's refinements check but cannot say. */
+/** Rules of zod refinements, which zod does not export. */
 const REFINED: { readonly [type in FieldType]?: JsonSchema } = {
   Integer: SAFE_INTEGER,
   Decimal: {
@@ -55,7 +55,7 @@ function oneStatus({ processing_status: status }: { readonly [name: string]: unk
   return { ...property, ...forms.filter(isObject).find(({ type }) => type === 'string') };
 }
 
-/** The lists of parts that an order has, or a part. */
+/** Lists of parts in an order, or in a part. */
 function partLists(assetType: AssetType, part: (partType: AssetType) => JsonSchema): Schemas {
   const lists = assetType.relationships.filter(({ kind }) => kind === 'has_many');
   return Object.fromEntries(
@@ -69,7 +69,7 @@ function partLists(assetType: AssetType, part: (partType: AssetType) => JsonSche
 /** Parts are Master Data: the same for all tenants. */
 const PART_TYPES: ReadonlyMap<string, AssetType> = new Map(ORDER_MODELS.flatMap((model) => [...standardTables(model)]));
 
-/** A part need not name the id of what it stands in: null is an id that was left out. */
+/** A part within its parent need not name the parent's id: null counts as absent. */
 const givenLists = (assetType: AssetType, kind: BodyKind): Schemas =>
   partLists(assetType, (partType) => {
     const { properties, required, ...schema } = recordInputSchema(partType, kind);
@@ -84,7 +84,7 @@ const givenLists = (assetType: AssetType, kind: BodyKind): Schemas =>
     };
   });
 
-/** An order as a create or an update answers it: with its parts where it was sent with some. Parts have theirs. */
+/** An order as creates and updates answer it: with its parts, if it was sent with some. Parts include theirs. */
 export function wholeOutputSchema(assetType: AssetType): JsonSchema {
   const { properties, ...schema } = recordOutputSchema(assetType);
   return {
@@ -93,7 +93,7 @@ export function wholeOutputSchema(assetType: AssetType): JsonSchema {
   };
 }
 
-/** Adds what the type demands; null stays allowed where it was, which zod says by `anyOf` or a list of types. */
+/** Adds the type's rules. A nullable property stays so; zod expresses it by `anyOf` or a list of types. */
 function refined(field: AssetField, property: JsonSchema): JsonSchema {
   const more: JsonSchema = {
     ...REFINED[field.type],
@@ -141,14 +141,14 @@ function exampleValue(field: AssetField): FieldValue {
   return typeof value === 'string' && field.maxLength !== undefined ? value.slice(0, field.maxLength) : value;
 }
 
-/** What a create needs, and the first few fields it may name. */
+/** The required fields, and some of the optional ones. */
 export function createExample(assetType: AssetType): Fields {
   const writable = assetType.fields.filter((field) => field.readOnly !== true && field.list !== true);
   const named = writable.filter((field, index) => field.required || index < 8);
   return Object.fromEntries(named.map((field) => [field.name, exampleValue(field)]));
 }
 
-/** One field that changes; the status update of an order (spec §4.9). */
+/** One changed field; for an order, a status update (spec §4.9). */
 export function updateExample(assetType: AssetType): Fields {
   if (assetType.role === 'order') return { processing_status: 'completed' };
   const field = assetType.fields.find(
@@ -157,7 +157,7 @@ export function updateExample(assetType: AssetType): Fields {
   return field === undefined ? createExample(assetType) : { [field.name]: exampleValue(field) };
 }
 
-/** A whole record as it is read. */
+/** A complete record as reads return it. */
 export function recordExample(assetType: AssetType): Fields {
   const written = createExample(assetType);
   const fields = assetType.fields.map(({ name }) => [name, ownValue(written, name) ?? null] as const);

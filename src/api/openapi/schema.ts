@@ -1,4 +1,4 @@
-/** The parts of an OpenAPI 3.1 document as far as they are used here (spec.openapis.org/oas/v3.1.1), and short words for them. */
+/** Types of an OpenAPI 3.1 document (spec.openapis.org/oas/v3.1.1), as far as used here, and short constructors. */
 import { z } from 'zod';
 import { closedObject, type JsonSchema } from '../../domain/assetTypes/outputSchema.js';
 
@@ -47,9 +47,9 @@ export const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { t
 export const ref = (name: string): Ref => ({ $ref: `#/components/schemas/${name}` });
 
 /**
- * A table's name as generators of clients want names: `dyn_order_line` is DynOrderLine. Two tables never share one, nor one
- * that differs in underscores only, which is how generators name files: a word that is a number or nothing gets `No` before
- * it (`dyn_price_2026` is DynPriceNo2026), and one of a single letter gets that once more.
+ * A table's name as generators of clients want it: `dyn_order_line` becomes DynOrderLine. Two tables never share a
+ * name, nor names that differ only in underscores, which would share a file name: a word that is a number or empty gets
+ * the prefix `No` (`dyn_price_2026` becomes DynPriceNo2026), and a word of one repeated letter gets one more.
  */
 export const tableName = (table: string): string => table.split('_').map(wordOf).join('');
 

@@ -1,4 +1,4 @@
-/** Credentials of integrators (spec §5.1): `/api/v1/platform/api-clients`. A secret is shown once, when it is made. */
+/** API clients of integrators (spec §5.1): `/api/v1/platform/api-clients`. A secret is shown once, when it is made. */
 import {
   clientBody,
   createClient,
@@ -24,7 +24,7 @@ import {
   type UserCall,
 } from '../routes/operation.js';
 
-/** A client asks for a token every hour, so a day tells whether a secret is still in use. */
+/** A client asks for a token every hour, so the day is enough to see whether a secret is in use. */
 const lastUsedOn: json.JsonSchema = {
   type: ['string', 'null'],
   format: 'date',
@@ -43,7 +43,7 @@ const clientView = json.view<ApiClient>({
   ],
 });
 
-/** As the directory shows the client now; commands wait for it. @throws HttpError 404 */
+/** The client's current state; commands wait for the directory. @throws HttpError 404 */
 function replyWithSecret({ commands }: Api, tenant: string, clientId: string, clientSecret: string): Reply {
   const client = known(tenantOf(commands, tenant).clients, clientId, 'API client');
   return dataReply({ ...clientView.show(client), client_secret: clientSecret });

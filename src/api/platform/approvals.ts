@@ -1,4 +1,4 @@
-/** Approving many orders in one request: `/api/v1/platform/orders/approve`. */
+/** Approves many orders in one request: `/api/v1/platform/orders/approve`. */
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import type { ApprovedOrder } from '../../commands/context.js';
@@ -14,7 +14,7 @@ import { EXAMPLE_ID } from '../openapi/records.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, manyWritten, type Resource } from '../routes/operation.js';
 
-/** Each reads the records that its order names; the request has one deadline for all of them. */
+/** Each approval reads the records that its order names; one deadline covers them all. */
 const AT_ONCE = 8;
 
 const approveBody = z.strictObject({

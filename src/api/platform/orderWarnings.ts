@@ -1,4 +1,7 @@
-/** Why submitted orders are not sent, as things are now: nobody wants them, or who does is disabled and their export waits. */
+/**
+ * Current reasons why a submitted order is not sent: no webhook wants it, or the webhook is disabled and its export
+ * waits.
+ */
 import { firstDeliveryId } from '../../commands/webhooks/deliveryIds.js';
 import { loadDelivery } from '../../commands/webhooks/deliveryStream.js';
 import type { Tenant, Webhook } from '../../domain/identity/directory.js';
@@ -12,7 +15,7 @@ import type { ApiDeps } from '../deps.js';
 import { shownWarnings, type Warned } from '../exportWarnings.js';
 
 const KIND = 'order.approved';
-/** Looked up side by side for one list. */
+/** Concurrent lookups for one list. */
 const AT_ONCE = 25;
 
 type Approval = {
@@ -22,14 +25,14 @@ type Approval = {
   readonly warnings?: readonly ExportWarning[];
 };
 
-/** Whether the webhook's delivery of the approval is open; undefined where nobody knows of it. */
+/** Whether the approval's delivery to the webhook is open; undefined if unknown. */
 type IsOpen = (webhook: Webhook) => Promise<boolean | undefined>;
 
 async function warningsNow({ webhooks }: Tenant, approval: Approval, isOpen: IsOpen): Promise<Warned> {
   const { repeats = [], warnings = [], at } = approval;
   const waiting = disabledSince(webhooks.values(), at).map(async (webhook) => {
     const warning = disabledWarning(webhook);
-    // The relay may be behind: the approval has said so.
+    // If the relay lags, the warning given at the approval counts.
     const isSaid = warnings.some((each) => 'webhookId' in each && each.webhookId === webhook.id);
     return warning !== undefined && ((await isOpen(webhook)) ?? isSaid) ? [warning] : [];
   });
@@ -37,7 +40,7 @@ async function warningsNow({ webhooks }: Tenant, approval: Approval, isOpen: IsO
   return { repeats, warnings: [...without, ...(await Promise.all(waiting)).flat()] };
 }
 
-/** As the log tells it. */
+/** Reads the delivery from the log. */
 export async function orderWarnings(
   eventStore: Pick<EventStore, 'readStream'>,
   tenant: Tenant,
@@ -52,12 +55,12 @@ export async function orderWarnings(
   return shownWarnings(await warningsNow(tenant, lastApproval, isOpen));
 }
 
-/** What a record's text begins with, and no value in it: there quotation marks are escaped. */
+/** The beginning of a record's JSON text. It cannot occur within a value, where quotation marks are escaped. */
 const RECORD = /\{"id":"([0-9a-f-]{36})"/g;
 const SUBMITTED = '"processing_status":"submitted"';
 
 /**
- * A page of orders, each submitted one with its `warnings`, where it has any.
+ * Adds `warnings` to the submitted orders of a page that have some.
  * @param page the records' JSON texts, joined by commas
  */
 export async function withWarnings(

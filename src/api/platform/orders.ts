@@ -1,4 +1,4 @@
-/** The validators' work: `/api/v1/platform/orders`. */
+/** Validation of orders by users: `/api/v1/platform/orders`. */
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { type Commands, NotFoundError } from '../../commands/context.js';
@@ -48,14 +48,14 @@ const rejectBody = z.strictObject({
     .default([]),
 });
 
-/** What an approval is refused for, the first ones. */
+/** The first problems for which an approval is refused. */
 const problemView = json.view<Problem>({
   field: [{ type: 'string', description: 'Its path in the order, such as lines.0.item_id.' }, ({ field }) => field],
   code: [json.oneOf(PROBLEM_CODES), ({ code }) => code],
   message: [json.text, ({ message }) => message],
 });
 
-/** An approval without a body is one that overrides nothing. */
+/** An approval without a body overrides nothing. */
 const approveBody = z
   .strictObject({ override: z.boolean('must be true or false.').default(false), reason: reasonText.optional() })
   .refine(({ override, reason }) => override === (reason !== undefined), {
@@ -89,7 +89,10 @@ function saveSchema(orderType: AssetType): json.JsonSchema {
   return { ...schema, properties: { ...(json.isObject(properties) ? properties : {}), ...status } };
 }
 
-/** Shaped like the export that an approval would send (spec §2.3), with the order's own status, reasons and approval. */
+/**
+ * Has the form of the export that an approval would send (spec §2.3), with the order's own status, reasons and
+ * approval.
+ */
 async function orderDocument(
   commands: Commands,
   tenant: Tenant,
@@ -98,7 +101,7 @@ async function orderDocument(
 ): Promise<ExportDocument> {
   const snapshot = await exportSnapshot(commands, tenant.name, orderId, order);
   const document = expanded(snapshot, undefined, tenant.assetTypes, 'null');
-  // Nobody approved it, or the user who did was removed since.
+  // Undefined if nobody approved it, or the user was removed since.
   const user = tenant.users.get(Number(order.fields.approved_by ?? 0));
   const approver = user === undefined ? null : approverOf(user);
   const problems = problemsOf(snapshot, tenant.assetTypes);
@@ -106,11 +109,11 @@ async function orderDocument(
   return { ...document, ...snapshot.order, approver, problems, warnings: said };
 }
 
-/** As it is answered: its tag is that of these bytes, so it changes with the parts and with what they name. */
+/** The answer's bytes. Its tag is made of them, so it changes with the order's parts and with the records they name. */
 const orderAnswer = async (...of: Parameters<typeof orderDocument>): Promise<string> =>
   JSON.stringify({ data: await orderDocument(...of) });
 
-/** The order's record, and the record or the list for each of its relationships. */
+/** The order's fields, and the record or list of each relationship. */
 function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
   const { properties, ...record } = recordOutputSchema(orderType);
   const relations = orderType.relationships.map(({ name, kind }): [string, json.JsonSchema] => [
@@ -132,7 +135,7 @@ function orderDocumentResponse(orderType: AssetType): json.ResponseObject {
   return json.answer('The order.', json.dataOf(schema));
 }
 
-/** A page of orders; one has `warnings` only where there are any. */
+/** A page of orders; `warnings` is absent if there are none. */
 function orderPageResponse(orderType: AssetType): json.ResponseObject {
   const { properties, ...record } = recordOutputSchema(orderType);
   const more = { ...(json.isObject(properties) ? properties : {}), warnings };
@@ -189,7 +192,7 @@ export const orders: Resource = {
       summary: 'An order with its parts and the records they name',
       allow: 'users',
       answer: orderDocumentResponse,
-      // As the events of the order tell it, not the read model.
+      // Reads the order's stream, not the read model.
       async handle({ commands }, { tenant, path }) {
         const id = recordId(tenant.orderModel, path.id);
         const order = await loadOrder(commands.eventStore, tenant.name, id);

@@ -1,4 +1,4 @@
-/** Signing in and out: `/api/v1/platform/session`. */
+/** Sign-in and sign-out: `/api/v1/platform/session`. */
 import type { Request } from 'express';
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
@@ -75,7 +75,7 @@ export const session: Resource = {
         const { req, caller, user } = call;
         const input = parseBody(ownPasswordBody, call.body);
         await requirePassword(api, req, user, input.old_password);
-        // Before the change, so that it is not refused after it.
+        // Before the change, so that a refusal changes nothing.
         takeSignIn(api, req, user);
         await changeOwnPassword(api.commands, caller, user, input);
         return sessionReply(api, call, known(tenantOf(api.commands, caller.tenant).users, user.id, 'user'));
@@ -102,7 +102,7 @@ export const session: Resource = {
   },
 };
 
-/** Counts a session that is to be opened: each may end up as an event, when it is signed out. @throws HttpError 429 */
+/** Counts a new session against the user's limit: signing it out writes an event. @throws HttpError 429 */
 function takeSignIn({ config, buckets, metrics }: Api, { context: { tenant } }: Request, { id }: User): void {
   const { signInsPerHour: burst } = config;
   const { isTaken, secondsToNext } = buckets.take(`${tenant.name} sign-in ${id}`, { perSecond: burst / 3600, burst });
@@ -111,7 +111,7 @@ function takeSignIn({ config, buckets, metrics }: Api, { context: { tenant } }: 
   throw tooManyRequests('Too many sessions were opened; use one of them.', secondsToNext);
 }
 
-/** A new session of the user. */
+/** Opens a session and answers with its token. */
 function sessionReply(api: Api, call: Call, user: User): Reply {
   const { name } = call.req.context.tenant;
   const { token, expiresIn } = api.tokens.issueUserToken(name, user.id, credentialOf(user.passwordHash));
@@ -120,8 +120,8 @@ function sessionReply(api: Api, call: Call, user: User): Reply {
 }
 
 /**
- * Whoever has found an open session does not know the password, and guesses it no faster than at a sign-in.
- * @throws ValidationError where it is wrong; HttpError 429 after too many wrong ones
+ * Whoever takes over an open session must not guess the password faster than at a sign-in.
+ * @throws ValidationError if it is wrong; HttpError 429 after too many wrong ones
  */
 async function requirePassword(api: Api, req: Request, { email, passwordHash }: User, given: string): Promise<void> {
   const { tenant, deadline } = req.context;
@@ -132,7 +132,7 @@ async function requirePassword(api: Api, req: Request, { email, passwordHash }: 
   if (isRight !== true) throw new ValidationError({ old_password: ['The old_password field is wrong.'] });
 }
 
-/** The user with this e-mail address and password. @throws HttpError 401, and 429 after too many wrong ones */
+/** The user with this e-mail address and password. @throws HttpError 401; 429 after too many wrong ones */
 async function signedIn(api: Api, req: Request, email: string, password: string): Promise<User> {
   const { tenant, ids, deadline } = req.context;
   const network = networkOfRequest(req);
@@ -148,8 +148,8 @@ async function signedIn(api: Api, req: Request, email: string, password: string)
 }
 
 /**
- * Ends the session that a request comes with; one without a good session ends none, and writes nothing. Another site
- * cannot make a browser do this: a DELETE from there needs a permission (CORS), which nobody gives for requests with the cookie.
+ * Ends the request's session; without a valid one it does nothing. Another site cannot make a browser send this: a
+ * cross-origin DELETE needs CORS permission, which is never given for requests with the cookie.
  */
 async function endOwnSession(api: Api, req: Request): Promise<void> {
   const text = sessionTokenIn(req);

@@ -1,4 +1,7 @@
-/** Settings of the organisation: `/api/v1/platform/tenant`; and customizing Reference Data (spec §1): `/api/v1/platform/asset-types`. */
+/**
+ * Settings of the organisation: `/api/v1/platform/tenant`; customization of Reference Data (spec §1):
+ * `/api/v1/platform/asset-types`.
+ */
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import { addAssetField, addAssetTable, fieldBody, tableBody } from '../../commands/identity/assetTypes.js';
@@ -27,7 +30,7 @@ const rate = z
   .min(1, 'must be at least 1.')
   .max(1_000_000, 'must be at most 1000000.');
 
-/** Requests that each API client and each user may make: each second without end, and at once after a pause. */
+/** Requests of each API client and each user: a second, and at once after a pause. */
 const rateLimitBody = z.strictObject({ per_second: rate, burst: rate });
 
 const percent = z
@@ -38,7 +41,7 @@ const percent = z
 
 const cleanUpGuardBody = z.strictObject({
   max_percent: percent.nullable(),
-  /** Clean-ups that delete so many records or fewer need not be confirmed. */
+  /** Clean-ups of up to this many records need no confirmation. */
   min_records: z.int('must be an integer.').min(0, 'must be at least 0.').default(0),
 });
 
@@ -57,7 +60,7 @@ const tenantView = json.view<Tenant>({
   ],
 });
 
-/** The table as it is after a change. */
+/** The table after a change. */
 function changed({ commands }: Api, tenant: string, table: string, written: Position): Reply {
   return dataReply(describeAsset(assetTypeOf(tenantOf(commands, tenant), table)), { written });
 }

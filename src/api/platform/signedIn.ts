@@ -1,4 +1,4 @@
-/** Who of the people is asking, and what their roles allow. */
+/** Authenticates users, and checks their roles. */
 import type { CookieOptions, Request, Response } from 'express';
 import { credentialOf } from '../../commands/identity/secrets.js';
 import type { Tenant } from '../../domain/identity/directory.js';
@@ -16,7 +16,7 @@ import { isLoopbackHost, requestHost, requestOrigin } from '../tenantHost.js';
 const SAFE_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
-/** The request must come from a user of its tenant who has a password of their own. @throws HttpError 401, 403, 415 */
+/** Requires a user of the tenant who has changed their first password. @throws HttpError 401, 403, 415 */
 export const authenticateUser: Check = async (api, req, res) => {
   await identifyUser(api, req, res);
   refuseFirstPassword(req);
@@ -30,8 +30,8 @@ function refuseFirstPassword({ context: { user } }: Request): void {
 }
 
 /**
- * The user, by bearer token or by the console's cookie. Looked up each time, so a removal, other roles, a new password and
- * a sign-out count at once. @throws HttpError 401, 403, 415
+ * Identifies the user by bearer token or the console's cookie. The user is looked up for each request, so that removal,
+ * new roles, a new password and sign-out take effect at once. @throws HttpError 401, 403, 415
  */
 const identifyUser: Check = async (api, req) => {
   const text = sessionTokenIn(req);
@@ -40,11 +40,11 @@ const identifyUser: Check = async (api, req) => {
   if (bearerToken(req.headers.authorization) === undefined) refuseForgery(req, requestOrigin(req, api.config));
 };
 
-/** The token of a session that a request brings, by bearer token or by cookie. */
+/** The session token in the bearer token or the cookie. */
 export const sessionTokenIn = ({ headers }: Request): string | undefined =>
   bearerToken(headers.authorization) ?? sessionCookie(headers.cookie);
 
-/** Sets who is signed in. @returns the session's token. @throws HttpError 401 when it is not good */
+/** Sets the request's user. @returns the session's token. @throws HttpError 401 if it is not valid */
 export async function openSession(
   { tokens, directory, refresh }: Api,
   { context }: Request,
@@ -69,7 +69,7 @@ export const actorOf = ({ id, firstName, lastName }: User): Actor => ({
   name: `${firstName} ${lastName}`,
 });
 
-/** A browser sends the cookie by itself, so a change must show that it was not another site that made it do so. */
+/** CSRF: browsers add the cookie by themselves, so a change must prove that no other site caused it. */
 function refuseForgery(req: Request, ownOrigin: string): void {
   if (SAFE_METHODS.includes(req.method)) return;
   if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) {
@@ -85,21 +85,23 @@ function refuseForgery(req: Request, ownOrigin: string): void {
   }
 }
 
-/** The token's user, if the session was not ended, and the user has the password that it was opened with. */
+/** The token's user, unless the session was ended or the password changed since it was opened. */
 function userOf(tenant: Tenant, { userId, sessionId, credential }: UserToken): User | undefined {
   const user = tenant.users.get(userId);
   if (user === undefined || tenant.endedSessions.get(userId)?.has(sessionId) === true) return undefined;
   return credentialOf(user.passwordHash) === credential ? user : undefined;
 }
 
-/** The signed-in user, with one of the roles. @throws HttpError 401 where nobody is signed in, 403 for others */
+/**
+ * The signed-in user, who must have one of the roles. @throws HttpError 401 if nobody is signed in, 403 for other roles
+ */
 export async function requireRole(
   api: Api,
   req: Request,
   res: Response,
   { allow: group, withFirstPassword }: UserOperation,
 ): Promise<User> {
-  // Where nobody has asked who it is before.
+  // In areas without `authenticateUser`.
   if (req.context.user === undefined) {
     await countingRefusals(identifyUser)(api, req, res);
     await limitCaller(api, req, res);
@@ -112,10 +114,10 @@ export async function requireRole(
   throw forbidden(`This needs the role ${roles.join(' or ')}.`);
 }
 
-/** The console's cookie: the same token as the bearer token, out of reach of scripts. */
+/** The console's cookie: the same token, out of reach of scripts. */
 export const SESSION_COOKIE = 'da_session';
 
-/** Secure on every host but those of this machine: whether TLS ended at a proxy is not always known here. */
+/** Secure except on this machine: behind a proxy, TLS is not always visible here. */
 const cookieOptions = (req: Request, config: Api['config']): CookieOptions => ({
   httpOnly: true,
   sameSite: 'strict',
@@ -131,7 +133,7 @@ export function clearSessionCookie({ config }: Api, { req, res }: Call): void {
   res.clearCookie(SESSION_COOKIE, cookieOptions(req, config));
 }
 
-/** The token in a Cookie header (RFC 6265 §4.2.1); undefined when there is none. */
+/** The token in a Cookie header (RFC 6265 §4.2.1); undefined if there is none. */
 function sessionCookie(header: string | undefined): string | undefined {
   for (const pair of header?.split(';') ?? []) {
     const [name, value] = pair.trim().split('=');

@@ -1,4 +1,4 @@
-/** The tables as people see them: `/api/v1/platform/tables`. All roles read them; validators change the parts of orders. */
+/** Tables for users: `/api/v1/platform/tables`. All roles read them; validators change parts of orders. */
 import { NotSupportedError } from '../../commands/context.js';
 import { createRecord, removePart, updateRecord } from '../../commands/records.js';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
@@ -18,7 +18,10 @@ import { requestUrl } from '../tenantHost.js';
 /** @throws HttpError 404 */
 const tableOf = ({ tenant, path }: UserCall): AssetType => known(tenant.assetTypes, path.table, 'asset');
 
-/** Orders are changed as orders, and reference tables by integrators. @throws HttpError 404; NotSupportedError */
+/**
+ * Orders have their own operations, and only integrators write reference tables. @throws HttpError 404;
+ * NotSupportedError
+ */
 function partTableOf(call: UserCall): AssetType {
   const assetType = tableOf(call);
   if (assetType.role === 'part') return assetType;
@@ -27,7 +30,7 @@ function partTableOf(call: UserCall): AssetType {
   );
 }
 
-/** Of any table: which fields it has, its info tells. */
+/** For any table; its info names the fields. */
 const anyRecord: json.JsonSchema = {
   type: 'object',
   properties: { id: json.uuid },
@@ -116,7 +119,7 @@ export const tables: Resource = {
   },
 };
 
-/** Read here, and written by integrators. */
+/** Users read them; integrators write them. */
 export const tableSyncs: Resource = {
   tag: 'platform: tables',
   pathParameters: { table: pathText('table'), id: SYNC_ID },

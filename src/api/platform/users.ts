@@ -1,4 +1,4 @@
-/** The people of the platform: `/api/v1/platform/users`. */
+/** Users of the platform: `/api/v1/platform/users`. */
 import {
   addUser,
   changeUser,
@@ -15,7 +15,7 @@ import { known, notFound } from '../errors.js';
 import * as json from '../openapi/schema.js';
 import { dataReply, listReply, noContent, type Resource, type UserCall } from '../routes/operation.js';
 
-/** A user as the platform API shows one; never with the password's hash. */
+/** A user in answers; never with the password's hash. */
 export const userView = json.view<User>({
   id: [{ type: 'integer', minimum: 1 }, ({ id }) => id],
   first_name: [json.text, ({ firstName }) => firstName],
@@ -33,13 +33,13 @@ const EXAMPLE = { first_name: 'Vera', last_name: 'Bos', locale: 'nl', email: 've
 
 const madePassword = { ...json.text, description: 'One that was made for the first sign-in. Shown this once.' };
 
-/** @throws HttpError 404 for what is no positive integer */
+/** @throws HttpError 404 if it is not a positive integer */
 function userId(id: string): number {
   if (!/^[1-9]\d{0,14}$/.test(id)) throw notFound(`There is no user ${id}.`);
   return Number(id);
 }
 
-/** As the directory shows the user now; commands wait for it. @throws HttpError 404 */
+/** The user's current state; commands wait for the directory. @throws HttpError 404 */
 const viewOf = ({ commands }: Api, tenant: string, id: number) =>
   userView.show(known(tenantOf(commands, tenant).users, id, 'user'));
 

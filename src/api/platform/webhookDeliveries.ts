@@ -1,6 +1,6 @@
 /**
- * The delivery log of a webhook: `/api/v1/platform/webhooks/:id/deliveries`. It outlives its webhook. And replays, which are
- * answered when the request is stored; the attempts follow.
+ * The delivery log of a webhook, which outlives it: `/api/v1/platform/webhooks/:id/deliveries`. Replays are answered
+ * once the request is stored; the attempts follow.
  */
 import { z } from 'zod';
 import { NotFoundError } from '../../commands/context.js';
@@ -139,7 +139,7 @@ export const webhookDeliveries: Resource = {
         });
         const page = found.slice(0, limit);
         const last = found.length > limit ? page.at(-1) : undefined;
-        // The same query, behind the last entry of this page.
+        // The same query, after the last entry of this page.
         if (last !== undefined) parameters.set('cursor', String(last.position));
         const next = last === undefined ? null : `${requestUrl(req, config)}?${parameters}`;
         return {
@@ -209,7 +209,7 @@ export const webhookDeliveries: Resource = {
   },
 };
 
-/** A webhook that was removed still has its log. @throws NotFoundError for an id that no webhook ever had */
+/** A removed webhook still has its log. @throws NotFoundError for an id that no webhook ever had */
 async function checkKnown(log: DeliveryLog, tenant: Tenant, webhookId: string): Promise<void> {
   if (tenant.webhooks.has(webhookId)) return;
   const [any] = await log.deliveries(tenant.name, { webhookId, limit: 1 });

@@ -1,6 +1,6 @@
 /**
- * Webhooks of the organisation (spec §6): `/api/v1/platform/webhooks`. A signing secret is shown once, in the answer to the
- * request that made it.
+ * Webhooks of the organisation (spec §6): `/api/v1/platform/webhooks`. A signing secret is shown once, in the answer to
+ * the request that made it.
  */
 import { parseBody } from '../../commands/body.js';
 import { tenantOf } from '../../commands/tables.js';
@@ -84,19 +84,19 @@ const schemas: json.Schemas = {
   }),
 };
 
-/** Of all paths below `/webhooks/:id`. */
+/** For all paths below `/webhooks/:id`. */
 export const WEBHOOK_IDS = { id: pathText('webhook_id'), deliveryId: pathText('delivery_id') };
 
 /** @throws HttpError 404 */
 const webhookOf = ({ webhooks }: Tenant, id: string): Webhook => known(webhooks, id, 'webhook');
 
-/** The webhook as it is after a command, which waits for the directory; with the secret that the command made. */
+/** The webhook after a command, which waits for the directory; with its new secret if there is one. */
 function changedReply({ commands }: Api, tenant: string, id: string, made?: NewSecret): Reply {
   const shown = webhookView.show(webhookOf(tenantOf(commands, tenant), id));
   return dataReply(made === undefined ? shown : { ...shown, secret: made.secret });
 }
 
-/** Handles a request with a command on the webhook of the path. */
+/** Makes a handler of a command on the path's webhook. */
 const handledBy =
   (change: (api: Api, call: UserCall) => Promise<unknown>) =>
   async (api: Api, call: UserCall): Promise<Reply> => {
@@ -216,7 +216,7 @@ export const webhooks: Resource = {
   },
 };
 
-/** What webhooks can subscribe to (spec §6.5), in the words of the tenant's tables. */
+/** Kinds of events that webhooks can subscribe to (spec §6.5), with schemas and examples for the tenant's tables. */
 export const webhookEvents: Resource = {
   tag: TAG,
   schemas: {
