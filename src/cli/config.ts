@@ -1,17 +1,17 @@
-/** The command `config`, and the settings as rows: for `start --help` and the README as well. */
+/** The command `config`, and the settings as rows for `start --help` and the README. */
 import { Command } from 'commander';
 import { z } from 'zod';
 import { readConfig, SECRET_SETTINGS, settings } from '../config.js';
 import { type JsonOption, printResult, withJson } from './output.js';
 
-/** `defaultText` is as one would write it into the environment; '' where there is none. */
+/** `defaultText` is written as in the environment; '' if there is none. */
 export const settingRows = Object.entries(settings).map(([name, schema]) => ({
   name,
   defaultText: defaultText(schema),
   meaning: schema.description ?? '',
 }));
 
-/** The default as it is written, before it is turned into the value in use. */
+/** The default before it is transformed. */
 function defaultText(schema: unknown): string {
   if (schema instanceof z.ZodDefault) return String(schema.def.defaultValue);
   if (schema instanceof z.ZodPipe) return defaultText(schema.def.in);
@@ -39,14 +39,14 @@ function show(options: JsonOption): void {
   readConfig(process.env);
 }
 
-/** A setting's value as it may be shown: keys hidden, and passwords inside URLs. */
+/** A setting's value without keys and passwords. */
 function shownValue(name: string, value: string): string {
   if (value === '') return '';
   if (SECRET_SETTINGS.includes(name)) return '********';
   return value.replace(/^([^:/]*:\/\/[^/@:]*):[^@/]*@/, '$1:********@');
 }
 
-/** Lines for a terminal: name and default, the meaning below. */
+/** For a terminal: name and default, then the meaning. */
 export function settingsHelp(): string {
   const lines = settingRows.flatMap(({ name, defaultText: text, meaning }) => [
     `  ${name}${text === '' ? '' : ` (default ${text})`}`,

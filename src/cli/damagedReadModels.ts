@@ -1,4 +1,4 @@
-/** `projections rebuild` of embedded read models whose file is damaged: another one is filled from the log in its place. */
+/** `projections rebuild` of damaged embedded read models: fills a new file from the log. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { damageOf, fileNumber, isMarkedDamaged, markDamaged } from '../adapters/damagedFiles.js';
 import { type Config, readConfig } from '../config.js';
@@ -11,11 +11,11 @@ import { openOwnLog } from '../service/ownLog.js';
 import { ownLanes, readModelFile } from '../service/readModelFiles.js';
 import { CliError } from './errors.js';
 
-/** A service that projects sets a marked file aside within a second. */
+/** A running projector sets a marked file aside within a second. */
 const SET_ASIDE_WITHIN_MS = 10_000;
 const LOOK_MS = 100;
 
-/** @returns a sentence for each file that was damaged. @throws CliError where a service uses it and does not project */
+/** @returns a sentence for each damaged file. @throws CliError if a service uses it but does not project */
 export async function replaceDamaged(config: Config = readConfig(process.env)): Promise<readonly string[]> {
   if (config.MONGODB_URL !== undefined) return [];
   const done: string[] = [];
@@ -43,7 +43,7 @@ async function leftToService(file: string, users: Awaited<ReturnType<typeof user
   return 'the service has set it aside, and fills another one from the event log';
 }
 
-/** Nobody else fills it: it is projected here, to the end of the log. */
+/** Fills the new file here, up to the end of the log, since no service does. */
 async function refilled(config: Config, lane: Awaited<ReturnType<typeof ownLanes>>[number]): Promise<string> {
   const use = await useDirectory(config.DATA_DIR, { what: 'dynamic-assets projections rebuild', alone: true });
   const own = await openOwnLog(config, { acceptLog: false });

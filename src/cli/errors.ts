@@ -1,30 +1,30 @@
-/** Every error of the command line ends here: one message on standard error, and an exit code. */
+/** Reports every error of the command line: one message on standard error, and an exit code. */
 import { CommanderError } from 'commander';
 import { ValidationError } from '../commands/context.js';
 
 export const EXIT_FAILURE = 1;
 export const EXIT_USAGE = 2;
 
-/** Something the caller can put right; the message says how. */
+/** An error that the caller can correct; the message says how. */
 export class CliError extends Error {
   override readonly name: string = 'CliError';
   readonly exitCode: number = EXIT_FAILURE;
 }
 
-/** Options that do not go together, or name what is not there. */
+/** Contradictory options, or ones that name something unknown. */
 export class UsageError extends CliError {
   override readonly exitCode = EXIT_USAGE;
 }
 
-/** How many names a message lists; of more it says how many there are. */
+/** Names that a message lists; beyond that it gives their number. */
 const MAX_NAMES = 10;
 
-/** Something was named that does not exist. The message names what there is. */
+/** An unknown name. The message lists the known ones. */
 export class UnknownNameError extends UsageError {
   /**
-   * @param what what was looked for, with the name given: "tenant acme"
-   * @param known the names there are, those first that are likely to be meant (`nearestFirst`)
-   * @param none what to do where there are none
+   * @param what kind and given name: "tenant acme"
+   * @param known the known names, most similar first (`nearestFirst`)
+   * @param none what to do if there are none
    */
   constructor(what: string, known: readonly string[], none: string) {
     const more = known.length > MAX_NAMES ? ` and ${known.length - MAX_NAMES} more` : '';
@@ -35,7 +35,7 @@ export class UnknownNameError extends UsageError {
 
 const hasCode = (error: Error, code: string): boolean => 'code' in error && error.code === code;
 
-/** Lines for standard error; none where commander has spoken already. */
+/** Text for standard error; empty if commander has printed one. */
 function messageOf(error: unknown): string {
   if (error instanceof CommanderError) return '';
   if (error instanceof ValidationError) return Object.values(error.errors).flat().join('\n');
@@ -45,7 +45,9 @@ function messageOf(error: unknown): string {
   return error.message;
 }
 
-/** Says what went wrong. @returns the exit code: 0 for help, 2 for wrong usage, 128 and its number after a signal, 1 for everything else */
+/**
+ * Prints the error. @returns the exit code: 0 for help, 2 for wrong usage, 128 plus the number of a signal, 1 otherwise
+ */
 export function report(error: unknown): number {
   const message = messageOf(error);
   if (message !== '') process.stderr.write(`${message}\n`);

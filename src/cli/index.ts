@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command line `dynamic-assets`: a file or a folder for each command. */
+/** The command line `dynamic-assets`: one file or folder for each command. */
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { version } from '../config.js';
@@ -22,10 +22,10 @@ import { webhookCommand } from './webhook.js';
 
 makeFilesPrivate();
 
-// A file .env beside the project; what is in the environment already wins.
+// Variables of the environment override the file.
 if (existsSync('.env')) process.loadEnvFile('.env');
 
-// A reader that has seen enough, such as `head`, is no error.
+// A closed pipe, such as that of `head`, is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
   throw error;
@@ -34,12 +34,12 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   const unfit = unfitNode(process.versions.node);
   if (unfit !== undefined) throw new CliError(unfit);
-  // Node puts this in place of bytes that are no UTF-8, and of half a surrogate pair.
+  // Node replaces invalid UTF-8 and lone surrogates by this character.
   if (process.argv.some((argument) => argument.includes('\ufffd')))
     throw new UsageError('An argument is not valid UTF-8.');
   await throwInsteadOfExit(program()).parseAsync(process.argv);
 } catch (error) {
-  // A failed start may have left threads running.
+  // Threads of a failed start may still run.
   process.exit(report(error));
 }
 
@@ -66,7 +66,7 @@ function program(): Command {
   return withExample(root, 'dynamic-assets start');
 }
 
-/** So that one place decides on exit codes. */
+/** Leaves exit codes to `report`. */
 function throwInsteadOfExit(command: Command): Command {
   command.exitOverride().showHelpAfterError('Add --help for what is allowed.');
   for (const sub of command.commands) throwInsteadOfExit(sub);

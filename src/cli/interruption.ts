@@ -1,13 +1,13 @@
-/** Ctrl-C, and what a supervisor sends: long work ends cleanly and says so. */
+/** Ctrl-C and a supervisor's signal: long work ends cleanly and reports how things stand. */
 import { constants } from 'node:os';
 import { CliError } from './errors.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** Exit codes of what a signal has ended, as shells give them. */
+/** Shells add the signal's number to this. */
 const EXIT_SIGNAL = 128;
 
-/** The person at the terminal, or a supervisor, has ended the work. */
+/** A signal has ended the work. */
 export class InterruptedError extends CliError {
   override readonly exitCode: number;
 
@@ -18,9 +18,9 @@ export class InterruptedError extends CliError {
 }
 
 /**
- * Does work that ends early when its signal aborts. A second Ctrl-C ends the process at once.
- * @param outcome how things stand after an early end, in sentences
- * @throws InterruptedError; what the work throws
+ * Runs work that ends early when its signal aborts. A second Ctrl-C ends the process at once.
+ * @param outcome sentences about the state after an early end
+ * @throws InterruptedError; errors of the work
  */
 export async function interruptible<Result>(
   work: (signal: AbortSignal) => Promise<Result>,

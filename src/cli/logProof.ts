@@ -1,27 +1,27 @@
-/** What a log holds, in figures by which a copy of it is proved. */
+/** Proves that a copy of a log equals the original. */
 import { createHash } from 'node:crypto';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 
-/** The same for two logs only when they hold the same. */
+/** Equal for two logs only if their contents are equal. */
 export type LogProof = {
   readonly streams: number;
   readonly appends: number;
   readonly events: number;
-  /** SHA-256 over all events in the order of the log, in hex. */
+  /** SHA-256 over all events in log order, in hex. */
   readonly sha256: string;
 };
 
-/** Whether a stream counts. */
+/** Selects streams. */
 export type Selection = (stream: string) => boolean;
 
-/** The events of one append: all of one stream, at least one. */
+/** The events of one append: at least one, all of one stream. */
 export type Append = {
   readonly stream: string;
   readonly events: readonly RecordedEvent[];
   readonly position: Position;
 };
 
-/** Every append up to a position, of the streams that are selected. */
+/** The appends of the selected streams, up to a position. */
 export async function* appendsOf(
   log: EventStore,
   until: Position,
@@ -30,7 +30,7 @@ export async function* appendsOf(
   if (until === 0) return;
   const ending = new AbortController();
   try {
-    // A slice never cuts an append, and ends with the first that gives it one event.
+    // A slice never splits an append, and with maxCount 1 it holds only one.
     for await (const { events, position } of log.subscribe({ after: 0, maxCount: 1, signal: ending.signal })) {
       const [first] = events;
       if (first !== undefined && isSelected(first.stream)) yield { stream: first.stream, events, position };
@@ -42,10 +42,10 @@ export async function* appendsOf(
 }
 
 /**
- * Reads the whole log. Each event enters the hash as a line of JSON: stream, place in the stream from 0, place in its
- * append and size of that, id, type, data, metadata; members of objects in the order of their names. Positions do not
- * enter: every engine counts its own. Nor do revisions, which have gaps where EventStoreDB holds an append that was
- * never finished; the place in the stream has none.
+ * Reads the whole log. Each event enters the hash as a line of JSON: stream, index in the stream from 0, index in its
+ * append, size of the append, id, type, data, metadata; object members are sorted by name. Positions are left out,
+ * since engines count them differently. So are revisions, which have gaps if EventStoreDB holds an unfinished append;
+ * the index in the stream has none.
  */
 export async function proofOf(
   log: EventStore,
@@ -71,11 +71,11 @@ export async function proofOf(
   return { streams: places.size, appends, events, sha256: hash.digest('hex') };
 }
 
-/** The same JSON value with the members of its objects in the order of their names. */
+/** The same JSON value with object members sorted by name. */
 function canonical(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(canonical);
   const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  // As pairs, since an object would put members whose names are numbers first.
+  // As pairs: an object would put names that are numbers first.
   return { members: members.map(([name, member]) => [name, canonical(member)]) };
 }

@@ -1,8 +1,7 @@
-/** Versions of Node that the service can run on. */
 
 const OLDEST = [20, 19] as const;
 
-/** @param version as `process.versions.node` tells it @returns why it will not do; undefined when it will */
+/** @param version from `process.versions.node`. @returns why it is too old; undefined if it will do */
 export function unfitNode(version: string): string | undefined {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return undefined;

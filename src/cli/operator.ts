@@ -1,4 +1,4 @@
-/** What commands work with that an operator runs, beside a running service or without one. Loads no more of the service than it needs. */
+/** Tools for operators' commands, with or without a running service. Opens only what the command needs. */
 import { userInfo } from 'node:os';
 import { damageOf, isDamage } from '../adapters/damagedFiles.js';
 import { namingDamage } from '../adapters/readmodels/sqlite/damage.js';
@@ -26,7 +26,7 @@ import { createSecretBox, installationKeys } from '../service/secretBox.js';
 import { addressPolicy, createTargetCheck } from '../webhooks/targetAddress.js';
 import { UnknownNameError } from './errors.js';
 
-/** The person at the command line, as the log remembers what they do. */
+/** The operator as the log records them. */
 export function operator(tenant: string): Caller {
   const id = newId();
   return { tenant, actor: { kind: 'operator', id: userName() }, correlationId: id, causationId: id };
@@ -36,7 +36,7 @@ function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    // A user id without an entry in the system's user database, as in some containers.
+    // The user id is not in the system's user database, as in some containers.
     return 'operator';
   }
 }
@@ -47,8 +47,8 @@ export type OperatorTools = {
 };
 
 /**
- * For one tenant, its clients, users and webhooks: opens the event log for the time of `work`, which reads no more of it
- * than the streams of that tenant. @throws ConfigError, and what the work throws
+ * Runs `work` with an open event log. For one tenant with its clients, users and webhooks: reads only the tenant's
+ * streams. @throws ConfigError; errors of the work
  */
 export function withCommands<T>(
   work: (tools: OperatorTools) => Promise<T>,
@@ -57,7 +57,10 @@ export function withCommands<T>(
   return withEventStore(config, async (eventStore) => work(await toolsOn(eventStore, config)));
 }
 
-/** As `withCommands`, for a tenant that must exist, though it may be parked. @throws UnknownNameError, ConfigError, and what the work throws */
+/**
+ * `withCommands` for a tenant that must exist; it may be parked. @throws UnknownNameError, ConfigError; errors of the
+ * work
+ */
 export function withTenant<T>(tenant: string, work: (tools: OperatorTools) => Promise<T>): Promise<T> {
   const config = readConfig(process.env);
   return withEventStore(config, async (eventStore) => {
@@ -81,8 +84,8 @@ async function mustExist(eventStore: EventStore, config: Config, tenant: string)
 }
 
 /**
- * For what is about all tenants, who are given by their names' order; those that are parked as they were before that.
- * @throws ConfigError, and what the work throws
+ * Runs `work` for all tenants, sorted by name. Parked ones are as they were before the failing event.
+ * @throws ConfigError; errors of the work
  */
 export function withTenants<T>(
   work: (tenants: readonly Tenant[], tools: OperatorTools, parked: readonly Parked[]) => Promise<T>,
@@ -94,9 +97,9 @@ export function withTenants<T>(
   });
 }
 
-/** Reads on from where the directory was stored, by the service or by an earlier call. */
+/** Continues from the stored directory of the service or an earlier command. */
 async function allTenants(eventStore: EventStore, config: Config) {
-  // The command that needs the directory fails by itself when the log cannot be reached, and needs no store.
+  // If the log cannot be reached, the command fails by itself. The store is optional.
   const onError = (): void => undefined;
   const directory = await Directory.start(eventStore, onError, { store: openStoredDirectory(config), onError });
   const tenants = [...directory.tenants()].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -107,7 +110,7 @@ async function allTenants(eventStore: EventStore, config: Config) {
 
 async function toolsOn(eventStore: EventStore, config: Config): Promise<OperatorTools> {
   const secretBox = createSecretBox(...(await installationKeys(config)));
-  // This process keeps no directory that would have to hear of what it writes.
+  // This process keeps no directory, so nothing has to wait for it.
   const directory = { waitFor: async () => undefined };
   return {
     commands: { eventStore, directory, now, newId, secretBox },
@@ -116,15 +119,15 @@ async function toolsOn(eventStore: EventStore, config: Config): Promise<Operator
 }
 
 export type ProjectionTools = Pick<VerifyDeps, 'eventStore'> & {
-  /** One or several, each with the tenants that are projected there. */
+  /** Each has some of the tenants. */
   readonly lanes: readonly VerifyDeps[];
-  /** The tenant's; all of them without one. */
+  /** The lane of a tenant; all lanes without one. */
   readonly lanesOf: (tenant: string | undefined) => readonly VerifyDeps[];
-  /** A tenant that must exist. @throws UnknownNameError */
+  /** Finds a tenant. @throws UnknownNameError */
   readonly tenant: (name: string) => Promise<Tenant>;
 };
 
-/** For the read models: opens them and the event log for the time of `work`. @throws ConfigError, and what the work throws */
+/** Runs `work` with the read models and the event log open. @throws ConfigError; errors of the work */
 export function withProjections<T>(work: (tools: ProjectionTools) => Promise<T>): Promise<T> {
   const config = readConfig(process.env);
   return withEventStore(config, async (eventStore) => {
@@ -149,8 +152,8 @@ export function withProjections<T>(work: (tools: ProjectionTools) => Promise<T>)
 }
 
 /**
- * For what a tenant's read models show, of one that must exist: opens them and the event log for the time of `work`.
- * @throws UnknownNameError, ConfigError, and what the work throws
+ * Runs `work` with the read models of a tenant that must exist.
+ * @throws UnknownNameError, ConfigError; errors of the work
  */
 export function withReadModels<T>(
   tenant: string,
@@ -159,13 +162,13 @@ export function withReadModels<T>(
   const config = readConfig(process.env);
   return withEventStore(config, async (eventStore) => {
     await mustExist(eventStore, config, tenant);
-    // One reader is enough for one question.
+    // One query needs only one reader.
     const { readModels } = await openReadSide({ ...config, READER_THREADS: 1 }, eventStore);
     return work({ eventStore, readModels }).finally(() => readModels.close());
   });
 }
 
-/** Damage of embedded read models, with the file that it is in. */
+/** Adds the damaged file of embedded read models to the error. */
 async function namingFile(error: unknown, config: Config): Promise<unknown> {
   if (!isDamage(error) && !(error instanceof Error && isDamage(error.cause))) return error;
   const files = (await ownLanes(config)).map((lane) => readModelFile(config, lane));

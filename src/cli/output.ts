@@ -1,14 +1,14 @@
-/** What commands write: results on standard output, for programs or for people; progress on standard error. */
+/** Output of commands: results on standard output, for programs or people; progress on standard error. */
 import { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
 
 export type JsonOption = { readonly json?: true };
 
-/** Ends the definition of a command that prints a result: the option `--json`, and an example in the help. */
+/** Completes a command that prints a result: adds the option `--json` and an example. */
 export const withJson = (command: Command, example: string): Command =>
   withExample(command.option('--json', 'print one line of JSON'), example);
 
-/** @param example the command as it is typed, settings before it included */
+/** @param example as typed, with settings before the command */
 export const withExample = (command: Command, example: string): Command =>
   command.addHelpText('after', `\nExample:\n  $ ${example}`);
 
@@ -22,7 +22,7 @@ export function printLines(...lines: string[]): void {
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-/** Columns as wide as their widest cell; the last one is left as it is. */
+/** Pads all columns but the last to their widest cell. */
 export function columns(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>
@@ -33,7 +33,7 @@ export function columns(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-/** Runs `work` behind a progress bar, which shows where standard error is a terminal. `work` gives its progress to `onProgress`. */
+/** Runs `work` with a progress bar, which is shown if standard error is a terminal. */
 export async function withProgressBar<T>(
   format: string,
   work: (onProgress: (done: number, total: number, values?: object) => void) => Promise<T>,
@@ -50,7 +50,7 @@ export async function withProgressBar<T>(
   }
 }
 
-/** Runs `work` behind a progress bar, then prints its count, its speed and what it returned. */
+/** Runs `work` with a progress bar, then prints count, speed, and the returned note. */
 export async function timedStep(
   title: string,
   total: number,
@@ -66,7 +66,7 @@ export async function timedStep(
   printLines(`${title}: ${total.toLocaleString('en')} ${unit} in ${seconds.toFixed(1)} s, ${rate} a second; ${note}`);
 }
 
-/** `a, b` as its parts. For options of commander. */
+/** Splits `a, b`. For options of commander. */
 export const commaSeparated = (text: string): string[] =>
   text
     .split(',')

@@ -1,4 +1,4 @@
-/** What is parked, on the command line: how it is shown, and how it goes on. */
+/** Parked read models on the command line: how they are shown and retried. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import type { Parked } from '../ports/readModels.js';
@@ -8,7 +8,7 @@ import { type ProjectionTools, withProjections } from './operator.js';
 import { type JsonOption, printResult, withJson } from './output.js';
 import { NAMES } from './projectionScope.js';
 
-/** A paragraph for each, with what to do; no line where nothing is parked. */
+/** A paragraph for each with the remedy; no lines if nothing is parked. */
 export const parkedLines = (parked: readonly Parked[]): readonly string[] =>
   parked.flatMap((each) => ['', parkedSentence(each), `  ${each.error}`, `  ${afterFix(each)}`]);
 
@@ -24,7 +24,7 @@ export function retryCommand(): Command {
   return withJson(definition, 'dynamic-assets projections retry --tenant acme').action(retry);
 }
 
-/** `asked`: nothing has become of it yet. */
+/** `asked`: the retry has not happened yet. */
 type Outcome = { readonly tenant: string; readonly projection: string } & (
   | { readonly outcome: 'goes on' | 'asked' }
   | { readonly outcome: 'parked'; readonly parked: Parked }
@@ -54,7 +54,7 @@ type Lane = ProjectionTools['lanes'][number];
 const parkedIn = async (lanes: readonly Lane[]): Promise<readonly Parked[]> =>
   (await Promise.all(lanes.map(({ writer }) => writer.parked()))).flat();
 
-/** As soon as all are known, or after a while. */
+/** Waits until all outcomes are known, or until the time limit. */
 async function outcomesOf(lanes: readonly Lane[], asked: readonly Parked[]): Promise<readonly Outcome[]> {
   const until = performance.now() + WAIT_MS;
   for (;;) {

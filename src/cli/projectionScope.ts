@@ -1,4 +1,4 @@
-/** Which read models a command is about: options of several commands, checked alike. */
+/** Options that select read models, shared by several commands. */
 import { type Command, Option } from 'commander';
 import { nearestFirst } from '../domain/editDistance.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
@@ -7,7 +7,7 @@ import { UnknownNameError, UsageError } from './errors.js';
 import type { ProjectionTools } from './operator.js';
 import type { JsonOption } from './output.js';
 
-/** Of all projections. */
+/** Names of all projections. */
 export const NAMES = projections.map(({ name }) => name);
 export type Name = (typeof NAMES)[number];
 
@@ -23,7 +23,7 @@ export const withScope = (command: Command): Command =>
     .option('--tenant <name>', 'only what belongs to this tenant')
     .option('--table <name>', 'only this table of records; needs --tenant');
 
-/** A single table is one of the records projection. @throws UsageError */
+/** --table implies the records projection. @throws UsageError */
 export function namesIn({ projection, tenant, table }: ScopeOptions): readonly Name[] {
   if (table === undefined) return projection === undefined ? NAMES : [projection];
   if (tenant === undefined) throw new UsageError('--table needs --tenant: name the tenant that the table belongs to.');
@@ -33,7 +33,7 @@ export function namesIn({ projection, tenant, table }: ScopeOptions): readonly N
   return ['records'];
 }
 
-/** The tenant and the table that the options name, which must exist. @throws UnknownNameError */
+/** Checks that the tenant and table exist. @throws UnknownNameError */
 export async function scopeIn(tools: ProjectionTools, { tenant: name, table }: ScopeOptions) {
   if (name === undefined) return {};
   const tenant = await tools.tenant(name);

@@ -48,7 +48,7 @@ async function list(options: JsonOption): Promise<void> {
   printResult(options, status, [...table, ...late, ...parkedLines(status.flatMap(({ parked }) => parked))]);
 }
 
-/** By projection. */
+/** Tenants behind, for each projection of a lane. */
 const behindIn = async (lane: ProjectionTools['lanes'][number]) =>
   Promise.all(
     (await projectionStatus(lane)).map(async (each) => ({
@@ -95,7 +95,7 @@ async function rebuild(options: ScopeOptions): Promise<void> {
   printResult(options, done, [...replaced, ...done.map(sentence)]);
 }
 
-/** One report for all lanes: to be reduced with. */
+/** Sums two lanes' reports. */
 const together = (sum: RebuildReport, next: RebuildReport): RebuildReport => ({
   ...sum,
   events: sum.events + next.events,
@@ -105,7 +105,7 @@ const together = (sum: RebuildReport, next: RebuildReport): RebuildReport => ({
   seconds: sum.seconds + next.seconds,
 });
 
-/** How things stand after a rebuild that was stopped. */
+/** How things stand after an interrupted rebuild. */
 function leftBy(done: readonly RebuildReport[], names: readonly Name[]): string {
   const left = names.slice(done.length).join(', ');
   const inPlace = done.length === 0 ? '' : `In place now: ${done.map(({ projection }) => projection).join(', ')}. `;

@@ -1,4 +1,4 @@
-/** `projections verify`: is what is served what the log says? */
+/** `projections verify`: compares the read models with the log. */
 import { Command } from 'commander';
 import type { Difference } from '../ports/readModelProof.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
@@ -38,7 +38,7 @@ async function verify(options: ScopeOptions): Promise<void> {
   if (!result.equal) process.exitCode = EXIT_FAILURE;
 }
 
-/** One report for all lanes: to be reduced with. */
+/** Sums two lanes' reports. */
 function together(sum: VerifyReport, next: VerifyReport): VerifyReport {
   const differences = [...sum.differences, ...next.differences];
   const named = differences.slice(0, MAX_DIFFERENCES);
@@ -69,7 +69,7 @@ const verifyOne = (lane: VerifyDeps, scope: RebuildScope, signal: AbortSignal): 
 
 type NamedDifference = Difference & Pick<RebuildScope, 'projection'>;
 
-/** What `--json` prints. */
+/** The output of `--json`. */
 function resultOf(reports: readonly VerifyReport[]) {
   const named = reports.flatMap(({ projection, differences }) =>
     differences.map((difference): NamedDifference => ({ projection, ...difference })),

@@ -1,16 +1,17 @@
-/** Secrets that are typed or piped in. Never an argument: the system shows those to everybody who asks for its processes. */
+/** Reads secrets from the terminal or a pipe. They are never arguments, which all users of the system could see. */
 import { isUtf8 } from 'node:buffer';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { MAX_PASSWORD_LENGTH } from '../domain/limits.js';
 import { CliError } from './errors.js';
 
-/** No character takes more bytes in UTF-8. */
+/** UTF-8 has at most 4 bytes a character. */
 const MAX_BYTES = 4 * (MAX_PASSWORD_LENGTH + 1);
 
 /**
- * A password: typed twice and not shown where standard input is a terminal, else all that is piped in, without the line's
- * end. @throws CliError when there is none, it is no text, or the two are not the same
+ * Reads a password: typed twice without echo if standard input is a terminal, otherwise piped, without the final line
+ * break.
+ * @throws CliError if it is empty, not valid text, or the two differ
  */
 export async function readPassword(): Promise<string> {
   const password = process.stdin.isTTY ? await typedTwice() : await piped();
@@ -24,7 +25,7 @@ async function typedTwice(): Promise<string> {
   return first;
 }
 
-/** A line of the terminal, which does not show it. */
+/** Reads a line without echo. */
 function typed(prompt: string): Promise<string> {
   process.stderr.write(prompt);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -42,7 +43,7 @@ function typed(prompt: string): Promise<string> {
       reject(new CliError('Nothing was changed.'));
       end();
     });
-    // The end of the input (Ctrl-D); after a line nobody hears it any more.
+    // End of input (Ctrl-D); has no effect after a line.
     lines.once('close', () => resolve(''));
   });
 }

@@ -109,12 +109,12 @@ export type OpenedTenant = {
   readonly client: { readonly client_id: string; readonly client_secret: string; readonly scopes: readonly Scope[] };
 };
 
-/** An address to sign in with where nobody gave one. The domain is reserved (RFC 2606), so it is never somebody's. */
+/** The default address of the first admin. The domain is reserved (RFC 2606), so it never belongs to anybody. */
 export const placeholderEmail = (tenant: string): string => `admin@${tenant}.example`;
 
 /**
- * Makes a tenant ready for use: the tenant, a first admin, an API client with all scopes.
- * @throws ValidationError (name, e-mail address), ConflictError (the tenant exists); nothing is made then
+ * Creates a tenant, its first admin, and an API client with all scopes.
+ * @throws ValidationError (name, e-mail address), ConflictError (the tenant exists); then nothing was created
  */
 export async function openTenant(
   commands: DirectoryCommands,
@@ -128,7 +128,7 @@ export async function openTenant(
     last_name: input.displayName,
     roles: ['admin', 'validator'],
   };
-  // Checked first, so that a wrong address leaves no tenant without an admin behind. A wrong name is refused below.
+  // Checked first: a wrong address must not leave a tenant without an admin. `createTenant` checks the name.
   if (TENANT_NAME.test(caller.tenant)) parseBody(newUserBody, admin);
   await createTenant(commands, caller, { orderModel: input.orderModel, displayName: input.displayName });
   await addUser(commands, caller, admin);

@@ -68,7 +68,7 @@ function createCommand(): Command {
   return withJson(definition, example).action(create);
 }
 
-/** Read as in a request: nothing in it is rounded, or left out. @throws UsageError */
+/** Parses as for a request: nothing is rounded or dropped. @throws UsageError */
 async function jsonValue(text: string): Promise<unknown> {
   try {
     return await parseJson(text, 'refused');
@@ -168,7 +168,7 @@ function resealCommand(): Command {
   return withJson(definition, 'SECRETS_KEY=<new key>,<old key> dynamic-assets webhook reseal').action(reseal);
 }
 
-/** @throws CliError with the secrets that no key opens; all others are sealed anew by then */
+/** @throws CliError listing the secrets that no key opens; all others are sealed again */
 async function reseal(options: JsonOption): Promise<void> {
   const reports = await withTenants(async (tenants, { commands }) => {
     const done: ResealReport[] = [];

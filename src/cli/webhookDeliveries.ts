@@ -1,4 +1,4 @@
-/** `webhook test` and `webhook deliveries`: does a receiver take what it is sent, and what became of what it was sent. */
+/** `webhook test` and `webhook deliveries`: sends an example, and lists deliveries with their outcome. */
 import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { newId, now } from '../commands/clock.js';
@@ -47,7 +47,7 @@ export function testCommand(): Command {
   ).action(test);
 }
 
-/** @throws CliError where the receiver did not take it */
+/** @throws CliError if the receiver did not take it */
 async function test({ tenant: name, id, event, ...output }: TestOptions): Promise<void> {
   const config = readConfig(process.env);
   const { request, webhook } = await withTenant(name, async ({ commands }) => {
@@ -129,7 +129,7 @@ async function deliveries({ tenant: name, id, order, state, limit, ...output }: 
   else printLines(...(rows.length === 0 ? ['There is no such delivery.'] : columns([header, ...rows])));
 }
 
-/** What came of the last attempt, or what an open delivery waits for. */
+/** Outcome of the last attempt, or what an open delivery waits for. */
 function lastOf({ state, attempts, retryAt, reason }: DeliveryLogEntry, webhook: Webhook | undefined): string {
   const last = attempts.at(-1);
   const outcome = last === undefined ? 'not sent yet' : (last.reason ?? `HTTP ${last.status}, ${last.durationMs} ms`);

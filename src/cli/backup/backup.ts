@@ -32,7 +32,7 @@ async function backUp(given: string, output: JsonOption): Promise<void> {
   const draft = join(directory, DRAFT);
   await rm(draft, { recursive: true, force: true });
   await mkdir(draft, { recursive: true, mode: 0o700 });
-  // The log first: a key that seals something in it is there by then.
+  // The log first: the keys copied after it include every key that seals something in it.
   const log = isEmbedded ? await copyLog(config, draft) : undefined;
   const files = [...(isEmbedded ? [LOG_FILE] : []), ...(await copyKeysAndId(config.DATA_DIR, draft)), DESCRIPTION];
   const description = { format: 1, made_at: new Date().toISOString(), version: version(), ...(log && { log }) };
@@ -48,20 +48,20 @@ async function backUp(given: string, output: JsonOption): Promise<void> {
 
 const NOT_HERE = 'The event log is on its own server, and is backed up there (docs/engines.md, "EventStoreDB").';
 
-/** What a proof says, for people. */
+/** A proof in words. */
 export const logLines = ({ events, appends, streams, sha256 }: LogProof): string[] =>
   columns([
     ['events', `${events} of ${appends} appends in ${streams} streams`],
     ['SHA-256', sha256],
   ]);
 
-/** As of one moment, and read from the copy once more. */
+/** Copies the log as of one moment, and proves the copy. */
 async function copyLog(config: Pick<Config, 'DATA_DIR'>, draft: string): Promise<LogProof> {
   await backUpSqliteEventStore(join(config.DATA_DIR, LOG_FILE), join(draft, LOG_FILE));
   return proofOfFile(draft);
 }
 
-/** Of the log in this directory. What a write-ahead log beside it held is in the file afterwards. */
+/** Proves the log in this directory. Its write-ahead log is merged into the file. */
 export async function proofOfFile(directory: string): Promise<LogProof> {
   const log = await openStoredLog({ DATA_DIR: directory, DURABILITY: 'full', EVENTSTORE_URL: undefined });
   try {
@@ -71,7 +71,7 @@ export async function proofOfFile(directory: string): Promise<LogProof> {
   }
 }
 
-/** For /metrics, which tells how old the last backup is. Without it the backup is as good. */
+/** Written for /metrics, which report the backup's age. The backup is valid without it. */
 async function noteBackup(dataDir: string, madeAt: string): Promise<void> {
   const file = join(dataDir, LAST_BACKUP_FILE);
   try {
@@ -84,7 +84,7 @@ async function noteBackup(dataDir: string, madeAt: string): Promise<void> {
   }
 }
 
-/** The description last: where it is, all is. */
+/** The description comes last: it marks a complete backup. */
 async function putInPlace(draft: string, directory: string, files: readonly string[]): Promise<void> {
   const names = new Set(files.map((file) => file.split('/')[0] ?? file));
   for (const name of names) await rename(join(draft, name), join(directory, name));

@@ -1,4 +1,7 @@
-/** What a backup holds: the event log (where it is embedded), the keys, the id of the log, and a description with the log's proof. */
+/**
+ * The contents of a backup: the event log (if embedded), the keys, the id of the log, and a description with the log's
+ * proof.
+ */
 import { existsSync } from 'node:fs';
 import { chmod, copyFile, mkdir, open, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,19 +12,19 @@ import { CliError } from '../errors.js';
 export const LOG_FILE = 'events.db';
 export const KEYS = 'keys';
 export const DESCRIPTION = 'backup.json';
-/** Where either command prepares what it then puts in place; what a run that was killed left there is replaced. */
+/** Backup and restore prepare their files here. Remains of a killed run are replaced. */
 export const DRAFT = 'draft.part';
 
 const description = z.looseObject({
   format: z.literal(1),
   made_at: z.string(),
   version: z.string(),
-  /** Absent where the log is not embedded. */
+  /** Absent if the log is not embedded. */
   log: z.object({ streams: z.int(), appends: z.int(), events: z.int(), sha256: z.string() }).optional(),
 });
 export type Description = z.output<typeof description>;
 
-/** undefined of a backup that an earlier release made. @throws CliError where it cannot be read */
+/** Undefined for a backup of an earlier release. @throws CliError if it cannot be read */
 export async function describedBackup(directory: string): Promise<Description | undefined> {
   const file = join(directory, DESCRIPTION);
   if (!existsSync(file)) return undefined;
@@ -32,13 +35,13 @@ export async function describedBackup(directory: string): Promise<Description | 
   }
 }
 
-/** Copies keys and the id of the log. @returns what was copied, by its path below the directory */
+/** Copies keys and the id of the log. @returns paths of the copies, relative to the directory */
 export async function copyKeysAndId(from: string, to: string): Promise<string[]> {
   const copied: string[] = [];
   if (existsSync(join(from, LOG_ID_FILE))) copied.push(LOG_ID_FILE);
   if (existsSync(join(from, KEYS))) {
     await mkdir(join(to, KEYS), { mode: 0o700 });
-    // Drafts that another process is just writing begin with a dot, or have more behind their name.
+    // Skips drafts of other processes, whose names begin with a dot or have a suffix.
     const names = (await readdir(join(from, KEYS))).filter((name) => /^[a-z][\w-]*\.(pem|key)$/.test(name));
     copied.push(...names.map((name) => join(KEYS, name)));
   }
@@ -46,7 +49,7 @@ export async function copyKeysAndId(from: string, to: string): Promise<string[]>
   return copied;
 }
 
-/** Readable for its owner alone, and on the disk. */
+/** Readable by its owner only, and synced to disk. */
 export async function copyPrivately(from: string, to: string): Promise<void> {
   await copyFile(from, to);
   await chmod(to, 0o600);
@@ -58,7 +61,7 @@ export async function writePrivately(file: string, text: string): Promise<void> 
   await sync(file);
 }
 
-/** A directory's entries as well: what was renamed is there after a power cut. */
+/** Syncs a file, or a directory's entries, so that a rename survives a power failure. */
 export async function sync(path: string): Promise<void> {
   const handle = await open(path, 'r');
   await handle.sync();

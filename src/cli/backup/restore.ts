@@ -55,7 +55,7 @@ async function restore(given: string, { replace, ...output }: RestoreOptions): P
   }
 }
 
-/** @throws CliError that says who uses it */
+/** @throws CliError that names the process using it */
 async function useAlone(dataDir: string, held: readonly string[]): Promise<DirectoryUse> {
   try {
     return await useDirectory(dataDir, { what: 'dynamic-assets restore', alone: true });
@@ -90,7 +90,7 @@ async function replaceBy(directory: string, dataDir: string, held: readonly stri
   ]);
 }
 
-/** @throws CliError where the directory holds no backup, or one of another kind of installation */
+/** @throws CliError if the directory holds no backup, or one for another engine */
 function refuseOtherEngine({ DATA_DIR, EVENTSTORE_URL }: Config, directory: string): void {
   const hasLog = existsSync(join(directory, LOG_FILE));
   if (resolve(DATA_DIR) === directory) throw new UsageError('The backup and DATA_DIR are the same directory.');
@@ -107,7 +107,7 @@ function refuseOtherEngine({ DATA_DIR, EVENTSTORE_URL }: Config, directory: stri
   }
 }
 
-/** @returns lets others use them again. @throws CliError while somebody uses one of them */
+/** @returns a function that releases them. @throws CliError if one of them is in use */
 function holdDatabases(dataDir: string, held: readonly string[]): () => void {
   const releases: (() => void)[] = [];
   const releaseAll = (): void => {
@@ -124,11 +124,14 @@ function holdDatabases(dataDir: string, held: readonly string[]): () => void {
   return releaseAll;
 }
 
-/** @returns the proof of the log that was copied; undefined where there is none. @throws CliError when it is not what was backed up */
+/**
+ * @returns the proof of the copied log; undefined if there is none. @throws CliError if it differs from the backup's
+ *   proof
+ */
 async function copyInto(draft: string, directory: string): Promise<LogProof | undefined> {
   await copyKeysAndId(directory, draft);
   if (!existsSync(join(directory, LOG_FILE))) return undefined;
-  // A copy that was made by hand may have a write-ahead log beside it.
+  // A copy made by hand may have a write-ahead log beside it.
   for (const name of [LOG_FILE, `${LOG_FILE}-wal`])
     if (existsSync(join(directory, name))) await copyPrivately(join(directory, name), join(draft, name));
   const expected = (await describedBackup(directory))?.log;
@@ -143,7 +146,7 @@ async function copyInto(draft: string, directory: string): Promise<LogProof | un
   return proof;
 }
 
-/** Backups of earlier releases hold the id of the log in the log alone. */
+/** Backups of earlier releases have the id of the log only in the log itself. */
 async function nameLog(draft: string): Promise<void> {
   if (existsSync(join(draft, LOG_ID_FILE))) return;
   const log = await openStoredLog({ DATA_DIR: draft, DURABILITY: 'full', EVENTSTORE_URL: undefined });
@@ -153,9 +156,9 @@ async function nameLog(draft: string): Promise<void> {
 }
 
 /**
- * The id of the log is there at any time: a start between two of these steps finds no log that fits it, and says so, instead
- * of beginning an empty one.
- * @returns where what was held is now; undefined where nothing was
+ * The id of the log exists at any time: a start between two of these steps fails for lack of a matching log, instead of
+ * creating an empty one.
+ * @returns where the previous files are; undefined if there were none
  */
 async function putInPlace(dataDir: string, draft: string, held: readonly string[]): Promise<string | undefined> {
   const aside =
@@ -167,7 +170,7 @@ async function putInPlace(dataDir: string, draft: string, held: readonly string[
   if (existsSync(join(draft, LOG_ID_FILE))) await rename(join(draft, LOG_ID_FILE), join(dataDir, LOG_ID_FILE));
   else await rm(join(dataDir, LOG_ID_FILE), { force: true });
   for (const name of held) {
-    // SQLite removes what it keeps beside a database with its last connection.
+    // SQLite removes a database's auxiliary files when its last connection closes.
     const isThere = name !== LOG_ID_FILE && existsSync(join(dataDir, name));
     if (aside !== undefined && isThere) await rename(join(dataDir, name), join(aside, name));
   }

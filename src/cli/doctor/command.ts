@@ -23,7 +23,7 @@ export function doctorCommand(): Command {
   return withJson(definition, 'dynamic-assets doctor').action(examine);
 }
 
-/** Some 10 GB of read models that are in memory. */
+/** Enough for some 10 GB of cached read models. */
 const PAGE_SECONDS = 60;
 
 function secondsOption(text: string): number {
@@ -51,7 +51,7 @@ async function ofMachine(config: Config, pageSeconds: number): Promise<Checked[]
   ];
 }
 
-/** Where there is no log, or a damaged one, nothing is asked of it: that would begin another. */
+/** A missing or damaged log is not opened: that would create a new one. */
 async function ofEngines(config: Config): Promise<Checked[]> {
   const log = await checked('event log', 'Run this as the user of the service.', () => logFile(config));
   const away = 'See docs/engines.md, and whether the engine runs and its URL is right.';
@@ -66,7 +66,7 @@ async function ofEngines(config: Config): Promise<Checked[]> {
   ];
 }
 
-/** Whoever opens the embedded ones makes them. */
+/** Opening the embedded read models would create them. */
 const ofReadModels = (config: Config) =>
   config.MONGODB_URL !== undefined || existsSync(join(config.DATA_DIR, 'readmodels.db'))
     ? withProjections(readModels)

@@ -1,4 +1,4 @@
-/** The engines: that the log is whole and can be read, that the read models show it, and what waits in the broker. */
+/** Checks the engines: the log is complete and readable, the read models are current, and the broker's queue moves. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -18,12 +18,12 @@ import type { Checked, Finding } from './finding.js';
 type Looked = Omit<Checked, 'check'>;
 
 const ANSWER_WITHIN_MS = 10_000;
-/** A projector at work commits several times a second. */
+/** A working projector commits several times a second. */
 const MOVES_WITHIN_MS = 3_000;
-/** As the alert rules have it. */
+/** As in the alert rules. */
 const LONGEST_READY_MS = 60_000;
 
-/** Of the embedded one; a server looks after its own files. */
+/** Checks the embedded log; a server checks its own files. */
 export async function logFile({ DATA_DIR, EVENTSTORE_URL }: Config): Promise<Looked> {
   if (EVENTSTORE_URL !== undefined) return { detail: 'its server keeps the event log, and checks it', findings: [] };
   const file = join(DATA_DIR, 'events.db');
@@ -35,7 +35,7 @@ export async function logFile({ DATA_DIR, EVENTSTORE_URL }: Config): Promise<Loo
 
 const NO_LOG = 'Set DATA_DIR to the directory that the service uses, or start the service once.';
 
-/** Tenants whose own events cannot be applied, and secrets that cannot be opened. */
+/** Tenants whose directory events cannot be applied, and secrets that cannot be opened. */
 export async function directory(
   tenants: readonly Tenant[],
   { commands }: OperatorTools,
@@ -69,7 +69,7 @@ function opens(secretBox: OperatorTools['commands']['secretBox'], sealed: string
   }
 }
 
-/** Behind is only who does not move. */
+/** A projection is behind only if it makes no progress. */
 export async function readModels({ lanes }: ProjectionTools): Promise<Looked> {
   const first = await withTimeout(ANSWER_WITHIN_MS, 'The read models do not answer.', statusOfLanes(lanes));
   const late = first.filter(({ behind }) => behind > 0);

@@ -1,4 +1,4 @@
-/** The data directory: who may look inside, its keys, and its room. */
+/** Checks the data directory: permissions, keys, and free space. */
 import { createPrivateKey } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import type { Checked, Finding } from './finding.js';
 
 type Looked = Omit<Checked, 'check'>;
 
-/** Below this a busy service fills the disk within the hour. */
+/** A busy service fills this much within an hour. */
 const LEAST_FREE_BYTES = 1024 ** 3;
 
 /** @param pageSeconds see `pages` */
@@ -52,7 +52,7 @@ export async function keys(config: Config): Promise<Looked> {
       findings.push({ problem: `${join(directory, name)} holds no private key.`, remedy });
     }
   }
-  // Reads the key, and makes none: that is for the first who seals something.
+  // Reads the key but does not create one.
   if (names.includes('secrets.key')) await installationKeys(config);
   const sealing = config.SECRETS_KEY === undefined ? 'keys/secrets.key' : 'SECRETS_KEY';
   return { detail: `${signing.length} sign tokens; webhook secrets are sealed under ${sealing}`, findings };
@@ -76,7 +76,7 @@ export async function disk({ DATA_DIR }: Config): Promise<Looked> {
 
 const shown = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GB`;
 
-/** What is made of the log, and is made again where it is damaged. */
+/** Files derived from the log, with what to do if one is damaged. */
 const DERIVED: readonly (readonly [isOne: (name: string) => boolean, remedy: string])[] = [
   [
     (name) => isReadModelFile(name) && name.endsWith('.db'),
@@ -90,8 +90,8 @@ const DERIVED: readonly (readonly [isOne: (name: string) => boolean, remedy: str
 ];
 
 /**
- * The pages of the databases that are made of the log.
- * @param seconds no further table is looked at then
+ * Checks the pages of the derived databases.
+ * @param seconds no further table is checked after this time
  */
 async function pages({ DATA_DIR }: Config, seconds: number): Promise<Looked> {
   const names = await readdir(DATA_DIR);

@@ -1,19 +1,19 @@
-/** What a check says. */
+/** A problem that a check has found. */
 export type Finding = {
-  /** What is wrong: a sentence. */
+  /** A sentence that says what is wrong. */
   readonly problem: string;
-  /** What to do about it. */
+  /** A sentence that says what to do. */
   readonly remedy: string;
 };
 
 export type Checked = {
   readonly check: string;
-  /** What was looked at, and found well. */
+  /** What was checked, if nothing is wrong. */
   readonly detail: string;
   readonly findings: readonly Finding[];
 };
 
-/** A check that could not be made is a finding as well. */
+/** A check that fails to run is a problem as well. */
 export async function checked(
   check: string,
   remedy: string,

@@ -1,4 +1,4 @@
-/** Settings that are allowed each by itself, and make no sense together or on this machine. Wrong ones end every command. */
+/** Checks settings that are valid but contradict each other or this machine. Invalid ones end every command. */
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Config } from '../../config.js';
@@ -9,7 +9,7 @@ export async function settings(config: Config): Promise<Omit<Checked, 'check'>> 
   return { detail: 'they fit each other', findings };
 }
 
-/** A limit that another one always comes before. */
+/** A limit that another one always preempts. */
 function unreached(config: Config): readonly Finding[] {
   const pairs = [
     ['WRITE_WAIT_MS', 'REQUEST_TIMEOUT_MS'],

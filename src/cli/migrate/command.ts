@@ -37,7 +37,7 @@ async function migrate({ from, to, without = [], ...output }: MigrateOptions): P
   const uses: DirectoryUse[] = [];
   let source: EventStore | undefined;
   try {
-    // What a service wrote meanwhile would be missing, or in the way.
+    // Concurrent writes of a service would be missing, or in the way.
     for (const place of [from, to].filter((each) => !isUrl(each)))
       uses.push(await useDirectory(resolve(place), { what: 'dynamic-assets migrate', alone: true }));
     source = await open(from);
@@ -60,7 +60,7 @@ async function copyInto(source: EventStore, to: string, isSelected: Selection): 
   }
 }
 
-/** The stream of a deleted tenant itself is copied: it keeps the name from being given again. @throws UsageError */
+/** The stream of a deleted tenant itself is copied, so that its name stays taken. @throws UsageError */
 async function allBut(source: EventStore, without: readonly string[]): Promise<Selection> {
   for (const name of without) {
     const last = (await source.readStream(tenantStream(name))).at(-1);

@@ -1,4 +1,4 @@
-/** Copies one event log into another: append by append, in the order of the log, with all its ids. */
+/** Copies one event log into another: append by append, in log order, with all ids. */
 import type { AppendResult, EventStore, EventToAppend, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { CliError } from '../errors.js';
 import { type Append, appendsOf, type LogProof, proofOf, type Selection } from '../logProof.js';
@@ -7,21 +7,21 @@ type Step = 'compare' | 'copy' | 'prove source' | 'prove copy';
 type OnProgress = (step: Step, position: Position, head: Position) => void;
 
 export type CopyReport = LogProof & {
-  /** Events that this run wrote; the others were there from a run before. */
+  /** Events that this run wrote; an earlier run may have written others. */
   readonly copied: number;
 };
 
 export type CopyTarget = {
   readonly log: EventStore;
-  /** How many appends may be in flight: 1 where the log does not keep them in the order in which they were sent. */
+  /** Appends in flight; 1 if the log may reorder them. */
   readonly appendsAtOnce: number;
 };
 
 /**
- * Copies what the target lacks and proves at the end that both hold the same. Run again after an interruption, it goes
- * on: the target must hold a beginning of the source, or nothing.
- * @param isSelected the source is as if it had these streams only
- * @throws CliError when the target holds something else, when the source grows meanwhile, or the proof fails
+ * Copies what the target lacks, then proves that both are equal. After an interruption it can be run again and
+ * continues: the target must be empty or a prefix of the source.
+ * @param isSelected streams to copy
+ * @throws CliError if the target holds something else, the source grows meanwhile, or the proof fails
  */
 export async function copyLog(
   source: EventStore,
@@ -50,7 +50,7 @@ export async function copyLog(
   return { ...(await prove(source, target.log, onProgress, isSelected)), copied };
 }
 
-/** Goes over what the target holds, beside the beginning of the source. */
+/** Compares the target with the beginning of the source. */
 async function compare(
   target: EventStore,
   source: AsyncGenerator<Append, undefined>,
@@ -74,7 +74,7 @@ const isSame = (one: Append, other: Append): boolean =>
   one.events.length === other.events.length &&
   one.events.every(({ id }, index) => id === other.events[index]?.id);
 
-/** Appends in order; several at once where the target keeps the order in which they are sent. */
+/** Appends in order; several are in flight if the target keeps their order. */
 class Writer {
   readonly #target: CopyTarget;
   /** Last revision of each stream of the target. */
@@ -89,7 +89,7 @@ class Writer {
     const last = this.revisions.get(stream);
     const sent = this.#target.log.append(stream, events.map(toAppend), last ?? 'no-stream');
     this.revisions.set(stream, (last ?? -1) + events.length);
-    // A failure is thrown where the append is awaited; until then it must not end the process.
+    // The error is thrown at `finish`; until then it must not end the process.
     sent.catch(() => undefined);
     this.#sent.push(sent);
     if (this.#target.appendsAtOnce === 1) this.revisions.set(stream, (await sent).revision);

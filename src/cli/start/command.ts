@@ -42,9 +42,9 @@ async function start({ role: roles = new Set(ROLES), acceptLog }: StartOptions):
     { level: config.LOG_LEVEL, timestamp: stdTimeFunctions.isoTime },
     destination({ dest: 2, sync: true }),
   );
-  // Loaded only here: the other commands are short, and need little of it.
+  // Loaded only here, so that other commands start fast.
   const { startService } = await import('../../main.js');
-  // A bare localhost means the sample tenant, where there is one; elsewhere such requests stay 404.
+  // A bare localhost means the sample tenant if it exists; otherwise such requests stay 404.
   const settings = { ...config, DEFAULT_TENANT: config.DEFAULT_TENANT ?? DEMO_TENANT };
   const service = await startService(settings, log, roles, acceptLog);
   const signal = nextSignal();
@@ -56,7 +56,7 @@ async function start({ role: roles = new Set(ROLES), acceptLog }: StartOptions):
   await stopOrGiveUp(service, log);
 }
 
-/** Only on an empty embedded event log: nobody wants sample data in a shared engine. */
+/** Only on an empty embedded event log: a shared engine must not get sample data. */
 async function openDemoTenantOnce(service: RunningService, config: Config): Promise<OpenedTenant | undefined> {
   if (!service.directory.isEmpty || config.EVENTSTORE_URL !== undefined) return undefined;
   try {
@@ -67,7 +67,7 @@ async function openDemoTenantOnce(service: RunningService, config: Config): Prom
   }
 }
 
-/** A name that works in a browser on this machine for addresses that stand for it. */
+/** Replaces this machine's addresses by a name that works in a browser. */
 function shownAddress(address: string): string {
   const url = new URL(address);
   if (['127.0.0.1', '0.0.0.0', '[::1]', '[::]'].includes(url.hostname)) url.hostname = 'localhost';
@@ -80,7 +80,7 @@ export async function nextSignal(): Promise<NodeJS.Signals> {
   return signal;
 }
 
-/** A second signal does not wait any longer; the log is durable, so nothing acknowledged is lost. */
+/** A second signal exits at once. The log is durable, so no acknowledged write is lost. */
 async function stopOrGiveUp(service: RunningService, log: Logger): Promise<void> {
   const again = nextSignal().then(() => {
     log.info('stopped at once');
@@ -90,7 +90,7 @@ async function stopOrGiveUp(service: RunningService, log: Logger): Promise<void>
   process.exit(0);
 }
 
-/** What is new, and the first steps, to be pasted into a shell. */
+/** New credentials, and the first steps to paste into a shell. */
 function welcome(address: string, { admin, client }: OpenedTenant): string[] {
   const { client_id, client_secret } = client;
   const body = JSON.stringify({ grant_type: 'client_credentials', client_id, client_secret });

@@ -52,7 +52,9 @@ const PARTIES: readonly (readonly [string, string, string, string, string, strin
 ];
 
 // biome-ignore format: one order a line
-/** Customer's number, their reference, item and quantity of each line, and whether the order is validated already. */
+/**
+ * Number of the customer, their reference, item number and quantity of each line, and whether the order is validated.
+ */
 const ORDERS: readonly {
   readonly party: number;
   readonly reference: string;
@@ -67,7 +69,7 @@ const ORDERS: readonly {
 const itemKey = (number: number): string => `ITEM-${String(number).padStart(3, '0')}`;
 const partyKey = (number: number): string => `CUST-${String(number).padStart(3, '0')}`;
 
-/** Makes the tenant, then its data. @throws ConflictError when another process made it first */
+/** Creates the tenant, then its data. @throws ConflictError if another process created it first */
 export async function openDemoTenant(commands: Commands): Promise<OpenedTenant> {
   const caller: Caller = {
     tenant: DEMO_TENANT,
