@@ -1,4 +1,3 @@
-
 const OLDEST = [20, 19] as const;
 
 /** @param version from `process.versions.node`. @returns why it is too old; undefined if it will do */

@@ -17,7 +17,7 @@ type RetryOptions = JsonOption & { readonly tenant: string; readonly projection?
 export function retryCommand(): Command {
   const definition = new Command('retry')
     .description(
-      'Go on with the read models of a tenant that are parked at an event that could not be applied. The service does it, beside its work for the others.',
+      'Retry the read models of a tenant that are parked at an event that could not be applied. The service does it, beside its work for the others.',
     )
     .requiredOption('--tenant <name>', 'the tenant')
     .addOption(new Option('--projection <name>', 'only this one (default: all that are parked)').choices(NAMES));

@@ -13,7 +13,7 @@ import { verifyCommand } from './projectionsVerify.js';
 
 export function projectionsCommand(): Command {
   return new Command('projections')
-    .description('Show, prove and rebuild the read models, and go on with those that are parked.')
+    .description('Show, verify and rebuild the read models, and retry parked ones.')
     .addCommand(listCommand())
     .addCommand(verifyCommand())
     .addCommand(rebuildCommand())
@@ -22,7 +22,7 @@ export function projectionsCommand(): Command {
 
 function listCommand(): Command {
   const definition = new Command('list').description(
-    'Show how far each projection has come, and which tenants are behind or parked in it.',
+    'Show the position of each projection, and which tenants are behind or parked in it.',
   );
   return withJson(definition, 'dynamic-assets projections list').action(list);
 }
@@ -59,7 +59,7 @@ const behindIn = async (lane: ProjectionTools['lanes'][number]) =>
 
 function rebuildCommand(): Command {
   const definition = new Command('rebuild').description(
-    'Build read models anew from the event log, beside the live ones, and put them in their place in one step. No webhook is sent again.',
+    'Rebuild read models from the event log beside the live ones, then swap them in one step. No webhook is sent again.',
   );
   return withJson(withScope(definition), 'dynamic-assets projections rebuild --tenant acme --table dyn_item').action(
     rebuild,

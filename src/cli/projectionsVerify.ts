@@ -11,7 +11,7 @@ import { namesIn, type ScopeOptions, scopeIn, scopeText, withScope } from './pro
 
 export function verifyCommand(): Command {
   const definition = new Command('verify').description(
-    'Apply the event log anew beside the live read models, and compare them record by record, with indexes and counts. Changes nothing. Ends with 1 where they differ.',
+    'Apply the event log again beside the live read models, and compare them record by record, indexes and counts included. Changes nothing. Exits with 1 if they differ.',
   );
   return withJson(withScope(definition), 'dynamic-assets projections verify --tenant acme --table dyn_item').action(
     verify,

@@ -32,7 +32,7 @@ function createCommand(): Command {
   const definition = new Command('create')
     .description('Make a tenant with a first admin user and an API client with all scopes.')
     .argument('<name>', 'first label of its host name: lower-case letters, digits, single hyphens; at most 40')
-    .addOption(new Option('--order-model <table>', 'what its orders are').choices(ORDER_MODELS).makeOptionMandatory())
+    .addOption(new Option('--order-model <table>', 'table of its orders').choices(ORDER_MODELS).makeOptionMandatory())
     .option('--display-name <text>', 'name shown to people (default: the name)')
     .option('--admin-email <address>', 'of the first admin (default: admin@<name>.example)');
   return withJson(definition, 'dynamic-assets tenant create acme --order-model dyn_stock_order').action(create);

@@ -29,7 +29,7 @@ type CreateOptions = ListOptions & {
 };
 
 export function webhookCommand(): Command {
-  const disable = commandForOne('disable', 'Send nothing to a webhook until it is enabled; what is for it waits.');
+  const disable = commandForOne('disable', 'Disable a webhook: its events wait until it is enabled.');
   return new Command('webhook')
     .alias('webhooks')
     .description('Make and manage webhooks.')
@@ -38,16 +38,13 @@ export function webhookCommand(): Command {
     .addCommand(
       commandForOne(
         'rotate',
-        'Begin to change the signing secret: a second one signs beside it. It is shown this once.',
+        'Begin a rotation of the signing secret: a second one signs beside it. It is shown this once.',
       ).action(rotate),
     )
+    .addCommand(commandForOne('promote', 'End a rotation: the second secret replaces the first.').action(promote))
     .addCommand(
-      commandForOne(
-        'promote',
-        'End a rotation: the second secret takes the place of the first, which signs nothing any more.',
-      ).action(promote),
+      commandForOne('enable', 'Enable a disabled webhook. The events that waited are sent first.').action(enable),
     )
-    .addCommand(commandForOne('enable', 'Send to a disabled webhook again, what waited for it first.').action(enable))
     .addCommand(disable.option('--reason <text>', 'why, for those who look at it').action(disableOne))
     .addCommand(testCommand())
     .addCommand(deliveriesCommand())
@@ -62,7 +59,7 @@ function createCommand(): Command {
     .requiredOption('--url <url>', 'endpoint, https only')
     .option('--name <text>', 'what it is for (default: the host of the URL)')
     .option('--events <list>', `comma-separated: ${kinds} (default: order.approved)`, commaSeparated)
-    .option('--custom-data <json>', 'JSON object that is sent along as custom_data');
+    .option('--custom-data <json>', 'JSON object to send along as custom_data');
   const example =
     'dynamic-assets webhook create --tenant acme --url https://erp.acme.example/orders --events order.approved';
   return withJson(definition, example).action(create);
@@ -163,7 +160,7 @@ async function disableOne({ tenant, id, json, ...given }: DisableOptions): Promi
 
 function resealCommand(): Command {
   const definition = new Command('reseal').description(
-    'Seal the signing secrets of all tenants anew, under the first key of SECRETS_KEY. The secrets stay as they are.',
+    'Seal the signing secrets of all tenants again, under the first key of SECRETS_KEY. The secrets stay the same.',
   );
   return withJson(definition, 'SECRETS_KEY=<new key>,<old key> dynamic-assets webhook reseal').action(reseal);
 }

@@ -34,12 +34,12 @@ const MAX_LIMIT = 100;
 export function testCommand(): Command {
   const definition = new Command('test')
     .description(
-      'Send a signed example to a webhook now, once, from this machine, also to one that is disabled, and say what came of it. It is in no delivery log. The exit code is 1 where it was not taken.',
+      'Send a signed example to a webhook now, once, from this machine, even if it is disabled, and report the outcome. It is not in the delivery log. Exits with 1 if the webhook did not take it.',
     )
     .requiredOption('--tenant <name>', 'tenant it belongs to')
     .requiredOption('--id <id>', 'id of the webhook, as "webhook list" shows it')
     .addOption(
-      new Option('--event <kind>', 'what the example is of').choices(WEBHOOK_EVENT_KINDS).default('order.approved'),
+      new Option('--event <kind>', 'kind of the example').choices(WEBHOOK_EVENT_KINDS).default('order.approved'),
     );
   return withJson(
     definition,
@@ -88,12 +88,12 @@ function webhookOf({ webhooks }: Tenant, id: string): Webhook {
 
 export function deliveriesCommand(): Command {
   const definition = new Command('deliveries')
-    .description('List what webhooks of a tenant were sent, the newest first, with what came of it.')
+    .description('List the deliveries to webhooks of a tenant, newest first, with their outcome.')
     .requiredOption('--tenant <name>', 'tenant whose deliveries are listed')
-    .option('--id <id>', 'of this webhook, which may be removed (default: of all that there are)')
-    .option('--order <id>', 'about this order')
+    .option('--id <id>', 'only this webhook, which may be removed (default: all existing ones)')
+    .option('--order <id>', 'only this order')
     .addOption(new Option('--state <state>', 'open: neither delivered nor given up').choices(STATES))
-    .option('--limit <count>', `at most so many, up to ${MAX_LIMIT}`, limitOption, DEFAULT_LIMIT);
+    .option('--limit <count>', `at most this many, up to ${MAX_LIMIT}`, limitOption, DEFAULT_LIMIT);
   return withJson(definition, 'dynamic-assets webhook deliveries --tenant acme --state failed').action(deliveries);
 }
 

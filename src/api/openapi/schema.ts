@@ -62,7 +62,7 @@ function wordOf(word: string): string {
   return identifier.charAt(0).toUpperCase() + identifier.slice(1);
 }
 
-/** The schemas of a table. Tables begin with `Dyn`, so what stands before it cannot make one name of two. */
+/** Names of a table's schemas. Table names begin with `Dyn`, so the prefixes cannot cause a clash. */
 export const tableSchemaName = {
   record: (table: string): string => tableName(table),
   whole: (table: string): string => `Whole${tableName(table)}`,
@@ -74,10 +74,10 @@ export const tableSchemaName = {
 export const tableRef = (kind: keyof typeof tableSchemaName, { name }: { readonly name: string }): Ref =>
   ref(tableSchemaName[kind](name));
 
-/** How something is shown: for each property its schema, and where its value comes from. */
+/** How a value is shown: for each property its schema and its source. */
 export type View<T> = {
   readonly properties: Schemas;
-  /** All properties are there. */
+  /** All properties are required. */
   readonly schema: JsonSchema;
   readonly show: (value: T) => { readonly [property: string]: unknown };
 };
@@ -97,7 +97,7 @@ export function view<T>(fields: {
 /** `{ data: … }` (spec §2.2). */
 export const dataOf = (schema: JsonSchema): JsonSchema => closedObject({ data: schema });
 
-/** A page of a collection (spec §2.2). */
+/** A page of a list (spec §2.2). */
 export const pageOf = (record: JsonSchema): JsonSchema =>
   closedObject({ data: listOf(record), links: ref('PageLinks'), meta: ref('PageMeta') });
 
@@ -112,18 +112,18 @@ export const answer = (description: string, schema: JsonSchema, example?: unknow
 
 export const one = (schema: string, description = 'Done.'): ResponseObject => answer(description, dataOf(ref(schema)));
 
-/** A short collection, which is not paged. */
+/** A short list, which is not paged. */
 export const all = (schema: string): ResponseObject => answer('All there are.', dataOf(listOf(ref(schema))));
 
 export const NO_CONTENT: ResponseObject = { description: 'Done.' };
 
-/** Describes a body that a zod schema checks. */
+/** Describes a body that is checked by a zod schema. */
 export const bodyOf = (schema: z.ZodType, example: object) => ({ schema: inputSchema(schema), example });
 
-/** Formats say more than the patterns zod writes beside them, and readers understand them. */
+/** These formats are clearer than the patterns that zod adds to them. */
 const FORMATS_WITHOUT_PATTERN: readonly unknown[] = ['uuid', 'date', 'date-time', 'email'];
 
-/** JSON Schema (2020-12) of what a zod schema takes in, before its transformations. */
+/** JSON Schema (2020-12) of a zod schema's input, before its transformations. */
 export function inputSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
     io: 'input',

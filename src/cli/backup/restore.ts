@@ -28,10 +28,10 @@ type RestoreOptions = JsonOption & { readonly replace?: true };
 export function restoreCommand(): Command {
   const definition = new Command('restore')
     .description(
-      'Put a backup into the data directory, and prove that its event log is the one that was backed up. Stop the service first. Read models and webhook jobs are made anew from the log at the next start.',
+      'Put a backup into the data directory, and prove that its event log is the one that was backed up. Stop the service first. Read models and webhook jobs are rebuilt from the log at the next start.',
     )
     .argument('<directory>', 'what "backup" has made')
-    .option('--replace', 'take the place of what is in the data directory, which is kept in a directory beside it');
+    .option('--replace', 'replace the contents of the data directory, which are kept in a directory inside it');
   return withJson(definition, 'DATA_DIR=data dynamic-assets restore backup/2026-11-22').action(restore);
 }
 

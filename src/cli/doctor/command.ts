@@ -12,11 +12,11 @@ import { settings } from './settings.js';
 
 export function doctorCommand(): Command {
   const definition = new Command('doctor').description(
-    'Look at settings, files, keys, disk, event log, read models and broker, and say what to do where something is not well. Beside a running service or without one. Ends with 1 where there is something to do.',
+    'Check settings, files, keys, disk, event log, read models and broker, and say what to do about each problem. Works with or without a running service. Exits with 1 if there is a problem.',
   );
   definition.option(
     '--page-seconds <number>',
-    'look for damaged pages of read models and broker for so long; in large files they may take longer than you want to wait',
+    'time limit of the search for damaged pages in read models and broker, which takes long in large files',
     secondsOption,
     PAGE_SECONDS,
   );

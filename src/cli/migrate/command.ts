@@ -26,7 +26,11 @@ export function migrateCommand(): Command {
       '--to <place>',
       'a data directory, or the URL of an EventStoreDB; empty, or from an interrupted run',
     )
-    .option('--without <list>', 'comma-separated deleted tenants: of theirs only the name is copied', commaSeparated);
+    .option(
+      '--without <list>',
+      'comma-separated deleted tenants to leave out; only their names are copied',
+      commaSeparated,
+    );
   const example = 'dynamic-assets migrate --from data --to "esdb://127.0.0.1:2113?tls=false"';
   return withJson(definition, example).action(migrate);
 }

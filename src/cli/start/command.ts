@@ -19,7 +19,7 @@ export function startCommand(): Command {
     )
     .option(
       '--accept-log',
-      'take an event log that is another one than before: read models are built anew from it, and webhooks sent what is open in it',
+      'accept a different event log than before: read models are rebuilt from it, and its open webhook deliveries are sent',
     )
     .addHelpText('after', `\n${settingsHelp()}`);
   return withExample(definition, 'PORT=8080 DATA_DIR=/var/lib/dynamic-assets dynamic-assets start').action(start);
