@@ -1,6 +1,6 @@
 /**
- * Makes dist/site, which the service serves at /docs: the guides and the pages for integrators as HTML, the component that
- * shows the API's description, and both compressed. What names change with their contents may be kept for ever.
+ * Makes dist/site, which the service serves at /docs: guides and pages for integrators as HTML, and the component that
+ * shows the API's description, all compressed too. Names with a hash of the contents may be cached for ever.
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ const GUIDES = [
   'roles-and-scopes',
   'errors-and-retries',
 ];
-/** What the guides lead on to. */
+/** Pages that the guides link to. */
 const FURTHER = ['webhooks', 'webhook-events', 'limits'];
 
 /** The smallest answers gain nothing; the largest, the component, takes a second at the highest level, for 2 % less. */

@@ -1,4 +1,4 @@
-/** HTML of a page of docs/. Of the page's own HTML nothing gets through but what folds a part of it away. */
+/** Makes HTML of a page of docs/. HTML in the page is escaped, except `details` and `summary`. */
 import { posix } from 'node:path';
 import { Marked } from 'marked';
 
@@ -7,7 +7,7 @@ const LANGUAGES = { sh: 'curl', js: 'Node', python: 'Python' };
 const ESCAPES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 const escaped = (text) => text.replace(/[&<>"]/g, (character) => ESCAPES[character]);
 
-/** As GitHub makes them, so that a link to a heading works in both places. */
+/** GitHub's ids of headings, so that links to headings work in both places. */
 const slug = (text) =>
   text
     .toLowerCase()
@@ -16,7 +16,7 @@ const slug = (text) =>
 
 /**
  * @param page its `path` below docs/, and its `markdown`; the code of a guide (`isGuide`) is shown in one language at a time
- * @param pages all that are served, with the `path` and the `name` of each
+ * @param pages all served pages, with `path` and `name`
  */
 export function pageHtml(page, pages) {
   const href = (target) => {
@@ -36,7 +36,7 @@ export function pageHtml(page, pages) {
     link({ href: target, tokens }) {
       const text = this.parser.parseInline(tokens);
       const address = target.startsWith('https://') ? target : href(target);
-      // In the repository alone, not on this site.
+      // A file that this site does not serve.
       return address === undefined ? text : `<a href="${escaped(address)}" rel="noreferrer">${text}</a>`;
     },
     image({ href: source }) {
@@ -45,7 +45,7 @@ export function pageHtml(page, pages) {
     code({ text, lang = '' }) {
       const [language] = lang.split(' ');
       const name = page.isGuide ? LANGUAGES[language] : undefined;
-      // What every reader needs has `all` behind its language.
+      // `all` behind the language marks code for every reader.
       const only = name === undefined || lang.split(' ').includes('all') ? '' : ` data-language="${language}"`;
       return `<pre${only}><code>${escaped(text)}</code></pre>\n`;
     },

@@ -6,9 +6,9 @@ const [clientForm, personForm, passwordForm] = ['#client', '#person', '#password
   document.querySelector(id),
 );
 
-/** Tokens by the names that the description has for who may call; nobody else has them, and a new page has none. */
+/** Tokens by the description's security schemes. Only this page has them; a reload forgets them. */
 const tokens = {};
-/** Who they belong to. */
+/** The names of their client and person. */
 const names = {};
 
 /** Text is Markdown to the component, and to Markdown `<field>` is a tag. */
@@ -17,13 +17,13 @@ const withoutTags = (key, value) =>
     ? value.replaceAll('<', '‹').replaceAll('>', '›')
     : value;
 
-/** @throws Error with what the service says */
+/** @throws Error with the service's message */
 async function answerOf(path, { body, token, ...options } = {}) {
   const headers = {
     ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
     ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
   };
-  // Without cookies: nothing of another page's session is used or changed, and no browser asks for a password by itself.
+  // Without cookies, no other page's session is used, and the browser opens no password dialog.
   const sent = { ...options, headers, credentials: 'omit', body: body && JSON.stringify(body) };
   const answer = await fetch(path, sent).catch(() => {
     throw new Error('The service cannot be reached.');
@@ -44,24 +44,24 @@ const onceLoaded = () => new Promise((done) => explorer.addEventListener('spec-l
 
 const COMPARED = ['gte', 'lt'];
 
-/** The component has one line for a parameter: of a filter that takes a text or operators it is the text. */
+/** The component shows one line for a parameter: for a filter with text or operators, the text. */
 const inOneLine = (whole) => {
   const { style, explode, example, ...parameter } = whole;
   if (style !== 'deepObject') return [whole];
   const { name, schema } = parameter;
   if (schema.anyOf !== undefined) return [{ ...parameter, schema: schema.anyOf[0] }];
-  // Which fields there are is not known of a table that the path names.
+  // The fields of a table named in the path are unknown.
   if (schema.$ref === undefined) return [];
   return COMPARED.map((operator) => ({ ...parameter, name: `${name}[${operator}]`, schema: { type: 'string' } }));
 };
 
-/** The description as the component can show it. */
+/** The description in a form that the component can show. */
 function shown(description) {
   description.servers = [{ url: location.origin }];
   const { securitySchemes } = description.components;
-  // Tokens come from the forms of this page; the component's own way sends what it gets without `Bearer`.
+  // Tokens come from the forms of this page; the component itself would send them without `Bearer`.
   securitySchemes.oauth2 = { type: 'http', scheme: 'bearer', description: securitySchemes.oauth2.description };
-  // No script sets the session's cookie.
+  // A script cannot set the session cookie.
   delete securitySchemes.session;
   for (const operation of Object.values(description.paths).flatMap((path) => Object.values(path))) {
     if (operation.responses === undefined) continue;
@@ -71,7 +71,7 @@ function shown(description) {
   return description;
 }
 
-/** @param token undefined for what anybody may see */
+/** @param token undefined for the public description */
 async function show(token) {
   const description = JSON.parse(await answerOf('/openapi.json', { token }), withoutTags);
   const loaded = onceLoaded();
@@ -95,7 +95,7 @@ async function use(scheme, token, name) {
   await show(token);
 }
 
-/** A form that says what went wrong, and is sent once at a time. */
+/** A form that shows errors and is sent once at a time. */
 function onSubmit(form, act) {
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
