@@ -35,8 +35,7 @@ import { openBroker } from './service/engines.js';
 import { openDirectory } from './service/openDirectory.js';
 import { openOwnLog, refuseMadeOfOther } from './service/ownLog.js';
 import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
-import { openReadSide } from './service/readSide.js';
-import { isAlone, readsAfterWrites } from './service/readsAfterWrites.js';
+import { answersEarly, isAlone, openReadSide } from './service/readSide.js';
 import { type OpenParts, Restartable, type RunningParts } from './service/restartable.js';
 import { createSecretBox, installationKeys } from './service/secretBox.js';
 import { countAppends, registerTenantFigures, TenantFigures } from './service/tenantFigures.js';
@@ -179,12 +178,13 @@ async function openParts(
         (each) => each.close(),
       )
     : undefined;
-  const { readModels: gatedModels, gate } = opened(await openReadSide(config, eventStore), (side) =>
+  const early = answersEarly(config, roles, () => directory);
+  const { readModels, barrier } = opened(await openReadSide(config, eventStore, early), (side) =>
     side.readModels.close(),
   );
   const check = (whose: string, place: () => Promise<LogAnchor>, onAway: (error: unknown) => void) =>
     refuseMadeOfOther(eventStore, whose, place, { acceptLog: config.acceptLog, onAway });
-  await check('The read models', () => projectedAnchor(gatedModels, projections), logs(log, 'warn', READ_MODELS_AWAY));
+  await check('The read models', () => projectedAnchor(readModels, projections), logs(log, 'warn', READ_MODELS_AWAY));
   if (broker !== undefined)
     await check(
       'The webhook jobs',
@@ -197,7 +197,6 @@ async function openParts(
       )
     : undefined;
   const directory = opened(await openDirectory(config, eventStore, log, onReplaced), (each) => each.stop());
-  const { readModels, unshown } = readsAfterWrites(config, roles, gate, gatedModels, directory);
   const secretBox = createSecretBox(...(await installationKeys(config)));
   const commands = { eventStore, readModels, directory, secretBox, now, newId };
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
@@ -236,8 +235,8 @@ async function openParts(
   const deps: ApiDeps = {
     commands,
     readModels,
-    staleness: (tenant) => gate.staleness(tenant),
-    unshown,
+    staleness: (tenant) => barrier.staleness(tenant),
+    pendingWrites: barrier.pendingWrites,
     directory,
     tokens: new TokenService(keys, {
       issuer: `https://${config.BASE_HOST}`,
@@ -251,9 +250,9 @@ async function openParts(
     ready: readiness({
       engines,
       watch,
-      withheld: () => gate.withheld(),
+      withheld: () => barrier.withheld(),
       parked: async () => [...(await readModels.parked()), ...directory.parked()],
-      behind: () => gate.behind(),
+      behind: () => barrier.behind(),
       projectorFailure: () => projector?.failure(),
     }),
     checkWebhookTarget: createTargetCheck(policy),

@@ -4,7 +4,7 @@ import type { Commands, TenantDirectory } from '../commands/context.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { OrderModel } from '../domain/identity/events.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
-import type { ProjectionProgress, RecordQueries } from '../ports/readModels.js';
+import type { HistoryReads, ProjectionProgress, RecordReads } from '../ports/readModels.js';
 import type { Tracer } from '../ports/tracing.js';
 import type { PendingWrites } from '../reading/pendingWrites.js';
 import type { AnswersInFlight } from './answersInFlight.js';
@@ -65,13 +65,13 @@ export type ReadinessReport = {
 
 export type ApiDeps = {
   readonly commands: Commands;
-  readonly readModels: RecordQueries & DeliveryLog & Pick<ProjectionProgress, 'waitFor' | 'waitForEvent'>;
+  readonly readModels: RecordReads & HistoryReads & DeliveryLog & Pick<ProjectionProgress, 'waitFor' | 'waitForEvent'>;
   /** Age of what reads of the tenant show, in whole seconds; 0 if it is current. */
   readonly staleness: (tenant: string) => number;
   /**
    * Undefined if other processes project, or read what this one writes: then each write is answered once it is shown.
    */
-  readonly unshown: PendingWrites | undefined;
+  readonly pendingWrites: PendingWrites | undefined;
   readonly directory: TenantDirectory;
   readonly tokens: TokenService;
   readonly config: ApiConfig;

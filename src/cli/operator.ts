@@ -15,7 +15,7 @@ import type { EventStore } from '../ports/eventStore.js';
 import type { Parked } from '../ports/readModels.js';
 import type { ReadModels } from '../ports/readSide.js';
 import { logOf } from '../projector/lanes.js';
-import { ofTenant } from '../reading/laneReadModels.js';
+import { laneOf } from '../reading/readLanes.js';
 import type { VerifyDeps } from '../rebuild/verify.js';
 import { prepareDataDirectory } from '../service/dataDirectory.js';
 import { openReadModelWriter, openStoredDirectory } from '../service/engines.js';
@@ -140,7 +140,7 @@ export function withProjections<T>(work: (tools: ProjectionTools) => Promise<T>)
       return await work({
         eventStore,
         lanes,
-        lanesOf: (name) => (name === undefined ? lanes : [ofTenant(lanes, name)]),
+        lanesOf: (name) => (name === undefined ? lanes : [laneOf(lanes, name)]),
         tenant: (name) => mustExist(eventStore, config, name),
       });
     } catch (error) {

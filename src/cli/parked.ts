@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import type { Parked } from '../ports/readModels.js';
-import { afterFix, parkedSentence } from '../projector/parkedText.js';
+import { afterFix, parkedSentence } from '../projector/tenantState.js';
 import { EXIT_FAILURE } from './errors.js';
 import { type ProjectionTools, withProjections } from './operator.js';
 import { type JsonOption, printResult, withJson } from './output.js';

@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import { projectionStatus, statusOfLanes } from '../projector/projections.js';
-import { tenantsBehind } from '../reading/staleness.js';
+import { projectionStatus, statusOfLanes, tenantsBehind } from '../projector/projections.js';
 import { type RebuildReport, rebuildProjection } from '../rebuild/rebuild.js';
 import { behindText } from '../service/tenantSentences.js';
 import { replaceDamaged } from './damagedReadModels.js';

@@ -16,7 +16,7 @@ import {
   type RecordedEvent,
 } from '../ports/eventStore.js';
 import type { Parked } from '../ports/readModels.js';
-import { notApplied } from '../projector/parkedText.js';
+import { notApplied } from '../projector/tenantState.js';
 import { evolveTenantIn } from '../projector/transaction.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 import { type KnownTenants, StoredDirectory } from './storedDirectory.js';

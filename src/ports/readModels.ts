@@ -139,7 +139,7 @@ export type HistoryEntry = {
 export type FieldOrder = readonly { readonly name: string }[];
 
 /** Reads of records, for lists and pages of the API. A cancelled search ends soon and rejects with the reason. */
-export interface RecordQueries {
+export interface RecordReads {
   /**
    * One record, or undefined. A malformed id is not found.
    * @param fields the fields of the answer in their order, null for missing values. Default: as stored
@@ -175,6 +175,10 @@ export interface RecordQueries {
     page: { readonly behind?: string | undefined; readonly limit: number },
     cancellation?: Cancellation,
   ): Promise<readonly string[]>;
+}
+
+/** Reads of the history of orders. Cancellable like `RecordReads`. */
+export interface HistoryReads {
   /** @throws AnswerTooLargeError as `list` does */
   history(
     tenant: string,

@@ -20,8 +20,12 @@ export const LANE_RULE = 2;
  * Index of the tenant's lane, by its name alone, so that no two lanes ever have the tenant. Numbered names alternate
  * between lanes; a hash would distribute few tenants unevenly.
  */
-export const laneIndex = (tenant: string, of: number): number =>
-  Array.from(tenant).reduce((sum, character) => sum + (character.codePointAt(0) ?? 0), 0) % of;
+export function laneIndex(tenant: string, of: number): number {
+  if (of === 1) return 0;
+  let sum = 0;
+  for (const character of tenant) sum += character.codePointAt(0) ?? 0;
+  return sum % of;
+}
 
 /**
  * The log as the lane's projector subscribes to it: without events of other lanes' tenants. Reads of single streams are

@@ -1,11 +1,11 @@
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { Projection } from '../ports/projection.js';
-import type { ProjectionProgress } from '../ports/readModels.js';
+import type { OutOfOrder, ProjectionProgress } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { deliveriesProjection } from '../projections/deliveries.js';
 import { orderHistoryProjection } from '../projections/orderHistory.js';
 import { recordsProjection } from '../projections/records.js';
-import { firstUnapplied } from './unapplied.js';
+import { BehindSearch, firstUnapplied, fullyApplied, NOTABLE_SECONDS, type TenantsBehind } from './lag.js';
 
 /** Every projection the service keeps. */
 export const projections: readonly Projection[] = [recordsProjection, orderHistoryProjection, deliveriesProjection];
@@ -43,6 +43,21 @@ export async function statusOfLanes(
       parked: own.flatMap(({ parked }) => parked),
     };
   });
+}
+
+/** How long, in milliseconds, an operator waits for the search. */
+const FULL_SEARCH_MS = 10_000;
+
+/** Tenants that are notably behind in one projection. @throws what the log throws */
+export async function tenantsBehind(
+  eventStore: Pick<EventStore, 'subscribe'>,
+  { name, position, behind }: Pick<ProjectionStatus, 'name' | 'position' | 'behind'>,
+  outOfOrder: readonly OutOfOrder[],
+): Promise<TenantsBehind> {
+  if (behind === 0) return { names: [], isAll: true };
+  const own = projections.filter((projection) => projection.name === name);
+  const projected = { after: position, outOfOrder: fullyApplied(outOfOrder, name) };
+  return new BehindSearch(eventStore, own).find(projected, Date.now() - NOTABLE_SECONDS * 1_000, FULL_SEARCH_MS);
 }
 
 /** A projection that is behind and has not moved for this long is stuck, not busy. */

@@ -1,67 +1,69 @@
 /**
- * How old what is shown of a tenant is: the age of its oldest event that the projections have not applied. While they are
- * current nothing is asked for it but where the log ends, once for each look of the gate.
+ * How stale the read models of a tenant are: the age of its oldest event that the projections have not applied. While they
+ * are current, the log is asked for its head only, once for each check of the barrier.
  */
 import PQueue from 'p-queue';
 import type { EventStore, Position } from '../ports/eventStore.js';
-import type { OutOfOrder } from '../ports/readModels.js';
+import {
+  BehindSearch,
+  firstUnapplied,
+  NOTABLE_SECONDS,
+  type Projected,
+  type TenantsBehind,
+  type Unapplied,
+} from '../projector/lag.js';
 import { projections } from '../projector/projections.js';
-import { firstUnapplied, fullyApplied, type Projected, type Unapplied } from '../projector/unapplied.js';
-import { BehindLooks, type TenantsBehind } from './tenantsBehind.js';
 
-/** From so many seconds on it is worth a word. */
-export const NOTABLE_SECONDS = 1;
-
-/** What is known of one tenant is at most so old, in milliseconds, unless it holds until the projections move. */
+/** The result for one tenant is kept this long, in milliseconds, and not beyond a move of the projections. */
 const KNOWN_MS = 1_000;
-/** Tenants whose part of the log is looked through at once. */
-const LOOKS_AT_ONCE = 4;
-/** So long, in milliseconds, the log is looked through at a time for all who are behind. */
-const BEHIND_LOOK_MS = 200;
-/** Tenants of which something is known; all others are looked up. */
+/** Tenants whose events are searched for at once. */
+const SEARCHES_AT_ONCE = 4;
+/** How long, in milliseconds, one search for all tenants that are behind takes. */
+const BEHIND_SEARCH_MS = 200;
+/** Tenants with a known result; more clear them all. */
 const MAX_KNOWN = 10_000;
 
-/** Whose staleness is notable, and how old the oldest of their events is. */
+/** The tenants with a notable staleness, and the largest of them. */
 export type Behind = TenantsBehind & { readonly seconds: number };
 
-type Known = { readonly lookedAt: number; readonly after: Position; readonly first: Promise<Unapplied | undefined> };
+type Known = { readonly searchedAt: number; readonly after: Position; readonly first: Promise<Unapplied | undefined> };
 
 export class Staleness {
   readonly #eventStore: Pick<EventStore, 'head' | 'subscribe'>;
   readonly #now: () => number;
-  readonly #looks = new PQueue({ concurrency: LOOKS_AT_ONCE });
+  readonly #searches = new PQueue({ concurrency: SEARCHES_AT_ONCE });
   #projected: Projected = { after: 0 };
-  /** The oldest of anybody's. */
+  /** Of all tenants. */
   #oldest: Unapplied | undefined;
-  #looking: Promise<void> | undefined;
-  readonly #behindLooks: BehindLooks;
-  #behind: { readonly lookedAt: number; readonly found: Promise<TenantsBehind> } | undefined;
+  #searching: Promise<void> | undefined;
+  readonly #behindSearch: BehindSearch;
+  #behind: { readonly searchedAt: number; readonly found: Promise<TenantsBehind> } | undefined;
   readonly #known = new Map<string, Known>();
-  /** As it was found last, by tenant. */
+  /** The last result, by tenant. */
   readonly #found = new Map<string, Unapplied>();
 
   /** @param now milliseconds since 1970, for tests */
   constructor(eventStore: Pick<EventStore, 'head' | 'subscribe'>, now: () => number = Date.now) {
     this.#eventStore = eventStore;
     this.#now = now;
-    this.#behindLooks = new BehindLooks(eventStore, projections);
+    this.#behindSearch = new BehindSearch(eventStore, projections);
   }
 
-  /** Whether anybody's may be notable: else there is nothing to ask. */
+  /** Whether any tenant's may be notable; otherwise there is nothing to ask. */
   get isNotable(): boolean {
     return this.#ageOf(this.#oldest) >= NOTABLE_SECONDS;
   }
 
-  /** To be told, again and again, how far the projections have come. What is not known of the log stays as it is. */
+  /** Call it with the progress of the projections, repeatedly. Keeps what is known if the log cannot be read. */
   async reached(projected: Projected): Promise<void> {
     this.#projected = projected;
-    // Also where the log cannot say what is the oldest now.
-    this.#oldest = this.#applied(this.#oldest);
+    // Even if the log cannot name the next oldest event.
+    this.#oldest = this.#unlessApplied(this.#oldest);
     if (this.#oldest !== undefined) return;
-    this.#looking ??= this.#findOldest(projected).finally(() => {
-      this.#looking = undefined;
+    this.#searching ??= this.#findOldest(projected).finally(() => {
+      this.#searching = undefined;
     });
-    await this.#looking;
+    await this.#searching;
   }
 
   /** Never rejects. */
@@ -71,28 +73,28 @@ export class Staleness {
       this.#oldest = isBehind ? await firstUnapplied(this.#eventStore, projections, projected) : undefined;
       if (!isBehind) this.#forget();
     } catch {
-      // A log that is away tells nothing new; that is for others to say.
+      // The health of the log is reported elsewhere.
     }
   }
 
-  /** As far as it is found within a moment; undefined where nobody is. @throws what the log throws */
+  /** The tenants found in a short search; undefined if none is behind. @throws what the log throws */
   async behind(): Promise<Behind | undefined> {
-    await this.#looking;
+    await this.#searching;
     if (!this.isNotable) return undefined;
     const now = this.#now();
-    if (this.#behind === undefined || now - this.#behind.lookedAt >= KNOWN_MS) {
-      const found = this.#behindLooks.look(this.#projected, now - NOTABLE_SECONDS * 1_000, BEHIND_LOOK_MS);
-      this.#behind = { lookedAt: now, found };
+    if (this.#behind === undefined || now - this.#behind.searchedAt >= KNOWN_MS) {
+      const found = this.#behindSearch.find(this.#projected, now - NOTABLE_SECONDS * 1_000, BEHIND_SEARCH_MS);
+      this.#behind = { searchedAt: now, found };
     }
     return { ...(await this.#behind.found), seconds: Math.floor(this.#ageOf(this.#oldest)) };
   }
 
-  /** In whole seconds, as it was found last: 0 where the tenant is not known to be behind. */
+  /** The last result in whole seconds; 0 if the tenant is not known to be behind. */
   known(tenant: string): number {
-    return this.isNotable ? Math.floor(this.#ageOf(this.#applied(this.#found.get(tenant)))) : 0;
+    return this.isNotable ? Math.floor(this.#ageOf(this.#unlessApplied(this.#found.get(tenant)))) : 0;
   }
 
-  /** In seconds. Where the log cannot be looked through in time, that of the tenant that is furthest behind. */
+  /** In seconds. If the log cannot be searched in time, the largest of all tenants. */
   async of(tenant: string): Promise<number> {
     if (!this.isNotable) return 0;
     try {
@@ -103,15 +105,15 @@ export class Staleness {
   }
 
   async #first(tenant: string): Promise<Unapplied | undefined> {
-    const found = this.#applied(this.#found.get(tenant));
+    const found = this.#unlessApplied(this.#found.get(tenant));
     if (found !== undefined) return found;
     const known = this.#known.get(tenant);
     const projected = this.#projected;
     const { after } = projected;
-    if (known?.after === after && this.#now() - known.lookedAt < KNOWN_MS) return known.first;
-    const first = this.#looks.add(() => firstUnapplied(this.#eventStore, projections, projected, tenant));
+    if (known?.after === after && this.#now() - known.searchedAt < KNOWN_MS) return known.first;
+    const first = this.#searches.add(() => firstUnapplied(this.#eventStore, projections, projected, tenant));
     if (this.#known.size >= MAX_KNOWN) this.#forget();
-    this.#known.set(tenant, { lookedAt: this.#now(), after, first });
+    this.#known.set(tenant, { searchedAt: this.#now(), after, first });
     const unapplied = await first;
     if (unapplied === undefined) this.#found.delete(tenant);
     else this.#found.set(tenant, unapplied);
@@ -123,8 +125,7 @@ export class Staleness {
     this.#found.clear();
   }
 
-  /** The event, unless the projections have come to it. */
-  #applied(event: Unapplied | undefined): Unapplied | undefined {
+  #unlessApplied(event: Unapplied | undefined): Unapplied | undefined {
     const { after, outOfOrder } = this.#projected;
     return event !== undefined && event.position > after && outOfOrder?.has(event.position) !== true
       ? event
@@ -134,23 +135,4 @@ export class Staleness {
   #ageOf(event: Unapplied | undefined): number {
     return event === undefined ? 0 : Math.max(0, (this.#now() - event.at) / 1000);
   }
-}
-
-/** So long, in milliseconds, an operator waits to be told all. */
-const WHOLE_LOOK_MS = 10_000;
-
-/** Whose events the projection has not applied, of those that are behind by a notable time. @throws what the log throws */
-export async function tenantsBehind(
-  eventStore: Pick<EventStore, 'subscribe'>,
-  { name, position, behind }: { readonly name: string; readonly position: Position; readonly behind: number },
-  outOfOrder: readonly OutOfOrder[],
-): Promise<TenantsBehind> {
-  if (behind === 0) return { names: [], isAll: true };
-  const own = projections.filter((projection) => projection.name === name);
-  const writtenBefore = Date.now() - NOTABLE_SECONDS * 1_000;
-  return new BehindLooks(eventStore, own).look(
-    { after: position, outOfOrder: fullyApplied(outOfOrder, name) },
-    writtenBefore,
-    WHOLE_LOOK_MS,
-  );
 }

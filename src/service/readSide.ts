@@ -1,20 +1,53 @@
-/** The read models as the service reads them: of all lanes, and behind their gates. */
-import type { Config } from '../config.js';
+/** The read models as the service reads them: of all lanes, behind one barrier. */
+import type { TenantDirectory } from '../commands/context.js';
+import { type Config, ROLES, type Role } from '../config.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { type ReadModels, readModelsBy } from '../ports/readSide.js';
+import { interceptReads, type Read, type ReadMethod, type ReadModels, type Reads } from '../ports/readSide.js';
 import { type Lane, logOf } from '../projector/lanes.js';
-import { type Gate, gateOf, readLanes } from '../reading/laneReadModels.js';
-import { ReadGate } from '../reading/readGate.js';
+import { LaneGate } from '../reading/laneGate.js';
+import { ORDERS, waitScopeOf } from '../reading/pendingWrites.js';
+import { type AnsweredEarly, ReadBarrier } from '../reading/readBarrier.js';
+import { readLanes } from '../reading/readLanes.js';
 import { type EngineConfig, openReadModels } from './engines.js';
 import { ownLanes } from './readModelFiles.js';
 
-export type ReadSide = { readonly readModels: ReadModels; readonly gate: Gate };
+export type ReadSide = {
+  readonly readModels: ReadModels;
+  readonly barrier: Pick<ReadBarrier, 'pendingWrites' | 'staleness' | 'withheld' | 'behind'>;
+};
 
-type ReadSideConfig = EngineConfig & Pick<Config, 'PROJECTION_LANES' | 'READ_MAX_STALENESS_SECONDS'>;
+type ReadSideConfig = EngineConfig & Pick<Config, 'PROJECTION_LANES' | 'READ_MAX_STALENESS_SECONDS' | 'WRITE_WAIT_MS'>;
 
-/** Of a server that is away nobody knows how many lanes there are: whoever reads then asks again. */
-export async function openReadSide(config: ReadSideConfig, eventStore: EventStore): Promise<ReadSide> {
-  const open = async () => openLanes(await ownLanes(config), config, eventStore);
+/**
+ * Whether no other process projects, or reads what this one answers. Only with embedded engines: a log on a server may hang,
+ * and reads would wait with it. `directoryUse.ts` keeps other processes out.
+ */
+export const isAlone = (settings: Pick<Config, 'EVENTSTORE_URL' | 'MONGODB_URL'>, roles: ReadonlySet<Role>): boolean =>
+  settings.EVENTSTORE_URL === undefined && settings.MONGODB_URL === undefined && roles.size === ROLES.length;
+
+/** A process that is alone answers writes before they are shown, and lets reads wait for them. */
+export const answersEarly = (
+  settings: Pick<Config, 'EVENTSTORE_URL' | 'MONGODB_URL' | 'WRITE_WAIT_MS'>,
+  roles: ReadonlySet<Role>,
+  directory: () => Pick<TenantDirectory, 'tenant'>,
+): AnsweredEarly | undefined =>
+  isAlone(settings, roles)
+    ? {
+        longestReadMs: settings.WRITE_WAIT_MS,
+        scopeOf(tenant, table) {
+          const assetType = directory().tenant(tenant)?.assetTypes.get(table);
+          return assetType === undefined ? ORDERS : waitScopeOf(assetType);
+        },
+      }
+    : undefined;
+
+/** If a database server is away, the number of lanes is unknown: each read then asks for it again. */
+export async function openReadSide(
+  config: ReadSideConfig,
+  eventStore: EventStore,
+  early?: AnsweredEarly,
+): Promise<ReadSide> {
+  const open = async () => openLanes(await ownLanes(config), config, eventStore, early);
   if (config.MONGODB_URL === undefined) return open();
   let opening: Promise<ReadSide> | undefined;
   let opened: ReadSide | undefined;
@@ -35,36 +68,44 @@ export async function openReadSide(config: ReadSideConfig, eventStore: EventStor
     const side = await opening?.catch(() => undefined);
     await side?.readModels.close();
   };
+  const reads = interceptReads(
+    <Method extends ReadMethod>(method: Method): Read<Method> =>
+      async (...asked) => {
+        const { readModels }: { readonly readModels: Reads } = await known();
+        return readModels[method](...asked);
+      },
+  );
   return {
-    readModels: readModelsBy(
-      (method) =>
-        async (...asked) =>
-          method((await known()).readModels)(...asked),
-      close,
-    ),
-    gate: {
-      staleness: (tenant) => opened?.gate.staleness(tenant) ?? 0,
-      isCurrent: (tenant) => opened?.gate.isCurrent(tenant) ?? false,
-      withheld: async () => (await known()).gate.withheld(),
-      behind: async () => (await known()).gate.behind(),
+    readModels: { ...reads, close },
+    barrier: {
+      pendingWrites: undefined,
+      staleness: (tenant) => opened?.barrier.staleness(tenant) ?? 0,
+      withheld: async () => (await known()).barrier.withheld(),
+      behind: async () => (await known()).barrier.behind(),
     },
   };
 }
 
-async function openLanes(lanes: readonly Lane[], config: ReadSideConfig, eventStore: EventStore): Promise<ReadSide> {
-  const opened: { readonly models: ReadModels; readonly gate: ReadGate }[] = [];
+async function openLanes(
+  lanes: readonly Lane[],
+  config: ReadSideConfig,
+  eventStore: EventStore,
+  early?: AnsweredEarly,
+): Promise<ReadSide> {
+  const opened: { readonly models: ReadModels; readonly gate: LaneGate }[] = [];
   try {
     for (const lane of lanes) {
       const models = await openReadModels(config, lane);
-      const gate = new ReadGate(logOf(lane, eventStore), models, config.READ_MAX_STALENESS_SECONDS);
+      const gate = new LaneGate(logOf(lane, eventStore), models, config.READ_MAX_STALENESS_SECONDS);
       opened.push({ models, gate });
     }
   } catch (error) {
     for (const { models } of opened) await models.close();
     throw error;
   }
-  return {
-    readModels: readLanes(opened.map(({ models, gate }) => gate.guard(models))),
-    gate: gateOf(opened.map(({ gate }) => gate)),
-  };
+  const barrier = new ReadBarrier(
+    opened.map(({ gate }) => gate),
+    early,
+  );
+  return { readModels: barrier.guard(readLanes(opened.map(({ models }) => models))), barrier };
 }

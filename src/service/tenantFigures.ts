@@ -4,13 +4,13 @@ import { OTHERS, type TenantMetrics } from '../api/tenantMetrics.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_TENANTS_LOOKED_AT } from '../domain/limits.js';
 import { type EventStore, storeWith } from '../ports/eventStore.js';
-import type { RecordQueries, TableRef } from '../ports/readModels.js';
+import type { RecordReads, TableRef } from '../ports/readModels.js';
 import { singleFlight } from '../supervision/singleFlight.js';
 import { withTimeout } from '../supervision/waiting.js';
 
 type Source = {
   readonly directory: { tenants(): Iterable<Tenant> };
-  readonly readModels: Pick<RecordQueries, 'tableFigures'>;
+  readonly readModels: Pick<RecordReads, 'tableFigures'>;
   readonly metrics: TenantMetrics;
 };
 

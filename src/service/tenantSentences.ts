@@ -3,7 +3,7 @@
  * know who the tenants are.
  */
 import type { Parked } from '../ports/readModels.js';
-import type { TenantsBehind } from '../reading/tenantsBehind.js';
+import type { TenantsBehind } from '../projector/lag.js';
 
 /** Tenants that are named. */
 const MAX_NAMED = 10;

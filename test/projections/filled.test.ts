@@ -3,8 +3,12 @@ import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import type { Projection } from '#app/ports/projection.js';
 import { ReadModelsWithheldError } from '#app/ports/readModels.js';
 import { projections } from '#app/projector/projections.js';
-import { ReadGate } from '#app/reading/readGate.js';
+import { LaneGate } from '#app/reading/laneGate.js';
+import { ReadBarrier } from '#app/reading/readBarrier.js';
 import { type Inside, openInside, openTenant } from './harness.js';
+
+const barrierOf = (eventStore: Inside['eventStore'], readModels: Inside['readModels']) =>
+  new ReadBarrier([new LaneGate(eventStore, readModels, 60)]);
 
 test('a read model that a release writes differently is filled anew: until it is whole nobody sees less than there is', async () => {
   const inside = await openInside();
@@ -19,10 +23,10 @@ test('a read model that a release writes differently is filled anew: until it is
   };
   for (let n = 0; n < 30; n++) await sync(n * 10);
   await inside.caughtUp();
-  const total = async ({ eventStore, readModels }: Inside, gate = new ReadGate(eventStore, readModels, 60)) => {
+  const total = async ({ eventStore, readModels }: Inside, barrier = barrierOf(eventStore, readModels)) => {
     const query = { filters: [], sort: [], offset: 0, limit: 1 };
     try {
-      return (await gate.guard(readModels).list({ tenant: 'acme', table: 'dyn_party' }, query)).total;
+      return (await barrier.guard(readModels).list({ tenant: 'acme', table: 'dyn_party' }, query)).total;
     } catch (error) {
       if (!(error instanceof ReadModelsWithheldError)) throw error;
       return error.message;
@@ -49,7 +53,7 @@ test('a read model that a release writes differently is filled anew: until it is
     }),
   );
   const next = await openInside(inside, { projections: newer });
-  const kept = new ReadGate(next.eventStore, next.readModels, 60);
+  const kept = barrierOf(next.eventStore, next.readModels);
   const seen = new Set<unknown>();
   while (applied < 15) {
     seen.add(await total(next, kept));

@@ -6,7 +6,8 @@ import { tableStream } from '#app/domain/streams.js';
 import type { Projection } from '#app/ports/projection.js';
 import { ReadModelsWithheldError } from '#app/ports/readModels.js';
 import { projections } from '#app/projector/projections.js';
-import { ReadGate } from '#app/reading/readGate.js';
+import { LaneGate } from '#app/reading/laneGate.js';
+import { ReadBarrier } from '#app/reading/readBarrier.js';
 import { rebuildProjection } from '#app/rebuild/rebuild.js';
 import { logEvent } from '../acceptance/logEvent.js';
 import { type FreshReadModels, onEachReadModels } from '../engines/onEachReadModels.js';
@@ -180,12 +181,12 @@ function describeParking(newEngine: FreshReadModels): void {
     expect(await total('other', 'dyn_party')).toBe(1);
   });
 
-  test('the gate withholds what is parked from its tenant, and nobody waits for it', async () => {
+  test('the barrier withholds what is parked from its tenant, and nobody waits for it', async () => {
     const made = await order('acme', 'fine');
     isBroken = (notes) => notes === 'broken';
     await order('acme', 'broken');
     expect(await parked()).toHaveLength(1);
-    const guarded = new ReadGate(inside.eventStore, inside.readModels, 60).guard(inside.readModels);
+    const guarded = new ReadBarrier([new LaneGate(inside.eventStore, inside.readModels, 60)]).guard(inside.readModels);
     const page = { offset: 0, limit: 10 };
     await expect(guarded.history('acme', made.id, page)).rejects.toThrow(ReadModelsWithheldError);
     await expect(guarded.history('acme', made.id, page)).rejects.toThrow(/OrderCreated at position \d+/);

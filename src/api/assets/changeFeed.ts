@@ -8,7 +8,7 @@ import { forgottenBefore } from '../../domain/referenceTable/deletionHistory.js'
 import type { ReferenceTableEvent } from '../../domain/referenceTable/events.js';
 import { tableStream } from '../../domain/streams.js';
 import type { EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
-import type { RecordJson, RecordQueries, TableRef } from '../../ports/readModels.js';
+import type { RecordJson, RecordReads, TableRef } from '../../ports/readModels.js';
 import type { Cancellation } from '../../supervision/cancellation.js';
 
 /** A position in the changes of a table. */
@@ -36,7 +36,7 @@ export type FeedDeps = {
   /** ISO 8601. */
   readonly now: () => string;
   readonly eventStore: Pick<EventStore, 'readStream'>;
-  readonly readModels: Pick<RecordQueries, 'byIds' | 'cleanedUpIds'>;
+  readonly readModels: Pick<RecordReads, 'byIds' | 'cleanedUpIds'>;
 };
 
 type Feed = FeedDeps & { readonly table: TableRef; readonly cancellation: Cancellation };

@@ -46,7 +46,7 @@ export const HISTORY_PAGE: json.ResponseObject = json.answer(
  * may not be shown yet
  */
 export async function historyPage(
-  { commands, readModels, lists, config, unshown }: Api,
+  { commands, readModels, lists, config, pendingWrites }: Api,
   req: Request,
   order: { readonly tenant: string; readonly id: string },
   query: URLSearchParams,
@@ -55,13 +55,13 @@ export async function historyPage(
   const slice = { offset: (page - 1) * perPage, limit: perPage };
   const { entries, total } = await lists.run({
     tenant: order.tenant,
-    until: unshown?.untilShown(order.tenant, ORDERS),
+    until: pendingWrites?.untilShown(order.tenant, ORDERS),
     context: req.context,
     advice: () => 'Ask for fewer entries with perPage.',
     find: (cancellation) => readModels.history(order.tenant, order.id, slice, cancellation),
   });
   if (total === 0) {
-    unshown?.requireShown(order.tenant);
+    pendingWrites?.requireShown(order.tenant);
     return undefined;
   }
   const actors = entries.map(({ actor }) => actor);

@@ -63,7 +63,7 @@ export const removedReply = (written: Position): Reply => ({ written, changed: O
 
 /** A page of a table's records, by number or by cursor. @throws HttpError 400 */
 export async function pageReply(
-  { readModels, config, lists, unshown }: Api,
+  { readModels, config, lists, pendingWrites }: Api,
   req: Request,
   tenant: string,
   assetType: AssetType,
@@ -72,7 +72,7 @@ export async function pageReply(
   const list = parseListQuery(assetType, parameters);
   const { query } = list;
   const table = { tenant, table: assetType.name };
-  const until = unshown?.untilShown(tenant, waitScopeOf(assetType));
+  const until = pendingWrites?.untilShown(tenant, waitScopeOf(assetType));
   const turn = { tenant, until, context: req.context, advice: () => narrowing(query) };
   const url = requestUrl(req, config);
   if (parameters.has('cursor')) {
@@ -95,14 +95,14 @@ export async function pageReply(
 
 /** One record. @throws HttpError 404; ReadModelsWithheldError if an acknowledged write of it may not be shown yet */
 export async function recordReply(
-  { readModels, unshown }: Api,
+  { readModels, pendingWrites }: Api,
   tenant: string,
   assetType: AssetType,
   id: string,
 ): Promise<Reply> {
   const record = await readModels.get({ tenant, table: assetType.name }, id.toLowerCase(), assetType.fields);
   if (record === undefined) {
-    unshown?.requireShown(tenant);
+    pendingWrites?.requireShown(tenant);
     throw unknownRecord(assetType, id);
   }
   return { body: `{"data":${record}}`, tag: tagOf(record) };

@@ -169,7 +169,7 @@ export const orders: Resource = {
       query: [QUEUE, ...LIST_PARAMETERS],
       answer: orderPageResponse,
       answers: LIST_ANSWERS,
-      async handle({ readModels, config, lists, unshown }, { req, tenant, query: parameters }) {
+      async handle({ readModels, config, lists, pendingWrites }, { req, tenant, query: parameters }) {
         const queue = queueIn(parameters);
         const { query, kept, ...paging } = parseListQuery(assetTypeOf(tenant, tenant.orderModel), parameters);
         const inQueue = { kind: 'equals', field: 'processing_status', anyOf: queue.statuses } as const;
@@ -177,7 +177,7 @@ export const orders: Resource = {
         const fullQuery = { ...query, filters: [inQueue, ...query.filters] };
         const { records, total } = await lists.run({
           tenant: tenant.name,
-          until: unshown?.untilShown(tenant.name, ORDERS),
+          until: pendingWrites?.untilShown(tenant.name, ORDERS),
           context: req.context,
           advice: () => narrowing(query),
           find: (cancellation) => readModels.list(table, fullQuery, cancellation),

@@ -14,7 +14,7 @@ export function isShownByReads(
   { written = 0, changed }: Reply,
 ): true | Promise<boolean> {
   if (written === 0) return true;
-  const { unshown, config, log, tracer, readModels } = api;
+  const { pendingWrites, config, log, tracer, readModels } = api;
   const tenant = context.tenantName ?? '';
   const until = async (limitMs: number): Promise<boolean> => {
     const span = continueTrace(tracer, context.span?.traceparent, 'wait until visible', { kind: 'internal' });
@@ -26,14 +26,14 @@ export function isShownByReads(
       return false;
     }
   };
-  if (unshown === undefined || changed === undefined) return withinWait(until(config.projectionWaitMs));
+  if (pendingWrites === undefined || changed === undefined) return withinWait(until(config.projectionWaitMs));
   const { part, isFew } = changed;
-  if (isFew && unshown.hasRoom(tenant, part)) {
-    unshown.add(tenant, part, until(Number.POSITIVE_INFINITY));
+  if (isFew && pendingWrites.hasRoom(tenant, part)) {
+    pendingWrites.add(tenant, part, until(Number.POSITIVE_INFINITY));
     return true;
   }
   const shown = until(config.projectionWaitMs);
-  return withinWait(isFew ? shown : unshown.during(tenant, part, shown));
+  return withinWait(isFew ? shown : pendingWrites.during(tenant, part, shown));
 
   function withinWait(shown: Promise<boolean>): Promise<boolean> {
     return context.deadline.within(shown).catch(() => false);

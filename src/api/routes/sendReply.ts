@@ -49,11 +49,11 @@ export async function sendReply(api: Api, req: Request, res: Response, reply: Re
 }
 
 /** Reads may lag behind writes. */
-function tellStaleness({ staleness, unshown }: Api, { context }: Request, res: Response): void {
+function tellStaleness({ staleness, pendingWrites }: Api, { context }: Request, res: Response): void {
   if (context.tenantName === undefined) return;
   const seconds = staleness(context.tenantName);
   if (seconds > 0) res.setHeader('Projection-Staleness', String(seconds));
-  if (unshown?.isLate(context.tenantName)) res.setHeader('Projection-Pending', 'true');
+  if (pendingWrites?.isLate(context.tenantName)) res.setHeader('Projection-Pending', 'true');
 }
 
 /** @throws HttpError 429 while the tenant's clients leave too many bytes untaken */

@@ -1,7 +1,11 @@
 /** Reads wait for what was answered before it is shown, and for nothing else. */
 import { MAX_TENANT_UNSHOWN_WRITES, MAX_UNSHOWN_WRITES } from '#app/domain/limits.js';
+import type { EventSlice } from '#app/ports/eventStore.js';
 import type { ReadModels } from '#app/ports/readSide.js';
+import { projections } from '#app/projector/projections.js';
+import { LaneGate } from '#app/reading/laneGate.js';
 import { ORDERS, PendingWrites } from '#app/reading/pendingWrites.js';
+import { ReadBarrier } from '#app/reading/readBarrier.js';
 
 const LONGEST_READ_MS = 300;
 
@@ -13,6 +17,24 @@ function write(): { readonly shown: Promise<boolean>; readonly show: () => void 
   });
   return { shown, show };
 }
+
+/** The gate of read models that show all that there is. */
+const openGate = (): LaneGate => {
+  const log = { identity: async () => 'log', holds: async () => true, head: async () => 1, subscribe };
+  return new LaneGate(
+    log,
+    {
+      checkpoint: async () => 1,
+      checkpoints: async () => new Map(projections.map(({ name }) => [name, 1])),
+      anchor: async () => ({ log: 'log', position: 1, eventId: '1' }),
+      parked: async () => [],
+      outOfOrder: async () => [],
+    },
+    60,
+  );
+};
+
+async function* subscribe(): AsyncGenerator<EventSlice> {}
 
 const pause = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -49,13 +71,15 @@ test('a read waits for all that was answered of its part, and not for that of ot
 });
 
 test('a guarded read goes on when it is shown; a snapshot for a decision does not wait', async () => {
+  const scopeOf = (_: string, table: string) => (table === 'dyn_item' ? table : ORDERS);
+  const barrier = new ReadBarrier([openGate()], { longestReadMs: LONGEST_READ_MS, scopeOf });
   const asked: string[] = [];
   const answering = (name: string) => async () => asked.push(name);
   const names = ['get', 'list', 'listBehind', 'byIds', 'cleanedUpIds', 'tableState', 'find', 'history', 'snapshot'];
   const readModels = Object.fromEntries(names.map((name) => [name, answering(name)])) as unknown as ReadModels;
-  const guarded = writes.guard(readModels, (_, table) => (table === 'dyn_item' ? table : ORDERS));
+  const guarded = barrier.guard(readModels);
   const { shown, show } = write();
-  writes.add('acme', ORDERS, shown);
+  barrier.pendingWrites?.add('acme', ORDERS, shown);
   const order = { tenant: 'acme', table: 'dyn_stock_order' };
   const waiting = [guarded.get(order, 'id'), guarded.tableState(order), guarded.find(order, 'id', [])];
   waiting.push(guarded.history('acme', 'id', { offset: 0, limit: 1 }) as never);

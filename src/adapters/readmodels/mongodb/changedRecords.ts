@@ -1,6 +1,6 @@
 /** Reads records by their ids, and the ids of what clean-ups have deleted: what has changed since, for those who follow. */
 import type { Revision } from '../../../ports/eventStore.js';
-import type { RecordJson, RecordQueries } from '../../../ports/readModels.js';
+import type { RecordJson, RecordReads } from '../../../ports/readModels.js';
 import { PageRoom } from '../shared/answerSize.js';
 import { cleanedUpIn } from './cleanedUpRecords.js';
 import type { whileWanted } from './connection.js';
@@ -36,11 +36,11 @@ export async function readByIds(
   return found;
 }
 
-/** See `RecordQueries`. */
+/** See `RecordReads`. */
 export async function readCleanedUpIds(
   { db, entry }: ReadTable,
   cleanUp: Revision,
-  { behind = '', limit }: Parameters<RecordQueries['cleanedUpIds']>[2],
+  { behind = '', limit }: Parameters<RecordReads['cleanedUpIds']>[2],
   wanted: Wanted,
 ): Promise<readonly string[]> {
   if (!entry.swept) return [];

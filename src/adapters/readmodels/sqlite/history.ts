@@ -1,6 +1,6 @@
 /** The history of orders: of one copy (what is served, or what a rebuild fills) as it is written, and as it is read. */
 import type Database from 'better-sqlite3';
-import type { HistoryEntry, RecordQueries } from '../../../ports/readModels.js';
+import type { HistoryEntry, HistoryReads } from '../../../ports/readModels.js';
 import { AnswerSize } from '../shared/answerSize.js';
 import { APPROVED } from '../shared/recordText.js';
 import { LIVE } from './ddl.js';
@@ -35,7 +35,7 @@ export function readHistory(
   connection: ReadConnection,
   tenant: string,
   orderId: string,
-  { offset, limit }: Parameters<RecordQueries['history']>[2],
+  { offset, limit }: Parameters<HistoryReads['history']>[2],
 ): { readonly entries: readonly string[]; readonly total: number } {
   return connection.inSnapshot(() => {
     const total = connection.number(`SELECT count(*) ${OF_ORDER}`, [tenant, orderId]);

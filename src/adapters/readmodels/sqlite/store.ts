@@ -2,7 +2,7 @@
 
 import type { Position } from '../../../ports/eventStore.js';
 import type { HistoryEntry, OutOfOrder } from '../../../ports/readModels.js';
-import { type ReadModels, readModelsBy } from '../../../ports/readSide.js';
+import { interceptReads, type Read, type ReadMethod, type ReadModels, type Reads } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { fileNumber } from '../../damagedFiles.js';
 import { lastApprovals } from '../shared/recordText.js';
@@ -49,16 +49,18 @@ type Options = {
  */
 export async function openSqliteReadModels(options: Options): Promise<ReadModels> {
   const followed = new FollowedFile(options);
-  const asked =
-    <Asked extends unknown[], Answer>(method: (models: ReadModels) => (...asked: Asked) => Promise<Answer>) =>
-    async (...args: Asked): Promise<Answer> => {
-      try {
-        return await method(followed.models)(...args);
-      } catch (error) {
-        throw namingDamage(options.file, error);
-      }
-    };
-  return { ...readModelsBy(asked, () => followed.close()), replaced: () => followed.replaced };
+  const reads = interceptReads(
+    <Method extends ReadMethod>(method: Method): Read<Method> =>
+      async (...asked) => {
+        try {
+          const models: Reads = followed.models;
+          return await models[method](...asked);
+        } catch (error) {
+          throw namingDamage(options.file, error);
+        }
+      },
+  );
+  return { ...reads, close: () => followed.close(), replaced: () => followed.replaced };
 }
 
 /** How often the file is looked for that may have taken the place of this one; a commit to it tells sooner. */

@@ -70,7 +70,7 @@ export class Lister {
     return matches;
   }
 
-  /** See `RecordQueries`. @throws ReadModelsWithheldError */
+  /** See `RecordReads`. @throws ReadModelsWithheldError */
   listBehind(ref: TableRef, query: ListBehind): Behind {
     return this.#connection.read<Behind>(ref, { records: [] }, (table) => this.#behind(table, query)).result;
   }

@@ -1,6 +1,6 @@
 /** Reads records by their ids, and the ids of what clean-ups have deleted: what has changed since, for those who follow. */
 import type { Revision } from '../../../../ports/eventStore.js';
-import type { RecordQueries, TableRef } from '../../../../ports/readModels.js';
+import type { RecordReads, TableRef } from '../../../../ports/readModels.js';
 import { PageRoom } from '../../shared/answerSize.js';
 import { idBytes, idText } from '../rowFormat.js';
 import type { ReadConnection } from './readConnection.js';
@@ -11,7 +11,7 @@ export type RecordLines = { readonly revision: Revision; readonly lines: string 
 
 const NONE = 'null';
 
-/** See `RecordQueries`. */
+/** See `RecordReads`. */
 export function readByIds(connection: ReadConnection, ref: TableRef, ids: readonly string[]): RecordLines {
   const { revision, result } = connection.read(
     ref,
@@ -31,17 +31,17 @@ export function readByIds(connection: ReadConnection, ref: TableRef, ids: readon
   return { revision, lines: result.join('\n') };
 }
 
-export const recordsOf = ({ revision, lines }: RecordLines): Awaited<ReturnType<RecordQueries['byIds']>> => ({
+export const recordsOf = ({ revision, lines }: RecordLines): Awaited<ReturnType<RecordReads['byIds']>> => ({
   revision,
   records: lines === '' ? [] : lines.split('\n').map((line) => (line === NONE ? null : line)),
 });
 
-/** See `RecordQueries`. */
+/** See `RecordReads`. */
 export function readCleanedUpIds(
   connection: ReadConnection,
   ref: TableRef,
   cleanUp: Revision,
-  { behind, limit }: Parameters<RecordQueries['cleanedUpIds']>[2],
+  { behind, limit }: Parameters<RecordReads['cleanedUpIds']>[2],
 ): readonly string[] {
   const found = connection.read<readonly string[]>(ref, [], ({ cleanedUp }) => {
     if (cleanedUp === undefined) return [];

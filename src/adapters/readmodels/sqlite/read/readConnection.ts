@@ -36,7 +36,7 @@ export type ReadTable = {
   readonly shape: TableShape;
 };
 
-/** See `RecordQueries.tableState`. With the last event: the file may be deleted, and then its numbers begin anew. */
+/** See `RecordReads.tableState`. With the last event: the file may be deleted, and then its numbers begin anew. */
 export const stateOf = ({ id, shape, changes, revision, lastEventAt }: ReadTable): string =>
   `${id}.${shape.version}.${changes}.${revision}.${lastEventAt}`;
 

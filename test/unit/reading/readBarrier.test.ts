@@ -2,10 +2,11 @@ import type { EventSlice, EventStore, Position, RecordedEvent } from '#app/ports
 import { type Parked, type ProjectionProgress, ReadModelsWithheldError } from '#app/ports/readModels.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { ALL_FILLED_AT, filledAt } from '#app/projector/checkpoints.js';
+import { BehindSearch } from '#app/projector/lag.js';
 import { projections } from '#app/projector/projections.js';
-import { ReadGate } from '#app/reading/readGate.js';
+import { LaneGate } from '#app/reading/laneGate.js';
+import { ReadBarrier } from '#app/reading/readBarrier.js';
 import { Staleness } from '#app/reading/staleness.js';
-import { BehindLooks } from '#app/reading/tenantsBehind.js';
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');
 const PROJECTIONS = ['records', 'order_history', 'deliveries'];
@@ -108,18 +109,18 @@ describe('who is behind', () => {
   const BEHIND_BY_A_SECOND = NOW - 1_000;
   const LIMIT_MS = 10_000;
   let log: Log;
-  let looks: BehindLooks;
+  let search: BehindSearch;
   const namesAt = async (checkpoint: Position, writtenBefore = BEHIND_BY_A_SECOND) =>
-    (await looks.look({ after: checkpoint }, writtenBefore, LIMIT_MS)).names;
+    (await search.find({ after: checkpoint }, writtenBefore, LIMIT_MS)).names;
 
   beforeEach(() => {
     log = new Log();
     log.events = [written('acme', 1, 90), written('other', 2, 40), written('acme', 3, 20), written('young', 4, 0.2)];
-    looks = new BehindLooks(log, projections);
+    search = new BehindSearch(log, projections);
   });
 
   test('is every tenant with an old event that is not applied, until it is', async () => {
-    expect(await looks.look({ after: 0 }, BEHIND_BY_A_SECOND, LIMIT_MS)).toEqual({
+    expect(await search.find({ after: 0 }, BEHIND_BY_A_SECOND, LIMIT_MS)).toEqual({
       names: ['acme', 'other'],
       isAll: true,
     });
@@ -131,7 +132,9 @@ describe('who is behind', () => {
 
   test('is nobody of whom all is applied, wherever the checkpoint stands', async () => {
     const outOfOrder = new Set([2]);
-    expect(await looks.look({ after: 0, outOfOrder }, BEHIND_BY_A_SECOND, LIMIT_MS)).toMatchObject({ names: ['acme'] });
+    expect(await search.find({ after: 0, outOfOrder }, BEHIND_BY_A_SECOND, LIMIT_MS)).toMatchObject({
+      names: ['acme'],
+    });
   });
 
   test('is found by looking at each event once', async () => {
@@ -143,22 +146,22 @@ describe('who is behind', () => {
 
   test('is told as far as it was found in time', async () => {
     log.hangsAt = 2;
-    const first = await looks.look({ after: 0 }, BEHIND_BY_A_SECOND, 200);
+    const first = await search.find({ after: 0 }, BEHIND_BY_A_SECOND, 200);
     expect(first).toEqual({ names: ['acme'], isAll: false });
     log.hangsAt = undefined;
-    expect(await looks.look({ after: 0 }, BEHIND_BY_A_SECOND, LIMIT_MS)).toEqual({
+    expect(await search.find({ after: 0 }, BEHIND_BY_A_SECOND, LIMIT_MS)).toEqual({
       names: ['acme', 'other'],
       isAll: true,
     });
   });
 });
 
-describe('the gate', () => {
+describe('the barrier', () => {
   let log: Log;
   let checkpoints: Map<string, Position>;
   let parked: Parked[];
   let looks: number;
-  let gate: ReadGate;
+  let barrier: ReadBarrier;
   let guarded: ReadModels;
 
   const progress: Pick<ProjectionProgress, 'checkpoint' | 'checkpoints' | 'anchor' | 'parked' | 'outOfOrder'> = {
@@ -181,8 +184,8 @@ describe('the gate', () => {
     parked = [];
     looks = 0;
     reached(9);
-    gate = new ReadGate(log, progress, 60);
-    guarded = gate.guard({
+    barrier = new ReadBarrier([new LaneGate(log, progress, 60)]);
+    guarded = barrier.guard({
       get: async () => '{}',
       deliveries: async () => [],
       waitFor: async () => true,
@@ -230,13 +233,13 @@ describe('the gate', () => {
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     await expect(get('acme')).rejects.toThrow(/9\d seconds behind what was written, more than the 60 that are allowed/);
     expect(await get('other')).toBe('{}');
-    expect(gate.staleness('other')).toBeGreaterThanOrEqual(20);
-    expect(gate.staleness('other')).toBeLessThan(60);
+    expect(barrier.staleness('other')).toBeGreaterThanOrEqual(20);
+    expect(barrier.staleness('other')).toBeLessThan(60);
     expect(await get('idle')).toBe('{}');
-    expect(gate.staleness('idle')).toBe(0);
-    expect(await gate.behind()).toMatchObject({ names: ['acme', 'other'], seconds: expect.closeTo(90, -1) });
+    expect(barrier.staleness('idle')).toBe(0);
+    expect(await barrier.behind()).toMatchObject({ names: ['acme', 'other'], seconds: expect.closeTo(90, -1) });
     reached(11);
     await new Promise((resolve) => setTimeout(resolve, 1_100));
-    expect(await gate.behind()).toBeUndefined();
+    expect(await barrier.behind()).toBeUndefined();
   });
 });
