@@ -1,18 +1,18 @@
 /**
- * Tells work that nobody wants its result any more. What an AbortSignal does, which takes as long to make and to listen to
- * as a tenth of a short list takes to read.
+ * Tells work that its result is no longer wanted. A cheap AbortSignal: creating and listening to a real one costs a
+ * tenth of reading a short list.
  */
 export class Cancellation {
   #reason: Error | undefined;
   #callbacks: Set<() => void> | undefined;
   #signal: AbortSignal | undefined;
 
-  /** Why the result is not wanted; undefined while it is. */
+  /** The reason of the cancellation; undefined before. */
   get reason(): Error | undefined {
     return this.#reason;
   }
 
-  /** The first reason counts. */
+  /** Only the first reason counts. */
   cancel(reason: Error): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
@@ -23,14 +23,14 @@ export class Cancellation {
     if (this.#reason !== undefined) throw this.#reason;
   }
 
-  /** The callback is called at the cancellation. @returns what takes it back */
+  /** Calls the callback at the cancellation. @returns a function that removes it */
   onCancel(callback: () => void): () => void {
     this.#callbacks ??= new Set();
     const callbacks = this.#callbacks.add(callback);
     return () => callbacks.delete(callback);
   }
 
-  /** For those who know signals only. */
+  /** For APIs that take an AbortSignal. */
   get signal(): AbortSignal {
     if (this.#signal !== undefined) return this.#signal;
     const controller = new AbortController();

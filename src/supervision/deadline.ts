@@ -1,14 +1,14 @@
-/** The time that a piece of work has, with all that it does and waits for. */
+/** The time limit of a piece of work, including everything it waits for. */
 import { Cancellation } from './cancellation.js';
 
-/** The time was over before the work was done. */
+/** The time ended before the work. */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
 }
 
-/** So late a deadline may be. One clock for all: with a timer for each, a get took a twentieth more of the processor. */
+/** Precision of deadlines. All share one clock: a timer for each costs a twentieth of a get's processor time. */
 const TICK_MS = 50;
-/** No Set: of one where things come and go all the time, V8 keeps what was in it until the next full collection. */
+/** Not a Set: with frequent changes, V8 keeps removed entries of a Set until the next full collection. */
 const running: Deadline[] = [];
 let clock: NodeJS.Timeout | undefined;
 
@@ -20,28 +20,28 @@ function tick(): void {
   clock = undefined;
 }
 
-/** Cancelled when the time is over, unless it is ended before. */
+/** Cancelled when its time ends, unless `end` is called before. */
 export class Deadline extends Cancellation {
   readonly #overReason: () => Error;
   /** On the clock of `performance.now()`. */
   #until = 0;
   #hasEnded = false;
-  /** In `running`; -1 while it is not there. */
+  /** Index in `running`; -1 if it is not there. */
   #place = -1;
 
-  /** @param reason of the cancellation when the time is over, such as a DeadlineError */
+  /** @param reason makes the reason of the cancellation, such as a DeadlineError */
   constructor(milliseconds: number, reason: () => Error) {
     super();
     this.#overReason = reason;
     this.#start(milliseconds);
   }
 
-  /** 0 when the time is over. */
+  /** Remaining milliseconds; 0 when the time is over. */
   get leftMs(): number {
     return this.reason === undefined ? Math.max(0, this.#until - performance.now()) : 0;
   }
 
-  /** The work's outcome if it comes in time; a later one is ignored. @throws the reason of the cancellation */
+  /** Returns the work's outcome if it comes in time; a later one is ignored. @throws the reason of the cancellation */
   within<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const giveUp = (): void => reject(this.reason);
@@ -51,7 +51,7 @@ export class Deadline extends Cancellation {
     });
   }
 
-  /** Waits for something that takes none of the time. One at a time. */
+  /** Waits without using up the time. One call at a time. */
   async uncounted<T>(work: Promise<T>): Promise<T> {
     const { leftMs } = this;
     this.#leave();
@@ -62,13 +62,13 @@ export class Deadline extends Cancellation {
     }
   }
 
-  /** The work is done, or nobody asks for it any more. */
+  /** The work is done, or no longer wanted. */
   end(): void {
     this.#hasEnded = true;
     this.#leave();
   }
 
-  /** For the clock. */
+  /** Called by the clock. */
   look(now: number): void {
     if (this.#place < 0 || now < this.#until) return;
     this.#leave();
@@ -81,7 +81,7 @@ export class Deadline extends Cancellation {
     clock ??= setInterval(tick, TICK_MS).unref();
   }
 
-  /** The last one takes its place. */
+  /** The last deadline takes its index. */
   #leave(): void {
     if (this.#place < 0) return;
     const last = running.pop();

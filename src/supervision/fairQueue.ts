@@ -1,19 +1,21 @@
-/** Costly work is done a few pieces at a time, and groups take turns, so that nobody waits for all that one group wants. */
+/**
+ * Limits how much costly work runs at once, and lets groups take turns, so that no group waits for all work of another.
+ */
 import type { Cancellation } from './cancellation.js';
 import { Tally } from './tally.js';
 
 export type FairQueueLimits = {
-  /** Pieces of work at once, of all groups. */
+  /** Work at once, of all groups. */
   readonly atOnce: number;
-  /** Those of one group among them; as many by default. */
+  /** Work at once, of one group. Default: `atOnce`. */
   readonly ofGroup?: number;
-  /** Pieces that wait, of all groups; no limit by default. */
+  /** Waiting work, of all groups. Default: no limit. */
   readonly waiting?: number;
-  /** Pieces that wait, of one group. */
+  /** Waiting work, of one group. */
   readonly waitingOfGroup: number;
 };
 
-/** So much waits already that this piece was not taken. */
+/** The queue is full. */
 export class TooManyWaitingError extends Error {
   override readonly name = 'TooManyWaitingError';
 }
@@ -21,7 +23,7 @@ export class TooManyWaitingError extends Error {
 export class FairQueue {
   readonly #limits: Required<FairQueueLimits>;
   readonly #running = new Tally();
-  /** Pieces that wait, by group: groups in the order of their next turns, and of a group the first that came. */
+  /** Waiting work by group: groups in the order of their turns, each with its oldest first. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #waitingCount = 0;
 
@@ -30,7 +32,7 @@ export class FairQueue {
   }
 
   /**
-   * @param cancellation ends the wait; work that has begun looks at it itself
+   * @param cancellation ends the wait; running work checks it itself
    * @returns what the work returns
    * @throws TooManyWaitingError, the reason of the cancellation, and what the work throws
    */
@@ -49,7 +51,7 @@ export class FairQueue {
     return this.#running.total < this.#limits.atOnce && this.#running.of(group) < this.#limits.ofGroup;
   }
 
-  /** Resolves when it is this piece's turn, which is then begun. */
+  /** Resolves when this work may begin. */
   async #turn(group: string, cancellation: Cancellation | undefined): Promise<void> {
     const line = this.#waiting.get(group) ?? [];
     if (this.#waitingCount >= this.#limits.waiting || line.length >= this.#limits.waitingOfGroup) {
@@ -81,7 +83,7 @@ export class FairQueue {
       const begin = line.shift();
       this.#waitingCount -= 1;
       this.#waiting.delete(group);
-      // Behind all others that wait.
+      // To the end of the line.
       if (line.length > 0) this.#waiting.set(group, line);
       this.#running.add(group, 1);
       begin?.();

@@ -1,14 +1,14 @@
-/** Work that is tried again after a failure: once more until it succeeds, or for ever. */
+/** Repeats work after failures with backoff: until it succeeds (`retry`), or for ever (`keepRunning`). */
 import { sleep } from './waiting.js';
 
 export type BackoffSettings = {
   readonly firstMs: number;
   readonly longestMs: number;
-  /** How far a wait may be off, as a share of it, so that many who lost the same server do not return at once. Default 0.2. */
+  /** Random share of each wait, so that many clients of one server do not return at once. Default 0.2. */
   readonly jitter?: number;
 };
 
-/** Waits between attempts, each twice as long as the one before, up to a limit. */
+/** Waits between attempts, each twice the previous one, up to a limit. */
 export class Backoff {
   readonly #settings: BackoffSettings;
   #nextMs: number;
@@ -26,13 +26,13 @@ export class Backoff {
     return waitMs * (1 - jitter + 2 * jitter * Math.random());
   }
 
-  /** To be called after a success: the next wait is the first one again. */
+  /** Call it after a success: the next wait is the first one again. */
   reset(): void {
     this.#nextMs = this.#settings.firstMs;
   }
 }
 
-/** Resolves with the result of the first attempt that succeeds. @throws the error of the last attempt */
+/** Returns the result of the first successful attempt. @throws the error of the last attempt */
 export async function retry<T>(
   attempt: () => Promise<T>,
   options: {
@@ -57,22 +57,22 @@ export async function retry<T>(
 
 export type Failure = {
   readonly error: unknown;
-  /** How often it has failed since it last succeeded, this time included. */
+  /** Failures since the last success, including this one. */
   readonly failures: number;
-  /** When it is started again. */
+  /** Milliseconds until the restart. */
   readonly delayMs: number;
 };
 
 export type KeepRunningOptions = {
-  /** Ends the loop. `run` must end by it as well; how it ends then does not matter. */
+  /** Ends the loop. `run` must end with it too, in any way. */
   readonly signal: AbortSignal;
   readonly backoff: BackoffSettings;
   readonly onFailure: (failure: Failure) => void;
 };
 
 /**
- * Runs something that should never end, until the signal aborts: when it fails or ends by itself, it is started again
- * after a backoff. A success resets the backoff: `run` calls `succeeded`, or has run for longer than the longest wait.
+ * Runs something endless until the signal aborts: if it fails or ends, restarts it after a backoff. The backoff is
+ * reset when `run` calls `succeeded` or runs longer than the longest wait.
  */
 export async function keepRunning(
   run: (succeeded: () => void) => Promise<void>,

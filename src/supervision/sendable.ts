@@ -1,6 +1,6 @@
 /**
- * An error for another thread. A copy is sent there, and of an error whose class is not one of the language, as that of
- * SQLite's driver, the copy has no message.
+ * Makes an error that can be sent to another thread. The structured clone of a driver's error class, such as SQLite's,
+ * would lose its message.
  */
 export function sendable(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error));

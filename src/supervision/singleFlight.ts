@@ -1,4 +1,4 @@
-/** All who ask while an answer is on its way are given the same one. */
+/** Callers that ask while an answer is on its way share it. */
 export function singleFlight<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
   let asked: Promise<Answer> | undefined;
   return () => {

@@ -1,4 +1,4 @@
-/** Adds up how much each group has of something, and all together. A group with nothing is forgotten. */
+/** Amounts by group, and their total. A group with nothing is forgotten. */
 export class Tally {
   #total = 0;
   readonly #amounts = new Map<string, number>();
@@ -11,7 +11,7 @@ export class Tally {
     return this.#amounts.get(group) ?? 0;
   }
 
-  /** @param amount below 0 takes it away */
+  /** @param amount negative to subtract */
   add(group: string, amount: number): void {
     const left = this.of(group) + amount;
     this.#total += amount;

@@ -1,11 +1,11 @@
 import { constants, getPriority, setPriority } from 'node:os';
 
-/** Added to `nice`: the thread gets about a third of what another one gets that wants the same processor. */
+/** Added to `nice`: the thread gets about a third of the processor time of a competing one. */
 const LOWER_BY = 5;
 
-/** Lets other threads go first where processors are short, also before those that this one starts. */
+/** Lowers the priority of this thread and of threads that it starts. */
 export function giveWay(): void {
-  // Elsewhere the priority is that of the whole process.
+  // Elsewhere the priority is the whole process's.
   if (process.platform !== 'linux') return;
   try {
     setPriority(Math.min(getPriority() + LOWER_BY, constants.priority.PRIORITY_LOW));

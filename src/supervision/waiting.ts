@@ -5,10 +5,10 @@ export async function sleep(milliseconds: number, signal?: AbortSignal): Promise
   await delay(milliseconds, undefined, { ...(signal && { signal }) }).catch(() => undefined);
 }
 
-/** So long one piece of work may have the event loop for itself: others meet several of them on their way through. */
+/** How long work may hold the event loop, in milliseconds. Other work may meet several such pieces. */
 const WITHOUT_PAUSE_MS = 3;
 
-/** Long work asks now and then whether a pause is due, in which other work of the thread goes on. */
+/** Lets long work pause now and then, so that other work of the thread runs. */
 export class Pauses {
   #dueAt = performance.now() + WITHOUT_PAUSE_MS;
 
@@ -17,14 +17,14 @@ export class Pauses {
   }
 
   async take(): Promise<void> {
-    // After the first, what has arrived meanwhile may not have been looked at yet: where this began in a callback of input.
+    // Twice: if this began in an I/O callback, new input is only read after the second.
     await pause();
     await pause();
     this.#dueAt = performance.now() + WITHOUT_PAUSE_MS;
   }
 }
 
-/** Maps much data without holding the event loop. */
+/** Maps large data without holding the event loop. */
 export async function mapWithPauses<T, Result>(values: Iterable<T>, map: (value: T) => Result): Promise<Result[]> {
   const mapped: Result[] = [];
   const pauses = new Pauses();
@@ -35,12 +35,14 @@ export async function mapWithPauses<T, Result>(values: Iterable<T>, map: (value:
   return mapped;
 }
 
-/** An answer that did not come in time. */
+/** An answer did not come in time. */
 export class TimeLimitError extends Error {
   override readonly name = 'TimeLimitError';
 }
 
-/** The promise's outcome if it comes in time; a later one is ignored. @throws TimeLimitError with the message */
+/**
+ * Returns the promise's outcome if it comes in time; a later one is ignored. @throws TimeLimitError with the message
+ */
 export async function withTimeout<T>(milliseconds: number, message: string, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_, reject) => {
@@ -57,12 +59,12 @@ export async function withTimeout<T>(milliseconds: number, message: string, prom
 export class WakeUp {
   #wake: () => void = () => undefined;
 
-  /** Ends the wait; does nothing while nobody waits. */
+  /** Ends the wait, if there is one. */
   wake(): void {
     this.#wake();
   }
 
-  /** Resolves with true when woken, with false after the time (undefined: no limit) or when the signal aborts. */
+  /** Resolves true when woken, false after the time (undefined: no limit) or when the signal aborts. */
   async wait(milliseconds: number | undefined, signal?: AbortSignal): Promise<boolean> {
     if (signal?.aborted) return false;
     return new Promise((resolve) => {
