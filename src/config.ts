@@ -8,7 +8,7 @@ export const version = (): string =>
   z.object({ version: z.string() }).parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')))
     .version;
 
-/** What a process does: all of it, unless `start --role` names some. */
+/** The roles of a process: all, unless `start --role` names some. */
 export const ROLES = ['api', 'projector', 'webhooks'] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -21,7 +21,7 @@ const wholeNumber = (min: number, max: number) =>
 
 const integer = (fallback: number, min: number, max: number) => wholeNumber(min, max).default(fallback);
 
-/** A URL of a cluster names several hosts, which is none by the URL standard: the first stands for all. */
+/** A cluster URL names several hosts, which the URL standard does not allow: keeps the first one. */
 const oneHost = (url: string): string => url.replace(/,[^/?#]*/, '');
 
 const url = (protocols: readonly string[], example: string) =>
@@ -44,7 +44,7 @@ const ORIGIN = /^https?:\/\/[^/?#@*\s]+$/i;
 const BASE64_KEY = /^[A-Za-z0-9+/]{43}=$/;
 const HOST_LABELS = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*\.?$/i;
 
-/** One entry for each variable. `describe` is its meaning, as the help and the README show it. */
+/** One entry for each variable. `describe` is its meaning, shown in the help and the README. */
 export const settings = {
   PORT: integer(3000, 0, 65535).describe('TCP port of the HTTP server; 0 takes a free one'),
   HOST: z.string().min(1).default('127.0.0.1').describe('Address the HTTP server listens on; 0.0.0.0 for all'),
@@ -199,7 +199,7 @@ export const settings = {
     ),
 } as const;
 
-/** Their values are shown nowhere. */
+/** Settings whose values are never shown. */
 export const SECRET_SETTINGS: readonly string[] = ['SECRETS_KEY', 'METRICS_TOKEN'] satisfies (keyof typeof settings)[];
 
 const schema = z.object(settings);

@@ -1,4 +1,4 @@
-/** Composition root: puts the parts together into a running service. */
+/** Composition root: builds a running service from its parts. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
@@ -53,7 +53,7 @@ export type RunningService = {
   readonly address: string;
   readonly commands: Commands;
   readonly directory: Directory;
-  /** Requests in flight finish, then everything is closed. */
+  /** Lets requests in flight finish, then closes everything. */
   stop(): Promise<void>;
 };
 
@@ -61,9 +61,10 @@ const SESSION_SECONDS = 8 * 3600;
 const START_CATCH_UP_MS = 30_000;
 
 /**
- * Starts the service in this process, or the part of it that the roles name. Health and metrics are served in any case.
+ * Starts the service in this process, or the roles of it that are named. Health and metrics are always served.
  * @param acceptLog see `openOwnLog`
- * @throws ConfigError, DirectoryInUseError, OtherLogError, UnreadableEventError, or what an engine throws; what was opened by then is closed again
+ * @throws ConfigError, DirectoryInUseError, OtherLogError, UnreadableEventError, or what an engine throws, after
+ *   closing everything
  */
 export async function startService(
   config: Config,
@@ -89,7 +90,7 @@ export async function startService(
     };
     const running = new Restartable(openAll, { starting, startingAnew }, log);
     stopping.push(() => running.stop());
-    // Before the engines are open, which may take long: whoever watches the process need not take it for dead.
+    // Listens before the engines are open, which may take long, so that health checks are answered.
     const server = await startHttpServer(running.listener, {
       host: config.HOST,
       port: config.PORT,
@@ -140,7 +141,7 @@ type Given = {
   readonly onReplaced: () => void;
 };
 
-/** @throws what an engine throws; what was opened by then is closed again */
+/** @throws what an engine throws, after closing everything */
 async function open(given: Given): Promise<ServiceParts> {
   const closing: (() => Promise<void>)[] = [];
   const close = async (): Promise<void> => {
@@ -154,7 +155,7 @@ async function open(given: Given): Promise<ServiceParts> {
   }
 }
 
-/** @param closing what was opened, to be closed in the opposite order */
+/** @param closing gets a closer for each opened part; to be called in reverse order */
 async function openParts(
   { config, log, roles, tracer, onReplaced }: Given,
   closing: (() => Promise<void>)[],
@@ -257,8 +258,8 @@ async function openParts(
     }),
     checkWebhookTarget: createTargetCheck(policy),
   };
-  // Answers should show what was acknowledged before the start. The start does not wait for a long backlog, nor for read
-  // models that are away: what the log alone can decide is served without them.
+  // Answers should show everything acknowledged before the start. But the start does not wait for a long backlog or for
+  // read models that are away: some requests need only the log.
   if (roles.has('api') && !(await watch.catchUp(START_CATCH_UP_MS).catch(logs(log, 'warn', READ_MODELS_AWAY)))) {
     log.warn('the read models are behind the log; /health/ready says when they have caught up');
   }

@@ -20,7 +20,7 @@ export const deliveriesProjection: Projection = {
   },
 };
 
-/** The entry after one more event; undefined where the event changes nothing any more. */
+/** The entry after the event; undefined if the event changes nothing. */
 export function entryAfter(
   entry: DeliveryLogEntry | undefined,
   id: string,
@@ -29,7 +29,7 @@ export function entryAfter(
   const event = { type: recorded.type, data: recorded.data } as DeliveryEvent;
   if (entry !== undefined && entry.revision >= recorded.revision) return undefined;
   if (event.type === 'DeliveryRequested') return requested(id, event.data, recorded);
-  // Dropped: its time in the log was over, and the events are read once more.
+  // The entry was deleted after its retention, and its events are replayed.
   if (entry === undefined) return undefined;
   return { ...entry, ...changed(entry, event, recorded.metadata.occurredAt), revision: recorded.revision };
 }

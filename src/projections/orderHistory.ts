@@ -1,4 +1,4 @@
-/** The history of each order for auditors: who did what when, from which status to which, and why. */
+/** The history of each order for auditors: who changed what and when, from which status to which, and why. */
 import type { Fields } from '../domain/assetTypes/fieldTypes.js';
 import { TENANT_STREAM_PREFIX } from '../domain/identity/directory.js';
 import type { Changes, OrderEvent, PartChanges, PartFields } from '../domain/order/events.js';

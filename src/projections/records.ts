@@ -1,4 +1,4 @@
-/** Tables of records: what get and list answer from. */
+/** Tables of records, which get and list read. */
 
 import type { Fields } from '../domain/assetTypes/fieldTypes.js';
 import { TENANT_STREAM_PREFIX, type Tenant } from '../domain/identity/directory.js';
@@ -26,7 +26,7 @@ export const recordsProjection: Projection = {
     const at = metadata.occurredAt;
     const change = async (table: string, changes: readonly RecordChange[]): Promise<void> => {
       changes.forEach(checkChange);
-      // Another release may have made the table; where it is as it is to be, this costs nothing.
+      // Another release may have created the table. Costs nothing if it is up to date.
       await define(table, tenant, target);
       await target.applyToTable({ tenant: tenant.name, table }, changes, { revision, at, position });
     };
@@ -42,7 +42,7 @@ export const recordsProjection: Projection = {
 
 const PACKED_ID_LENGTH = 64 / 3;
 
-/** About how many records an event changes or deletes. Whether it can be applied shows when it is. */
+/** Roughly how many records an event changes or deletes. Does not check the event. */
 export function changesOf({ stream, type, data }: RecordedEvent): number {
   if (parseStream(stream).category !== 'table') return 1;
   type Said = Omit<BatchUpserted['data'], 'deleted'> & { deleted: (BatchUndone | TableCleanedUp)['data']['deleted'] };
@@ -83,7 +83,7 @@ const newValues = (changes: Changes): Fields =>
 
 type TableChanges = { readonly table: string; readonly changes: readonly RecordChange[] };
 
-/** Of each table, since the read models note its revision with each write to it. */
+/** Grouped by table, because each write to a table records its revision. */
 function partChanges(
   { added = [], changed = [], removed = [] }: Partial<PartsChange>,
   at: string,
@@ -100,7 +100,7 @@ function partChanges(
   return [...tables].map(([table, changes]) => ({ table, changes }));
 }
 
-/** What an event of an order changes: the order's own record, and those of its parts. */
+/** Changes by an order's event: to the order's own record and those of its parts. */
 function orderChanges(event: OrderEvent, orderModel: string, orderId: string, at: string): readonly TableChanges[] {
   if (event.type === 'OrderCreated' || event.type === 'OrderCreatedWithParts') {
     const { table, fields, status } = event.data;
