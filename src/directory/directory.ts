@@ -1,6 +1,6 @@
 /**
- * The tenants, in memory, kept current from the log. Each process that needs them has its own: tokens are
- * checked and commands decided without any read model. A start reads on from where they were stored.
+ * The tenants in memory, kept current from the log. Each process has its own directory, so tokens are checked and
+ * commands decided without a read model. A start continues from the stored directory.
  */
 
 import { DIRECTORY_STREAM_PREFIXES, type Tenant } from '../domain/identity/directory.js';
@@ -16,8 +16,8 @@ import {
   type RecordedEvent,
 } from '../ports/eventStore.js';
 import type { Parked } from '../ports/readModels.js';
+import { evolveTenantIn } from '../projector/steps.js';
 import { notApplied } from '../projector/tenantState.js';
-import { evolveTenantIn } from '../projector/transaction.js';
 import { keepRunning } from '../supervision/keepRunning.js';
 import { type KnownTenants, StoredDirectory } from './storedDirectory.js';
 
@@ -27,7 +27,7 @@ type Waiter = { readonly position: Position; readonly resolve: () => void; reado
 
 export type DirectoryKeeping = {
   readonly store: DirectoryStore;
-  /** Hears when the directory cannot be stored, of failures in a row of the first. */
+  /** Called when the directory cannot be stored: once for consecutive failures. */
   readonly onError: (error: unknown) => void;
 };
 
@@ -38,7 +38,7 @@ export class Directory {
   readonly #onParked: (parked: Parked) => void;
   #known: KnownTenants = { tenants: new Map(), place: { position: 0 } };
   readonly #parked = new Map<string, Parked>();
-  /** While somebody is parked: so far all are whole. The next start looks at what follows again. */
+  /** Set while a tenant is parked: all tenants are complete up to here. The next start reads on from here. */
   #wholeUntil: EventPosition | undefined;
   #running: Promise<void> = Promise.resolve();
   #failure: Error | undefined;
@@ -49,10 +49,10 @@ export class Directory {
   }
 
   /**
-   * Reads what is stored, then keeps up in the background. Resolves when it is current.
-   * @param onError hears of each interruption; the directory goes on by itself
-   * @param keeping where it is kept between starts; nowhere by default
-   * @param onParked hears of each tenant that is parked
+   * Loads the stored directory, then follows the log in the background. Resolves when it is current.
+   * @param onError called at each interruption; the directory continues by itself
+   * @param keeping where the directory is stored between starts; default: nowhere
+   * @param onParked called for each tenant that is parked
    * @throws what the event store throws
    */
   static async start(
@@ -68,7 +68,7 @@ export class Directory {
       const head = await eventStore.head();
       let isStarting = true;
       directory.#running = directory.#keepUp(eventStore, (error) => {
-        // No later try would succeed.
+        // No retry would succeed.
         if (isStarting && error instanceof EventLogDamagedError) directory.#fail(error);
         else onError(error);
       });
@@ -90,7 +90,7 @@ export class Directory {
     for (const tenant of this.#known.tenants.values()) if (!tenant.deleted) yield tenant;
   }
 
-  /** Tenants with an event that could not be applied: they are as they were before it. */
+  /** Tenants with an event that could not be applied; they stay in the state before it. */
   parked(): readonly Parked[] {
     return [...this.#parked.values()];
   }
@@ -104,7 +104,7 @@ export class Directory {
     return this.#known.tenants.get(name)?.deleted ?? false;
   }
 
-  /** Whether there never was a tenant. */
+  /** True if there never was a tenant. */
   get isEmpty(): boolean {
     return this.#known.tenants.size === 0;
   }
@@ -113,7 +113,7 @@ export class Directory {
     return this.#known.place.position;
   }
 
-  /** Resolves when everything up to this position is known here. Rejects when the directory has stopped. */
+  /** Resolves when the directory has reached this position. Rejects if it has stopped. */
   waitFor(position: Position): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.position >= position) return Promise.resolve();
@@ -127,7 +127,7 @@ export class Directory {
     this.#fail(new Error('The directory has been stopped.'));
   }
 
-  /** An event store that was away is tried again, from where the directory stands. */
+  /** Retries an event store that is away, from the directory's position. */
   #keepUp(eventStore: EventStore, onError: (error: unknown) => void): Promise<void> {
     const { signal } = this.#stopping;
     return keepRunning((succeeded) => this.#read(eventStore, signal, succeeded), {
@@ -138,7 +138,7 @@ export class Directory {
   }
 
   async #read(eventStore: EventStore, signal: AbortSignal, succeeded: () => void): Promise<void> {
-    // A log that was put back to an older copy meanwhile: what is known is of none.
+    // The log was replaced by an older copy: nothing known is valid.
     if (this.#stored !== undefined && !(await eventStore.holds(this.#known.place))) {
       this.#known = this.#stored.beginAnew();
       this.#parked.clear();
@@ -162,7 +162,7 @@ export class Directory {
     const changed = new Map<string, Tenant | undefined>();
     for (const event of events) {
       const { tenant } = parseStream(event.stream);
-      // Whatever it was, it ends.
+      // A deletion ends it.
       if (event.type === 'TenantDeleted') this.#parked.delete(tenant);
       if (this.#parked.has(tenant)) continue;
       if (!changed.has(tenant)) changed.set(tenant, tenants.get(tenant));

@@ -1,7 +1,6 @@
 /**
- * Keeps the directory between starts, with the place in the log that it has reached. It is stored soon after it has
- * changed, in the background: only the tenants that changed, and of those only the parts. What cannot be stored is stored
- * later, or read from the log again.
+ * Stores the directory between starts, with its position in the log. Changes are stored soon, in the background: only
+ * changed parts of changed tenants. A failed store is repeated later, or the next start reads more of the log.
  */
 import { randomUUID } from 'node:crypto';
 import type { Tenant } from '../domain/identity/directory.js';
@@ -11,17 +10,17 @@ import type { EventPosition, EventStore } from '../ports/eventStore.js';
 import { Pauses } from '../supervision/waiting.js';
 
 /**
- * Raised when events are evolved, or parts are made, otherwise than before: the directory is then built from the log. That
- * a release has other standard tables is no reason: parts lack them.
+ * Raise it when events evolve, or parts are made, differently: the directory is then built from the log. Changed
+ * standard tables are no reason, since parts do not contain them.
  */
 export const PARTS_VERSION = 2;
 
-/** How soon what has changed is stored, in milliseconds. */
+/** How soon changes are stored, in milliseconds. */
 const CHANGES_AFTER_MS = 1_000;
-/** How soon a place is stored up to which nothing has changed, and how soon a failed attempt is made again. */
+/** How soon a position without changes is stored, or a failed attempt repeated, in milliseconds. */
 const PLACE_AFTER_MS = 10_000;
 
-/** Tenants as of a place in the log. */
+/** Tenants as of a position in the log. */
 export type KnownTenants = { readonly tenants: Map<string, Tenant>; readonly place: EventPosition };
 
 const nothing = (): KnownTenants => ({ tenants: new Map(), place: { position: 0 } });
@@ -32,9 +31,9 @@ export class StoredDirectory {
   #logId = '';
   #build = '';
   #known = nothing();
-  /** By name, the tenants that have changed since they were stored: as they were stored. */
+  /** Tenants that changed since they were stored, by name, as they were stored. */
   #changed = new Map<string, Tenant | undefined>();
-  /** Whether what is stored is of another log or building, and is to be replaced as a whole. */
+  /** Whether the store holds another log's or build's directory, which is to be replaced. */
   #isNew = true;
   #storedPosition = 0;
   #isSuperseded = false;
@@ -43,13 +42,16 @@ export class StoredDirectory {
   #timerEndsAt = Number.POSITIVE_INFINITY;
   #saving: Promise<void> = Promise.resolve();
 
-  /** @param onError hears of the first of failures in a row */
+  /** @param onError called once for consecutive failures */
   constructor(store: DirectoryStore, onError: (error: unknown) => void) {
     this.#store = store;
     this.#onError = onError;
   }
 
-  /** What was stored, if the log still holds what it was made of; otherwise nothing. @throws what the event store throws */
+  /**
+   * The stored directory, if the log still holds its last event; otherwise an empty one. @throws what the event store
+   * throws
+   */
   async load(eventStore: Pick<EventStore, 'identity' | 'holds'>): Promise<KnownTenants> {
     this.#logId = await eventStore.identity();
     const stored = await this.#loaded();
@@ -64,7 +66,7 @@ export class StoredDirectory {
     return this.#known;
   }
 
-  /** Nothing is known: what is stored will be replaced. */
+  /** Starts from an empty directory, which will replace the stored one. */
   beginAnew(): KnownTenants {
     this.#build = randomUUID();
     this.#isNew = true;
@@ -75,9 +77,9 @@ export class StoredDirectory {
   }
 
   /**
-   * After each slice of the log.
-   * @param known the tenants of before, changed in place; and the place reached
-   * @param changed by name, the tenants that have changed, as they were before
+   * Call it after each slice of the log.
+   * @param known the same tenants, changed in place, and the position reached
+   * @param changed the changed tenants by name, as they were before
    */
   reached(known: KnownTenants, changed: ReadonlyMap<string, Tenant | undefined>): void {
     this.#known = known;
@@ -85,7 +87,7 @@ export class StoredDirectory {
     this.#saveWithin(changed.size > 0 && !this.#hasFailed ? CHANGES_AFTER_MS : PLACE_AFTER_MS);
   }
 
-  /** Stores what is not stored yet. */
+  /** Stores the rest, and closes the store. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#saving;
@@ -126,7 +128,7 @@ export class StoredDirectory {
       return;
     }
     this.#isSuperseded = outcome === 'superseded';
-    // Of those that have changed again meanwhile, too, what was stored is the older one.
+    // Even if a tenant changed again meanwhile, its stored state is the older one.
     for (const [name, before] of changed) this.#changed.set(name, before);
     this.#saveWithin(PLACE_AFTER_MS);
   }

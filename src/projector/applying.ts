@@ -9,8 +9,7 @@ import type { Projection } from '../ports/projection.js';
 import { MAX_PARKED, type Parked } from '../ports/readModels.js';
 import { MismatchError, type ReadModelWriter } from '../ports/readModelWriter.js';
 import { type Piece, type PieceTarget, piecesOf } from './eventPieces.js';
-import { isOf, type Step } from './step.js';
-import { inTransaction } from './transaction.js';
+import { isOf, type Step } from './steps.js';
 
 /** An event that a projection can never apply. */
 export class ProjectionError extends Error {
@@ -78,6 +77,24 @@ export class EventApplier {
     } catch (error) {
       throw this.#engineFailed ? error : new ProjectionError(projection, event, { cause: error });
     }
+  }
+}
+
+/**
+ * Runs `write` in one transaction and commits its changes with the checkpoints that it returns, or nothing.
+ * @throws what `write` or the engine throws
+ */
+export async function inTransaction(
+  writer: Pick<ReadModelWriter, 'begin' | 'commit' | 'rollback'>,
+  write: () => Promise<ReadonlyMap<string, Position>>,
+  place?: LogAnchor,
+): Promise<void> {
+  await writer.begin();
+  try {
+    await writer.commit(await write(), place);
+  } catch (error) {
+    await writer.rollback();
+    throw error;
   }
 }
 

@@ -2,7 +2,7 @@
 import type { RecordChange } from '../domain/referenceTable/changes.js';
 import type { Projection, ProjectionTarget } from '../ports/projection.js';
 import type { StepwiseWriter } from '../ports/readModelWriter.js';
-import type { Step } from './step.js';
+import type { Step } from './steps.js';
 
 /** Record changes in one piece: a few milliseconds of work. */
 export const PIECE_CHANGES = 100;

@@ -4,6 +4,7 @@
  * overtake long ones, if the engine records what is applied out of order.
  */
 import { setImmediate as pause } from 'node:timers/promises';
+import { parseStream } from '../domain/streams.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Projection } from '../ports/projection.js';
 import type { Parked } from '../ports/readModels.js';
@@ -12,8 +13,7 @@ import { checkRoom, EventApplier, type Failures, lastBefore, parkedAt, tenantPar
 import { reached, readCheckpoints, requireNotPutBack } from './checkpoints.js';
 import { PIECE_CHANGES, type Piece } from './eventPieces.js';
 import { firstOf, type ReadAhead, type ReadAheadView, type ReadSlice } from './readAhead.js';
-import { isOf, type Step } from './step.js';
-import { StreamOrder } from './streamOrder.js';
+import { isOf, type Step } from './steps.js';
 
 /** How long, in milliseconds, a long event runs while another tenant's long event waits. */
 const LONG_TURN_MS = 50;
@@ -267,3 +267,26 @@ export class ProjectionBatch {
     return reached(this.#stored.checkpoints, this.#parts.projections, position);
   }
 }
+
+/**
+ * Tells which events must wait: those of a stream keep their order, and a tenant's own events keep their place among
+ * all of the tenant's.
+ */
+class StreamOrder {
+  readonly #streams = new Set<string>();
+  /** Tenants with waiting events, and whether one of the tenant's own is among them. */
+  readonly #tenants = new Map<string, boolean>();
+
+  /** Adds an event that was not applied. */
+  add({ event, tenant }: Step): void {
+    this.#streams.add(event.stream);
+    this.#tenants.set(tenant, this.#tenants.get(tenant) === true || isOfTenant(event.stream));
+  }
+
+  mustWait({ event, tenant }: Step): boolean {
+    const own = this.#tenants.get(tenant);
+    return own === true || (own === false && isOfTenant(event.stream)) || this.#streams.has(event.stream);
+  }
+}
+
+const isOfTenant = (stream: string): boolean => parseStream(stream).category === 'tenant';

@@ -1,6 +1,6 @@
 /** Events read ahead of the projections' checkpoint, within limits, while earlier ones are applied. */
 import type { LogAnchor, Position } from '../ports/eventStore.js';
-import type { Step } from './step.js';
+import type { Step } from './steps.js';
 
 /** Read-ahead limits: an event beyond them waits for earlier ones. */
 const MAX_EVENTS = 2_000;

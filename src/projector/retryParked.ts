@@ -10,9 +10,7 @@ import type { Parked } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
 import { EventApplier, inTransactionWithout, lastBefore, parkedAt } from './applying.js';
-import { slicesUpTo } from './logRange.js';
-import { type Step, stepsOf } from './step.js';
-import { ProjectedTenants } from './transaction.js';
+import { ProjectedTenants, type Step, slicesUpTo, stepsOf } from './steps.js';
 
 type RetryDeps = {
   readonly eventStore: Pick<EventStore, 'subscribe' | 'readStream'>;

@@ -9,16 +9,14 @@ import { anchorAt } from '../ports/logAnchor.js';
 import type { Projection } from '../ports/projection.js';
 import type { Parked } from '../ports/readModels.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
-import { sleep } from '../supervision/waiting.js';
 import { type Failures, inTransactionWithout } from './applying.js';
-import { filledAt, MARKS_SEEN_MS, readCheckpoints, versionMark } from './checkpoints.js';
+import { readCheckpoints } from './checkpoints.js';
+import { prepareFilling } from './filling.js';
 import { type ProjectedTraces, reportTraces } from './projectedTraces.js';
 import { type BatchDeps, type LongEvents, NO_LONG_EVENTS, ProjectionBatch } from './projectionBatch.js';
 import { ReadAhead } from './readAhead.js';
-import { resetForLog } from './resetForLog.js';
 import { retryParked } from './retryParked.js';
-import { stepsOf } from './step.js';
-import { inTransaction, ProjectedTenants } from './transaction.js';
+import { ProjectedTenants, stepsOf } from './steps.js';
 
 export type RunnerDeps = {
   readonly eventStore: EventStore;
@@ -47,8 +45,7 @@ export async function runProjections(
 ): Promise<void> {
   const { eventStore, writer, projections } = deps;
   const log = await eventStore.identity();
-  await resetForLog(deps, writing, signal);
-  await startFilling({ eventStore, writer, projections, writing }, signal);
+  await prepareFilling({ ...deps, writing }, signal);
   if (signal.aborted) return;
   const checkpoints = await readCheckpoints(writer, projections);
   const furthest = Math.max(...checkpoints.values());
@@ -155,50 +152,4 @@ async function applyBatch(parts: BatchDeps, before: LongEvents): Promise<Project
   await inTransactionWithout(writer, { projections, steps }, write, view.slices.at(-1)?.place);
   if (batch === undefined) throw new Error('A transaction was committed in which nothing was done.');
   return batch;
-}
-
-/**
- * Projections that are new, or written by another version, are filled from the log and withheld from reads until
- * complete.
- */
-async function startFilling(
-  deps: Pick<FollowDeps, 'eventStore' | 'writer' | 'projections' | 'writing'>,
-  signal: AbortSignal,
-): Promise<void> {
-  const { eventStore, writer, writing } = deps;
-  const head = await eventStore.head();
-  if ((await findUnfilled(deps, head)).unread.size === 0) return;
-  const old = await writing.add(async () => {
-    let found: readonly Projection[] = [];
-    await inTransaction(writer, async () => {
-      // Checked again under the lock: another process may have begun to fill them, and a second reset would fill them
-      // twice.
-      const unfilled = await findUnfilled(deps, head);
-      found = unfilled.old;
-      return unfilled.unread;
-    });
-    return found;
-  });
-  if (old.length === 0) return;
-  // Old data is deleted only after every process has seen that it must not be read.
-  await sleep(2 * MARKS_SEEN_MS, signal);
-  if (signal.aborted) return;
-  for (const { name } of old) await writing.add(() => writer.reset(name));
-}
-
-/**
- * Projections written by another version (`old`), and the checkpoints and marks that withhold unfilled ones (`unread`).
- */
-async function findUnfilled({ writer, projections }: Pick<FollowDeps, 'writer' | 'projections'>, head: Position) {
-  const old: Projection[] = [];
-  const unread = new Map<string, Position>();
-  for (const projection of projections) {
-    const written = await writer.checkpoint(versionMark(projection));
-    const isOld = written !== 0 && written !== projection.version;
-    if (isOld) old.push(projection);
-    if (isOld || (await writer.checkpoint(projection.name)) === 0) {
-      unread.set(filledAt(projection.name), head).set(projection.name, 0);
-    }
-  }
-  return { old, unread };
 }

@@ -1,11 +1,13 @@
 /**
- * Rebuilds read models beside the live ones: a hidden copy is filled from the log while the live one serves
- * and goes on, and takes its place in one step when both are at the same position. Nothing else hears of
- * the replayed events: projections have no side effects, so no webhook is sent again.
+ * Rebuilds read models beside the live ones: fills a hidden copy from the log while the live one serves and continues,
+ * and swaps them in one step when both are at the same position. Projections have no side effects, so no webhook is
+ * sent again.
  */
 
+import { setImmediate as pause } from 'node:timers/promises';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { acceptFound, findLog, projectedAnchor } from '../ports/logAnchor.js';
+import type { Difference, ProofPart } from '../ports/readModelProof.js';
 import type {
   ReadModelRebuild,
   ReadModelWriter,
@@ -13,7 +15,6 @@ import type {
   RebuildScope,
 } from '../ports/readModelWriter.js';
 import { projections } from '../projector/projections.js';
-import { proveCopy } from './proveCopy.js';
 import { type Applied, Replay } from './replay.js';
 
 export type RebuildDeps = { readonly eventStore: EventStore; readonly writer: ReadModelWriter & RebuildableReadModels };
@@ -23,7 +24,7 @@ export type RebuildProgress = Applied & { readonly position: Position; readonly 
 export type RebuildReport = RebuildScope &
   Applied & {
     readonly position: Position;
-    /** Positions of the log that the live read model has not reached, and so the one that took its place neither. */
+    /** Positions between the rebuilt read model and the head of the log. */
     readonly behind: number;
     readonly seconds: number;
   };
@@ -31,13 +32,13 @@ export type RebuildReport = RebuildScope &
 const PUT_BACK =
   'The event log was put back to an older copy than the read models were made of. Start the service: it builds them anew.';
 
-/** Close enough to the live one to hold it still for the rest. */
+/** Positions between copy and live read model below which the live one is held for the rest. */
 const CLOSE = 200;
 
 /**
- * @param signal stops it: the copy is thrown away, and another rebuild can begin at once
- * @throws UnappliedEventError; UnprovenCopyError; the signal's reason; what an engine throws. The copy is thrown away and
- *   the live one stays when anything fails.
+ * @param signal stops the rebuild: the copy is discarded, and another rebuild can begin at once
+ * @throws UnappliedEventError; UnprovenCopyError; the signal's reason; what an engine throws. On any failure the copy
+ *   is discarded and the live read model stays.
  */
 export async function rebuildProjection(
   deps: RebuildDeps,
@@ -71,8 +72,8 @@ export type FilledCopy = { readonly copy: ReadModelRebuild; readonly replay: Rep
 
 /**
  * Begins to fill a hidden copy.
- * @param passOver tenants whose events are not applied
- * @throws Error where the log is not that of the read models; RebuildInProgressError
+ * @param passOver tenants whose events are skipped
+ * @throws Error if the read models belong to another log; RebuildInProgressError
  */
 export async function beginCopy(
   deps: RebuildDeps,
@@ -104,7 +105,7 @@ export async function catchUp(
   }
 }
 
-/** One table would be further than the others of a tenant that goes on from where it is parked. @throws Error */
+/** A rebuilt table would be further than the parked rest of its tenant. @throws Error */
 async function refusePartOfParked(
   writer: Pick<ReadModelWriter, 'parked'>,
   { projection, tenant, table }: RebuildScope,
@@ -115,3 +116,54 @@ async function refusePartOfParked(
     throw new Error(`The ${projection} of ${tenant} are parked: rebuild all of them, without --table.`);
   }
 }
+
+const MOST_TOLD = 3;
+
+/** The copy does not match what was written to it. The live read model stays as it was. */
+export class UnprovenCopyError extends Error {
+  override readonly name = 'UnprovenCopyError';
+  constructor(differences: readonly Difference[]) {
+    const told = differences
+      .slice(0, MOST_TOLD)
+      .map(({ tenant, table, place, record, detail }) =>
+        [[tenant, table, place, record].filter((each) => each !== null).join(' '), detail].join(': '),
+      );
+    const more = differences.length - told.length;
+    super(
+      `What was rebuilt does not stand the proof. ${told.join(' ')}${more > 0 ? ` And ${more} more.` : ''} The live read model stays as it was.`,
+    );
+  }
+}
+
+/**
+ * The proof that a rebuild ends with, of the copy by itself: indexes, counts and all derived data match the records.
+ * @param keep called in between, to show that the rebuild is alive
+ * @throws UnprovenCopyError for the first part that differs; the signal's reason
+ */
+async function proveCopy(copy: ReadModelRebuild, keep: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  for (const part of await copy.proof.parts()) {
+    let records = 0;
+    let after: string | undefined;
+    do {
+      signal.throwIfAborted();
+      await keep();
+      const slice = await copy.proof.slice(part, { subject: 'copy', after });
+      if (slice.differences.length > 0) throw new UnprovenCopyError(slice.differences);
+      records += slice.records;
+      after = slice.next;
+      // Lets other work of this thread run.
+      await pause();
+    } while (after !== undefined);
+    const { differences, counted = records } = await copy.proof.whole(part, { subject: 'copy' });
+    if (differences.length > 0) throw new UnprovenCopyError(differences);
+    if (counted !== records) throw new UnprovenCopyError([miscounted(part, counted, records)]);
+  }
+}
+
+const miscounted = (part: ProofPart, counted: number, records: number): Difference => ({
+  ...part,
+  place: 'catalog',
+  record: null,
+  kind: 'different',
+  detail: `It counts ${counted} records, and there are ${records}.`,
+});

@@ -1,8 +1,8 @@
 /**
- * Brings the tables of all tenants to the asset types of this release, in the background, once after it has changed them.
- * First each table gets what is new, tenant after tenant, each in a short transaction. Then each table in which stored
- * records lack an index that the release wants is rebuilt beside the one that serves. A table that is written to before its
- * turn is brought to the release by the projection itself.
+ * Brings the tables of all tenants to the asset types of this release, in the background, once after the release
+ * changed them. First each table gets its new fields, tenant by tenant, in short transactions. Then each table whose
+ * stored records lack an index is rebuilt beside the live one. A table that is written to before its turn is updated by
+ * the projection itself.
  */
 import { createHash } from 'node:crypto';
 import type PQueue from 'p-queue';
@@ -13,45 +13,46 @@ import { tenantStream } from '../domain/streams.js';
 import { copiedOnce } from '../domain/writable.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { findLog, projectedAnchor } from '../ports/logAnchor.js';
+import { inTransaction } from '../projector/applying.js';
 import { projections } from '../projector/projections.js';
-import { evolveTenantIn, inTransaction } from '../projector/transaction.js';
+import { evolveTenantIn } from '../projector/steps.js';
 import { Backoff } from '../supervision/keepRunning.js';
 import { sleep } from '../supervision/waiting.js';
 import { type RebuildDeps, type RebuildReport, rebuildProjection } from './rebuild.js';
 
 type ReleaseDeps = RebuildDeps & {
   readonly eventStore: EventStore;
-  /** One write at a time: shared with the projections that use the same writer. */
+  /** Serialises writes; shared with the projections that use the same writer. */
   readonly writing: PQueue;
-  /** Hears of each table that was rebuilt. */
+  /** Called for each rebuilt table. */
   readonly onRebuilt: (report: RebuildReport) => void;
-  /** Hears what went wrong; it is tried again. */
+  /** Called with each failure; the work is retried. */
   readonly onFailure: (error: unknown) => void;
 };
 
-/** Raised when the rules change by which a table is laid out for its asset type. */
+/** Raise it when the rules change that lay out a table for its asset type. */
 const LAYOUT_VERSION = 2;
 
-/** Beside the checkpoints: a number that tells which release the tables were brought to last. */
+/** Stored beside the checkpoints: a number that identifies the standard tables that all tenants were brought to. */
 const MARK = 'records.release';
 
-/** Another rebuild may be at work, or an engine away. */
+/** Another rebuild may be running, or an engine may be away. */
 const BACKOFF = { firstMs: 1_000, longestMs: 300_000 };
 
-/** Resolves when all is done, or the signal aborts. */
+/** Resolves when everything is done, or the signal aborts. */
 export async function followRelease(deps: ReleaseDeps, signal: AbortSignal): Promise<void> {
   const { writer, writing } = deps;
   const mark = releaseMark();
   if ((await untilDone(deps, signal, () => writer.checkpoint(MARK))) === mark) return;
   const isWhole = await untilDone(deps, signal, () => defineAll(deps, signal));
   await untilDone(deps, signal, () => rebuildOutdated(deps, signal));
-  // Who was left out has its turn with the next start.
+  // Tenants that were skipped are tried at the next start.
   if (isWhole === false) return;
   const setMark = async () => new Map([[MARK, mark]]);
   await untilDone(deps, signal, () => writing.add(() => inTransaction(writer, setMark)));
 }
 
-/** Nothing begins once the signal has aborted. @returns the result; undefined when it has aborted before */
+/** Retries until the work succeeds. @returns the result; undefined if the signal aborts */
 async function untilDone<Result>(
   deps: Pick<ReleaseDeps, 'onFailure'>,
   signal: AbortSignal,
@@ -70,7 +71,7 @@ async function untilDone<Result>(
   return undefined;
 }
 
-/** @returns false where some tenants were left out */
+/** @returns false if some tenants were skipped */
 async function defineAll(deps: ReleaseDeps, signal: AbortSignal): Promise<boolean> {
   const { eventStore, writer } = deps;
   if ((await findLog(eventStore, await projectedAnchor(writer, projections))) !== 'same') {
@@ -83,7 +84,7 @@ async function defineAll(deps: ReleaseDeps, signal: AbortSignal): Promise<boolea
   return isWhole;
 }
 
-/** @throws the first of the failures, when all tables have been tried */
+/** @throws the first failure, after all tables were tried */
 async function rebuildOutdated(deps: ReleaseDeps, signal: AbortSignal): Promise<void> {
   let failure: unknown;
   for await (const { tenant } of tenantsOf(deps, signal)) {
@@ -100,14 +101,14 @@ async function rebuildOutdated(deps: ReleaseDeps, signal: AbortSignal): Promise<
   if (failure !== undefined) throw failure;
 }
 
-/** The same for the same standard tables; 48 bits, as a checkpoint is a number. */
+/** Equal for equal standard tables; 48 bits, because a checkpoint is a number. */
 function releaseMark(): number {
   const standard = ORDER_MODELS.map((model) => [...standardTables(model)]);
   const text = JSON.stringify([LAYOUT_VERSION, standard]);
   return Number.parseInt(createHash('sha256').update(text).digest('hex').slice(0, 12), 16);
 }
 
-/** `isThere` asks whether the tenant still has tables: it may be deleted meanwhile. */
+/** `isThere` tells whether the tenant still has tables: it may be deleted meanwhile. */
 type Found = { readonly tenant: string; readonly isThere: () => Promise<boolean> };
 
 async function* tenantsOf({ writer }: Pick<ReleaseDeps, 'writer'>, signal: AbortSignal): AsyncGenerator<Found> {
@@ -122,9 +123,9 @@ async function* tenantsOf({ writer }: Pick<ReleaseDeps, 'writer'>, signal: Abort
 }
 
 /**
- * By all that the log holds of the tenant, of which the projection may not have seen the last yet: a table then has a field
- * before its time, in which nothing is.
- * @returns false where one of its events cannot be applied, so that nobody knows its tables
+ * Uses all events of the tenant in the log, even those that the projection has not applied: a table may get an empty
+ * field early.
+ * @returns false if one of its events cannot be applied, so that its tables are unknown
  */
 async function defineTables(
   { eventStore, writer, writing, onFailure }: ReleaseDeps,

@@ -1,16 +1,16 @@
-/** Applies the log anew to a hidden copy of a read model, as far as it is told and no further. */
+/** Replays the log into a hidden copy of a read model, up to given positions. */
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { type Projection, type ProjectionTarget, streamsOf } from '../ports/projection.js';
 import { ReadModelsUnavailableError } from '../ports/readModels.js';
 import { MismatchError, type ReadModelRebuild, type RebuildScope } from '../ports/readModelWriter.js';
-import { slicesUpTo } from '../projector/logRange.js';
-import { inTransaction, ProjectedTenants } from '../projector/transaction.js';
+import { inTransaction } from '../projector/applying.js';
+import { ProjectedTenants, slicesUpTo } from '../projector/steps.js';
 
-/** What was applied: events, and the changes of single records, entries or deliveries that they carried. */
+/** Counts of applied events, and of changed records, history entries and deliveries. */
 export type Applied = { readonly events: number; readonly records: number };
 
-/** An event that could not be applied to a copy. The live read model stays as it was. */
+/** An event that could not be applied to the copy. The live read model stays as it was. */
 export class UnappliedEventError extends Error {
   override readonly name = 'UnappliedEventError';
   constructor(projection: string, { position, type, stream }: RecordedEvent, cause: unknown) {
@@ -22,7 +22,7 @@ export class UnappliedEventError extends Error {
   }
 }
 
-/** What was thrown, and why: each a sentence. */
+/** The messages of the error and its causes, each a sentence. */
 function reasonsOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   const sentence = /[.!?]$/.test(text) ? text : `${text}.`;
@@ -30,26 +30,26 @@ function reasonsOf(error: unknown): string {
 }
 
 /**
- * A transaction of the copy has about so many changes of records: where one file holds both, the live read models wait for
- * its end, and with them every write that is to be visible.
+ * Rough number of record changes in a transaction of the copy. If one file holds both, the live read models wait for
+ * its end.
  */
 const RECORDS_AT_ONCE = 1_000;
 
-/** Well within the time after which a rebuild is taken for dead. */
+/** Well within the time after which a silent rebuild is considered dead. */
 const SIGN_OF_LIFE_MS = 5_000;
 
-/** Feeds the copy from the log, as far as it is told and no further: never beyond the live one. */
+/** Feeds the copy from the log up to given positions, never beyond the live read model. */
 export class Replay {
   readonly #eventStore: EventStore;
   readonly #projection: Projection;
   readonly #scope: RebuildScope;
   readonly #copy: ReadModelRebuild;
   readonly #signal: AbortSignal;
-  /** Tenants whose events are not applied. */
+  /** Tenants whose events are skipped. */
   readonly #passOver: ReadonlySet<string>;
   readonly #tenants: ProjectedTenants;
   readonly #target: ProjectionTarget;
-  /** What `finish` applied, which is committed by the caller: fewer than CLOSE. */
+  /** Events applied by `finish`, which the caller commits: fewer than CLOSE. */
   #last: RecordedEvent[] = [];
   #position: Position = 0;
   #aliveAt = performance.now();
@@ -80,7 +80,7 @@ export class Replay {
     return { events: this.#events, records: this.#records };
   }
 
-  /** In transactions of its own, between which the live read models are written. */
+  /** Applies events in transactions of its own, between which the live read models can be written. */
   async advance(to: Position, onProgress: (position: Position) => void): Promise<void> {
     await this.#read(to, async (events) => {
       let left = events;
@@ -92,7 +92,7 @@ export class Replay {
     });
   }
 
-  /** One transaction. @returns how many of the events it took */
+  /** Applies events in one transaction. @returns how many */
   async #applySome(events: readonly RecordedEvent[]): Promise<number> {
     const enough = this.#records + RECORDS_AT_ONCE;
     let taken = 0;
@@ -111,14 +111,14 @@ export class Replay {
     return taken;
   }
 
-  /** Gives a sign of life where one is due: a copy that nobody writes to is taken for that of a dead rebuild. */
+  /** Commits the position now and then: a copy without commits is considered that of a dead rebuild. */
   async keep(): Promise<void> {
     if (performance.now() - this.#aliveAt < SIGN_OF_LIFE_MS) return;
     this.#aliveAt = performance.now();
     await inTransaction(this.#copy.writer, async () => new Map([[this.#projection.name, this.#position]]));
   }
 
-  /** In the transaction that holds the live one. */
+  /** Applies the last events in the open transaction, while the live read model is held. */
   async finish(to: Position): Promise<void> {
     this.#last = [];
     await this.#read(to, async (events) => {
@@ -127,7 +127,7 @@ export class Replay {
     });
   }
 
-  /** Some engines find out at the commit that a change does not fit. */
+  /** Names the event of a failure that the engine found at the commit. */
   named(error: unknown, events: readonly RecordedEvent[] = this.#last): unknown {
     const event = error instanceof MismatchError && events.find(({ position }) => position === error.mismatch.position);
     return event ? new UnappliedEventError(this.#projection.name, event, error) : error;
@@ -159,10 +159,10 @@ export class Replay {
   }
 }
 
-/** It says nothing about the event. */
+/** The error says nothing about the event. */
 const isOfEngine = (error: unknown): boolean => error instanceof ReadModelsUnavailableError;
 
-/** Tells `onRecords` how many records, entries or deliveries each call changes. */
+/** Passes the number of changed records, entries or deliveries of each call to `onRecords`. */
 function counting(target: ProjectionTarget, onRecords: (records: number) => void): ProjectionTarget {
   return {
     delivery: (tenant, id) => target.delivery(tenant, id),
@@ -183,14 +183,14 @@ function counting(target: ProjectionTarget, onRecords: (records: number) => void
   };
 }
 
-/** Prefixes let through more than the scope: `tenant-acme` also begins `tenant-acme2`. */
+/** Stream prefixes match more than the scope: `tenant-acme` is also a prefix of `tenant-acme2`. */
 function isInScope(event: RecordedEvent, scope: RebuildScope): boolean {
   const { category, tenant, rest } = parseStream(event.stream);
   if (scope.tenant !== undefined && tenant !== scope.tenant) return false;
   return scope.table === undefined || `${category}-` !== STREAM_PREFIXES.table || rest === scope.table;
 }
 
-/** An event of a tenant or an order changes several tables; a rebuild of one must not write to the others. */
+/** Events of tenants and orders change several tables; a rebuild of one table must not write to the others. */
 function onlyTable(target: ProjectionTarget, wanted: string | undefined): ProjectionTarget {
   if (wanted === undefined) return target;
   return {

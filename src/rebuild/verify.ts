@@ -1,7 +1,7 @@
 /**
- * Proves that a read model is what the log says: a hidden copy is made of the log, as by a rebuild, and what is served is
- * compared with it, a slice at a time, while the service goes on. What differs is looked at once more with both at one
- * position, for which the live projection is held still no longer than for one slice.
+ * Proves that a read model matches the log: fills a hidden copy, as a rebuild does, and compares the served data with
+ * it slice by slice while the service runs. A slice that differs is compared again with both at the same position; the
+ * live projection is held for one slice at most.
  */
 import type { Position } from '../ports/eventStore.js';
 import type { Difference, ProofPart, ProofSlice } from '../ports/readModelProof.js';
@@ -11,7 +11,7 @@ import { sleep } from '../supervision/waiting.js';
 import { beginCopy, catchUp, type FilledCopy, type RebuildDeps, type RebuildProgress } from './rebuild.js';
 
 export type VerifyDeps = RebuildDeps & {
-  /** How long a delivery is shown after its end; older ones may be missing. */
+  /** How many days a delivery is shown after its end; older ones may be missing. */
   readonly deliveryLogDays: number;
 };
 
@@ -20,18 +20,18 @@ export type VerifyProgress =
   | { readonly step: 'comparing'; readonly parts: number; readonly of: number; readonly records: number };
 
 export type VerifyReport = RebuildScope & {
-  /** Of the log, up to which both were compared at least. */
+  /** Log position up to which both were compared, at least. */
   readonly position: Position;
-  /** Tables, histories or delivery logs, and the records in them. */
+  /** Compared tables, histories or delivery logs, and the records in them. */
   readonly parts: number;
   readonly records: number;
   readonly differences: readonly Difference[];
-  /** How many differences there are beside these. */
+  /** How many differences were found beyond those listed. */
   readonly more: number;
   readonly seconds: number;
 };
 
-/** Of one projection. */
+/** Most differences listed for one projection. */
 export const MAX_DIFFERENCES = 100;
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -75,7 +75,7 @@ class Verification {
     this.#signal = signal;
   }
 
-  /** @param parked what is of these tenants is not where the others are, and is not compared */
+  /** @param parked these tenants' parts are at other positions, and are not compared */
   async compareAll(parked: readonly Parked[], onProgress: (progress: VerifyProgress) => void) {
     const { proof } = this.#filled.copy;
     this.#note(parked.map(notCompared));
@@ -110,7 +110,10 @@ class Verification {
     this.#differences.push(...differences.slice(0, MAX_DIFFERENCES - this.#differences.length));
   }
 
-  /** A difference may only mean that one side was ahead: then both are brought to one position, and looked at again. */
+  /**
+   * A difference may only mean that the two sides are at different positions: then both are brought to one position and
+   * compared again.
+   */
   async #settled(look: () => Promise<ProofSlice>): Promise<ProofSlice> {
     this.#signal.throwIfAborted();
     await this.#filled.replay.keep();
@@ -130,12 +133,12 @@ class Verification {
     let slice = await look();
     const { until = position } = slice;
     if (until > position) {
-      // Each record is as it was before a commit that was cut short, or as it is after it.
+      // Each record is in the state before or after an interrupted commit.
       await replay.finish(until);
       slice = inBoth(slice, await look());
     }
     await copy.release(Math.max(position, until));
-    // The live projection has at least half of the time.
+    // The live projection runs at least half of the time.
     await sleep(performance.now() - heldAt, this.#signal);
     return slice;
   }
@@ -150,7 +153,7 @@ const notCompared = ({ tenant, projection, position, eventType }: Parked): Diffe
   detail: `It is parked at position ${position} (${eventType}), and was not compared: go on with "projections retry", or rebuild it.`,
 });
 
-/** What differs from both states of the log, as far as both looks went. */
+/** Differences from both states of the log, as far as both slices reach. */
 function inBoth(before: ProofSlice, after: ProofSlice): ProofSlice {
   const about = ({ place, record, detail }: Difference): string =>
     JSON.stringify([place, record, record === null ? detail.split(' ', 1) : []]);

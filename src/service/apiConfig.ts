@@ -1,8 +1,8 @@
-/** The settings of the service as the HTTP API takes them. */
+/** The settings of the HTTP API. */
 import type { ApiConfig } from '../api/deps.js';
 import { type Config, version } from '../config.js';
 
-/** Lists that MongoDB is asked for at once: it has its own threads. */
+/** Concurrent lists on MongoDB, which has its own threads. */
 const MONGODB_LISTS = { atOnce: 32, ofOneTenant: 8 };
 
 export const apiConfig = (config: Config): ApiConfig => ({
@@ -25,7 +25,7 @@ export const apiConfig = (config: Config): ApiConfig => ({
   lists: { ...listsAtOnce(config), timeoutMs: config.LIST_TIMEOUT_MS },
 });
 
-/** Embedded read models have a thread more than one tenant may hold, for the others. */
+/** Embedded read models have one thread more than one tenant may use. */
 const listsAtOnce = (config: Config) =>
   config.MONGODB_URL === undefined
     ? { atOnce: config.READER_THREADS + 1, ofOneTenant: config.READER_THREADS }

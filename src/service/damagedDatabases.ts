@@ -1,6 +1,6 @@
 /**
- * A look at the embedded engines' files before they are opened. The event log is all there is to know: where it is damaged the
- * service does not start. What is made of it is set aside where it is damaged, and made again.
+ * Checks the embedded engines' files before they are opened. With a damaged event log the service does not start.
+ * Damaged files that were made from the log are set aside and made again.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ export async function setDamagedAside(config: Settings, roles: ReadonlySet<Role>
   if (config.EVENTSTORE_URL === undefined) refuseDamagedLog(join(DATA_DIR, 'events.db'), config.DURABILITY);
   const names = await readdir(DATA_DIR);
   const readModels = config.MONGODB_URL === undefined && roles.has('projector') ? names.filter(isDatabase) : [];
-  // Another process would go on with the jobs in a file that is set aside.
+  // Another process would continue with the jobs in the renamed file.
   const isOnly = (await usersOf(DATA_DIR)).length <= 1;
   const broker = config.RABBITMQ_URL === undefined && roles.has('webhooks') && isOnly ? ['broker.db'] : [];
   const files = [...readModels, ...broker].map((name) => join(DATA_DIR, name));

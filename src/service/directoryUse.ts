@@ -1,8 +1,8 @@
 /**
- * Which processes use a data directory, and which may together. Each keeps two files in `in-use/`: what it is, to be read by
- * people, and a lock that the system frees when the process ends in whatever way, also where process ids mean nothing
- * (containers). A service that answers writes before they are shown (`readsAfterWrites.ts`) has the directory for itself:
- * another one would not find what it has answered. All others share it.
+ * Tracks which processes use a data directory, and which may use it together. Each keeps two files in `in-use/`: a
+ * description for people, and a lock that the system frees however the process ends, also in containers, where process
+ * ids mean nothing. A service that answers writes before they are shown (`answersEarly`) needs the directory alone,
+ * because others would not find those writes. All others share it.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,33 +14,33 @@ import { DATA_DIRECTORY_WAIT_SECONDS } from '../domain/limits.js';
 import { sleep } from '../supervision/waiting.js';
 import { IN_USE } from './dataDirectory.js';
 
-/** Held for the moments in which somebody looks who is there and adds themselves. */
+/** Held while a process checks for others and adds itself. */
 const GATE = 'gate.lock';
 const LOCK = '.lock';
-/** What the names of those begin with who have the directory for themselves. */
+/** File name prefix of processes that use the directory alone. */
 const ALONE = 'alone-';
 const LOOK_AGAIN_MS = 100;
 
-/** What a process says of itself; nothing where it could not, as on a full disk. */
+/** A process's description of itself; missing if it could not be written, as on a full disk. */
 const description = z.object({
-  /** As the subject of a sentence: "a service with the role api". */
+  /** Subject of a sentence: "a service with the role api". */
   what: z.string(),
   pid: z.int(),
   host: z.string(),
-  /** Of a service that listens. */
+  /** Only of a service that listens. */
   address: z.string().optional(),
   since: z.iso.datetime(),
 });
 type Description = z.output<typeof description>;
 
 export type DirectoryUser = {
-  /** Nobody else may use the directory meanwhile. */
+  /** No other process may use the directory meanwhile. */
   readonly alone: boolean;
   /** "a service with all roles (process 4711 on erp-1, http://localhost:3000, since 2026-11-25T09:00:00.000Z)" */
   readonly shown: string;
 };
 
-/** Another process uses the data directory, and this one may not beside it. */
+/** Another process uses the data directory, and this one may not share it. */
 export class DirectoryInUseError extends Error {
   override readonly name = 'DirectoryInUseError';
   constructor(
@@ -54,18 +54,17 @@ export class DirectoryInUseError extends Error {
 }
 
 export type DirectoryUse = {
-  /** Tells those who ask where this service listens. */
+  /** Adds the service's address to its description. */
   listensAt(address: string): void;
-  /** Others may use it from then on. */
+  /** Ends the use. */
   release(): void;
 };
 
 type Wanted = Pick<Description, 'what'> & Pick<DirectoryUser, 'alone'>;
 
 /**
- * Begins to use the directory, which is made where it is missing. A process that may be just ending, as before a restart, is
- * waited for.
- * @param onWait told once who is waited for, before it waits; without it nobody is waited for
+ * Begins to use the directory, creating it if needed. Waits for a process that may be about to end, as in a restart.
+ * @param onWait called once before waiting, with the users that are waited for; if unset, it does not wait
  * @throws DirectoryInUseError; what the file system throws
  */
 export async function useDirectory(
@@ -85,7 +84,7 @@ export async function useDirectory(
   }
 }
 
-/** Who uses the directory now. */
+/** The processes that use the directory now. */
 export async function usersOf(directory: string): Promise<readonly DirectoryUser[]> {
   if (!existsSync(join(directory, IN_USE))) return [];
   return atTheGate(directory, () => living(directory));
@@ -107,7 +106,7 @@ async function atTheGate<Found>(directory: string, look: () => Found): Promise<F
   }
 }
 
-/** @returns those who are in the way, where somebody is */
+/** @returns the users that are in the way, if any */
 function enter(directory: string, { what, alone }: Wanted): DirectoryUse | DirectoryUser[] {
   const inTheWay = living(directory).filter((user) => alone || user.alone);
   if (inTheWay.length > 0) return inTheWay;
@@ -120,7 +119,7 @@ function enter(directory: string, { what, alone }: Wanted): DirectoryUse | Direc
       writeFileSync(`${path}.draft`, `${JSON.stringify(told)}\n`, { mode: 0o600 });
       renameSync(`${path}.draft`, `${path}.json`);
     } catch {
-      // The lock counts.
+      // Only the lock counts.
     }
   };
   tell(about);
@@ -133,7 +132,7 @@ function enter(directory: string, { what, alone }: Wanted): DirectoryUse | Direc
   };
 }
 
-/** What processes that have died left behind is removed. */
+/** Lists living users, and removes the files of dead ones. */
 function living(directory: string): DirectoryUser[] {
   const locks = readdirSync(join(directory, IN_USE)).filter((name) => name.endsWith(LOCK) && name !== GATE);
   return locks.flatMap((name) => {

@@ -1,4 +1,4 @@
-/** Figures of the data directory: its room, the log in it, and when it was backed up last. */
+/** Metrics of the data directory: free space, size of the log, last backup. */
 import { stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Gauge, type Registry } from 'prom-client';

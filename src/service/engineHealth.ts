@@ -1,4 +1,4 @@
-/** How the engines behind the service are: what /health/ready answers, and figures that are asked for at each scrape. */
+/** The health of the engines: the answer of /health/ready, and metrics collected at each scrape. */
 import { Gauge, type Registry } from 'prom-client';
 import type { ApiDeps, ReadinessReport } from '../api/deps.js';
 import type { MessageBroker, QueueDepth } from '../ports/messageBroker.js';
@@ -9,29 +9,26 @@ import { singleFlight } from '../supervision/singleFlight.js';
 import { withTimeout } from '../supervision/waiting.js';
 import { behindText, parkedText } from './tenantSentences.js';
 
-/**
- * A cheap call to each engine this process needs, by its name; it rejects when the engine is away. A text that it resolves
- * with is to be shown.
- */
+/** A cheap call to each engine, by name; rejects if the engine is away. A text that it resolves with is shown. */
 export type EngineProbes = { readonly [engine: string]: () => Promise<unknown> };
 
 type Checks = ReadinessReport['checks'];
 
-/** Who asks waits for an answer: an engine that hangs counts as away. */
+/** The caller waits for the report, so an engine that hangs counts as away. */
 const PROBE_LIMIT_MS = 3_000;
 
 export type ReadinessParts = {
   readonly engines: EngineProbes;
   readonly watch: ProjectionWatch;
-  /** Why nothing is read; undefined while the read models are shown. */
+  /** Why no read is answered; undefined while reads are answered. */
   readonly withheld: () => Promise<string | undefined>;
   readonly parked: () => Promise<readonly Parked[]>;
   readonly behind: () => Promise<Behind | undefined>;
-  /** What stopped the projector last; undefined while it runs. */
+  /** The projector's last failure; undefined while it runs. */
   readonly projectorFailure: () => Error | undefined;
 };
 
-/** Anybody may ask, as often as they like: all who ask at the same time are given one answer. */
+/** Concurrent callers share one answer, because anybody may ask at any rate. */
 export function readiness(parts: ReadinessParts): ApiDeps['ready'] {
   const named = singleFlight(() => look(parts, true));
   const unnamed = singleFlight(() => look(parts, false));
@@ -49,7 +46,7 @@ async function look(parts: ReadinessParts, isNamed: boolean): Promise<ReadinessR
       const late = await behind();
       const told = [parkedText(await parked(), isNamed), late && behindText(late, isNamed)];
       const text = [trouble, ...told].filter((each) => each !== undefined).join(' ');
-      // While tenants are parked or behind others are served: no reason to take the service out of work.
+      // While some tenants are parked or behind, the service stays ready for the others.
       if (trouble !== undefined) throw new Error(text);
       return text;
     },
@@ -62,7 +59,7 @@ async function look(parts: ReadinessParts, isNamed: boolean): Promise<ReadinessR
 const asError = (reason: string | undefined): Error | undefined =>
   reason === undefined ? undefined : new Error(reason);
 
-/** Asks all of them at once; never rejects. */
+/** Asks all at once; never rejects. */
 async function checkAll(probes: EngineProbes): Promise<Checks> {
   const checks = Object.entries(probes).map(async ([name, probe]) => [name, await check(probe)] as const);
   return Object.fromEntries(await Promise.all(checks));
@@ -93,7 +90,7 @@ export function registerEngineMetrics(registry: Registry, engines: EngineProbes)
   });
 }
 
-/** `event_log_position`: it moves whenever anything is stored. While the log is away there is no figure. */
+/** `event_log_position`: moves with each stored event. No value while the log is away. */
 export function registerLogMetrics(registry: Registry, head: () => Promise<number>): void {
   new Gauge({
     registers: [registry],
@@ -107,7 +104,7 @@ export function registerLogMetrics(registry: Registry, head: () => Promise<numbe
   });
 }
 
-/** `damaged_files_set_aside`: what is made of the log is then filled again. */
+/** `damaged_files_set_aside`: the files are then filled again from the log. */
 export function registerSetAsideMetrics(registry: Registry, count: () => number): void {
   new Gauge({
     registers: [registry],
@@ -119,7 +116,7 @@ export function registerSetAsideMetrics(registry: Registry, count: () => number)
   });
 }
 
-/** `projections_parked`: how many tenants are parked in each projection. While the read models are away there are no figures. */
+/** `projections_parked`: how many tenants are parked in each projection. No values while the read models are away. */
 export function registerParkedMetrics(registry: Registry, parked: () => Promise<readonly Parked[]>): void {
   new Gauge({
     registers: [registry],
@@ -139,18 +136,18 @@ export function registerParkedMetrics(registry: Registry, parked: () => Promise<
 
 const STATES = ['ready', 'delayed', 'inFlight', 'dead'] as const;
 
-/** What waits in the queues. While the broker is away there are no figures, rather than old ones. */
+/** Messages in the queues. No values while the broker is away, rather than old ones. */
 export function registerQueueMetrics(
   registry: Registry,
   broker: Pick<MessageBroker, 'depth'>,
   queues: readonly string[],
 ): void {
-  // One question for both gauges, which are collected at the same time.
+  // One call for both gauges, which are collected at the same time.
   const depths = singleFlight(
     (): Promise<ReadonlyMap<string, QueueDepth>> =>
       answerOf(Promise.all(queues.map(async (queue) => [queue, await broker.depth(queue)] as const)))
         .then((entries) => new Map(entries))
-        // engine_up shows that it is away.
+        // engine_up reports it.
         .catch(() => new Map()),
   );
   new Gauge({

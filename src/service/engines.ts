@@ -1,6 +1,6 @@
 /**
- * Which engine stands behind each port: decided by one setting each, embedded where it is unset. The drivers of
- * production engines are loaded only where they are used, since each thread of the service would hold them in memory.
+ * Opens the engine behind each port: one setting each, embedded if unset. Drivers of production engines are loaded only
+ * when used, because each thread would hold them in memory.
  */
 import { join } from 'node:path';
 import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
@@ -45,7 +45,7 @@ export async function openEventStore(config: EngineConfig, use: LogUse = {}): Pr
   }
 }
 
-/** The log with its events as they are stored, in whatever version. */
+/** The log with events as stored, without upcasting. */
 export async function openStoredLog(
   {
     DATA_DIR,
@@ -59,24 +59,24 @@ export async function openStoredLog(
   return openEventStoreDb({ url });
 }
 
-/** Where the directory is kept between starts. */
+/** The store of the directory between starts. */
 export const openStoredDirectory = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): DirectoryStore =>
   openDirectoryStore(join(DATA_DIR, 'directory.db'), String(PARTS_VERSION));
 
 export async function openReadModels(config: EngineConfig, lane = ONLY_LANE): Promise<ReadModels> {
   const { MONGODB_URL: url, READER_THREADS, REQUEST_TIMEOUT_MS: timeoutMs } = config;
-  // Each thread takes memory: the lanes share out those that are there from the start.
+  // Threads take memory: lanes share the initial ones.
   const atFirst = Math.ceil(READER_THREADS / lane.of);
   if (url === undefined)
     return openSqliteReadModels({ file: readModelFile(config, lane), readers: READER_THREADS, atFirst });
   const { openMongoReadModels } = await import('../adapters/readmodels/mongodb/store.js');
-  // Nobody waits longer for what is read.
+  // No read is waited for any longer.
   return openMongoReadModels({ url, prefix: collectionPrefix(lane), timeoutMs });
 }
 
 /**
- * @param owner writers of one owner come one after the other, in one process
- * @param onSetAside with it a damaged file is set aside, which it is told of, and one begun that is empty
+ * @param owner names the process: its writers follow one another and share the lease
+ * @param onSetAside if given, a damaged file is set aside, reported here, and replaced by an empty one
  */
 export async function openReadModelWriter(
   config: EngineConfig,
@@ -91,7 +91,10 @@ export async function openReadModelWriter(
   return openMongoReadModelWriter({ url, prefix: collectionPrefix(lane), ...(owner === undefined ? {} : { owner }) });
 }
 
-/** @param onTrouble called when the broker is lost; the adapter reconnects by itself, and the broker need not be there at first */
+/**
+ * @param onTrouble called when the connection is lost; the adapter reconnects by itself, and connects later if the
+ *   broker is away at first
+ */
 export async function openBroker(config: EngineConfig, onTrouble: (error: Error) => void): Promise<MessageBroker> {
   const url = config.RABBITMQ_URL;
   if (url === undefined) return openSqliteBroker({ file: join(config.DATA_DIR, 'broker.db') });

@@ -1,4 +1,4 @@
-/** Starts the directory of tenants of this process, and tells its log what becomes of it. */
+/** Starts this process's directory of tenants, and logs its interruptions. */
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
 import { Directory } from '../directory/directory.js';
@@ -15,10 +15,10 @@ export function openDirectory(
   let told = '';
   const onInterruption = (error: unknown): void => {
     const message = error instanceof Error ? error.message : '';
-    // It is met at each try, until a person puts a backup in its place.
+    // Met at each retry, until a person restores a backup.
     if (error instanceof EventLogDamagedError && message === told) return;
     told = message;
-    // The directory is in each process, and hears of it as soon as any part.
+    // Every process has a directory, so this reports a replaced log first.
     if (error instanceof LogReplacedError) onReplaced();
     else log.error({ err: error }, 'the directory of tenants is interrupted, and tries again');
   };

@@ -1,4 +1,4 @@
-/** The projector's thread: reads the log and writes the read models, off the thread that answers requests. */
+/** The projector's thread: reads the log and writes the read models. */
 import { parentPort, workerData } from 'node:worker_threads';
 import PQueue from 'p-queue';
 import { fileNumber, isMarkedDamaged } from '../adapters/damagedFiles.js';
@@ -6,9 +6,8 @@ import { namingDamage } from '../adapters/readmodels/sqlite/damage.js';
 import { ProjectorLeaseHeldError } from '../ports/readModelWriter.js';
 import { logOf } from '../projector/lanes.js';
 import { projections } from '../projector/projections.js';
-import { keepRetention } from '../projector/retention.js';
 import { runProjections } from '../projector/runner.js';
-import { keepUp } from '../projector/upkeep.js';
+import { keepRetention, keepUp } from '../projector/upkeep.js';
 import { followRelease } from '../rebuild/release.js';
 import { sendable } from '../supervision/sendable.js';
 import { giveWay } from '../supervision/threadPriority.js';
@@ -19,12 +18,12 @@ import type { ProjectorMessage, ProjectorThreadData } from './projectorThread.js
 import { readModelFile } from './readModelFiles.js';
 import { followFeed } from './sharedFeed.js';
 
-/** While another process projects, this one asks so often whether it still does. */
+/** How often, in milliseconds, a standby asks whether another process still projects. */
 const STAND_BY_MS = 500;
-/** So often it is looked whether the file of read models is to be set aside. */
+/** How often, in milliseconds, the read models' file is checked for damage marks. */
 const FILE_LOOK_MS = 250;
 
-// No write waits for what is projected.
+// No write waits for projecting.
 giveWay();
 
 const config = workerData as ProjectorThreadData;
@@ -33,11 +32,11 @@ const send = (message: ProjectorMessage): void => parentPort?.postMessage(messag
 
 parentPort?.once('message', () => stopping.abort());
 
-/** Projects until it is stopped, and stands by while another process does. @throws whatever stops it otherwise */
+/** Projects until stopped; stands by while another process projects. @throws any other failure */
 async function run(): Promise<void> {
   while (!stopping.signal.aborted) {
     try {
-      // Where one process at a time projects, this one becomes it here, or hears that it is not.
+      // Takes the projector lease, or throws ProjectorLeaseHeldError.
       await writer.begin();
       await writer.rollback();
       send({ kind: 'running' });
@@ -50,7 +49,7 @@ async function run(): Promise<void> {
   }
 }
 
-/** Until it is stopped. @throws what went wrong first, when everything has come to rest */
+/** Runs until stopped. @throws the first failure, after all parts have stopped */
 async function project(): Promise<void> {
   const ending = new AbortController();
   const signal = AbortSignal.any([stopping.signal, ending.signal]);
@@ -94,7 +93,7 @@ async function project(): Promise<void> {
   }
 }
 
-/** Until it is stopped. @throws Error as soon as somebody has met damage in the file, or another one is in its place */
+/** Runs until stopped. @throws Error when the file is marked damaged, or replaced by another one */
 async function endWithFile(file: string, signal: AbortSignal): Promise<void> {
   const number = fileNumber(file);
   while (!signal.aborted) {
@@ -107,7 +106,7 @@ async function endWithFile(file: string, signal: AbortSignal): Promise<void> {
 const writer = await openReadModelWriter(config, config.projectorId, config.lane, (aside) =>
   send({ kind: 'set-aside', file: readModelFile(config, config.lane), aside }),
 );
-// What the process has accepted is the data directory's own by now.
+// The main thread has already accepted or refused the log.
 const ownLog = await openOwnLog(config, { acceptLog: false });
 const eventStore = logOf(config.lane, config.feed === undefined ? ownLog : followFeed(ownLog, config.feed));
 try {

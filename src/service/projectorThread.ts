@@ -1,4 +1,4 @@
-/** Starts the projector's thread and keeps it running: an engine that was away is tried again. */
+/** Starts the projector's thread and keeps it running, with restarts while an engine is away. */
 import { randomUUID } from 'node:crypto';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
@@ -22,38 +22,38 @@ export type ProjectorMessage =
   | { readonly kind: 'running' }
   /** Another process projects; this one takes over when that one stops or dies. Sent repeatedly. */
   | { readonly kind: 'standing-by' }
-  /** The read models do not fit the log, and are built anew. */
+  /** The read models belong to another log, and are rebuilt. */
   | { readonly kind: 'anew'; readonly reason: string }
-  /** The file of read models was damaged: it has this name now, and a new one is filled. */
+  /** The file of read models was damaged and renamed to `aside`; a new one is filled. */
   | { readonly kind: 'set-aside'; readonly file: string; readonly aside: string }
-  /** A tenant's part of a projection stands still at an event, or goes on again. */
+  /** A tenant's part of a projection is parked, or continues. */
   | { readonly kind: 'parked' | 'unparked'; readonly parked: Parked }
-  /** Of a table that another release had made, or why one could not be rebuilt yet. */
+  /** A table was rebuilt for this release, or could not be rebuilt yet. */
   | { readonly kind: 'rebuilt'; readonly report: RebuildReport }
   | { readonly kind: 'not-rebuilt'; readonly error: Error }
-  /** Sent only where traces are made, which is done in the main thread. */
+  /** Sent only if tracing is on; the main thread makes the spans. */
   | { readonly kind: 'traces'; readonly projected: ProjectedTraces }
   | { readonly kind: 'failed'; readonly error: Error };
 
-/** The start of a thread takes a fifth of a second of a processor. */
+/** Starting a thread takes 200 ms of processor time. */
 const BACKOFF = { firstMs: 100, longestMs: 3_000 };
 
-/** The same failure is told again after so long. */
+/** The same failure is logged again after this time. */
 const SAME_FAILURE_MS = 60_000;
 
-/** What the projector is started with. */
+/** Settings of the projector. */
 export type ProjectorConfig = Config & { readonly acceptLog: boolean };
 
-/** Threads of one projector come one after the other. */
+/** Successive threads of one projector share the id. */
 export type ProjectorThreadData = ProjectorConfig & {
   readonly projectorId: string;
   readonly lane: Lane;
-  /** Where it asks for what is new in the log; without one it follows the log itself. */
+  /** Port for new events from the main thread; if unset, the thread follows the log itself. */
   readonly feed: MessagePort | undefined;
 };
 
 export type Projector = {
-  /** What stopped the projector last; undefined while it runs or stands by. */
+  /** The last failure; undefined while the projector runs or stands by. */
   readonly failure: () => Error | undefined;
   readonly stop: () => Promise<void>;
 };
@@ -62,17 +62,17 @@ type Around = {
   readonly eventStore: EventStore;
   readonly log: Logger;
   readonly tracer: Tracer | undefined;
-  /** A damaged file of read models was set aside. */
+  /** Called when a damaged file of read models was set aside. */
   readonly onSetAside: () => void;
 };
 
-/** One for each lane, or for each that falls to this process. */
+/** Starts a projector for each lane, or for each lane that falls to this process. */
 export async function startProjectors(
   config: ProjectorConfig,
   { eventStore, log, tracer, onSetAside }: Around,
 ): Promise<Projector> {
   const told = new Set<string>();
-  // The log is the same for all lanes, and so is what they say of it.
+  // All lanes read the same log: each reason is logged once.
   const onReset = (reason: string): void => {
     if (!told.has(reason)) log.warn(reason);
     told.add(reason);
@@ -139,7 +139,7 @@ function startProjector(
     failure = message.kind === 'failed' ? message.error : undefined;
     if (failure !== undefined) {
       onFailure();
-      // One that lasts, such as damage to the event log, is met at each try.
+      // A lasting failure, such as a damaged event log, is met at each retry.
       if (failure.message !== told.message || performance.now() - told.at > SAME_FAILURE_MS) {
         told = { message: failure.message, at: performance.now() };
         log.error({ err: failure }, 'the projector stopped; the read models stand still until it runs again');
@@ -148,10 +148,10 @@ function startProjector(
       log.info(stoodBy ? 'this process projects now' : 'another process projects; this one stands by');
     }
   };
-  /** Resolves when the thread has ended, for whatever reason. */
+  /** Resolves when the thread has ended for any reason. */
   const runThread = async (): Promise<void> => {
     const resourceLimits = threadLimits(16);
-    // The embedded log's commits are heard of by each thread without a server between.
+    // Each thread hears of the embedded log's commits directly, without a server.
     const channel = config.EVENTSTORE_URL === undefined ? undefined : new MessageChannel();
     if (channel !== undefined) serveFeed(eventStore, lane, channel.port1);
     const feed = channel?.port2;

@@ -1,6 +1,6 @@
 /**
- * The files of the embedded read models, one for each lane. How many there are is settled when the first is made, and kept
- * beside them: a tenant's lane follows from it.
+ * Where each lane's read models are stored: a file of the embedded engine, or collections of a database. The number of
+ * lanes is fixed when the first is created and stored beside them, since a tenant's lane depends on it.
  */
 import { existsSync } from 'node:fs';
 import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { LANE_RULE, type Lane, lanesOf, ONLY_LANE } from '../projector/lanes.js'
 import { openProjectors } from './databaseLanes.js';
 import { LANES_FILE } from './dataDirectory.js';
 
-/** More are made only where the setting says so: with 5,000 tenants each takes 100 MB while it is filled. */
+/** More only if set: with 5,000 tenants each lane takes 100 MB of memory while it is filled. */
 const MOST_LANES = 2;
 
 type Settings = Pick<Config, 'DATA_DIR' | 'MONGODB_URL' | 'PROJECTION_LANES'>;
@@ -19,23 +19,23 @@ type Settings = Pick<Config, 'DATA_DIR' | 'MONGODB_URL' | 'PROJECTION_LANES'>;
 export const readModelFile = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>, { index }: Lane): string =>
   join(DATA_DIR, index === 0 ? 'readmodels.db' : `readmodels-${index + 1}.db`);
 
-/** With what SQLite keeps beside them: a file of theirs, of whatever number of lanes. */
+/** Whether it is such a file, of any lane, or one that SQLite keeps beside it. */
 export const isReadModelFile = (name: string): boolean => /^readmodels(-\d+)?\.db/.test(name);
 
-/** How many are made where there are no read models yet. */
+/** The number of lanes for new read models. */
 export const lanesWanted = ({ PROJECTION_LANES: set }: Pick<Config, 'PROJECTION_LANES'>): number =>
   set ?? Math.min(availableParallelism(), MOST_LANES);
 
-/** Made by the setting where there are no read models yet. @throws ConfigError where nobody knows how many there are */
+/** The lanes of the stored read models; of new ones by the setting. @throws ConfigError if their number is lost */
 export async function ownLanes(config: Settings): Promise<readonly Lane[]> {
   const projectors = await openProjectors(config);
   if (projectors !== undefined)
     return lanesOf(await projectors.settleLanes(lanesWanted(config)).finally(() => projectors.close()));
-  // Before the number is looked for, as that is there before any of them is.
+  // Checked before the number's file, which is written before any read models.
   const hasReadModels = existsSync(readModelFile(config, ONLY_LANE));
   const file = join(config.DATA_DIR, LANES_FILE);
   const wanted = lanesWanted(config);
-  // Files from before there were lanes, or for one alone, need no number.
+  // A single lane, and files of releases without lanes, have no stored number.
   if (!existsSync(file) && (hasReadModels || wanted === 1)) return only(config);
   if (!existsSync(file)) await keep(file, wanted);
   const [count, rule] = (await readFile(file, 'utf8')).trim().split(' ').map(Number);
@@ -54,13 +54,13 @@ function only(config: Settings): readonly Lane[] {
   );
 }
 
-/** Another rule had the tenants in other lanes: the files are made again from the log. */
+/** Files partitioned by another rule are deleted and filled again from the log. */
 async function resetFiles({ DATA_DIR }: Settings, file: string, count: number): Promise<void> {
   for (const name of (await readdir(DATA_DIR)).filter(isReadModelFile)) await rm(join(DATA_DIR, name), { force: true });
   await rename(await drafted(file, count), file);
 }
 
-/** Of several processes one settles it. */
+/** If several processes start at once, the first one decides. */
 async function keep(file: string, count: number): Promise<void> {
   const draft = await drafted(file, count);
   await link(draft, file).catch((error: NodeJS.ErrnoException) => {

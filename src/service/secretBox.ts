@@ -1,4 +1,7 @@
-/** Keeps secrets that must be readable again (signing keys of webhooks) sealed in the log, under keys of the installation. */
+/**
+ * Encrypts secrets that must be readable again (signing keys of webhooks) before they go into the log, with keys of the
+ * installation.
+ */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,14 +12,14 @@ const ALGORITHM = 'aes-256-gcm';
 const SECRET_KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Names the form of what follows, so that it can change. */
+/** Names the format, so that it can change. */
 const PREFIX = 'v1.';
 
 /**
- * AES-256-GCM (NIST SP 800-38D) with a random nonce: `v1.` and base64url of nonce, tag and cipher text. Which key sealed
- * is not noted: the tag is right under that key only.
- * @param key 32 bytes; seals, and opens
- * @param others 32 bytes each; they only open
+ * AES-256-GCM (NIST SP 800-38D) with a random nonce: `v1.` and base64url of nonce, tag and cipher text. The key is not
+ * named: the tag is valid under one key only.
+ * @param key 32 bytes; seals and opens
+ * @param others 32 bytes each; only open
  * @throws Error when a key has another length
  */
 export function createSecretBox(key: Uint8Array, ...others: readonly Uint8Array[]): SecretBox {
@@ -45,7 +48,7 @@ function sealedUnder(key: Uint8Array, plain: string): string {
   return PREFIX + Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
 }
 
-/** undefined when it was sealed under another key, or changed since. @throws UnopenableSecretError: an unknown form */
+/** Undefined if it was sealed under another key, or altered. @throws UnopenableSecretError for an unknown format */
 function unsealed(key: Uint8Array, sealed: string): string | undefined {
   if (!sealed.startsWith(PREFIX)) throw new UnopenableSecretError('The sealed secret has an unknown form.');
   const bytes = Buffer.from(sealed.slice(PREFIX.length), 'base64url');
@@ -56,15 +59,14 @@ function unsealed(key: Uint8Array, sealed: string): string | undefined {
     const plain = decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES));
     return Buffer.concat([plain, decipher.final()]).toString('utf8');
   } catch {
-    // The tag is not right under this key, or parts are missing.
+    // The tag is invalid under this key, or bytes are missing.
     return undefined;
   }
 }
 
 /**
- * The keys of SECRETS_KEY, and one that is made once and kept in the data directory.
- * The first seals, all open: those of SECRETS_KEY, then the one in DATA_DIR, so that an installation can move from that
- * to SECRETS_KEY. Where there is none at all, one is made in DATA_DIR.
+ * The keys of SECRETS_KEY, then the one kept in the data directory, which is created if there is no other. The first
+ * seals, all open: so an installation can move from the stored key to SECRETS_KEY.
  * @throws Error when the file holds no key
  */
 export async function installationKeys(
@@ -91,7 +93,9 @@ async function readKey(file: string): Promise<Uint8Array | undefined> {
   }
 }
 
-/** Written whole under another name first: of several processes that start at once, the first one's key counts for all. */
+/**
+ * Written completely under another name, then linked: if several processes start at once, the first key counts for all.
+ */
 async function makeKey(directory: string, file: string): Promise<Uint8Array> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;

@@ -1,4 +1,4 @@
-/** Figures of tenants from the read models: how many records, and when a tenant has synchronised last. */
+/** Metrics of tenants from the read models: number of records, and time of the last synchronisation. */
 import { Gauge, type Registry } from 'prom-client';
 import { OTHERS, type TenantMetrics } from '../api/tenantMetrics.js';
 import type { Tenant } from '../domain/identity/directory.js';
@@ -14,18 +14,18 @@ type Source = {
   readonly metrics: TenantMetrics;
 };
 
-/** As they were at the last look (milliseconds on the clock of `performance`). */
+/** As of the last query. `lookedAt` is on the clock of `performance.now()`. */
 type Figures = { readonly records: number; readonly lastChangeAt: number; readonly lookedAt: number };
 
-/** Lists have their turns in between. */
+/** Tenants in one query, so that lists can go between. */
 const TENANTS_AT_ONCE = 25;
-/** Whoever asks again sooner is told the same. */
+/** Callers within this time, in milliseconds, get the same figures. */
 const LOOK_AGAIN_MS = 1_000;
 const LOOK_LIMIT_MS = 3_000;
-/** A tenant that has not synchronised for so long is told only where there is room. */
+/** A tenant that has not synchronised for this long is shown only if there is room. */
 const OVERDUE_MS = 30 * 86_400_000;
 
-/** Looks at MAX_TENANTS_LOOKED_AT tenants each time, those first that were looked at longest ago. */
+/** Queries MAX_TENANTS_LOOKED_AT tenants each time, starting with those queried longest ago. */
 export class TenantFigures {
   readonly #source: Source;
   readonly #known = new Map<string, Figures>();
@@ -36,7 +36,7 @@ export class TenantFigures {
     this.#source = source;
   }
 
-  /** Records by tenant, and of all others together. While the read models are away there are none, rather than old ones. */
+  /** Records by tenant, and of all others together. Empty while the read models are away, rather than old. */
   async records(): Promise<readonly (readonly [tenant: string, records: number])[]> {
     await this.#look();
     const shown = this.#source.metrics.shown();
@@ -51,7 +51,7 @@ export class TenantFigures {
     return [...own, [OTHERS, others]];
   }
 
-  /** When tenants have synchronised last (milliseconds since 1970). Of too many, those that are overdue longest. */
+  /** When tenants last synchronised (milliseconds since 1970). Of too many, those overdue longest. */
   async synchronized(): Promise<readonly (readonly [tenant: string, at: number])[]> {
     await this.#look();
     const { metrics } = this.#source;
@@ -74,7 +74,7 @@ export class TenantFigures {
       await withTimeout(LOOK_LIMIT_MS, `no answer within ${LOOK_LIMIT_MS} ms`, this.#lookThrough());
       this.#lookedAt = performance.now();
     } catch {
-      // engine_up says that they are away.
+      // engine_up reports it.
       this.#known.clear();
     }
   }
@@ -139,7 +139,7 @@ export function registerTenantFigures(registry: Registry, figures: TenantFigures
   );
 }
 
-/** The log, with its appends counted by tenant. */
+/** Decorates the log: counts appended events by tenant. */
 export const countAppends = (log: EventStore, metrics: () => TenantMetrics | undefined): EventStore =>
   storeWith(log, {
     async append(stream, events, ...options) {

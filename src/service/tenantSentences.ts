@@ -1,14 +1,14 @@
 /**
- * What is said of tenants that are parked or behind: to anybody how many they are, and some of their names to those who may
- * know who the tenants are.
+ * Sentences about tenants that are parked or behind: their number for anybody, and some names for callers who may know
+ * the tenants.
  */
 import type { Parked } from '../ports/readModels.js';
 import type { TenantsBehind } from '../projector/lag.js';
 
-/** Tenants that are named. */
+/** Most tenants named. */
 const MAX_NAMED = 10;
 
-/** A sentence; undefined where nobody is parked. */
+/** A sentence; undefined if no tenant is parked. */
 export function parkedText(parked: readonly Parked[], isNamed: boolean): string | undefined {
   if (parked.length === 0) return undefined;
   const tenants = [...new Set(parked.map(({ tenant }) => tenant))];
@@ -20,7 +20,7 @@ export function parkedText(parked: readonly Parked[], isNamed: boolean): string 
   return `${count(tenants.length)} parked${names}. "dynamic-assets projections list" says why.`;
 }
 
-/** A sentence; undefined where nobody is behind. @param seconds age of the oldest event that is not applied */
+/** A sentence; undefined if no tenant is behind. `seconds` is the age of the oldest unapplied event. */
 export function behindText(
   { names: tenants, isAll, seconds }: TenantsBehind & { readonly seconds?: number },
   isNamed: boolean,

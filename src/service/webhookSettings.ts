@@ -2,7 +2,7 @@
 import { type Config, version } from '../config.js';
 import type { WebhookSettings } from '../webhooks/runWebhooks.js';
 
-/** An attempt with no outcome this long after its time limit was interrupted by a crash. */
+/** An attempt without an outcome this long after its time limit was interrupted by a crash. */
 const CALL_MARGIN_MS = 5_000;
 
 export const webhookSettings = (config: Config): WebhookSettings => ({

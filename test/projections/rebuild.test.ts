@@ -4,8 +4,7 @@ import { addAssetField } from '#app/commands/identity/assetTypes.js';
 import { createRecord, updateRecord } from '#app/commands/records.js';
 import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import type { ReadModelRebuild } from '#app/ports/readModelWriter.js';
-import { UnprovenCopyError } from '#app/rebuild/proveCopy.js';
-import { rebuildProjection } from '#app/rebuild/rebuild.js';
+import { rebuildProjection, UnprovenCopyError } from '#app/rebuild/rebuild.js';
 import { type Inside, openInside, openTenant } from './harness.js';
 
 let inside: Inside;

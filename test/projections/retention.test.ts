@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import PQueue from 'p-queue';
 import type { ReadModelWriter } from '#app/ports/readModelWriter.js';
-import { keepRetention } from '#app/projector/retention.js';
+import { keepRetention } from '#app/projector/upkeep.js';
 import { failed, succeeded } from '../contract/readModelsFixture.js';
 import { type Inside, openInside } from './harness.js';
 

@@ -1,7 +1,7 @@
 import type { DirectoryEvent } from '#app/domain/identity/events.js';
 import { tableStream, tenantStream } from '#app/domain/streams.js';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
-import { ProjectedTenants } from '#app/projector/transaction.js';
+import { ProjectedTenants } from '#app/projector/steps.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 
 const created = (name: string): DirectoryEvent => ({
