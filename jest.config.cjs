@@ -1,7 +1,7 @@
 /**
  * Two kinds of tests. Unit tests (test/unit) try one part alone: no engine, no running service; they run over src/, so
  * that nothing has to be built. All others run over the built JavaScript in dist/ (npm test builds it first): what is
- * tested is what ships.
+ * tested is what ships. Some are repeated on the production engines by test/onProductionEngines/jest.config.cjs.
  */
 const shared = {
   testEnvironment: 'node',
@@ -29,7 +29,7 @@ module.exports = {
       ...shared,
       displayName: 'service',
       testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/unit/'],
+      testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/unit/', '<rootDir>/test/onProductionEngines/'],
       moduleNameMapper: relativeImports,
       globalSetup: '<rootDir>/test/acceptance/keepTenants.cjs',
       globalTeardown: '<rootDir>/test/acceptance/forgetTenants.cjs',
@@ -40,6 +40,6 @@ module.exports = {
   testSequencer: '<rootDir>/test/engines/longestFirst.cjs',
   // A real engine takes half a minute to start where the machine is busy. Jest takes no limit for one project alone.
   testTimeout: 180_000,
-  // More than the processors of a small machine: the longest suites wait most of their time, for time-outs and engines.
-  maxWorkers: 3,
+  // More than the processors of a small machine: many suites wait most of their time (longestFirst.cjs).
+  maxWorkers: 4,
 };

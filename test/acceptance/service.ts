@@ -11,8 +11,9 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { z } from 'zod';
+import { ENTRY, type Finished, runCommand } from '../engines/commandLine.js';
 import { ownDatabase } from '../engines/mongodb.js';
 import { ownQueues } from '../engines/rabbitmq.js';
 import { type Answer, type Outgoing, send } from './http.js';
@@ -28,9 +29,6 @@ export type ServiceOptions = {
   readonly env?: { readonly [name: string]: string };
 };
 
-export type CliResult = { readonly code: number; readonly stdout: string; readonly stderr: string };
-
-const CLI = resolve('dist/cli/index.js');
 const START_TIMEOUT_MS = 30_000;
 const LEVEL_ERROR = 50;
 const SAME_MOMENT_MS = 20;
@@ -110,7 +108,7 @@ export class Service {
   /** Resolves when it listens. @throws Error with what it wrote, when it ends instead */
   async start(): Promise<void> {
     this.#lastHead = undefined;
-    const child = spawn(process.execPath, [CLI, 'start', ...this.#args], { cwd: this.dataDir, env: this.#env });
+    const child = spawn(process.execPath, [ENTRY, 'start', ...this.#args], { cwd: this.dataDir, env: this.#env });
     this.#process = child;
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#log += text;
@@ -144,19 +142,9 @@ export class Service {
   }
 
   /** Runs the command line on the same data directory, beside the service. */
-  async cli(...args: string[]): Promise<CliResult> {
+  cli(...args: string[]): Promise<Finished> {
     this.#requests += 1;
-    const child = spawn(process.execPath, [CLI, ...args], { cwd: this.dataDir, env: this.#env });
-    let stdout = '';
-    let stderr = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      stdout += text;
-    });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      stderr += text;
-    });
-    const [code] = await once(child, 'close');
-    return { code: typeof code === 'number' ? code : -1, stdout, stderr };
+    return runCommand(args, { directory: this.dataDir, env: this.#env });
   }
 
   /** Makes a tenant by the command line, whether the service runs or not. */

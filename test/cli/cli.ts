@@ -1,17 +1,16 @@
-/** Runs the command line as a user does: `node dist/cli/index.js …`, in a fresh directory, with nothing but these settings. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+/** Runs the command line in a fresh directory, with nothing but these settings. */
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { ENTRY, type Finished, runCommand } from '../engines/commandLine.js';
 
 export const REPOSITORY = resolve(__dirname, '../..');
-export const ENTRY = join(REPOSITORY, 'dist/cli/index.js');
 
 export type Environment = Readonly<Record<string, string>>;
-export type Finished = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
 const baseEnvironment = (): Environment => ({ PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' });
 
@@ -34,14 +33,7 @@ export class Workplace {
 
   /** @param input what is piped into it */
   run(args: readonly string[], environment: Environment = {}, input: string | Buffer = ''): Promise<Finished> {
-    return new Promise((done) => {
-      const options = { cwd: this.directory, env: { ...baseEnvironment(), ...environment } };
-      const child = execFile(process.execPath, [ENTRY, ...args], options, (error, stdout, stderr) => {
-        const code = error === null ? 0 : Number(error.code);
-        done({ code, stdout, stderr });
-      });
-      child.stdin?.end(input);
-    });
+    return runCommand(args, { directory: this.directory, env: { ...baseEnvironment(), ...environment }, input });
   }
 
   /** A command that must succeed, with its one line of JSON. */

@@ -8,8 +8,9 @@ import { newId } from '#app/commands/clock.js';
 import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import { tableStream } from '#app/domain/streams.js';
 import { logEvent } from '../acceptance/logEvent.js';
+import { ENTRY } from '../engines/commandLine.js';
 import { type Inside, openInside, openTenant } from '../projections/harness.js';
-import { ENTRY, Workplace } from './cli.js';
+import { Workplace } from './cli.js';
 
 let inside: Inside;
 let workplace: Workplace;

@@ -4,7 +4,8 @@ import { copyFile, mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { ENTRY, REPOSITORY } from './cli.js';
+import { ENTRY } from '../engines/commandLine.js';
+import { REPOSITORY } from './cli.js';
 
 /** Lets `npx dynamic-assets` in this directory find the built command, as it does in a clone. */
 export async function linkCommand(directory: string): Promise<void> {

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { ApiClient, at } from '#app/cli/demo/apiClient.js';
-import { ENTRY, type RunningCli, Workplace } from './cli.js';
+import { ENTRY } from '../engines/commandLine.js';
+import { type RunningCli, Workplace } from './cli.js';
 
 const execute = promisify(execFile);
 

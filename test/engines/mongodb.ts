@@ -1,6 +1,7 @@
 /**
  * A server that speaks MongoDB's protocol, for tests: the one MONGODB_URL names, else mongod on PATH, else, with
- * a Go toolchain, FerretDB 1.24 (see ferretdb/), started here on a fresh directory.
+ * a Go toolchain, FerretDB 1.24 (see ferretdb/), started here on a fresh directory. The driver is loaded only where it is
+ * used: every service under test asks this file for its settings.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -10,7 +11,6 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { MongoClient } from 'mongodb';
 import { freePort } from './freePort.js';
 import { onPath } from './onPath.js';
 
@@ -69,6 +69,7 @@ const withDatabase = (url: string, database: string): string =>
   url.replace(/^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/[^?]*)?/, `$1/${database}`);
 
 async function dropDatabase(url: string): Promise<void> {
+  const { MongoClient } = await import('mongodb');
   const client = new MongoClient(url);
   try {
     await client.db().dropDatabase();
@@ -120,6 +121,7 @@ export class MongoDbServer {
   }
 
   async #answers(): Promise<boolean> {
+    const { MongoClient } = await import('mongodb');
     const client = new MongoClient(this.url, { serverSelectionTimeoutMS: 500 });
     try {
       const hello = await client.db('admin').command({ hello: 1 });

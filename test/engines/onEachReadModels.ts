@@ -1,4 +1,5 @@
-/** Tests that hold with both engines of the read models. */
+/** Tests that hold with both engines of the read models: with SQLite in `npm test`, with MongoDB in `npm run test:engines`. */
+import { isRepetition } from '../onProductionEngines/repetition.js';
 import { describeEngine } from './describeEngine.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from './mongodb.js';
 
@@ -7,8 +8,10 @@ export type FreshReadModels = () => { readonly [name: string]: string };
 
 /** @param tests registers them */
 export function onEachReadModels(tests: (fresh: FreshReadModels) => void): void {
-  describe('with SQLite', () => tests(() => ({})));
-
+  if (!isRepetition) {
+    describe('with SQLite', () => tests(() => ({})));
+    return;
+  }
   describeEngine('mongodb', 'with MongoDB', mongoDbMissing(), () => {
     let mongoDb: AnyMongoDb;
     beforeAll(async () => {

@@ -1,7 +1,7 @@
 /**
  * The service is killed (SIGKILL) again and again under concurrent writes. After each restart every
  * acknowledged write is there, no part of an unacknowledged batch is, and the read models equal a fold of
- * the log. `KILLS=500 npm test -- kill` does more; `SEED=…` repeats a run.
+ * the log. `npm run test:long`, or `KILLS=500 npm test -- kill`, does more; `SEED=…` repeats a run.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Service, startService } from '../acceptance/service.js';
@@ -10,7 +10,7 @@ import { foldOfLog } from './foldOfLog.js';
 import { seeded } from './seeded.js';
 import { Workload } from './workload.js';
 
-const KILLS = Number(process.env.KILLS ?? 50);
+const KILLS = Number(process.env.KILLS ?? 15);
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 const LONGEST_RUN_MS = 700;
 const FULL_CHECK_EVERY = 10;

@@ -11,17 +11,17 @@ import type { Answer } from '../acceptance/http.js';
 import { appendByHand } from '../acceptance/logEvent.js';
 import { Receiver } from '../acceptance/receiver.js';
 import { type Service, startService } from '../acceptance/service.js';
-import { describeEngine } from '../engines/describeEngine.js';
-import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
+import { onEachReadModels } from '../engines/onEachReadModels.js';
+import { isRepetition } from '../onProductionEngines/repetition.js';
 
 const EMBEDDED = { EVENTSTORE_URL: '', MONGODB_URL: '', RABBITMQ_URL: '' };
 /** A refusal that waits for nothing, on a machine that has much to do. */
 const FAST_MS = 1_000;
 
-describe('with the embedded engines', () => {
-  describePoisoned(() => ({ PROJECTION_LANES: '2' }));
+onEachReadModels((fresh) => describePoisoned(() => (isRepetition ? fresh() : { PROJECTION_LANES: '2' })));
 
-  test('what is parked goes on where it stood, after what was wrong is put right', async () => {
+if (!isRepetition) {
+  test('with the embedded engines, what is parked goes on where it stood, after what was wrong is put right', async () => {
     const env = { ...EMBEDDED, PROJECTION_LANES: '1' };
     const service = await startService({ tenants: { acme: 'dyn_stock_order' }, env });
     const acme = service.tenant('acme');
@@ -62,16 +62,7 @@ describe('with the embedded engines', () => {
     expect(none).toMatchObject({ code: 0, stdout: 'Nothing of acme is parked there.\n' });
     await service.dispose();
   });
-});
-
-describeEngine('mongodb', 'with MongoDB as the read models', mongoDbMissing(), () => {
-  let mongoDb: AnyMongoDb;
-  beforeAll(async () => {
-    mongoDb = await anyMongoDb();
-  }, ENGINE_START_MS);
-  afterAll(() => mongoDb.dispose());
-  describePoisoned(() => ({ MONGODB_URL: mongoDb.freshUrl() }));
-});
+}
 
 function describePoisoned(engines: () => { readonly [name: string]: string }): void {
   let receiver: Receiver;

@@ -1,5 +1,5 @@
 /** The states of an order, and who moves it between them (spec §3, §4.9). */
-import { itOfRequests } from '../onProductionEngines/ofRequests.js';
+import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { party } from '../samples.js';
 import type { AssetRecord, Fields, TenantClient } from '../tenant.js';

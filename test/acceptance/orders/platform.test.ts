@@ -1,6 +1,6 @@
 /** Orders as the people of the platform see them: the two queues, one order, saving, approving and rejecting (spec §3). */
 import { z } from 'zod';
-import { itOfRequests } from '../onProductionEngines/ofRequests.js';
+import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { addPerson, dataOf, type Person } from '../people.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import type { Query } from '../tenant.js';

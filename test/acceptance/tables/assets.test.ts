@@ -1,6 +1,6 @@
 /** Which assets there are, and what is told about them (spec §1, §2.1, §4.1, §4.2). */
 import { z } from 'zod';
-import { itOfRequests } from '../onProductionEngines/ofRequests.js';
+import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { expectRefused } from '../refusals.js';
 import { fullestRecord, infoOf, smallestRecord } from '../samples.js';
 import { ASSETS, type TenantClient } from '../tenant.js';

@@ -1,5 +1,5 @@
 /** Batch upsert: up to 1000 items, all or nothing, matched on the unique field (spec §4.7, §8). */
-import { itOfRequests } from '../onProductionEngines/ofRequests.js';
+import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { expectInvalid, expectRefused, fieldErrors } from '../refusals.js';
 import { ASSETS } from '../tenant.js';
 import { useService } from '../useService.js';

@@ -1,8 +1,8 @@
 /** What has changed in a table since a cursor. */
 import { z } from 'zod';
 import { seeded } from '../../faults/seeded.js';
+import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { ids } from '../itemList.js';
-import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectRefused } from '../refusals.js';
 import { ASSETS, type AssetRecord } from '../tenant.js';
 import { useService } from '../useService.js';

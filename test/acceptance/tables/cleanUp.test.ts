@@ -1,7 +1,7 @@
 /** Clean-up, and the synchronisation it ends (spec §4.8). */
 import { v7 as uuid } from 'uuid';
 import { z } from 'zod';
-import { itOfRequests } from '../onProductionEngines/ofRequests.js';
+import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { dataOf } from '../people.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';

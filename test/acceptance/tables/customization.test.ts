@@ -1,5 +1,5 @@
 /** Reference Data is customizable, Master Data is not (spec §1): fields and tables that a tenant adds. */
-import { itOfRequests } from '../onProductionEngines/ofRequests.js';
+import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { fullestRecord, infoOf } from '../samples.js';
 import type { Fields } from '../tenant.js';

@@ -1,6 +1,7 @@
 /** The seven field types: what each takes, what it gives back, what it refuses (spec §2.1). */
+
+import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { addTableOfEveryType, EVERY_TYPE } from '../everyType.js';
-import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectInvalid } from '../refusals.js';
 import { useService } from '../useService.js';
 

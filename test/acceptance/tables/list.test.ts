@@ -1,6 +1,7 @@
 /** Lists: pages and links (spec §2.2, §4.3, §8). */
+
+import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { contains, fillItems, follow, ITEMS, ids } from '../itemList.js';
-import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectRefused } from '../refusals.js';
 import type { AssetRecord, Query, RecordExport } from '../tenant.js';
 import { useService } from '../useService.js';

@@ -1,7 +1,8 @@
 /** Lists: filters and sorts, compared with the same done by hand in memory (spec §4.3). */
+
+import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { addTableOfEveryType, EVERY_TYPE } from '../everyType.js';
 import { contains, fillItems, follow, ITEMS, ids } from '../itemList.js';
-import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectRefused } from '../refusals.js';
 import type { AssetRecord, Query } from '../tenant.js';
 import { useService } from '../useService.js';

@@ -1,6 +1,7 @@
 /** One record: create, read, update (spec §2.1, §2.2, §4.4 to §4.6). */
+
+import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import type { Answer } from '../http.js';
-import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { ASSETS, type Fields } from '../tenant.js';
 import { useService } from '../useService.js';

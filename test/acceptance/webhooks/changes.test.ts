@@ -1,7 +1,7 @@
 /** Changing a webhook, its secret, and whether it is enabled (spec §6.3, §6.5). */
 import { z } from 'zod';
+import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { addWebhook, type Webhook } from '../export.js';
-import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';
 

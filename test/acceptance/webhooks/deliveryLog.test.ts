@@ -1,9 +1,9 @@
 /** The delivery log of a webhook (spec §6.4): what was called when, what came back, and what became of it. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
+import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { addWebhook, approve, quickDelivery, reaches, validatedOrder, type Webhook } from '../export.js';
 import type { Answer } from '../http.js';
-import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { Receiver } from '../receiver.js';
 import { expectRefused } from '../refusals.js';
 import type { TenantClient } from '../tenant.js';

@@ -1,6 +1,7 @@
 /** Resend, backfill and test events, through the platform API. */
+
+import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { addWebhook, approve, parsed, quickDelivery, reaches, validatedOrder, withWebhook } from '../export.js';
-import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { type Call, Receiver } from '../receiver.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';

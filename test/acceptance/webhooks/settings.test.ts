@@ -1,7 +1,7 @@
 /** Making and managing webhooks (spec §6): admins only, HTTPS only, no way into private networks. */
 import { z } from 'zod';
+import { itOfRequests } from '../../onProductionEngines/repetition.js';
 import { addWebhook } from '../export.js';
-import { itOfRequests } from '../onProductionEngines/ofRequests.js';
 import { expectInvalid, expectRefused } from '../refusals.js';
 import { useService } from '../useService.js';
 

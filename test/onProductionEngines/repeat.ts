@@ -1,19 +1,17 @@
-/** The acceptance tests once more, with MongoDB and RabbitMQ switched on behind every service they start. */
+/** The acceptance tests with MongoDB and RabbitMQ behind every service that they start. */
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { describeEngine } from '../../engines/describeEngine.js';
-import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../../engines/mongodb.js';
-import { anyRabbitMq, rabbitMqMissing } from '../../engines/rabbitmq.js';
-import { REPEATED } from './ofRequests.js';
+import { describeEngine } from '../engines/describeEngine.js';
+import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
+import { anyRabbitMq, rabbitMqMissing } from '../engines/rabbitmq.js';
 
-const ACCEPTANCE = resolve(__dirname, '..');
+const ACCEPTANCE = resolve(__dirname, '../acceptance');
 
 /**
- * Registers the tests of folders of test/acceptance, but not those of ofRequests.ts.
- * @param except files that are left out, such as `access/auth.test.ts`: what they are about is decided before an engine is asked
+ * Registers the tests of folders of test/acceptance, but not those of `itOfRequests`.
+ * @param except files that are left out, such as `access/auth.test.ts`: what they test is decided before an engine is asked
  */
 export function repeatOnProductionEngines(folders: readonly string[], except: readonly string[] = []): void {
-  process.env[REPEATED] = 'yes';
   describeEngine('mongodb', 'with MongoDB as the read models', mongoDbMissing(), () => {
     describeEngine('rabbitmq', 'and RabbitMQ as the broker', rabbitMqMissing(), () => {
       const before = { ...process.env };

@@ -1,6 +1,7 @@
 /**
  * The projector is killed (SIGKILL), or stands still (SIGSTOP) until another has taken over, again and again while
- * it writes to MongoDB. What is there at the end equals a fold of all events. `KILLS=100` does more.
+ * it writes to MongoDB. What is there at the end equals a fold of all events. `KILLS=100 npm run test:engines -- mongoDbKill`
+ * does more.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,13 +12,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { openMongoReadModels } from '#app/adapters/readmodels/mongodb/store.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { type AnyMongoDb, anyMongoDb, ENGINE_START_MS, mongoDbMissing } from '../engines/mongodb.js';
-import { expectProjected, ProjectedLog, pick } from './projectedLog.js';
+import { expectProjected, ProjectedLog, pick } from '../faults/projectedLog.js';
 
 const KILLS = Number(process.env.KILLS ?? 10);
 const STANDSTILLS = Math.ceil(KILLS / 2);
 const LEASE_MS = 300;
 const EVENTS_A_ROUND = 40;
-const PROJECTOR = resolve('test/faults/mongoDbProjector.mjs');
+const PROJECTOR = resolve('test/onProductionEngines/mongoDbProjector.mjs');
 
 describeEngine('mongodb', 'a projector that writes to MongoDB', mongoDbMissing(), () => {
   let mongoDb: AnyMongoDb;

@@ -1,0 +1,280 @@
+/**
+ * Each operation of the OpenAPI document once, in one story, on the production engines: EventStoreDB (a double), MongoDB and
+ * RabbitMQ. Contract tests prove the engines; `npm run test:engines` repeats the other acceptance tests on them.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { ENGINE_START_MS } from '../engines/mongodb.js';
+import {
+  describeProductionEngines,
+  type ProductionEngines,
+  startProductionEngines,
+} from '../engines/productionEngines.js';
+import { operationsOf, Schemas } from './apiDocument.js';
+import { quickDelivery, validatedOrder } from './export.js';
+import type { Answer } from './http.js';
+import { Receiver } from './receiver.js';
+import { type Service, startService } from './service.js';
+import { ASSETS, PLATFORM, type RequestOptions } from './tenant.js';
+
+const LONG_AGO = '2020-01-01T00:00:00Z';
+const PASSWORD = 'correct horse battery';
+const USER = { email: 'vera@example.com', first_name: 'Vera', last_name: 'Bos', roles: ['admin'] };
+
+/** Ids of records that were made, by their names in paths. */
+const ids: { [parameter: string]: string } = {};
+
+type Step = {
+  /** As in the document: `GET /docs/{page}`. */
+  readonly operation: string;
+  /** What the path's parameters are, where it is not what `ids` says. */
+  readonly at?: { readonly [parameter: string]: string };
+  readonly body?: () => unknown;
+  /** Resolves when the request can be made. */
+  readonly after?: () => Promise<unknown>;
+  /** The parameter of later paths that the answer's `data` names. */
+  readonly names?: string;
+  /** The property of `data` with that name; `id` by default. */
+  readonly by?: string;
+  /** `signed in`: the user whom the story adds. Default: an admin for the platform, a client for all else. */
+  readonly who?: 'nobody' | 'signed in';
+};
+
+const step = (operation: string, more: Omit<Step, 'operation'> = {}): Step => ({ operation, ...more });
+const platform = (operation: string, more: Omit<Step, 'operation'> = {}): Step =>
+  step(operation.replace(' ', ` ${PLATFORM}`), more);
+const assets = (operation: string, more: Omit<Step, 'operation'> = {}): Step =>
+  step(operation.replace(' ', ` ${ASSETS}`), more);
+
+const OPEN: readonly Step[] = [
+  '/health/live',
+  '/health/ready',
+  '/metrics',
+  '/',
+  '/docs',
+  '/openapi.json',
+  '/.well-known/jwks.json',
+  '/.well-known/oauth-authorization-server',
+  '/.well-known/oauth-protected-resource',
+].map((path) => step(`GET ${path}`, { who: 'nobody' }));
+
+describeProductionEngines(() => {
+  let engines: ProductionEngines;
+  let receiver: Receiver;
+  let service: Service;
+  let schemas: Schemas;
+  /** Of the user whom the story adds. */
+  let session: string;
+  const done = new Set<string>();
+  const acme = () => service.tenant('acme');
+
+  beforeAll(async () => {
+    [engines, receiver] = await Promise.all([startProductionEngines(), Receiver.start()]);
+    const env = { ...quickDelivery(receiver), ...engines.env };
+    service = await startService({ tenants: { acme: 'dyn_stock_order' }, env });
+    schemas = new Schemas((await acme().send('GET', '/openapi.json')).body);
+  }, ENGINE_START_MS);
+  afterAll(async () => {
+    await service?.dispose();
+    await receiver?.stop();
+    await engines?.dispose();
+    expect(service.loggedErrors).toEqual([]);
+  });
+
+  const item = (n: number) => ({ external_id: `I${n}`, name: `Item ${n}`, _batch_id: 'all' });
+  const newOrder = async (parameter: string) => {
+    ids[parameter] = (await validatedOrder(acme())).order.id;
+  };
+  /** Its first delivery is in the delivery log, with its outcome. */
+  const delivered = async () => {
+    const [call] = await receiver.received('/orders', 1);
+    ids.delivery_id = String(call?.headers['webhook-id']);
+    const path = `/webhooks/${ids.webhook_id}/deliveries/${ids.delivery_id}`;
+    while (!(await acme().platform('GET', path)).text.includes('"state":"succeeded"')) await wait(20);
+  };
+  const signedIn = async (password: string) => {
+    session = await acme().signIn({ email: USER.email, password });
+  };
+
+  const STORY: readonly Step[] = [
+    ...OPEN,
+    step('GET /docs/{page}', { at: { page: 'getting-started' }, who: 'nobody' }),
+    step('POST /oauth/token', {
+      who: 'nobody',
+      body: () => ({
+        grant_type: 'client_credentials',
+        client_id: acme().client.client_id,
+        client_secret: acme().client.client_secret,
+      }),
+    }),
+
+    assets('GET '),
+    assets('GET /dyn_item/info'),
+    assets('POST /dyn_item/assets', { body: () => ({ external_id: 'I0', name: 'Tea' }), names: 'item_id' }),
+    assets('GET /dyn_item/assets/{asset_id}', { at: { asset_id: 'item_id' } }),
+    assets('PUT /dyn_item/assets/{asset_id}', { at: { asset_id: 'item_id' }, body: () => ({ name: 'Green tea' }) }),
+    assets('POST /dyn_item/assets/batch', {
+      body: () => ({ items: [item(1), item(2)] }),
+      names: 'operation_id',
+      by: 'operation_id',
+    }),
+    assets('GET /dyn_item/assets'),
+    assets('GET /dyn_item/changes'),
+    assets('GET /dyn_item/operations'),
+    assets('POST /dyn_item/operations/{operation_id}/undo', { body: () => ({}) }),
+    assets('POST /dyn_item/assets/batch', { body: () => ({ items: [item(1), item(3)] }) }),
+    assets('POST /dyn_item/assets/clean-up', { body: () => ({ batch_id: 'all' }) }),
+    assets('POST /dyn_item/syncs', { names: 'sync_id' }),
+    assets('POST /dyn_item/assets/batch', {
+      body: () => ({ items: [{ ...item(1), name: 'Coffee', _batch_id: ids.sync_id }] }),
+    }),
+    assets('GET /dyn_item/syncs'),
+    assets('GET /dyn_item/syncs/{sync_id}'),
+    assets('POST /dyn_item/syncs/{sync_id}/commit', { body: () => ({ records: 1 }) }),
+    assets('POST /dyn_item/syncs/{sync_id}/undo', { body: () => ({}) }),
+
+    assets('GET /dyn_stock_order/info'),
+    assets('POST /dyn_stock_order/assets', { body: () => ({ notes: 'New' }), names: 'order_id' }),
+    assets('GET /dyn_stock_order/assets/{asset_id}', { at: { asset_id: 'order_id' } }),
+    assets('PUT /dyn_stock_order/assets/{asset_id}', {
+      at: { asset_id: 'order_id' },
+      body: () => ({ notes: 'Changed' }),
+    }),
+    assets('GET /dyn_stock_order/assets'),
+    assets('GET /dyn_stock_order/assets/{asset_id}/history', { at: { asset_id: 'order_id' } }),
+    assets('GET /dyn_order_line/info'),
+    assets('POST /dyn_order_line/assets', {
+      body: () => ({ order_id: ids.order_id, quantity: 2.5 }),
+      names: 'line_id',
+    }),
+    assets('GET /dyn_order_line/assets/{asset_id}', { at: { asset_id: 'line_id' } }),
+    assets('PUT /dyn_order_line/assets/{asset_id}', { at: { asset_id: 'line_id' }, body: () => ({ quantity: 3 }) }),
+    assets('GET /dyn_order_line/assets'),
+    assets('DELETE /dyn_order_line/assets/{asset_id}', { at: { asset_id: 'line_id' } }),
+
+    platform('GET /tables/{table}/info', { at: { table: 'dyn_item' } }),
+    platform('GET /tables/{table}/assets', { at: { table: 'dyn_item' } }),
+    platform('GET /tables/{table}/operations', { at: { table: 'dyn_item' } }),
+    platform('GET /tables/{table}/syncs', { at: { table: 'dyn_item' } }),
+    platform('GET /tables/{table}/syncs/{sync_id}', { at: { table: 'dyn_item' } }),
+    platform('POST /tables/{table}/assets', {
+      at: { table: 'dyn_order_line' },
+      body: () => ({ order_id: ids.order_id, quantity: 1 }),
+      names: 'line_id',
+    }),
+    platform('GET /tables/{table}/assets/{asset_id}', { at: { table: 'dyn_order_line', asset_id: 'line_id' } }),
+    platform('PUT /tables/{table}/assets/{asset_id}', {
+      at: { table: 'dyn_order_line', asset_id: 'line_id' },
+      body: () => ({ quantity: 4 }),
+    }),
+    platform('DELETE /tables/{table}/assets/{asset_id}', { at: { table: 'dyn_order_line', asset_id: 'line_id' } }),
+
+    platform('GET /webhook-events'),
+    platform('POST /webhooks', {
+      body: () => ({ url: receiver.url('/orders'), events: ['order.approved'] }),
+      names: 'webhook_id',
+    }),
+    platform('GET /webhooks'),
+    platform('GET /webhooks/{webhook_id}'),
+    platform('PUT /webhooks/{webhook_id}', { body: () => ({ name: 'ERP' }) }),
+    platform('POST /webhooks/{webhook_id}/secret'),
+    platform('POST /webhooks/{webhook_id}/secret/rotate'),
+    platform('DELETE /webhooks/{webhook_id}/secret/staged'),
+    platform('POST /webhooks/{webhook_id}/secret/rotate'),
+    platform('POST /webhooks/{webhook_id}/secret/promote'),
+    platform('POST /webhooks/{webhook_id}/disable', { body: () => ({ reason: 'Moving.' }) }),
+    platform('POST /webhooks/{webhook_id}/enable'),
+
+    platform('GET /orders'),
+    platform('PUT /orders/{order_id}', { body: () => ({ customer_reference: 'PO 1' }) }),
+    platform('GET /orders/{order_id}'),
+    platform('POST /orders/{order_id}/reject', {
+      after: () => newOrder('order_id'),
+      body: () => ({ reasons: ['No.'] }),
+    }),
+    platform('POST /orders/{order_id}/approve', { after: () => newOrder('order_id'), body: () => ({}) }),
+    platform('GET /orders/{order_id}/history'),
+    platform('GET /webhooks/{webhook_id}/deliveries', { after: delivered }),
+    platform('GET /webhooks/{webhook_id}/deliveries/{delivery_id}'),
+    platform('POST /orders/approve', { after: () => newOrder('order_id'), body: () => ({ ids: [ids.order_id] }) }),
+    platform('POST /webhooks/{webhook_id}/test', {
+      after: () => receiver.received('/orders', 2),
+      body: () => ({ event: 'order.approved' }),
+    }),
+    platform('POST /webhooks/{webhook_id}/deliveries/{delivery_id}/resend', {
+      after: () => receiver.received('/orders', 3),
+    }),
+    platform('POST /webhooks/{webhook_id}/resend', {
+      after: () => receiver.received('/orders', 4),
+      body: () => ({ since: LONG_AGO }),
+    }),
+    platform('POST /webhooks/{webhook_id}/backfill', { body: () => ({ from: LONG_AGO }) }),
+    platform('DELETE /webhooks/{webhook_id}', { after: () => receiver.received('/orders', 6) }),
+
+    platform('GET /asset-types'),
+    platform('POST /asset-types', {
+      body: () => ({
+        name: 'dyn_carrier',
+        unique_field: 'code',
+        fields: [{ name: 'code', type: 'String', required: true }],
+      }),
+    }),
+    platform('POST /asset-types/{table}/fields', {
+      at: { table: 'dyn_item' },
+      body: () => ({ name: 'colour', type: 'String' }),
+    }),
+    platform('GET /tenant'),
+    platform('PUT /tenant/clean-up-guard', { body: () => ({ max_percent: 20 }) }),
+    platform('PUT /tenant/rate-limit', { body: () => ({ per_second: 500, burst: 1000 }) }),
+    platform('DELETE /tenant/rate-limit'),
+
+    platform('POST /api-clients', { body: () => ({ name: 'ERP' }), names: 'client_id', by: 'client_id' }),
+    platform('GET /api-clients'),
+    platform('POST /api-clients/{client_id}/secret'),
+    platform('POST /api-clients/{client_id}/secret/rotate'),
+    platform('DELETE /api-clients/{client_id}/secret/staged'),
+    platform('POST /api-clients/{client_id}/secret/rotate'),
+    platform('POST /api-clients/{client_id}/secret/promote'),
+    platform('DELETE /api-clients/{client_id}'),
+
+    platform('POST /users', { body: () => ({ ...USER, password: PASSWORD }), names: 'user_id' }),
+    platform('GET /users'),
+    platform('GET /users/{user_id}'),
+    platform('PUT /users/{user_id}', { body: () => ({ first_name: 'Veerle' }) }),
+    platform('POST /session', { who: 'nobody', body: () => ({ email: USER.email, password: PASSWORD }) }),
+    platform('GET /session', { after: () => signedIn(PASSWORD), who: 'signed in' }),
+    platform('POST /session/password', {
+      who: 'signed in',
+      body: () => ({ old_password: PASSWORD, new_password: 'staple the battery' }),
+    }),
+    platform('DELETE /session', { after: () => signedIn('staple the battery'), who: 'signed in' }),
+    platform('POST /users/{user_id}/password'),
+    platform('DELETE /users/{user_id}'),
+  ];
+
+  async function ask(method: string, template: string, { at = {}, body, who }: Step): Promise<Answer> {
+    const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[at[name] ?? name] ?? at[name] ?? name);
+    const options: RequestOptions = body === undefined ? {} : { body: body() };
+    if (who !== undefined) return acme().send(method, path, { ...options, token: who === 'nobody' ? null : session });
+    if (!path.startsWith(PLATFORM)) return acme().send(method, path, options);
+    return acme().platform(method, path.slice(PLATFORM.length), options);
+  }
+
+  it.each(STORY)('$operation', async (asked) => {
+    await asked.after?.();
+    const [method = '', path = ''] = asked.operation.split(' ');
+    const answer = await ask(method, path, asked);
+    expect({ status: answer.status, isSuccess: answer.status < 400, text: answer.text }).toMatchObject({
+      isSuccess: true,
+    });
+    if (asked.names !== undefined)
+      ids[asked.names] = String(Reflect.get(Object(Reflect.get(Object(answer.body), 'data')), asked.by ?? 'id'));
+    if (answer.status < 300) expect(schemas.errorsOf(method.toLowerCase(), path, answer)).toEqual([]);
+    done.add(asked.operation);
+  });
+
+  it('these are all: other tables have the operations of dyn_item, or of dyn_order_line', () => {
+    const others = /\/dyn_(?!item\/|order_line\/|stock_order\/)\w+\//;
+    const all = operationsOf(schemas.document).map(({ method, path }) => `${method} ${path}`);
+    expect(all.filter((operation) => !others.test(operation) && !done.has(operation))).toEqual([]);
+  });
+});

@@ -1,0 +1,77 @@
+/**
+ * The command line in a process that stays for the next command: a program of its own takes half a second to load. What a
+ * program alone shows, such as a start, its signals, or settings of Node's, is run as one.
+ */
+import { type ChildProcess, execFile, fork } from 'node:child_process';
+import { resolve } from 'node:path';
+
+export const ENTRY = resolve('dist/cli/index.js');
+const PROCESS = resolve('test/engines/commandProcess.mjs');
+/** These go on until a signal comes, or start others. */
+const PROGRAMS = ['start', 'demo'];
+/** How long it waits for the next command. */
+const IDLE_MS = 2_000;
+
+export type Finished = { readonly code: number; readonly stdout: string; readonly stderr: string };
+export type CommandOptions = {
+  readonly directory: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** What is piped into it. */
+  readonly input?: string | Buffer;
+};
+type Answer = Finished & { readonly isClean: boolean };
+
+let waiting: ChildProcess | undefined;
+let idle: NodeJS.Timeout | undefined;
+
+/** Runs `dynamic-assets` with these arguments, in the process that waits for one, or as a program. */
+export async function runCommand(args: readonly string[], options: CommandOptions): Promise<Finished> {
+  const isProgram =
+    PROGRAMS.includes(args[0] ?? '') ||
+    options.env.NODE_OPTIONS !== undefined ||
+    !args.every((argument) => argument.isWellFormed());
+  return isProgram ? runProgram(args, options) : runInProcess(args, options);
+}
+
+/** The same as a user does: `node dist/cli/index.js …`. */
+export function runProgram(args: readonly string[], { directory, env, input = '' }: CommandOptions): Promise<Finished> {
+  return new Promise((done) => {
+    const child = execFile(process.execPath, [ENTRY, ...args], { cwd: directory, env }, (error, stdout, stderr) =>
+      done({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr }),
+    );
+    child.stdin?.end(input);
+  });
+}
+
+/** Commands that run at the same time have a process each. */
+async function runInProcess(
+  args: readonly string[],
+  { directory, env, input = '' }: CommandOptions,
+): Promise<Finished> {
+  const child =
+    waiting?.connected === true ? waiting : fork(PROCESS, [ENTRY], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  waiting = undefined;
+  clearTimeout(idle);
+  child.channel?.ref();
+  const { isClean, ...finished } = await new Promise<Answer>((resolve, reject) => {
+    const ended = (code: number | null): void => reject(new Error(`${args.join(' ')} ended its process: ${code}`));
+    child.once('exit', ended).once('message', (answer) => {
+      child.off('exit', ended);
+      resolve(answer as Answer);
+    });
+    child.send({ args, directory, env, stdin: Buffer.from(input).toString('base64') });
+  });
+  if (isClean && waiting === undefined) keep(child);
+  else child.disconnect();
+  return finished;
+}
+
+function keep(child: ChildProcess): void {
+  waiting = child;
+  idle = setTimeout(() => {
+    if (waiting === child) waiting = undefined;
+    child.disconnect();
+  }, IDLE_MS).unref();
+  child.unref();
+  child.channel?.unref();
+}
