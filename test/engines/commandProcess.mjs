@@ -3,10 +3,13 @@
  * Each has its own arguments, settings, directory and standard streams.
  */
 import { Readable } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 
 const ENTRY = pathToFileURL(process.argv[2] ?? '').href;
-const USAGE = 2;
+/** Exit code of what was begun and failed. Wrong usage and help end before anything is opened. */
+const FAILURE = 1;
+const LONGEST_END_MS = 10_000;
 
 class Exit extends Error {
   constructor(code) {
@@ -33,14 +36,25 @@ function capture(stream) {
   return () => text;
 }
 
-/** @returns its exit code, and whether it was asked for: then something may still be open here */
+/** @returns its exit code, and whether it called for it: then something may still be open here */
 async function end(running) {
   try {
     await running;
     return { code: Number(process.exitCode ?? 0), isForced: false };
   } catch (error) {
-    if (error instanceof Exit) return { code: error.code, isForced: error.code !== USAGE };
+    if (error instanceof Exit) return { code: error.code, isForced: true };
     throw error;
+  }
+}
+
+/** A program ends by itself only when nothing keeps it. @throws Error with what does */
+async function untilNothingIsOpen(before) {
+  const deadline = Date.now() + LONGEST_END_MS;
+  for (;;) {
+    const open = process.getActiveResourcesInfo();
+    if (open.length <= before) return;
+    if (Date.now() > deadline) throw new Error(`The command would not end: ${open.join(', ')}.`);
+    await wait(5);
   }
 }
 
@@ -56,10 +70,10 @@ async function run({ args, directory, env, stdin }) {
   const [stdout, stderr] = [capture(process.stdout), capture(process.stderr)];
   commands += 1;
   const { code, isForced } = await end(import(`${ENTRY}?command=${commands}`));
+  if (!isForced) await untilNothingIsOpen(open);
   process.exitCode = undefined;
   for (const signal of ['SIGINT', 'SIGTERM']) process.removeAllListeners(signal);
-  const isClean = !isForced && process.getActiveResourcesInfo().length <= open;
-  return { code, stdout: stdout(), stderr: stderr(), isClean };
+  return { code, stdout: stdout(), stderr: stderr(), isClean: !isForced || code !== FAILURE };
 }
 
 process.on('message', async (command) => process.send?.(await run(command)));
