@@ -24,7 +24,7 @@ const KEPT_MS = 1_000;
 const ANSWER = [
   ['request there', 'main', 'the client sends; the request is received, and its head parsed'],
   ['body there', 'main', 'tenant, token, limits and parameters are checked; the body is read'],
-  ['append sent', 'main', 'the body is checked; what is to happen is decided, and made text of'],
+  ['append sent', 'main', 'the body is checked; the change is decided and serialised'],
   ['append received', 'appender', 'waking the thread that appends'],
   ['log committed', 'appender', 'the event is inserted and synchronised to the disk'],
   ['append answered', 'main', 'waking the thread that answers'],
@@ -34,13 +34,13 @@ const ANSWER = [
 
 /** The same of what comes beside and after it, from the log's commit on, until reads show the record. */
 const SHOWN = [
-  ['commit announced', 'appender', 'the answer is handed on, and whoever follows the log is told'],
+  ['commit announced', 'appender', 'the answer is passed on; readers of the log are told'],
   ['commit heard by projector', 'projector', 'waking the thread that projects'],
-  ['transaction wanted', 'projector', 'what the event is, and whose'],
+  ['transaction wanted', 'projector', 'the event and its tenant are decoded'],
   ['transaction begun', 'projector', 'a transaction is begun'],
   ['changes applied', 'projector', 'record, indexes, n-grams, history and checkpoint are written'],
   ['read models committed', 'projector', 'the transaction is committed'],
-  ['read models heard by main', 'main', 'waking the thread that lets reads go on'],
+  ['read models heard by main', 'main', 'waking the thread that answers reads'],
 ];
 
 const KINDS = kindsFrom(1_000_000);
