@@ -9,8 +9,8 @@ import { startHttpServer } from './api/listen.js';
 import { ServiceMetrics } from './api/metrics.js';
 import { createApi, createHealthApi } from './api/server.js';
 import { starting, startingAnew } from './api/starting.js';
+import { type Application, openApplication } from './commands/application.js';
 import { newId, now } from './commands/clock.js';
-import type { Commands } from './commands/context.js';
 import { type Config, ROLES, type Role } from './config.js';
 import type { Directory } from './directory/directory.js';
 import type { LogAnchor } from './ports/eventStore.js';
@@ -51,7 +51,7 @@ import { addressPolicy, createTargetCheck } from './webhooks/targetAddress.js';
 export type RunningService = {
   /** `http://127.0.0.1:3000` */
   readonly address: string;
-  readonly commands: Commands;
+  readonly commands: Application;
   readonly directory: Directory;
   /** Lets requests in flight finish, then closes everything. */
   stop(): Promise<void>;
@@ -199,7 +199,7 @@ async function openParts(
     : undefined;
   const directory = opened(await openDirectory(config, eventStore, log, onReplaced), (each) => each.stop());
   const secretBox = createSecretBox(...(await installationKeys(config)));
-  const commands = { eventStore, readModels, directory, secretBox, now, newId };
+  const commands = openApplication({ eventStore, readModels, directory, secretBox, now, newId });
   const policy = addressPolicy(config.WEBHOOK_ALLOWED_NETWORKS, config.WEBHOOK_ALLOWED_PORTS);
   const watch = new ProjectionWatch(eventStore, readModels);
   const names = () => Array.from(directory.tenants(), ({ name }) => name);

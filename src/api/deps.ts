@@ -1,6 +1,7 @@
 /** What the composition root gives the HTTP API, and the state that the API keeps while it runs. */
 import type { Logger } from 'pino';
-import type { Commands, TenantDirectory } from '../commands/context.js';
+import type { Application } from '../commands/application.js';
+import type { TenantDirectory } from '../commands/context.js';
 import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { OrderModel } from '../domain/identity/events.js';
 import type { DeliveryLog } from '../ports/deliveryLog.js';
@@ -64,7 +65,7 @@ export type ReadinessReport = {
 };
 
 export type ApiDeps = {
-  readonly commands: Commands;
+  readonly commands: Application;
   readonly readModels: RecordReads & HistoryReads & DeliveryLog & Pick<ProjectionProgress, 'waitFor' | 'waitForEvent'>;
   /** Age of what reads of the tenant show, in whole seconds; 0 if it is current. */
   readonly staleness: (tenant: string) => number;

@@ -2,17 +2,17 @@
  * A create that is carried out once. The new record gets the id of the request, so a repetition after a crash, or a
  * concurrent one, finds it.
  */
+
 import { type AssetType, recordView } from '../domain/assetTypes/assetType.js';
 import type { Fields } from '../domain/assetTypes/fieldTypes.js';
 import type { KeyedRequest } from '../domain/keyedRequest.js';
 import { changedFields, uniqueFieldOf, uniqueKeyOf } from '../domain/referenceTable/decide.js';
 import { orderStream } from '../domain/streams.js';
+import type { Application } from './application.js';
 import { CATCH_UP_MS, notCaughtUp } from './catchUp.js';
-import { type Caller, type Commands, patience, TryAgainError, ValidationError, type WrittenRecord } from './context.js';
+import { type Caller, patience, TryAgainError, ValidationError, type WrittenRecord } from './context.js';
 import { carryOutOnce, replaying } from './keyedRequest.js';
-import { loadOrderAt } from './orders/loadOrder.js';
 import { createdOrder } from './orders/orderRecords.js';
-import { shareTableWriter } from './referenceTables/tableWriter.js';
 import { withDeadline } from './writeStream.js';
 
 export type Creation = {
@@ -28,10 +28,10 @@ export type Creation = {
  * @throws ValidationError when the key was used for another body; what `create` throws
  */
 export async function createOnce(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   creation: Creation,
-  create: (commands: Commands) => Promise<WrittenRecord>,
+  create: (commands: Application) => Promise<WrittenRecord>,
 ): Promise<WrittenRecord> {
   const { assetType, key, body } = creation;
   const find = replaying((request) => alreadyMade(commands, caller, creation, request));
@@ -48,21 +48,19 @@ export async function createOnce(
 }
 
 /** Commands whose first new id is this one. */
-function withFirstId(commands: Commands, id: string): Commands {
+function withFirstId(commands: Application, id: string): Application {
   let first: string | undefined = id;
   const newId = (): string => {
     const next = first ?? commands.newId();
     first = undefined;
     return next;
   };
-  const own = { ...commands, newId };
-  shareTableWriter(commands, own);
-  return own;
+  return { ...commands, newId };
 }
 
 /** The record that an earlier, unanswered run of the request created; undefined when there is none. @throws TryAgainError */
 async function alreadyMade(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   { assetType, body, fields }: Creation,
   { id, at }: KeyedRequest,
@@ -70,7 +68,7 @@ async function alreadyMade(
   const { eventStore, readModels } = commands;
   const { tenant } = caller;
   if (assetType.role === 'order') {
-    const created = await withDeadline(caller, loadOrderAt(eventStore, tenant, id, 0));
+    const created = await withDeadline(caller, commands.orders.loadAt(tenant, id, 0));
     if (created === undefined) return undefined;
     const { position = 0 } = (await withDeadline(caller, eventStore.lastAppend(orderStream(tenant, id)))) ?? {};
     return { position, ...createdOrder(commands, caller, assetType, id, created.state, body) };

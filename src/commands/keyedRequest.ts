@@ -8,6 +8,7 @@ import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
 import { requestStream } from '../domain/streams.js';
 import type { EventStore, Position, Revision } from '../ports/eventStore.js';
 import { Pauses } from '../supervision/waiting.js';
+import type { Application } from './application.js';
 import { type Caller, ValidationError } from './context.js';
 import {
   appendIfUnchanged,
@@ -48,14 +49,14 @@ export const replaying =
 
 /** @throws ValidationError when the key was used for another body; what the work throws */
 export async function carryOutOnce<Answer extends object>(
-  log: LogAccess,
+  log: Application,
   caller: Caller,
   named: Named,
   { after, find, run }: Work<Answer>,
 ): Promise<Done<Answer>> {
   const stream = streamOf(caller, named);
   const body = await hashOf(named.body);
-  const runs = runsOf(log);
+  const { keyedRequests: runs } = log;
   for (;;) {
     const accepted = await accept(log, caller, stream, body, after);
     const { request } = accepted;
@@ -69,15 +70,6 @@ export async function carryOutOnce<Answer extends object>(
     }
     await withDeadline(caller, first);
   }
-}
-
-/** Requests in flight in this process, by id: a repetition waits for the outcome of the first. */
-const running = new WeakMap<LogAccess, Map<string, Promise<void>>>();
-
-function runsOf(log: LogAccess): Map<string, Promise<void>> {
-  const runs = running.get(log) ?? new Map<string, Promise<void>>();
-  running.set(log, runs);
-  return runs;
 }
 
 const noop = (): void => undefined;

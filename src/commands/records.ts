@@ -1,4 +1,5 @@
 /** Create and update of a record of any table (spec §4.5, §4.6): checks the body, then dispatches by the kind of table. */
+
 import { type AssetType, type RecordView, recordView } from '../domain/assetTypes/assetType.js';
 import { ownValue } from '../domain/assetTypes/fieldTypes.js';
 import type { RecordInput } from '../domain/assetTypes/recordSchema.js';
@@ -13,24 +14,28 @@ import {
 } from '../domain/referenceTable/decide.js';
 import type { Position } from '../ports/eventStore.js';
 import type { StoredRecord } from '../ports/readModels.js';
+import type { Application } from './application.js';
 import { checkedInput } from './body.js';
 import { untilTableIsShown } from './catchUp.js';
-import { type Caller, type Commands, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
+import { type Caller, NotFoundError, ValidationError, type WrittenRecord } from './context.js';
 import { createOnce } from './createOnce.js';
-import { loadOrder } from './orders/loadOrder.js';
 import { checkedOrder, createOrder, updateOrder } from './orders/orderRecords.js';
 import { writeOrder } from './orders/orderWriter.js';
 import { takePartIds } from './orders/partIds.js';
 import { type Precondition, requireTag } from './preconditions.js';
 import type { DecisionRecords } from './referenceTables/tableState.js';
-import { tableWriterOf } from './referenceTables/tableWriter.js';
 import { assetTypeOf, recordId, tenantOf } from './tables.js';
 import { withDeadline } from './writeStream.js';
 
-type Create<Input> = (commands: Commands, caller: Caller, assetType: AssetType, input: Input) => Promise<WrittenRecord>;
+type Create<Input> = (
+  commands: Application,
+  caller: Caller,
+  assetType: AssetType,
+  input: Input,
+) => Promise<WrittenRecord>;
 
 type Update<Input> = (
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   id: string,
@@ -43,7 +48,7 @@ const createReferenceRecord: Create<RecordInput> = async (commands, caller, asse
   const newId = commands.newId();
   const wanted = { keys: [uniqueKeyOf(assetType, input.fields)], ids: [input.id ?? newId] };
   let id = newId;
-  const { position, at } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) => {
+  const { position, at } = await commands.tables.write(caller, assetType, wanted, (known) => {
     const events = accepted(decideCreation(assetType, input, newId, known));
     id = events[0]?.data.id ?? newId;
     return events;
@@ -64,7 +69,7 @@ const updateReferenceRecord: Update<RecordInput> = async (commands, caller, asse
     if (current === undefined) throw new NotFoundError(`There is no record ${id} in ${assetType.name}.`);
     return current;
   };
-  const { position, at, state } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) => {
+  const { position, at, state } = await commands.tables.write(caller, assetType, wanted, (known) => {
     const current = currentIn(known);
     requireTag(precondition, assetType, recordView(assetType, current));
     return accepted(decideUpdate(assetType, current, input, known));
@@ -123,7 +128,7 @@ const updatePartRecord: Update<RecordInput> = async (commands, caller, assetType
  * @throws NotFoundError; ConflictError where the order has left the validators' hands
  */
 export async function removePart(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   givenId: string,
@@ -142,7 +147,7 @@ export async function removePart(
 
 /** The order that the body names, if the part belongs to it. Then the read models, which may be away, are not needed. */
 async function orderInBody(
-  { eventStore }: Commands,
+  { orders }: Application,
   caller: Caller,
   { parent }: AssetType,
   id: string,
@@ -150,12 +155,12 @@ async function orderInBody(
 ): Promise<string | undefined> {
   const named = ownValue(fields, parent?.field ?? '');
   if (typeof named !== 'string') return undefined;
-  const order = (await withDeadline(caller, loadOrder(eventStore, caller.tenant, named)))?.state;
+  const order = (await withDeadline(caller, orders.load(caller.tenant, named)))?.state;
   return order?.table === parent?.table && order?.parts.has(id) ? named : undefined;
 }
 
 async function orderOfPart(
-  commands: Commands,
+  commands: Application,
   tenant: string,
   assetType: AssetType,
   id: string,
@@ -167,7 +172,7 @@ async function orderOfPart(
 
 /** The id of the order that a part's parent field leads to, directly or through another part; undefined for a dead end. */
 async function orderOfParent(
-  commands: Commands,
+  commands: Application,
   tenant: string,
   assetType: AssetType,
   value: unknown,
@@ -199,13 +204,13 @@ const updaters = { reference: updateReferenceRecord, part: updatePartRecord };
  * @throws ValidationError with every error by field
  */
 export async function createRecord(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   body: unknown,
   key?: string,
 ): Promise<WrittenRecord> {
-  const create = (own: Commands): Promise<WrittenRecord> =>
+  const create = (own: Application): Promise<WrittenRecord> =>
     assetType.role === 'order'
       ? createOrder(own, caller, assetType, body)
       : creators[assetType.role](own, caller, assetType, checkedInput(assetType, 'create', body));

@@ -1,17 +1,19 @@
 /**
  * The one way into the log: load a stream's state, decide, append at the loaded revision, and start again when another
- * writer was first.
+ * writer was first. Several changes of a stream may share the loading and the append.
  */
 import { currentVersion, eventTypes } from '../domain/eventTypes.js';
 import {
   type AppendResult,
   type EventStore,
   type EventToAppend,
-  type ExpectedRevision,
+  EventTooLargeError,
+  type Position,
   type RecordedEvent,
   type Revision,
   WrongExpectedRevisionError,
 } from '../ports/eventStore.js';
+import { AnswerTooLargeError } from '../ports/readModels.js';
 import { type Caller, type Commands, TryAgainError } from './context.js';
 import { streamPages } from './streamPages.js';
 
@@ -70,38 +72,186 @@ export async function loadStream<State>(
   };
 }
 
+/** A change of a stream, from its request until it is written or refused. */
+export class Change<State, Event extends DomainEvent> {
+  readonly outcome: Promise<Written<State, Event>>;
+  #resolve: (written: Written<State, Event>) => void = () => {};
+  #reject: (reason: unknown) => void = () => {};
+  #isOver = false;
+
+  /** @param decide pure or read-only, may run several times; throws to refuse; returns no events when nothing changes */
+  constructor(
+    readonly caller: Caller,
+    readonly decide: (state: State, at: string) => readonly Event[] | Promise<readonly Event[]>,
+  ) {
+    this.outcome = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    const { deadline } = caller;
+    if (deadline === undefined) return;
+    const giveUp = (): void => this.refuse(deadline.reason);
+    const forget = deadline.onCancel(giveUp);
+    this.outcome.then(forget, forget);
+    if (deadline.reason !== undefined) giveUp();
+  }
+
+  /** It was written, refused, or its caller's time is over. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  succeed(written: Written<State, Event>): void {
+    this.#isOver = true;
+    this.#resolve(written);
+  }
+
+  refuse(reason: unknown): void {
+    this.#isOver = true;
+    this.#reject(reason);
+  }
+}
+
+/** A stream, for changes that are decided one after the other and share one append. */
+export type Target<State, Event extends DomainEvent, Kind extends Change<State, Event> = Change<State, Event>> = {
+  readonly stream: string;
+  /** Name of the thing that is written, for messages: begins a sentence. */
+  readonly name: string;
+  /** @param attempt counts from 0; from 1 on, the attempt before lost against another writer */
+  readonly load: (caller: Caller, changes: readonly [Kind, ...Kind[]], attempt: number) => Promise<Loaded<State>>;
+  /** Starts a group of several changes: gives each the state after those before it. */
+  readonly begin?: (loaded: State) => {
+    readonly stateFor: (change: Kind) => State;
+    readonly add: (change: Kind, state: State, events: readonly Identified<Event>[], at: string) => void;
+  };
+  /** Called for each change that was appended, with the state that it was decided on. */
+  readonly onAppended?: (change: Kind, state: State, appended: Appended<Event>) => void;
+};
+
 /**
- * @param write.name of the thing that is written, for messages: begins a sentence
+ * Writes one change: loads, decides, appends, and starts again when another writer was first.
  * @param write.load `attempt` counts from 0; from 1 on, the attempt before lost against another writer
- * @param write.decide pure or read-only, may run several times; throws to refuse; returns no events when nothing changes.
- *   `at` is the time that its events will have.
+ * @param write.decide as of a `Change`; `at` is the time that its events will have
  * @returns position 0 and no events when nothing changed
  * @throws TryAgainError when others were first each time; DeadlineError; what `load` and `decide` throw
  */
-export async function writeStream<State, Event extends DomainEvent>(
+export function writeStream<State, Event extends DomainEvent>(
   log: LogAccess,
   caller: Caller,
-  write: {
-    readonly stream: string;
-    readonly name: string;
+  write: Pick<Target<State, Event>, 'stream' | 'name'> & {
     readonly load: (attempt: number) => Promise<Loaded<State>>;
-    readonly decide: (state: State, at: string) => readonly Event[] | Promise<readonly Event[]>;
+    readonly decide: Change<State, Event>['decide'];
   },
 ): Promise<Written<State, Event>> {
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const loaded = await withDeadline(caller, write.load(attempt));
-    const { state, revision } = loaded;
-    const at = notBefore(log.now(), loaded.lastEventAt);
-    const events = await withDeadline(caller, write.decide(state, at));
-    if (events.length === 0) return { state, at, events: [], revision, position: 0 };
-    const appended = await appendIfUnchanged(log, caller, write.stream, loaded, events, at);
-    if (appended !== undefined) return { state, ...appended };
-  }
-  throw manyWriters(write.name);
+  const { stream, name, load, decide } = write;
+  const change = new Change(caller, decide);
+  const target: Target<State, Event> = { stream, name, load: (_caller, _changes, attempt) => load(attempt) };
+  writeTogether(log, target, [change]);
+  return change.outcome;
 }
 
-export const manyWriters = (name: string): TryAgainError =>
-  new TryAgainError(`${name} is being written by many at once.`);
+/** Never rejects: each change is written, or refused with the error. A refused one does not affect the others. */
+export async function writeTogether<State, Event extends DomainEvent, Kind extends Change<State, Event>>(
+  log: LogAccess,
+  target: Target<State, Event, Kind>,
+  changes: readonly Kind[],
+): Promise<void> {
+  try {
+    await tryToWrite(log, target, changes);
+  } catch (error) {
+    if ((error instanceof EventTooLargeError || error instanceof AnswerTooLargeError) && changes.length > 1) {
+      // Nothing was stored. One by one, only those that are too large themselves fail.
+      for (const change of changes) await writeTogether(log, target, [change]);
+    } else {
+      for (const change of changes) change.refuse(error);
+    }
+  }
+}
+
+/** @throws TryAgainError when others were first each time; DeadlineError; what loading and the log throw */
+async function tryToWrite<State, Event extends DomainEvent, Kind extends Change<State, Event>>(
+  log: LogAccess,
+  target: Target<State, Event, Kind>,
+  changes: readonly Kind[],
+): Promise<void> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; ) {
+    const [first, ...others] = changes.filter(({ isOver }) => !isOver);
+    if (first === undefined) return;
+    const open = [first, ...others] as const;
+    // The group waits as long as the caller with the most time.
+    const { caller } = others.reduce((one, other) => (leftMs(other.caller) > leftMs(one.caller) ? other : one), first);
+    const loaded = await withDeadline(caller, target.load(caller, open, attempt));
+    const at = notBefore(log.now(), loaded.lastEventAt);
+    const decided = await decideEach(log, target, open, loaded.state, at);
+    // A caller's time ended meanwhile, and it was told that nothing was written: decide again without its change.
+    if (open.some(({ isOver }) => isOver)) continue;
+    const accepted = decided.flatMap((each) => (each.kind === 'accepted' && each.events.length > 0 ? [each] : []));
+    const parts = accepted.map(({ change, events }) => ({ caller: change.caller, events }));
+    const appended =
+      parts.length === 0
+        ? { revision: loaded.revision, position: 0 }
+        : await withDeadline(caller, append(log, target.stream, loaded, parts, leftMs(caller)));
+    if (appended !== undefined) {
+      conclude(target, decided, loaded.revision, appended.position, at);
+      return;
+    }
+    attempt += 1;
+  }
+  throw new TryAgainError(`${target.name} is being written by many at once.`);
+}
+
+/** The decision on a change. */
+type Decided<State, Event extends DomainEvent, Kind> = { readonly change: Kind } & (
+  | { readonly kind: 'accepted'; readonly state: State; readonly events: readonly Identified<Event>[] }
+  | { readonly kind: 'refused'; readonly reason: unknown }
+);
+
+/** Decides each change on the state after the ones before it. */
+async function decideEach<State, Event extends DomainEvent, Kind extends Change<State, Event>>(
+  log: LogAccess,
+  target: Target<State, Event, Kind>,
+  changes: readonly Kind[],
+  loaded: State,
+  at: string,
+): Promise<readonly Decided<State, Event, Kind>[]> {
+  const group = changes.length > 1 ? target.begin?.(loaded) : undefined;
+  const decided: Decided<State, Event, Kind>[] = [];
+  for (const change of changes) {
+    const state = group === undefined ? loaded : group.stateFor(change);
+    try {
+      const events = toAppend(log, change.caller, at, await change.decide(state, at));
+      group?.add(change, state, events, at);
+      decided.push({ kind: 'accepted', change, state, events });
+    } catch (reason) {
+      decided.push({ kind: 'refused', change, reason });
+    }
+  }
+  return decided;
+}
+
+/** After the append: a refusal, too, may depend on changes that were decided before it. */
+function conclude<State, Event extends DomainEvent, Kind extends Change<State, Event>>(
+  { onAppended }: Target<State, Event, Kind>,
+  decided: readonly Decided<State, Event, Kind>[],
+  before: Revision,
+  position: Position,
+  at: string,
+): void {
+  const total = decided.reduce((sum, each) => sum + (each.kind === 'accepted' ? each.events.length : 0), 0);
+  let revision = before;
+  for (const each of decided) {
+    if (each.kind === 'refused') {
+      each.change.refuse(each.reason);
+      continue;
+    }
+    const { change, state, events } = each;
+    if (events.length > 0) onAppended?.(change, state, { revision: before + total, position, at, events });
+    revision += events.length;
+    change.succeed({ revision, position: events.length > 0 ? position : 0, at, events, state });
+  }
+}
+
+const leftMs = ({ deadline }: Caller): number => deadline?.leftMs ?? Number.POSITIVE_INFINITY;
 
 /** @throws DeadlineError when the caller's time is over before the work is done */
 export const withDeadline = <T>({ deadline }: Caller, work: T | Promise<T>): T | Promise<T> =>
@@ -109,35 +259,43 @@ export const withDeadline = <T>({ deadline }: Caller, work: T | Promise<T>): T |
 
 /**
  * Appends to a stream that still ends there; returns undefined when another writer was first.
- * @param at time of the events
  * @throws DeadlineError; what the log throws
  */
 export async function appendIfUnchanged<Event extends DomainEvent>(
   log: LogAccess,
   caller: Caller,
   stream: string,
-  { revision, lastEventAt }: StreamEnd,
+  end: StreamEnd,
   events: readonly Event[],
-  at: string = notBefore(log.now(), lastEventAt),
 ): Promise<Appended<Event> | undefined> {
-  const toStore = toAppend(log, caller, at, events);
+  // After its deadline no append is started: what was not written by then never will be.
+  caller.deadline?.throwIfCancelled();
+  const at = notBefore(log.now(), end.lastEventAt);
+  const identified = toAppend(log, caller, at, events);
+  const parts = [{ caller, events: identified }];
+  const appended = await withDeadline(caller, append(log, stream, end, parts, leftMs(caller)));
+  return appended === undefined ? undefined : { ...appended, at, events: identified };
+}
+
+/** @returns undefined when another writer was first */
+async function append(
+  { eventStore }: LogAccess,
+  stream: string,
+  { revision }: StreamEnd,
+  parts: readonly { readonly caller: Caller; readonly events: readonly EventToAppend[] }[],
+  timeMs: number,
+): Promise<AppendResult | undefined> {
+  const events = parts.flatMap((part) => part.events);
+  const expected = revision === NO_STREAM.revision ? 'no-stream' : revision;
+  const stored = eventStore.append(stream, events, expected, { until: Date.now() + timeMs });
+  // Each request's deadline must know whether anything of it may be stored.
+  for (const { caller } of parts) caller.deadline?.append(() => stored).catch(() => undefined);
   try {
-    const expected = revision === NO_STREAM.revision ? 'no-stream' : revision;
-    return { ...(await append(log, caller, stream, toStore, expected)), at, events: toStore };
+    return await stored;
   } catch (error) {
     if (error instanceof WrongExpectedRevisionError) return undefined;
     throw error;
   }
-}
-
-/** Starts no append after the caller's deadline: what was not written by then never will be. */
-function append(
-  { eventStore }: LogAccess,
-  { deadline }: Caller,
-  ...args: [stream: string, events: readonly EventToAppend[], expected: ExpectedRevision]
-): Promise<AppendResult> {
-  if (deadline === undefined) return eventStore.append(...args);
-  return deadline.append(() => eventStore.append(...args, { until: Date.now() + deadline.leftMs }));
 }
 
 /** Domain events as the log stores them. */

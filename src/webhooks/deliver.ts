@@ -4,8 +4,10 @@
  *
  * Only the stream decides. State in memory (circuits, shares, turns) may be lost at any time.
  */
+
 import type { Logger } from 'pino';
-import type { Commands, TenantDirectory } from '../commands/context.js';
+import type { Application } from '../commands/application.js';
+import type { TenantDirectory } from '../commands/context.js';
 import { type LoadedDelivery, loadDelivery, writeDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
 import {
@@ -38,7 +40,7 @@ import { prepareAttempt } from './webhookRequest.js';
 
 /** Everything that a delivery needs. */
 export type DeliveryParts = {
-  readonly commands: Commands;
+  readonly commands: Application;
   readonly transport: WebhookTransport;
   readonly logger: Logger;
   readonly metrics?: DeliveryMetrics;

@@ -1,5 +1,5 @@
 /** What a delivery's end, or its wait, means to its order. All of it may safely be repeated after a crash. */
-import type { Commands } from '../commands/context.js';
+import type { Application } from '../commands/application.js';
 import { deliverExport, failExport, holdExport } from '../commands/orders/orderWriter.js';
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';
@@ -7,7 +7,7 @@ import { disabledWarning } from '../domain/order/exportWarning.js';
 
 /** Fails the order, but only for an export that was due: not for other event kinds, and not for replays. */
 export async function tellOfFailure(
-  commands: Commands,
+  commands: Application,
   { delivery, deliveryId, caller }: LoadedDelivery,
   reasons: readonly string[],
 ): Promise<void> {
@@ -18,7 +18,7 @@ export async function tellOfFailure(
 
 /** Notes at the order that its due export waits for this webhook, which is disabled. */
 export async function tellOfWaiting(
-  commands: Commands,
+  commands: Application,
   { delivery, deliveryId, caller }: LoadedDelivery,
   webhook: Webhook,
 ): Promise<void> {
@@ -30,7 +30,7 @@ export async function tellOfWaiting(
 
 /** Notes that an export that had failed for good was delivered by a replay. */
 export async function tellOfSuccess(
-  commands: Commands,
+  commands: Application,
   { delivery, deliveryId, caller }: LoadedDelivery,
 ): Promise<void> {
   const { kind, purpose, orderId, webhookId, sourceEventId: approvalEventId } = delivery.subject;

@@ -1,9 +1,10 @@
 /**
  * What an attempt sends: the body, made from the log (spec §6.1), and the headers, including signatures (spec §6.3).
  */
+
 import { createHmac } from 'node:crypto';
+import type { Application } from '../commands/application.js';
 import type { Commands } from '../commands/context.js';
-import { loadOrderAt } from '../commands/orders/loadOrder.js';
 import { exportSnapshot } from '../commands/orders/orderWriter.js';
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { DomainEvent } from '../commands/writeStream.js';
@@ -50,7 +51,7 @@ export async function prepareAttempt(
  *   AnswerTooLargeError
  */
 export async function makeRequest(
-  commands: Commands,
+  commands: Application,
   tenant: Tenant,
   webhook: Webhook,
   { delivery: { subject }, deliveryId }: LoadedDelivery,
@@ -98,7 +99,7 @@ export function signedRequest(
  * @throws Error if the log does not hold the event that the delivery is about
  */
 export async function payloadOf(
-  commands: Commands,
+  commands: Application,
   tenant: Tenant,
   { customData }: Webhook,
   subject: DeliverySubject,
@@ -111,7 +112,7 @@ export async function payloadOf(
 }
 
 async function bodyOf(
-  commands: Commands,
+  commands: Application,
   { name, assetTypes }: Tenant,
   subject: DeliverySubject,
   customData: Webhook['customData'],
@@ -140,7 +141,7 @@ async function bodyOf(
       return orderBody(exportDocument(snapshot, approval, assetTypes), customData);
     }
     default: {
-      const order = await loadOrderAt(commands.eventStore, name, orderId, revision);
+      const order = await commands.orders.loadAt(name, orderId, revision);
       if (order?.revision !== revision || order.eventId !== subject.sourceEventId) {
         throw missing(orderStream(name, orderId), subject);
       }

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
-import { loadOrder, loadOrderAt } from '#app/commands/orders/loadOrder.js';
+import { OrderReader } from '#app/commands/orders/loadOrder.js';
 import type { OrderEvent } from '#app/domain/order/events.js';
 import { orderStream } from '#app/domain/streams.js';
 import type { EventStore } from '#app/ports/eventStore.js';
@@ -16,6 +16,7 @@ const status = { from: 'validated', to: 'validated' } as const;
 
 let directory: string;
 let store: EventStore;
+let orders: OrderReader;
 let orderId: string;
 let read: number;
 
@@ -35,6 +36,7 @@ beforeEach(async () => {
       return events;
     },
   });
+  orders = new OrderReader(store);
   orderId = randomUUID();
   const lines = Array.from({ length: LINES }, (_, index): OrderEvent => {
     return {
@@ -68,23 +70,23 @@ const approved: OrderEvent = {
 };
 
 test('what is new is read, whoever wrote it, and nothing else', async () => {
-  expect((await loadOrder(store, TENANT, orderId))?.state.parts.size).toBe(LINES);
+  expect((await orders.load(TENANT, orderId))?.state.parts.size).toBe(LINES);
   expect(read).toBe(LINES + 1);
   await append(quantity(1, 2));
   await append(quantity(2, 3));
   read = 0;
-  const order = await loadOrder(store, TENANT, orderId);
+  const order = await orders.load(TENANT, orderId);
   expect(read).toBe(2);
   expect(order).toMatchObject({ revision: LINES + 2 });
   expect(order?.state.parts.get('line-7')?.fields).toEqual({ quantity: 3 });
-  expect(await loadOrder(store, TENANT, orderId)).toEqual(order);
+  expect(await orders.load(TENANT, orderId)).toEqual(order);
   expect(read).toBe(2);
 });
 
 test('deliveries have the order as it was after each event, in whatever order they ask', async () => {
   await append(quantity(1, 2), approved, quantity(2, 3));
   const at = async (revision: number) => {
-    const order = await loadOrderAt(store, TENANT, orderId, revision);
+    const order = await orders.loadAt(TENANT, orderId, revision);
     return [order?.revision, order?.state.parts.get('line-7')?.fields.quantity, order?.approval?.approver.id];
   };
   expect(await at(LINES)).toEqual([LINES, 1, undefined]);
@@ -100,6 +102,6 @@ test('deliveries have the order as it was after each event, in whatever order th
 });
 
 test('an order that nobody made is none', async () => {
-  expect(await loadOrder(store, TENANT, randomUUID())).toBeUndefined();
-  expect(await loadOrderAt(store, TENANT, randomUUID(), 3)).toBeUndefined();
+  expect(await orders.load(TENANT, randomUUID())).toBeUndefined();
+  expect(await orders.loadAt(TENANT, randomUUID(), 3)).toBeUndefined();
 });

@@ -1,9 +1,11 @@
 /** The inside of the service without HTTP: commands, log, projections and read models on a fresh directory. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Application, openApplication } from '#app/commands/application.js';
 import { newId, now } from '#app/commands/clock.js';
-import type { Caller, Commands } from '#app/commands/context.js';
+import type { Caller } from '#app/commands/context.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
 import { assetTypeOf, tenantOf } from '#app/commands/tables.js';
 import { readConfig } from '#app/config.js';
@@ -19,7 +21,7 @@ import { openEventStore, openReadModels, openReadModelWriter } from '#app/servic
 
 export type Inside = {
   readonly directoryPath: string;
-  readonly commands: Commands;
+  readonly commands: Application;
   readonly eventStore: EventStore;
   readonly readModels: ReadModels;
   /** A write side of its own, for rebuilds. */
@@ -57,7 +59,7 @@ export async function openInside(
   const secretBox = { seal: (text: string) => text, open: (text: string) => text, reseal: () => undefined };
   return {
     directoryPath,
-    commands: { eventStore, readModels, directory, secretBox, now, newId },
+    commands: openApplication({ eventStore, readModels, directory, secretBox, now, newId }),
     eventStore,
     readModels,
     writer,

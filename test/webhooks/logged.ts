@@ -1,4 +1,5 @@
 /** Relay and replays on real embedded adapters, with events put into the log as they are. No deliveries are made. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,8 +7,9 @@ import { openSqliteBroker } from '#app/adapters/broker/sqlite/broker.js';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
+import { type Application, openApplication } from '#app/commands/application.js';
 import { newId, now } from '#app/commands/clock.js';
-import type { Caller, Commands } from '#app/commands/context.js';
+import type { Caller } from '#app/commands/context.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
 import { createWebhook } from '#app/commands/webhooks/settings.js';
 import { toAppend } from '#app/commands/writeStream.js';
@@ -57,7 +59,7 @@ export const callerOf = (tenant: string): Caller => ({
 });
 
 export class Logged {
-  readonly commands: Commands & { readonly readModels: ReadModels };
+  readonly commands: Application & { readonly readModels: ReadModels };
   readonly broker: MessageBroker;
   readonly #directory: string;
   readonly #tenants: Directory;
@@ -77,7 +79,7 @@ export class Logged {
     const broker = await openSqliteBroker({ file: join(directory, 'broker.db') });
     const tenants = await Directory.start(eventStore, () => undefined);
     const secretBox = { seal: (plain: string) => plain, open: (sealed: string) => sealed, reseal: () => undefined };
-    const commands = { eventStore, readModels, directory: tenants, secretBox, now, newId };
+    const commands = openApplication({ eventStore, readModels, directory: tenants, secretBox, now, newId });
     for (const tenant of [TENANT, OTHER]) {
       await createTenant(commands, callerOf(tenant), { orderModel: 'dyn_stock_order' });
     }

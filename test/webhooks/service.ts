@@ -1,4 +1,5 @@
 /** The webhook path on real embedded adapters in one data directory, opened as a process of the service opens them. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,8 +8,9 @@ import { openSqliteBroker } from '#app/adapters/broker/sqlite/broker.js';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '#app/adapters/readmodels/sqlite/write/writer.js';
+import { type Application, openApplication } from '#app/commands/application.js';
 import { newId, now } from '#app/commands/clock.js';
-import type { Caller, Commands } from '#app/commands/context.js';
+import type { Caller } from '#app/commands/context.js';
 import { createTenant } from '#app/commands/identity/tenants.js';
 import { approveOrder } from '#app/commands/orders/lifecycle.js';
 import { createWebhook, type NewWebhook } from '#app/commands/webhooks/settings.js';
@@ -61,7 +63,7 @@ export const settings = {
 };
 
 export type Service = {
-  readonly commands: Commands & { readonly readModels: ReadModels };
+  readonly commands: Application & { readonly readModels: ReadModels };
   readonly broker: MessageBroker;
   /** Starts relay and subscriber. */
   start(transport: Partial<TransportOptions>, backoffMs?: readonly number[], also?: StartOptions): void;
@@ -91,14 +93,14 @@ export async function openService(directory: string, leaseMs = 60_000): Promise<
   const readModels = await openSqliteReadModels({ file: join(directory, 'readmodels.db'), readers: 1 });
   const broker = await openSqliteBroker({ file: join(directory, 'broker.db'), leaseMs });
   const tenants = await Directory.start(eventStore, () => undefined);
-  const commands = {
+  const commands = openApplication({
     eventStore,
     readModels,
     directory: tenants,
     secretBox: createSecretBox(SECRET_KEY),
     now,
     newId,
-  };
+  });
   if (tenants.tenant(TENANT) === undefined) await createTenant(commands, caller, { orderModel: 'dyn_stock_order' });
   let running: { stop(): Promise<void> } | undefined;
   const stop = async (): Promise<void> => {

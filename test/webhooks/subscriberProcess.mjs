@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { openSqliteBroker } from '#app/adapters/broker/sqlite/broker.js';
 import { openSqliteEventStore } from '#app/adapters/eventstore/sqlite/store.js';
 import { openSqliteReadModels } from '#app/adapters/readmodels/sqlite/store.js';
+import { openApplication } from '#app/commands/application.js';
 import { newId, now } from '#app/commands/clock.js';
 import { Directory } from '#app/directory/directory.js';
 import { createSecretBox } from '#app/service/secretBox.js';
@@ -15,8 +16,9 @@ const { directory, caPem, leaseMs, backoffMs, secretKey } = JSON.parse(process.a
 const eventStore = await openSqliteEventStore({ file: join(directory, 'events.db') });
 const readModels = await openSqliteReadModels({ file: join(directory, 'readmodels.db'), readers: 1 });
 const secretBox = createSecretBox(Buffer.from(secretKey, 'hex'));
+const tenants = await Directory.start(eventStore, () => {});
 startWebhooks({
-  commands: { eventStore, readModels, directory: await Directory.start(eventStore, () => {}), secretBox, now, newId },
+  commands: openApplication({ eventStore, readModels, directory: tenants, secretBox, now, newId }),
   broker: await openSqliteBroker({ file: join(directory, 'broker.db'), leaseMs, pollMs: 20 }),
   transport: createHttpsTransport({ policy: addressPolicy(['127.0.0.0/8']), caPem }),
   settings: {

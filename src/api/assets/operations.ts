@@ -1,6 +1,7 @@
 /** Operations on Reference Data: batches, clean-ups and undos; and undoing them. */
 import { z } from 'zod';
-import { type Caller, type Commands, NotSupportedError } from '../../commands/context.js';
+import type { Application } from '../../commands/application.js';
+import { type Caller, NotSupportedError } from '../../commands/context.js';
 import { undoOnce } from '../../commands/referenceTables/synchronizeOnce.js';
 import { type UndoResult, undoBody, undoOperation } from '../../commands/referenceTables/undo.js';
 import { tenantOf } from '../../commands/tables.js';
@@ -191,7 +192,7 @@ export const operationsList = {
 
 /** @throws HttpError 400; NotSupportedError */
 export async function operationsReply(
-  commands: Commands,
+  commands: Application,
   url: string,
   caller: Caller,
   { name, supportingData }: AssetType,

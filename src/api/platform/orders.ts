@@ -1,10 +1,10 @@
 /** Validation of orders by users: `/api/v1/platform/orders`. */
 import { z } from 'zod';
+import type { Application } from '../../commands/application.js';
 import { parseBody } from '../../commands/body.js';
-import { type Commands, NotFoundError } from '../../commands/context.js';
+import { NotFoundError } from '../../commands/context.js';
 import { approveOrderOnce } from '../../commands/orders/approveOnce.js';
 import { approveOrder, rejectOrder, saveOrder } from '../../commands/orders/lifecycle.js';
-import { loadOrder } from '../../commands/orders/loadOrder.js';
 import { exportSnapshot } from '../../commands/orders/orderWriter.js';
 import { requireOneOf, tagOf } from '../../commands/preconditions.js';
 import { assetTypeOf, recordId } from '../../commands/tables.js';
@@ -94,7 +94,7 @@ function saveSchema(orderType: AssetType): json.JsonSchema {
  * approval.
  */
 async function orderDocument(
-  commands: Commands,
+  commands: Application,
   tenant: Tenant,
   orderId: string,
   order: Order,
@@ -195,7 +195,7 @@ export const orders: Resource = {
       // Reads the order's stream, not the read model.
       async handle({ commands }, { tenant, path }) {
         const id = recordId(tenant.orderModel, path.id);
-        const order = await loadOrder(commands.eventStore, tenant.name, id);
+        const order = await commands.orders.load(tenant.name, id);
         if (order === undefined) throw unknownOrder(id);
         return { body: await orderAnswer(commands, tenant, id, order.state) };
       },

@@ -1,6 +1,7 @@
 /** The tenant `demo` of a first start: a small wholesaler with items, customers and three orders. */
+import type { Application } from '../../commands/application.js';
 import { newId } from '../../commands/clock.js';
-import type { Caller, Commands } from '../../commands/context.js';
+import type { Caller } from '../../commands/context.js';
 import { saveOrder } from '../../commands/orders/lifecycle.js';
 import { createRecord } from '../../commands/records.js';
 import { upsertBatch } from '../../commands/referenceTables/synchronize.js';
@@ -70,7 +71,7 @@ const itemKey = (number: number): string => `ITEM-${String(number).padStart(3, '
 const partyKey = (number: number): string => `CUST-${String(number).padStart(3, '0')}`;
 
 /** Creates the tenant, then its data. @throws ConflictError if another process created it first */
-export async function openDemoTenant(commands: Commands): Promise<OpenedTenant> {
+export async function openDemoTenant(commands: Application): Promise<OpenedTenant> {
   const caller: Caller = {
     tenant: DEMO_TENANT,
     actor: { kind: 'system', id: 'sample-data' },
@@ -93,7 +94,8 @@ export async function openDemoTenant(commands: Commands): Promise<OpenedTenant> 
   return opened;
 }
 
-const demoType = (commands: Commands, table: string): AssetType => assetTypeOf(tenantOf(commands, DEMO_TENANT), table);
+const demoType = (commands: Application, table: string): AssetType =>
+  assetTypeOf(tenantOf(commands, DEMO_TENANT), table);
 
 type SampleItem = { readonly id: string; readonly base_unit_code_id: string | null };
 
@@ -125,7 +127,7 @@ function sampleParties() {
 }
 
 async function addOrder(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   order: (typeof ORDERS)[number],
   items: readonly SampleItem[],

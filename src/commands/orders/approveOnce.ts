@@ -1,20 +1,21 @@
 /** An approval that is carried out once: its event names the request that caused it (decision 0027). */
+
 import type { User } from '../../domain/identity/events.js';
 import type { KeyedRequest } from '../../domain/keyedRequest.js';
 import { orderStream } from '../../domain/streams.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
+import type { Application } from '../application.js';
 import { type ApprovedOrder, type Caller, type Commands, ConflictError } from '../context.js';
 import { carryOutOnce, replaying } from '../keyedRequest.js';
 import { streamPages } from '../streamPages.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { withDeadline } from '../writeStream.js';
 import { approveOrder } from './lifecycle.js';
-import { loadOrderAt } from './loadOrder.js';
 import { orderView } from './orderWriter.js';
 
 /** `approveOrder`, once for each key. @param body that the key is bound to */
 export async function approveOrderOnce(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   id: string,
   user: User,
@@ -39,7 +40,7 @@ export async function approveOrderOnce(
 
 /** The order as it was after the approval that the request caused; undefined when it caused none. */
 async function approvedBy(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   orderId: string,
   request: KeyedRequest,
@@ -48,7 +49,7 @@ async function approvedBy(
   const { tenant } = caller;
   const approval = await withDeadline(caller, approvalThrough(eventStore, orderStream(tenant, orderId), request.id));
   if (approval === undefined) return undefined;
-  const order = (await withDeadline(caller, loadOrderAt(eventStore, tenant, orderId, approval.revision)))?.state;
+  const order = (await withDeadline(caller, commands.orders.loadAt(tenant, orderId, approval.revision)))?.state;
   if (order === undefined) return undefined;
   const record = orderView(assetTypeOf(tenantOf(commands, tenant), order.table), orderId, order);
   const { repeats = [], warnings = [] } = order.lastApproval ?? {};

@@ -1,9 +1,10 @@
 /** Exports that receivers may already have when an order is approved again. */
+
 import { type Webhook, wantedSince } from '../../domain/identity/directory.js';
 import type { Repeat } from '../../domain/order/events.js';
 import type { Order } from '../../domain/order/order.js';
 import { mayHaveArrived } from '../../domain/webhook/delivery.js';
-import type { Commands } from '../context.js';
+import type { Application } from '../application.js';
 import { tenantOf } from '../tables.js';
 import { firstDeliveryId, resendId } from '../webhooks/deliveryIds.js';
 import { loadDelivery } from '../webhooks/deliveryStream.js';
@@ -15,7 +16,7 @@ const KIND = 'order.approved';
  * streams for each webhook.
  */
 export async function earlierExports(
-  commands: Commands,
+  commands: Application,
   tenantName: string,
   { lastApproval }: Order,
 ): Promise<readonly Repeat[]> {
@@ -33,7 +34,7 @@ export async function earlierExports(
 }
 
 async function mayHave(
-  { eventStore }: Commands,
+  { eventStore }: Application,
   tenant: string,
   webhook: Webhook,
   approval: NonNullable<Order['lastApproval']>,

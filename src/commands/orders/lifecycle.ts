@@ -1,4 +1,5 @@
 /** The states of an order (spec §3): people save, approve and reject it. */
+
 import type { Tenant } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
 import {
@@ -13,14 +14,8 @@ import { evolve, type Order } from '../../domain/order/order.js';
 import { problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { SET_BY_SAVING } from '../../domain/order/status.js';
-import {
-  type ApprovedOrder,
-  type Caller,
-  type Commands,
-  ConflictError,
-  ValidationError,
-  type WrittenRecord,
-} from '../context.js';
+import type { Application } from '../application.js';
+import { type ApprovedOrder, type Caller, ConflictError, ValidationError, type WrittenRecord } from '../context.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { earlierExports } from './earlierExports.js';
 import { orderUpdate } from './orderRecords.js';
@@ -35,7 +30,7 @@ export type SavedOrder = WrittenRecord & { readonly order: Order };
  * @throws ConflictError in another state; ValidationError with its problems when no reason is given
  */
 export async function approveOrder(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   id: string,
   user: User,
@@ -66,7 +61,7 @@ function checkDocument(snapshot: ExportSnapshot, assetTypes: Tenant['assetTypes'
 
 /** @param reasons shown with the order; at least one */
 export async function rejectOrder(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   id: string,
   reasons: readonly string[],
@@ -85,7 +80,7 @@ export async function rejectOrder(
  * @throws ValidationError naming the missing fields; ConflictError when the order is submitted or completed
  */
 export async function saveOrder(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   id: string,
   body: unknown,
@@ -118,7 +113,7 @@ export async function saveOrder(
 const afterDecision = (order: Order, events: readonly OrderEvent[], at: string): Order =>
   events.reduce((state, event) => evolve(state, event, { id: '', at }), order);
 
-function view(commands: Commands, caller: Caller, id: string, written: WrittenOrder): WrittenRecord {
+function view(commands: Application, caller: Caller, id: string, written: WrittenOrder): WrittenRecord {
   const tenant = tenantOf(commands, caller.tenant);
   const assetType = assetTypeOf(tenant, tenant.orderModel);
   return { position: written.position, id, record: orderView(assetType, id, written.order) };

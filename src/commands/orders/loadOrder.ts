@@ -26,20 +26,28 @@ export type OrderAt = Loaded<Order> & {
   readonly approval: Approval | undefined;
 };
 
-/** The caches of one log. Commands need orders as they are now, deliveries as they were: each has a cache of its own. */
-type Kept = { readonly latest: LRUCache<string, OrderAt>; readonly delivered: LRUCache<string, OrderAt> };
+const orderCache = () =>
+  new LRUCache<string, OrderAt>({ maxSize: MAX_KEPT_CHARACTERS, sizeCalculation: ({ state }) => charactersOf(state) });
 
-const keptOrders = new WeakMap<EventReads, Kept>();
+/** Reads orders of one log. Commands need orders as they are now, deliveries as they were: each has a cache of its own. */
+export class OrderReader {
+  readonly #eventStore: EventReads;
+  readonly #latest = orderCache();
+  readonly #earlier = orderCache();
 
-function keptOf(eventStore: EventReads): Kept {
-  const make = () =>
-    new LRUCache<string, OrderAt>({
-      maxSize: MAX_KEPT_CHARACTERS,
-      sizeCalculation: ({ state }) => charactersOf(state),
-    });
-  const kept = keptOrders.get(eventStore) ?? { latest: make(), delivered: make() };
-  keptOrders.set(eventStore, kept);
-  return kept;
+  constructor(eventStore: EventReads) {
+    this.#eventStore = eventStore;
+  }
+
+  /** An order as it is now; undefined when there is none. */
+  load(tenant: string, orderId: string): Promise<OrderAt | undefined> {
+    return load(this.#eventStore, this.#latest, orderStream(tenant, orderId));
+  }
+
+  /** An order as it was after the event of this revision; undefined when there was none. */
+  loadAt(tenant: string, orderId: string, revision: Revision): Promise<OrderAt | undefined> {
+    return load(this.#eventStore, this.#earlier, orderStream(tenant, orderId), revision);
+  }
 }
 
 /** An order after these further events of its stream; undefined when there is none. */
@@ -51,19 +59,6 @@ export function orderAfter(before: Order | undefined, events: readonly EventToAp
     before,
   );
 }
-
-/** An order as it is now; undefined when there is none. */
-export const loadOrder = (eventStore: EventReads, tenant: string, orderId: string): Promise<OrderAt | undefined> =>
-  load(eventStore, keptOf(eventStore).latest, orderStream(tenant, orderId));
-
-/** An order as it was after the event of this revision; undefined when there was none. */
-export const loadOrderAt = (
-  eventStore: EventReads,
-  tenant: string,
-  orderId: string,
-  revision: Revision,
-): Promise<OrderAt | undefined> =>
-  load(eventStore, keptOf(eventStore).delivered, orderStream(tenant, orderId), revision);
 
 async function load(
   eventStore: EventReads,

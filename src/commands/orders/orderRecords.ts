@@ -1,4 +1,5 @@
 /** Create and update of an order (spec §4.5, §4.6, §4.9), with the lists of parts in its body. */
+
 import { type AssetType, recordView } from '../../domain/assetTypes/assetType.js';
 import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
 import { ownValue } from '../../domain/assetTypes/fieldTypes.js';
@@ -7,8 +8,9 @@ import { createOrder as decideCreation, updateOrder as decideUpdate } from '../.
 import type { OrderDecision } from '../../domain/order/decision.js';
 import type { Order } from '../../domain/order/order.js';
 import { type DecidedParts, decideParts, type GivenParts } from '../../domain/order/parts.js';
+import type { Application } from '../application.js';
 import { checkedInput } from '../body.js';
-import { type Caller, type Commands, ValidationError, type WrittenRecord } from '../context.js';
+import { type Caller, ValidationError, type WrittenRecord } from '../context.js';
 import { type Precondition, requireTag } from '../preconditions.js';
 import { tenantOf } from '../tables.js';
 import { chosenId, givesParts, partLists, takeParts } from './givenParts.js';
@@ -24,7 +26,7 @@ type CheckedOrder = {
 };
 
 /** @throws ValidationError with every error; those of parts are keyed by path, such as `lines.0.quantity` */
-export function checkedOrder(commands: Commands, caller: Caller, assetType: AssetType, body: unknown): CheckedOrder {
+export function checkedOrder(commands: Application, caller: Caller, assetType: AssetType, body: unknown): CheckedOrder {
   if (!givesParts(assetType, body)) {
     const input = checkedInput(assetType, 'create', body);
     return { id: input.id ?? commands.newId(), input };
@@ -39,7 +41,7 @@ export function checkedOrder(commands: Commands, caller: Caller, assetType: Asse
 
 /** @throws ValidationError as above */
 export async function createOrder(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   body: unknown,
@@ -53,7 +55,7 @@ export async function createOrder(
 
 /** The answer to a create: the order, with its parts if the body gave some. */
 export function createdOrder(
-  commands: Commands,
+  commands: Application,
   { tenant }: Caller,
   assetType: AssetType,
   id: string,
@@ -69,7 +71,7 @@ const NEEDS_ID = 'Where parts have ids of your choice, the order needs one too: 
 
 /** @throws NotFoundError, PreconditionFailedError, ConflictError; ValidationError as above */
 export async function updateOrder(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   id: string,
@@ -97,7 +99,7 @@ export type OrderUpdate = {
 
 /** @throws ValidationError */
 export function orderUpdate(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   id: string,

@@ -1,4 +1,5 @@
 /** Writes the stream of one order, and makes its view and the snapshot that exports are made of. */
+
 import { type AssetType, type RecordView, recordView } from '../../domain/assetTypes/assetType.js';
 import { ownValue } from '../../domain/assetTypes/fieldTypes.js';
 import {
@@ -16,10 +17,11 @@ import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { orderStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { StoredRecord } from '../../ports/readModels.js';
-import { type Caller, type Commands, ConflictError, NotFoundError, ValidationError } from '../context.js';
+import type { Application } from '../application.js';
+import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { assetTypeOf, tenantOf } from '../tables.js';
 import { type Appended, appendIfUnchanged, NO_STREAM, writeStream } from '../writeStream.js';
-import { loadOrder, orderAfter } from './loadOrder.js';
+import { orderAfter } from './loadOrder.js';
 
 export type WrittenOrder = { readonly position: Position; readonly order: Order };
 
@@ -28,7 +30,7 @@ export type WrittenOrder = { readonly position: Position; readonly order: Order 
  * @throws NotFoundError, ValidationError, ConflictError, TryAgainError
  */
 export async function writeOrder(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   orderId: string,
   decide: (order: Order, at: string) => OrderDecision | Promise<OrderDecision>,
@@ -38,7 +40,7 @@ export async function writeOrder(
     stream,
     name: `Order ${orderId}`,
     load: async () => {
-      const order = await loadOrder(commands.eventStore, caller.tenant, orderId);
+      const order = await commands.orders.load(caller.tenant, orderId);
       if (order === undefined) throw new NotFoundError(`There is no order ${orderId}.`);
       return order;
     },
@@ -52,7 +54,7 @@ export async function writeOrder(
  * has changed since that approval, so it may be repeated after a crash.
  */
 export async function failExport(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   orderId: string,
   failure: ExportFailure,
@@ -61,13 +63,18 @@ export async function failExport(
 }
 
 /** An export waits for a disabled webhook. Safe to repeat, as above. */
-export async function holdExport(commands: Commands, caller: Caller, orderId: string, hold: ExportHold): Promise<void> {
+export async function holdExport(
+  commands: Application,
+  caller: Caller,
+  orderId: string,
+  hold: ExportHold,
+): Promise<void> {
   await writeOrder(commands, caller, orderId, (order) => decideHold(order, hold));
 }
 
 /** An export that had failed was delivered after all: the order is `submitted` again. Safe to repeat, as above. */
 export async function deliverExport(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   orderId: string,
   delivery: LateDelivery,
@@ -77,7 +84,7 @@ export async function deliverExport(
 
 /** @throws ValidationError when there is an order of this id */
 export async function writeNewOrder(
-  commands: Commands,
+  commands: Application,
   caller: Caller,
   orderId: string,
   decision: OrderDecision,
@@ -113,7 +120,7 @@ type Related = Map<string, Map<string, RecordView>>;
 
 /** The order and its parts from the log, and the reference records that they refer to from the read model. */
 export async function exportSnapshot(
-  commands: Commands,
+  commands: Application,
   tenantName: string,
   orderId: string,
   order: Order,
@@ -138,7 +145,7 @@ export async function exportSnapshot(
 }
 
 async function findRelated(
-  commands: Commands,
+  commands: Application,
   tenant: string,
   typeOf: (table: string) => AssetType,
   records: readonly { readonly table: string; readonly record: RecordView }[],

@@ -19,14 +19,13 @@ import { isSyncId } from '../../domain/referenceTable/sync.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { TableRef } from '../../ports/readModels.js';
 import { Pauses } from '../../supervision/waiting.js';
+import type { Application } from '../application.js';
 import { parseBody, shortText } from '../body.js';
 import { type Caller, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
 import { type Loaded, withDeadline } from '../writeStream.js';
 import { checkItems, itemsOf, namedAsSent, requireNamed } from './batchItems.js';
 import { failSyncOf, refuseUnlessOpen, syncIdsOf } from './syncState.js';
-import type { TableCommands } from './tableState.js';
-import { tableWriterOf } from './tableWriter.js';
 
 /** What was written, or what a dry run would write, with the first differences. */
 export type BatchResult = {
@@ -48,7 +47,7 @@ export type IsDone = () => Promise<boolean>;
  * @throws NotSupportedError on Master Data
  */
 export async function upsertBatch(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   body: unknown,
@@ -65,7 +64,7 @@ export async function upsertBatch(
 }
 
 async function writeBatch(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   given: readonly unknown[],
@@ -76,7 +75,7 @@ async function writeBatch(
   let counts: BatchCounts = { created: 0, updated: 0, unchanged: 0 };
   let differences: readonly Difference[] = [];
   // A reader thread reads the records while the items are checked here.
-  const writing = tableWriterOf(commands).write(caller, assetType, wanted, async (known) => {
+  const writing = commands.tables.write(caller, assetType, wanted, async (known) => {
     const items = await checking;
     requireNamed(assetType, items, wanted);
     if (await isDone?.()) return [];
@@ -131,7 +130,7 @@ export type CleanUpResult = {
  * @throws NotSupportedError on Master Data
  */
 export async function cleanUpTable(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   body: unknown,
@@ -143,7 +142,7 @@ export async function cleanUpTable(
   const dryRun = options.dryRun === true;
   const guard = dryRun ? undefined : options.guard;
   const table = { tenant: caller.tenant, table: assetType.name };
-  const { position, revision, state } = await tableWriterOf(commands).alone<CleanUpCounts & { isDone: boolean }>(
+  const { position, revision, state } = await commands.tables.alone<CleanUpCounts & { isDone: boolean }>(
     caller,
     assetType,
     async () => {
@@ -168,7 +167,7 @@ export async function cleanUpTable(
 
 /** Counted at the revision that the append then expects. */
 export async function countCleanUp(
-  { readModels }: TableCommands,
+  { readModels }: Pick<Application, 'readModels'>,
   table: TableRef,
   batchId: string,
 ): Promise<Loaded<CleanUpCounts>> {

@@ -8,17 +8,17 @@ import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/
 import { operationOf } from '../../domain/referenceTable/operation.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
+import type { Application } from '../application.js';
 import type { Caller } from '../context.js';
 import { carryOutOnce, replaying } from '../keyedRequest.js';
 import { refuseMasterData } from '../tables.js';
 import { eventsBehind } from './eventsBehind.js';
 import { type BatchResult, type CleanUpResult, cleanUpTable, type IsDone, upsertBatch } from './synchronize.js';
-import type { TableCommands } from './tableState.js';
 import type { UndoResult } from './undo.js';
 
 /** `upsertBatch`, once for each key. */
 export async function upsertBatchOnce(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   body: unknown,
@@ -41,7 +41,7 @@ export async function upsertBatchOnce(
 
 /** `cleanUpTable`, once for each key. */
 export async function cleanUpTableOnce(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   body: unknown,
@@ -63,7 +63,7 @@ export async function cleanUpTableOnce(
  * @param of what is undone; part of what the key is bound to
  */
 export function undoOnce(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   {
     table,
@@ -95,7 +95,7 @@ export function undoOnce(
 const NOTHING_BEFORE = { position: 0, restored: 0, deleted: 0 };
 
 async function undoneBy(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   stream: string,
   { id, after = -1 }: KeyedRequest,
@@ -119,7 +119,7 @@ const operationIdOf = (events: readonly RecordedEvent[]): string | undefined =>
 type Run<Result> = (caller: Caller, isDone: IsDone) => Promise<Result>;
 
 function once<Result extends { readonly position: Position }>(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   named: { readonly table: string; readonly key: string; readonly body: unknown },
   run: Run<Result>,
@@ -154,7 +154,7 @@ const TOO_MANY =
 
 /** The events that the request caused, of one append. @throws ConflictError when too many others stand before them */
 async function eventsOf(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   stream: string,
   { id, after = -1 }: KeyedRequest,

@@ -8,6 +8,7 @@ import { cleanUpDifferences, type Difference, firstDifferences } from '../../dom
 import { expiryOf, type Sync, type SyncCommitted, type SyncEvent, syncId } from '../../domain/referenceTable/sync.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position, Revision } from '../../ports/eventStore.js';
+import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
@@ -15,8 +16,6 @@ import { type Loaded, withDeadline } from '../writeStream.js';
 import { eventsBehind } from './eventsBehind.js';
 import { confirmed, countCleanUp } from './synchronize.js';
 import { changeSync, loadSync, refuseUnlessOpen, requireOpen } from './syncState.js';
-import type { TableCommands } from './tableState.js';
-import { tableWriterOf } from './tableWriter.js';
 
 export const commitBody = z.strictObject({
   /** How many records the session has carried: reveals a batch that was lost on its way. */
@@ -28,7 +27,7 @@ export const commitBody = z.strictObject({
 export type StartedSync = { readonly id: string; readonly startedAt: string; readonly expiresAt: string };
 
 /** @throws NotSupportedError on Master Data */
-export async function startSync(commands: TableCommands, caller: Caller, assetType: AssetType): Promise<StartedSync> {
+export async function startSync(commands: Application, caller: Caller, assetType: AssetType): Promise<StartedSync> {
   refuseMasterData(assetType, 'synchronized');
   const id = syncId(commands.newId());
   const { at } = await changeSync(commands, caller, assetType.name, () => [{ type: 'SyncStarted', data: { id } }]);
@@ -51,7 +50,7 @@ export type CommitResult = {
  * @throws ValidationError when a number is wrong, and when the guard refuses
  */
 export async function commitSync(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   id: string,
@@ -86,13 +85,13 @@ export async function commitSync(
   return { ...cleanedUp.done, position: cleanedUp.position, differences: [] };
 }
 
-async function again({ eventStore }: TableCommands, caller: Caller, { deleted, operationId }: SyncCommitted['data']) {
+async function again({ eventStore }: Application, caller: Caller, { deleted, operationId }: SyncCommitted['data']) {
   return { deleted, operationId, position: await withDeadline(caller, eventStore.head()), differences: [] };
 }
 
 /** Checks the commit, and counts and shows what it would delete. */
 async function look(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   id: string,
@@ -102,7 +101,7 @@ async function look(
   await refuseUnlessOpen(commands, caller, assetType.name, id);
   const table = { tenant: caller.tenant, table: assetType.name };
   const read = () => countCleanUp(commands, table, id);
-  const { position, state } = await tableWriterOf(commands).alone<CleanUpCounts>(caller, assetType, read, (counts) => {
+  const { position, state } = await commands.tables.alone<CleanUpCounts>(caller, assetType, read, (counts) => {
     check(counts);
     return [];
   });
@@ -113,7 +112,7 @@ async function look(
 
 /** If another request closes the session meanwhile, its clean-up is the answer to this one, too, whatever the check says. */
 async function lookUnlessClosed(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   id: string,
@@ -133,7 +132,7 @@ type Closed = { readonly id: string; readonly after: Revision; readonly expiresA
  * Closes the session before anything is deleted. A batch asks for its session after it has read the table, so each batch is
  * either counted, or conflicts with the deletion and is refused.
  */
-async function close(commands: TableCommands, caller: Caller, { name }: AssetType, id: string): Promise<Closed> {
+async function close(commands: Application, caller: Caller, { name }: AssetType, id: string): Promise<Closed> {
   const stream = tableStream(caller.tenant, name);
   const { events, state } = await changeSync(commands, caller, name, async (sync) => {
     if (sync?.id === id && sync.closed !== undefined) return [];
@@ -152,7 +151,7 @@ type CleanUpArgs = Pick<SyncCommitted['data'], 'deleted' | 'operationId'>;
 
 /** Cleans up once, however often it is called: the table's stream says whether it was done. */
 async function deleteUnseen(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   { id, after, expiresAt }: Closed,
@@ -167,7 +166,7 @@ async function deleteUnseen(
       state: { counts, before: await findCleanUp(commands, caller, tableStream(table.tenant, table.table), id, after) },
     };
   };
-  const written = await tableWriterOf(commands).alone<State>(caller, assetType, read, ({ counts, before }) => {
+  const written = await commands.tables.alone<State>(caller, assetType, read, ({ counts, before }) => {
     if (before !== undefined) return [];
     if (Date.parse(commands.now()) >= Date.parse(expiresAt))
       throw new ConflictError(`${id} has expired: start another.`);
@@ -181,7 +180,7 @@ async function deleteUnseen(
 
 /** @throws ConflictError when too many other events stand before it */
 async function findCleanUp(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   stream: string,
   id: string,

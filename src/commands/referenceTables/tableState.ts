@@ -25,16 +25,16 @@ export type DecisionRecords = {
 /** Unique keys and ids of the records a decision is about. */
 export type Wanted = { readonly keys: readonly string[]; readonly ids: readonly string[] };
 
-/** What commands on reference tables need. */
-export type TableCommands = LogAccess & Pick<Commands, 'readModels'>;
+/** What writing reference tables needs. */
+export type TablePorts = LogAccess & Pick<Commands, 'readModels'>;
 
 export class TableState {
   readonly table: TableRef;
   readonly pending = new PendingRecords();
-  readonly #commands: TableCommands;
+  readonly #ports: TablePorts;
 
-  constructor(commands: TableCommands, table: TableRef) {
-    this.#commands = commands;
+  constructor(ports: TablePorts, table: TableRef) {
+    this.#ports = ports;
     this.table = table;
   }
 
@@ -60,17 +60,17 @@ export class TableState {
   }
 
   async #snapshot(caller: Caller, wanted: Wanted): Promise<TableSnapshot> {
-    const { readModels } = this.#commands;
+    const { readModels } = this.#ports;
     const snapshot = await readModels.snapshot(this.table, wanted);
     const deletion = this.pending.deletionAfter(snapshot.revision);
     if (deletion === undefined) return snapshot;
-    await untilShown(this.#commands, caller, deletion, beingCleanedUp(this.name));
+    await untilShown(this.#ports, caller, deletion, beingCleanedUp(this.name));
     return readModels.snapshot(this.table, wanted);
   }
 
   /** Waits until the read model shows everything written to the table so far, by any process. */
   async catchUp(caller: Caller): Promise<void> {
-    await untilTableIsShown(this.#commands, caller, this.name);
+    await untilTableIsShown(this.#ports, caller, this.name);
     this.pending.clear();
   }
 }

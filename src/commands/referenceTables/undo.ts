@@ -3,22 +3,22 @@
  * append of its own, until all is done or most of the request's time is used; the answer says where the next request
  * continues. Repeating it is safe: records that are as they were before are only counted (decision 0026).
  */
+
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { MAX_UNDONE_RECORDS, UNDO_TIME_PERCENT, UNDOS_AT_ONCE } from '../../domain/limits.js';
+import { MAX_UNDONE_RECORDS, UNDO_TIME_PERCENT } from '../../domain/limits.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
 import { undoCleanUp as decide, type LeftAlone, type UndoDecision } from '../../domain/referenceTable/undo.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
-import { FairQueue } from '../../supervision/fairQueue.js';
+import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
 import { CATCH_UP_MS, untilShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
 import { withDeadline } from '../writeStream.js';
-import { beingCleanedUp, type TableCommands } from './tableState.js';
-import { tableWriterOf } from './tableWriter.js';
+import { beingCleanedUp } from './tableState.js';
 import { eventsOfBatch, undoBatch } from './undoBatch.js';
 
 export const undoBody = z.strictObject({
@@ -55,7 +55,6 @@ export type UndoOptions = {
 
 /** The undo of one request: counts what it has done, and decides whether it begins another piece. */
 export class Undo {
-  readonly #turns: FairQueue;
   readonly #until: number;
   readonly #hasLeft: () => boolean;
   readonly dryRun: boolean;
@@ -69,14 +68,13 @@ export class Undo {
   #isBehind = false;
 
   constructor(
-    readonly commands: TableCommands,
+    readonly commands: Application,
     readonly caller: Caller,
     readonly assetType: AssetType,
     { dryRun = false, hasLeft = () => false }: UndoOptions,
   ) {
     this.dryRun = dryRun;
     this.#hasLeft = hasLeft;
-    this.#turns = turnsOf(commands);
     const leftMs = caller.deadline?.leftMs ?? Number.POSITIVE_INFINITY;
     this.#until = performance.now() + (leftMs * UNDO_TIME_PERCENT) / 100;
   }
@@ -114,7 +112,7 @@ export class Undo {
       deleted = 0,
       unchanged,
       left,
-    } = await this.#turns.run(caller.tenant, run, caller.deadline);
+    } = await this.commands.undos.run(caller.tenant, run, caller.deadline);
     this.#position = Math.max(this.#position, position);
     this.#restored += restored;
     this.#deleted += deleted;
@@ -138,17 +136,6 @@ export class Undo {
 
 type Piece = Omit<UndoDecision, 'events'> & { readonly position: Position; readonly deleted?: number };
 
-const turns = new WeakMap<TableCommands, FairQueue>();
-
-function turnsOf(commands: TableCommands): FairQueue {
-  const known = turns.get(commands);
-  if (known !== undefined) return known;
-  // Requests of a tenant are limited already, so the queue needs no limit.
-  const made = new FairQueue({ atOnce: UNDOS_AT_ONCE, ofGroup: 1, waitingOfGroup: Number.POSITIVE_INFINITY });
-  turns.set(commands, made);
-  return made;
-}
-
 const OPERATION_ID = /^(?:0|[1-9]\d{0,14})$/;
 
 /**
@@ -158,7 +145,7 @@ const OPERATION_ID = /^(?:0|[1-9]\d{0,14})$/;
  * @throws NotSupportedError on Master Data
  */
 export async function undoOperation(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   operationId: string,
@@ -231,7 +218,7 @@ async function bringBack(
     ids: records.map(({ id }) => id),
   };
   let undone: UndoDecision = { events: [], restored: 0, unchanged: 0, left: [] };
-  const { position } = await tableWriterOf(commands).write(caller, assetType, wanted, (known) => {
+  const { position } = await commands.tables.write(caller, assetType, wanted, (known) => {
     undone = decide(assetType, cleanUp, records, known);
     return dryRun || undone.restored === 0 ? [] : undone.events;
   });

@@ -1,4 +1,5 @@
 /** Undoes a batch, whose events hold the values that it replaced. */
+
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import { MAX_BATCH_ITEMS } from '../../domain/limits.js';
 import type { BatchUpserted } from '../../domain/referenceTable/events.js';
@@ -9,9 +10,9 @@ import {
   saysWhatItReplaces,
 } from '../../domain/referenceTable/undoBatch.js';
 import type { Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
+import type { Application } from '../application.js';
 import { type Caller, ConflictError, NotFoundError } from '../context.js';
-import type { DecisionRecords, TableCommands } from './tableState.js';
-import { tableWriterOf } from './tableWriter.js';
+import type { DecisionRecords } from './tableState.js';
 
 type Batch = { readonly revision: Revision; readonly events: readonly BatchUpserted['data'][] };
 
@@ -23,7 +24,7 @@ const SLICE_EVENTS = 20;
  * @throws NotFoundError when `first` is not the first event; ConflictError when it is an undo, or too old to be undone
  */
 export async function eventsOfBatch(
-  { eventStore }: TableCommands,
+  { eventStore }: Application,
   stream: string,
   first: RecordedEvent & BatchUpserted,
 ): Promise<Batch> {
@@ -47,7 +48,7 @@ export async function eventsOfBatch(
 }
 
 type Asked = {
-  readonly commands: TableCommands;
+  readonly commands: Application;
   readonly caller: Caller;
   readonly assetType: AssetType;
   readonly dryRun: boolean;
@@ -59,7 +60,7 @@ export async function undoBatch(
 ): Promise<BatchUndoDecision & { readonly position: Position }> {
   const ids = events.flatMap(idsOf);
   let undone: BatchUndoDecision = { events: [], restored: 0, deleted: 0, unchanged: 0, left: [] };
-  const { position } = await tableWriterOf(commands).alone<DecisionRecords>(
+  const { position } = await commands.tables.alone<DecisionRecords>(
     caller,
     assetType,
     (table) => table.load(caller, assetType, { keys: [], ids }),

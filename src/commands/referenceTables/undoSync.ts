@@ -6,12 +6,12 @@ import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/
 import { tableStream } from '../../domain/streams.js';
 import type { EventStore, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { TableRef } from '../../ports/readModels.js';
+import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
 import { type Caller, ConflictError, NotFoundError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
 import { withDeadline } from '../writeStream.js';
 import { type SyncOperation, type SyncSession, statusOf, syncSessions, workOf } from './syncHistory.js';
-import type { TableCommands } from './tableState.js';
 import { Undo, type UndoOptions, type UndoResult, undoCleanUp } from './undo.js';
 import { eventsOfBatch, undoBatch } from './undoBatch.js';
 
@@ -46,7 +46,7 @@ export async function requireSync(
  * @throws NotSupportedError on Master Data
  */
 export async function undoSync(
-  commands: TableCommands,
+  commands: Application,
   caller: Caller,
   assetType: AssetType,
   id: string,

@@ -1,4 +1,5 @@
 /** An approval with a key is made once, wherever the process dies and whoever sends it again. */
+import { openApplication } from '#app/commands/application.js';
 import type { Commands } from '#app/commands/context.js';
 import { approveOrderOnce } from '#app/commands/orders/approveOnce.js';
 import { createRecord } from '#app/commands/records.js';
@@ -26,7 +27,7 @@ async function openLog() {
     directory: { tenant: () => ({ name: tenant, orderModel: ORDERS.name, assetTypes, webhooks: new Map() }) },
     readModels: { find: async () => [] },
   } as unknown as Commands;
-  const { id } = await createRecord(commands, caller, ORDERS, { processing_status: 'validated' });
+  const { id } = await createRecord(openApplication(commands), caller, ORDERS, { processing_status: 'validated' });
   const stream = orderStream(tenant, id);
   const happened = async (...events: readonly OrderEvent[]) => {
     const { revision = -1 } = log.stream(stream).at(-1) ?? {};
@@ -35,7 +36,7 @@ async function openLog() {
   return {
     /** As a request to the service that is its own process. */
     send: (reason = BODY.reason, key = 'k') =>
-      approveOrderOnce({ ...commands }, caller, id, USER, reason, { key, body: { ...BODY, reason } }),
+      approveOrderOnce(openApplication(commands), caller, id, USER, reason, { key, body: { ...BODY, reason } }),
     happened,
     beforeApproval: (work: () => Promise<unknown>) => log.beforeAppend(stream, work),
     dieAt: (at: number, stored: boolean) => log.dieAtAppend(at, stored),

@@ -1,5 +1,5 @@
 /** What an order that is approved again may repeat: for each webhook the latest export that its receiver may have. */
-import type { Commands } from '#app/commands/context.js';
+import type { Application } from '#app/commands/application.js';
 import { earlierExports } from '#app/commands/orders/earlierExports.js';
 import { firstDeliveryId, resendId } from '#app/commands/webhooks/deliveryIds.js';
 import { requestDelivery } from '#app/commands/webhooks/deliveryStream.js';
@@ -41,7 +41,7 @@ async function given({ first, again }: Sent, webhooks: readonly Webhook[], repea
   const commands = {
     ...log.commands(),
     directory: { tenant: () => ({ webhooks: new Map(webhooks.map((each) => [each.id, each])) }) },
-  } as unknown as Commands;
+  } as unknown as Application;
   const deliver = async (deliveryId: string, events: readonly DeliveryEvent[]) => {
     const subject = {
       webhookId: W,
@@ -68,7 +68,7 @@ test('an order that was never approved repeats nothing', async () => {
     ...new LogInMemory().commands(),
     directory: { tenant: () => ({ webhooks: new Map([[W, webhook()]]) }) },
   };
-  expect(await earlierExports(commands as unknown as Commands, tenant, {} as Order)).toEqual([]);
+  expect(await earlierExports(commands as unknown as Application, tenant, {} as Order)).toEqual([]);
 });
 
 test.each<[string, Sent, boolean]>([

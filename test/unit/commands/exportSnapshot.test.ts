@@ -1,5 +1,5 @@
 /** What an approval holds of the records that an order names: what they are then, and nothing else (decision 0007). */
-import type { Commands } from '#app/commands/context.js';
+import type { Application } from '#app/commands/application.js';
 import { exportSnapshot } from '#app/commands/orders/orderWriter.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import type { Order, OrderPart } from '#app/domain/order/order.js';
@@ -28,7 +28,7 @@ async function snapshotOf(fields: Order['fields'], lines: readonly OrderPart['fi
         );
       },
     },
-  } as unknown as Commands;
+  } as unknown as Application;
   const parts = lines.map((line, index) => ({
     table: 'dyn_order_line',
     id: `line ${index}`,

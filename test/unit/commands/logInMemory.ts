@@ -1,4 +1,5 @@
 /** A log in memory, whose process may die before or after an append is stored; and what decisions read of its tables. */
+import { type Application, openApplication } from '#app/commands/application.js';
 import type { Commands } from '#app/commands/context.js';
 import { tableChanges } from '#app/domain/referenceTable/changes.js';
 import type { ReferenceTableEvent } from '#app/domain/referenceTable/events.js';
@@ -16,8 +17,8 @@ export class LogInMemory {
   #before: { readonly stream: string; readonly work: () => Promise<unknown> } | undefined;
 
   /** For one process; another one has its own. */
-  commands(): Commands {
-    return {
+  commands(): Application {
+    return openApplication({
       eventStore: {
         append: async (stream: string, events: readonly EventToAppend[], expected: number | 'no-stream') => {
           const before = this.#before?.stream === stream ? this.#before.work : undefined;
@@ -50,7 +51,7 @@ export class LogInMemory {
       },
       now: () => new Date(Date.UTC(2026, 10, 22, 0, this.#minutes++)).toISOString().replace('Z', '000Z'),
       newId: () => `00000000-0000-7000-8000-${String(++this.#ids).padStart(12, '0')}`,
-    } as unknown as Commands;
+    } as unknown as Commands);
   }
 
   /** Counted from now on. */

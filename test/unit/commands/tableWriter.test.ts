@@ -1,6 +1,6 @@
 /** What a decision about a table waits for. */
 import { countCleanUp } from '#app/commands/referenceTables/synchronize.js';
-import type { TableCommands } from '#app/commands/referenceTables/tableState.js';
+import type { TablePorts } from '#app/commands/referenceTables/tableState.js';
 import { TableWriter } from '#app/commands/referenceTables/tableWriter.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { tableStream } from '#app/domain/streams.js';
@@ -26,7 +26,7 @@ it('a clean-up waits for the last write to its table, however much else is in th
     },
     now: () => metadata.occurredAt,
     newId: () => 'id',
-  } as unknown as TableCommands;
+  } as unknown as TablePorts;
   const { tenant, actor, correlationId, causationId } = metadata;
   const caller = { tenant, actor, correlationId, causationId };
   const count = () => countCleanUp(commands, { tenant, table: item.name }, 'b');

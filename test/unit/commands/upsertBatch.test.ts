@@ -1,9 +1,9 @@
 /** What a batch names is read while its items are checked, and bad items are refused at once. */
 
-import { ValidationError } from '#app/commands/context.js';
+import { openApplication } from '#app/commands/application.js';
+import { type Commands, ValidationError } from '#app/commands/context.js';
 import { checkItems, itemsOf, namedAsSent, requireNamed } from '#app/commands/referenceTables/batchItems.js';
 import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
-import type { TableCommands } from '#app/commands/referenceTables/tableState.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { MAX_BATCH_ITEMS, MAX_ERRORS } from '#app/domain/limits.js';
@@ -25,7 +25,7 @@ function openTable() {
   const reading = new Promise<void>((resolve) => {
     read = resolve;
   });
-  const commands = {
+  const commands = openApplication({
     eventStore: {
       append: async (_stream: string, events: readonly EventToAppend[]) => {
         appended.push(...events);
@@ -41,7 +41,7 @@ function openTable() {
     },
     now: () => metadata.occurredAt,
     newId: () => ID.toLowerCase(),
-  } as unknown as TableCommands;
+  } as unknown as Commands);
   return { commands, asked, appended, read: () => read() };
 }
 

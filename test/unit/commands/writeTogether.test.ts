@@ -1,7 +1,6 @@
 /** Changes that wait for one table at the same time: what each of them is answered, and what is appended. */
-import type { TableCommands } from '#app/commands/referenceTables/tableState.js';
-import { TableWriter } from '#app/commands/referenceTables/tableWriter.js';
-import { takeTogether, WaitingChange } from '#app/commands/referenceTables/waitingChange.js';
+import type { TablePorts } from '#app/commands/referenceTables/tableState.js';
+import { TableChange, TableWriter, takeTogether } from '#app/commands/referenceTables/tableWriter.js';
 import { RequestDeadline } from '#app/commands/requestDeadline.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
@@ -53,7 +52,7 @@ function openTable() {
     },
     now: () => metadata.occurredAt,
     newId: () => idOf(9_000 + ++ids),
-  } as unknown as TableCommands;
+  } as unknown as TablePorts;
   const writer = new TableWriter(commands);
   const create = (id: number, key: string, deadline?: RequestDeadline) => {
     const input: RecordInput = { fields: { external_id: key, name: key } } as RecordInput;
@@ -259,7 +258,7 @@ test('one that is refused before leaves no trace in what the next ones are decid
 });
 
 test('those of few records are taken together, 64 at most, in their order; a batch is taken by itself', () => {
-  const change = (...ids: readonly string[]) => new WaitingChange(caller, item, { keys: [], ids }, () => []);
+  const change = (...ids: readonly string[]) => new TableChange(caller, item, { keys: [], ids }, () => []);
   const batch = change('1', '2', '3', '4', '5');
   const small = Array.from({ length: 65 }, (_, n) => change(...['1', '2', '3', '4'].slice(0, 1 + (n % 4))));
   const waiting = [...small.slice(0, 2), batch, ...small.slice(2)];

@@ -1,0 +1,25 @@
+/** What commands use: the ports, and what one process keeps in memory for them. All of it may be lost at any time. */
+import { UNDOS_AT_ONCE } from '../domain/limits.js';
+import { FairQueue } from '../supervision/fairQueue.js';
+import type { Commands } from './context.js';
+import { OrderReader } from './orders/loadOrder.js';
+import { TableWriter } from './referenceTables/tableWriter.js';
+
+export type Application<Ports extends Commands = Commands> = Ports & {
+  readonly tables: TableWriter;
+  readonly orders: OrderReader;
+  /** Requests with an Idempotency-Key in flight in this process, by id: a repetition waits for the outcome of the first. */
+  readonly keyedRequests: Map<string, Promise<void>>;
+  /** Pieces of undos. */
+  readonly undos: FairQueue;
+};
+
+/** Made once for each log that is opened. */
+export const openApplication = <Ports extends Commands>(ports: Ports): Application<Ports> => ({
+  ...ports,
+  tables: new TableWriter(ports),
+  orders: new OrderReader(ports.eventStore),
+  keyedRequests: new Map(),
+  // Requests of a tenant are limited already, so the queue needs no limit.
+  undos: new FairQueue({ atOnce: UNDOS_AT_ONCE, ofGroup: 1, waitingOfGroup: Number.POSITIVE_INFINITY }),
+});
