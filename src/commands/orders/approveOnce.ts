@@ -3,11 +3,10 @@
 import type { User } from '../../domain/identity/events.js';
 import type { KeyedRequest } from '../../domain/keyedRequest.js';
 import { orderStream } from '../../domain/streams.js';
-import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { Application } from '../application.js';
-import { type ApprovedOrder, type Caller, type Commands, ConflictError } from '../context.js';
+import { causedBy, ownAppend } from '../carriedOut.js';
+import { type ApprovedOrder, type Caller, ConflictError } from '../context.js';
 import { carryOutOnce, replaying } from '../keyedRequest.js';
-import { streamPages } from '../streamPages.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { withDeadline } from '../writeStream.js';
 import { approveOrder } from './lifecycle.js';
@@ -45,25 +44,13 @@ async function approvedBy(
   orderId: string,
   request: KeyedRequest,
 ): Promise<ApprovedOrder | undefined> {
-  const { eventStore } = commands;
   const { tenant } = caller;
-  const approval = await withDeadline(caller, approvalThrough(eventStore, orderStream(tenant, orderId), request.id));
+  const stream = orderStream(tenant, orderId);
+  const [approval] = await ownAppend(commands, caller, { stream, after: -1, isOwn: causedBy(request.id) });
   if (approval === undefined) return undefined;
   const order = (await withDeadline(caller, commands.orders.loadAt(tenant, orderId, approval.revision)))?.state;
   if (order === undefined) return undefined;
   const record = orderView(assetTypeOf(tenantOf(commands, tenant), order.table), orderId, order);
   const { repeats = [], warnings = [] } = order.lastApproval ?? {};
   return { position: approval.position, id: orderId, record, repeats, warnings };
-}
-
-async function approvalThrough(
-  eventStore: Commands['eventStore'],
-  stream: string,
-  requestId: string,
-): Promise<RecordedEvent | undefined> {
-  for await (const events of streamPages(eventStore, stream)) {
-    const found = events.find(({ type, metadata }) => type === 'OrderApproved' && metadata.causationId === requestId);
-    if (found !== undefined) return found;
-  }
-  return undefined;
 }

@@ -4,15 +4,16 @@
  */
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
 import type { KeyedRequest } from '../../domain/keyedRequest.js';
+import { MAX_EVENTS_LOOKED_THROUGH } from '../../domain/limits.js';
 import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
 import { operationOf } from '../../domain/referenceTable/operation.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Application } from '../application.js';
-import type { Caller } from '../context.js';
+import { causedBy, ownAppend, ownEvents, type Search } from '../carriedOut.js';
+import { type Caller, ConflictError } from '../context.js';
 import { carryOutOnce, replaying } from '../keyedRequest.js';
 import { refuseMasterData } from '../tables.js';
-import { eventsBehind } from './eventsBehind.js';
 import { type BatchResult, type CleanUpResult, cleanUpTable, type IsDone, upsertBatch } from './synchronize.js';
 import type { UndoResult } from './undo.js';
 
@@ -98,13 +99,12 @@ async function undoneBy(
   commands: Application,
   caller: Caller,
   stream: string,
-  { id, after = -1 }: KeyedRequest,
+  request: KeyedRequest,
 ): Promise<typeof NOTHING_BEFORE> {
   let before = NOTHING_BEFORE;
-  for await (const events of eventsBehind(commands, caller, stream, after, TOO_MANY)) {
-    for (const event of events) {
+  for await (const { own } of ownEvents(commands, caller, searchFor(stream, request))) {
+    for (const event of own) {
       const { created = 0, updated = 0, seen = 0, deleted = 0 } = operationOf(event) ?? {};
-      if (event.metadata.causationId !== id) continue;
       const restored = before.restored + created + updated + seen;
       before = { position: event.position, restored, deleted: before.deleted + deleted };
     }
@@ -128,7 +128,7 @@ function once<Result extends { readonly position: Position }>(
   const { eventStore } = commands;
   const stream = tableStream(caller.tenant, named.table);
   const find = replaying(async (request) => {
-    const events = await eventsOf(commands, caller, stream, request);
+    const events = await ownAppend(commands, caller, searchFor(stream, request));
     const last = events.at(-1);
     return last === undefined ? undefined : { ...ofEvents(events), position: last.position };
   });
@@ -152,19 +152,9 @@ function once<Result extends { readonly position: Position }>(
 const TOO_MANY =
   'Too much was written to the table since to tell whether this was carried out: look at the table, and use a new Idempotency-Key.';
 
-/** The events that the request caused, of one append. @throws ConflictError when too many others stand before them */
-async function eventsOf(
-  commands: Application,
-  caller: Caller,
-  stream: string,
-  { id, after = -1 }: KeyedRequest,
-): Promise<readonly RecordedEvent[]> {
-  const found: RecordedEvent[] = [];
-  for await (const events of eventsBehind(commands, caller, stream, after, TOO_MANY)) {
-    const own = events.filter(({ metadata }) => metadata.causationId === id);
-    found.push(...own);
-    const isWhole = found.length > 0 && events.at(-1) !== own.at(-1);
-    if (isWhole) break;
-  }
-  return found;
-}
+const searchFor = (stream: string, { id, after = -1 }: KeyedRequest): Search => ({
+  stream,
+  after,
+  isOwn: causedBy(id),
+  limit: { events: MAX_EVENTS_LOOKED_THROUGH, error: () => new ConflictError(TOO_MANY) },
+});

@@ -1,19 +1,20 @@
 /** Starts and commits sync sessions; a commit is carried out once (decision 0034). */
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { MAX_DIFFERENCES } from '../../domain/limits.js';
+import { MAX_DIFFERENCES, MAX_EVENTS_LOOKED_THROUGH } from '../../domain/limits.js';
 import { type CleanUpCounts, type CleanUpGuard, refusalOfCleanUp } from '../../domain/referenceTable/cleanUpGuard.js';
 import { cleanUp } from '../../domain/referenceTable/decide.js';
 import { cleanUpDifferences, type Difference, firstDifferences } from '../../domain/referenceTable/differences.js';
+import type { TableCleanedUp } from '../../domain/referenceTable/events.js';
 import { expiryOf, type Sync, type SyncCommitted, type SyncEvent, syncId } from '../../domain/referenceTable/sync.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position, Revision } from '../../ports/eventStore.js';
 import type { Application } from '../application.js';
 import { parseBody } from '../body.js';
+import { ownAppend } from '../carriedOut.js';
 import { type Caller, ConflictError, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
 import { type Loaded, withDeadline } from '../writeStream.js';
-import { eventsBehind } from './eventsBehind.js';
 import { confirmed, countCleanUp } from './synchronize.js';
 import { changeSync, loadSync, refuseUnlessOpen, requireOpen } from './syncState.js';
 
@@ -187,11 +188,12 @@ async function findCleanUp(
   after: Revision,
 ): Promise<CleanUpArgs | undefined> {
   const tooMany = `Too much was written to the table since ${id} was closed: look at it, and start another sync.`;
-  for await (const events of eventsBehind(commands, caller, stream, after, tooMany)) {
-    for (const { type, data, revision } of events) {
-      const { batchId, deleted } = data as { batchId?: unknown; deleted: number };
-      if (type === 'TableCleanedUp' && batchId === id) return { deleted, operationId: String(revision) };
-    }
-  }
-  return undefined;
+  const [cleanUp] = await ownAppend(commands, caller, {
+    stream,
+    after,
+    isOwn: ({ type, data }) => type === 'TableCleanedUp' && (data as TableCleanedUp['data']).batchId === id,
+    limit: { events: MAX_EVENTS_LOOKED_THROUGH, error: () => new ConflictError(tooMany) },
+  });
+  const { deleted } = (cleanUp?.data ?? {}) as Partial<TableCleanedUp['data']>;
+  return cleanUp && { deleted: deleted ?? 0, operationId: String(cleanUp.revision) };
 }
