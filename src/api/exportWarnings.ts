@@ -1,6 +1,6 @@
 /** Warnings of an approval and of a submitted order: a webhook may get an export twice, or nothing is sent. */
+import { warningText } from '../domain/order/approval.js';
 import type { ExportWarning, Repeat } from '../domain/order/events.js';
-import { warningText } from '../domain/order/exportWarning.js';
 import * as json from './openapi/schema.js';
 
 const CODES = ['may_be_duplicate', 'no_webhook', 'webhook_disabled'] as const;

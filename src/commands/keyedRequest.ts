@@ -1,12 +1,13 @@
 /**
  * A request with an Idempotency-Key is carried out once, however often it is sent. Each key has a stream of its own: its
- * first event binds the key to a request body, the second one holds the answer (decision 0027).
+ * first event binds the key to a request body, the second one holds the answer (decision 0027). If the process died before
+ * the answer was stored, the events of the request itself say what it has done.
  */
 import { createHash } from 'node:crypto';
 import { evolve, type KeyedRequest, type KeyedRequestEvent } from '../domain/keyedRequest.js';
 import { IDEMPOTENCY_KEY_HOURS } from '../domain/limits.js';
 import { requestStream } from '../domain/streams.js';
-import type { EventStore, Position, Revision } from '../ports/eventStore.js';
+import type { EventStore, Position, RecordedEvent, Revision } from '../ports/eventStore.js';
 import { Pauses } from '../supervision/waiting.js';
 import type { Application } from './application.js';
 import { type Caller, ValidationError } from './context.js';
@@ -164,3 +165,48 @@ const HOUR_MS = 3_600_000;
 
 const isKept = (request: KeyedRequest | undefined, now: string): boolean =>
   request !== undefined && Date.parse(now) - Date.parse(request.at) < IDEMPOTENCY_KEY_HOURS * HOUR_MS;
+
+/** Events of one read: each may have 400 KB. */
+const SLICE_EVENTS = 50;
+
+/** Where the events of a request are searched. */
+export type Search = {
+  readonly stream: string;
+  /** They stand after this revision; -1 for a whole stream. */
+  readonly after: Revision;
+  /** By the request that caused them, or by the session that they end. */
+  readonly isOwn: (event: RecordedEvent) => boolean;
+  /** Thrown when this many events were searched and the stream goes on. */
+  readonly limit?: { readonly events: number; readonly error: () => Error };
+};
+
+export const causedBy =
+  (requestId: string): Search['isOwn'] =>
+  ({ metadata }) =>
+    metadata.causationId === requestId;
+
+/** All events that the request has appended, in slices. */
+export async function* ownEvents(
+  { eventStore }: { readonly eventStore: Pick<EventStore, 'readStream'> },
+  caller: Caller,
+  { stream, after, isOwn, limit }: Search,
+): AsyncGenerator<{ readonly own: readonly RecordedEvent[]; readonly isEndOfAppend: boolean }> {
+  const end = limit === undefined ? Number.POSITIVE_INFINITY : after + limit.events;
+  for (let from = after + 1; from <= end; from += SLICE_EVENTS) {
+    const events = await withDeadline(caller, eventStore.readStream(stream, from, from + SLICE_EVENTS - 1));
+    const own = events.filter(isOwn);
+    yield { own, isEndOfAppend: events.at(-1) !== own.at(-1) };
+    if (events.length < SLICE_EVENTS) return;
+  }
+  if (limit !== undefined) throw limit.error();
+}
+
+/** The events that the request has appended in one call; empty when it has not. @throws the error of the limit */
+export async function ownAppend(...args: Parameters<typeof ownEvents>): Promise<readonly RecordedEvent[]> {
+  const found: RecordedEvent[] = [];
+  for await (const { own, isEndOfAppend } of ownEvents(...args)) {
+    found.push(...own);
+    if (found.length > 0 && isEndOfAppend) break;
+  }
+  return found;
+}

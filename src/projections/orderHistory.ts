@@ -1,8 +1,8 @@
 /** The history of each order for auditors: who changed what and when, from which status to which, and why. */
 import type { Fields } from '../domain/assetTypes/fieldTypes.js';
 import { TENANT_STREAM_PREFIX } from '../domain/identity/directory.js';
+import { warningText } from '../domain/order/approval.js';
 import type { Changes, OrderEvent, PartChanges, PartFields } from '../domain/order/events.js';
-import { warningText } from '../domain/order/exportWarning.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { Projection } from '../ports/projection.js';

@@ -3,7 +3,7 @@ import type { Application } from '../commands/application.js';
 import { deliverExport, failExport, holdExport } from '../commands/orders/orderWriter.js';
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';
-import { disabledWarning } from '../domain/order/exportWarning.js';
+import { disabledWarning } from '../domain/order/approval.js';
 
 /** Fails the order, but only for an export that was due: not for other event kinds, and not for replays. */
 export async function tellOfFailure(

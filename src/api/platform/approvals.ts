@@ -2,8 +2,7 @@
 import { z } from 'zod';
 import { parseBody } from '../../commands/body.js';
 import type { ApprovedOrder } from '../../commands/context.js';
-import { approveOrderOnce } from '../../commands/orders/approveOnce.js';
-import { approveOrder } from '../../commands/orders/lifecycle.js';
+import { approveOrder, approveOrderOnce } from '../../commands/orders/lifecycle.js';
 import { boundedList } from '../../domain/boundedList.js';
 import { MAX_APPROVALS } from '../../domain/limits.js';
 import { ORDERS } from '../../reading/pendingWrites.js';

@@ -1,23 +1,28 @@
 /** The states of an order (spec §3): people save, approve and reject it. */
-
-import type { Tenant } from '../../domain/identity/directory.js';
+import { type Tenant, type Webhook, wantedSince } from '../../domain/identity/directory.js';
 import type { User } from '../../domain/identity/events.js';
+import type { KeyedRequest } from '../../domain/keyedRequest.js';
 import {
+  approvalWarnings,
   approveOrder as decideApproval,
   rejectOrder as decideRejection,
   missingForExport,
 } from '../../domain/order/approval.js';
-import type { OrderEvent } from '../../domain/order/events.js';
+import type { OrderEvent, Repeat } from '../../domain/order/events.js';
 import { approverOf, OrderDocumentTooLargeError, orderDocument } from '../../domain/order/exportDocument.js';
-import { approvalWarnings } from '../../domain/order/exportWarning.js';
 import { evolve, type Order } from '../../domain/order/order.js';
 import { problemsOf } from '../../domain/order/problems.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { SET_BY_SAVING } from '../../domain/order/status.js';
+import { orderStream } from '../../domain/streams.js';
+import { mayHaveArrived } from '../../domain/webhook/delivery.js';
 import type { Application } from '../application.js';
 import { type ApprovedOrder, type Caller, ConflictError, ValidationError, type WrittenRecord } from '../context.js';
+import { carryOutOnce, causedBy, ownAppend, replaying } from '../keyedRequest.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
-import { earlierExports } from './earlierExports.js';
+import { firstDeliveryId, resendId } from '../webhooks/deliveryIds.js';
+import { loadDelivery } from '../webhooks/deliveryStream.js';
+import { withDeadline } from '../writeStream.js';
 import { orderUpdate } from './orderRecords.js';
 import { exportSnapshot, orderView, type WrittenOrder, writeOrder } from './orderWriter.js';
 
@@ -117,4 +122,86 @@ function view(commands: Application, caller: Caller, id: string, written: Writte
   const tenant = tenantOf(commands, caller.tenant);
   const assetType = assetTypeOf(tenant, tenant.orderModel);
   return { position: written.position, id, record: orderView(assetType, id, written.order) };
+}
+
+/** `approveOrder`, once for each key. @param body that the key is bound to */
+export async function approveOrderOnce(
+  commands: Application,
+  caller: Caller,
+  id: string,
+  user: User,
+  reason: string | undefined,
+  { key, body }: { readonly key: string; readonly body: unknown },
+): Promise<ApprovedOrder> {
+  const { orderModel } = tenantOf(commands, caller.tenant);
+  const orderId = recordId(orderModel, id);
+  const find = replaying((request) => approvedBy(commands, caller, orderId, request));
+  const named = { table: orderModel, key, body: ['approve', orderId, body] };
+  return carryOutOnce<Omit<ApprovedOrder, 'position'>>(commands, caller, named, {
+    find,
+    run: (request) =>
+      approveOrder(commands, { ...caller, causationId: request.id }, orderId, user, reason).catch(async (error) => {
+        // The refusal may come from a concurrent send of this very request, which was first.
+        const byAnother = error instanceof ConflictError ? await find(request) : undefined;
+        if (byAnother === undefined) throw error;
+        return byAnother;
+      }),
+  });
+}
+
+/** The order as it was after the approval that the request caused; undefined when it caused none. */
+async function approvedBy(
+  commands: Application,
+  caller: Caller,
+  orderId: string,
+  request: KeyedRequest,
+): Promise<ApprovedOrder | undefined> {
+  const { tenant } = caller;
+  const stream = orderStream(tenant, orderId);
+  const [approval] = await ownAppend(commands, caller, { stream, after: -1, isOwn: causedBy(request.id) });
+  if (approval === undefined) return undefined;
+  const order = (await withDeadline(caller, commands.orders.loadAt(tenant, orderId, approval.revision)))?.state;
+  if (order === undefined) return undefined;
+  const record = orderView(assetTypeOf(tenantOf(commands, tenant), order.table), orderId, order);
+  const { repeats = [], warnings = [] } = order.lastApproval ?? {};
+  return { position: approval.position, id: orderId, record, repeats, warnings };
+}
+
+const KIND = 'order.approved';
+
+/**
+ * For each webhook, the latest earlier export that it may have. A first approval reads nothing; later ones read up to two
+ * streams for each webhook.
+ */
+export async function earlierExports(
+  commands: Application,
+  tenantName: string,
+  { lastApproval }: Order,
+): Promise<readonly Repeat[]> {
+  if (lastApproval === undefined) return [];
+  const { webhooks } = tenantOf(commands, tenantName);
+  const wanting = [...webhooks.values()].filter(({ events }) => events.includes(KIND));
+  const repeats = await Promise.all(
+    wanting.map(async (webhook) =>
+      (await mayHaveExport(commands, tenantName, webhook, lastApproval))
+        ? { webhookId: webhook.id, deliveryId: firstDeliveryId(webhook.id, lastApproval, KIND) }
+        : lastApproval.repeats.find(({ webhookId }) => webhookId === webhook.id),
+    ),
+  );
+  return repeats.filter((repeat) => repeat !== undefined);
+}
+
+async function mayHaveExport(
+  { eventStore }: Application,
+  tenant: string,
+  webhook: Webhook,
+  approval: NonNullable<Order['lastApproval']>,
+): Promise<boolean> {
+  const deliveryId = firstDeliveryId(webhook.id, approval, KIND);
+  const first = await loadDelivery(eventStore, { tenant, deliveryId });
+  // The relay, or the delivery, may be behind: the export will still be sent.
+  if (first === undefined) return wantedSince(webhook, KIND) <= approval.at;
+  if (mayHaveArrived(first.delivery)) return true;
+  const again = await loadDelivery(eventStore, { tenant, deliveryId: resendId(webhook.id, deliveryId) });
+  return again !== undefined && mayHaveArrived(again.delivery);
 }

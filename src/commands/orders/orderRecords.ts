@@ -5,17 +5,15 @@ import { FieldErrorList } from '../../domain/assetTypes/fieldErrors.js';
 import { ownValue } from '../../domain/assetTypes/fieldTypes.js';
 import { checkRecord, type RecordInput } from '../../domain/assetTypes/recordSchema.js';
 import { createOrder as decideCreation, updateOrder as decideUpdate } from '../../domain/order/decide.js';
-import type { OrderDecision } from '../../domain/order/decision.js';
-import type { Order } from '../../domain/order/order.js';
+import type { Order, OrderDecision } from '../../domain/order/order.js';
 import { type DecidedParts, decideParts, type GivenParts } from '../../domain/order/parts.js';
 import type { Application } from '../application.js';
 import { checkedInput } from '../body.js';
 import { type Caller, ValidationError, type WrittenRecord } from '../context.js';
 import { type Precondition, requireTag } from '../preconditions.js';
 import { tenantOf } from '../tables.js';
-import { chosenId, givesParts, partLists, takeParts } from './givenParts.js';
+import { chosenId, givesParts, partLists, takePartIds, takeParts } from './givenParts.js';
 import { orderView, type WrittenOrder, writeNewOrder, writeOrder } from './orderWriter.js';
-import { takePartIds } from './partIds.js';
 
 /** A checked body that creates an order, and the id that the order gets. */
 type CheckedOrder = {

@@ -10,9 +10,8 @@ import {
   type ExportHold,
   type LateDelivery,
 } from '../../domain/order/approval.js';
-import type { OrderDecision } from '../../domain/order/decision.js';
 import type { OrderEvent } from '../../domain/order/events.js';
-import type { Order } from '../../domain/order/order.js';
+import type { Order, OrderDecision } from '../../domain/order/order.js';
 import type { ExportSnapshot } from '../../domain/order/snapshot.js';
 import { orderStream } from '../../domain/streams.js';
 import type { Position } from '../../ports/eventStore.js';

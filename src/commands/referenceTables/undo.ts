@@ -3,13 +3,20 @@
  * append of its own, until all is done or most of the request's time is used; the answer says where the next request
  * continues. Repeating it is safe: records that are as they were before are only counted (decision 0026).
  */
-
 import { z } from 'zod';
 import type { AssetType } from '../../domain/assetTypes/assetType.js';
-import { MAX_UNDONE_RECORDS, UNDO_TIME_PERCENT } from '../../domain/limits.js';
+import { MAX_BATCH_ITEMS, MAX_UNDONE_RECORDS, UNDO_TIME_PERCENT } from '../../domain/limits.js';
 import { uniqueKeyOf } from '../../domain/referenceTable/decide.js';
 import type { BatchUpserted, TableCleanedUp } from '../../domain/referenceTable/events.js';
-import { undoCleanUp as decide, type LeftAlone, type UndoDecision } from '../../domain/referenceTable/undo.js';
+import {
+  type BatchUndoDecision,
+  undoBatch as decideUndoOfBatch,
+  undoCleanUp as decideUndoOfCleanUp,
+  idsOf,
+  type LeftAlone,
+  saysWhatItReplaces,
+  type UndoDecision,
+} from '../../domain/referenceTable/undo.js';
 import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent, Revision } from '../../ports/eventStore.js';
 import type { Application } from '../application.js';
@@ -18,8 +25,7 @@ import { CATCH_UP_MS, untilShown } from '../catchUp.js';
 import { type Caller, ConflictError, NotFoundError, ValidationError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
 import { withDeadline } from '../writeStream.js';
-import { beingCleanedUp } from './tableState.js';
-import { eventsOfBatch, undoBatch } from './undoBatch.js';
+import { beingCleanedUp, type DecisionRecords } from './tableState.js';
 
 export const undoBody = z.strictObject({
   /** `next` of the answer before. */
@@ -211,7 +217,7 @@ function pageOf(
 async function bringBack(
   { commands, caller, assetType, dryRun }: Undo,
   cleanUp: Revision,
-  records: Parameters<typeof decide>[2],
+  records: Parameters<typeof decideUndoOfCleanUp>[2],
 ): Promise<Piece> {
   const wanted = {
     keys: records.map(({ fields }) => uniqueKeyOf(assetType, fields)),
@@ -219,8 +225,59 @@ async function bringBack(
   };
   let undone: UndoDecision = { events: [], restored: 0, unchanged: 0, left: [] };
   const { position } = await commands.tables.write(caller, assetType, wanted, (known) => {
-    undone = decide(assetType, cleanUp, records, known);
+    undone = decideUndoOfCleanUp(assetType, cleanUp, records, known);
     return dryRun || undone.restored === 0 ? [] : undone.events;
   });
+  return { ...undone, position };
+}
+
+type Batch = { readonly revision: Revision; readonly events: readonly BatchUpserted['data'][] };
+
+/** Events of one read: each may have 400 KB. */
+const SLICE_EVENTS = 20;
+
+/**
+ * All events of a batch: one append, of at most one event for each item.
+ * @throws NotFoundError when `first` is not the first event; ConflictError when it is an undo, or too old to be undone
+ */
+export async function eventsOfBatch(
+  { eventStore }: Application,
+  stream: string,
+  first: RecordedEvent & BatchUpserted,
+): Promise<Batch> {
+  const { revision, metadata, data } = first;
+  const isPart = (event: RecordedEvent | undefined): boolean =>
+    event?.type === 'BatchUpserted' && event.metadata.causationId === metadata.causationId;
+  if (data.undoes !== undefined) throw new ConflictError(`${revision} is an undo, which cannot be undone.`);
+  const [before] = revision === 0 ? [] : await eventStore.readStream(stream, revision - 1, revision - 1);
+  if (isPart(before)) throw new NotFoundError(`${revision} is a part of another operation.`);
+  const events: BatchUpserted['data'][] = [];
+  for (let from = revision; from < revision + MAX_BATCH_ITEMS; from += SLICE_EVENTS) {
+    const slice = await eventStore.readStream(stream, from, from + SLICE_EVENTS - 1);
+    const end = slice.findIndex((event) => !isPart(event));
+    events.push(...slice.slice(0, end < 0 ? undefined : end).map((event) => event.data as BatchUpserted['data']));
+    if (end >= 0 || slice.length < SLICE_EVENTS) break;
+  }
+  if (!events.every(saysWhatItReplaces)) {
+    throw new ConflictError(`The batch ${revision} was written by a release that did not keep what a batch replaces.`);
+  }
+  return { revision, events };
+}
+
+export async function undoBatch(
+  { commands, caller, assetType, dryRun }: Undo,
+  { revision, events }: Batch,
+): Promise<BatchUndoDecision & { readonly position: Position }> {
+  const ids = events.flatMap(idsOf);
+  let undone: BatchUndoDecision = { events: [], restored: 0, deleted: 0, unchanged: 0, left: [] };
+  const { position } = await commands.tables.alone<DecisionRecords>(
+    caller,
+    assetType,
+    (table) => table.load(caller, assetType, { keys: [], ids }),
+    (known) => {
+      undone = decideUndoOfBatch(assetType, revision, events, known);
+      return dryRun ? [] : undone.events;
+    },
+  );
   return { ...undone, position };
 }

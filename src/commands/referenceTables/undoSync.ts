@@ -12,8 +12,7 @@ import { type Caller, ConflictError, NotFoundError } from '../context.js';
 import { refuseMasterData } from '../tables.js';
 import { withDeadline } from '../writeStream.js';
 import { type SyncOperation, type SyncSession, statusOf, syncSessions, workOf } from './syncHistory.js';
-import { Undo, type UndoOptions, type UndoResult, undoCleanUp } from './undo.js';
-import { eventsOfBatch, undoBatch } from './undoBatch.js';
+import { eventsOfBatch, Undo, type UndoOptions, type UndoResult, undoBatch, undoCleanUp } from './undo.js';
 
 const NEXT = 'must be the `next` of an answer.';
 

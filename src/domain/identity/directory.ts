@@ -2,7 +2,6 @@
 import type { CleanUpGuard } from '../referenceTable/cleanUpGuard.js';
 import type { DisabledCause, WebhookEvent, WebhookEventKind, WebhookSettings } from '../webhook/events.js';
 import { copied, type Writable } from '../writable.js';
-import { checkShape } from './eventShape.js';
 import {
   type ApiClient,
   type ChangeOfClient,
@@ -239,3 +238,33 @@ export const wantedSince = ({ addedKinds: added, createdAt }: Webhook, kind: Web
   added?.find((each) => each.kind === kind)?.at ?? createdAt;
 
 const withoutStaged = ({ stagedSecret: _, ...webhook }: Webhook): Webhook => webhook;
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
+
+/**
+ * Missing data in an event would otherwise fail later, in work for all tenants; here it fails at once, and affects only its
+ * own tenant. @throws Error
+ */
+function checkShape(event: DirectoryEvent): void {
+  if (!isWhole(event)) throw new Error(`The event ${event.type} does not say what it is about.`);
+}
+
+function isWhole({ type, data }: DirectoryEvent): boolean {
+  switch (type) {
+    case 'CleanUpGuardChanged':
+      return (data.maxPercent === null || Number.isFinite(data.maxPercent)) && Number.isFinite(data.minRecords ?? 0);
+    case 'UserAdded':
+      return Number.isSafeInteger(data.id) && isText(data.email);
+    case 'ApiClientCreated':
+      return isText(data.clientId) && isText(data.secretHash) && areTexts(data.scopes);
+    case 'ApiClientSecretStaged':
+      return isText(data.clientId) && isText(data.secretHash);
+    case 'WebhookCreated':
+      return isText(data.id) && isText(data.url) && areTexts(data.events) && isText(data.sealedSecret);
+    case 'WebhookChanged':
+      return data.events === undefined || areTexts(data.events);
+    default:
+      return true;
+  }
+}

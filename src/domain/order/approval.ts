@@ -1,11 +1,11 @@
-/** The rules of an order's export (spec §3, §6.4): approval, rejection, failure, hold and late delivery. Pure. */
+/** The rules of an order's export (spec §3, §6.4): approval, rejection, failure, hold, late delivery, warnings. Pure. */
 import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { ownValue } from '../assetTypes/fieldTypes.js';
+import { type Webhook, wantedSince } from '../identity/directory.js';
 import { MAX_LIST_ENTRIES } from '../limits.js';
-import { accept, move, type OrderDecision, refuse, stay } from './decision.js';
 import type { ExportWarning, OrderExportDelivered, OrderExportFailed, OrderExportHeld, Repeat } from './events.js';
 import type { Approver } from './exportDocument.js';
-import type { Order } from './order.js';
+import { accept, move, type Order, type OrderDecision, refuse, stay } from './order.js';
 import { errorsOf, type Problem } from './problems.js';
 import type { ExportSnapshot } from './snapshot.js';
 import { APPROVABLE } from './status.js';
@@ -152,3 +152,27 @@ export function missingForExport(order: Order): FieldErrors {
   }
   return errors;
 }
+
+const KIND = 'order.approved';
+
+/** Warnings for an order that is approved now: no webhook subscribes, or a subscribed one is disabled. */
+export function approvalWarnings(webhooks: Iterable<Webhook>): readonly ExportWarning[] {
+  const wanting = [...webhooks].filter(({ events }) => events.includes(KIND));
+  return wanting.length === 0 ? [{ code: 'no_webhook' }] : wanting.flatMap((webhook) => disabledWarning(webhook) ?? []);
+}
+
+/** Undefined for a webhook that is enabled. */
+export const disabledWarning = ({ id, name, disabled }: Webhook): OrderExportHeld['data']['warning'] | undefined =>
+  disabled && { code: 'webhook_disabled', webhookId: id, name, reason: disabled.reason, since: disabled.since };
+
+/** Webhooks that an approval may wait for: subscribed by then, and disabled. @param approvedAt ISO 8601 */
+export const disabledSince = (webhooks: Iterable<Webhook>, approvedAt: string): readonly Webhook[] =>
+  [...webhooks].filter((each) => each.disabled !== undefined && isWanted(each, approvedAt));
+
+const isWanted = (webhook: Webhook, approvedAt: string): boolean =>
+  webhook.events.includes(KIND) && wantedSince(webhook, KIND) <= approvedAt;
+
+export const warningText = (warning: ExportWarning): string =>
+  warning.code === 'no_webhook'
+    ? 'No webhook subscribes to order.approved, so the order is sent to nobody.'
+    : `Webhook ${warning.name} is disabled: ${warning.reason} The order is sent to it when it is enabled.`;

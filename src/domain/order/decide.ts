@@ -5,9 +5,8 @@ import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import type { RecordInput } from '../assetTypes/recordSchema.js';
 import { MAX_ORDER_PARTS } from '../limits.js';
 import { changedFields, withoutNulls } from '../referenceTable/decide.js';
-import { accept, move, type OrderDecision, refuse, stay } from './decision.js';
 import type { OrderEvent, PartFields, PartsChange, StatusChange } from './events.js';
-import { type Order, toChanges } from './order.js';
+import { accept, move, type Order, type OrderDecision, refuse, stay, toChanges } from './order.js';
 import { refusedChoice, tooManyParts, withDescendants } from './parts.js';
 import type { OrderStatus } from './status.js';
 

@@ -1,7 +1,8 @@
-/** The state of one order, evolved from its events. */
+/** The state of one order, evolved from its events, and the form of decisions on it. */
+import type { FieldErrors } from '../assetTypes/fieldErrors.js';
 import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import { copied, type Writable } from '../writable.js';
-import type { Changes, ExportWarning, OrderEvent, PartChanges, PartFields, Repeat } from './events.js';
+import type { Changes, ExportWarning, OrderEvent, PartChanges, PartFields, Repeat, StatusChange } from './events.js';
 import type { OrderStatus } from './status.js';
 
 type Times = { readonly createdAt: string; readonly updatedAt: string };
@@ -121,3 +122,18 @@ const withReasons = ({ fields }: Order, reasons: readonly string[]): Pick<Order,
 });
 
 const withoutApproval = ({ approval: _, failed: __, ...order }: Order): Order => order;
+
+/** `invalid` is about the body (422); `conflict` is about the state the order is in (409). */
+export type OrderDecision =
+  | { readonly kind: 'accepted'; readonly events: readonly OrderEvent[] }
+  | { readonly kind: 'invalid'; readonly errors: FieldErrors }
+  | { readonly kind: 'conflict'; readonly message: string };
+
+export const refuse = (field: string, message: string): OrderDecision => ({
+  kind: 'invalid',
+  errors: { [field]: [message] },
+});
+export const accept = (...events: OrderEvent[]): OrderDecision => ({ kind: 'accepted', events });
+
+export const stay = (order: Order): StatusChange => ({ from: order.status, to: order.status });
+export const move = (order: Order, to: OrderStatus): StatusChange => ({ from: order.status, to });

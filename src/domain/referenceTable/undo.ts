@@ -1,8 +1,12 @@
-/** Undoing a clean-up: deleted records come back with their ids and values; those that changed since are left alone and reported. */
+/**
+ * Undoing a clean-up brings deleted records back with their ids and values; undoing a batch restores the former values of its
+ * records. Records that changed since are left alone and reported.
+ */
 import type { AssetType } from '../assetTypes/assetType.js';
+import { type Fields, ownValue } from '../assetTypes/fieldTypes.js';
 import { BatchParts } from './batchParts.js';
 import { changedFields, type KnownRecord, type KnownRecords, uniqueKeyOf, withoutNulls } from './decide.js';
-import type { BatchUpserted } from './events.js';
+import { type BatchUndone, type BatchUpserted, type Run, unpackIds } from './events.js';
 
 /** A record that an undo leaves alone, and why. */
 export type LeftAlone = { readonly id: string } & (
@@ -63,4 +67,103 @@ export function undoCleanUp(
     }
   }
   return { events: parts.toEvents(cleanUp), restored, unchanged, left };
+}
+
+export type BatchUndoDecision = {
+  readonly events: readonly BatchUndone[];
+  /** Records that got their former values and batch ids. */
+  readonly restored: number;
+  /** Records that the batch had created. */
+  readonly deleted: number;
+  /** Records that already are as they were before the batch. */
+  readonly unchanged: number;
+  readonly left: readonly LeftAlone[];
+};
+
+/** A record that a batch changed or saw: as the batch left it, and as it was before. */
+type Replaced = {
+  readonly id: string;
+  readonly set: Fields;
+  readonly was: Fields;
+  /** Undefined when the batch did not change it. */
+  readonly batchId: string | null | undefined;
+  readonly from: string | null;
+};
+
+/** Ids of the records in an event of a batch. */
+export const idsOf = ({ created, changed, seen }: BatchUpserted['data']): readonly string[] => [
+  ...created.map(({ id }) => id),
+  ...changed.map(({ id }) => id),
+  ...unpackIds(seen),
+];
+
+/** Whether the event holds the replaced values: early releases did not write them. A batch that only creates needs none. */
+export function saysWhatItReplaces({ changed, seen, batchId, from }: BatchUpserted['data']): boolean {
+  const changesBatch = batchId !== undefined && (changed.length > 0 || seen !== '');
+  return changed.every(({ was }) => was !== undefined) && (!changesBatch || from !== undefined);
+}
+
+/**
+ * @param batch revision of its first event
+ * @param events of the batch, with the values that they replaced
+ * @param known all records that have one of their ids
+ */
+export function undoBatch(
+  assetType: AssetType,
+  batch: number,
+  events: readonly BatchUpserted['data'][],
+  known: Pick<KnownRecords, 'byId'>,
+): BatchUndoDecision {
+  const parts = new BatchParts();
+  const left: LeftAlone[] = [];
+  const deleted: string[] = [];
+  let [restored, unchanged] = [0, 0];
+  const leave = (record: KnownRecord, fields: readonly string[]): void => {
+    left.push({ id: record.id, key: uniqueKeyOf(assetType, record.fields), reason: 'changed', fields });
+  };
+  for (const { created, batchId = null } of events) {
+    for (const { id, fields } of created) {
+      const current = known.byId(id);
+      const all = Object.fromEntries(assetType.fields.map(({ name }) => [name, ownValue(fields, name) ?? null]));
+      const since = current === undefined ? [] : changedSince(current, all, batchId);
+      if (current === undefined) unchanged += 1;
+      else if (since.length > 0) leave(current, since);
+      else deleted.push(id);
+    }
+  }
+  for (const { id, set, was, batchId, from } of events.flatMap(replacedBy)) {
+    const current = known.byId(id);
+    const before = batchId === undefined ? undefined : from;
+    if (current === undefined) {
+      left.push({ id, key: null, reason: 'deleted' });
+    } else if (changedSince(current, was, before).length === 0) {
+      unchanged += 1;
+    } else {
+      const since = changedSince(current, set, batchId);
+      if (since.length > 0) {
+        leave(current, since);
+        continue;
+      }
+      restored += 1;
+      const part = parts.of(before);
+      if (Object.keys(was).length > 0) part.changed.push({ id, set: was, was: [], from });
+      else part.seen.push({ id, from });
+    }
+  }
+  return { events: parts.toUndo(batch, deleted), restored, deleted: deleted.length, unchanged, left };
+}
+
+/** Names of the fields that differ; an undefined batch id is not compared. */
+function changedSince(current: KnownRecord, fields: Fields, batchId: string | null | undefined): readonly string[] {
+  const changed = Object.keys(changedFields(current.fields, fields));
+  return batchId === undefined || batchId === current.batchId ? changed : [...changed, '_batch_id'];
+}
+
+function replacedBy({ changed, seen, batchId, from = [] }: BatchUpserted['data']): readonly Replaced[] {
+  const batchIds = from.flatMap(([count, id]: Run) => Array.from({ length: count }, () => id));
+  const records = [...changed, ...unpackIds(seen).map((id) => ({ id, set: {}, was: [] }))];
+  return records.map(({ id, set, was = [] }, index) => {
+    const before = Object.fromEntries(Object.keys(set).map((name, place) => [name, was[place] ?? null]));
+    return { id, set, was: before, batchId, from: batchIds[index] ?? null };
+  });
 }

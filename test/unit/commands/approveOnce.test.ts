@@ -1,7 +1,7 @@
 /** An approval with a key is made once, wherever the process dies and whoever sends it again. */
 import { openApplication } from '#app/commands/application.js';
 import type { Commands } from '#app/commands/context.js';
-import { approveOrderOnce } from '#app/commands/orders/approveOnce.js';
+import { approveOrderOnce } from '#app/commands/orders/lifecycle.js';
 import { createRecord } from '#app/commands/records.js';
 import { toAppend } from '#app/commands/writeStream.js';
 import type { User } from '#app/domain/identity/events.js';

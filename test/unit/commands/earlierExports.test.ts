@@ -1,6 +1,6 @@
 /** What an order that is approved again may repeat: for each webhook the latest export that its receiver may have. */
 import type { Application } from '#app/commands/application.js';
-import { earlierExports } from '#app/commands/orders/earlierExports.js';
+import { earlierExports } from '#app/commands/orders/lifecycle.js';
 import { firstDeliveryId, resendId } from '#app/commands/webhooks/deliveryIds.js';
 import { requestDelivery } from '#app/commands/webhooks/deliveryStream.js';
 import { toAppend } from '#app/commands/writeStream.js';

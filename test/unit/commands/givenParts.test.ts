@@ -1,7 +1,6 @@
 /** The parts that the body of an order gives: how many there may be, and the ids that clients choose for them (§2.1). */
 import { type Commands, ValidationError } from '#app/commands/context.js';
-import { givesParts, takeParts } from '#app/commands/orders/givenParts.js';
-import { takePartIds } from '#app/commands/orders/partIds.js';
+import { givesParts, takePartIds, takeParts } from '#app/commands/orders/givenParts.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import { transportModel } from '#app/domain/assetTypes/transportModel.js';
 import { MAX_REQUEST_PARTS } from '#app/domain/limits.js';

@@ -2,8 +2,13 @@
 
 import { openApplication } from '#app/commands/application.js';
 import { type Commands, ValidationError } from '#app/commands/context.js';
-import { checkItems, itemsOf, namedAsSent, requireNamed } from '#app/commands/referenceTables/batchItems.js';
-import { upsertBatch } from '#app/commands/referenceTables/synchronize.js';
+import {
+  checkItems,
+  itemsOf,
+  namedAsSent,
+  requireNamed,
+  upsertBatch,
+} from '#app/commands/referenceTables/synchronize.js';
 import type { RecordInput } from '#app/domain/assetTypes/recordSchema.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
 import { MAX_BATCH_ITEMS, MAX_ERRORS } from '#app/domain/limits.js';

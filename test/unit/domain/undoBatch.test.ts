@@ -1,7 +1,7 @@
 import { dynParty } from '#app/domain/assetTypes/define.js';
 import { type KnownRecord, upsertBatch } from '#app/domain/referenceTable/decide.js';
 import { type BatchUpserted, packIds } from '#app/domain/referenceTable/events.js';
-import { saysWhatItReplaces, undoBatch } from '#app/domain/referenceTable/undoBatch.js';
+import { saysWhatItReplaces, undoBatch } from '#app/domain/referenceTable/undo.js';
 
 const id = (n: number): string => `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}`;
 const party = (n: number, more: Partial<KnownRecord> = {}): KnownRecord => ({
