@@ -1,5 +1,6 @@
 /** Changes of a part of an order: its order is found by the body or by the read models, and the order's stream decides. */
-import { type Commands, NotFoundError, ValidationError } from '#app/commands/context.js';
+import type { Application } from '#app/commands/application.js';
+import { NotFoundError, ValidationError } from '#app/commands/context.js';
 import { createRecord, removePart, updateRecord } from '#app/commands/records.js';
 import type { AssetType } from '#app/domain/assetTypes/assetType.js';
 import { standardTables } from '#app/domain/identity/tenantTables.js';
@@ -28,7 +29,7 @@ async function open() {
     ...log.commands(),
     directory: { tenant: () => ({ name: tenant, orderModel: ORDERS.name, assetTypes, webhooks: new Map() }) },
     readModels: { get, find: async () => [] },
-  } as unknown as Commands;
+  } as unknown as Application;
   const order = await createRecord(commands, caller, ORDERS, {});
   const other = await createRecord(commands, caller, ORDERS, {});
   // Its id has letters.
