@@ -4,35 +4,33 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { SigningKeys } from './api/auth/signingKeys.js';
 import { TokenService } from './api/auth/tokens.js';
-import type { ApiDeps } from './api/deps.js';
+import type { ApiConfig, ApiDeps } from './api/deps.js';
 import { startHttpServer } from './api/listen.js';
 import { ServiceMetrics } from './api/metrics.js';
 import { createApi, createHealthApi } from './api/server.js';
 import { starting, startingAnew } from './api/starting.js';
 import { type Application, openApplication } from './commands/application.js';
 import { newId, now } from './commands/clock.js';
-import { type Config, ROLES, type Role } from './config.js';
-import type { Directory } from './directory/directory.js';
-import type { LogAnchor } from './ports/eventStore.js';
+import { type Config, ROLES, type Role, version } from './config.js';
+import { Directory } from './directory/directory.js';
+import { EventLogDamagedError, type EventStore, type LogAnchor, LogReplacedError } from './ports/eventStore.js';
 import { projectedAnchor } from './ports/logAnchor.js';
 import type { Tracer } from './ports/tracing.js';
 import { ProjectionWatch, projections } from './projector/projections.js';
-import { apiConfig } from './service/apiConfig.js';
 import { setDamagedAside } from './service/damagedDatabases.js';
 import { prepareDataDirectory } from './service/dataDirectory.js';
 import { type DirectoryUse, useDirectory } from './service/directoryUse.js';
-import { registerDiskMetrics } from './service/diskMetrics.js';
 import {
   type EngineProbes,
   readiness,
+  registerDiskMetrics,
   registerEngineMetrics,
   registerLogMetrics,
   registerParkedMetrics,
   registerQueueMetrics,
   registerSetAsideMetrics,
 } from './service/engineHealth.js';
-import { openBroker } from './service/engines.js';
-import { openDirectory } from './service/openDirectory.js';
+import { openBroker, openStoredDirectory } from './service/engines.js';
 import { openOwnLog, refuseMadeOfOther } from './service/ownLog.js';
 import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
 import { answersEarly, isAlone, openReadSide } from './service/readSide.js';
@@ -40,12 +38,11 @@ import { type OpenParts, Restartable, type RunningParts } from './service/restar
 import { createSecretBox, installationKeys } from './service/secretBox.js';
 import { countAppends, registerTenantFigures, TenantFigures } from './service/tenantFigures.js';
 import { startTracing, traceAppends } from './service/tracing.js';
-import { webhookSettings } from './service/webhookSettings.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from './webhooks/queue.js';
 import { relayedPlace } from './webhooks/relayCheckpoint.js';
-import { startWebhooks } from './webhooks/runWebhooks.js';
+import { startWebhooks, type WebhookSettings } from './webhooks/runWebhooks.js';
 import { addressPolicy, createTargetCheck } from './webhooks/targetAddress.js';
 
 export type RunningService = {
@@ -273,3 +270,71 @@ const logs =
   (log: Logger, level: 'warn' | 'error', message: string) =>
   (error: unknown): void =>
     log[level]({ err: error }, message);
+
+/** Starts the directory of tenants, and logs its interruptions. @throws what the event store throws */
+function openDirectory(
+  config: Config,
+  eventStore: EventStore,
+  log: Logger,
+  onReplaced: () => void,
+): Promise<Directory> {
+  let told = '';
+  const onInterruption = (error: unknown): void => {
+    const message = error instanceof Error ? error.message : '';
+    // Met at each retry, until a person restores a backup.
+    if (error instanceof EventLogDamagedError && message === told) return;
+    told = message;
+    // Every process has a directory, so this reports a replaced log first.
+    if (error instanceof LogReplacedError) onReplaced();
+    else log.error({ err: error }, 'the directory of tenants is interrupted, and tries again');
+  };
+  const keeping = {
+    store: openStoredDirectory(config),
+    onError: (error: unknown) =>
+      log.warn({ err: error }, 'the directory of tenants cannot be stored; the next start takes longer'),
+  };
+  return Directory.start(eventStore, onInterruption, keeping, (parked) =>
+    log.error(parked, 'an event of a tenant cannot be applied: the tenant is not served'),
+  );
+}
+
+/** An attempt without an outcome this long after its time limit was interrupted by a crash. */
+const CALL_MARGIN_MS = 5_000;
+
+const webhookSettings = (config: Config): WebhookSettings => ({
+  concurrency: config.WEBHOOK_CONCURRENCY,
+  endpointConcurrency: config.WEBHOOK_ENDPOINT_CONCURRENCY,
+  disableAfterHours: config.WEBHOOK_DISABLE_AFTER_HOURS,
+  backoffMs: config.WEBHOOK_BACKOFF_MS,
+  version: version(),
+  attemptLimitMs: config.WEBHOOK_TIMEOUT_MS + CALL_MARGIN_MS,
+});
+
+/** Concurrent lists on MongoDB, which has its own threads. */
+const MONGODB_LISTS = { atOnce: 32, ofOneTenant: 8 };
+
+const apiConfig = (config: Config): ApiConfig => ({
+  release: version(),
+  baseHost: config.BASE_HOST,
+  ...(config.DEFAULT_TENANT === undefined ? {} : { defaultTenant: config.DEFAULT_TENANT }),
+  trustProxy: config.TRUST_PROXY,
+  corsOrigins: config.CORS_ORIGINS,
+  ...(config.METRICS_TOKEN === undefined ? {} : { metricsToken: config.METRICS_TOKEN }),
+  bodyLimitBytes: config.BODY_LIMIT_BYTES,
+  rateLimit: {
+    perSecond: config.RATE_LIMIT_PER_SECOND,
+    burst: config.RATE_LIMIT_BURST === 0 ? 2 * config.RATE_LIMIT_PER_SECOND : config.RATE_LIMIT_BURST,
+  },
+  requestsInFlight: config.REQUESTS_IN_FLIGHT,
+  signInsPerHour: config.SIGN_INS_PER_HOUR,
+  accessLog: config.ACCESS_LOG === 'on',
+  requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
+  projectionWaitMs: config.WRITE_WAIT_MS,
+  lists: { ...listsAtOnce(config), timeoutMs: config.LIST_TIMEOUT_MS },
+});
+
+/** Embedded read models have one thread more than one tenant may use. */
+const listsAtOnce = (config: Config) =>
+  config.MONGODB_URL === undefined
+    ? { atOnce: config.READER_THREADS + 1, ofOneTenant: config.READER_THREADS }
+    : MONGODB_LISTS;

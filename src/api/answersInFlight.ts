@@ -1,7 +1,7 @@
 /** Answers wait in memory until their clients have taken them. This limits how many bytes slow clients can hold. */
 import type { Response } from 'express';
 import { MAX_ANSWER_BYTES_IN_FLIGHT, MAX_ANSWER_MS, MAX_TENANT_ANSWER_BYTES_IN_FLIGHT } from '../domain/limits.js';
-import { Tally } from '../supervision/tally.js';
+import { Tally } from '../supervision/fairQueue.js';
 
 export class AnswersInFlight {
   readonly #bytes = new Tally();

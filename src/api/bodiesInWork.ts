@@ -4,7 +4,7 @@
  */
 import type { Request, Response } from 'express';
 import { MAX_BODY_BYTES_IN_WORK, MAX_TENANT_BODY_BYTES_IN_WORK, MAX_WAITING_BODIES } from '../domain/limits.js';
-import { Tally } from '../supervision/tally.js';
+import { Tally } from '../supervision/fairQueue.js';
 import { HttpError, TOOK_TOO_LONG } from './errors.js';
 
 type Waiting = { readonly tenant: string; readonly bytes: number; readonly enter: () => void };

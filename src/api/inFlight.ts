@@ -1,5 +1,5 @@
 /** Counts requests in flight by tenant or network, so that none of them takes the whole service. */
-import { Tally } from '../supervision/tally.js';
+import { Tally } from '../supervision/fairQueue.js';
 
 export class InFlight {
   readonly #requests = new Tally();

@@ -1,7 +1,7 @@
 /** Figures for Prometheus (text format 0.0.4). */
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ProjectionLag } from '../projector/projections.js';
-import { singleFlight } from '../supervision/singleFlight.js';
+import { singleFlight } from '../supervision/waiting.js';
 import { TenantMetrics, type TenantNames } from './tenantMetrics.js';
 
 const DURATION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

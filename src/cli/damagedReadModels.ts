@@ -7,8 +7,8 @@ import { projections } from '../projector/projections.js';
 import { runProjections } from '../projector/runner.js';
 import { useDirectory, usersOf } from '../service/directoryUse.js';
 import { openReadModelWriter } from '../service/engines.js';
+import { ownLanes, readModelFile } from '../service/laneStorage.js';
 import { openOwnLog } from '../service/ownLog.js';
-import { ownLanes, readModelFile } from '../service/readModelFiles.js';
 import { CliError } from './errors.js';
 
 /** A running projector sets a marked file aside within a second. */

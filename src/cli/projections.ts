@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { projectionStatus, statusOfLanes, tenantsBehind } from '../projector/projections.js';
+import { behindText } from '../projector/tenantState.js';
 import { type RebuildReport, rebuildProjection } from '../rebuild/rebuild.js';
-import { behindText } from '../service/tenantSentences.js';
 import { replaceDamaged } from './damagedReadModels.js';
 import { interruptible } from './interruption.js';
 import { type ProjectionTools, withProjections } from './operator.js';

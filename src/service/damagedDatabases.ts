@@ -9,7 +9,7 @@ import { damageOf, isMarkedDamaged, markDamaged, setAside } from '../adapters/da
 import { refuseDamagedLog } from '../adapters/eventstore/sqlite/damage.js';
 import type { Config, Role } from '../config.js';
 import { usersOf } from './directoryUse.js';
-import { isReadModelFile } from './readModelFiles.js';
+import { isReadModelFile } from './laneStorage.js';
 
 type Settings = Pick<Config, 'DATA_DIR' | 'DURABILITY' | 'EVENTSTORE_URL' | 'MONGODB_URL' | 'RABBITMQ_URL'>;
 

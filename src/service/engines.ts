@@ -18,8 +18,7 @@ import type { MessageBroker } from '../ports/messageBroker.js';
 import type { ReadModelWriter, RebuildableReadModels } from '../ports/readModelWriter.js';
 import type { ReadModels } from '../ports/readSide.js';
 import { ONLY_LANE } from '../projector/lanes.js';
-import { collectionPrefix } from './databaseLanes.js';
-import { readModelFile } from './readModelFiles.js';
+import { collectionPrefix, readModelFile } from './laneStorage.js';
 
 export type EngineConfig = Pick<
   Config,

@@ -9,13 +9,12 @@ import { projections } from '../projector/projections.js';
 import { runProjections } from '../projector/runner.js';
 import { keepRetention, keepUp } from '../projector/upkeep.js';
 import { followRelease } from '../rebuild/release.js';
-import { sendable } from '../supervision/sendable.js';
-import { giveWay } from '../supervision/threadPriority.js';
+import { giveWay, sendable } from '../supervision/threads.js';
 import { sleep } from '../supervision/waiting.js';
 import { openReadModelWriter } from './engines.js';
+import { readModelFile } from './laneStorage.js';
 import { openOwnLog } from './ownLog.js';
 import type { ProjectorMessage, ProjectorThreadData } from './projectorThread.js';
-import { readModelFile } from './readModelFiles.js';
 import { followFeed } from './sharedFeed.js';
 
 /** How often, in milliseconds, a standby asks whether another process still projects. */

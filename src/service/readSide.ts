@@ -9,7 +9,7 @@ import { ORDERS, waitScopeOf } from '../reading/pendingWrites.js';
 import { type AnsweredEarly, ReadBarrier } from '../reading/readBarrier.js';
 import { readLanes } from '../reading/readLanes.js';
 import { type EngineConfig, openReadModels } from './engines.js';
-import { ownLanes } from './readModelFiles.js';
+import { ownLanes } from './laneStorage.js';
 
 export type ReadSide = {
   readonly readModels: ReadModels;

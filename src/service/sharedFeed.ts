@@ -6,7 +6,7 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { type EventSlice, type EventStore, type SubscribeOptions, storeWith } from '../ports/eventStore.js';
 import { type Lane, logOf } from '../projector/lanes.js';
-import { sendable } from '../supervision/sendable.js';
+import { sendable } from '../supervision/threads.js';
 
 /** How long a position without an event of the lane is held back, in milliseconds. */
 const QUIET_MS = 200;

@@ -5,8 +5,7 @@ import type { Tenant } from '../domain/identity/directory.js';
 import { MAX_TENANTS_LOOKED_AT } from '../domain/limits.js';
 import { type EventStore, storeWith } from '../ports/eventStore.js';
 import type { RecordReads, TableRef } from '../ports/readModels.js';
-import { singleFlight } from '../supervision/singleFlight.js';
-import { withTimeout } from '../supervision/waiting.js';
+import { singleFlight, withTimeout } from '../supervision/waiting.js';
 
 type Source = {
   readonly directory: { tenants(): Iterable<Tenant> };

@@ -2,7 +2,6 @@
  * Limits how much costly work runs at once, and lets groups take turns, so that no group waits for all work of another.
  */
 import type { Cancellation } from './cancellation.js';
-import { Tally } from './tally.js';
 
 export type FairQueueLimits = {
   /** Work at once, of all groups. */
@@ -88,5 +87,27 @@ export class FairQueue {
       this.#running.add(group, 1);
       begin?.();
     }
+  }
+}
+
+/** Amounts by group, and their total. A group with nothing is forgotten. */
+export class Tally {
+  #total = 0;
+  readonly #amounts = new Map<string, number>();
+
+  get total(): number {
+    return this.#total;
+  }
+
+  of(group: string): number {
+    return this.#amounts.get(group) ?? 0;
+  }
+
+  /** @param amount negative to subtract */
+  add(group: string, amount: number): void {
+    const left = this.of(group) + amount;
+    this.#total += amount;
+    if (left === 0) this.#amounts.delete(group);
+    else this.#amounts.set(group, left);
   }
 }

@@ -11,7 +11,7 @@ import { catalogOf, recordsOf } from '#app/adapters/readmodels/mongodb/catalog.j
 import { LaneDb } from '#app/adapters/readmodels/mongodb/laneDb.js';
 import { tableStream } from '#app/domain/streams.js';
 import { laneIndex } from '#app/projector/lanes.js';
-import { collectionPrefix } from '#app/service/databaseLanes.js';
+import { collectionPrefix } from '#app/service/laneStorage.js';
 import { addWebhook, approve, quickDelivery, validatedOrder } from '../acceptance/export.js';
 import { appendByHand } from '../acceptance/logEvent.js';
 import { Receiver } from '../acceptance/receiver.js';

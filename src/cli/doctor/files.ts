@@ -7,7 +7,7 @@ import { lookAtPages } from '../../adapters/damagedFiles.js';
 import type { Config } from '../../config.js';
 import { prepareDataDirectory } from '../../service/dataDirectory.js';
 import { usersOf } from '../../service/directoryUse.js';
-import { isReadModelFile } from '../../service/readModelFiles.js';
+import { isReadModelFile } from '../../service/laneStorage.js';
 import { installationKeys } from '../../service/secretBox.js';
 import { withProgressBar } from '../output.js';
 import type { Checked, Finding } from './finding.js';

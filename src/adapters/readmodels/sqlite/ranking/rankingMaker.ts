@@ -1,8 +1,7 @@
 /** Makes the rankings that lists need, one after another, each in a thread of its own, and says which are kept in memory. */
 import { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
-import { FairQueue } from '../../../../supervision/fairQueue.js';
-import { Tally } from '../../../../supervision/tally.js';
+import { FairQueue, Tally } from '../../../../supervision/fairQueue.js';
 import { threadLimits } from '../../../threadLimits.js';
 import { BYTES_A_ROW } from './makeRanking.js';
 import type { MadeRanking } from './ranking.js';

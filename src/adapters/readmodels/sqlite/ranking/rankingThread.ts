@@ -1,6 +1,6 @@
 /** Makes one ranking, and gives way to all other threads meanwhile. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { giveWay } from '../../../../supervision/threadPriority.js';
+import { giveWay } from '../../../../supervision/threads.js';
 import { ReadConnection } from '../read/readConnection.js';
 import { makeRanking } from './makeRanking.js';
 import type { RankingThreadData } from './rankingMaker.js';

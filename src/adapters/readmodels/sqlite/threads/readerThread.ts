@@ -15,7 +15,7 @@ import {
   type TableRef,
 } from '../../../../ports/readModels.js';
 import type { ReadModels } from '../../../../ports/readSide.js';
-import { sendable } from '../../../../supervision/sendable.js';
+import { sendable } from '../../../../supervision/threads.js';
 import { pageText } from '../../shared/answerSize.js';
 import type { ConnectionOptions } from '../connections.js';
 import { namingDamage, ReadModelsDamagedError } from '../damage.js';

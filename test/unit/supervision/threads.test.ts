@@ -1,4 +1,4 @@
-import { sendable } from '#app/supervision/sendable.js';
+import { sendable } from '#app/supervision/threads.js';
 
 /** As SQLite's driver has it: no class of the language. */
 class DriverError {

@@ -7,8 +7,8 @@ import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '../config.js';
+import type { Projectors } from '../ports/projectors.js';
 import { LANE_RULE, type Lane, lanesOf, ONLY_LANE } from '../projector/lanes.js';
-import { openProjectors } from './databaseLanes.js';
 import { LANES_FILE } from './dataDirectory.js';
 
 /** More only if set: with 5,000 tenants each lane takes 100 MB of memory while it is filled. */
@@ -18,6 +18,10 @@ type Settings = Pick<Config, 'DATA_DIR' | 'MONGODB_URL' | 'PROJECTION_LANES'>;
 
 export const readModelFile = ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>, { index }: Lane): string =>
   join(DATA_DIR, index === 0 ? 'readmodels.db' : `readmodels-${index + 1}.db`);
+
+/** By number and rule: what was shared out otherwise is not taken for it. Without lanes the names are those of before. */
+export const collectionPrefix = ({ index, of }: Lane): string =>
+  of === 1 ? '' : `lane${index + 1}of${of}r${LANE_RULE}_`;
 
 /** Whether it is such a file, of any lane, or one that SQLite keeps beside it. */
 export const isReadModelFile = (name: string): boolean => /^readmodels(-\d+)?\.db/.test(name);
@@ -73,4 +77,13 @@ async function drafted(file: string, count: number): Promise<string> {
   const draft = `${file}.${process.pid}`;
   await writeFile(draft, `${count} ${LANE_RULE}\n`, { mode: 0o600 });
   return draft;
+}
+
+/** Of the engine that several processes may project into; undefined for the embedded one. */
+export async function openProjectors({
+  MONGODB_URL: url,
+}: Pick<Config, 'MONGODB_URL'>): Promise<Projectors | undefined> {
+  if (url === undefined) return undefined;
+  const { openMongoProjectors } = await import('../adapters/readmodels/mongodb/projectors.js');
+  return openMongoProjectors(url);
 }
