@@ -278,12 +278,12 @@ function openDirectory(
   log: Logger,
   onReplaced: () => void,
 ): Promise<Directory> {
-  let told = '';
+  let lastMessage = '';
   const onInterruption = (error: unknown): void => {
     const message = error instanceof Error ? error.message : '';
     // Met at each retry, until a person restores a backup.
-    if (error instanceof EventLogDamagedError && message === told) return;
-    told = message;
+    if (error instanceof EventLogDamagedError && message === lastMessage) return;
+    lastMessage = message;
     // Every process has a directory, so this reports a replaced log first.
     if (error instanceof LogReplacedError) onReplaced();
     else log.error({ err: error }, 'the directory of tenants is interrupted, and tries again');

@@ -39,7 +39,7 @@ export class Directory {
   #known: KnownTenants = { tenants: new Map(), place: { position: 0 } };
   readonly #parked = new Map<string, Parked>();
   /** Set while a tenant is parked: all tenants are complete up to here. The next start reads on from here. */
-  #wholeUntil: EventPosition | undefined;
+  #completeUntil: EventPosition | undefined;
   #running: Promise<void> = Promise.resolve();
   #failure: Error | undefined;
 
@@ -140,9 +140,9 @@ export class Directory {
   async #read(eventStore: EventStore, signal: AbortSignal, succeeded: () => void): Promise<void> {
     // The log was replaced by an older copy: nothing known is valid.
     if (this.#stored !== undefined && !(await eventStore.holds(this.#known.place))) {
-      this.#known = this.#stored.beginAnew();
+      this.#known = this.#stored.reset();
       this.#parked.clear();
-      this.#wholeUntil = undefined;
+      this.#completeUntil = undefined;
     }
     const options = { after: this.position, streamPrefixes: DIRECTORY_STREAM_PREFIXES, signal };
     for await (const slice of eventStore.subscribe(options)) {
@@ -173,8 +173,8 @@ export class Directory {
       }
     }
     this.#known = { tenants, place: { position, eventId } };
-    this.#wholeUntil = this.#parked.size === 0 ? undefined : (this.#wholeUntil ?? before);
-    this.#stored?.reached({ tenants, place: this.#wholeUntil ?? this.#known.place }, changed);
+    this.#completeUntil = this.#parked.size === 0 ? undefined : (this.#completeUntil ?? before);
+    this.#stored?.reached({ tenants, place: this.#completeUntil ?? this.#known.place }, changed);
   }
 
   #park(tenant: string, event: RecordedEvent, { position: checkpoint }: EventPosition, error: unknown): void {

@@ -56,7 +56,7 @@ export class StoredDirectory {
     this.#logId = await eventStore.identity();
     const stored = await this.#loaded();
     if (stored === undefined || stored.place.logId !== this.#logId || !(await eventStore.holds(stored.place))) {
-      return this.beginAnew();
+      return this.reset();
     }
     const { build, ...place } = stored.place;
     this.#build = build;
@@ -67,7 +67,7 @@ export class StoredDirectory {
   }
 
   /** Starts from an empty directory, which will replace the stored one. */
-  beginAnew(): KnownTenants {
+  reset(): KnownTenants {
     this.#build = randomUUID();
     this.#isNew = true;
     this.#storedPosition = 0;

@@ -156,8 +156,8 @@ export interface EventStore {
 
 /** Decorates a store: methods in `own` replace those of the given store. */
 export const storeWith = (store: EventStore, own: Partial<EventStore>): EventStore => ({
-  append: (...asked) => store.append(...asked),
-  readStream: (...asked) => store.readStream(...asked),
+  append: (...args) => store.append(...args),
+  readStream: (...args) => store.readStream(...args),
   lastAppend: (stream) => store.lastAppend(stream),
   subscribe: (options) => store.subscribe(options),
   head: () => store.head(),

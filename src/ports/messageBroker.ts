@@ -20,7 +20,7 @@ export type Message = {
 export type Checkpoint = LogAnchor & {
   readonly name: string;
   /** Replaces even a later checkpoint, because the log itself was replaced. */
-  readonly anew?: boolean;
+  readonly replaces?: boolean;
 };
 
 export type ReceivedMessage = Message & {
@@ -72,7 +72,7 @@ export interface MessageBroker {
 
   /**
    * Stores the messages, then (or in the same transaction) the publisher's checkpoint. A crash in between may repeat
-   * messages but never loses one. The checkpoint never moves back unless `anew` is set.
+   * messages but never loses one. The checkpoint never moves back unless `replaces` is set.
    */
   publishWithCheckpoint(queue: string, messages: readonly Message[], checkpoint: Checkpoint): Promise<void>;
 

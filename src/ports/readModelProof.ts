@@ -43,7 +43,7 @@ export type ProofSlice = {
   readonly exact: boolean;
   /** Set if a commit was interrupted: the served data has some changes beyond its checkpoint, up to here. */
   readonly until?: Position | undefined;
-  /** Only from `whole`: the record count in the catalog, if it has one. */
+  /** Only from `structure`: the record count in the catalog, if it has one. */
   readonly counted?: number | undefined;
   /** Cursor of the next slice; undefined after the last. */
   readonly next?: string | undefined;
@@ -56,7 +56,7 @@ export interface ReadModelProof {
   /** The next records of a part, in the order of their ids. */
   slice(part: ProofPart, question: ProofQuestion): Promise<ProofSlice>;
   /** Checks beyond single records: counts, indexes, index entries without a record. */
-  whole(part: ProofPart, question: Pick<ProofQuestion, 'subject'>): Promise<ProofSlice>;
+  structure(part: ProofPart, question: Pick<ProofQuestion, 'subject'>): Promise<ProofSlice>;
   /** Checks data shared by tenants; used if the scope is all tenants. */
   shared(): Promise<readonly Difference[]>;
 }

@@ -11,9 +11,9 @@ export interface ReadModels extends RecordReads, HistoryReads, DecisionReads, De
 }
 
 export type ReadMethod = Exclude<keyof ReadModels, 'close' | 'replaced'>;
-type Asked = { readonly [Method in ReadMethod]: Parameters<ReadModels[Method]> };
+type Args = { readonly [Method in ReadMethod]: Parameters<ReadModels[Method]> };
 type Answers = { readonly [Method in ReadMethod]: Awaited<ReturnType<ReadModels[Method]>> };
-export type Read<Method extends ReadMethod> = (...asked: Asked[Method]) => Promise<Answers[Method]>;
+export type Read<Method extends ReadMethod> = (...args: Args[Method]) => Promise<Answers[Method]>;
 /** Every method as a function of the same shape, so that one interceptor can call them all. */
 export type Reads = { readonly [Method in ReadMethod]: Read<Method> };
 
@@ -23,7 +23,7 @@ export type ReadSubject = { readonly tenant?: string | undefined; readonly table
 type Description<Method extends ReadMethod> = {
   /** The projection that answers; undefined: the progress of projections, which is always told. */
   readonly projection?: RebuildScope['projection'];
-  readonly subjectOf: (...asked: Asked[Method]) => ReadSubject;
+  readonly subjectOf: (...args: Args[Method]) => ReadSubject;
   /** Waits for answered writes to its subject that are not shown yet. Reads for decisions do not: they know these writes. */
   readonly waits?: true;
   /** Makes one answer of those of all lanes; needed where no tenant is named. */

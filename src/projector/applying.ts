@@ -30,19 +30,19 @@ export class EventApplier {
   #engineFailed = false;
 
   constructor(writer: ReadModelWriter) {
-    const watched = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
+    const noticing = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
       answer.catch((error: unknown) => {
         this.#engineFailed ||= !(error instanceof MismatchError);
         throw error;
       });
     this.#target = {
-      defineTable: (...asked) => watched(writer.defineTable(...asked)),
-      applyToTable: (...asked) => watched(writer.applyToTable(...asked)),
-      addHistory: (...asked) => watched(writer.addHistory(...asked)),
-      delivery: (...asked) => watched(writer.delivery(...asked)),
-      putDelivery: (...asked) => watched(writer.putDelivery(...asked)),
-      dropTenant: (...asked) => watched(writer.dropTenant(...asked)),
-      cleanUpSome: (...asked) => watched(Promise.resolve(writer.stepwise?.cleanUpSome(...asked))),
+      defineTable: (...args) => noticing(writer.defineTable(...args)),
+      applyToTable: (...args) => noticing(writer.applyToTable(...args)),
+      addHistory: (...args) => noticing(writer.addHistory(...args)),
+      delivery: (...args) => noticing(writer.delivery(...args)),
+      putDelivery: (...args) => noticing(writer.putDelivery(...args)),
+      dropTenant: (...args) => noticing(writer.dropTenant(...args)),
+      cleanUpSome: (...args) => noticing(Promise.resolve(writer.stepwise?.cleanUpSome(...args))),
     };
   }
 

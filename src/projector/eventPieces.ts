@@ -25,7 +25,7 @@ export async function piecesOf(projection: Projection, { event, known }: Step): 
     });
   };
   const recorder: ProjectionTarget = {
-    defineTable: (...asked) => keep((target) => target.defineTable(...asked)),
+    defineTable: (...args) => keep((target) => target.defineTable(...args)),
     applyToTable: async (table, changes, of) => {
       // The table reaches the event's revision with the last piece.
       const before = { ...of, revision: of.revision - 1 };
@@ -37,9 +37,9 @@ export async function piecesOf(projection: Projection, { event, known }: Step): 
       }
       await keep((target) => target.applyToTable(table, [], of));
     },
-    addHistory: (...asked) => keep((target) => target.addHistory(...asked)),
-    putDelivery: (...asked) => keep((target) => target.putDelivery(...asked)),
-    dropTenant: (...asked) => keep((target) => target.dropTenant(...asked)),
+    addHistory: (...args) => keep((target) => target.addHistory(...args)),
+    putDelivery: (...args) => keep((target) => target.putDelivery(...args)),
+    dropTenant: (...args) => keep((target) => target.dropTenant(...args)),
     delivery: () => Promise.reject(new Error(`${event.type} cannot be applied in pieces.`)),
   };
   const tenant = known();

@@ -83,19 +83,19 @@ export class ReadBarrier {
         const { projection, subjectOf, waits = false } = READ_METHODS[method];
         const read: Read<Method> = reads[method];
         if (projection === undefined) return read;
-        return async (...asked) => {
-          const subject = subjectOf(...asked);
+        return async (...args) => {
+          const subject = subjectOf(...args);
           const admitted = this.admit(projection, subject, waits);
           if (admitted !== undefined) await admitted;
-          const answer = await read(...asked);
+          const answer = await read(...args);
           // The read model may have been reset during a long read.
           const isStill = this.admit(projection, subject, false);
           if (isStill !== undefined) await isStill;
           return answer;
         };
       }),
-      waitFor: (...asked) => waited(asked[0], asked[3], () => models.waitFor(...asked)),
-      waitForEvent: (...asked) => waited(asked[0], asked[3], () => models.waitForEvent(...asked)),
+      waitFor: (...args) => waited(args[0], args[3], () => models.waitFor(...args)),
+      waitForEvent: (...args) => waited(args[0], args[3], () => models.waitForEvent(...args)),
       close: () => models.close(),
     };
   }

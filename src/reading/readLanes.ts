@@ -24,10 +24,10 @@ export function readLanes(lanes: readonly ReadModels[]): ReadModels {
     ...interceptReads(<Method extends ReadMethod>(method: Method): Read<Method> => {
       const { subjectOf, join } = READ_METHODS[method];
       const reads = lanesOfReads.map((lane): Read<Method> => lane[method]);
-      return (...asked) => {
-        const { tenant = '' } = subjectOf(...asked);
-        if (tenant !== '' || join === undefined) return laneOf(reads, tenant)(...asked);
-        return Promise.all(reads.map((read) => read(...asked))).then(join);
+      return (...args) => {
+        const { tenant = '' } = subjectOf(...args);
+        if (tenant !== '' || join === undefined) return laneOf(reads, tenant)(...args);
+        return Promise.all(reads.map((read) => read(...args))).then(join);
       };
     }),
     async close() {

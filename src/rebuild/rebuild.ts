@@ -117,20 +117,20 @@ async function refusePartOfParked(
   }
 }
 
-const MOST_TOLD = 3;
+const MOST_SHOWN = 3;
 
 /** The copy does not match what was written to it. The live read model stays as it was. */
 export class UnprovenCopyError extends Error {
   override readonly name = 'UnprovenCopyError';
   constructor(differences: readonly Difference[]) {
-    const told = differences
-      .slice(0, MOST_TOLD)
+    const shown = differences
+      .slice(0, MOST_SHOWN)
       .map(({ tenant, table, place, record, detail }) =>
         [[tenant, table, place, record].filter((each) => each !== null).join(' '), detail].join(': '),
       );
-    const more = differences.length - told.length;
+    const more = differences.length - shown.length;
     super(
-      `What was rebuilt does not stand the proof. ${told.join(' ')}${more > 0 ? ` And ${more} more.` : ''} The live read model stays as it was.`,
+      `What was rebuilt does not stand the proof. ${shown.join(' ')}${more > 0 ? ` And ${more} more.` : ''} The live read model stays as it was.`,
     );
   }
 }
@@ -154,7 +154,7 @@ async function proveCopy(copy: ReadModelRebuild, keep: () => Promise<void>, sign
       // Lets other work of this thread run.
       await pause();
     } while (after !== undefined);
-    const { differences, counted = records } = await copy.proof.whole(part, { subject: 'copy' });
+    const { differences, counted = records } = await copy.proof.structure(part, { subject: 'copy' });
     if (differences.length > 0) throw new UnprovenCopyError(differences);
     if (counted !== records) throw new UnprovenCopyError([miscounted(part, counted, records)]);
   }

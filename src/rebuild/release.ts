@@ -44,10 +44,10 @@ export async function followRelease(deps: ReleaseDeps, signal: AbortSignal): Pro
   const { writer, writing } = deps;
   const mark = releaseMark();
   if ((await untilDone(deps, signal, () => writer.checkpoint(MARK))) === mark) return;
-  const isWhole = await untilDone(deps, signal, () => defineAll(deps, signal));
+  const isComplete = await untilDone(deps, signal, () => defineAll(deps, signal));
   await untilDone(deps, signal, () => rebuildOutdated(deps, signal));
   // Tenants that were skipped are tried at the next start.
-  if (isWhole === false) return;
+  if (isComplete === false) return;
   const setMark = async () => new Map([[MARK, mark]]);
   await untilDone(deps, signal, () => writing.add(() => inTransaction(writer, setMark)));
 }
@@ -77,11 +77,11 @@ async function defineAll(deps: ReleaseDeps, signal: AbortSignal): Promise<boolea
   if ((await findLog(eventStore, await projectedAnchor(writer, projections))) !== 'same') {
     throw new Error('The read models are not of this event log, or are about to be built anew.');
   }
-  let isWhole = true;
+  let isComplete = true;
   for await (const { tenant, isThere } of tenantsOf(deps, signal)) {
-    if (!(await defineTables(deps, tenant, isThere))) isWhole = false;
+    if (!(await defineTables(deps, tenant, isThere))) isComplete = false;
   }
-  return isWhole;
+  return isComplete;
 }
 
 /** @throws the first failure, after all tables were tried */

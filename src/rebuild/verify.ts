@@ -102,7 +102,7 @@ class Verification {
       after = slice.next;
       onSlice();
     } while (after !== undefined);
-    this.#note((await this.#settled(() => proof.whole(part, { subject }))).differences);
+    this.#note((await this.#settled(() => proof.structure(part, { subject }))).differences);
   }
 
   #note(differences: readonly Difference[]): void {
@@ -114,28 +114,28 @@ class Verification {
    * A difference may only mean that the two sides are at different positions: then both are brought to one position and
    * compared again.
    */
-  async #settled(look: () => Promise<ProofSlice>): Promise<ProofSlice> {
+  async #settled(compare: () => Promise<ProofSlice>): Promise<ProofSlice> {
     this.#signal.throwIfAborted();
     await this.#filled.replay.keep();
-    const first = await look();
+    const first = await compare();
     if (first.differences.length === 0 || first.exact) return first;
     await catchUp(this.#deps, this.#scope, this.#filled.replay, () => {});
-    const second = await look();
+    const second = await compare();
     if (second.differences.length === 0 || second.exact) return second;
-    return this.#held(look);
+    return this.#held(compare);
   }
 
-  async #held(look: () => Promise<ProofSlice>): Promise<ProofSlice> {
+  async #held(compare: () => Promise<ProofSlice>): Promise<ProofSlice> {
     const { copy, replay } = this.#filled;
     const heldAt = performance.now();
     const position = await copy.holdLive();
     await replay.finish(position);
-    let slice = await look();
+    let slice = await compare();
     const { until = position } = slice;
     if (until > position) {
       // Each record is in the state before or after an interrupted commit.
       await replay.finish(until);
-      slice = inBoth(slice, await look());
+      slice = inBoth(slice, await compare());
     }
     await copy.release(Math.max(position, until));
     // The live projection runs at least half of the time.

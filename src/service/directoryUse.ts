@@ -75,7 +75,7 @@ export async function useDirectory(
   mkdirSync(join(directory, IN_USE), { recursive: true, mode: 0o700 });
   const until = performance.now() + DATA_DIRECTORY_WAIT_SECONDS * 1_000;
   for (let isFirst = true; ; isFirst = false) {
-    const found = await atTheGate(directory, () => enter(directory, wanted));
+    const found = await withGate(directory, () => enter(directory, wanted));
     if (!Array.isArray(found)) return found;
     const users = found.map(({ shown }) => shown);
     if (onWait === undefined || performance.now() >= until) throw new DirectoryInUseError(directory, users);
@@ -87,10 +87,10 @@ export async function useDirectory(
 /** The processes that use the directory now. */
 export async function usersOf(directory: string): Promise<readonly DirectoryUser[]> {
   if (!existsSync(join(directory, IN_USE))) return [];
-  return atTheGate(directory, () => living(directory));
+  return withGate(directory, () => livingUsers(directory));
 }
 
-async function atTheGate<Found>(directory: string, look: () => Found): Promise<Found> {
+async function withGate<Found>(directory: string, work: () => Found): Promise<Found> {
   const gate = join(directory, IN_USE, GATE);
   const until = performance.now() + DATA_DIRECTORY_WAIT_SECONDS * 1_000;
   let open = holdAlone(gate);
@@ -100,7 +100,7 @@ async function atTheGate<Found>(directory: string, look: () => Found): Promise<F
     open = holdAlone(gate);
   }
   try {
-    return look();
+    return work();
   } finally {
     open();
   }
@@ -108,23 +108,23 @@ async function atTheGate<Found>(directory: string, look: () => Found): Promise<F
 
 /** @returns the users that are in the way, if any */
 function enter(directory: string, { what, alone }: Wanted): DirectoryUse | DirectoryUser[] {
-  const inTheWay = living(directory).filter((user) => alone || user.alone);
+  const inTheWay = livingUsers(directory).filter((user) => alone || user.alone);
   if (inTheWay.length > 0) return inTheWay;
   const path = join(directory, IN_USE, `${alone ? ALONE : 'shared-'}${randomUUID()}`);
   const free = holdAlone(`${path}${LOCK}`);
   if (free === undefined) throw new Error(`${path}${LOCK} cannot be locked.`);
   const about = { what, pid: process.pid, host: hostname(), since: new Date().toISOString() };
-  const tell = (told: Description): void => {
+  const write = (text: Description): void => {
     try {
-      writeFileSync(`${path}.draft`, `${JSON.stringify(told)}\n`, { mode: 0o600 });
+      writeFileSync(`${path}.draft`, `${JSON.stringify(text)}\n`, { mode: 0o600 });
       renameSync(`${path}.draft`, `${path}.json`);
     } catch {
       // Only the lock counts.
     }
   };
-  tell(about);
+  write(about);
   return {
-    listensAt: (address) => tell({ ...about, address }),
+    listensAt: (address) => write({ ...about, address }),
     release() {
       remove(path);
       free();
@@ -133,7 +133,7 @@ function enter(directory: string, { what, alone }: Wanted): DirectoryUse | Direc
 }
 
 /** Lists living users, and removes the files of dead ones. */
-function living(directory: string): DirectoryUser[] {
+function livingUsers(directory: string): DirectoryUser[] {
   const locks = readdirSync(join(directory, IN_USE)).filter((name) => name.endsWith(LOCK) && name !== GATE);
   return locks.flatMap((name) => {
     const path = join(directory, IN_USE, name.slice(0, -LOCK.length));

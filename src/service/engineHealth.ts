@@ -33,12 +33,12 @@ export type ReadinessParts = {
 
 /** Concurrent callers share one answer, because anybody may ask at any rate. */
 export function readiness(parts: ReadinessParts): ApiDeps['ready'] {
-  const named = singleFlight(() => look(parts, true));
-  const unnamed = singleFlight(() => look(parts, false));
+  const named = singleFlight(() => report(parts, true));
+  const unnamed = singleFlight(() => report(parts, false));
   return (isNamed) => (isNamed ? named() : unnamed());
 }
 
-async function look(parts: ReadinessParts, isNamed: boolean): Promise<ReadinessReport> {
+async function report(parts: ReadinessParts, isNamed: boolean): Promise<ReadinessReport> {
   const { engines, watch, withheld, parked, behind, projectorFailure } = parts;
   const probes: EngineProbes = {
     ...engines,
@@ -47,8 +47,8 @@ async function look(parts: ReadinessParts, isNamed: boolean): Promise<ReadinessR
       if (failure !== undefined) throw failure;
       const trouble = await watch.trouble();
       const late = await behind();
-      const told = [parkedText(await parked(), isNamed), late && behindText(late, isNamed)];
-      const text = [trouble, ...told].filter((each) => each !== undefined).join(' ');
+      const sentences = [parkedText(await parked(), isNamed), late && behindText(late, isNamed)];
+      const text = [trouble, ...sentences].filter((each) => each !== undefined).join(' ');
       // While some tenants are parked or behind, the service stays ready for the others.
       if (trouble !== undefined) throw new Error(text);
       return text;

@@ -127,7 +127,7 @@ function startProjector(
         return;
       case 'parked':
       case 'unparked':
-        tellParked(log, message);
+        logParked(log, message);
         return;
       case 'traces':
         if (tracer !== undefined) traceProjected(tracer, message.projected);
@@ -180,7 +180,7 @@ function startProjector(
   };
 }
 
-function tellParked(log: Logger, { kind, parked }: ProjectorMessage & { readonly kind: 'parked' | 'unparked' }): void {
+function logParked(log: Logger, { kind, parked }: ProjectorMessage & { readonly kind: 'parked' | 'unparked' }): void {
   const { error, retryAsked: _, ...about } = parked;
   if (kind === 'unparked') log.info(about, 'the read model of this tenant goes on with the others');
   else {

@@ -70,9 +70,9 @@ export async function openReadSide(
   };
   const reads = interceptReads(
     <Method extends ReadMethod>(method: Method): Read<Method> =>
-      async (...asked) => {
+      async (...args) => {
         const { readModels }: { readonly readModels: Reads } = await known();
-        return readModels[method](...asked);
+        return readModels[method](...args);
       },
   );
   return {

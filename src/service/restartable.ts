@@ -71,10 +71,10 @@ export class Restartable<P extends RunningParts> {
     this.#log.error(
       'the event log is not the one from before: it was put back to an older copy, or is another one; the service starts anew on it',
     );
-    this.#restart = this.#startAnew(parts, signal);
+    this.#restart = this.#openAgain(parts, signal);
   }
 
-  async #startAnew(parts: P, signal: AbortSignal): Promise<void> {
+  async #openAgain(parts: P, signal: AbortSignal): Promise<void> {
     await parts.close().catch((err: unknown) => this.#log.warn({ err }, 'not all of the service could be closed'));
     const backoff = new Backoff(BACKOFF);
     while (!signal.aborted) {

@@ -94,7 +94,7 @@ export function followFeed(log: EventStore, requests: MessagePort): EventStore {
         if (slice.caughtUp) break;
       }
       if (signal.aborted) return;
-      for await (const slice of asked(
+      for await (const slice of requestSlices(
         requests,
         { after: position, ...(streamPrefixes && { streamPrefixes }) },
         signal,
@@ -108,7 +108,7 @@ export function followFeed(log: EventStore, requests: MessagePort): EventStore {
 }
 
 /** @throws what the process's own subscription throws */
-async function* asked(
+async function* requestSlices(
   requests: MessagePort,
   wanted: Wanted,
   signal: AbortSignal,

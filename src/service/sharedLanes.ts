@@ -34,7 +34,7 @@ export function shareLanes(
   const running = new Map<number, { readonly projector: Projector; ended?: Promise<void> }>();
   let unfitUntil = 0;
   let away: Error | undefined;
-  let told: string | undefined;
+  let logged: string | undefined;
 
   /** Another process may take over once it has ended: everything begun is committed by then. */
   const end = (index: number): Promise<void> | undefined => {
@@ -51,13 +51,13 @@ export function shareLanes(
     for (const lane of lanes)
       if (!running.has(lane.index)) running.set(lane.index, { projector: start(lane, onFailure) });
   };
-  const tell = (shared: {
+  const logShare = (shared: {
     readonly lanes: readonly number[];
     readonly of: number;
     readonly projectors: number;
   }): void => {
-    if (told === String(shared.lanes)) return;
-    told = String(shared.lanes);
+    if (logged === String(shared.lanes)) return;
+    logged = String(shared.lanes);
     log.info(shared, shared.lanes.length === 0 ? 'others project; this one stands by' : 'this process projects');
   };
   const share = async (succeeded: () => void): Promise<void> => {
@@ -68,7 +68,7 @@ export function shareLanes(
       if (stopping.signal.aborted) return;
       const own = shareOf(lanes, others.length === 0 ? [id] : others, id);
       take(own);
-      tell({ lanes: own.map(({ index }) => index + 1), of: lanes.length, projectors: others.length });
+      logShare({ lanes: own.map(({ index }) => index + 1), of: lanes.length, projectors: others.length });
       away = undefined;
       succeeded();
       await sleep(BEAT_MS, stopping.signal);

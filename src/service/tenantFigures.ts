@@ -14,7 +14,7 @@ type Source = {
 };
 
 /** As of the last query. `lookedAt` is on the clock of `performance.now()`. */
-type Figures = { readonly records: number; readonly lastChangeAt: number; readonly lookedAt: number };
+type Figures = { readonly records: number; readonly lastChangeAt: number; readonly refreshedAt: number };
 
 /** Tenants in one query, so that lists can go between. */
 const TENANTS_AT_ONCE = 25;
@@ -28,8 +28,8 @@ const OVERDUE_MS = 30 * 86_400_000;
 export class TenantFigures {
   readonly #source: Source;
   readonly #known = new Map<string, Figures>();
-  #lookedAt = Number.NEGATIVE_INFINITY;
-  readonly #look = singleFlight(() => this.#lookAgain());
+  #refreshedAt = Number.NEGATIVE_INFINITY;
+  readonly #refresh = singleFlight(() => this.#refreshNow());
 
   constructor(source: Source) {
     this.#source = source;
@@ -37,7 +37,7 @@ export class TenantFigures {
 
   /** Records by tenant, and of all others together. Empty while the read models are away, rather than old. */
   async records(): Promise<readonly (readonly [tenant: string, records: number])[]> {
-    await this.#look();
+    await this.#refresh();
     const shown = this.#source.metrics.shown();
     const own = [...this.#known].flatMap(([tenant, { records }]) =>
       shown.has(tenant) ? [[tenant, records] as const] : [],
@@ -52,7 +52,7 @@ export class TenantFigures {
 
   /** When tenants last synchronised (milliseconds since 1970). Of too many, those overdue longest. */
   async synchronized(): Promise<readonly (readonly [tenant: string, at: number])[]> {
-    await this.#look();
+    await this.#refresh();
     const { metrics } = this.#source;
     const all = [...this.#known.keys()]
       .map((tenant) => [tenant, this.#lastSync(tenant)] as const)
@@ -67,22 +67,22 @@ export class TenantFigures {
     return Math.max(this.#known.get(tenant)?.lastChangeAt ?? 0, this.#source.metrics.synchronizedAt(tenant));
   }
 
-  async #lookAgain(): Promise<void> {
-    if (performance.now() < this.#lookedAt + LOOK_AGAIN_MS) return;
+  async #refreshNow(): Promise<void> {
+    if (performance.now() < this.#refreshedAt + LOOK_AGAIN_MS) return;
     try {
-      await withTimeout(LOOK_LIMIT_MS, `no answer within ${LOOK_LIMIT_MS} ms`, this.#lookThrough());
-      this.#lookedAt = performance.now();
+      await withTimeout(LOOK_LIMIT_MS, `no answer within ${LOOK_LIMIT_MS} ms`, this.#query());
+      this.#refreshedAt = performance.now();
     } catch {
       // engine_up reports it.
       this.#known.clear();
     }
   }
 
-  async #lookThrough(): Promise<void> {
+  async #query(): Promise<void> {
     const { directory, readModels } = this.#source;
     const tenants = new Map([...directory.tenants()].map((tenant) => [tenant.name, tenant]));
     for (const name of this.#known.keys()) if (!tenants.has(name)) this.#known.delete(name);
-    const before = (name: string): number => this.#known.get(name)?.lookedAt ?? Number.NEGATIVE_INFINITY;
+    const before = (name: string): number => this.#known.get(name)?.refreshedAt ?? Number.NEGATIVE_INFINITY;
     const next = [...tenants.values()].sort((a, b) => (before(a.name) < before(b.name) ? -1 : 1));
     for (let at = 0; at < Math.min(next.length, MAX_TENANTS_LOOKED_AT); at += TENANTS_AT_ONCE) {
       const some = next.slice(at, Math.min(at + TENANTS_AT_ONCE, MAX_TENANTS_LOOKED_AT));
@@ -95,7 +95,7 @@ export class TenantFigures {
         const isReference = tenants.get(tenant)?.assetTypes.get(table)?.role === 'reference';
         if (isReference && lastEventAt !== '') sum.lastChangeAt = Math.max(sum.lastChangeAt, Date.parse(lastEventAt));
       }
-      for (const [name, sum] of sums) this.#known.set(name, { ...sum, lookedAt: performance.now() });
+      for (const [name, sum] of sums) this.#known.set(name, { ...sum, refreshedAt: performance.now() });
     }
   }
 }

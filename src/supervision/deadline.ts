@@ -14,7 +14,7 @@ let clock: NodeJS.Timeout | undefined;
 
 function tick(): void {
   const now = performance.now();
-  for (const deadline of [...running]) deadline.look(now);
+  for (const deadline of [...running]) deadline.check(now);
   if (running.length > 0) return;
   clearInterval(clock);
   clock = undefined;
@@ -69,7 +69,7 @@ export class Deadline extends Cancellation {
   }
 
   /** Called by the clock. */
-  look(now: number): void {
+  check(now: number): void {
     if (this.#place < 0 || now < this.#until) return;
     this.#leave();
     this.cancel(this.#overReason());

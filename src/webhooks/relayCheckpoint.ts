@@ -31,7 +31,7 @@ export class RelayCheckpoint {
 
   /** Replaces a checkpoint that the log does not have. */
   async reset(place: EventPosition): Promise<void> {
-    const checkpoint = { name: NAME, ...anchorAt(this.#log, place), anew: true };
+    const checkpoint = { name: NAME, ...anchorAt(this.#log, place), replaces: true };
     await this.#broker.publishWithCheckpoint(DELIVERY_QUEUE, [], checkpoint);
   }
 

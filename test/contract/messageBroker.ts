@@ -287,7 +287,7 @@ export function describeMessageBroker(name: string, open: () => Promise<MessageB
       const place = { position: 17, log: randomUUID(), eventId: randomUUID() };
       await broker.publishWithCheckpoint(queue, [], { name, ...place });
       expect(await (await another()).checkpoint(name)).toEqual(place);
-      await broker.publishWithCheckpoint(queue, [], { name, position: 5, log: place.log, anew: true });
+      await broker.publishWithCheckpoint(queue, [], { name, position: 5, log: place.log, replaces: true });
       expect(await broker.checkpoint(name)).toEqual({ position: 5, log: place.log });
       await broker.publishWithCheckpoint(queue, [], { name, position: 6, log: place.log });
       const other = await another();

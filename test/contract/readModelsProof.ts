@@ -42,7 +42,7 @@ export async function proven(
       slices += 1;
       after = slice.next;
     } while (after !== undefined);
-    differences.push(...(await copy.proof.whole(part, { subject })).differences);
+    differences.push(...(await copy.proof.structure(part, { subject })).differences);
   }
   return { differences: [...differences, ...(await copy.proof.shared())], records, slices };
 }
@@ -149,7 +149,7 @@ export function describeProof(name: string, open: OpenReadModels): void {
       const [part] = await copy.proof.parts();
       for (const side of [writer, copy.writer]) await write(side, () => side.dropTenant('records', 'acme'));
       expect(part?.tenant).toBe('acme');
-      if (part) expect((await copy.proof.whole(part, { subject: 'live' })).differences).toEqual([]);
+      if (part) expect((await copy.proof.structure(part, { subject: 'live' })).differences).toEqual([]);
     });
 
     test('records that are missing, too many or different are named, and so is a count', async () => {

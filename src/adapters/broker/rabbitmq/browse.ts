@@ -92,12 +92,12 @@ export class Checkpoints {
   }
 
   /** Call it after the messages were stored. */
-  async store(session: Session, { name, anew, ...place }: Checkpoint): Promise<void> {
+  async store(session: Session, { name, replaces, ...place }: Checkpoint): Promise<void> {
     const known = this.#known.get(name) ?? (await this.read(session, name));
-    if (anew !== true && place.position <= known.position) return;
+    if (replaces !== true && place.position <= known.position) return;
     await session.declareCheckpoint(name);
     await session.send([checkpointMessage(name, place)]);
-    this.#known.set(name, anew === true ? place : further(this.#known.get(name), place));
+    this.#known.set(name, replaces === true ? place : further(this.#known.get(name), place));
   }
 }
 

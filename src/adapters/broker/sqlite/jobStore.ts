@@ -143,8 +143,8 @@ function preparePublish(db: Database.Database): JobStore['publish'] {
     const now = Date.now();
     for (const { id, body } of messages) insert.run(queue, id, JSON.stringify(body), now);
     if (checkpoint === undefined) return;
-    const { name, position, log = null, eventId = null, anew = false } = checkpoint;
-    move.run(name, position, log, eventId, Number(anew));
+    const { name, position, log = null, eventId = null, replaces = false } = checkpoint;
+    move.run(name, position, log, eventId, Number(replaces));
   }).immediate;
 }
 

@@ -123,7 +123,7 @@ export class MongoProof implements ReadModelProof {
     return { ...compareSides(part, await side(live), await side(copy), comparison), ...this.#seen() };
   }
 
-  readonly whole: ReadModelProof['whole'] = (part, { subject }) =>
+  readonly structure: ReadModelProof['structure'] = (part, { subject }) =>
     this.#access.run(async (db) => {
       const entries = await this.#entries(db, part);
       const served = subject === 'live' ? entries.live : entries.copy;

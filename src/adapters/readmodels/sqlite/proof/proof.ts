@@ -143,7 +143,7 @@ export class SqliteProof implements ReadModelProof {
       .get(tenant, table, copy);
   }
 
-  readonly whole: ReadModelProof['whole'] = (part, question) =>
+  readonly structure: ReadModelProof['structure'] = (part, question) =>
     this.#inSnapshot(async () => {
       if (this.#scope.projection === 'records') return this.#wholeTable(part, question);
       if (this.#scope.projection === 'order_history') return { records: 0, differences: [] };
