@@ -61,7 +61,7 @@ async function project(): Promise<void> {
         projections,
         writing,
         acceptLog: config.acceptLog,
-        onReset: (reason) => send({ kind: 'anew', reason }),
+        onReset: (reason) => send({ kind: 'reset', reason }),
         onParked: (parked) => send({ kind: 'parked', parked }),
         onUnparked: (parked) => send({ kind: 'unparked', parked }),
         ...(config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined && {

@@ -22,7 +22,7 @@ export type ProjectorMessage =
   /** Another process projects; this one takes over when that one stops or dies. Sent repeatedly. */
   | { readonly kind: 'standing-by' }
   /** The read models belong to another log, and are rebuilt. */
-  | { readonly kind: 'anew'; readonly reason: string }
+  | { readonly kind: 'reset'; readonly reason: string }
   /** The file of read models was damaged and renamed to `aside`; a new one is filled. */
   | { readonly kind: 'set-aside'; readonly file: string; readonly aside: string }
   /** A tenant's part of a projection is parked, or continues. */
@@ -109,7 +109,7 @@ function startProjector(
 
   const receive = (message: ProjectorMessage): void => {
     switch (message.kind) {
-      case 'anew':
+      case 'reset':
         onReset(message.reason);
         return;
       case 'set-aside':
