@@ -2,7 +2,7 @@
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { type Projection, type ProjectionTarget, streamsOf } from '../ports/projection.js';
-import { ReadModelsUnavailableError } from '../ports/readModels.js';
+import { ReadModelsUnavailableError, type TableRef } from '../ports/readModels.js';
 import { MismatchError, type ReadModelRebuild, type RebuildScope } from '../ports/readModelWriter.js';
 import { inTransaction } from '../projector/applying.js';
 import { ProjectedTenants, slicesUpTo } from '../projector/steps.js';
@@ -70,10 +70,9 @@ export class Replay {
     this.#copy = copy;
     this.#signal = signal;
     this.#passOver = passOver;
-    const counted = counting(copy.writer, (records) => {
+    this.#target = copyTarget(copy.writer, scope.table, (records) => {
       this.#records += records;
     });
-    this.#target = onlyTable(counted, scope.table);
   }
 
   get applied(): Applied {
@@ -162,21 +161,32 @@ export class Replay {
 /** The error says nothing about the event. */
 const isOfEngine = (error: unknown): boolean => error instanceof ReadModelsUnavailableError;
 
-/** Passes the number of changed records, entries or deliveries of each call to `onRecords`. */
-function counting(target: ProjectionTarget, onRecords: (records: number) => void): ProjectionTarget {
+/**
+ * Writes to the copy. Passes the number of changed records, entries or deliveries of each call to `onRecords`.
+ * @param only the one table to write to: events of tenants and orders change several
+ */
+function copyTarget(
+  target: ProjectionTarget,
+  only: string | undefined,
+  onRecords: (records: number) => void,
+): ProjectionTarget {
+  const isWanted = ({ table }: TableRef): boolean => only === undefined || table === only;
   return {
     delivery: (tenant, id) => target.delivery(tenant, id),
-    defineTable: (table, assetType) => target.defineTable(table, assetType),
     dropTenant: (projection, tenant) => target.dropTenant(projection, tenant),
-    applyToTable: (table, changes, event) => {
-      onRecords(changes.reduce((sum, change) => sum + (change.kind === 'seen' ? change.ids.length : 1), 0));
-      return target.applyToTable(table, changes, event);
+    async defineTable(table, assetType) {
+      if (isWanted(table)) await target.defineTable(table, assetType);
     },
-    addHistory: (tenant, orderId, entries) => {
+    async applyToTable(table, changes, event) {
+      if (!isWanted(table)) return;
+      onRecords(changes.reduce((sum, change) => sum + (change.kind === 'seen' ? change.ids.length : 1), 0));
+      await target.applyToTable(table, changes, event);
+    },
+    addHistory(tenant, orderId, entries) {
       onRecords(entries.length);
       return target.addHistory(tenant, orderId, entries);
     },
-    putDelivery: (tenant, entry) => {
+    putDelivery(tenant, entry) {
       onRecords(1);
       return target.putDelivery(tenant, entry);
     },
@@ -188,21 +198,4 @@ function isInScope(event: RecordedEvent, scope: RebuildScope): boolean {
   const { category, tenant, rest } = parseStream(event.stream);
   if (scope.tenant !== undefined && tenant !== scope.tenant) return false;
   return scope.table === undefined || `${category}-` !== STREAM_PREFIXES.table || rest === scope.table;
-}
-
-/** Events of tenants and orders change several tables; a rebuild of one table must not write to the others. */
-function onlyTable(target: ProjectionTarget, wanted: string | undefined): ProjectionTarget {
-  if (wanted === undefined) return target;
-  return {
-    defineTable: async (table, assetType) => {
-      if (table.table === wanted) await target.defineTable(table, assetType);
-    },
-    applyToTable: async (table, changes, event) => {
-      if (table.table === wanted) await target.applyToTable(table, changes, event);
-    },
-    addHistory: (tenant, orderId, entries) => target.addHistory(tenant, orderId, entries),
-    delivery: (tenant, id) => target.delivery(tenant, id),
-    putDelivery: (tenant, entry) => target.putDelivery(tenant, entry),
-    dropTenant: (projection, tenant) => target.dropTenant(projection, tenant),
-  };
 }

@@ -181,7 +181,7 @@ export function registerQueueMetrics(
 
 const LOG_FILES = ['events.db', 'events.db-wal'];
 
-/** Of the data directory: free space, size of the embedded log, and the last backup. */
+/** Metrics of the data directory: free space, size of the embedded log, and the last backup. */
 export function registerDiskMetrics(
   registry: Registry,
   { DATA_DIR, EVENTSTORE_URL }: Pick<Config, 'DATA_DIR' | 'EVENTSTORE_URL'>,

@@ -79,7 +79,7 @@ async function drafted(file: string, count: number): Promise<string> {
   return draft;
 }
 
-/** Of the engine that several processes may project into; undefined for the embedded one. */
+/** Opens what several processes that project into one database share; undefined for the embedded engine. */
 export async function openProjectors({
   MONGODB_URL: url,
 }: Pick<Config, 'MONGODB_URL'>): Promise<Projectors | undefined> {
