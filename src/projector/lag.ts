@@ -18,7 +18,7 @@ export type Unapplied = {
 };
 
 /** How far projections have come, and the positions that they have applied out of order beyond it. */
-export type Projected = { readonly after: Position; readonly outOfOrder?: ReadonlySet<Position> };
+export type Progress = { readonly after: Position; readonly outOfOrder?: ReadonlySet<Position> };
 
 /** Positions of events that are applied completely. */
 export const fullyApplied = (outOfOrder: readonly OutOfOrder[], projection?: string): ReadonlySet<Position> =>
@@ -37,7 +37,7 @@ export const fullyApplied = (outOfOrder: readonly OutOfOrder[], projection?: str
 export async function firstUnapplied(
   eventStore: Pick<EventStore, 'subscribe'>,
   projections: readonly Projection[],
-  { after, outOfOrder = new Set() }: Projected,
+  { after, outOfOrder = new Set() }: Progress,
   tenant?: string,
 ): Promise<Unapplied | undefined> {
   const streamPrefixes = [...new Set(projections.flatMap((projection) => streamsOf(projection, tenant)))];
@@ -87,7 +87,7 @@ export class BehindSearch {
    * @throws what the log throws
    */
   async find(
-    { after: checkpoint, outOfOrder = new Set() }: Projected,
+    { after: checkpoint, outOfOrder = new Set() }: Progress,
     writtenBefore: number,
     limitMs: number,
   ): Promise<TenantsBehind> {

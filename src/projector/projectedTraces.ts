@@ -21,13 +21,13 @@ export type ProjectedTraces = {
 };
 
 /** The events and parked parts of a commit. */
-export type Projected = { readonly events: readonly RecordedEvent[]; readonly parked: readonly Parked[] };
+export type CommitContent = { readonly events: readonly RecordedEvent[]; readonly parked: readonly Parked[] };
 
 /**
  * @param waiting events that may be part of the commit
  * @param project one commit
  */
-export async function reportTraces<Result extends Projected>(
+export async function reportTraces<Result extends CommitContent>(
   report: ((projected: ProjectedTraces) => void) | undefined,
   waiting: () => readonly RecordedEvent[],
   project: () => Promise<Result>,

@@ -16,16 +16,16 @@ import { firstOf, type ReadAhead, type ReadAheadView, type ReadSlice } from './r
 import { isOf, type Step } from './steps.js';
 
 /** How long, in milliseconds, a long event runs while another tenant's long event waits. */
-const LONG_TURN_MS = 50;
+const LONG_RUN_MS = 50;
 /** The same while none waits: then it commits, so that writers of other processes get in. */
-const LONGEST_TURN_MS = 1_000;
+const LONGEST_RUN_MS = 1_000;
 /** How long, in milliseconds, a long event waits for short ones, which may never end. */
 const LONG_WAIT_MS = 20;
 
 export type BatchDeps = {
   readonly writer: ReadModelWriter;
   readonly projections: readonly Projection[];
-  readonly backlog: ReadAhead;
+  readonly readAhead: ReadAhead;
 };
 
 /** State of long events that is kept from batch to batch, as long as each commits. */
@@ -112,9 +112,9 @@ export class ProjectionBatch {
     failures: Failures,
     before: LongEvents,
   ): Promise<ProjectionBatch> {
-    const { writer, projections, backlog } = parts;
+    const { writer, projections, readAhead } = parts;
     const checkpoints = await readCheckpoints(writer, projections);
-    requireNotPutBack(checkpoints, backlog.releasedTo);
+    requireNotPutBack(checkpoints, readAhead.releasedTo);
     const parked = await writer.parked();
     checkRoom(parked, failures);
     const outOfOrder = (await writer.outOfOrder()).map(
@@ -192,7 +192,7 @@ export class ProjectionBatch {
       if (piece === undefined) break;
       if ((await this.#applying.applyPiece(projection, step, piece)) === 'done') done += 1;
       await pause();
-      const isOver = performance.now() - startedAt > (isOthers ? LONG_TURN_MS : LONGEST_TURN_MS);
+      const isOver = performance.now() - startedAt > (isOthers ? LONG_RUN_MS : LONGEST_RUN_MS);
       if (isShortDone || isOver || this.#hasShort()) break;
     }
     this.#lastOf = step.tenant;
@@ -209,7 +209,7 @@ export class ProjectionBatch {
 
   /** Whether a short event arrived that need not wait. */
   #hasShort(): boolean {
-    const arrived = this.#parts.backlog.since(this.#view).flatMap(({ steps }) => steps);
+    const arrived = this.#parts.readAhead.since(this.#view).flatMap(({ steps }) => steps);
     return arrived.some((step) => !isLong(step) && !this.#order.mustWait(step));
   }
 

@@ -56,8 +56,8 @@ export async function tenantsBehind(
 ): Promise<TenantsBehind> {
   if (behind === 0) return { names: [], isAll: true };
   const own = projections.filter((projection) => projection.name === name);
-  const projected = { after: position, outOfOrder: fullyApplied(outOfOrder, name) };
-  return new BehindSearch(eventStore, own).find(projected, Date.now() - NOTABLE_SECONDS * 1_000, FULL_SEARCH_MS);
+  const progress = { after: position, outOfOrder: fullyApplied(outOfOrder, name) };
+  return new BehindSearch(eventStore, own).find(progress, Date.now() - NOTABLE_SECONDS * 1_000, FULL_SEARCH_MS);
 }
 
 /** A projection that is behind and has not moved for this long is stuck, not busy. */

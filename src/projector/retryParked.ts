@@ -66,8 +66,8 @@ class Retry {
   async run(signal: AbortSignal): Promise<void> {
     const { writing } = this.#parts;
     for (;;) {
-      const others = await writing.add(() => this.#others());
-      for await (const { events, position } of this.#read(others, signal)) {
+      const reached = await writing.add(() => this.#checkpoint());
+      for await (const { events, position } of this.#read(reached, signal)) {
         const steps = await stepsOf(this.#tenants, events);
         if ((await writing.add(() => this.#advance(steps, position))) === 'ended') return;
       }
@@ -75,7 +75,7 @@ class Retry {
     }
   }
 
-  #others(): Promise<Position> {
+  #checkpoint(): Promise<Position> {
     return this.#parts.writer.checkpoint(this.#projection.name);
   }
 
@@ -100,17 +100,17 @@ class Retry {
 
   /** Applies the small rest under the lock, while the others wait. */
   async #join(signal: AbortSignal): Promise<Outcome> {
-    const others = await this.#others();
-    if (others - this.#parked.checkpoint > CLOSE) return 'moved';
+    const reached = await this.#checkpoint();
+    if (reached - this.#parked.checkpoint > CLOSE) return 'moved';
     const steps: Step[] = [];
-    for await (const { events } of this.#read(others, signal)) steps.push(...(await stepsOf(this.#tenants, events)));
+    for await (const { events } of this.#read(reached, signal)) steps.push(...(await stepsOf(this.#tenants, events)));
     if (signal.aborted) return 'ended';
     const { writer, onUnparked } = this.#parts;
     let hasJoined = false;
     const outcome = await this.#write(steps, async () => {
       // Another process may have projected before the transaction began.
-      hasJoined = (await this.#others()) === others;
-      this.#parked = { ...this.#parked, checkpoint: others };
+      hasJoined = (await this.#checkpoint()) === reached;
+      this.#parked = { ...this.#parked, checkpoint: reached };
       await (hasJoined ? writer.unpark(this.#parked) : writer.park(this.#parked));
     });
     if (outcome === 'ended' || !hasJoined) return outcome;
@@ -119,10 +119,10 @@ class Retry {
   }
 
   /**
-   * In one transaction: applies the steps and runs `move`; or applies the steps before the first failure and parks the
+   * In one transaction: applies the steps and runs `updateMark`; or applies the steps before the first failure and parks the
    * tenant there.
    */
-  async #write(steps: readonly Step[], move: () => Promise<void>): Promise<Outcome> {
+  async #write(steps: readonly Step[], updateMark: () => Promise<void>): Promise<Outcome> {
     const { writer, onParked } = this.#parts;
     const from = this.#parked;
     let isOurs = true;
@@ -144,7 +144,7 @@ class Retry {
         if (before === undefined) await applying.apply(this.#projection, step);
         else if (before.pieces !== null) await applying.applyRest(this.#projection, step, before.pieces);
       }
-      if (failure === undefined) await move();
+      if (failure === undefined) await updateMark();
       else {
         const own = new Map([[this.#projection.name, from.checkpoint]]);
         this.#parked = parkedAt(failure, lastBefore(failure, steps, own));

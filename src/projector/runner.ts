@@ -82,8 +82,8 @@ async function follow(deps: FollowDeps, until: Position, signal: AbortSignal): P
   const ending = new AbortController();
   const running = AbortSignal.any([signal, ending.signal]);
   const checkpoints = await readCheckpoints(deps.writer, deps.projections);
-  const backlog = new ReadAhead(Math.min(...checkpoints.values()), running);
-  const parts = [readAhead(deps, backlog, running), applyUntil(deps, backlog, until, running)];
+  const readAhead = new ReadAhead(Math.min(...checkpoints.values()), running);
+  const parts = [readLog(deps, readAhead, running), applyUntil(deps, readAhead, until, running)];
   try {
     await Promise.race(parts);
   } finally {
@@ -93,12 +93,12 @@ async function follow(deps: FollowDeps, until: Position, signal: AbortSignal): P
 }
 
 /** Reads the log into the backlog. @throws what the log throws */
-async function readAhead(
+async function readLog(
   { eventStore, projections, log }: FollowDeps,
-  backlog: ReadAhead,
+  readAhead: ReadAhead,
   signal: AbortSignal,
 ): Promise<void> {
-  const after = backlog.releasedTo;
+  const after = readAhead.releasedTo;
   const tenants = new ProjectedTenants(eventStore);
   const streamPrefixes = [...new Set(projections.flatMap((projection) => projection.streamPrefixes))];
   let position = after;
@@ -106,33 +106,33 @@ async function readAhead(
     if (slice.position === position) continue;
     position = slice.position;
     const place = log === undefined ? undefined : anchorAt(log, slice);
-    if (slice.events.length === 0) backlog.addEmpty({ steps: [], position, place });
-    else backlog.add({ steps: await stepsOf(tenants, slice.events), position, place });
-    while (!backlog.hasRoom && !signal.aborted) await backlog.change();
+    if (slice.events.length === 0) readAhead.addEmpty({ steps: [], position, place });
+    else readAhead.add({ steps: await stepsOf(tenants, slice.events), position, place });
+    while (!readAhead.hasRoom && !signal.aborted) await readAhead.change();
   }
 }
 
 /** @throws what an engine throws */
 async function applyUntil(
   { writer, projections, writing, onParked, onTraces, onBatch }: FollowDeps,
-  backlog: ReadAhead,
+  readAhead: ReadAhead,
   until: Position,
   signal: AbortSignal,
 ): Promise<void> {
-  const parts = { writer, projections, backlog };
+  const parts = { writer, projections, readAhead };
   let before = NO_LONG_EVENTS;
   while (!signal.aborted) {
-    if (backlog.isEmpty) await backlog.change();
-    if (backlog.isEmpty || signal.aborted) continue;
+    if (readAhead.isEmpty) await readAhead.change();
+    if (readAhead.isEmpty || signal.aborted) continue;
     const apply = () => writing.add(() => applyBatch(parts, before));
     const batch = await reportTraces(
       onTraces,
-      () => backlog.view().slices.flatMap(({ steps }) => steps.map(({ event }) => event)),
+      () => readAhead.view().slices.flatMap(({ steps }) => steps.map(({ event }) => event)),
       apply,
     );
     onBatch?.(batch);
     for (const each of batch.parked) onParked?.(each);
-    backlog.release(batch.position);
+    readAhead.release(batch.position);
     if (batch.position >= until) return;
     before = batch.longEvents;
   }
@@ -140,8 +140,8 @@ async function applyUntil(
 
 /** Applies one batch in one transaction. */
 async function applyBatch(parts: BatchDeps, before: LongEvents): Promise<ProjectionBatch> {
-  const { writer, projections, backlog } = parts;
-  const view = backlog.view();
+  const { writer, projections, readAhead } = parts;
+  const view = readAhead.view();
   const steps = () => view.slices.flatMap((slice) => slice.steps);
   let batch: ProjectionBatch | undefined;
   const write = async (failures: Failures) => {

@@ -8,7 +8,7 @@ import {
   BehindSearch,
   firstUnapplied,
   NOTABLE_SECONDS,
-  type Projected,
+  type Progress,
   type TenantsBehind,
   type Unapplied,
 } from '../projector/lag.js';
@@ -32,7 +32,7 @@ export class Staleness {
   readonly #eventStore: Pick<EventStore, 'head' | 'subscribe'>;
   readonly #now: () => number;
   readonly #searches = new PQueue({ concurrency: SEARCHES_AT_ONCE });
-  #projected: Projected = { after: 0 };
+  #progress: Progress = { after: 0 };
   /** Of all tenants. */
   #oldest: Unapplied | undefined;
   #searching: Promise<void> | undefined;
@@ -55,22 +55,22 @@ export class Staleness {
   }
 
   /** Call it with the progress of the projections, repeatedly. Keeps what is known if the log cannot be read. */
-  async reached(projected: Projected): Promise<void> {
-    this.#projected = projected;
+  async reached(progress: Progress): Promise<void> {
+    this.#progress = progress;
     // Even if the log cannot name the next oldest event.
     this.#oldest = this.#unlessApplied(this.#oldest);
     if (this.#oldest !== undefined) return;
-    this.#searching ??= this.#findOldest(projected).finally(() => {
+    this.#searching ??= this.#findOldest(progress).finally(() => {
       this.#searching = undefined;
     });
     await this.#searching;
   }
 
   /** Never rejects. */
-  async #findOldest(projected: Projected): Promise<void> {
+  async #findOldest(progress: Progress): Promise<void> {
     try {
-      const isBehind = projected.after < (await this.#eventStore.head());
-      this.#oldest = isBehind ? await firstUnapplied(this.#eventStore, projections, projected) : undefined;
+      const isBehind = progress.after < (await this.#eventStore.head());
+      this.#oldest = isBehind ? await firstUnapplied(this.#eventStore, projections, progress) : undefined;
       if (!isBehind) this.#forget();
     } catch {
       // The health of the log is reported elsewhere.
@@ -83,7 +83,7 @@ export class Staleness {
     if (!this.isNotable) return undefined;
     const now = this.#now();
     if (this.#behind === undefined || now - this.#behind.searchedAt >= KNOWN_MS) {
-      const found = this.#behindSearch.find(this.#projected, now - NOTABLE_SECONDS * 1_000, BEHIND_SEARCH_MS);
+      const found = this.#behindSearch.find(this.#progress, now - NOTABLE_SECONDS * 1_000, BEHIND_SEARCH_MS);
       this.#behind = { searchedAt: now, found };
     }
     return { ...(await this.#behind.found), seconds: Math.floor(this.#ageOf(this.#oldest)) };
@@ -108,10 +108,10 @@ export class Staleness {
     const found = this.#unlessApplied(this.#found.get(tenant));
     if (found !== undefined) return found;
     const known = this.#known.get(tenant);
-    const projected = this.#projected;
-    const { after } = projected;
+    const progress = this.#progress;
+    const { after } = progress;
     if (known?.after === after && this.#now() - known.searchedAt < KNOWN_MS) return known.first;
-    const first = this.#searches.add(() => firstUnapplied(this.#eventStore, projections, projected, tenant));
+    const first = this.#searches.add(() => firstUnapplied(this.#eventStore, projections, progress, tenant));
     if (this.#known.size >= MAX_KNOWN) this.#forget();
     this.#known.set(tenant, { searchedAt: this.#now(), after, first });
     const unapplied = await first;
@@ -126,7 +126,7 @@ export class Staleness {
   }
 
   #unlessApplied(event: Unapplied | undefined): Unapplied | undefined {
-    const { after, outOfOrder } = this.#projected;
+    const { after, outOfOrder } = this.#progress;
     return event !== undefined && event.position > after && outOfOrder?.has(event.position) !== true
       ? event
       : undefined;

@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '#app/ports/eventStore.js';
 import type { Parked } from '#app/ports/readModels.js';
-import { type Projected, type ProjectedTraces, reportTraces } from '#app/projector/projectedTraces.js';
+import { type CommitContent, type ProjectedTraces, reportTraces } from '#app/projector/projectedTraces.js';
 
 const NEW = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 const OTHER = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -26,7 +26,7 @@ const made = (position: number, traceparent?: string, minutesAgo = 0): RecordedE
 
 async function told(
   events: readonly RecordedEvent[],
-  project: () => Promise<Projected> = async () => ({ events, parked: [] }),
+  project: () => Promise<CommitContent> = async () => ({ events, parked: [] }),
 ): Promise<readonly ProjectedTraces[]> {
   const heard: ProjectedTraces[] = [];
   await reportTraces(
