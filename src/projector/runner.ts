@@ -92,7 +92,7 @@ async function follow(deps: FollowDeps, until: Position, signal: AbortSignal): P
   }
 }
 
-/** Reads the log into the backlog. @throws what the log throws */
+/** Reads the log ahead. @throws what the log throws */
 async function readLog(
   { eventStore, projections, log }: FollowDeps,
   readAhead: ReadAhead,
