@@ -1,6 +1,7 @@
 /** Composition root: builds a running service from its parts. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { SigningKeys } from './api/auth/signingKeys.js';
 import { TokenService } from './api/auth/tokens.js';
@@ -15,7 +16,6 @@ import { type Config, ROLES, type Role, version } from './config.js';
 import { Directory } from './directory/directory.js';
 import { EventLogDamagedError, type EventStore, type LogAnchor, LogReplacedError } from './ports/eventStore.js';
 import { projectedAnchor } from './ports/logAnchor.js';
-import type { Tracer } from './ports/tracing.js';
 import { ProjectionWatch, projections } from './projector/projections.js';
 import { setDamagedAside } from './service/damagedDatabases.js';
 import { prepareDataDirectory } from './service/dataDirectory.js';
@@ -77,11 +77,11 @@ export async function startService(
   try {
     const use = await useOwnDirectory(config, roles, log);
     stopping.push(() => use.release());
-    const tracer = await startTracing(config, log);
-    stopping.push(() => tracer?.stop());
+    const tracing = await startTracing(config, log);
+    stopping.push(() => tracing?.stop());
     const openAll: OpenParts<ServiceParts> = async (onReplaced) => {
       const first = { ...config, acceptLog: acceptLog && isFirst };
-      const parts = await open({ config: first, log, roles, tracer, onReplaced });
+      const parts = await open({ config: first, log, roles, tracer: tracing?.tracer, onReplaced });
       isFirst = false;
       return parts;
     };

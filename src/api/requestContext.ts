@@ -1,5 +1,6 @@
 /** State of one request, created by the first middleware. */
 import { randomUUID } from 'node:crypto';
+import type { Span, Tracer } from '@opentelemetry/api';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import type { Caller } from '../commands/context.js';
@@ -8,7 +9,7 @@ import type { Tenant } from '../domain/identity/directory.js';
 import type { User } from '../domain/identity/events.js';
 import { MAX_LOGGED_PATH } from '../domain/limits.js';
 import type { Actor } from '../ports/eventStore.js';
-import type { Span, Tracer } from '../ports/tracing.js';
+import { traceparentOf } from '../ports/tracing.js';
 import { DeadlineError } from '../supervision/deadline.js';
 import type { ServiceMetrics } from './metrics.js';
 import { beginRequestSpan, endRequestSpan } from './requestSpan.js';
@@ -123,7 +124,7 @@ export class RequestContext {
   /** The caller, for commands. The request id links all its events. */
   caller(): Caller {
     const { requestId, deadline, actor } = this;
-    const traceparent = this.span?.traceparent;
+    const traceparent = traceparentOf(this.span);
     return { tenant: this.tenant.name, actor, correlationId: requestId, causationId: requestId, deadline, traceparent };
   }
 }

@@ -1,6 +1,7 @@
 /** The span of a request, by OpenTelemetry's semantic conventions for HTTP servers. */
+import { type Span, SpanKind, type Tracer } from '@opentelemetry/api';
 import type { Request } from 'express';
-import type { Span, Tracer } from '../ports/tracing.js';
+import { failSpan, startSpan } from '../ports/tracing.js';
 
 /** Not traced: frequent probes would hide other requests. */
 const PROBES = /^\/(health\/|metrics$)/;
@@ -9,10 +10,8 @@ const PROBES = /^\/(health\/|metrics$)/;
 export function beginRequestSpan(tracer: Tracer, { method, path, headers }: Request): Span | undefined {
   if (PROBES.test(path)) return undefined;
   const { traceparent } = headers;
-  return tracer.begin(method, {
-    kind: 'server',
-    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
-  });
+  const parent = typeof traceparent === 'string' ? traceparent : undefined;
+  return startSpan(tracer, parent, method, { kind: SpanKind.SERVER });
 }
 
 /**
@@ -22,15 +21,14 @@ export function beginRequestSpan(tracer: Tracer, { method, path, headers }: Requ
  */
 export function endRequestSpan({ method, context }: Request, span: Span, route: string, status: number): void {
   const template = route === '' ? undefined : context.mount + route;
-  span.end({
-    name: template === undefined ? method : `${method} ${template}`,
-    attributes: {
-      'http.request.method': method,
-      'http.route': template,
-      'http.response.status_code': status,
-      'dynamic_assets.tenant': context.tenantName,
-      'dynamic_assets.correlation_id': context.requestId,
-    },
-    ...(status >= 500 || status === 499 ? { failure: String(status) } : {}),
+  span.updateName(template === undefined ? method : `${method} ${template}`);
+  span.setAttributes({
+    'http.request.method': method,
+    'http.route': template,
+    'http.response.status_code': status,
+    'dynamic_assets.tenant': context.tenantName,
+    'dynamic_assets.correlation_id': context.requestId,
   });
+  if (status >= 500 || status === 499) failSpan(span, String(status));
+  span.end();
 }

@@ -1,87 +1,72 @@
 /**
- * Traces: the work that one request caused, in any process, each piece a span with its duration. Parts that make spans
- * get a `Tracer`, or undefined while tracing is off, which costs nothing.
+ * Spans of OpenTelemetry's API, linked by `traceparent` (W3C Trace Context): a request's trace goes on in other processes,
+ * which find it in the event. A `Tracer` is passed only where traces are made, so without them no span is created.
  *
- * Adapter: `adapters/tracing` (OpenTelemetry), loaded only where traces are made.
+ * Adapter: `adapters/tracing` (OpenTelemetry's SDK), loaded only where traces are made.
  */
-import type { EventToAppend } from './eventStore.js';
+import {
+  type Context,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  type Span,
+  type SpanOptions,
+  SpanStatusCode,
+  TraceFlags,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
 
-/**
- * Work on an event older than this is not added to its trace. Otherwise reading the log again would add spans to old
- * traces.
- */
-const TRACED_FOR_MS = 3_600_000;
+export type { Span, Tracer };
 
-/** Named by OpenTelemetry's semantic conventions where they have a name. Undefined values are left out. */
-export type Attributes = { readonly [name: string]: string | number | boolean | undefined };
+/** A span of the trace that `traceparent` names; of a new trace if it is missing or invalid. */
+export const startSpan = (tracer: Tracer, traceparent: string | undefined, name: string, options: SpanOptions): Span =>
+  tracer.startSpan(name, options, contextOf(traceparent));
 
-export type SpanStart = {
-  /** As OpenTelemetry defines them (trace API, SpanKind). */
-  readonly kind: 'server' | 'client' | 'producer' | 'consumer' | 'internal';
-  /** The parent span. Without a valid one, a new trace begins. */
-  readonly traceparent?: string | undefined;
-  /** Milliseconds since 1970; now where unset. */
-  readonly startedAt?: number;
-};
-
-export type SpanEnd = {
-  readonly attributes?: Attributes;
-  /** Replaces the name given at the start. */
-  readonly name?: string;
-  /** An error, or its kind in one word. */
-  readonly failure?: unknown;
-  /** Milliseconds since 1970; now where unset. */
-  readonly endedAt?: number;
-};
-
-export interface Span {
-  /** Passed on to continue the trace (W3C Trace Context, `traceparent`). Undefined if the trace is not sampled. */
-  readonly traceparent: string | undefined;
-  /** Never throws and never waits: spans that cannot be sent are lost. */
-  end(end?: SpanEnd): void;
-}
-
-export interface Tracer {
-  begin(name: string, start: SpanStart): Span;
-}
-
-/** Begins a child span. Undefined if tracing is off or the parent is not sampled. */
+/** A span of an existing trace; undefined where no traces are made, or that one is not kept. */
 export const continueTrace = (
   tracer: Tracer | undefined,
   traceparent: string | undefined,
   name: string,
-  start: Omit<SpanStart, 'traceparent'>,
-): Span | undefined => (traceparent === undefined ? undefined : tracer?.begin(name, { ...start, traceparent }));
+  options: SpanOptions,
+): Span | undefined =>
+  tracer === undefined || traceparent === undefined ? undefined : startSpan(tracer, traceparent, name, options);
 
-type OfTrace = Pick<EventToAppend, 'metadata'>;
-
-/** Whether work done on a stored event now belongs to a trace. */
-export const isTraced = ({ metadata: { traceparent, occurredAt } }: OfTrace, now: number): boolean =>
-  traceparent !== undefined && now - Date.parse(occurredAt) <= TRACED_FOR_MS;
-
-/** Counts the events made in each span, by its `traceparent`. */
-export function countByTrace(events: Iterable<OfTrace>): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { metadata } of events) {
-    const { traceparent } = metadata;
-    if (traceparent !== undefined) counts.set(traceparent, (counts.get(traceparent) ?? 0) + 1);
-  }
-  return counts;
+/** Continues the trace of a span; undefined if that trace is not kept (sampled). */
+export function traceparentOf(span: Span | undefined): string | undefined {
+  const context = span?.spanContext();
+  if (context === undefined || (context.traceFlags & TraceFlags.SAMPLED) === 0) return undefined;
+  return `00-${context.traceId}-${context.spanId}-01`;
 }
 
-/** Does the work and ends the span. @throws the work's error, which becomes the span's failure */
-export async function inSpan<Answer>(
-  span: Span | undefined,
-  work: () => Promise<Answer>,
-  attributesOf: (answer: Answer) => Attributes = () => ({}),
-): Promise<Answer> {
-  if (span === undefined) return work();
+/**
+ * Marks a span as failed, with the kind of failure only: an error's message may contain data that readers of traces must
+ * not see.
+ */
+export function failSpan(span: Span, failure: unknown): void {
+  const named = typeof failure === 'string' ? failure : typeof failure;
+  span.setAttribute('error.type', failure instanceof Error ? failure.name : named);
+  span.setStatus({ code: SpanStatusCode.ERROR });
+}
+
+/** Does the work and ends the spans with it. @throws what the work throws, which is the spans' failure */
+export async function inSpans<Answer>(spans: Iterable<Span>, work: () => Promise<Answer>): Promise<Answer> {
   try {
-    const answer = await work();
-    span.end({ attributes: attributesOf(answer) });
-    return answer;
+    return await work();
   } catch (failure) {
-    span.end({ failure });
+    for (const span of spans) failSpan(span, failure);
     throw failure;
+  } finally {
+    for (const span of spans) span.end();
   }
+}
+
+/** Version, trace id, span id and flags (W3C Trace Context §3.2); version 00 has no further fields. */
+const TRACEPARENT = /^(?!ff)([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
+
+/** @param traceparent from a client: anything is possible */
+function contextOf(traceparent = ''): Context {
+  const [, version, traceId = '', spanId = '', flags = '', more] = TRACEPARENT.exec(traceparent) ?? [];
+  const parent = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+  if (!isSpanContextValid(parent) || (version === '00' && more !== undefined)) return ROOT_CONTEXT;
+  return trace.setSpanContext(ROOT_CONTEXT, parent);
 }

@@ -3,7 +3,7 @@
  */
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { Parked } from '../ports/readModels.js';
-import { countByTrace, isTraced } from '../ports/tracing.js';
+import { countByTrace, isTraced } from '../ports/tracedEvents.js';
 
 /** One commit of the read models. Can be sent to another thread. */
 export type ProjectedTraces = {

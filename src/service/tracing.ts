@@ -1,10 +1,12 @@
 /** Tracing in this process, if a collector is configured; and the log with traced appends. */
+import { SpanKind, type Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { OpenTracer } from '../adapters/tracing/openTelemetry.js';
 import { type Config, version } from '../config.js';
 import { parseStream } from '../domain/streams.js';
 import { type EventStore, type EventToAppend, storeWith } from '../ports/eventStore.js';
-import { countByTrace, type Tracer } from '../ports/tracing.js';
+import { countByTrace } from '../ports/tracedEvents.js';
+import { failSpan, inSpans, startSpan } from '../ports/tracing.js';
 import type { ProjectedTraces } from '../projector/projectedTraces.js';
 
 /** Undefined if tracing is off. OpenTelemetry's SDK is loaded only here, which takes a tenth of a second. */
@@ -32,29 +34,22 @@ export function traceAppends(log: EventStore, tracer: Tracer | undefined): Event
 }
 
 /** Changes of several requests may share an append. */
-async function appendTraced<Answer>(
+function appendTraced<Answer>(
   tracer: Tracer,
   stream: string,
   events: readonly EventToAppend[],
   append: () => Promise<Answer>,
 ): Promise<Answer> {
   const { category } = parseStream(stream);
-  const spans = [...countByTrace(events)].map(([traceparent, count]) => ({
-    span: tracer.begin(`append ${category}`, { kind: 'producer', traceparent }),
-    attributes: {
+  const spans = [...countByTrace(events)].map(([traceparent, count]) => {
+    const attributes = {
       'dynamic_assets.stream.category': category,
       'dynamic_assets.events': count,
       'dynamic_assets.append.events': events.length,
-    },
-  }));
-  try {
-    const answer = await append();
-    for (const { span, attributes } of spans) span.end({ attributes });
-    return answer;
-  } catch (failure) {
-    for (const { span, attributes } of spans) span.end({ attributes, failure });
-    throw failure;
-  }
+    };
+    return startSpan(tracer, traceparent, `append ${category}`, { kind: SpanKind.PRODUCER, attributes });
+  });
+  return inSpans(spans, append);
 }
 
 /** Adds a span to each trace that has events in a commit of the read models: they became visible together. */
@@ -63,11 +58,11 @@ export function traceProjected(
   { traces, parked, events, startedAt, endedAt, failure }: ProjectedTraces,
 ): void {
   for (const [traceparent, count] of traces) {
+    const attributes = { 'dynamic_assets.events': count, 'dynamic_assets.commit.events': events };
+    const options = { kind: SpanKind.CONSUMER, startTime: startedAt, attributes };
+    const span = startSpan(tracer, traceparent, 'project', options);
     const stopped = parked.has(traceparent) ? 'parked' : failure;
-    tracer.begin('project', { kind: 'consumer', traceparent, startedAt }).end({
-      endedAt,
-      attributes: { 'dynamic_assets.events': count, 'dynamic_assets.commit.events': events },
-      ...(stopped === undefined ? {} : { failure: stopped }),
-    });
+    if (stopped !== undefined) failSpan(span, stopped);
+    span.end(endedAt);
   }
 }

@@ -4,7 +4,7 @@
  *
  * Only the stream decides. State in memory (circuits, shares, turns) may be lost at any time.
  */
-
+import type { Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { Application } from '../commands/application.js';
 import type { TenantDirectory } from '../commands/context.js';
@@ -24,7 +24,6 @@ import {
 } from '../domain/webhook/delivery.js';
 import { EventStoreUnavailableError } from '../ports/eventStore.js';
 import type { Outcome, ReceivedMessage } from '../ports/messageBroker.js';
-import type { Tracer } from '../ports/tracing.js';
 import { retry } from '../supervision/keepRunning.js';
 import type { CircuitBreakers } from './circuitBreaker.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';

@@ -2,11 +2,11 @@
  * Turns events of the log into deliveries: one for each event, kind and subscribed webhook. Also publishes work that
  * the log requests: replays, and deliveries that waited for a webhook that was enabled again.
  */
+import type { Tracer } from '@opentelemetry/api';
 import type { Commands } from '../commands/context.js';
 import type { EventSlice, Position } from '../ports/eventStore.js';
 import { acceptFound, findLog } from '../ports/logAnchor.js';
 import type { MessageBroker } from '../ports/messageBroker.js';
-import type { Tracer } from '../ports/tracing.js';
 import { appendRequests, RequestSequence } from './deliveryRequests.js';
 import { BACKFILL_QUEUE, deliveryMessage } from './queue.js';
 import { RelayCheckpoint, relayedPlace } from './relayCheckpoint.js';

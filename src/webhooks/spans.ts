@@ -1,9 +1,11 @@
 /** Spans of the webhook path: the relay's work on an event, and each attempt. */
+import { type Span, SpanKind, type Tracer } from '@opentelemetry/api';
 import type { LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Webhook } from '../domain/identity/directory.js';
 import type { AttemptResult } from '../domain/webhook/delivery.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import { continueTrace, isTraced, type Span, type Tracer } from '../ports/tracing.js';
+import { isTraced } from '../ports/tracedEvents.js';
+import { continueTrace, failSpan, inSpans, startSpan, traceparentOf } from '../ports/tracing.js';
 import type { DeliveryRequest } from './deliveryRequests.js';
 
 /**
@@ -16,31 +18,19 @@ export async function traceRelay(
   requests: readonly DeliveryRequest[],
   work: (traceparentOf: (source: RecordedEvent) => string | undefined) => Promise<void>,
 ): Promise<void> {
-  const spans = new Map<RecordedEvent, { readonly span: Span; deliveries: number }>();
+  if (tracer === undefined) return work(() => undefined);
   const now = Date.now();
-  if (tracer !== undefined) {
-    for (const { source } of requests) {
-      const begun = spans.get(source);
-      if (begun !== undefined) begun.deliveries += 1;
-      else if (isTraced(source, now)) {
-        const { traceparent } = source.metadata;
-        spans.set(source, { span: tracer.begin('relay', { kind: 'consumer', traceparent }), deliveries: 1 });
-      }
-    }
+  const deliveries = new Map<RecordedEvent, number>();
+  for (const { source } of requests) {
+    if (isTraced(source, now)) deliveries.set(source, (deliveries.get(source) ?? 0) + 1);
   }
-  const end = (outcome: { readonly failure?: unknown }): void => {
-    for (const [{ type }, { span, deliveries }] of spans) {
-      const attributes = { 'dynamic_assets.event.type': type, 'dynamic_assets.deliveries': deliveries };
-      span.end({ attributes, ...outcome });
-    }
-  };
-  try {
-    await work((source) => spans.get(source)?.span.traceparent);
-    end({});
-  } catch (failure) {
-    end({ failure });
-    throw failure;
+  const spans = new Map<RecordedEvent, Span>();
+  for (const [source, count] of deliveries) {
+    const attributes = { 'dynamic_assets.event.type': source.type, 'dynamic_assets.deliveries': count };
+    const options = { kind: SpanKind.CONSUMER, attributes };
+    spans.set(source, startSpan(tracer, source.metadata.traceparent, 'relay', options));
   }
+  await inSpans([...spans.values()], () => work((source) => traceparentOf(spans.get(source))));
 }
 
 /**
@@ -53,21 +43,21 @@ export async function traceAttempt(
   { id, url }: Webhook,
   post: () => Promise<AttemptResult>,
 ): Promise<AttemptResult> {
-  const span = continueTrace(tracer, caller.traceparent, 'webhook attempt', { kind: 'client' });
+  const span = continueTrace(tracer, caller.traceparent, 'webhook attempt', { kind: SpanKind.CLIENT });
   const result = await post();
+  if (span === undefined) return result;
   const { ok, status } = result;
-  // The URL's path and query may hold secrets of the receiver.
-  span?.end({
-    attributes: {
-      'http.request.method': 'POST',
-      'http.response.status_code': status ?? undefined,
-      'server.address': new URL(url).hostname,
-      'dynamic_assets.webhook.id': id,
-      'dynamic_assets.webhook.event': delivery.subject.kind,
-      'dynamic_assets.delivery.id': deliveryId,
-      'dynamic_assets.attempt': delivery.started + 1,
-    },
-    ...(ok ? {} : { failure: status === null ? (result.cause ?? 'no answer') : String(status) }),
+  span.setAttributes({
+    'http.request.method': 'POST',
+    'http.response.status_code': status ?? undefined,
+    // Not the URL's path and query, which may hold secrets of the receiver.
+    'server.address': new URL(url).hostname,
+    'dynamic_assets.webhook.id': id,
+    'dynamic_assets.webhook.event': delivery.subject.kind,
+    'dynamic_assets.delivery.id': deliveryId,
+    'dynamic_assets.attempt': delivery.started + 1,
   });
+  if (!ok) failSpan(span, status === null ? (result.cause ?? 'no answer') : String(status));
+  span.end();
   return result;
 }

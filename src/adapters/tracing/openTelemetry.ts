@@ -3,17 +3,8 @@
  * spans (OTEL_EXPORTER_OTLP_*), which traces to sample (OTEL_TRACES_SAMPLER), how many spans may wait (OTEL_BSP_*), and
  * the service's name. Nothing is registered with the global API, so no other package creates spans.
  */
-import {
-  DiagLogLevel,
-  diag,
-  ROOT_CONTEXT,
-  type Span as SdkSpan,
-  SpanKind,
-  SpanStatusCode,
-  TraceFlags,
-  trace,
-} from '@opentelemetry/api';
-import { ExportResultCode, parseTraceParent, setGlobalErrorHandler } from '@opentelemetry/core';
+import { DiagLogLevel, diag, type Tracer } from '@opentelemetry/api';
+import { ExportResultCode, setGlobalErrorHandler } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import {
   defaultResource,
@@ -23,10 +14,10 @@ import {
   serviceInstanceIdDetector,
 } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
-import type { Span, SpanStart, Tracer } from '../../ports/tracing.js';
 import { withTimeout } from '../../supervision/waiting.js';
 
-export type OpenTracer = Tracer & {
+export type OpenTracer = {
+  readonly tracer: Tracer;
   /** Sends the waiting spans, for at most `FLUSH_MS`. */
   stop(): Promise<void>;
 };
@@ -48,14 +39,6 @@ const FLUSH_MS = 2_000;
 
 /** No second report within this time: a collector may be too slow now and then. */
 const QUIET_MS = 60_000;
-
-const KINDS = {
-  server: SpanKind.SERVER,
-  client: SpanKind.CLIENT,
-  producer: SpanKind.PRODUCER,
-  consumer: SpanKind.CONSUMER,
-  internal: SpanKind.INTERNAL,
-} as const satisfies Record<SpanStart['kind'], SpanKind>;
 
 /** Call it once per process: some of the SDK's state is global. */
 export function openTracer({ version, onLost, onSentAgain, onWarning }: TracerOptions): OpenTracer {
@@ -80,12 +63,8 @@ export function openTracer({ version, onLost, onSentAgain, onWarning }: TracerOp
     // Its buffer is limited; spans beyond it are lost.
     spanProcessors: [new BatchSpanProcessor(exporter)],
   });
-  const tracer = provider.getTracer(SERVICE, version);
   return {
-    begin: (name, { kind, traceparent, startedAt }) => {
-      const options = { kind: KINDS[kind], ...(startedAt === undefined ? {} : { startTime: startedAt }) };
-      return toSpan(tracer.startSpan(name, options, contextOf(traceparent)));
-    },
+    tracer: provider.getTracer(SERVICE, version),
     async stop() {
       try {
         await withTimeout(FLUSH_MS, `Not all were sent within ${FLUSH_MS / 1000} s.`, provider.shutdown());
@@ -130,31 +109,4 @@ function tellWarnings(onWarning: (warning: string) => void): void {
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return 'code' in error ? `${error.message} (${String(error.code)})`.trim() : error.message;
-}
-
-/** @param traceparent from a client: anything is possible */
-function contextOf(traceparent: string | undefined) {
-  const parent = traceparent === undefined ? null : parseTraceParent(traceparent);
-  return parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true });
-}
-
-function toSpan(span: SdkSpan): Span {
-  const { traceId, spanId, traceFlags } = span.spanContext();
-  const isKept = (traceFlags & TraceFlags.SAMPLED) !== 0;
-  return {
-    traceparent: isKept ? `00-${traceId}-${spanId}-01` : undefined,
-    end({ name, attributes, failure, endedAt } = {}) {
-      if (name !== undefined) span.updateName(name);
-      if (attributes !== undefined) span.setAttributes(attributes);
-      if (failure !== undefined)
-        span.setAttribute('error.type', kindOf(failure)).setStatus({ code: SpanStatusCode.ERROR });
-      span.end(endedAt);
-    },
-  };
-}
-
-/** Not an error's message, which may contain data that readers of traces must not see. */
-function kindOf(failure: unknown): string {
-  if (failure instanceof Error) return failure.name;
-  return typeof failure === 'string' ? failure : typeof failure;
 }

@@ -1,6 +1,6 @@
 /** Delays the answer to a write until reads show it. */
 import type { Request } from 'express';
-import { continueTrace, inSpan } from '../../ports/tracing.js';
+import { continueTrace, inSpans, traceparentOf } from '../../ports/tracing.js';
 import type { Api } from '../deps.js';
 import type { Reply } from './operation.js';
 
@@ -17,10 +17,14 @@ export function isShownByReads(
   const { pendingWrites, config, log, tracer, readModels } = api;
   const tenant = context.tenantName ?? '';
   const until = async (limitMs: number): Promise<boolean> => {
-    const span = continueTrace(tracer, context.span?.traceparent, 'wait until visible', { kind: 'internal' });
-    const wait = () => readModels.waitForEvent('records', written, limitMs, context.tenantName);
+    const span = continueTrace(tracer, traceparentOf(context.span), 'wait until visible', {});
+    const wait = async () => {
+      const isShown = await readModels.waitForEvent('records', written, limitMs, context.tenantName);
+      span?.setAttribute('dynamic_assets.visible', isShown);
+      return isShown;
+    };
     try {
-      return await inSpan(span, wait, (isShown) => ({ 'dynamic_assets.visible': isShown }));
+      return span === undefined ? await wait() : await inSpans([span], wait);
     } catch (error) {
       log.warn({ err: error, position: written }, 'written, but the read models cannot tell whether they show it');
       return false;
