@@ -41,7 +41,7 @@ import { startTracing, traceAppends } from './service/tracing.js';
 import { DeliveryMetrics } from './webhooks/deliveryMetrics.js';
 import { createHttpsTransport } from './webhooks/httpsTransport.js';
 import { BACKFILL_QUEUE, DELIVERY_QUEUE } from './webhooks/queue.js';
-import { relayedPlace } from './webhooks/relayCheckpoint.js';
+import { relayedAnchor } from './webhooks/relay.js';
 import { startWebhooks, type WebhookSettings } from './webhooks/runWebhooks.js';
 import { addressPolicy, createTargetCheck } from './webhooks/targetAddress.js';
 
@@ -186,7 +186,7 @@ async function openParts(
   if (broker !== undefined)
     await check(
       'The webhook jobs',
-      () => relayedPlace(broker),
+      () => relayedAnchor(broker),
       logs(log, 'warn', 'the message broker cannot be reached'),
     );
   const projector = roles.has('projector')

@@ -4,12 +4,14 @@
  *
  * Only the stream decides. State in memory (circuits, shares, turns) may be lost at any time.
  */
-import type { Tracer } from '@opentelemetry/api';
+import { SpanKind, type Tracer } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { Application } from '../commands/application.js';
 import type { TenantDirectory } from '../commands/context.js';
+import { deliverExport, failExport, holdExport } from '../commands/orders/orderWriter.js';
 import { type LoadedDelivery, loadDelivery, writeDelivery } from '../commands/webhooks/deliveryStream.js';
 import type { Tenant, Webhook } from '../domain/identity/directory.js';
+import { disabledWarning } from '../domain/order/approval.js';
 import {
   type AttemptResult,
   backoffAfter,
@@ -22,30 +24,27 @@ import {
   nextStep,
   startAttempt,
 } from '../domain/webhook/delivery.js';
+import type { DeliverySubject } from '../domain/webhook/events.js';
 import { EventStoreUnavailableError } from '../ports/eventStore.js';
 import type { Outcome, ReceivedMessage } from '../ports/messageBroker.js';
+import { continueTrace, failSpan } from '../ports/tracing.js';
 import { retry } from '../supervision/keepRunning.js';
 import type { CircuitBreakers } from './circuitBreaker.js';
 import type { DeliveryMetrics } from './deliveryMetrics.js';
 import { type Dispatcher, type Endpoint, endpointKey } from './dispatcher.js';
 import type { EndpointHealth } from './endpointHealth.js';
-import { tellOfFailure, tellOfSuccess, tellOfWaiting } from './exportOutcome.js';
 import type { WebhookTransport } from './httpsTransport.js';
 import type { OrderTurns } from './orderTurns.js';
 import { type DeliveryJob, deliveryJob } from './queue.js';
-import { takeRequested } from './requestedDeliveries.js';
-import { traceAttempt } from './spans.js';
-import { prepareAttempt } from './webhookRequest.js';
+import { prepareAttempt, type RequestParts } from './webhookRequest.js';
 
 /** Everything that a delivery needs. */
-export type DeliveryParts = {
-  readonly commands: Application;
+export type DeliveryParts = RequestParts & {
   readonly transport: WebhookTransport;
   readonly logger: Logger;
   readonly metrics?: DeliveryMetrics;
   readonly tracer?: Tracer | undefined;
-  /** `version` is the service's, for the `User-Agent` header. */
-  readonly settings: DeliveryTiming & { readonly version: string };
+  readonly settings: DeliveryTiming;
   readonly circuits: CircuitBreakers;
   readonly dispatcher: Dispatcher;
   readonly turns: OrderTurns;
@@ -84,9 +83,9 @@ export async function deliver(parts: DeliveryParts, { body, redeliveries }: Rece
 
 /** Can the webhook take a message now? Known in memory: its circuit, its share in flight, this delivery in flight. */
 async function admit(parts: DeliveryParts, job: DeliveryJob, redeliveries: number): Promise<Outcome> {
-  const { commands, circuits, dispatcher, turns } = parts;
+  const { commands, cache, circuits, dispatcher, turns } = parts;
   if (commands.directory.wasDeleted(job.tenant)) return DONE;
-  const load = async () => takeRequested(commands.eventStore, job) ?? (await loadDelivery(commands.eventStore, job));
+  const load = async () => cache.takeRequested(job) ?? (await loadDelivery(commands.eventStore, job));
   const missing = deadLetter(`There is no delivery ${job.deliveryId}.`);
   const webhookId = job.webhookId ?? (await load())?.delivery.subject.webhookId;
   if (webhookId === undefined) return missing;
@@ -113,7 +112,7 @@ async function proceed(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
   switch (step.kind) {
     case 'over':
       // Repeated at each message, since a crash may have come between the success and this step.
-      await tellOfSuccess(parts.commands, loaded);
+      await deliverExportOf(parts.commands, loaded);
       return DONE;
     case 'wait':
       return retryIn(step.delayMs);
@@ -150,7 +149,7 @@ async function attempt(parts: DeliveryParts, loaded: LoadedDelivery, redeliverie
     case 'webhook-disabled':
       // The operator who enables it expects attempts.
       circuits.close(endpoint);
-      await tellOfWaiting(commands, loaded, sent.webhook);
+      await holdExportOf(commands, loaded, sent.webhook);
       return retryIn(jittered(doubled(DISABLED_MS.first, DISABLED_MS.longest, redeliveries), Math.random()));
     case 'circuit-open':
       return retryIn(circuits.waitMs(endpoint));
@@ -178,14 +177,14 @@ type Unsendable =
 
 /** In the slot: the webhook as it is now, its circuit's permit, and the attempt. */
 async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: string, begun: () => void): Promise<Sent> {
-  const { commands, circuits, transport, metrics, tracer, settings } = parts;
+  const { commands, circuits, transport, metrics, tracer } = parts;
   const target = targetOf(commands.directory, loaded);
   if (target.kind !== 'enabled') return target;
   const permit = circuits.permit(endpoint);
   if (permit === undefined) return { kind: 'circuit-open' };
   let result: AttemptResult | undefined;
   try {
-    const post = await prepareAttempt(commands, target.tenant, target.webhook, loaded, settings.version);
+    const post = await prepareAttempt(parts, target.tenant, target.webhook, loaded);
     const { url } = target.webhook;
     const number = loaded.delivery.started + 1;
     // Appended before the attempt, so that a crash hides none. Without this append there is no attempt.
@@ -199,6 +198,35 @@ async function send(parts: DeliveryParts, loaded: LoadedDelivery, endpoint: stri
     if (result === undefined) permit('unused');
     else permit(result.ok ? 'succeeded' : 'failed');
   }
+}
+
+/**
+ * Makes an attempt within a span of its own. The receiver gets no trace context: it belongs to another company, and its
+ * messages have ids of their own.
+ */
+async function traceAttempt(
+  tracer: Tracer | undefined,
+  { caller, deliveryId, delivery }: LoadedDelivery,
+  { id, url }: Webhook,
+  post: () => Promise<AttemptResult>,
+): Promise<AttemptResult> {
+  const span = continueTrace(tracer, caller.traceparent, 'webhook attempt', { kind: SpanKind.CLIENT });
+  const result = await post();
+  if (span === undefined) return result;
+  const { ok, status } = result;
+  span.setAttributes({
+    'http.request.method': 'POST',
+    'http.response.status_code': status ?? undefined,
+    // Not the URL's path and query, which may hold secrets of the receiver.
+    'server.address': new URL(url).hostname,
+    'dynamic_assets.webhook.id': id,
+    'dynamic_assets.webhook.event': delivery.subject.kind,
+    'dynamic_assets.delivery.id': deliveryId,
+    'dynamic_assets.attempt': delivery.started + 1,
+  });
+  if (!ok) failSpan(span, status === null ? (result.cause ?? 'no answer') : String(status));
+  span.end();
+  return result;
 }
 
 type Target = { readonly kind: 'enabled'; readonly tenant: Tenant; readonly webhook: Webhook };
@@ -260,11 +288,50 @@ async function giveUp({ commands, logger, metrics }: DeliveryParts, loaded: Load
   const reason = `All ${delivery.started} attempts to deliver to webhook ${webhook?.name ?? webhookId} failed.`;
   const disabled = webhook?.disabled === undefined ? [] : [`The webhook is disabled: ${webhook.disabled.reason}`];
   const reasons = [reason, ...delivery.failures, ...disabled];
-  await tellOfFailure(commands, loaded, reasons);
+  await failExportOf(commands, loaded, reasons);
   const lastReason = delivery.failures.at(-1) ?? reason;
   const { appended } = await writeDelivery(commands, loaded, (current) => failDelivery(current, lastReason));
   if (!appended) return DONE;
   logger.warn({ tenant, deliveryId, orderId, webhookId, reasons }, 'webhook delivery failed for good');
   metrics?.failedForGood({ tenant, webhookId });
   return DONE;
+}
+
+// What a delivery's end, or its wait, means to its order. All of it may safely be repeated after a crash.
+
+/** The delivery is of an approval, and no replay. */
+const isDueExport = ({ kind, purpose }: DeliverySubject): boolean => kind === 'order.approved' && purpose === undefined;
+
+/** Only an export that was due fails its order: not other kinds of event, and not replays. */
+async function failExportOf(
+  commands: Application,
+  { delivery: { subject }, deliveryId, caller }: LoadedDelivery,
+  reasons: readonly string[],
+): Promise<void> {
+  const { orderId, webhookId, sourceEventId: approvalEventId } = subject;
+  if (!isDueExport(subject)) return;
+  await failExport(commands, caller, orderId, { approvalEventId, reasons, webhookId, deliveryId });
+}
+
+/** An export that was due waits for this webhook, which is disabled. */
+async function holdExportOf(
+  commands: Application,
+  { delivery: { subject }, deliveryId, caller }: LoadedDelivery,
+  webhook: Webhook,
+): Promise<void> {
+  const { orderId, sourceEventId: approvalEventId } = subject;
+  const warning = disabledWarning(webhook);
+  if (!isDueExport(subject) || warning === undefined) return;
+  await holdExport(commands, caller, orderId, { approvalEventId, deliveryId, warning });
+}
+
+/** An export that had failed for good may have been delivered by a replay. */
+async function deliverExportOf(
+  commands: Application,
+  { delivery: { subject, outcome }, deliveryId, caller }: LoadedDelivery,
+): Promise<void> {
+  const { kind, purpose, orderId, webhookId, sourceEventId: approvalEventId } = subject;
+  const isReplay = purpose === 'resend' || purpose === 'backfill';
+  if (kind !== 'order.approved' || !isReplay || outcome !== 'succeeded') return;
+  await deliverExport(commands, caller, orderId, { approvalEventId, webhookId, deliveryId });
 }

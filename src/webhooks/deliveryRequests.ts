@@ -8,7 +8,7 @@ import { requestDelivery } from '../commands/webhooks/deliveryStream.js';
 import { parseStream } from '../domain/streams.js';
 import { type DeliverySubject, kindsOf, type WebhookEventKind } from '../domain/webhook/events.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
-import { keepRequested } from './requestedDeliveries.js';
+import type { DeliveryCache } from './deliveryCache.js';
 
 /** What one webhook is to be sent, by the relay or by a backfill. The answers for an event must never change. */
 export type Subscription = {
@@ -116,6 +116,7 @@ const wantedKinds = (event: RecordedEvent, subscription: Subscription): readonly
  */
 export async function appendRequests(
   commands: Pick<Commands, 'eventStore' | 'now'>,
+  cache: DeliveryCache,
   requests: readonly DeliveryRequest[],
   callerOf: (source: RecordedEvent) => Caller,
 ): Promise<Position> {
@@ -124,7 +125,7 @@ export async function appendRequests(
       // The event id is always the same, so the log recognises an event that it has.
       const log = { ...commands, newId: () => v5('requested', deliveryId) };
       const requested = await requestDelivery(log, callerOf(source), deliveryId, subject);
-      if (requested !== undefined) keepRequested(commands.eventStore, requested);
+      if (requested !== undefined) cache.keepRequested(requested);
       return requested;
     }),
   );

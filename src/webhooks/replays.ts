@@ -12,6 +12,7 @@ import { doubled } from '../domain/webhook/delivery.js';
 import type { DeliveryLog, DeliveryLogEntry, DeliveryQuery } from '../ports/deliveryLog.js';
 import type { Position } from '../ports/eventStore.js';
 import type { MessageBroker, Outcome } from '../ports/messageBroker.js';
+import type { DeliveryCache } from './deliveryCache.js';
 import { appendRequests, RequestSequence, type Subscription } from './deliveryRequests.js';
 import {
   BACKFILL_QUEUE,
@@ -25,11 +26,12 @@ import {
 export type ReplayDeps = {
   readonly commands: Pick<Commands, 'eventStore' | 'directory' | 'now'> & { readonly readModels: DeliveryLog };
   readonly broker: MessageBroker;
+  readonly cache: DeliveryCache;
 };
 
 const BACKFILL = { kind: 'system', id: 'webhook-backfill' } as const;
 const DONE: Outcome = { kind: 'done' };
-const again = (delayMs: number): Outcome => ({ kind: 'retry', delayMs });
+const retryIn = (delayMs: number): Outcome => ({ kind: 'retry', delayMs });
 
 /** Deliveries that are resumed with one publish to the broker. */
 const PAGE = 200;
@@ -43,7 +45,7 @@ const STEP_MS = 1_000;
  * A backfill waits while its webhook has this many open deliveries. Otherwise it would fill the queue, and new events
  * would wait behind it.
  */
-const MOST_OPEN = 200;
+const MAX_OPEN = 200;
 const WAIT_MS = { first: 100, longest: 10_000 };
 /** Tenants that are served at once, each with one piece of work: a tenant that asks for much waits for itself. */
 const TENANTS_AT_ONCE = 4;
@@ -57,7 +59,7 @@ export async function runReplays(deps: ReplayDeps, signal: AbortSignal): Promise
     const job = replayJob.safeParse(message.body);
     if (!job.success) return { kind: 'dead', reason: 'The message names no work.' };
     const { tenant } = job.data;
-    if (served.has(tenant)) return again(doubled(SERVED_MS.first, SERVED_MS.longest, message.redeliveries));
+    if (served.has(tenant)) return retryIn(doubled(SERVED_MS.first, SERVED_MS.longest, message.redeliveries));
     served.add(tenant);
     try {
       return await work(deps, job.data, message.redeliveries, signal);
@@ -85,7 +87,7 @@ async function work(
 async function resume({ commands, broker }: ReplayDeps, job: ResumeJob): Promise<Outcome> {
   const { tenant, webhookId, eventId, position } = job;
   const { readModels } = commands;
-  if (!(await readModels.waitFor('deliveries', position, CATCH_UP_MS, tenant))) return again(1_000);
+  if (!(await readModels.waitFor('deliveries', position, CATCH_UP_MS, tenant))) return retryIn(1_000);
   let query: DeliveryQuery = { webhookId, state: 'open', order: 'oldest', limit: PAGE };
   for (;;) {
     const page = await readModels.deliveries(tenant, query);
@@ -100,17 +102,17 @@ async function resume({ commands, broker }: ReplayDeps, job: ResumeJob): Promise
 
 /** One step of a backfill. The relay publishes the deliveries that it requests, as for every replay. */
 export async function backfillStep(
-  { commands, broker }: ReplayDeps,
+  { commands, broker, cache }: ReplayDeps,
   job: BackfillJob,
   redeliveries: number,
   signal: AbortSignal,
 ): Promise<Outcome> {
   await commands.directory.waitFor(job.position);
   if (commands.directory.tenant(job.tenant)?.webhooks.has(job.webhookId) !== true) return DONE;
-  if (!(await hasRoom(commands, job))) return again(doubled(WAIT_MS.first, WAIT_MS.longest, redeliveries));
-  const step = await request(commands, job, signal);
+  if (!(await hasRoom(commands, job))) return retryIn(doubled(WAIT_MS.first, WAIT_MS.longest, redeliveries));
+  const step = await request(commands, cache, job, signal);
   if (step.isLast) return DONE;
-  if (step.done === job.done) return again(0);
+  if (step.done === job.done) return retryIn(0);
   const next: BackfillJob = { ...job, done: step.done, requested: step.requested };
   // Published before this step ends, so that no crash ends the backfill.
   await broker.publish(BACKFILL_QUEUE, [{ id: `${job.backfillId} ${next.done}`, body: next }]);
@@ -121,14 +123,19 @@ async function hasRoom({ eventStore, readModels }: ReplayDeps['commands'], job: 
   const { tenant, webhookId, requested } = job;
   const isInLog = await eventStore.holds({ position: requested });
   if (isInLog && !(await readModels.waitFor('deliveries', requested, CATCH_UP_MS, tenant))) return false;
-  const open = await readModels.deliveries(tenant, { webhookId, state: 'open', limit: MOST_OPEN });
-  return open.length < MOST_OPEN;
+  const open = await readModels.deliveries(tenant, { webhookId, state: 'open', limit: MAX_OPEN });
+  return open.length < MAX_OPEN;
 }
 
 type Step = { readonly done: Position; readonly requested: Position; readonly isLast: boolean };
 
 /** Reads from the job's position on until something was requested. */
-async function request(commands: ReplayDeps['commands'], job: BackfillJob, signal: AbortSignal): Promise<Step> {
+async function request(
+  commands: ReplayDeps['commands'],
+  cache: DeliveryCache,
+  job: BackfillJob,
+  signal: AbortSignal,
+): Promise<Step> {
   const { tenant, eventId: causationId, correlationId } = job;
   const caller = { tenant, actor: BACKFILL, correlationId, causationId };
   const sequence = new RequestSequence(commands.eventStore, SLICE_EVENTS);
@@ -138,7 +145,7 @@ async function request(commands: ReplayDeps['commands'], job: BackfillJob, signa
   const options = { after: done, streamPrefixes: streamsOf(job), maxCount: SLICE_EVENTS, signal };
   for await (const { events, position, caughtUp } of commands.eventStore.subscribe(options)) {
     const requests = await sequence.requests(events, () => [subscription]);
-    const requested = Math.max(job.requested, await appendRequests(commands, requests, () => caller));
+    const requested = Math.max(job.requested, await appendRequests(commands, cache, requests, () => caller));
     done = position;
     const isOver = caughtUp || requested > job.requested || Date.now() >= until;
     if (isOver) return { done, requested, isLast: caughtUp };

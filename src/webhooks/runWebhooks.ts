@@ -5,6 +5,7 @@ import { BrokerUnavailableError, type MessageBroker } from '../ports/messageBrok
 import { keepRunning } from '../supervision/keepRunning.js';
 import { CircuitBreakers, type CircuitThresholds, DEFAULT_THRESHOLDS } from './circuitBreaker.js';
 import { type DeliveryParts, deliver } from './deliver.js';
+import { DeliveryCache } from './deliveryCache.js';
 import { Dispatcher } from './dispatcher.js';
 import { EndpointHealth } from './endpointHealth.js';
 import { OrderTurns } from './orderTurns.js';
@@ -47,7 +48,8 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
     metrics?.circuitChanged(endpoint, isOpen),
   );
   const health = new EndpointHealth(commands, logger, disableAfterHours);
-  const delivery: DeliveryParts = { ...deps, dispatcher, turns, circuits, health };
+  const cache = new DeliveryCache(commands.eventStore);
+  const delivery: DeliveryParts = { ...deps, cache, dispatcher, turns, circuits, health };
 
   const abort = new AbortController();
   const { signal } = abort;
@@ -63,8 +65,8 @@ export function startWebhooks(deps: WebhookDeps): { stop(): Promise<void> } {
     });
   const onReset = (reason: string): void => logger.warn(reason);
   const running = [
-    keep('webhook relay', () => runRelay({ commands, broker, tracer, acceptLog, onReset }, signal)),
-    keep('webhook replays', () => runReplays({ commands, broker }, signal)),
+    keep('webhook relay', () => runRelay({ commands, broker, cache, tracer, acceptLog, onReset }, signal)),
+    keep('webhook replays', () => runReplays({ commands, broker, cache }, signal)),
     keep('webhook deliveries', () =>
       broker.consume(DELIVERY_QUEUE, { concurrency: inFlight, signal }, (message) => deliver(delivery, message)),
     ),

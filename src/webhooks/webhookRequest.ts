@@ -1,7 +1,6 @@
 /**
  * What an attempt sends: the body, made from the log (spec §6.1), and the headers, including signatures (spec §6.3).
  */
-
 import { createHmac } from 'node:crypto';
 import type { Application } from '../commands/application.js';
 import type { Commands } from '../commands/context.js';
@@ -24,18 +23,25 @@ import type { AttemptResult } from '../domain/webhook/delivery.js';
 import type { DeliverySubject } from '../domain/webhook/events.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { AnswerTooLargeError } from '../ports/readModels.js';
+import type { DeliveryCache } from './deliveryCache.js';
 import type { WebhookRequest, WebhookTransport } from './httpsTransport.js';
-import { readSourceEvent } from './sourceEvents.js';
+
+export type RequestParts = {
+  readonly commands: Application;
+  readonly cache: DeliveryCache;
+  /** `version` is the service's, for the `User-Agent` header. */
+  readonly settings: { readonly version: string };
+};
 
 /**
  * Prepares an attempt. If its body would be too large, the attempt fails with that reason, without a call.
  * @throws the other errors of `makeRequest`
  */
 export async function prepareAttempt(
-  ...[commands, tenant, webhook, loaded, version]: Parameters<typeof makeRequest>
+  ...args: Parameters<typeof makeRequest>
 ): Promise<(transport: WebhookTransport) => Promise<AttemptResult>> {
   try {
-    const request = await makeRequest(commands, tenant, webhook, loaded, version);
+    const request = await makeRequest(...args);
     return (transport) => transport.post(request);
   } catch (error) {
     if (!(error instanceof OrderDocumentTooLargeError || error instanceof AnswerTooLargeError)) throw error;
@@ -46,19 +52,19 @@ export async function prepareAttempt(
 
 /**
  * The request of an attempt, signed with the current secrets and time.
- * @param version of the service, for `User-Agent`
  * @throws ReadModelsUnavailableError, EventStoreUnavailableError, UnopenableSecretError, OrderDocumentTooLargeError,
  *   AnswerTooLargeError
  */
 export async function makeRequest(
-  commands: Application,
+  parts: RequestParts,
   tenant: Tenant,
   webhook: Webhook,
   { delivery: { subject }, deliveryId }: LoadedDelivery,
-  version: string,
 ): Promise<WebhookRequest> {
-  const body = await payloadOf(commands, tenant, webhook, subject);
-  return signedRequest(commands, webhook, { subject, messageId: subject.messageId ?? deliveryId, body }, version);
+  const { commands, settings } = parts;
+  const body = await payloadOf(parts, tenant, webhook, subject);
+  const sent = { subject, messageId: subject.messageId ?? deliveryId, body };
+  return signedRequest(commands, webhook, sent, settings.version);
 }
 
 type Sent = {
@@ -99,7 +105,7 @@ export function signedRequest(
  * @throws Error if the log does not hold the event that the delivery is about
  */
 export async function payloadOf(
-  commands: Application,
+  parts: Pick<RequestParts, 'commands' | 'cache'>,
   tenant: Tenant,
   { customData }: Webhook,
   subject: DeliverySubject,
@@ -107,12 +113,12 @@ export async function payloadOf(
   const body =
     subject.purpose === 'test'
       ? exampleBody(subject.kind, tenant, customData)
-      : await bodyOf(commands, tenant, subject, customData);
+      : await bodyOf(parts, tenant, subject, customData);
   return Buffer.from(JSON.stringify(body), 'utf8');
 }
 
 async function bodyOf(
-  commands: Application,
+  { commands, cache }: Pick<RequestParts, 'commands' | 'cache'>,
   { name, assetTypes }: Tenant,
   subject: DeliverySubject,
   customData: Webhook['customData'],
@@ -122,7 +128,7 @@ async function bodyOf(
     case 'reference.batch_upserted': {
       const types = ['BatchUpserted', 'BatchUndone'] as const;
       const stream = tableStream(name, table);
-      const event = await sourceEvent<BatchUpserted | BatchUndone>(commands, stream, subject, types);
+      const event = await sourceEvent<BatchUpserted | BatchUndone>(cache, stream, subject, types);
       const { batchId, changed, seen } = event.data;
       const created = 'created' in event.data ? event.data.created : [];
       const counts = { created: created.length, updated: changed.length, unchanged: unpackIds(seen).length };
@@ -130,13 +136,13 @@ async function bodyOf(
       return tableBody(kind, about, batchId ?? null, counts, customData);
     }
     case 'reference.cleaned_up': {
-      const event = await sourceEvent<TableCleanedUp>(commands, tableStream(name, table), subject, ['TableCleanedUp']);
+      const event = await sourceEvent<TableCleanedUp>(cache, tableStream(name, table), subject, ['TableCleanedUp']);
       const about = { table, revision, occurredAt: event.metadata.occurredAt };
       return tableBody(kind, about, event.data.batchId, { deleted: event.data.deleted }, customData);
     }
     case 'order.approved': {
       // The order as approved, not as it is now.
-      const event = await sourceEvent<OrderApproved>(commands, orderStream(name, orderId), subject, ['OrderApproved']);
+      const event = await sourceEvent<OrderApproved>(cache, orderStream(name, orderId), subject, ['OrderApproved']);
       const { snapshot, ...approval } = event.data;
       return orderBody(exportDocument(snapshot, approval, assetTypes), customData);
     }
@@ -154,12 +160,12 @@ async function bodyOf(
 
 /** The event that the delivery is about. @throws Error if it has none of these types */
 async function sourceEvent<Event extends DomainEvent>(
-  { eventStore }: Pick<Commands, 'eventStore'>,
+  cache: DeliveryCache,
   stream: string,
   subject: DeliverySubject,
   types: readonly Event['type'][],
 ): Promise<RecordedEvent & Pick<Event, 'data'>> {
-  const event = await readSourceEvent(eventStore, { stream, revision: subject.sourceRevision });
+  const event = await cache.event({ stream, revision: subject.sourceRevision });
   if (event?.id !== subject.sourceEventId || !types.some((type) => type === event.type)) throw missing(stream, subject);
   return event;
 }

@@ -202,7 +202,7 @@ describe('a backfill', () => {
       const readModels: ReadModels = Object.create(logged.commands.readModels, {
         waitFor: { value: async () => false },
       });
-      const deps = { commands: { ...logged.commands, readModels }, broker: logged.broker };
+      const deps = { commands: { ...logged.commands, readModels }, broker: logged.broker, cache: logged.cache };
       const { signal } = new AbortController();
       const waits = await Promise.all([0, 1, 5, 50].map((times) => backfillStep(deps, waiting, times, signal)));
       expect(waits).toEqual([100, 200, 3200, 10_000].map((delayMs) => ({ kind: 'retry', delayMs })));

@@ -21,6 +21,7 @@ import type { Message, MessageBroker } from '#app/ports/messageBroker.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { deliveriesProjection } from '#app/projections/deliveries.js';
 import { runProjections } from '#app/projector/runner.js';
+import { DeliveryCache } from '#app/webhooks/deliveryCache.js';
 import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
 import { runRelay } from '#app/webhooks/relay.js';
 import { type ReplayDeps, runReplays } from '#app/webhooks/replays.js';
@@ -61,6 +62,7 @@ export const callerOf = (tenant: string): Caller => ({
 export class Logged {
   readonly commands: Application & { readonly readModels: ReadModels };
   readonly broker: MessageBroker;
+  readonly cache: DeliveryCache;
   readonly #directory: string;
   readonly #tenants: Directory;
   readonly #running = new Set<{ readonly abort: AbortController; readonly ended: Promise<void> }>();
@@ -68,6 +70,7 @@ export class Logged {
   private constructor(directory: string, commands: Logged['commands'], tenants: Directory, broker: MessageBroker) {
     this.#directory = directory;
     this.commands = commands;
+    this.cache = new DeliveryCache(commands.eventStore);
     this.#tenants = tenants;
     this.broker = broker;
   }
@@ -100,11 +103,14 @@ export class Logged {
     deps: { readonly eventStore?: EventStore; readonly broker?: MessageBroker; readonly acceptLog?: boolean } = {},
   ): void {
     const { eventStore = this.commands.eventStore, broker = this.broker, acceptLog = false } = deps;
-    this.run((signal) => runRelay({ commands: { ...this.commands, eventStore }, broker, acceptLog }, signal));
+    const cache = new DeliveryCache(eventStore);
+    this.run((signal) => runRelay({ commands: { ...this.commands, eventStore }, broker, cache, acceptLog }, signal));
   }
 
   replays(deps: Partial<ReplayDeps> = {}): void {
-    this.run((signal) => runReplays({ commands: this.commands, broker: this.broker, ...deps }, signal));
+    this.run((signal) =>
+      runReplays({ commands: this.commands, broker: this.broker, cache: this.cache, ...deps }, signal),
+    );
   }
 
   async projections(): Promise<void> {

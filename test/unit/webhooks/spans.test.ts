@@ -1,7 +1,7 @@
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import type { RecordedEvent } from '#app/ports/eventStore.js';
 import type { DeliveryRequest } from '#app/webhooks/deliveryRequests.js';
-import { traceRelay } from '#app/webhooks/spans.js';
+import { traceRelay } from '#app/webhooks/relay.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const EVENTS = `00-${TRACE}-b7ad6b7169203331-01`;

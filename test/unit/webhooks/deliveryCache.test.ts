@@ -1,5 +1,5 @@
 import type { RecordedEvent, Revision } from '#app/ports/eventStore.js';
-import { keepSourceEvent, readSourceEvent } from '#app/webhooks/sourceEvents.js';
+import { DeliveryCache } from '#app/webhooks/deliveryCache.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 
 /** A log whose every event has this much text, and which counts its reads. */
@@ -20,7 +20,8 @@ function openLog(text = 'text') {
 it('an event that many webhooks get is read once, whether they ask at the same time or after each other', async () => {
   const log = openLog();
   const place = { stream: 'order-acme.1', revision: 1 };
-  const read = () => readSourceEvent(log, place);
+  const cache = new DeliveryCache(log);
+  const read = () => cache.event(place);
   const found = [...(await Promise.all([read(), read(), read()])), await read()];
   expect(found.map((event) => event?.id)).toEqual(['1', '1', '1', '1']);
   expect(log.reads).toEqual(['order-acme.1 1']);
@@ -29,34 +30,38 @@ it('an event that many webhooks get is read once, whether they ask at the same t
 it('an event that was at hand is not read at all', async () => {
   const log = openLog();
   const place = { stream: 'order-acme.1', revision: 1 };
-  keepSourceEvent(log, { id: 'given', type: 'OrderApproved', data: {}, metadata, ...place, position: 9 });
-  expect((await readSourceEvent(log, place))?.id).toBe('given');
+  const cache = new DeliveryCache(log);
+  cache.keepEvent({ id: 'given', type: 'OrderApproved', data: {}, metadata, ...place, position: 9 });
+  expect((await cache.event(place))?.id).toBe('given');
   expect(log.reads).toEqual([]);
 });
 
 it('each stream and revision has its own, and each log', async () => {
   const [log, other] = [openLog(), openLog()];
-  await readSourceEvent(log, { stream: 'order-acme.1', revision: 1 });
-  expect((await readSourceEvent(log, { stream: 'order-acme.1', revision: 2 }))?.revision).toBe(2);
-  expect((await readSourceEvent(log, { stream: 'order-acme.2', revision: 1 }))?.stream).toBe('order-acme.2');
-  await readSourceEvent(other, { stream: 'order-acme.1', revision: 1 });
+  const cache = new DeliveryCache(log);
+  await cache.event({ stream: 'order-acme.1', revision: 1 });
+  expect((await cache.event({ stream: 'order-acme.1', revision: 2 }))?.revision).toBe(2);
+  expect((await cache.event({ stream: 'order-acme.2', revision: 1 }))?.stream).toBe('order-acme.2');
+  await new DeliveryCache(other).event({ stream: 'order-acme.1', revision: 1 });
   expect(other.reads).toHaveLength(1);
 });
 
 it('what is not there is looked for again, and so is what could not be read', async () => {
   const log = openLog();
+  const cache = new DeliveryCache(log);
   const missing = { stream: 'order-acme.1', revision: 3 };
-  expect(await readSourceEvent(log, missing)).toBeUndefined();
-  expect(await readSourceEvent(log, missing)).toBeUndefined();
+  expect(await cache.event(missing)).toBeUndefined();
+  expect(await cache.event(missing)).toBeUndefined();
   expect(log.reads).toHaveLength(2);
   log.isAway = true;
-  await expect(readSourceEvent(log, { stream: 'order-acme.1', revision: 1 })).rejects.toThrow('away');
+  await expect(cache.event({ stream: 'order-acme.1', revision: 1 })).rejects.toThrow('away');
   log.isAway = false;
-  expect((await readSourceEvent(log, { stream: 'order-acme.1', revision: 1 }))?.id).toBe('1');
+  expect((await cache.event({ stream: 'order-acme.1', revision: 1 }))?.id).toBe('1');
 });
 
 it('who waits for a slow read gets its event, though others have filled the room meanwhile', async () => {
   const log = openLog('x'.repeat(900_000));
+  const cache = new DeliveryCache(log);
   const read = log.readStream.bind(log);
   let arrive: () => void = () => undefined;
   const arrived = new Promise<void>((resolve) => {
@@ -66,17 +71,18 @@ it('who waits for a slow read gets its event, though others have filled the room
     if (stream === 'order-acme.slow') await arrived;
     return read(stream, revision);
   };
-  const slow = readSourceEvent(log, { stream: 'order-acme.slow', revision: 1 });
-  for (let n = 0; n < 20; n++) await readSourceEvent(log, { stream: `order-acme.${n}`, revision: 1 });
+  const slow = cache.event({ stream: 'order-acme.slow', revision: 1 });
+  for (let n = 0; n < 20; n++) await cache.event({ stream: `order-acme.${n}`, revision: 1 });
   arrive();
   expect((await slow)?.id).toBe('1');
 });
 
 it('no more than eight million characters are kept', async () => {
   const log = openLog('x'.repeat(900_000));
-  for (let n = 0; n < 20; n++) await readSourceEvent(log, { stream: `order-acme.${n}`, revision: 1 });
-  for (let n = 0; n < 20; n++) await readSourceEvent(log, { stream: `order-acme.${n}`, revision: 1 });
+  const cache = new DeliveryCache(log);
+  for (let n = 0; n < 20; n++) await cache.event({ stream: `order-acme.${n}`, revision: 1 });
+  for (let n = 0; n < 20; n++) await cache.event({ stream: `order-acme.${n}`, revision: 1 });
   expect(log.reads).toHaveLength(40);
-  await readSourceEvent(log, { stream: 'order-acme.19', revision: 1 });
+  await cache.event({ stream: 'order-acme.19', revision: 1 });
   expect(log.reads).toHaveLength(40);
 });

@@ -1,0 +1,55 @@
+/** Events and deliveries that this process has just seen, so that attempts need not read them from the log. */
+import { LRUCache } from 'lru-cache';
+import type { DeliveryKey, LoadedDelivery } from '../commands/webhooks/deliveryStream.js';
+import { charactersOf } from '../domain/jsonSize.js';
+import type { EventStore, RecordedEvent, Revision } from '../ports/eventStore.js';
+
+type EventRef = { readonly stream: string; readonly revision: Revision };
+
+/** About a kilobyte each. */
+const MAX_DELIVERIES = 5_000;
+const MAX_EVENT_CHARACTERS = 8_000_000;
+
+/** For one log. */
+export class DeliveryCache {
+  readonly #requested = new LRUCache<string, LoadedDelivery>({ max: MAX_DELIVERIES });
+  readonly #events: LRUCache<string, RecordedEvent, EventRef>;
+
+  constructor(eventStore: Pick<EventStore, 'readStream'>) {
+    this.#events = new LRUCache({
+      maxSize: MAX_EVENT_CHARACTERS,
+      sizeCalculation: ({ data }) => charactersOf(data),
+      // Callers that wait for a read get its event even if there is no room to keep it.
+      ignoreFetchAbort: true,
+      fetchMethod: async (_key, _stale, { context: { stream, revision } }) =>
+        (await eventStore.readStream(stream, revision, revision))[0],
+    });
+  }
+
+  /** Keeps an event that deliveries will be about: it goes to many webhooks at about the same time. */
+  keepEvent(event: RecordedEvent): void {
+    this.#events.set(eventKey(event), event);
+  }
+
+  /** Undefined if there is none. Concurrent callers share one read. @throws what the event store throws */
+  event(ref: EventRef): Promise<RecordedEvent | undefined> {
+    return this.#events.fetch(eventKey(ref), { context: ref });
+  }
+
+  keepRequested(requested: LoadedDelivery): void {
+    this.#requested.set(deliveryKey(requested), requested);
+  }
+
+  /**
+   * A delivery as it was requested, for its first attempt only: after it the stream has to be read. It may be stale, which
+   * the append that starts the attempt detects.
+   */
+  takeRequested(key: DeliveryKey): LoadedDelivery | undefined {
+    const requested = this.#requested.get(deliveryKey(key));
+    this.#requested.delete(deliveryKey(key));
+    return requested;
+  }
+}
+
+const eventKey = ({ stream, revision }: EventRef): string => `${revision} ${stream}`;
+const deliveryKey = ({ tenant, deliveryId }: DeliveryKey): string => `${tenant} ${deliveryId}`;
