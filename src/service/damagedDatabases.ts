@@ -6,7 +6,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { damageOf, isMarkedDamaged, markDamaged, setAside } from '../adapters/damagedFiles.js';
-import { refuseDamagedLog } from '../adapters/eventstore/sqlite/damage.js';
+import { refuseDamagedLog } from '../adapters/eventstore/sqlite/logFile.js';
 import type { Config, Role } from '../config.js';
 import { usersOf } from './directoryUse.js';
 import { isReadModelFile } from './laneStorage.js';

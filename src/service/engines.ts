@@ -5,8 +5,8 @@
 import { join } from 'node:path';
 import { openSqliteBroker } from '../adapters/broker/sqlite/broker.js';
 import { openDirectoryStore } from '../adapters/directory/store.js';
+import { withUpcasting } from '../adapters/eventstore/everyStore.js';
 import { openSqliteEventStore, type SqliteEventStoreSettings } from '../adapters/eventstore/sqlite/store.js';
-import { withUpcasting } from '../adapters/eventstore/upcasting.js';
 import { openSqliteReadModels } from '../adapters/readmodels/sqlite/store.js';
 import { openSqliteReadModelWriter } from '../adapters/readmodels/sqlite/write/writer.js';
 import type { Config } from '../config.js';

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { storedIdentity } from '../adapters/eventstore/identity.js';
+import { storedIdentity } from '../adapters/eventstore/everyStore.js';
 import { type EventStore, type LogAnchor, OtherLogError } from '../ports/eventStore.js';
 import { acceptFound, findLog } from '../ports/logAnchor.js';
 import { LOG_ID_FILE } from './dataDirectory.js';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
-import { backUpSqliteEventStore } from '../../adapters/eventstore/sqlite/backup.js';
+import { backUpSqliteEventStore } from '../../adapters/eventstore/sqlite/logFile.js';
 import { type Config, readConfig, version } from '../../config.js';
 import { LAST_BACKUP_FILE } from '../../service/dataDirectory.js';
 import { openStoredLog } from '../../service/engines.js';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
-import { storedIdentity } from '../../adapters/eventstore/identity.js';
+import { storedIdentity } from '../../adapters/eventstore/everyStore.js';
 import { holdAlone } from '../../adapters/sqliteInUse.js';
 import { type Config, readConfig } from '../../config.js';
 import { isOwnEntry, LOG_ID_FILE, prepareDataDirectory } from '../../service/dataDirectory.js';

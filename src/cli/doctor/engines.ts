@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { checkSqliteEventStore } from '../../adapters/eventstore/sqlite/integrity.js';
+import { checkSqliteEventStore } from '../../adapters/eventstore/sqlite/logFile.js';
 import { UnopenableSecretError } from '../../commands/context.js';
 import type { Config } from '../../config.js';
 import type { Tenant } from '../../domain/identity/directory.js';

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openLog } from '#app/adapters/eventstore/sqlite/logFile.js';
 import { LogReader } from '#app/adapters/eventstore/sqlite/logReader.js';
-import { openLog } from '#app/adapters/eventstore/sqlite/schema.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'log-reader-'));
 afterAll(() => rmSync(directory, { recursive: true }));

@@ -1,9 +1,19 @@
-import { convertToCommandError, EventStoreDBClient } from '@eventstore/db-client';
+/** Appends and their outcomes in the server's protocol: over calls that stay open, and in calls of their own. */
+import { randomUUID } from 'node:crypto';
+import { convertToCommandError, EventStoreDBClient, WrongExpectedVersionError } from '@eventstore/db-client';
+import { unpackToCommandError } from '@eventstore/db-client/dist/streams/appendToStream/unpackError.js';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
 import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import type { AppendResp } from '@eventstore/db-client/generated/streams_pb.js';
-import { AppendCall } from './appendCall.js';
-import { type Append, type AppendOutcome, outcomeOf, toMessages } from './appendMessages.js';
-import { isUnimplemented, NotSentError } from './errors.js';
+import streams, {
+  type AppendReq,
+  type AppendResp,
+  type BatchAppendReq,
+  type BatchAppendResp,
+} from '@eventstore/db-client/generated/streams_pb.js';
+import type { ExpectedRevision, Position, Revision } from '../../../ports/eventStore.js';
+import { TimeLimitError } from '../../../supervision/waiting.js';
+import { type EncodedEvent, toPosition } from './encoding.js';
+import { CutOffError, cutOff, isUnimplemented, NotSentError } from './errors.js';
 
 /** All calls go to the leader: a follower may lack what another node has already shown. */
 export const OF_LEADER = { requiresLeader: true } as const;
@@ -115,4 +125,161 @@ function inOpenChannel<T>(call: () => T): T {
   } catch (error) {
     throw new NotSentError('its channel was closed', { cause: error });
   }
+}
+
+/** The client's side of a call of `BatchAppend`. */
+type AppendDuplex = ReturnType<StreamsClient['batchAppend']>;
+
+type Waiting = {
+  readonly stream: string;
+  readonly resolve: (outcome: AppendOutcome) => void;
+  readonly reject: (error: unknown) => void;
+  readonly overdue: NodeJS.Timeout;
+};
+
+/**
+ * One gRPC call that stays open and carries many appends. Each answer names its append. When the call ends, for any
+ * reason, all appends without an answer are rejected.
+ */
+class AppendCall {
+  readonly #duplex: AppendDuplex;
+  readonly #onEnd: () => void;
+  readonly #waiting = new Map<string, Waiting>();
+  /** Answers so far. */
+  #answers = 0;
+  #ended = false;
+
+  /** Create it in the same turn of the event loop as the call: an error before the listener would end the process. */
+  constructor(duplex: AppendDuplex, onEnd: () => void) {
+    this.#duplex = duplex;
+    this.#onEnd = onEnd;
+    duplex.on('data', (answer: BatchAppendResp) => this.#take(answer));
+    // Stays attached: a call may report several errors, and an error without a listener ends the process.
+    duplex.on('error', (error) => this.#end(cutOff(error)));
+    // Servers of versions 24.6 to 24.10.2 end the call like this when they fail, or when another node leads.
+    duplex.on('end', () => this.#end(new CutOffError('the server ended the call')));
+  }
+
+  /**
+   * @param limitMs limit for the answer
+   * @throws what the client throws, NotSentError, CutOffError, and TimeLimitError
+   */
+  send(append: Append, limitMs: number): Promise<AppendOutcome> {
+    return new Promise((resolve, reject) => {
+      if (this.#ended) throw new NotSentError('the call has just ended');
+      const id = randomUUID();
+      const { stream } = append;
+      const message = toMessage(id, append);
+      const before = this.#answers;
+      const overdue = setTimeout(() => this.#giveUp(id, before, limitMs), limitMs);
+      this.#waiting.set(id, { stream, resolve, reject, overdue });
+      // Not awaited: the data on its way is bounded by the number of appends in flight and by their size.
+      this.#duplex.write(message);
+    });
+  }
+
+  #take(answer: BatchAppendResp): void {
+    this.#answers += 1;
+    const waiting = this.#settled(idOf(answer));
+    if (waiting === undefined) return;
+    try {
+      waiting.resolve(outcomeOf(answer, waiting.stream));
+    } catch (error) {
+      waiting.reject(error);
+    }
+  }
+
+  /** If nothing at all was answered meanwhile, the server hangs, and unsent messages must not pile up. */
+  #giveUp(id: string, answersBefore: number, limitMs: number): void {
+    this.#settled(id)?.reject(new TimeLimitError(`the append took over ${limitMs} ms`));
+    if (this.#answers === answersBefore) this.#end(new CutOffError('the server does not answer'));
+  }
+
+  #settled(id: string): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    clearTimeout(waiting?.overdue);
+    this.#waiting.delete(id);
+    return waiting;
+  }
+
+  #end(reason: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#onEnd();
+    for (const id of this.#waiting.keys()) this.#settled(id)?.reject(reason);
+    this.#duplex.cancel();
+    this.#duplex.destroy();
+  }
+}
+
+/** One message of an open call, or one call of its own. */
+export type Append = {
+  readonly stream: string;
+  readonly events: readonly EncodedEvent[];
+  readonly expectedRevision: ExpectedRevision;
+};
+
+/** The last event's revision and position. The answer to an append that was already stored may lack the position. */
+export type Appended = { readonly revision: Revision; readonly position: Position | undefined };
+
+export type AppendOutcome = Appended | 'conflict';
+
+/**
+ * No deadline is sent: the server would compare it with its own clock, and refuse all appends of a service whose clock
+ * is slow. The caller waits no longer than its own deadline.
+ */
+function toMessage(id: string, { stream, events, expectedRevision }: Append): BatchAppendReq {
+  const options = new streams.BatchAppendReq.Options().setStreamIdentifier(named(stream));
+  if (expectedRevision === 'any') options.setAny(new shared.Empty());
+  else if (expectedRevision === 'no-stream') options.setNoStream(new shared.Empty());
+  else options.setStreamPosition(String(expectedRevision));
+  return new streams.BatchAppendReq()
+    .setCorrelationId(new shared.UUID().setString(id))
+    .setOptions(options)
+    .setProposedMessagesList(events.map((event) => filled(new streams.BatchAppendReq.ProposedMessage(), event)))
+    .setIsFinal(true);
+}
+
+/** The messages of an append in a call of its own. */
+function* toMessages({ stream, events, expectedRevision }: Append): Generator<AppendReq> {
+  const options = new streams.AppendReq.Options().setStreamIdentifier(named(stream));
+  if (expectedRevision === 'any') options.setAny(new shared.Empty());
+  else if (expectedRevision === 'no-stream') options.setNoStream(new shared.Empty());
+  else options.setRevision(String(expectedRevision));
+  yield new streams.AppendReq().setOptions(options);
+  for (const event of events) {
+    yield new streams.AppendReq().setProposedMessage(filled(new streams.AppendReq.ProposedMessage(), event));
+  }
+}
+
+/** The id of the append that this answers. */
+const idOf = (answer: BatchAppendResp): string => answer.getCorrelationId()?.getString() ?? '';
+
+/** @throws what the client throws for such an answer */
+function outcomeOf(answer: BatchAppendResp | AppendResp, stream: string): AppendOutcome {
+  const success = answer.getSuccess();
+  if (success !== undefined) {
+    const commit = success.getPosition()?.getCommitPosition();
+    return {
+      revision: Number(success.getCurrentRevision()),
+      position: commit === undefined ? undefined : toPosition(BigInt(commit)),
+    };
+  }
+  const status = 'getError' in answer ? answer.getError() : undefined;
+  if (status === undefined) return 'conflict';
+  const error = unpackToCommandError(status, stream);
+  if (error instanceof WrongExpectedVersionError) return 'conflict';
+  throw error;
+}
+
+const named = (stream: string) => new shared.StreamIdentifier().setStreamName(Buffer.from(stream));
+
+/** Passes bytes on unchanged: the client would serialise the data once more, and encode both in base64. */
+function filled<M extends AppendReq.ProposedMessage | BatchAppendReq.ProposedMessage>(
+  message: M,
+  event: EncodedEvent,
+): M {
+  message.setId(new shared.UUID().setString(event.id)).setData(event.data).setCustomMetadata(event.metadata);
+  message.getMetadataMap().set('type', event.type).set('content-type', 'application/json');
+  return message;
 }

@@ -5,18 +5,7 @@ import {
   parseConnectionString,
 } from '@eventstore/db-client/dist/Client/parseConnectionString.js';
 import { AppendingClient } from './appendingClient.js';
-import { NodeClient } from './nodeClient.js';
-
-export type Connection = {
-  /** The URL names one server, or nodes of a cluster, any of which knows the others. */
-  readonly nodes:
-    | { readonly kind: 'one'; readonly client: AppendingClient }
-    | {
-        readonly kind: 'cluster';
-        readonly named: readonly EndPoint[];
-        readonly open: (endPoint: EndPoint) => NodeClient;
-      };
-};
+import { NodeClient, type Nodes } from './leader.js';
 
 /** The connection string cannot be used. The message never quotes it, as it may hold a password. */
 export class ConnectionStringError extends Error {
@@ -47,7 +36,7 @@ const OPTIONS = [
  * Parses `esdb://`, `esdb+discover://` or the same with `kurrentdb`. The clients connect at their first call.
  * @throws ConnectionStringError
  */
-export function connect(url: string): Connection {
+export function connect(url: string): Nodes {
   const text = url.trim().replace(/^kurrentdb/, 'esdb');
   const [, query = ''] = text.split('?', 2);
   for (const option of query.split('&')) if (option !== '') checkOption(option);
@@ -63,12 +52,9 @@ export function connect(url: string): Connection {
   };
   const [host] = hosts;
   if (host === undefined) throw unreadable();
-  return {
-    nodes:
-      dnsDiscover || hosts.length > 1
-        ? { kind: 'cluster', named: hosts, open: (endPoint) => openWith(NodeClient, endPoint) }
-        : { kind: 'one', client: openWith(AppendingClient, host) },
-  };
+  return dnsDiscover || hosts.length > 1
+    ? { kind: 'cluster', named: hosts, open: (endPoint) => openWith(NodeClient, endPoint) }
+    : { kind: 'one', client: openWith(AppendingClient, host) };
 }
 
 type ClientClass<Client> = new (...parts: ConstructorParameters<typeof NodeClient>) => Client;

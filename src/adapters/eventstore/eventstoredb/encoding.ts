@@ -1,6 +1,6 @@
 import type { AllStreamRecordedEvent, Position as LogPosition } from '@eventstore/db-client';
 import type { EventMetadata, EventToAppend, Position } from '../../../ports/eventStore.js';
-import { dataAsJson } from '../appendChecks.js';
+import { dataAsJson } from '../everyStore.js';
 import { type AppendPart, runLengths, type StoredEvent } from './splitAppends.js';
 
 /**

@@ -12,13 +12,12 @@ import {
   type Revision,
   type SubscribeOptions,
 } from '../../../ports/eventStore.js';
-import { identityOf } from '../identity.js';
+import { identityOf } from '../everyStore.js';
 import { Appender } from './appender.js';
 import { connect } from './connection.js';
-import { KnownLog } from './knownLog.js';
 import { Leader } from './leader.js';
 import { LiveFeed } from './liveFeed.js';
-import { LogReader } from './logReader.js';
+import { KnownLog, LogReader } from './logReader.js';
 import { type SubscriptionParts, subscribe } from './subscription.js';
 
 export type EventStoreDbSettings = {
@@ -52,8 +51,7 @@ class EventStoreDb implements EventStore {
   #closed: Promise<void> | undefined;
 
   constructor({ url, timeoutMs = 4_000, patienceMs = 30_000 }: EventStoreDbSettings) {
-    const connection = connect(url);
-    this.#leader = new Leader(connection);
+    this.#leader = new Leader(connect(url));
     const leader = this.#leader;
     const reader = new LogReader(leader, timeoutMs, () => log.connectionLost());
     const log = new KnownLog(reader);

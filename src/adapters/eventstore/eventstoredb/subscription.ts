@@ -16,9 +16,8 @@ import { sleep, WakeUp } from '../../../supervision/waiting.js';
 import { OF_LEADER } from './appendingClient.js';
 import { type ClientEvent, toPosition } from './encoding.js';
 import { isTransient, toPortError } from './errors.js';
-import type { KnownLog } from './knownLog.js';
 import type { Leader, LeadingNode } from './leader.js';
-import type { LogReader, StartPosition } from './logReader.js';
+import type { KnownLog, LogReader, StartPosition } from './logReader.js';
 import { Progress, type SizedSlice, SliceBuilder } from './sliceBuilder.js';
 
 export type SubscriptionParts = {

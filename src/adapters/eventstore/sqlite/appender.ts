@@ -11,7 +11,7 @@ import {
 import { threadLimits } from '../../threadLimits.js';
 import { changeTime } from './commitNews.js';
 import { type EncodedEvent, encodeAppend } from './encoding.js';
-import type { Durability } from './schema.js';
+import type { Durability } from './logFile.js';
 
 /** The appender thread's `workerData`. */
 export type AppenderSettings = {

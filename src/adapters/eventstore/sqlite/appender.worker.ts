@@ -6,12 +6,11 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { EventLogDamagedError, type Revision } from '../../../ports/eventStore.js';
 import { isDamage } from '../../damagedFiles.js';
 import { codeOf } from '../../openSqlite.js';
-import { isAt } from '../appendChecks.js';
+import { isAt } from '../everyStore.js';
 import type { AppendAnswer, AppenderMessage, AppenderSettings, AppendRequest } from './appender.js';
-import { CommitAnnouncer } from './commitNews.js';
+import { CommitAnnouncer, MAX_NEWS_SIZE } from './commitNews.js';
 import { type EncodedEvent, type EventRow, uuidBytes } from './encoding.js';
-import { MAX_NEWS_SIZE } from './recentCommits.js';
-import { openLog, writeVersion } from './schema.js';
+import { openLog, writeVersion } from './logFile.js';
 
 /** A group takes no more requests at so many characters, so that the first need not wait too long. */
 const GROUP_SIZE = 4_000_000;

@@ -1,5 +1,5 @@
 import type { Actor, EventMetadata, EventToAppend, RecordedEvent } from '../../../ports/eventStore.js';
-import { dataAsJson } from '../appendChecks.js';
+import { dataAsJson } from '../everyStore.js';
 
 /** An event as text, as sent to the appender thread and as stored in the file. */
 export type EncodedEvent = {

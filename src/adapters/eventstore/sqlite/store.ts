@@ -19,12 +19,11 @@ import {
 import { WakeUp } from '../../../supervision/waiting.js';
 import { isDamage } from '../../damagedFiles.js';
 import { codeOf } from '../../openSqlite.js';
-import { identityOf } from '../identity.js';
+import { identityOf } from '../everyStore.js';
 import { Appender } from './appender.js';
-import { CommitListener } from './commitNews.js';
+import { CommitListener, type CommitNews, RecentCommits } from './commitNews.js';
+import { type Durability, openLog } from './logFile.js';
 import { LogReader } from './logReader.js';
-import { type CommitNews, RecentCommits } from './recentCommits.js';
-import { type Durability, openLog } from './schema.js';
 
 export type SqliteEventStoreSettings = {
   /** Path of the log's file; created if missing. Its directory must exist. */

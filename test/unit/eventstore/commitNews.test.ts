@@ -1,5 +1,5 @@
+import { type CommitNews, MAX_NEWS_SIZE, RecentCommits } from '#app/adapters/eventstore/sqlite/commitNews.js';
 import type { EventRow } from '#app/adapters/eventstore/sqlite/encoding.js';
-import { type CommitNews, MAX_NEWS_SIZE, RecentCommits } from '#app/adapters/eventstore/sqlite/recentCommits.js';
 
 const METADATA = JSON.stringify(['acme', { kind: 'client', id: 'c' }, 'r', 'r', '2026-11-22T00:00:00.000Z']);
 

@@ -1,0 +1,97 @@
+/** The same in every event store: appends are checked, the log has an id, and readers see current versions of events. */
+import { randomUUID } from 'node:crypto';
+import { currentVersion, type EventTypes, isReadable, UnreadableEventError, upcast } from '../../domain/eventTypes.js';
+import { LOG_STREAM } from '../../domain/streams.js';
+import {
+  type EventStore,
+  type EventToAppend,
+  EventTooLargeError,
+  type ExpectedRevision,
+  MAX_EVENT_BYTES,
+  type RecordedEvent,
+  type Revision,
+  storeWith,
+  WrongExpectedRevisionError,
+} from '../../ports/eventStore.js';
+import { mapWithPauses } from '../../supervision/waiting.js';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/**
+ * The data of each event as JSON text.
+ * @throws EventTooLargeError if an event has over MAX_EVENT_BYTES of data
+ * @throws TypeError if an id is no UUID or occurs twice, or data is no JSON value
+ */
+export async function dataAsJson(stream: string, events: readonly EventToAppend[]): Promise<readonly string[]> {
+  if (new Set(events.map(({ id }) => id.toLowerCase())).size < events.length) {
+    throw new TypeError(`Two events of one append to ${stream} have the same id.`);
+  }
+  return mapWithPauses(events, ({ id, type, data }) => {
+    if (!UUID.test(id)) throw new TypeError(`Event id ${id} is not a UUID.`);
+    const json: string | undefined = JSON.stringify(data);
+    if (json === undefined) throw new TypeError(`The data of ${type} is not a JSON value.`);
+    const bytes = Buffer.byteLength(json);
+    if (bytes > MAX_EVENT_BYTES) throw new EventTooLargeError(type, bytes);
+    return json;
+  });
+}
+
+/** @param last revision of the stream's last event; -1 if the stream does not exist */
+export function isAt(expected: ExpectedRevision, last: Revision): boolean {
+  return expected === 'any' || last === (expected === 'no-stream' ? -1 : expected);
+}
+
+// The id of a log is the id of an event in it, so every copy of the log has the same id.
+
+type Log = Pick<EventStore, 'append' | 'readStream'>;
+
+/** Undefined if the log has no id yet. */
+export async function storedIdentity(log: Pick<Log, 'readStream'>): Promise<string | undefined> {
+  return (await log.readStream(LOG_STREAM, 0, 0))[0]?.id;
+}
+
+/** See `EventStore.identity`. If several processes ask at the same time, one of them assigns the id. */
+export async function identityOf(log: Log): Promise<string> {
+  const stored = await storedIdentity(log);
+  if (stored !== undefined) return stored;
+  const created = logCreated();
+  try {
+    await log.append(LOG_STREAM, [created], 'no-stream');
+    return created.id;
+  } catch (error) {
+    const first = error instanceof WrongExpectedRevisionError ? await storedIdentity(log) : undefined;
+    if (first === undefined) throw error;
+    return first;
+  }
+}
+
+function logCreated(): EventToAppend {
+  const id = randomUUID();
+  const occurredAt = new Date().toISOString().replace('Z', '000Z');
+  const actor = { kind: 'system', id: 'event-log' } as const;
+  const metadata = { tenant: '', actor, correlationId: id, causationId: id, occurredAt, schemaVersion: 1 };
+  return { id, type: 'LogCreated', data: {}, metadata };
+}
+
+/**
+ * An event store whose readers see only current versions of events.
+ * @throws UnreadableEventError if the log holds a type or version that this release cannot read
+ */
+export async function withUpcasting(store: EventStore, types: EventTypes): Promise<EventStore> {
+  const stored = await store.storedEventTypes();
+  const unreadable = stored.filter(({ type, schemaVersion }) => !isReadable(types, type, schemaVersion));
+  if (unreadable.length > 0) throw new UnreadableEventError(unreadable);
+
+  const toCurrent = (event: RecordedEvent): RecordedEvent => {
+    const { schemaVersion } = event.metadata;
+    if (schemaVersion === currentVersion(types, event.type)) return event;
+    return { ...event, data: upcast(types, event.type, schemaVersion, event.data) };
+  };
+
+  return storeWith(store, {
+    readStream: async (stream, from, to) => (await store.readStream(stream, from, to)).map(toCurrent),
+    async *subscribe(options) {
+      for await (const slice of store.subscribe(options)) yield { ...slice, events: slice.events.map(toCurrent) };
+    },
+  });
+}

@@ -1,0 +1,185 @@
+/** The embedded log's file: its tables and version, how it is opened, checked and copied. */
+import { open, rename } from 'node:fs/promises';
+import type Database from 'better-sqlite3';
+import { EventLogDamagedError } from '../../../ports/eventStore.js';
+import { damageOf, isDamage } from '../../damagedFiles.js';
+import { openSqlite } from '../../openSqlite.js';
+
+/** `full`: an acknowledged append survives a power cut. `normal`: it survives only the end of the process. */
+export type Durability = 'full' | 'normal';
+
+/**
+ * Migrations of the file, the oldest first. The file's `user_version` counts those applied.
+ *
+ * - `following`: how many events of the same append follow this one. Readers never stop before it is 0.
+ * - `events_by_category` covers filters by stream, so that skipped events are never read.
+ */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE streams (stream_id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+  CREATE TABLE categories (category_id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+  CREATE TABLE event_types (
+    type_id INTEGER PRIMARY KEY,
+    type TEXT NOT NULL,
+    schema_version INTEGER NOT NULL,
+    UNIQUE (type, schema_version)
+  ) STRICT;
+  CREATE TABLE events (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    stream_id INTEGER NOT NULL,
+    category_id INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    following INTEGER NOT NULL,
+    type_id INTEGER NOT NULL,
+    event_id BLOB NOT NULL,
+    metadata TEXT NOT NULL,
+    data TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX events_by_stream ON events (stream_id, revision);
+  CREATE UNIQUE INDEX events_by_id ON events (stream_id, event_id);
+  CREATE INDEX events_by_category ON events (category_id, position, stream_id, following);
+  `,
+];
+
+export class UnknownFileVersionError extends Error {
+  override readonly name = 'UnknownFileVersionError';
+  constructor(file: string, version: number) {
+    super(
+      `${file} has version ${version}, written by a newer release; this one reads up to ${MIGRATIONS.length}. ` +
+        'Start the newer release, or restore a backup made before it ran.',
+    );
+  }
+}
+
+/**
+ * Opens a connection to the log's file. Creates the file if it is missing, and migrates it to the current version.
+ * @throws UnknownFileVersionError if a newer release wrote the file
+ */
+export function openLog(file: string, durability: Durability, busyTimeoutMs: number): Database.Database {
+  const db = openSqlite(file, { timeout: busyTimeoutMs });
+  try {
+    db.pragma('journal_mode = WAL');
+    // In pages. Larger write-ahead logs were no faster, and delayed the append that triggers a checkpoint.
+    db.pragma('wal_autocheckpoint = 1000');
+    // In bytes: a write-ahead log that slow readers have let grow is truncated to this size.
+    db.pragma('journal_size_limit = 16000000');
+    db.pragma(`synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`);
+    migrate(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function migrate(db: Database.Database): void {
+  if (versionOf(db) === MIGRATIONS.length) return;
+  db.transaction(() => {
+    const version = versionOf(db);
+    if (version > MIGRATIONS.length) throw new UnknownFileVersionError(db.name, version);
+    for (const step of MIGRATIONS.slice(version)) db.exec(step);
+    writeVersion(db);
+  }).immediate();
+}
+
+/** Changes nothing if the file is up to date, but shows whether it can be written. */
+export function writeVersion(db: Database.Database): void {
+  db.pragma(`user_version = ${MIGRATIONS.length}`);
+}
+
+function versionOf(db: Database.Database): number {
+  return Number(db.pragma('user_version', { simple: true }));
+}
+
+/** Checks the file before it is used. @throws EventLogDamagedError */
+export function refuseDamagedLog(file: string, durability: Durability): void {
+  // Without an fsync per commit, a power cut may lose commits from the middle of the unsynchronised ones.
+  const damage = damageOf(file, { isOnlyRead: true, mayLackCommits: durability === 'normal' });
+  if (damage !== undefined) throw new EventLogDamagedError(file, damage);
+}
+
+/** Limit of faults named per kind. */
+const MAX_FAULTS = 10;
+
+export type LogIntegrity = {
+  readonly events: number;
+  /** One sentence per fault; empty if all is well. */
+  readonly faults: readonly string[];
+};
+
+/**
+ * Checks the file for damage and gaps. Only reads, so writers are not blocked.
+ * @throws Error if the file cannot be read at all for another reason than damage
+ */
+export function checkSqliteEventStore(file: string): LogIntegrity {
+  const db = openSqlite(file, { readonly: true, fileMustExist: true });
+  try {
+    // One snapshot for all checks.
+    db.exec('BEGIN');
+    return { events: countOf(db), faults: [...structure(db), ...gaps(db)] };
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    return { events: 0, faults: [`SQLite says: ${(error as Error).message}.`] };
+  } finally {
+    db.close();
+  }
+}
+
+const countOf = (db: Database.Database): number =>
+  db.prepare<[], number>('SELECT count(*) FROM events').pluck().get() ?? 0;
+
+/** Checks pages, rows, and that the indexes by stream, id and category find each event. */
+function structure(db: Database.Database): string[] {
+  const said = db.prepare<[], string>(`PRAGMA integrity_check(${MAX_FAULTS})`).pluck().all();
+  return said.length === 1 && said[0] === 'ok' ? [] : said.map((line) => `SQLite says: ${line}.`);
+}
+
+/** Checks that positions and each stream's revisions have no gap, and that no append is incomplete. */
+function gaps(db: Database.Database): string[] {
+  const last = db
+    .prepare<[], { position: number; following: number }>(
+      'SELECT position, following FROM events ORDER BY position DESC LIMIT 1',
+    )
+    .get();
+  if (last === undefined) return [];
+  const positions = db
+    .prepare<[number], number>(
+      `SELECT position FROM (SELECT position, lag(position, 1, 0) OVER (ORDER BY position) AS before FROM events)
+       WHERE position <> before + 1 LIMIT ?`,
+    )
+    .pluck()
+    .all(MAX_FAULTS);
+  const streams = db
+    .prepare<[number], string>(
+      `SELECT name FROM (SELECT stream_id, count(*) AS events, min(revision) AS first, max(revision) AS last
+         FROM events GROUP BY stream_id) JOIN streams USING (stream_id)
+       WHERE first <> 0 OR last <> events - 1 LIMIT ?`,
+    )
+    .pluck()
+    .all(MAX_FAULTS);
+  return [
+    ...positions.map((position) => `The event before position ${position} is missing.`),
+    ...streams.map((stream) => `Events of the stream ${stream} are missing.`),
+    ...(last.following === 0 ? [] : [`The last append ends before its last event, at position ${last.position}.`]),
+  ];
+}
+
+/**
+ * Copies the log as of one moment, while it is in use. The complete copy is on the disk, or there is none.
+ * @param target must not exist
+ * @throws Error if there is no log, or the target cannot be written
+ */
+export async function backUpSqliteEventStore(file: string, target: string): Promise<void> {
+  const draft = `${target}.part`;
+  const db = openSqlite(file, { readonly: true, fileMustExist: true });
+  try {
+    db.prepare('VACUUM INTO ?').run(draft);
+  } finally {
+    db.close();
+  }
+  const handle = await open(draft, 'r+');
+  await handle.chmod(0o600);
+  await handle.sync();
+  await handle.close();
+  await rename(draft, target);
+}
