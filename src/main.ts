@@ -31,7 +31,7 @@ import {
   registerSetAsideMetrics,
 } from './service/engineHealth.js';
 import { openBroker, openStoredDirectory } from './service/engines.js';
-import { openOwnLog, refuseMadeOfOther } from './service/ownLog.js';
+import { openOwnLog, refuseOtherSource } from './service/ownLog.js';
 import { type ProjectorConfig, startProjectors } from './service/projectorThread.js';
 import { answersEarly, isAlone, openReadSide } from './service/readSide.js';
 import { type OpenParts, Restartable, type RunningParts } from './service/restartable.js';
@@ -181,7 +181,7 @@ async function openParts(
     side.readModels.close(),
   );
   const check = (whose: string, place: () => Promise<LogAnchor>, onAway: (error: unknown) => void) =>
-    refuseMadeOfOther(eventStore, whose, place, { acceptLog: config.acceptLog, onAway });
+    refuseOtherSource(eventStore, whose, place, { acceptLog: config.acceptLog, onAway });
   await check('The read models', () => projectedAnchor(readModels, projections), logs(log, 'warn', READ_MODELS_AWAY));
   if (broker !== undefined)
     await check(

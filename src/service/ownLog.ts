@@ -22,10 +22,10 @@ type LogOptions = {
 export async function openOwnLog(config: EngineConfig, { acceptLog, ...use }: LogOptions): Promise<EventStore> {
   const eventStore = await openEventStore(config, use);
   try {
-    const kept = await keptId(config);
+    const kept = await storedId(config);
     if (!acceptLog) await refuseOther(eventStore, config, kept);
     const id = await eventStore.identity();
-    if (id !== kept) await keep(config, id);
+    if (id !== kept) await storeId(config, id);
     return eventStore;
   } catch (error) {
     await eventStore.close();
@@ -67,12 +67,12 @@ async function embeddedLog(config: EngineConfig): Promise<{ id: string | undefin
   }
 }
 
-async function keptId({ DATA_DIR }: Pick<EngineConfig, 'DATA_DIR'>): Promise<string | undefined> {
+async function storedId({ DATA_DIR }: Pick<EngineConfig, 'DATA_DIR'>): Promise<string | undefined> {
   const file = join(DATA_DIR, LOG_ID_FILE);
   return existsSync(file) ? (await readFile(file, 'utf8')).trim() : undefined;
 }
 
-async function keep({ DATA_DIR }: Pick<EngineConfig, 'DATA_DIR'>, id: string): Promise<void> {
+async function storeId({ DATA_DIR }: Pick<EngineConfig, 'DATA_DIR'>, id: string): Promise<void> {
   const draft = join(DATA_DIR, `${LOG_ID_FILE}.${process.pid}`);
   await writeFile(draft, `${id}\n`, { mode: 0o600 });
   await rename(draft, join(DATA_DIR, LOG_ID_FILE));
@@ -84,7 +84,7 @@ async function keep({ DATA_DIR }: Pick<EngineConfig, 'DATA_DIR'>, id: string): P
  * @param onAway called with the reason if nothing is known
  * @throws OtherLogError if the data was derived from another log
  */
-export async function refuseMadeOfOther(
+export async function refuseOtherSource(
   eventStore: EventStore,
   whose: string,
   place: () => Promise<LogAnchor>,

@@ -84,7 +84,7 @@ export class Restartable<P extends RunningParts> {
         this.#running = { parts: opened, isOpen: true };
         return;
       } catch (err) {
-        this.#log.error({ err }, 'the service could not start anew, and tries again');
+        this.#log.error({ err }, 'the service could not start again, and retries');
         await sleep(backoff.next(), signal);
       }
     }

@@ -13,7 +13,7 @@ import { sleep } from '../supervision/waiting.js';
 const BEAT_MS = 500;
 const BACKOFF = { firstMs: 500, longestMs: 2_000 };
 /** After a projector of this process has failed, other processes may try for this time. */
-const UNFIT_MS = 10_000;
+const STANDBY_MS = 10_000;
 
 /** Projects one lane. */
 type Projector = { failure(): Error | undefined; stop(): Promise<void> };
@@ -32,7 +32,7 @@ export function shareLanes(
   const id = randomUUID();
   const stopping = new AbortController();
   const running = new Map<number, { readonly projector: Projector; ended?: Promise<void> }>();
-  let unfitUntil = 0;
+  let standbyUntil = 0;
   let away: Error | undefined;
   let logged: string | undefined;
 
@@ -46,7 +46,7 @@ export function shareLanes(
     const own = new Set(lanes.map(({ index }) => index));
     for (const index of running.keys()) if (!own.has(index)) void end(index);
     const onFailure = (): void => {
-      unfitUntil = performance.now() + UNFIT_MS;
+      standbyUntil = performance.now() + STANDBY_MS;
     };
     for (const lane of lanes)
       if (!running.has(lane.index)) running.set(lane.index, { projector: start(lane, onFailure) });
@@ -63,7 +63,7 @@ export function shareLanes(
   const share = async (succeeded: () => void): Promise<void> => {
     const lanes = lanesOf(await projectors.settleLanes(wanted));
     while (!stopping.signal.aborted) {
-      await (performance.now() < unfitUntil ? projectors.leave(id) : projectors.beat(id));
+      await (performance.now() < standbyUntil ? projectors.leave(id) : projectors.beat(id));
       const others = await projectors.alive();
       if (stopping.signal.aborted) return;
       const own = shareOf(lanes, others.length === 0 ? [id] : others, id);

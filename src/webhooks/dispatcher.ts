@@ -34,7 +34,7 @@ export type DispatcherLimits = {
 type Slot = {
   readonly since: number;
   /** The request has not been sent yet. */
-  begins: boolean;
+  isStarting: boolean;
 };
 
 /** What a tenant's webhooks use together. */
@@ -70,7 +70,7 @@ const TIMES_LEFT = 1.5;
 /**
  * Webhooks whose pace is remembered. A webhook that is evicted with messages in flight starts with a share of its own.
  */
-const MOST_ENDPOINTS = 10_000;
+const MAX_ENDPOINTS = 10_000;
 
 /** May a webhook use one more? `most` is the limit of one webhook in any case. */
 function hasRoom(total: number, used: number, ofTenant: number, ofEndpoint: number, most: number): boolean {
@@ -85,13 +85,13 @@ export class Dispatcher {
   readonly #now: () => number;
   readonly #random: () => number;
   readonly #tenants = new Map<string, TenantUse>();
-  readonly #queues = new LRUCache<string, EndpointQueue>({ max: MOST_ENDPOINTS });
+  readonly #queues = new LRUCache<string, EndpointQueue>({ max: MAX_ENDPOINTS });
   /** Tenants with messages that wait for a slot, in the order of their turns. */
   readonly #waiting = new Set<TenantUse>();
   #inFlight = 0;
   #slots = 0;
   /** Slots whose attempt is starting. */
-  #beginning = 0;
+  #starting = 0;
   #stopped = false;
 
   /**
@@ -153,11 +153,11 @@ export class Dispatcher {
     if (slot === undefined) return undefined;
     try {
       return await work(() => {
-        this.#hasBegun(slot);
+        this.#started(slot);
         this.#fillSlots();
       });
     } finally {
-      this.#hasBegun(slot);
+      this.#started(slot);
       queue.attemptMs += SMOOTHING * (this.#now() - slot.since - queue.attemptMs);
       queue.slots.delete(slot);
       queue.tenant.slots -= 1;
@@ -166,9 +166,9 @@ export class Dispatcher {
     }
   }
 
-  #hasBegun(slot: Slot): void {
-    if (slot.begins) this.#beginning -= 1;
-    slot.begins = false;
+  #started(slot: Slot): void {
+    if (slot.isStarting) this.#starting -= 1;
+    slot.isStarting = false;
   }
 
   /** Gives no more slots: waiting messages resolve with undefined. */
@@ -195,13 +195,13 @@ export class Dispatcher {
     for (let queue = this.#next(); queue !== undefined; queue = this.#next()) {
       const { tenant } = queue;
       const take = queue.waiting.shift();
-      toTheEnd(tenant.waiting, queue, queue.waiting.length > 0);
-      toTheEnd(this.#waiting, tenant, tenant.waiting.size > 0);
-      const slot = { since: this.#now(), begins: true };
+      moveToBack(tenant.waiting, queue, queue.waiting.length > 0);
+      moveToBack(this.#waiting, tenant, tenant.waiting.size > 0);
+      const slot = { since: this.#now(), isStarting: true };
       queue.slots.add(slot);
       tenant.slots += 1;
       this.#slots += 1;
-      this.#beginning += 1;
+      this.#starting += 1;
       take?.(slot);
     }
   }
@@ -212,7 +212,7 @@ export class Dispatcher {
    */
   #next(): EndpointQueue | undefined {
     const { slots, slotsPerEndpoint } = this.#limits;
-    if (this.#beginning >= Math.ceil((slots * BEGINNING_DELIVERY_PERCENT) / 100)) return undefined;
+    if (this.#starting >= Math.ceil((slots * BEGINNING_DELIVERY_PERCENT) / 100)) return undefined;
     for (const tenant of this.#waiting) {
       for (const queue of tenant.waiting) {
         if (hasRoom(slots, this.#slots, tenant.slots, queue.slots.size, slotsPerEndpoint)) return queue;
@@ -247,7 +247,7 @@ export class Dispatcher {
 }
 
 /** Moves a queue that still waits behind the others, so that each has its turn. */
-function toTheEnd<Queue>(queues: Set<Queue>, queue: Queue, waitsOn: boolean): void {
+function moveToBack<Queue>(queues: Set<Queue>, queue: Queue, waitsOn: boolean): void {
   queues.delete(queue);
   if (waitsOn) queues.add(queue);
 }

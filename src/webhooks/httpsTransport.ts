@@ -104,7 +104,7 @@ async function post(request: WebhookRequest, client: Client): Promise<AttemptRes
   const progress = { isBegun: false };
   try {
     const { status, retryAfter, body } = await exchange(request, client, signal, progress);
-    const responseBody = await firstPart(body);
+    const responseBody = await firstKilobyte(body);
     if (status >= 200 && status < 300) return { ok: true, status, durationMs: durationMs(), responseBody };
     const asked = retryAfterMs(retryAfter, Date.now());
     const failed = { ok: false, reason: reasonOf(status), status, durationMs: durationMs(), responseBody } as const;
@@ -224,7 +224,7 @@ function causeOf(error: unknown): 'timeout' | 'refused_address' | undefined {
  * The first KiB of the body as text, for the delivery log. Only the status line decides: a body that ends early or
  * never does not turn the answer into a failure.
  */
-async function firstPart(body: IncomingMessage): Promise<string> {
+async function firstKilobyte(body: IncomingMessage): Promise<string> {
   const kept: Uint8Array[] = [];
   let read = 0;
   try {
@@ -260,13 +260,13 @@ const MEANINGS: ReadonlyMap<string, string> = new Map([
 
 /** The reason of a failed attempt in one line, as the order shows it. */
 function describe(error: unknown): string {
-  return cutText(inWords(error).replaceAll(/\s+/g, ' '), MAX_REASON_CHARACTERS);
+  return cutText(sentenceOf(error).replaceAll(/\s+/g, ' '), MAX_REASON_CHARACTERS);
 }
 
-function inWords(error: unknown): string {
+function sentenceOf(error: unknown): string {
   if (!types.isNativeError(error)) return UNKNOWN;
   // One error for each address of the name.
-  if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0) return inWords(error.errors[0]);
+  if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0) return sentenceOf(error.errors[0]);
   if (OWN_ERRORS.some((own) => error instanceof own)) return error.message;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const meaning = MEANINGS.get(code);

@@ -9,7 +9,7 @@ const LONGEST_IN_FLIGHT_MS = 3_000;
 /** How long a second message of a delivery in flight is put off. */
 const DUPLICATE_DELAY_MS = 1_000;
 /** A delivery is redelivered this long after the one before it is due. */
-const BEHIND_MS = 5;
+const AFTER_PREVIOUS_MS = 5;
 const LONGEST_TURN_MS = 15_000;
 const SHORTEST_TURN_MS = 50;
 
@@ -47,12 +47,12 @@ export class OrderTurns {
     const inFlight = this.#inFlight.get(first.deliveryId);
     const outcome = inFlight === undefined ? undefined : await this.#outcome(inFlight);
     if (outcome?.kind === 'done') return 0;
-    if (outcome?.kind === 'retry') return Math.min(LONGEST_TURN_MS, outcome.delayMs + BEHIND_MS);
+    if (outcome?.kind === 'retry') return Math.min(LONGEST_TURN_MS, outcome.delayMs + AFTER_PREVIOUS_MS);
     const loaded = await loadDelivery(this.#eventStore, first);
     if (loaded === undefined || loaded.delivery.outcome !== 'open') return 0;
     const nowMs = Date.parse(now);
     const { retryAt } = loaded.delivery;
-    const dueMs = retryAt === undefined ? 0 : Date.parse(retryAt) - nowMs + BEHIND_MS;
+    const dueMs = retryAt === undefined ? 0 : Date.parse(retryAt) - nowMs + AFTER_PREVIOUS_MS;
     // The longer nothing has happened to it, the less often it is checked.
     const idleMs = nowMs - Date.parse(loaded.lastEventAt);
     return Math.min(LONGEST_TURN_MS, Math.max(SHORTEST_TURN_MS, dueMs, idleMs / 2));

@@ -26,16 +26,16 @@ export const deliveryMessage = (job: Required<DeliveryJob>, id: string = job.del
 export const BACKFILL_QUEUE = 'webhook-backfills';
 
 /** Common to both kinds: the webhook, and the event in the log that requested the work. */
-const ofWebhook = { tenant: z.string(), webhookId: z.string(), eventId: z.string(), position: z.number() };
+const jobFields = { tenant: z.string(), webhookId: z.string(), eventId: z.string(), position: z.number() };
 
 /** The webhook was enabled: everything that waits for it is due. */
-const resumeJob = z.object({ task: z.literal('resume'), ...ofWebhook });
+const resumeJob = z.object({ task: z.literal('resume'), ...jobFields });
 export type ResumeJob = z.infer<typeof resumeJob>;
 
 /** A range of the log is to be sent to the webhook. */
 const backfillJob = z.object({
   task: z.literal('backfill'),
-  ...ofWebhook,
+  ...jobFields,
   correlationId: z.string(),
   backfillId: z.string(),
   kinds: z.array(z.enum(WEBHOOK_EVENT_KINDS)),

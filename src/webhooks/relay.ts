@@ -58,7 +58,7 @@ export async function runRelay(deps: RelayDeps, signal: AbortSignal): Promise<vo
     acceptFound(found, 'The webhook jobs', deps.acceptLog ?? false);
     let position: Position | undefined = kept.position;
     if (found !== 'same') {
-      deps.onReset?.('the relay was further in another copy of the event log: it goes through this one anew');
+      deps.onReset?.('the relay was further in another copy of the event log: it reads this one from its start');
       position = await startOver(deps, checkpoint, signal);
     }
     while (position !== undefined) position = await relayFrom(deps, position, checkpoint, signal);

@@ -55,24 +55,14 @@ class SqliteDirectoryStore implements DirectoryStore {
   }
 
   get #statements(): Statements {
-    this.#opened ??= this.#mended(() => open(this.#file));
+    this.#opened ??= this.#removingDamaged(() => open(this.#file));
     return this.#opened;
   }
 
   /** Removes a damaged file, so that the next use creates a good one. @throws what the use throws */
-  #mended<T>(use: () => T): T {
+  #removingDamaged<T>(use: () => T): T {
     try {
       return use();
-    } catch (error) {
-      this.#removeDamaged(error);
-      throw error;
-    }
-  }
-
-  /** The same for an asynchronous use. */
-  async #mendedLater<T>(use: () => Promise<T>): Promise<T> {
-    try {
-      return await use();
     } catch (error) {
       this.#removeDamaged(error);
       throw error;
@@ -87,13 +77,9 @@ class SqliteDirectoryStore implements DirectoryStore {
   }
 
   async load(): ReturnType<DirectoryStore['load']> {
-    const statements = this.#statements;
-    return this.#mendedLater(() => this.#load(statements));
-  }
-
-  async #load({ db, place, parts }: Statements): ReturnType<DirectoryStore['load']> {
-    db.exec('BEGIN');
+    const { db, place, parts } = this.#statements;
     try {
+      db.exec('BEGIN');
       const row = place.get();
       if (row === undefined || row.shape !== this.#shape) return undefined;
       const { logId, build, position, eventId } = row;
@@ -104,8 +90,11 @@ class SqliteDirectoryStore implements DirectoryStore {
         if (pauses.isDue()) await pauses.take();
       }
       return { place: { logId, build, position, ...(eventId === null ? {} : { eventId }) }, parts: found };
+    } catch (error) {
+      this.#removeDamaged(error);
+      throw error;
     } finally {
-      if (db.open) db.exec('COMMIT');
+      if (db.inTransaction) db.exec('COMMIT');
     }
   }
 
@@ -151,7 +140,7 @@ class SqliteDirectoryStore implements DirectoryStore {
     const statements = this.#statements;
     const { db } = statements;
     try {
-      this.#mended(() => db.exec('BEGIN IMMEDIATE'));
+      this.#removingDamaged(() => db.exec('BEGIN IMMEDIATE'));
     } catch (error) {
       if (codeOf(error) === 'SQLITE_BUSY') return 'later';
       throw error;

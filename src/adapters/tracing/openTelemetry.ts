@@ -42,19 +42,19 @@ const QUIET_MS = 60_000;
 
 /** Call it once per process: some of the SDK's state is global. */
 export function openTracer({ version, onLost, onSentAgain, onWarning }: TracerOptions): OpenTracer {
-  tellWarnings(onWarning);
-  let isLossTold = false;
-  let toldAt = Number.NEGATIVE_INFINITY;
+  reportWarnings(onWarning);
+  let isLossReported = false;
+  let reportedAt = Number.NEGATIVE_INFINITY;
   const lost = (error: unknown): void => {
-    if (isLossTold || performance.now() - toldAt < QUIET_MS) return;
-    isLossTold = true;
-    toldAt = performance.now();
+    if (isLossReported || performance.now() - reportedAt < QUIET_MS) return;
+    isLossReported = true;
+    reportedAt = performance.now();
     onLost(reasonOf(error));
   };
   setGlobalErrorHandler(lost);
   const exporter = new WatchedExporter(() => {
-    if (isLossTold) onSentAgain();
-    isLossTold = false;
+    if (isLossReported) onSentAgain();
+    isLossReported = false;
   });
   const provider = new BasicTracerProvider({
     resource: defaultResource()
@@ -91,17 +91,17 @@ class WatchedExporter extends OTLPTraceExporter {
   }
 }
 
-function tellWarnings(onWarning: (warning: string) => void): void {
-  const told = new Set<string>();
-  const tell = (warning: string): void => {
+function reportWarnings(onWarning: (warning: string) => void): void {
+  const reported = new Set<string>();
+  const report = (warning: string): void => {
     // The number of dropped spans differs each time.
     const sentence = warning.replace(/\d+/g, '#');
-    if (told.has(sentence)) return;
-    told.add(sentence);
+    if (reported.has(sentence)) return;
+    reported.add(sentence);
     onWarning(warning);
   };
   const ignore = (): void => undefined;
-  const logger = { error: tell, warn: tell, info: ignore, debug: ignore, verbose: ignore };
+  const logger = { error: report, warn: report, info: ignore, debug: ignore, verbose: ignore };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }
 

@@ -61,7 +61,7 @@ class RabbitMqBroker implements MessageBroker {
   readonly #onHandlerError: OnHandlerError;
   readonly #consumers = new RunningConsumers<Consumer>();
   /** Two browsers of one queue hide its messages from each other, so they run one by one. */
-  readonly #looks = new PQueue({ concurrency: 1 });
+  readonly #browsing = new PQueue({ concurrency: 1 });
 
   constructor(options: RabbitMqBrokerOptions) {
     this.#onTrouble = options.onTrouble ?? warn;
@@ -83,7 +83,7 @@ class RabbitMqBroker implements MessageBroker {
   async publishWithCheckpoint(queue: string, messages: readonly Message[], checkpoint: Checkpoint): Promise<void> {
     await this.publish(queue, messages);
     const prefixed = { ...checkpoint, name: this.#prefix + checkpoint.name };
-    await this.#publishing.use((session) => this.#checkpoints.store(takingMessages(session), prefixed));
+    await this.#publishing.use((session) => this.#checkpoints.store(acceptingMessages(session), prefixed));
   }
 
   async checkpoint(name: string): Promise<LogAnchor> {
@@ -122,18 +122,18 @@ class RabbitMqBroker implements MessageBroker {
 
   async deadLetters(name: string, limit: number): Promise<readonly DeadLetter[]> {
     const queue = this.#prefix + name;
-    return this.#look(queue, (session) => listDeadLetters(session, queue, limit));
+    return this.#browse(queue, (session) => listDeadLetters(session, queue, limit));
   }
 
   async revive(name: string, id: string): Promise<boolean> {
     const queue = this.#prefix + name;
     const send = (messages: readonly Outgoing[]) => this.#send(queue, messages);
-    return this.#look(queue, (session) => reviveDeadLetter(session, queue, id, send));
+    return this.#browse(queue, (session) => reviveDeadLetter(session, queue, id, send));
   }
 
   async ping(): Promise<void> {
     await this.#publishing.use(async (session) => {
-      takingMessages(session);
+      acceptingMessages(session);
       await session.withChannel(async () => undefined);
     }, PING_TIMEOUT_MS);
   }
@@ -147,14 +147,14 @@ class RabbitMqBroker implements MessageBroker {
   async #send(queue: string, messages: readonly Outgoing[]): Promise<void> {
     if (messages.length === 0) return;
     await this.#publishing.use(async (session) => {
-      takingMessages(session);
+      acceptingMessages(session);
       await session.declareWork(queue);
       await session.send(messages);
     });
   }
 
-  #look<T>(queue: string, work: (session: Session) => Promise<T>): Promise<T> {
-    return this.#looks.add(() =>
+  #browse<T>(queue: string, work: (session: Session) => Promise<T>): Promise<T> {
+    return this.#browsing.add(() =>
       this.#consuming.use(async (session) => {
         await session.declareWork(queue);
         return work(session);
@@ -164,7 +164,7 @@ class RabbitMqBroker implements MessageBroker {
 }
 
 /** @throws BrokerUnavailableError if the server is low on memory or disk, and accepts no messages for now */
-function takingMessages(session: Session): Session {
+function acceptingMessages(session: Session): Session {
   if (session.blocked === undefined) return session;
   throw new BrokerUnavailableError(`RabbitMQ takes no messages for now: ${session.blocked}.`);
 }

@@ -37,12 +37,12 @@ export async function firstReadyAt(session: Session, queue: string): Promise<num
 }
 
 /** Messages that were given back come in any order, so at least this many are read to find the oldest. */
-const LOOKED_AT = 200;
+const MIN_BROWSED = 200;
 
 /** The oldest first, as far as the first 200 show it. */
 export async function listDeadLetters(session: Session, queue: string, limit: number): Promise<DeadLetter[]> {
   const letters: DeadLetter[] = [];
-  await browse(session, deadQueue(queue), Math.max(limit, LOOKED_AT), async (message) => {
+  await browse(session, deadQueue(queue), Math.max(limit, MIN_BROWSED), async (message) => {
     letters.push(deadLetter(message));
     return 'next';
   });

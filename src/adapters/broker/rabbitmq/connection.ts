@@ -6,7 +6,7 @@ import { withTimeout } from '../../../supervision/waiting.js';
 import { Session } from './session.js';
 
 const RECONNECT_BACKOFF = { firstMs: 300, longestMs: 1_700 };
-const FAREWELL_MS = 6_000;
+const CLOSE_MS = 6_000;
 
 export type ConnectionOptions = {
   readonly url: string;
@@ -66,7 +66,7 @@ export class Connection {
       await this.#running;
     };
     // The connection may be lost already. If the server hangs, the missing heartbeats end it.
-    await limited(FAREWELL_MS, ended).catch(() => undefined);
+    await limited(CLOSE_MS, ended).catch(() => undefined);
   }
 
   #start(): void {

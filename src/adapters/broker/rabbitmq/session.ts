@@ -60,7 +60,7 @@ export class Session {
 
   /** Opens a channel, which the caller closes. */
   async openChannel(): Promise<Channel> {
-    return silent(await this.#model.createChannel());
+    return ignoreErrors(await this.#model.createChannel());
   }
 
   /** Runs work on a channel of its own; messages it took and did not acknowledge go back. */
@@ -97,7 +97,7 @@ export class Session {
   }
 
   async #openConfirming(): Promise<ConfirmChannel> {
-    const channel = silent(await this.#model.createConfirmChannel());
+    const channel = ignoreErrors(await this.#model.createConfirmChannel());
     channel.on('return', ({ properties }) => this.#returned.add(String(properties.correlationId)));
     channel.on('close', () => {
       this.#confirming = undefined;
@@ -128,7 +128,7 @@ export class Session {
 }
 
 /** A channel's users learn of its end by the calls that fail; an unhandled event would end the process. */
-function silent<C extends Channel>(channel: C): C {
+function ignoreErrors<C extends Channel>(channel: C): C {
   channel.on('error', () => undefined);
   return channel;
 }

@@ -40,7 +40,7 @@ export type TakenJob = { readonly seq: number; readonly deliveries: number; read
 export type JobOutcome = { readonly job: TakenJob; readonly outcome: Outcome };
 
 /** Older files lack these columns: a checkpoint's log, and the event at its position. */
-const PLACE_COLUMNS = 'ALTER TABLE checkpoints ADD COLUMN log TEXT; ALTER TABLE checkpoints ADD COLUMN event_id TEXT;';
+const ANCHOR_COLUMNS = 'ALTER TABLE checkpoints ADD COLUMN log TEXT; ALTER TABLE checkpoints ADD COLUMN event_id TEXT;';
 
 type PlaceRow = { readonly position: number; readonly log: string | null; readonly eventId: string | null };
 type JobRow = { seq: number; id: string; body: string; deliveries: number };
@@ -125,7 +125,7 @@ function makeSchema(db: Database.Database): void {
   const hasPlaces = db.prepare("SELECT 1 FROM pragma_table_info('checkpoints') WHERE name = 'log'").pluck();
   const addPlaces = db.transaction(() => {
     // Another process may have been first.
-    if (hasPlaces.get() === undefined) db.exec(PLACE_COLUMNS);
+    if (hasPlaces.get() === undefined) db.exec(ANCHOR_COLUMNS);
   });
   if (hasPlaces.get() === undefined) addPlaces.immediate();
 }

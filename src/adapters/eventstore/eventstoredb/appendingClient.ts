@@ -53,7 +53,7 @@ export class AppendingClient extends EventStoreDBClient {
    */
   async append(append: Append, limitMs: number): Promise<AppendOutcome> {
     if (!this.#shares || bytesOf(append) > SHARED_BYTES) return this.#appendAlone(append, limitMs);
-    const call = this.#idlest() ?? this.#openShared();
+    const call = this.#leastBusy() ?? this.#openShared();
     call.waiting += 1;
     try {
       return await (await call.opened).send(append, limitMs);
@@ -67,10 +67,10 @@ export class AppendingClient extends EventStoreDBClient {
   }
 
   /** The open call with the fewest waiting appends; undefined if another call should be opened. */
-  #idlest(): SharedCall | undefined {
+  #leastBusy(): SharedCall | undefined {
     const [first, ...others] = this.#shared;
-    const idlest = others.reduce((least, each) => (each.waiting < (least?.waiting ?? 0) ? each : least), first);
-    return idlest?.waiting === 0 || this.#shared.size === SHARED_CALLS ? idlest : undefined;
+    const leastBusy = others.reduce((least, each) => (each.waiting < (least?.waiting ?? 0) ? each : least), first);
+    return leastBusy?.waiting === 0 || this.#shared.size === SHARED_CALLS ? leastBusy : undefined;
   }
 
   #openShared(): SharedCall {
@@ -229,26 +229,26 @@ export type AppendOutcome = Appended | 'conflict';
  * is slow. The caller waits no longer than its own deadline.
  */
 function toMessage(id: string, { stream, events, expectedRevision }: Append): BatchAppendReq {
-  const options = new streams.BatchAppendReq.Options().setStreamIdentifier(named(stream));
+  const options = new streams.BatchAppendReq.Options().setStreamIdentifier(identifierOf(stream));
   if (expectedRevision === 'any') options.setAny(new shared.Empty());
   else if (expectedRevision === 'no-stream') options.setNoStream(new shared.Empty());
   else options.setStreamPosition(String(expectedRevision));
   return new streams.BatchAppendReq()
     .setCorrelationId(new shared.UUID().setString(id))
     .setOptions(options)
-    .setProposedMessagesList(events.map((event) => filled(new streams.BatchAppendReq.ProposedMessage(), event)))
+    .setProposedMessagesList(events.map((event) => withEvent(new streams.BatchAppendReq.ProposedMessage(), event)))
     .setIsFinal(true);
 }
 
 /** The messages of an append in a call of its own. */
 function* toMessages({ stream, events, expectedRevision }: Append): Generator<AppendReq> {
-  const options = new streams.AppendReq.Options().setStreamIdentifier(named(stream));
+  const options = new streams.AppendReq.Options().setStreamIdentifier(identifierOf(stream));
   if (expectedRevision === 'any') options.setAny(new shared.Empty());
   else if (expectedRevision === 'no-stream') options.setNoStream(new shared.Empty());
   else options.setRevision(String(expectedRevision));
   yield new streams.AppendReq().setOptions(options);
   for (const event of events) {
-    yield new streams.AppendReq().setProposedMessage(filled(new streams.AppendReq.ProposedMessage(), event));
+    yield new streams.AppendReq().setProposedMessage(withEvent(new streams.AppendReq.ProposedMessage(), event));
   }
 }
 
@@ -272,10 +272,10 @@ function outcomeOf(answer: BatchAppendResp | AppendResp, stream: string): Append
   throw error;
 }
 
-const named = (stream: string) => new shared.StreamIdentifier().setStreamName(Buffer.from(stream));
+const identifierOf = (stream: string) => new shared.StreamIdentifier().setStreamName(Buffer.from(stream));
 
 /** Passes bytes on unchanged: the client would serialise the data once more, and encode both in base64. */
-function filled<M extends AppendReq.ProposedMessage | BatchAppendReq.ProposedMessage>(
+function withEvent<M extends AppendReq.ProposedMessage | BatchAppendReq.ProposedMessage>(
   message: M,
   event: EncodedEvent,
 ): M {

@@ -53,11 +53,11 @@ function splitPart(events: readonly EventToAppend[], index: number, split: boole
   return append === undefined || events.length === 1 ? undefined : { append, index, count: events.length, split };
 }
 
-function encode({ id, type, metadata }: EventToAppend, data = NOTHING, part: AppendPart | undefined): EncodedEvent {
+function encode({ id, type, metadata }: EventToAppend, data = NO_DATA, part: AppendPart | undefined): EncodedEvent {
   return { id: id.toLowerCase(), type, data, metadata: asJson(part === undefined ? metadata : { ...metadata, part }) };
 }
 
-const NOTHING = Buffer.alloc(0);
+const NO_DATA = Buffer.alloc(0);
 
 export const asJson = (value: object): Buffer => Buffer.from(JSON.stringify(value));
 

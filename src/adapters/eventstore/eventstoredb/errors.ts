@@ -49,7 +49,7 @@ export class CutOffError extends Error {
 /** Between retries of a call while the server is away. */
 export const CALL_BACKOFF = { firstMs: 50, longestMs: 400 };
 
-const OF_OURS = [TimeLimitError, LeaderChangedError, NoLeaderError, NotSentError, CutOffError];
+const OWN_TRANSIENT = [TimeLimitError, LeaderChangedError, NoLeaderError, NotSentError, CutOffError];
 /** Errors after which a retry of the same call may succeed. */
 const TRANSIENT: readonly string[] = [
   ErrorType.TIMEOUT,
@@ -75,7 +75,7 @@ export function isNoPosition(error: unknown): boolean {
 
 /** Whether to retry. Lost sockets report plain errors with a code, so those count as transient. */
 export function isTransient(error: unknown): boolean {
-  if (OF_OURS.some((transient) => error instanceof transient)) return true;
+  if (OWN_TRANSIENT.some((transient) => error instanceof transient)) return true;
   if (isNoPosition(error) || error instanceof LogReplacedError) return false;
   if (isClientError(error)) return TRANSIENT.includes(error.type);
   if (error instanceof EventStoreUnavailableError) return !(error instanceof EventStoreRefusalError);

@@ -78,11 +78,11 @@ export class Leader {
     const left = new Promise<never>((_, reject) => {
       release = node.onLeft(reject);
     });
-    const askAgain = (): void => {
+    const checkAgain = (): void => {
       void this.#ask();
-      overdue = setTimeout(askAgain, ASK_AGAIN_MS);
+      overdue = setTimeout(checkAgain, ASK_AGAIN_MS);
     };
-    let overdue = this.#members && setTimeout(askAgain, OVERDUE_MS);
+    let overdue = this.#members && setTimeout(checkAgain, OVERDUE_MS);
     try {
       return await Promise.race([call(node.client), left]);
     } catch (error) {
@@ -154,25 +154,25 @@ class Members {
    */
   leader(now: AppendingClient | undefined): Promise<NodeClient | undefined> {
     const asked = new Set<string>();
-    const told = new Map<string, EndPoint>();
+    const reported = new Map<string, EndPoint>();
     this.failure = undefined;
     return new Promise((resolve) => {
-      let staying: NodeClient | undefined;
+      let current: NodeClient | undefined;
       const ask = async (endPoint: EndPoint): Promise<void> => {
         const name = nameOf(endPoint);
         if (asked.has(name)) return;
         asked.add(name);
         const client = this.#client(endPoint);
         const members = await this.#gossip(client);
-        for (const member of members) told.set(nameOf(member.endPoint), member.endPoint);
+        for (const member of members) reported.set(nameOf(member.endPoint), member.endPoint);
         const leads = members.some((member) => member.leads && nameOf(member.endPoint) === name);
-        if (leads && client === now) staying = client;
+        if (leads && client === now) current = client;
         else if (leads) resolve(client);
         await Promise.all(members.map((member) => ask(member.endPoint)));
       };
       void Promise.all([...this.#cluster.named, ...this.#known].map(ask)).then(() => {
-        if (told.size > 0) this.#keep([...told.values()], now);
-        resolve(staying);
+        if (reported.size > 0) this.#forgetOthers([...reported.values()], now);
+        resolve(current);
       });
     });
   }
@@ -191,9 +191,9 @@ class Members {
   }
 
   /** Drops nodes that have left the cluster, except the one in use. */
-  #keep(told: readonly EndPoint[], now: AppendingClient | undefined): void {
-    this.#known = told;
-    const names = new Set([...this.#cluster.named, ...told].map(nameOf));
+  #forgetOthers(reported: readonly EndPoint[], now: AppendingClient | undefined): void {
+    this.#known = reported;
+    const names = new Set([...this.#cluster.named, ...reported].map(nameOf));
     for (const [name, client] of this.#clients) {
       if (names.has(name) || client === now) continue;
       this.#clients.delete(name);

@@ -84,7 +84,7 @@ export class LogReader {
       const fromRevision = revision === 'end' ? END : BigInt(revision);
       const options = { ...OF_LEADER, direction: BACKWARDS, fromRevision, maxCount: 1 } as const;
       const [event] = await this.#streamEvents(stream, (client) => client.readStream(stream, options));
-      return event === undefined ? undefined : (decode(event) ?? foreign(event));
+      return event === undefined ? undefined : (decode(event) ?? throwForeign(event));
     });
   }
 
@@ -194,7 +194,7 @@ export class LogReader {
 }
 
 /** If another program wrote the last event, the stream is not ours. */
-function foreign(event: ClientEvent): StoredEvent {
+function throwForeign(event: ClientEvent): StoredEvent {
   throw new Error(`The event ${event.revision} of ${event.streamId} was not written by this service.`);
 }
 
@@ -216,7 +216,7 @@ export class KnownLog {
   }
 
   /** Notes the last event. Events of the server itself, which it removes some day, have no id here. */
-  saw({ position, eventId }: EventPosition): void {
+  note({ position, eventId }: EventPosition): void {
     if (eventId !== undefined && position > this.#read.position) this.#read = { position, eventId };
   }
 

@@ -57,7 +57,7 @@ export function visible(stored: readonly StoredEvent[]): readonly RecordedEvent[
     if (each.part === undefined || !continues(held.at(-1)?.part, each.part)) held = [];
     held.push(each);
     if (each.part !== undefined && !isLast(each.part)) continue;
-    seen.push(...atOnce(held));
+    seen.push(...atLastPosition(held));
     held = [];
   }
   return seen;
@@ -67,7 +67,7 @@ export function visible(stored: readonly StoredEvent[]): readonly RecordedEvent[
  * The events of a complete append. Those of a split append all get the position of its last event: then they became
  * visible, and others' events in between were delivered before.
  */
-export function atOnce(append: readonly StoredEvent[]): readonly RecordedEvent[] {
+export function atLastPosition(append: readonly StoredEvent[]): readonly RecordedEvent[] {
   const last = append.at(-1);
   if (last?.part?.split !== true) return append.map(({ event }) => event);
   return append.map(({ event }) => ({ ...event, position: last.event.position }));
@@ -91,7 +91,7 @@ export async function findTail(last: (revision: Revision | 'end') => Promise<Sto
 }
 
 /** Unfinished split appends kept in memory. The parts of evicted ones are read again when the last part comes. */
-const MOST_HELD = 100;
+const MAX_HELD = 100;
 
 /**
  * Joins the parts of the appends that a subscription delivers. Takes the events of all streams in log order. Its state
@@ -100,7 +100,7 @@ const MOST_HELD = 100;
  */
 export class Assembly {
   readonly #readBack: (last: StoredEvent) => Promise<readonly StoredEvent[]>;
-  readonly #held = new LRUCache<string, StoredEvent[]>({ max: MOST_HELD });
+  readonly #held = new LRUCache<string, StoredEvent[]>({ max: MAX_HELD });
   #midAppend = false;
 
   /** @param readBack returns the events of the append that ends with `last`, from its stream */
@@ -131,7 +131,7 @@ export class Assembly {
       this.#held.set(event.stream, run);
       return undefined;
     }
-    return atOnce(run.length === part.count ? run : await this.#readWhole(stored, part.count));
+    return atLastPosition(run.length === part.count ? run : await this.#readWhole(stored, part.count));
   }
 
   async #readWhole(last: StoredEvent, count: number): Promise<readonly StoredEvent[]> {

@@ -100,7 +100,7 @@ async function* connect(
     const taken = builder.take(caughtUp);
     state.position = taken.position;
     state.eventId = taken.eventId;
-    log.saw(taken);
+    log.note(taken);
     state.reportedCaughtUp = caughtUp;
     lastSliceAt = Date.now();
     return taken;

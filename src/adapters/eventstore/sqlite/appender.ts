@@ -9,7 +9,7 @@ import {
   WrongExpectedRevisionError,
 } from '../../../ports/eventStore.js';
 import { threadLimits } from '../../threadLimits.js';
-import { changeTime } from './commitNews.js';
+import { touch } from './commitNews.js';
 import { type EncodedEvent, encodeAppend } from './encoding.js';
 import type { Durability } from './logFile.js';
 
@@ -60,7 +60,7 @@ export class Appender {
   #worker: Worker | undefined;
   #closed = false;
   /** The thread ends with the process, perhaps before it has told other processes. */
-  readonly #tellAtExit = (): void => changeTime(this.#settings.file);
+  readonly #tellAtExit = (): void => touch(this.#settings.file);
 
   constructor(settings: AppenderSettings) {
     this.#settings = settings;

@@ -15,10 +15,10 @@ const channelOf = (file: string): BroadcastChannel => {
 };
 
 /** Changing the file time takes longer than a commit, so it is done at most once in so many milliseconds. */
-const FILE_NEWS_MS = 50;
+const TOUCH_EVERY_MS = 50;
 
 /** Tells other processes. If it fails, the commit stands, and they find it when they poll. */
-export function changeTime(file: string): void {
+export function touch(file: string): void {
   try {
     const now = new Date();
     utimesSync(file, now, now);
@@ -31,9 +31,9 @@ export function changeTime(file: string): void {
 export class CommitAnnouncer {
   readonly #file: string;
   readonly #channel: BroadcastChannel;
-  #isResting = false;
+  #isThrottled = false;
   /** A change of the file time is under way. */
-  #isTelling = false;
+  #isTouching = false;
   /** There were commits since the last change of the file time. */
   #isDue = false;
 
@@ -46,26 +46,26 @@ export class CommitAnnouncer {
   announce(news: CommitNews): void {
     this.#channel.postMessage(news);
     this.#isDue = true;
-    if (!this.#isResting) this.#changeTime();
+    if (!this.#isThrottled) this.#touch();
   }
 
   close(): void {
     this.#channel.close();
     // A change under way may be lost when the thread ends.
-    if (this.#isDue || this.#isTelling) changeTime(this.#file);
+    if (this.#isDue || this.#isTouching) touch(this.#file);
   }
 
-  #changeTime(): void {
+  #touch(): void {
     this.#isDue = false;
-    this.#isResting = true;
-    this.#isTelling = true;
+    this.#isThrottled = true;
+    this.#isTouching = true;
     const now = new Date();
     utimes(this.#file, now, now, () => {
-      this.#isTelling = false;
+      this.#isTouching = false;
       const rest = setTimeout(() => {
-        this.#isResting = false;
-        if (this.#isDue) this.#changeTime();
-      }, FILE_NEWS_MS);
+        this.#isThrottled = false;
+        if (this.#isDue) this.#touch();
+      }, TOUCH_EVERY_MS);
       rest.unref();
     });
   }

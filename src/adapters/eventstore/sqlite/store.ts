@@ -72,8 +72,8 @@ export class SqliteEventStore implements EventStore {
       new CommitListener(
         file,
         pollMs,
-        (news) => this.#hear(news),
-        () => this.#lookOrWake(),
+        (news) => this.#onCommit(news),
+        () => this.#readHeadOrWake(),
       );
   }
 
@@ -136,36 +136,36 @@ export class SqliteEventStore implements EventStore {
     const recent = this.#recent.slice(...asked);
     if (recent === undefined) return this.#read((reader) => reader.slice(...asked));
     // A new subscription may have missed the last commits, so it asks the file. A running one is told of each commit.
-    return { ...recent, caughtUp: recent.position >= (hasCaughtUp ? this.#seen : this.#look()) };
+    return { ...recent, caughtUp: recent.position >= (hasCaughtUp ? this.#seen : this.#readHead()) };
   }
 
   /** Also wakes waiting subscriptions. */
   async head(): Promise<Position> {
-    return this.#look();
+    return this.#readHead();
   }
 
   /** After a failed append, as on a full disk, tests whether another one works. */
   async ping(): Promise<void> {
-    this.#look();
+    this.#readHead();
     if (this.#appender.isFailing) await this.append('', [], 'any');
   }
 
-  #look(): Position {
+  #readHead(): Position {
     const head = this.#read((reader) => reader.head());
     if (head > this.#seen) this.#wake();
     this.#seen = head;
     return head;
   }
 
-  #hear(news: CommitNews): void {
+  #onCommit(news: CommitNews): void {
     this.#recent.add(news);
     this.#seen = Math.max(this.#seen, news.head);
     this.#wake();
   }
 
-  #lookOrWake(): void {
+  #readHeadOrWake(): void {
     try {
-      this.#look();
+      this.#readHead();
     } catch {
       // Subscriptions read the log and report the same failure.
       this.#wake();
