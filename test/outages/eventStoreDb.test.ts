@@ -1,4 +1,4 @@
-/** EventStoreDB hangs, is slow, or is cut off under the whole service at work. Over a protocol double, not a real server. */
+/** EventStoreDB hangs, is slow, or is cut off while the whole service works. The server is a protocol double. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Service, startService } from '../acceptance/service.js';
 import { ClusterDouble } from '../engines/clusterDouble.js';
@@ -7,11 +7,11 @@ import { TcpProxy } from '../engines/tcpProxy.js';
 import { isRepetition } from '../onProductionEngines/repetition.js';
 import { Load } from './load.js';
 
-/** What memory may grow by while an engine is in trouble, in megabytes. */
+/** How much memory may grow during an outage, in megabytes. */
 const FLAT_MB = 120;
-/** An answer to a read of what is known, on a machine that is busy. */
+/** Limit for reading existing records on a busy machine. */
 const READ_MS = 5_000;
-/** How soon writes are back when the engine is, or when its cluster has another leader; usually it takes a second. */
+/** How soon writes succeed again after the engine, or another leader, is back; usually it takes a second. */
 const BACK_MS = 5_000;
 const WARM_UP_MS = 1_000;
 /** In `npm run test:engines` a minute: memory has time to grow. */
@@ -20,7 +20,8 @@ const HANGS_MS = isRepetition ? 60_000 : 5_000;
 let service: Service;
 const acme = () => service.tenant('acme');
 async function startWith(url: string): Promise<void> {
-  // What was sent as the server began to hang may be stored when it goes on, and is as old then: reads are not about that.
+  // Appends that were sent as the server began to hang may be stored when it goes on, with their old times. Reads are
+  // not affected.
   const env = { EVENTSTORE_URL: url, READ_MAX_STALENESS_SECONDS: '600' };
   service = await startService({ tenants: { acme: 'dyn_stock_order' }, env });
 }

@@ -1,4 +1,4 @@
-/** The disk of the embedded engines is full, and has room again. */
+/** The disk of the embedded engines is full, and has room again later. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Answer } from '../acceptance/http.js';
 import { Service } from '../acceptance/service.js';
@@ -7,7 +7,7 @@ import { SmallDisk, smallDiskMissing } from '../engines/smallDisk.js';
 import { Load } from './load.js';
 
 const MEGABYTE = 1_048_576;
-/** What memory may grow by meanwhile, in megabytes. */
+/** How much memory may grow meanwhile, in megabytes. */
 const FLAT_MB = 120;
 
 describeEngine('disk', 'the service with a full disk', smallDiskMissing(), () => {

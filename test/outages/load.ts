@@ -1,4 +1,4 @@
-/** Requests of several kinds at once while an engine behind the service is in trouble, and what became of each. */
+/** Concurrent requests of several kinds while an engine is in trouble, and the outcome of each. */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Answer } from '../acceptance/http.js';
@@ -8,7 +8,7 @@ import { type TenantClient, UnexpectedAnswer } from '../acceptance/tenant.js';
 const ORDERS = 'dyn_stock_order';
 const ITEMS = 'dyn_item';
 
-/** Requests at once. */
+/** Concurrent requests. */
 const AT_ONCE = { orders: 12, items: 4, gets: 4, lists: 2 };
 const PAUSE_MS = 20;
 const READINESS_PAUSE_MS = 200;
@@ -30,7 +30,7 @@ export class Load {
   #stopped = false;
 
   /**
-   * @param known id of an order that is there
+   * @param known id of an existing order
    * @param pauseMs between an answer and the next request
    */
   constructor(service: Service, tenant: TenantClient, known: string, pauseMs = PAUSE_MS) {
@@ -48,7 +48,7 @@ export class Load {
     ]);
   }
 
-  /** How long it takes until a write that is sent from now on succeeds, in milliseconds. */
+  /** Time until a write that is sent from now on succeeds, in milliseconds. */
   async writesAreBack(): Promise<number> {
     const since = Date.now();
     for (;;) {
@@ -58,19 +58,19 @@ export class Load {
     }
   }
 
-  /** What the service's process has of the machine's memory, in megabytes. */
+  /** Memory of the service's process, in megabytes. */
   async memory(): Promise<number> {
     const status = await readFile(`/proc/${this.#service.pid}/status`, 'utf8');
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
   }
 
-  /** Ends when all is answered. Each record that was acknowledged is there, and no order was stored twice. */
+  /** Ends when all requests are answered. Each acknowledged record is there, and no order was stored twice. */
   async end(): Promise<void> {
     this.#stopped = true;
     await this.#running;
     while ((await this.#readiness()).status !== 200) await wait(50);
     const last = this.#acknowledged.at(-1);
-    // Reads that would show something too old are refused, for a moment after the projections have caught up.
+    // Reads that would be too stale are refused, for a moment after the projections have caught up.
     while (last && (await this.#tenant.getRecord(last.table, last.id)).status === 503) await wait(50);
     for (const { table, id } of this.#acknowledged) await this.#tenant.get(table, id);
     const notes = await this.#notesOfOrders();
@@ -115,7 +115,7 @@ export class Load {
     const notes: unknown[] = [];
     for (let page = 1; ; page += 1) {
       const { data, meta } = await this.#tenant.list(ORDERS, { page: String(page), perPage: '1000' });
-      // Orders that a test itself has made may have none.
+      // Orders that the test created itself may have none.
       notes.push(...data.map((order) => order.notes).filter((each) => each !== null));
       if (page >= meta.last_page) return notes;
     }

@@ -1,11 +1,11 @@
-/** MongoDB goes away and comes back under the whole service: what the log alone decides goes on, reads answer 503. */
+/** MongoDB goes away and comes back: writes that the log alone decides go on, reads answer 503. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Answer } from '../acceptance/http.js';
 import { type Service, startService } from '../acceptance/service.js';
 import { describeEngine } from '../engines/describeEngine.js';
 import { ENGINE_START_MS, MongoDbServer, mongoDbServerMissing } from '../engines/mongodb.js';
 
-/** REQUEST_TIMEOUT_MS by default, and what the machine may take beside. */
+/** The default of REQUEST_TIMEOUT_MS, with a margin for a busy machine. */
 const REQUEST_MS = 12_000;
 
 describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(), () => {
@@ -51,7 +51,7 @@ describeEngine('mongodb', 'the service with MongoDB away', mongoDbServerMissing(
   const isRefused = (answer: Answer) => isTemporary(answer, ' Nothing was written.');
   const idOf = ({ body }: Answer): string => (body as { data: { id: string } }).data.id;
 
-  /** What can be decided from the log is, and the rest is refused with nothing stored. */
+  /** Writes that the log alone decides succeed; the others are refused with nothing stored. */
   async function worksWithout(known: string): Promise<string> {
     isTemporary(await acme().getList('dyn_stock_order'));
     isTemporary(await acme().getRecord('dyn_stock_order', known));

@@ -1,4 +1,4 @@
-/** RabbitMQ goes away and comes back under the whole service: approvals go on, their webhooks go out later. */
+/** RabbitMQ goes away and comes back: approvals go on, their webhooks are sent later. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { approve, quickDelivery, reaches, validatedOrder, withWebhook } from '../acceptance/export.js';
 import { Receiver } from '../acceptance/receiver.js';
@@ -52,7 +52,7 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       const before = await validatedOrder(acme());
       await approve(acme(), before.order.id);
       await receiver.received(`/${how}`, 1);
-      // RabbitMQ 3.10 itself loses a queue that was made less than half a second before it is killed.
+      // RabbitMQ 3.10 itself loses a queue that was declared less than half a second before it is killed.
       await wait(1_000);
 
       await server[how]();
@@ -102,7 +102,7 @@ describeEngine('rabbitmq', 'the service with RabbitMQ away', rabbitMqServerMissi
       const { order } = await validatedOrder(acme());
       await approve(acme(), order.id);
       await reaches(acme(), order.id, 'submitted');
-      // The server says so to a connection that publishes.
+      // The server tells this to a publishing connection.
       while ((await readiness()).status === 200) await wait(100);
       expect(await readiness()).toMatchObject({
         body: { checks: { broker: { ok: false, detail: expect.stringMatching(/takes no messages for now: .*disk/) } } },

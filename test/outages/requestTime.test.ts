@@ -1,4 +1,7 @@
-/** No request is answered later than REQUEST_TIMEOUT_MS, whatever it waits for, and each 503 says whether it may have written. */
+/**
+ * No request takes longer than REQUEST_TIMEOUT_MS, whatever it waits for, and each 503 says whether it may have
+ * written.
+ */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -10,7 +13,7 @@ import { ASSETS, PLATFORM } from '../acceptance/tenant.js';
 import { EventStoreDouble } from '../engines/eventStoreDouble.js';
 
 const LIMIT_MS = 4_000;
-/** What the machine may take beside. */
+/** Margin for the machine. */
 const MARGIN_MS = 1_500;
 const ORDERS = 'dyn_stock_order';
 const NOT_PENDING = expect.not.objectContaining({ 'projection-pending': 'true' });
@@ -112,7 +115,7 @@ describe('a log that hangs', () => {
     const answers = await Promise.all(
       names.map((name) => timed(acme().postRecord('dyn_item', { external_id: name, name }))),
     );
-    // Who comes to its turn while it has time asks the log as well; how many do, the machine decides.
+    // A request whose turn comes in time asks the log as well; how many do depends on the machine.
     for (const each of answers) ('retry-after' in each.answer.headers ? nothingWasWritten : outcomeIsUnknown)(each);
     log.freeze(false);
     await wait(LIMIT_MS);
@@ -153,7 +156,7 @@ describe('the embedded engines', () => {
       const created = await create();
       expect(created.answer).toMatchObject({ status: 201, headers: NOT_PENDING });
       id = (created.answer.body as { data: { id: string } }).data.id;
-      // Reads wait for it; then nobody is told that what was answered is not there.
+      // Reads wait for it, so no acknowledged write seems to be missing.
       const [got, listed] = await Promise.all([timed(acme().getRecord(ORDERS, id)), timed(acme().getList(ORDERS))]);
       for (const read of [got, listed]) inTime(read);
       expect(got.answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });

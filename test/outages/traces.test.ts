@@ -1,4 +1,4 @@
-/** Whoever takes the traces is away, slow or hanging: the service goes on as if nothing were. */
+/** The trace collector is away, slow or hanging: the service works as usual. */
 import { z } from 'zod';
 import { type Service, startService } from '../acceptance/service.js';
 import { TraceCollector } from '../acceptance/traceCollector.js';
@@ -32,7 +32,7 @@ afterEach(async () => {
   await collector.stop();
 });
 
-/** Each is four spans. */
+/** Each create is four spans. */
 async function create(count: number): Promise<void> {
   for (let number = 0; number < count; number++) {
     created += 1;
@@ -42,7 +42,7 @@ async function create(count: number): Promise<void> {
   }
 }
 
-/** Goes on with creates until the service has written this. */
+/** Creates records until the service has logged this. */
 async function createUntilLogged(text: string): Promise<void> {
   while (!service.log.includes(text)) await create(1);
 }
@@ -68,7 +68,7 @@ it('takes less than there is: what does not fit is dropped, which is told once',
   for (const times of [1, 2]) {
     collector.manner = 'hangs';
     await create(20);
-    // What hung is sent anew, one to ten, and the twenty that waited come behind it.
+    // The first ten, which hung, are sent again, then the twenty that waited.
     const before = collector.spans.length;
     collector.manner = 'takes';
     collector.cut();
@@ -84,7 +84,7 @@ it('takes less than there is: what does not fit is dropped, which is told once',
 
 it('hangs when the service stops: that waits for it no longer than two seconds', async () => {
   collector.manner = 'hangs';
-  // Without a limit of its own, the stop would take as long as these say.
+  // Without a limit of its own, the stop would take as long as these settings say.
   await start({ OTEL_EXPORTER_OTLP_TIMEOUT: '900000', OTEL_BSP_EXPORT_TIMEOUT: '900000' });
   await create(10);
   expect(await service.stop()).toBe(0);

@@ -21,7 +21,7 @@ import {
 } from './logged.js';
 
 const caller = callerOf(TENANT);
-/** Times of events in the past; each is later than the one before. */
+/** Times of past events; each is later than the one before. */
 const at = (minute: number): string => `2026-01-01T00:${String(minute).padStart(2, '0')}:00.000000Z`;
 
 describe('a backfill', () => {
@@ -168,7 +168,7 @@ describe('a backfill', () => {
     const [job] = await logged.taken(1, BACKFILL_QUEUE);
     if (job === undefined) throw new Error('no job');
     logged.replays();
-    // The same message twice: as after a crash between the next step and the end of this one.
+    // The same message twice, as after a crash between publishing the next step and the end of this one.
     await logged.broker.publish(BACKFILL_QUEUE, [job, { ...job, id: 'again' }]);
     const requests = await backfilled(151);
     await ended();

@@ -58,7 +58,7 @@ describe('webhooks of a tenant (spec §6)', () => {
     expect(service.commands.secretBox.open(known(id)?.sealedSecret ?? '')).toBe(secret);
   });
 
-  /** Types of the events about this webhook, and the data of the last. */
+  /** Types of the events of this webhook, and the data of the last. */
   async function eventsOf(id: string): Promise<{ readonly types: readonly string[]; readonly last: unknown }> {
     const events = (await service.commands.eventStore.readStream(webhooksStream(TENANT))).filter(
       ({ data }) => typeof data === 'object' && data !== null && 'id' in data && data.id === id,

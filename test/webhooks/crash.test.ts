@@ -13,7 +13,7 @@ import {
   typesOf,
 } from './service.js';
 
-/** Long enough for a living process to renew it, short enough to wait for. */
+/** Long enough that a living process renews it, short enough to wait for. */
 const LEASE_MS = 500;
 
 describe('webhooks when their process is killed', () => {
@@ -106,7 +106,7 @@ describe('webhooks when their process is killed', () => {
   });
 });
 
-/** Types of the events of each delivery by its id, once so many have ended. */
+/** Types of the events of each delivery, by its id, once this many have ended. */
 async function endedDeliveries(service: Service, wanted: number): Promise<Map<string, string[]>> {
   const deliveries = new Map<string, string[]>();
   const streamPrefixes = ['delivery-'];
@@ -122,7 +122,7 @@ async function endedDeliveries(service: Service, wanted: number): Promise<Map<st
   return deliveries;
 }
 
-/** How many events of a type the log holds. */
+/** Number of events of a type in the log. */
 async function count(service: Service, type: string): Promise<number> {
   let found = 0;
   const { signal } = new AbortController();

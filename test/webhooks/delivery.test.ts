@@ -23,7 +23,7 @@ describe('from approval to delivery (spec §6)', () => {
   });
 
   afterEach(async () => {
-    // First, so that calls that hang end.
+    // First, so that hanging calls end.
     await Promise.all(receivers.map((receiver) => receiver.close()));
     await service.close();
     await removeDataDirectory(directory);
@@ -153,7 +153,7 @@ describe('from approval to delivery (spec §6)', () => {
     expect(erp.calls).toHaveLength(5);
     expect(await service.broker.depth(DELIVERY_QUEUE)).toMatchObject(NOTHING_WAITS);
 
-    // Approved again, it is exported again, as a delivery of its own.
+    // An order that is approved again is exported again, as another delivery.
     erp.answers = [status(200)];
     service.start({ caPem: erp.caPem });
     await service.approve(orderId);
@@ -202,7 +202,7 @@ describe('from approval to delivery (spec §6)', () => {
     service.start({ caPem: slow.caPem });
     for (let i = 0; i < 20; i++) await service.approve(await service.createOrder());
     await slow.arrived(20);
-    // None of the calls to the slow one has ended yet.
+    // No call to the slow receiver has ended yet.
     await quick.arrived(20);
   });
 
@@ -242,7 +242,7 @@ describe('from approval to delivery (spec §6)', () => {
     const { position } = (await orderEvents(orderId)).at(-1) ?? { position: 0 };
     while ((await service.broker.checkpoint('approval-relay')).position < position) await new Promise(setImmediate);
 
-    // Nor does it reach a webhook that is made afterwards.
+    // Nor does it reach a webhook that is created afterwards.
     await service.stop();
     await service.createWebhook(erp.url);
     service.start({ caPem: erp.caPem });

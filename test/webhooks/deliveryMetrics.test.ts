@@ -32,7 +32,7 @@ describe('figures about deliveries', () => {
     await removeDataDirectory(directory);
   });
 
-  /** Values of a metric for the webhook, by what other labels it has. */
+  /** Values of a metric for the webhook, by the metric's other labels. */
   async function values(name: string, webhook: string): Promise<Record<string, number>> {
     const found = (await registry.getMetricsAsJSON()).find((metric) => metric.name === name);
     const ofWebhook =

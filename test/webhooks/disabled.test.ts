@@ -36,7 +36,7 @@ describe('disabled webhooks', () => {
     return orderId;
   }
 
-  /** Resolves when so many messages are put off. */
+  /** Resolves when this many messages are put off. */
   async function putOff(count: number): Promise<void> {
     while ((await service.broker.depth(DELIVERY_QUEUE)).delayed < count) await new Promise(setImmediate);
   }
@@ -112,7 +112,7 @@ describe('disabled webhooks', () => {
   });
 
   describe('that have failed for too long', () => {
-    /** A webhook made hours ago, and what the delivery log shows of an attempt then. */
+    /** A webhook created hours ago, and an attempt of that time in the delivery log. */
     async function madeHoursAgo(hours: number, outcome: 'failed' | 'succeeded'): Promise<string> {
       const { id: webhookId } = await service.createWebhook(erp.url, {}, { now: () => hoursAgo(hours) });
       const subject = { webhookId, kind: 'order.approved', orderId: '', sourceEventId: '', sourceRevision: 0 };
@@ -142,7 +142,7 @@ describe('disabled webhooks', () => {
       service.start({ caPem: erp.caPem }, [0, 5], { disableAfterHours: 2 });
       const first = await approved();
       await service.event('DeliveryFailed', first);
-      // One delivery alone disables nothing.
+      // A single delivery disables nothing.
       expect(disabled(id)).toBeUndefined();
       await approved();
       await service.events('WebhookDisabled', 1);

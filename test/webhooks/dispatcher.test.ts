@@ -22,7 +22,7 @@ describe('the dispatcher', () => {
     return { tenant, webhookId };
   };
 
-  /** Asks for attempts that last until they are ended. */
+  /** Requests attempts that last until they are ended. */
   function attempts(
     of: Dispatcher,
     endpoint: string,
@@ -74,7 +74,7 @@ describe('the dispatcher', () => {
     expect(hanging.reduce((sum, { begun }) => sum + begun, 0)).toBe(45);
     const others = ['b', 'c'].map((tenant) => attempts(shared, `${tenant}/a`, 100));
     await started();
-    // As many as are left, so that there is one for the next as well.
+    // As many as are free, so that one is left for the next.
     expect(others.map(({ begun }) => begun)).toEqual([3, 1]);
     const next = attempts(shared, 'd/a', 100);
     await started();
@@ -125,7 +125,7 @@ describe('the dispatcher', () => {
     await started();
     expect(busy).toHaveLength(10);
     const slow = attempts(shared, 'slow', 20);
-    // The process comes to one after the other; their receivers answer at once.
+    // The process handles one after the other; their receivers answer at once.
     for (let n = 0; n < 200; n++) {
       const first = busy.shift();
       first?.call();
@@ -180,7 +180,7 @@ describe('the dispatcher', () => {
 
   test('what is put off comes again one after the other, as fast as attempts end', async () => {
     const shared = dispatcher({ slotsPerEndpoint: 2 });
-    // 200 ms an attempt, two at a time: one in 100 ms, as far as is known after many of them.
+    // 200 ms an attempt, two at a time: one in 100 ms, once many attempts are known.
     for (let i = 0; i < 50; i++) {
       await shared.inSlot(named('a'), async () => {
         now += 200;
@@ -213,14 +213,14 @@ describe('one slow receiver', () => {
   });
 
   afterEach(async () => {
-    // First, so that calls that hang end.
+    // First, so that hanging calls end.
     await Promise.all([slow.close(), quick.close()]);
     await service.close();
     await removeDataDirectory(directory);
   });
 
   test('with hundreds of deliveries waiting first delays no other', async () => {
-    // A backlog for the slow one, of before the other was made.
+    // A backlog for the slow one, from before the other was created.
     await service.createWebhook(slow.url);
     for (let i = 0; i < 300; i++) await service.approve(await service.createOrder());
     service.start({ caPem: slow.caPem });
@@ -228,7 +228,7 @@ describe('one slow receiver', () => {
     await service.createWebhook(quick.url);
     for (let i = 0; i < 20; i++) await service.approve(await service.createOrder());
     await quick.arrived(20);
-    // All of these while not one attempt at the slow one has ended.
+    // All of these before a single attempt at the slow one has ended.
     expect(slow.calls).toHaveLength(settings.endpointConcurrency);
   });
 

@@ -177,7 +177,7 @@ describe('a call to a receiver', () => {
   test('connections are used again', async () => {
     open();
     for (let i = 0; i < 10; i++) await post();
-    // The second call may come before the first connection is known to be free.
+    // The second call may start before the first connection is known to be free.
     expect(receiver.connections).toBeLessThanOrEqual(2);
   });
 });

@@ -1,4 +1,4 @@
-/** Relay and replays on real embedded adapters, with events put into the log as they are. No deliveries are made. */
+/** Relay and replays on real embedded adapters, with events written directly to the log. No deliveries are made. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ export type Happened = { readonly type: string; readonly data: Data };
 const SAVED = 'pending_validation';
 const stays = { from: SAVED, to: SAVED };
 
-/** Events of an order as far as kinds and sequences depend on them. */
+/** Events of an order, as far as kinds and sequences depend on them. */
 export const created: Happened = {
   type: 'OrderCreated',
   data: { table: 'dyn_stock_order', fields: {}, status: SAVED },
@@ -98,7 +98,7 @@ export class Logged {
     await rm(this.#directory, { recursive: true, force: true });
   }
 
-  /** Starts a relay, on this log unless told otherwise. */
+  /** Starts a relay, by default on this log. */
   relay(
     deps: { readonly eventStore?: EventStore; readonly broker?: MessageBroker; readonly acceptLog?: boolean } = {},
   ): void {
@@ -127,7 +127,7 @@ export class Logged {
     this.#running.add({ abort, ended: work(abort.signal) });
   }
 
-  /** Ends what was started. @throws what it ended with */
+  /** Ends everything that was started. @throws its failure */
   async stop(): Promise<void> {
     const running = [...this.#running];
     this.#running.clear();
@@ -155,7 +155,7 @@ export class Logged {
   newOrder = (tenant = TENANT): string => orderStream(tenant, newId());
   table = (tenant = TENANT): string => tableStream(tenant, 'dyn_item');
 
-  /** One order that was approved, with its delivery to the webhook. */
+  /** One approved order with its delivery to the webhook. */
   async delivered(webhookId: string): Promise<Requested> {
     const [, approval] = await this.append(this.newOrder(), created, approved);
     const isAsked = (each: Requested): boolean => each.webhookId === webhookId && each.sourceEventId === approval?.id;
@@ -167,12 +167,12 @@ export class Logged {
     return this.commands.eventStore.head();
   }
 
-  /** Deliveries in the order of their requests, once there are so many. */
+  /** Deliveries in the order of their requests, once there are this many. */
   requested(count: number): Promise<readonly Requested[]> {
     return this.requestedOnce(({ length }) => length >= count);
   }
 
-  /** Deliveries in the order of their requests, once they are as wanted. */
+  /** Deliveries in the order of their requests, once they match. */
   async requestedOnce(asWanted: (found: readonly Requested[]) => boolean): Promise<readonly Requested[]> {
     const found: Requested[] = [];
     const { signal } = new AbortController();
@@ -194,7 +194,7 @@ export class Logged {
     await this.append(deliveryStream(tenant, deliveryId), { type: how, data });
   }
 
-  /** Takes so many messages off the queue. */
+  /** Takes this many messages off the queue. */
   async taken(count: number, queue = DELIVERY_QUEUE): Promise<readonly Message[]> {
     const messages: Message[] = [];
     const abort = new AbortController();
@@ -206,7 +206,7 @@ export class Logged {
     return messages;
   }
 
-  /** Resolves when the relay has passed everything that is in the log. */
+  /** Resolves when the relay has passed everything in the log. */
   async relayed(): Promise<void> {
     const head = await this.commands.eventStore.head();
     while ((await this.broker.checkpoint('approval-relay')).position < head) await new Promise(setImmediate);

@@ -24,7 +24,7 @@ describe('deliveries about one order', () => {
     await removeDataDirectory(directory);
   });
 
-  /** Created, updated, and approved, before anything is sent. */
+  /** Created, updated and approved before anything is sent. */
   async function order(): Promise<string> {
     const orderId = await service.createOrder();
     await service.update(orderId, 'PO-1', 'PO-2');
@@ -86,7 +86,7 @@ describe('deliveries about one order', () => {
     for (const orderId of orders) {
       const ofOrder = erp.calls.filter(({ body }) => JSON.parse(body.toString()).validated_order.id === orderId);
       const kindsOfOrder = ofOrder.map(({ headers }) => headers['webhook-event']);
-      // Each kind as often as it took, and never one before another is over.
+      // Each kind as often as it took attempts, and none before the previous one is over.
       expect(kindsOfOrder.filter((kind, i) => kind !== kindsOfOrder[i - 1])).toEqual(KINDS);
     }
   });

@@ -8,7 +8,7 @@ import { type Inside, openInside, openTenant } from '../projections/harness.js';
 import { errorsOf } from './schemaCheck.js';
 import { Story, tom, webhook } from './story.js';
 
-/** The event that a delivery of each kind tells of here. */
+/** The event for a delivery of each kind in this test. */
 const SOURCES: { readonly [kind in WebhookEventKind]: string } = {
   'order.created': 'OrderCreated',
   'order.updated': 'OrderPartAdded',
@@ -60,7 +60,7 @@ async function textOf(subject: DeliverySubject, model = 'dyn_stock_order'): Prom
 
 const bodyOf = async (subject: DeliverySubject, model?: string) => JSON.parse(await textOf(subject, model));
 
-/** Ids numbered by their first occurrence, and times left out; the order of the keys stays. */
+/** Numbers ids by their first occurrence and removes times; the order of keys stays. */
 function stable(text: string): string {
   const ids = new Map<string, string>();
   return JSON.stringify(JSON.parse(text), null, 2)
@@ -84,9 +84,10 @@ describe('payloads (spec §2.3, §6.1)', () => {
   });
 
   /**
-   * Receivers were built for these bodies. When this fails because something was ADDED, tell of it in CHANGELOG.md and
-   * docs/webhook-events.md and renew the snapshot (jest -u). When something went, or changed its name, type, order of
-   * magnitude or meaning, raise the kind's version in PAYLOAD_VERSIONS first: it is part of the snapshot's name.
+   * Receivers rely on these bodies. If this fails because something was ADDED, mention it in CHANGELOG.md and
+   * docs/webhook-events.md and renew the snapshot (jest -u). If something was removed, or its name, type, order of
+   * magnitude or meaning has changed, raise the kind's version in PAYLOAD_VERSIONS first: it is part of the snapshot's
+   * name.
    */
   test.each(EVERY)('the body of %s of a %s changes only on purpose (raise PAYLOAD_VERSIONS)', async (kind, model) => {
     const text = await textOf(await subjectOf(model, kind), model);

@@ -1,4 +1,6 @@
-/** What receivers answer, byte by byte: which answers count, what the reason is of those that do not, and which connections are used again. */
+/**
+ * Receivers' answers byte by byte: which ones count, which reasons the others give, and which connections are reused.
+ */
 import { createServer as createPlainServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -40,7 +42,7 @@ afterEach(async () => {
   await receiver.close();
 });
 
-/** What an order may show: a line for people. */
+/** Text fit for an order: one line for people. */
 const inWords = (result: Awaited<ReturnType<typeof post>>): string => {
   if (result === undefined || result.ok) throw new Error('The attempt did not fail.');
   expect(result.reason).toMatch(/^[a-zA-Z][^\n]{10,300}$/);
@@ -224,7 +226,7 @@ describe('what is no answer is a failure with its reason', () => {
     await open(bytes(answer));
     const result = await post();
     expect(inWords(result)).toContain(reason);
-    // The receiver has the request, and may have worked on it.
+    // The receiver has the request, and may have processed it.
     expect(result).toMatchObject({ ok: false, status: null });
     expect(result).not.toHaveProperty('notSent');
     await receiver.closed(1);

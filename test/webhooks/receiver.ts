@@ -1,4 +1,4 @@
-/** An integrator's endpoint: a real HTTPS server on the loopback address that keeps what it was sent. */
+/** An integrator's endpoint: a real HTTPS server on the loopback address that records its requests. */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
@@ -18,14 +18,14 @@ export type Answer = (response: ServerResponse, call: ReceivedCall) => void;
 export type Receiver = {
   readonly url: string;
   readonly port: number;
-  /** PEM of the certificate, which is its own authority. */
+  /** PEM of its self-signed certificate. */
   readonly caPem: string;
   readonly calls: ReceivedCall[];
-  /** TCP connections that were accepted. */
+  /** Accepted TCP connections. */
   connections: number;
   /** Answers in turn; the last one repeats. */
   answers: Answer[];
-  /** Resolves when so many calls have come. */
+  /** Resolves when this many calls have come. */
   arrived(count: number): Promise<void>;
   close(): Promise<void>;
 };
@@ -38,7 +38,7 @@ export const status =
 /** Takes the call and never answers. */
 export const hang: Answer = () => undefined;
 
-/** A certificate for 127.0.0.1 and localhost, as PEM: the same for all receivers, so one authority serves for all. */
+/** A certificate for 127.0.0.1 and localhost, as PEM; shared by all receivers, so one authority serves for all. */
 let certificate: ReturnType<typeof makeCertificate> | undefined;
 
 async function makeCertificate(): Promise<{ key: string; cert: string }> {
@@ -105,15 +105,15 @@ export async function startReceiver(...answers: Answer[]): Promise<Receiver> {
 }
 
 export type RawReceiver = Pick<Receiver, 'url' | 'caPem' | 'connections' | 'close'> & {
-  /** Resolves when so many connections were closed. */
+  /** Resolves when this many connections were closed. */
   closed(count: number): Promise<void>;
   /** Resets all connections (RST). */
   reset(): void;
 };
 
 /**
- * One that writes the bytes of its answers itself.
- * @param answer to a request of which all has come, or the first part
+ * A server that writes the bytes of its answers itself.
+ * @param answer to a complete request, or to its first part
  */
 export async function startRawReceiver(
   answer: (socket: TLSSocket) => void,

@@ -35,7 +35,7 @@ describe('deliveries after a crash (spec §6.4)', () => {
 
   const orderEvents = (orderId: string) => service.commands.eventStore.readStream(orderStream(TENANT, orderId));
 
-  /** An order approved and its delivery as far as a crash let it come, with the message still in the queue. */
+  /** An approved order and its delivery, as far as a crash let it come, with the message still in the queue. */
   async function crashedAfter(webhookId: string, ...types: string[]): Promise<{ orderId: string; deliveryId: string }> {
     const orderId = await service.createOrder();
     await service.approve(orderId);
@@ -108,8 +108,8 @@ describe('deliveries after a crash (spec §6.4)', () => {
     const first = await service.event('DeliverySucceeded', orderId);
     await service.close();
 
-    // Another broker, as after its loss: the relay begins at the beginning. Nothing is sent twice, nor to a webhook
-    // that is younger than the approval.
+    // Another broker, as after its loss: the relay starts at the beginning. Nothing is sent twice, and nothing to a
+    // webhook that is younger than the approval.
     await removeDataDirectory(`${directory}/broker.db`);
     service = await openService(directory);
     const young = await receiver(status(200));

@@ -131,7 +131,7 @@ describe('the relay', () => {
     const before = await logged.requested(3);
     await logged.relayed();
     await logged.stop();
-    // Of what comes between, the webhook is not told.
+    // The webhook gets nothing of the time in between.
     await logged.append(order, changed, changed, exportFailed);
     logged.relay();
     const after = await logged.requested(4);
@@ -139,7 +139,7 @@ describe('the relay', () => {
   });
 
   describe('on a log that lacks what it had relayed', () => {
-    /** A checkpoint of a time that the log was put back from. */
+    /** A checkpoint from before an older copy of the log was put back. */
     const lost = { name: 'approval-relay', position: 1_000_000, eventId: newId() };
 
     const published = async (count: number): Promise<readonly string[]> =>
@@ -163,7 +163,7 @@ describe('the relay', () => {
       expect(await published(2)).toEqual([open?.deliveryId, requests[2]?.deliveryId]);
       await logged.relayed();
       expect((await logged.broker.checkpoint('approval-relay')).position).toBeLessThan(lost.position);
-      // And goes on as ever.
+      // And continues as usual.
       await logged.append(logged.newOrder(), created, approved);
       const [, , , next] = await logged.requested(4);
       expect(await published(1)).toEqual([next?.deliveryId]);
@@ -246,7 +246,7 @@ describe('the relay', () => {
   });
 
   describe('streams that nobody subscribes to', () => {
-    /** The log, telling which streams were subscribed to, and holding back the first slice of each relay until `open`. */
+    /** The log with a record of the subscribed streams; holds back the first slice of each relay until `open`. */
     function watched(): { eventStore: EventStore; prefixes: string[][]; open: () => void } {
       const { eventStore } = logged.commands;
       const prefixes: string[][] = [];

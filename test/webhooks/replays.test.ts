@@ -6,7 +6,7 @@ import { DELIVERY_QUEUE } from '#app/webhooks/queue.js';
 import { approved, callerOf, changed, created, Logged, OTHER, type Requested, TENANT } from './logged.js';
 
 const caller = callerOf(TENANT);
-/** Times of events in the past; each is later than the one before. */
+/** Times of past events; each is later than the one before. */
 const at = (minute: number): string => `2026-01-01T00:${String(minute).padStart(2, '0')}:00.000000Z`;
 
 describe('replays', () => {
@@ -73,7 +73,7 @@ describe('replays', () => {
   describe('resending what failed', () => {
     const since = '2020-01-01T00:00:00Z';
 
-    /** Deliveries of one order that failed, in order. */
+    /** Failed deliveries of one order, in order. */
     async function failed(count: number): Promise<{ id: string; deliveries: readonly Requested[] }> {
       const id = await logged.webhook(['order.updated']);
       logged.relay();
@@ -88,7 +88,7 @@ describe('replays', () => {
       const { id, deliveries } = await failed(450);
       await expect(resendFailed(logged.commands, caller, id, { since })).resolves.toEqual({ count: 450 });
       const resent = (await logged.requested(900)).slice(450);
-      // Appended at the same time, they come in any order; `after` tells theirs.
+      // They are appended at the same time, so in any order; `after` gives theirs.
       const inTurn = new Map(resent.map((each) => [each.after, each]));
       let last: Requested | undefined;
       for (const { deliveryId, sourceEventId } of deliveries) {

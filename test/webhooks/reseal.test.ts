@@ -1,4 +1,4 @@
-/** Secrets sealed anew, also while others write: on real embedded adapters. */
+/** Secrets are sealed again, also while others write, on real embedded adapters. */
 import { type Caller, UnopenableSecretError } from '#app/commands/context.js';
 import {
   type NewSecret,
@@ -102,7 +102,7 @@ test('a removed webhook is left alone', async () => {
   expect(await resealedEvents()).toEqual([]);
 });
 
-/** Runs `meanwhile` after a reseal has decided, just before it appends for the first time. */
+/** Runs `meanwhile` after a reseal has decided, just before its first append. */
 async function resealWhile(meanwhile: () => Promise<unknown>): ReturnType<typeof reseal> {
   const { eventStore } = logged.commands;
   let interrupt: (() => Promise<unknown>) | undefined = meanwhile;

@@ -6,7 +6,7 @@ import type { JsonSchema } from '#app/domain/assetTypes/outputSchema.js';
 const isObject = (value: unknown): value is JsonSchema =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The schema, with every object closed: so a body may hold nothing that the schema does not name. */
+/** The schema with every object closed, so that a body may hold only what the schema names. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (!isObject(schema)) return schema;
@@ -14,7 +14,7 @@ function closed(schema: unknown): unknown {
   return isObject(schema.properties) && schema.type === 'object' ? { ...inner, additionalProperties: false } : inner;
 }
 
-/** What is wrong with a body; empty when it has all that the schema demands, and nothing more than it names. */
+/** Errors of a body; empty if it has everything that the schema requires and nothing that it does not name. */
 export function errorsOf(schema: JsonSchema, body: unknown): unknown {
   const ajv = addFormats.default(new Ajv2020({ allErrors: true, strictTypes: false }));
   const validate = ajv.compile(closed(schema) as object);

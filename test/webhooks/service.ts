@@ -1,4 +1,4 @@
-/** The webhook path on real embedded adapters in one data directory, opened as a process of the service opens them. */
+/** The webhook path on real embedded adapters in one data directory, opened as by a process of the service. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -52,13 +52,13 @@ export type WebhookOptions = { readonly events?: readonly WebhookEventKind[]; re
 
 export type StartOptions = Partial<WebhookSettings> & { readonly deps?: Partial<WebhookDeps> };
 
-/** Settings of the subscriber that a test is not about. */
+/** Settings of the subscriber that no test depends on. */
 export const settings = {
   concurrency: 50,
   endpointConcurrency: 20,
   disableAfterHours: 0,
   version: '1.2.3',
-  // A crashed process is not waited for.
+  // Does not wait, as after a crash.
   attemptLimitMs: 0,
 };
 
@@ -67,7 +67,7 @@ export type Service = {
   readonly broker: MessageBroker;
   /** Starts relay and subscriber. */
   start(transport: Partial<TransportOptions>, backoffMs?: readonly number[], also?: StartOptions): void;
-  /** Ends them; what is in work ends first. */
+  /** Stops both; work in flight ends first. */
   stop(): Promise<void>;
   /** Keeps the read models current from now on. */
   project(): Promise<void>;
@@ -77,9 +77,9 @@ export type Service = {
   approve(orderId: string): Promise<void>;
   /** Changes a field of an order. */
   update(orderId: string, from: string, to: string): Promise<void>;
-  /** The next event of the type about the order, from the beginning of the log on. */
+  /** The next event of the type in the order's stream, from the beginning of the log on. */
   event(type: string, orderId: string, count?: number): Promise<RecordedEvent>;
-  /** The first events of the type, about whatever order, as soon as there are so many. */
+  /** The first events of the type, of any order, once there are this many. */
   events(type: string, count: number): Promise<readonly RecordedEvent[]>;
   close(): Promise<void>;
 };

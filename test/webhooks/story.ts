@@ -1,4 +1,6 @@
-/** What happens to an order of either model and to a reference table: an event in the log for each kind of webhook. */
+/**
+ * The story of an order of either model and of a reference table, with an event in the log for each kind of webhook.
+ */
 
 import { approveOrder } from '#app/commands/orders/lifecycle.js';
 import { failExport } from '#app/commands/orders/orderWriter.js';
@@ -37,7 +39,7 @@ const person = (id: number, firstName: string): User => ({
 export const eva = person(7, 'Eva');
 export const tom = person(8, 'Tom');
 
-/** One tenant, by its commands. */
+/** One tenant, used through its commands. */
 export class Story {
   readonly #inside: Inside;
   readonly #tenant: string;
@@ -55,7 +57,7 @@ export class Story {
     return this.#inside.assetType(this.#tenant, table);
   }
 
-  /** As over the API: what is made next may name it. */
+  /** As over the API: a later request may name the record. */
   async create(table: string, fields: Fields): Promise<string> {
     const { id } = await createRecord(this.#inside.commands, this.#caller, this.#assetType(table), fields);
     await this.#inside.caughtUp();
@@ -92,14 +94,14 @@ export class Story {
     return this.#inside.eventStore.readStream(orderStream(this.#tenant, orderId));
   }
 
-  /** A delivery that tells of the last event of the type. */
+  /** A delivery about the last event of the type. */
   async ofOrder(kind: WebhookEventKind, orderId: string, type: string): Promise<DeliverySubject> {
     const event = (await this.orderEvents(orderId)).findLast((each) => each.type === type);
     if (event === undefined) throw new Error(`The order has no ${type}.`);
     return { webhookId: webhook.id, kind, orderId, sourceEventId: event.id, sourceRevision: event.revision };
   }
 
-  /** A delivery that tells of the last event of the type. */
+  /** A delivery about the last event of the type. */
   async ofTable(kind: WebhookEventKind, table: string, type: string): Promise<DeliverySubject> {
     const events = await this.#inside.eventStore.readStream(tableStream(this.#tenant, table));
     const event = events.findLast((each) => each.type === type);
@@ -125,7 +127,7 @@ export class Story {
     await this.cleanUp('dyn_party', 'sync-2');
   }
 
-  /** An order that was filled, validated, approved, and failed to be exported. */
+  /** An order that was filled, validated and approved, and whose export failed. */
   async stockOrder(): Promise<string> {
     const unit_code_id = await this.create('dyn_unit_code', { code: 'PCE', value: 'Piece' });
     const item_id = await this.create('dyn_item', {

@@ -1,4 +1,4 @@
-// A process of its own for the crash tests: relay and subscriber on the data directory it is given.
+// A separate process for the crash tests: relay and subscriber on the given data directory.
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { openSqliteBroker } from '#app/adapters/broker/sqlite/broker.js';

@@ -1,4 +1,4 @@
-/** The programs that docs/webhooks.md gives to integrators, run as an integrator runs them. */
+/** Runs the programs in docs/webhooks.md as an integrator would. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ const withSignature = (change: (value: string) => string): Headers => {
 };
 const without = (name: keyof SignatureHeaders): Headers => ({ ...standard(signed(0, SECRET)), [name]: undefined });
 
-/** Made when a test runs: they tell the time. */
+/** Created when a test runs, since they contain the time. */
 const cases: readonly [
   what: string,
   expected: 'right' | 'wrong',
@@ -89,7 +89,7 @@ const languages = [
 
 const GO_BUILD_MS = 300_000;
 
-/** Go is compiled once for all tests. */
+/** Go compiles once for all tests. */
 function prepared(tool: string, file: string, directory: string): Program {
   if (tool !== 'go') return { command: tool, args: [file] };
   const program = join(directory, 'verify');
@@ -107,7 +107,7 @@ async function exitCode({ command, args }: Program, secret: string, headers: Hea
   });
   child.stdin.end(body);
   const [code] = await once(child, 'close');
-  // A program that crashed says nothing about the signature.
+  // A crashed program proves nothing about the signature.
   expect(errors).toBe('');
   return Number(code);
 }

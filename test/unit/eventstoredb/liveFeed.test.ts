@@ -1,4 +1,4 @@
-/** The reading of the log that all subscriptions of a process share. */
+/** The feed that all subscriptions of a process share. */
 import { setImmediate as eventLoopTurn } from 'node:timers/promises';
 import { LiveFeed } from '#app/adapters/eventstore/eventstoredb/liveFeed.js';
 import type { SizedSlice } from '#app/adapters/eventstore/eventstoredb/sliceBuilder.js';
@@ -22,7 +22,7 @@ const slice = (position: Position, stream: string, characters = 10): SizedSlice 
   characters,
 });
 
-/** A log that a test fills by hand, and a feed over it. */
+/** A log that the test fills, and a feed over it. */
 class FilledLog {
   readonly ending = new AbortController();
   readonly begun: Position[] = [];

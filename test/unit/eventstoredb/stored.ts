@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { AppendPart, StoredEvent } from '#app/adapters/eventstore/eventstoredb/splitAppends.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 
-/** A stored event; its id is random, its position ten times its revision where none is given. */
+/** A stored event with a random id. Its position defaults to ten times its revision. */
 export function stored(stream: string, revision: number, part?: AppendPart, position = revision * 10): StoredEvent {
   const event = { id: randomUUID(), stream, revision, position, type: 'ThingHappened', data: {}, metadata };
   return part === undefined ? { event } : { event, part };
 }
 
-/** Events of an append of `count`, from `revision` on; `until` cuts it off there. */
+/** Events of an append of `count`, from `revision` on; `until` cuts it short. */
 export function append(
   name: string,
   revision: number,

@@ -2,7 +2,7 @@ import type { RecordedEvent, Revision } from '#app/ports/eventStore.js';
 import { DeliveryCache } from '#app/webhooks/deliveryCache.js';
 import { metadata } from '../../contract/eventStoreFixtures.js';
 
-/** A log whose every event has this much text, and which counts its reads. */
+/** A log whose events all have this text, and which records its reads. */
 function openLog(text = 'text') {
   const reads: string[] = [];
   return {

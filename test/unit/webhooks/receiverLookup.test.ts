@@ -1,4 +1,4 @@
-/** Names whose servers never answer hold up no other. The name server is one of our own, on the loopback address. */
+/** Names whose servers never answer delay no others. The name server is the test's own, on the loopback address. */
 import { createSocket, type Socket } from 'node:dgram';
 import type { LookupAddress } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
@@ -35,16 +35,16 @@ options edns0 ndots:2
 const [TYPE_A, TYPE_AAAA] = [1, 28];
 const NO_SUCH_NAME = 3;
 
-/** What the server answers: addresses of each family. It never answers for other names. */
+/** Addresses that the server answers, of each family. For other names it never answers. */
 const NAMES: { readonly [name: string]: { readonly v4?: string; readonly v6?: string } } = {
   'both.test': { v4: '192.0.2.7', v6: '2001:db8:0:0:0:0:0:7' },
   'four.test': { v4: '192.0.2.4' },
   'late.test': { v4: '192.0.2.9', v6: '2001:db8:0:0:0:0:0:9' },
   'inner.two.test': { v4: '192.0.2.8' },
 };
-/** There is no such name. */
+/** The name does not exist. */
 const GONE = /^(short|a\.b\.c|inner)$|\.(one|two)\.test$/;
-/** Milliseconds until an IPv4 address of `late.test` comes. */
+/** Milliseconds until an IPv4 address of `late.test` is answered. */
 const LATE_MS = 120;
 
 let server: Socket;

@@ -1,4 +1,4 @@
-/** Who asks for much waits for itself: the backfills of other tenants go on beside. */
+/** A tenant that asks for much waits for itself: the backfills of other tenants go on. */
 import type { ConsumeOptions, MessageBroker, Outcome, ReceivedMessage } from '#app/ports/messageBroker.js';
 import { type ReplayDeps, runReplays } from '#app/webhooks/replays.js';
 
@@ -6,7 +6,7 @@ type Handle = (message: ReceivedMessage) => Promise<Outcome>;
 
 const HANGING = 'hanging';
 
-/** The log does not answer about the position of the tenant `hanging`, until it is let go. */
+/** The log does not answer about the position of the tenant `hanging` until it is released. */
 async function consuming() {
   let letGo = (): void => undefined;
   const gone = new Promise<boolean>((resolve) => {
