@@ -34,37 +34,31 @@ export type Work<Answer extends object> = {
   /** What an earlier, unanswered run of the request did; undefined when it did nothing. */
   readonly find: (request: KeyedRequest) => Promise<Done<Answer> | undefined>;
   readonly run: (request: KeyedRequest, isNew: boolean) => Promise<Done<Answer>>;
+  /** Whether the error may be a refusal because a concurrent send of this very request was first. */
+  readonly mayBeSecond?: (error: unknown) => boolean;
 };
 
 type Accepted = { readonly request: KeyedRequest; readonly end: StreamEnd; readonly isNew: boolean };
 
 type Done<Answer> = Answer & { readonly position: Position; readonly isReplayed?: boolean };
 
-/** Marks a result that an earlier request with the key produced. */
-export const replaying =
-  <Found extends object>(find: (request: KeyedRequest) => Promise<Found | undefined>) =>
-  async (request: KeyedRequest): Promise<(Found & { readonly isReplayed: true }) | undefined> => {
-    const found = await find(request);
-    return found === undefined ? undefined : { ...found, isReplayed: true };
-  };
-
 /** @throws ValidationError when the key was used for another body; what the work throws */
 export async function carryOutOnce<Answer extends object>(
   log: Application,
   caller: Caller,
   named: Named,
-  { after, find, run }: Work<Answer>,
+  work: Work<Answer>,
 ): Promise<Done<Answer>> {
   const stream = streamOf(caller, named);
   const body = await hashOf(named.body);
   const { keyedRequests: runs } = log;
   for (;;) {
-    const accepted = await accept(log, caller, stream, body, after);
+    const accepted = await accept(log, caller, stream, body, work.after);
     const { request } = accepted;
     if (request.answer !== undefined) return answerOf(log, caller, request);
     const first = runs.get(request.id);
     if (first === undefined) {
-      const done = carryOut(log, caller, stream, accepted, { find, run });
+      const done = carryOut(log, caller, stream, accepted, work);
       const ended = done.then(noop, noop).finally(() => runs.delete(request.id));
       runs.set(request.id, ended);
       return await done;
@@ -80,9 +74,19 @@ async function carryOut<Answer extends object>(
   caller: Caller,
   stream: string,
   { request, end, isNew }: Accepted,
-  { find, run }: Pick<Work<Answer>, 'find' | 'run'>,
+  { find, run, mayBeSecond = () => false }: Work<Answer>,
 ): Promise<Done<Answer>> {
-  const done = (isNew ? undefined : await find(request)) ?? (await run(request, isNew));
+  const findReplayed = async (): Promise<Done<Answer> | undefined> => {
+    const found = await find(request);
+    return found === undefined ? undefined : { ...found, isReplayed: true };
+  };
+  const runOrFind = (): Promise<Done<Answer>> =>
+    run(request, isNew).catch(async (error: unknown) => {
+      const byAnother = mayBeSecond(error) ? await findReplayed() : undefined;
+      if (byAnother === undefined) throw error;
+      return byAnother;
+    });
+  const done = (isNew ? undefined : await findReplayed()) ?? (await runOrFind());
   const { position: _, isReplayed = false, ...answer } = done;
   const events: KeyedRequestEvent[] = [{ type: 'RequestAnswered', data: answer as Record<string, unknown> }];
   try {

@@ -20,7 +20,7 @@ import type { Application } from './application.js';
 import { checkedInput } from './body.js';
 import { CATCH_UP_MS, notCaughtUp, untilTableIsShown } from './catchUp.js';
 import { type Caller, NotFoundError, patience, TryAgainError, ValidationError, type WrittenRecord } from './context.js';
-import { carryOutOnce, replaying } from './keyedRequest.js';
+import { carryOutOnce } from './keyedRequest.js';
 import { takePartIds } from './orders/givenParts.js';
 import { checkedOrder, createdOrder, createOrder, updateOrder } from './orders/orderRecords.js';
 import { writeOrder } from './orders/orderWriter.js';
@@ -260,16 +260,12 @@ async function createOnce(
   create: (commands: Application) => Promise<WrittenRecord>,
 ): Promise<WrittenRecord> {
   const { assetType, key, body } = creation;
-  const find = replaying((request) => alreadyMade(commands, caller, creation, request));
-  const run = (request: KeyedRequest): Promise<WrittenRecord> =>
-    create(withFirstId(commands, request.id)).catch(async (error: unknown) => {
-      // The refusal may come from a concurrent send of this very request, which was first.
-      const byAnother = error instanceof ValidationError ? await find(request) : undefined;
-      if (byAnother === undefined) throw error;
-      return byAnother;
-    });
   const named = { table: assetType.name, key, body };
-  const done = await carryOutOnce<Omit<WrittenRecord, 'position'>>(commands, caller, named, { find, run });
+  const done = await carryOutOnce<Omit<WrittenRecord, 'position'>>(commands, caller, named, {
+    find: (request) => alreadyMade(commands, caller, creation, request),
+    run: ({ id }) => create(withFirstId(commands, id)),
+    mayBeSecond: (error) => error instanceof ValidationError,
+  });
   return { ...done, id: done.record.id };
 }
 

@@ -18,7 +18,7 @@ import { orderStream } from '../../domain/streams.js';
 import { mayHaveArrived } from '../../domain/webhook/delivery.js';
 import type { Application } from '../application.js';
 import { type ApprovedOrder, type Caller, ConflictError, ValidationError, type WrittenRecord } from '../context.js';
-import { carryOutOnce, causedBy, ownAppend, replaying } from '../keyedRequest.js';
+import { carryOutOnce, causedBy, ownAppend } from '../keyedRequest.js';
 import { assetTypeOf, recordId, tenantOf } from '../tables.js';
 import { firstDeliveryId, resendId } from '../webhooks/deliveryIds.js';
 import { loadDelivery } from '../webhooks/deliveryStream.js';
@@ -135,17 +135,11 @@ export async function approveOrderOnce(
 ): Promise<ApprovedOrder> {
   const { orderModel } = tenantOf(commands, caller.tenant);
   const orderId = recordId(orderModel, id);
-  const find = replaying((request) => approvedBy(commands, caller, orderId, request));
   const named = { table: orderModel, key, body: ['approve', orderId, body] };
   return carryOutOnce<Omit<ApprovedOrder, 'position'>>(commands, caller, named, {
-    find,
-    run: (request) =>
-      approveOrder(commands, { ...caller, causationId: request.id }, orderId, user, reason).catch(async (error) => {
-        // The refusal may come from a concurrent send of this very request, which was first.
-        const byAnother = error instanceof ConflictError ? await find(request) : undefined;
-        if (byAnother === undefined) throw error;
-        return byAnother;
-      }),
+    find: (request) => approvedBy(commands, caller, orderId, request),
+    run: ({ id: causationId }) => approveOrder(commands, { ...caller, causationId }, orderId, user, reason),
+    mayBeSecond: (error) => error instanceof ConflictError,
   });
 }
 

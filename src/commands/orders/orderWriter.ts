@@ -100,7 +100,7 @@ function orderWith({ position, events }: Appended<OrderEvent>, before: Order | u
   return { position, order };
 }
 
-export function acceptedEvents(decision: OrderDecision): readonly OrderEvent[] {
+function acceptedEvents(decision: OrderDecision): readonly OrderEvent[] {
   switch (decision.kind) {
     case 'accepted':
       return decision.events;

@@ -11,7 +11,7 @@ import { tableStream } from '../../domain/streams.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Application } from '../application.js';
 import { type Caller, ConflictError } from '../context.js';
-import { carryOutOnce, causedBy, ownAppend, ownEvents, replaying, type Search } from '../keyedRequest.js';
+import { carryOutOnce, causedBy, ownAppend, ownEvents, type Search } from '../keyedRequest.js';
 import { refuseMasterData } from '../tables.js';
 import { type BatchResult, type CleanUpResult, cleanUpTable, type IsDone, upsertBatch } from './synchronize.js';
 import type { UndoResult } from './undo.js';
@@ -126,11 +126,11 @@ function once<Result extends { readonly position: Position }>(
 ) {
   const { eventStore } = commands;
   const stream = tableStream(caller.tenant, named.table);
-  const find = replaying(async (request) => {
+  const find = async (request: KeyedRequest) => {
     const events = await ownAppend(commands, caller, searchFor(stream, request));
     const last = events.at(-1);
     return last === undefined ? undefined : { ...ofEvents(events), position: last.position };
-  });
+  };
   return carryOutOnce<Omit<Result, 'position'>>(commands, caller, named, {
     after: async () => (await eventStore.lastAppend(stream))?.revision ?? -1,
     find,

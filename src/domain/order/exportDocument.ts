@@ -35,7 +35,7 @@ export class OrderDocumentTooLargeError extends Error {
 export type ExportDocument = { readonly [key: string]: unknown };
 
 /** Turns `2026-11-21T03:11:47.123456Z` into `2026-11-21 03:11:47`, the form of approved_at (spec §2.3). */
-export const toSpacedDateTime = (timestamp: string): string => timestamp.slice(0, 19).replace('T', ' ');
+const toSpacedDateTime = (timestamp: string): string => timestamp.slice(0, 19).replace('T', ' ');
 
 export type Approval = { readonly approvedAt: string; readonly approver: Approver };
 

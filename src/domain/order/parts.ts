@@ -31,8 +31,6 @@ export type GivenParts = {
   readonly parts: readonly GivenPart[];
 };
 
-export const NO_PARTS: GivenParts = { lists: [], parts: [] };
-
 export type DecidedParts = {
   readonly change: PartsChange;
   /** Added parts with ids that the client chose: whether other orders have them is checked elsewhere. */

@@ -4,7 +4,7 @@ import type { DeliveryEvent, DeliverySubject } from './events.js';
 export const MAX_DELIVERY_ATTEMPTS = 5;
 
 /** A receiver may ask for a longer backoff (Retry-After, RFC 9110 §10.2.3), up to this. */
-export const MAX_RETRY_AFTER_MS = 3_600_000;
+const MAX_RETRY_AFTER_MS = 3_600_000;
 
 /** Delays vary by this share, so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;

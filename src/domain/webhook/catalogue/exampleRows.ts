@@ -5,7 +5,7 @@ export type ExampleRow = { readonly id: string } & Fields;
 
 const id = (end: string): string => `019aa4a5-3d51-7c3e-9d2f-${end.padStart(12, '0')}`;
 
-export const EXAMPLE_ORDER_ID = id('1');
+const EXAMPLE_ORDER_ID = id('1');
 
 const orderHead: ExampleRow = {
   id: EXAMPLE_ORDER_ID,
