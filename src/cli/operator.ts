@@ -12,7 +12,7 @@ import { Directory } from '../directory/directory.js';
 import { nearestFirst } from '../domain/editDistance.js';
 import type { Tenant } from '../domain/identity/directory.js';
 import type { EventStore } from '../ports/eventStore.js';
-import type { Parked } from '../ports/readModels.js';
+import type { Parked } from '../ports/projectionProgress.js';
 import type { ReadModels } from '../ports/readSide.js';
 import { logOf } from '../projector/lanes.js';
 import { laneOf } from '../reading/readLanes.js';

@@ -1,7 +1,7 @@
 /** Parked read models on the command line: how they are shown and retried. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
-import type { Parked } from '../ports/readModels.js';
+import type { Parked } from '../ports/projectionProgress.js';
 import { afterFix, parkedSentence } from '../projector/tenantState.js';
 import { EXIT_FAILURE } from './errors.js';
 import { type ProjectionTools, withProjections } from './operator.js';

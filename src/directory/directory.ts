@@ -15,7 +15,7 @@ import {
   type Position,
   type RecordedEvent,
 } from '../ports/eventStore.js';
-import type { Parked } from '../ports/readModels.js';
+import type { Parked } from '../ports/projectionProgress.js';
 import { evolveTenantIn } from '../projector/steps.js';
 import { notApplied } from '../projector/tenantState.js';
 import { keepRunning } from '../supervision/keepRunning.js';

@@ -3,7 +3,8 @@
  * may be behind the log: the decision appends at the snapshot's revision, so a stale one conflicts.
  */
 import type { Revision } from './eventStore.js';
-import type { ProjectionProgress, RecordReads, StoredRecord, TableRef } from './readModels.js';
+import type { ProjectionProgress } from './projectionProgress.js';
+import type { RecordReads, StoredRecord, TableRef } from './readModels.js';
 
 /** The data for a decision about a table, read at one moment. */
 export type TableSnapshot = {

@@ -1,7 +1,7 @@
 /** The delivery log in the read models: each delivery to a webhook, with all its attempts. */
 import type { Cancellation } from '../supervision/cancellation.js';
 import type { Position, Revision } from './eventStore.js';
-import type { ProjectionProgress } from './readModels.js';
+import type { ProjectionProgress } from './projectionProgress.js';
 
 /** One attempt of a delivery. Values not known yet are null. */
 export type DeliveryAttempt = {

@@ -1,6 +1,6 @@
 /** Checks that the log is still the one that stored state (read models, jobs) was made from. */
 import { type EventPosition, type EventStore, type LogAnchor, OtherLogError } from './eventStore.js';
-import type { ProjectionProgress } from './readModels.js';
+import type { ProjectionProgress } from './projectionProgress.js';
 
 type Log = Pick<EventStore, 'identity' | 'holds'>;
 

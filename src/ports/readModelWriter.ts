@@ -8,8 +8,10 @@ import type { AssetType } from '../domain/assetTypes/assetType.js';
 import type { RecordChange } from '../domain/referenceTable/changes.js';
 import type { DeliveryLogEntry } from './deliveryLog.js';
 import type { LogAnchor, Position, Revision } from './eventStore.js';
+import type { HistoryEntry } from './orderHistory.js';
+import type { OutOfOrder, Parked, ProjectionProgress } from './projectionProgress.js';
 import type { ReadModelProof } from './readModelProof.js';
-import type { HistoryEntry, OutOfOrder, Parked, ProjectionProgress, TableRef } from './readModels.js';
+import type { TableRef } from './readModels.js';
 
 /** One transaction at a time: writes between `begin` and `commit` become visible together with the checkpoint. */
 export interface ReadModelWriter extends Pick<ProjectionProgress, 'checkpoint' | 'anchor' | 'parked' | 'outOfOrder'> {

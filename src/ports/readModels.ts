@@ -1,14 +1,13 @@
 /**
- * The read side of the read models: tables of records and the history of orders. Written by the projector only, through
+ * The read side of the tables of records. Written by the projector only, through
  * `ReadModelWriter`.
  *
  * Adapters: `adapters/readmodels/sqlite` (embedded), `adapters/readmodels/mongodb`. Contract tests for every adapter:
  * `test/contract/readModels.ts`.
  */
-import type { Fields, FieldValue } from '../domain/assetTypes/fieldTypes.js';
-import type { ExportWarning, Repeat } from '../domain/order/events.js';
+import type { Fields } from '../domain/assetTypes/fieldTypes.js';
 import type { Cancellation } from '../supervision/cancellation.js';
-import type { LogAnchor, Position, Revision } from './eventStore.js';
+import type { Revision } from './eventStore.js';
 
 /** Names one table of one tenant. No query can be built without a tenant. */
 export type TableRef = { readonly tenant: string; readonly table: string };
@@ -107,34 +106,6 @@ export type RecordsById = {
   readonly records: readonly (RecordJson | null)[];
 };
 
-/** One line of an order's history, for auditors. */
-export type HistoryEntry = {
-  readonly position: Position;
-  readonly revision: Revision;
-  readonly eventId: string;
-  readonly eventType: string;
-  readonly at: string;
-  readonly actor: { readonly kind: string; readonly id: string; readonly name?: string };
-  readonly correlationId: string;
-  readonly causationId: string;
-  /** Status before and after; `statusFrom` is null for the creation; equal if unchanged. */
-  readonly statusFrom: string | null;
-  readonly statusTo: string;
-  readonly reasons: readonly string[];
-  /** Only on repeated approvals: earlier exports that may have arrived. */
-  readonly repeats?: readonly Repeat[];
-  /** Only on approvals and held exports: why the export is not sent. */
-  readonly warnings?: readonly ExportWarning[];
-  /** Changed fields with old and new value, of the order or one of its parts. */
-  readonly changes: readonly {
-    readonly table: string;
-    readonly id: string;
-    readonly field: string;
-    readonly from: FieldValue;
-    readonly to: FieldValue;
-  }[];
-};
-
 /** Field names in order. Pass the same array again where possible: identity is compared, not content. */
 export type FieldOrder = readonly { readonly name: string }[];
 
@@ -177,23 +148,6 @@ export interface RecordReads {
   ): Promise<readonly string[]>;
 }
 
-/** Reads of the history of orders. Cancellable like `RecordReads`. */
-export interface HistoryReads {
-  /** @throws AnswerTooLargeError as `list` does */
-  history(
-    tenant: string,
-    orderId: string,
-    page: { readonly offset: number; readonly limit: number },
-    cancellation?: Cancellation,
-  ): Promise<{ readonly entries: readonly HistoryEntry[]; readonly total: number }>;
-  /** The latest approval of each of these orders that has one, by order id. */
-  approvals(
-    tenant: string,
-    orderIds: readonly string[],
-    cancellation?: Cancellation,
-  ): Promise<ReadonlyMap<string, HistoryEntry>>;
-}
-
 /** The answer would be too large. The message says what to ask for instead. */
 export class AnswerTooLargeError extends Error {
   override readonly name = 'AnswerTooLargeError';
@@ -209,57 +163,4 @@ export class ReadModelsUnavailableError extends Error {
  */
 export class ReadModelsWithheldError extends Error {
   override readonly name = 'ReadModelsWithheldError';
-}
-
-/** A tenant's part of a projection that is stopped: an event could not be applied, and later ones are skipped. */
-export type Parked = {
-  readonly tenant: string;
-  readonly projection: string;
-  /** The tenant's events are applied up to here, and none after it. */
-  readonly checkpoint: Position;
-  /** The event that could not be applied. */
-  readonly position: Position;
-  readonly eventId: string;
-  readonly eventType: string;
-  /** The error, in sentences. */
-  readonly error: string;
-  /** ISO 8601 UTC. */
-  readonly since: string;
-  /** An operator has asked for a retry. */
-  readonly retryAsked: boolean;
-};
-
-/** An event beyond its projection's checkpoint that is applied, fully or partly: it overtook an earlier, longer one. */
-export type OutOfOrder = {
-  readonly projection: string;
-  readonly tenant: string;
-  readonly position: Position;
-  /** How many of the event's pieces are applied; null means all. */
-  readonly pieces: number | null;
-};
-
-/** Most parts parked at once. If more fail, the cause is not a tenant's data, and projecting stops. */
-export const MAX_PARKED = 1_000;
-
-export interface ProjectionProgress {
-  /** How often the read models were replaced as a whole since this was opened. A new value voids everything known. */
-  replaced?(): number;
-  /** Position that a projection has reached; 0 if it never ran. */
-  checkpoint(projection: string): Promise<Position>;
-  /** All checkpoints, read at one moment. */
-  checkpoints(): Promise<ReadonlyMap<string, Position>>;
-  /** The furthest anchor that was read for projecting; undefined before the first, and in data of earlier releases. */
-  anchor(): Promise<LogAnchor | undefined>;
-  /** All parked parts; at most MAX_PARKED. */
-  parked(): Promise<readonly Parked[]>;
-  /** Events applied beyond the checkpoints; for a parked part, beyond its own checkpoint. */
-  outOfOrder(): Promise<readonly OutOfOrder[]>;
-  /**
-   * Resolves true as soon as the projection has reached the position, false after `timeoutMs`, and false at once while
-   * it is parked for the tenant. Cheap if it is reached already.
-   * @param tenant whose events are waited for; unset for any
-   */
-  waitFor(projection: string, position: Position, timeoutMs: number, tenant?: string): Promise<boolean>;
-  /** The same for one event and the earlier ones of its stream, which may be shown before events of other streams. */
-  waitForEvent(projection: string, position: Position, timeoutMs: number, tenant?: string): Promise<boolean>;
 }

@@ -2,7 +2,9 @@
 import type { DecisionReads } from './decisionReads.js';
 import type { DeliveryLog } from './deliveryLog.js';
 import type { LogAnchor, Position } from './eventStore.js';
-import type { HistoryReads, ProjectionProgress, RecordReads, TableRef } from './readModels.js';
+import type { HistoryReads } from './orderHistory.js';
+import type { ProjectionProgress } from './projectionProgress.js';
+import type { RecordReads, TableRef } from './readModels.js';
 import type { RebuildScope } from './readModelWriter.js';
 
 /** What an adapter opens. Callers depend on one of the small ports. */

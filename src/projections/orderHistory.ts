@@ -5,8 +5,8 @@ import { warningText } from '../domain/order/approval.js';
 import type { Changes, OrderEvent, PartChanges, PartFields } from '../domain/order/events.js';
 import { parseStream, STREAM_PREFIXES } from '../domain/streams.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
+import type { HistoryEntry } from '../ports/orderHistory.js';
 import type { Projection } from '../ports/projection.js';
-import type { HistoryEntry } from '../ports/readModels.js';
 
 export const orderHistoryProjection: Projection = {
   name: 'order_history',

@@ -6,7 +6,7 @@ import { cutText } from '../domain/shownName.js';
 import { parseStream } from '../domain/streams.js';
 import type { LogAnchor, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Projection } from '../ports/projection.js';
-import { MAX_PARKED, type Parked } from '../ports/readModels.js';
+import { MAX_PARKED, type Parked } from '../ports/projectionProgress.js';
 import { MismatchError, type ReadModelWriter } from '../ports/readModelWriter.js';
 import { type Piece, type PieceTarget, piecesOf } from './eventPieces.js';
 import { isOf, type Step } from './steps.js';

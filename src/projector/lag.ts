@@ -2,7 +2,7 @@
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { type Projection, streamsOf } from '../ports/projection.js';
-import type { OutOfOrder } from '../ports/readModels.js';
+import type { OutOfOrder } from '../ports/projectionProgress.js';
 import { withTimeout } from '../supervision/waiting.js';
 
 /** A tenant counts as behind when its oldest unapplied event is at least this old. */

@@ -2,7 +2,7 @@
  * Reports the traces that the events of a commit belong to; the main thread, which has the tracer, makes spans of it.
  */
 import type { RecordedEvent } from '../ports/eventStore.js';
-import type { Parked } from '../ports/readModels.js';
+import type { Parked } from '../ports/projectionProgress.js';
 import { countByTrace, isTraced } from '../ports/tracedEvents.js';
 
 /** One commit of the read models. Can be sent to another thread. */

@@ -7,7 +7,7 @@ import { setImmediate as pause } from 'node:timers/promises';
 import { parseStream } from '../domain/streams.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Projection } from '../ports/projection.js';
-import type { Parked } from '../ports/readModels.js';
+import type { Parked } from '../ports/projectionProgress.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { checkRoom, EventApplier, type Failures, lastBefore, parkedAt, tenantPartKey } from './applying.js';
 import { reached, readCheckpoints, requireNotPutBack } from './checkpoints.js';

@@ -1,6 +1,6 @@
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { Projection } from '../ports/projection.js';
-import type { OutOfOrder, ProjectionProgress } from '../ports/readModels.js';
+import type { OutOfOrder, ProjectionProgress } from '../ports/projectionProgress.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { deliveriesProjection } from '../projections/deliveries.js';
 import { orderHistoryProjection } from '../projections/orderHistory.js';

@@ -6,7 +6,7 @@ import type PQueue from 'p-queue';
 import { parseStream } from '../domain/streams.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { type Projection, streamsOf } from '../ports/projection.js';
-import type { Parked } from '../ports/readModels.js';
+import type { Parked } from '../ports/projectionProgress.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
 import { EventApplier, inTransactionWithout, lastBefore, parkedAt } from './applying.js';

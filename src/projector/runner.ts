@@ -7,7 +7,7 @@ import PQueue from 'p-queue';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { anchorAt } from '../ports/logAnchor.js';
 import type { Projection } from '../ports/projection.js';
-import type { Parked } from '../ports/readModels.js';
+import type { Parked } from '../ports/projectionProgress.js';
 import type { ReadModelWriter } from '../ports/readModelWriter.js';
 import { type Failures, inTransactionWithout } from './applying.js';
 import { readCheckpoints } from './checkpoints.js';

@@ -14,7 +14,7 @@
  * running, and while it is behind by no more than READ_MAX_STALENESS_SECONDS.
  */
 import type { Position } from '../ports/eventStore.js';
-import type { Parked } from '../ports/readModels.js';
+import type { Parked } from '../ports/projectionProgress.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
 import type { TenantsBehind } from './lag.js';
 

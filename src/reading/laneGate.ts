@@ -4,7 +4,7 @@
  */
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { findLog, projectedAnchor } from '../ports/logAnchor.js';
-import type { Parked, ProjectionProgress } from '../ports/readModels.js';
+import type { Parked, ProjectionProgress } from '../ports/projectionProgress.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
 import { tenantPartKey } from '../projector/applying.js';
 import { ALL_FILLED_AT, filledAt, MARKS_SEEN_MS } from '../projector/checkpoints.js';

@@ -4,8 +4,8 @@
  * live projection is held for one slice at most.
  */
 import type { Position } from '../ports/eventStore.js';
+import type { Parked } from '../ports/projectionProgress.js';
 import type { Difference, ProofPart, ProofSlice } from '../ports/readModelProof.js';
-import type { Parked } from '../ports/readModels.js';
 import type { RebuildScope } from '../ports/readModelWriter.js';
 import { sleep } from '../supervision/waiting.js';
 import { beginCopy, catchUp, type FilledCopy, type RebuildDeps, type RebuildProgress } from './rebuild.js';

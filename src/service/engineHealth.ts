@@ -5,7 +5,7 @@ import { Gauge, type Registry } from 'prom-client';
 import type { ApiDeps, ReadinessReport } from '../api/deps.js';
 import type { Config } from '../config.js';
 import type { MessageBroker, QueueDepth } from '../ports/messageBroker.js';
-import type { Parked } from '../ports/readModels.js';
+import type { Parked } from '../ports/projectionProgress.js';
 import { type ProjectionWatch, projections } from '../projector/projections.js';
 import { behindText, parkedText } from '../projector/tenantState.js';
 import type { Behind } from '../reading/staleness.js';

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { threadLimits } from '../adapters/threadLimits.js';
 import type { Config } from '../config.js';
 import type { EventStore } from '../ports/eventStore.js';
-import type { Parked } from '../ports/readModels.js';
+import type { Parked } from '../ports/projectionProgress.js';
 import type { Tracer } from '../ports/tracing.js';
 import type { Lane } from '../projector/lanes.js';
 import type { ProjectedTraces } from '../projector/projectedTraces.js';

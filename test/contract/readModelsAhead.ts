@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { OutOfOrder } from '#app/ports/readModels.js';
+import type { OutOfOrder } from '#app/ports/projectionProgress.js';
 import type { ReadModelWriter, RebuildableReadModels, StepwiseWriter } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import {

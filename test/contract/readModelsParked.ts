@@ -1,4 +1,4 @@
-import type { Parked } from '#app/ports/readModels.js';
+import type { Parked } from '#app/ports/projectionProgress.js';
 import { MismatchError, type ReadModelWriter, type RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import {

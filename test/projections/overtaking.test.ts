@@ -8,7 +8,7 @@ import { createRecord, updateRecord } from '#app/commands/records.js';
 import { cleanUpTable, upsertBatch } from '#app/commands/referenceTables/synchronize.js';
 import type { Position, RecordedEvent } from '#app/ports/eventStore.js';
 import type { Projection } from '#app/ports/projection.js';
-import type { OutOfOrder } from '#app/ports/readModels.js';
+import type { OutOfOrder } from '#app/ports/projectionProgress.js';
 import type { ReadModelWriter, RebuildableReadModels } from '#app/ports/readModelWriter.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { projections } from '#app/projector/projections.js';

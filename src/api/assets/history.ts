@@ -1,7 +1,7 @@
 /** The history of an order, for clients and for users. */
 import type { Request } from 'express';
 import { tenantOf } from '../../commands/tables.js';
-import type { HistoryEntry } from '../../ports/readModels.js';
+import type { HistoryEntry } from '../../ports/orderHistory.js';
 import { ORDERS } from '../../reading/pendingWrites.js';
 import { mapWithPauses } from '../../supervision/waiting.js';
 import { actorSchema, actorsShown, type ShownActor } from '../actors.js';

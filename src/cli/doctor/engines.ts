@@ -6,7 +6,7 @@ import { checkSqliteEventStore } from '../../adapters/eventstore/sqlite/logFile.
 import { UnopenableSecretError } from '../../commands/context.js';
 import type { Config } from '../../config.js';
 import type { Tenant } from '../../domain/identity/directory.js';
-import type { Parked } from '../../ports/readModels.js';
+import type { Parked } from '../../ports/projectionProgress.js';
 import { type ProjectionStatus, statusOfLanes } from '../../projector/projections.js';
 import { afterFix, parkedSentence } from '../../projector/tenantState.js';
 import { openBroker } from '../../service/engines.js';

@@ -1,5 +1,5 @@
 import type { RecordedEvent } from '#app/ports/eventStore.js';
-import type { Parked } from '#app/ports/readModels.js';
+import type { Parked } from '#app/ports/projectionProgress.js';
 import { type CommitContent, type ProjectedTraces, reportTraces } from '#app/projector/projectedTraces.js';
 
 const NEW = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';

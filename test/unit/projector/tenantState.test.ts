@@ -1,5 +1,5 @@
 /** Which states of a tenant's part of a projection answer reads, and what the others say. */
-import type { Parked } from '#app/ports/readModels.js';
+import type { Parked } from '#app/ports/projectionProgress.js';
 import { parkedState, RUNNING, refusalIn, type TenantState } from '#app/projector/tenantState.js';
 
 const parked: Parked = {

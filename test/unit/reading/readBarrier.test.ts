@@ -1,5 +1,6 @@
 import type { EventSlice, EventStore, Position, RecordedEvent } from '#app/ports/eventStore.js';
-import { type Parked, type ProjectionProgress, ReadModelsWithheldError } from '#app/ports/readModels.js';
+import type { Parked, ProjectionProgress } from '#app/ports/projectionProgress.js';
+import { ReadModelsWithheldError } from '#app/ports/readModels.js';
 import type { ReadModels } from '#app/ports/readSide.js';
 import { ALL_FILLED_AT, filledAt } from '#app/projector/checkpoints.js';
 import { BehindSearch } from '#app/projector/lag.js';

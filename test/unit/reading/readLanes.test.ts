@@ -1,6 +1,6 @@
 /** The read models of several lanes answer as one. */
 import type { Position } from '#app/ports/eventStore.js';
-import type { Parked } from '#app/ports/readModels.js';
+import type { Parked } from '#app/ports/projectionProgress.js';
 import { READ_METHODS, type ReadModels } from '#app/ports/readSide.js';
 import { laneIndex } from '#app/projector/lanes.js';
 import { projections } from '#app/projector/projections.js';

@@ -1,5 +1,5 @@
 import type { EventStore } from '#app/ports/eventStore.js';
-import type { Parked } from '#app/ports/readModels.js';
+import type { Parked } from '#app/ports/projectionProgress.js';
 import { ProjectionWatch } from '#app/projector/projections.js';
 import type { Behind } from '#app/reading/staleness.js';
 import { readiness } from '#app/service/engineHealth.js';

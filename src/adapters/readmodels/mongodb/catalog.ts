@@ -1,7 +1,8 @@
 /** The catalog: which tables and histories there are, in which collection each is kept, and how far it is. */
 import { type Collection, type Document, MongoServerError, ObjectId, type OptionalUnlessRequiredId } from 'mongodb';
 import type { LogAnchor, Position, Revision } from '../../../ports/eventStore.js';
-import type { Parked, TableFigures, TableRef } from '../../../ports/readModels.js';
+import type { Parked } from '../../../ports/projectionProgress.js';
+import type { TableFigures, TableRef } from '../../../ports/readModels.js';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
 import type { LaneDb } from './laneDb.js';
 import type { StoredLayout, StoredShape } from './layout.js';

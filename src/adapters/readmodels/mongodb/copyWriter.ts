@@ -5,7 +5,8 @@
 import type { AnyBulkWriteOperation } from 'mongodb';
 import type { AssetType } from '../../../domain/assetTypes/assetType.js';
 import type { Revision } from '../../../ports/eventStore.js';
-import type { HistoryEntry, TableRef } from '../../../ports/readModels.js';
+import type { HistoryEntry } from '../../../ports/orderHistory.js';
+import type { TableRef } from '../../../ports/readModels.js';
 import { MismatchError, type ReadModelWriter, type RebuildScope } from '../../../ports/readModelWriter.js';
 import { type HistoryDocument, historyOf, KINDS, type Kind, recordsOf } from './catalog.js';
 import { type CatalogWriter, UndefinedTableError } from './catalogWriter.js';

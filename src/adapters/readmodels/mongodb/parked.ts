@@ -4,7 +4,7 @@
  */
 import type { Collection } from 'mongodb';
 import type { Position } from '../../../ports/eventStore.js';
-import type { Parked } from '../../../ports/readModels.js';
+import type { Parked } from '../../../ports/projectionProgress.js';
 import type { RebuildScope } from '../../../ports/readModelWriter.js';
 import { insertOnce, positionOf, type State, type StoredParked } from './catalog.js';
 import type { LaneDb } from './laneDb.js';

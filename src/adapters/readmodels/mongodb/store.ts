@@ -1,7 +1,8 @@
 /** The read side of the read models on MongoDB. */
 import { ownValue } from '../../../domain/assetTypes/fieldTypes.js';
 import { MAX_DIFFERENCE_CHARACTERS } from '../../../domain/limits.js';
-import type { HistoryEntry, StoredRecord, TableRef } from '../../../ports/readModels.js';
+import type { HistoryEntry } from '../../../ports/orderHistory.js';
+import type { StoredRecord, TableRef } from '../../../ports/readModels.js';
 import type { ReadModels } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { AnswerSize } from '../shared/answerSize.js';

@@ -1,6 +1,7 @@
 /** The write side of the read models on MongoDB: records and checkpoints agree after any crash (docs/decisions/0010). */
 import type { LogAnchor, Position } from '../../../ports/eventStore.js';
-import { type Parked, ReadModelsUnavailableError } from '../../../ports/readModels.js';
+import type { Parked } from '../../../ports/projectionProgress.js';
+import { ReadModelsUnavailableError } from '../../../ports/readModels.js';
 import type { ReadModelWriter, RebuildableReadModels } from '../../../ports/readModelWriter.js';
 import {
   type Checkpoint,

@@ -1,6 +1,7 @@
 /** A record as JSON text: its own fields as they are stored, and the whole as it is sent. */
 import { type Fields, isInheritedName, ownValue } from '../../../domain/assetTypes/fieldTypes.js';
-import type { FieldOrder, HistoryEntry, RecordJson } from '../../../ports/readModels.js';
+import type { HistoryEntry } from '../../../ports/orderHistory.js';
+import type { FieldOrder, RecordJson } from '../../../ports/readModels.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 

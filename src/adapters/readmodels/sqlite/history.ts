@@ -1,6 +1,6 @@
 /** The history of orders: of one copy (what is served, or what a rebuild fills) as it is written, and as it is read. */
 import type Database from 'better-sqlite3';
-import type { HistoryEntry, HistoryReads } from '../../../ports/readModels.js';
+import type { HistoryEntry, HistoryReads } from '../../../ports/orderHistory.js';
 import { AnswerSize } from '../shared/answerSize.js';
 import { APPROVED } from '../shared/recordText.js';
 import { LIVE } from './ddl.js';

@@ -1,7 +1,8 @@
 /** The read side of the embedded read models. */
 
 import type { Position } from '../../../ports/eventStore.js';
-import type { HistoryEntry, OutOfOrder } from '../../../ports/readModels.js';
+import type { HistoryEntry } from '../../../ports/orderHistory.js';
+import type { OutOfOrder } from '../../../ports/projectionProgress.js';
 import { interceptReads, type Read, type ReadMethod, type ReadModels, type Reads } from '../../../ports/readSide.js';
 import { mapWithPauses } from '../../../supervision/waiting.js';
 import { fileNumber } from '../../damagedFiles.js';

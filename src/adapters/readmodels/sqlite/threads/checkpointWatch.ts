@@ -2,7 +2,7 @@
 import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
 import type { Position } from '../../../../ports/eventStore.js';
-import type { OutOfOrder } from '../../../../ports/readModels.js';
+import type { OutOfOrder } from '../../../../ports/projectionProgress.js';
 import { parkedKey } from '../write/parked.js';
 
 export type Checkpoints = ReadonlyMap<string, Position>;

@@ -1,6 +1,6 @@
 /** Events that are applied although they lie beyond the checkpoint of their projection. */
 import type Database from 'better-sqlite3';
-import type { OutOfOrder } from '../../../../ports/readModels.js';
+import type { OutOfOrder } from '../../../../ports/projectionProgress.js';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
 
 export const ALL_AHEAD = 'SELECT projection, tenant, position, pieces FROM ahead ORDER BY position';

@@ -1,6 +1,6 @@
 /** Where parts of projections stand that do not go on with the others. */
 import type Database from 'better-sqlite3';
-import type { Parked } from '../../../../ports/readModels.js';
+import type { Parked } from '../../../../ports/projectionProgress.js';
 import type { RebuildScope } from '../../../../ports/readModelWriter.js';
 
 export const ALL_PARKED = `

@@ -3,7 +3,7 @@
 import type { BroadcastChannel } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
 import type { LogAnchor, Position } from '../../../../ports/eventStore.js';
-import type { OutOfOrder, Parked } from '../../../../ports/readModels.js';
+import type { OutOfOrder, Parked } from '../../../../ports/projectionProgress.js';
 import type { ReadModelWriter, RebuildableReadModels, StepwiseWriter } from '../../../../ports/readModelWriter.js';
 import { fileNumber, isMarkedDamaged, setAside } from '../../../damagedFiles.js';
 import { openConnection } from '../connections.js';
